@@ -1,1 +1,21 @@
-//! domain
+//! The nouns of Weir and their limits: plain data that every room may name.
+//!
+//! This room never does I/O, never reads a clock and holds no behaviour beyond
+//! parsing a noun into a type that cannot be wrong.
+#![forbid(unsafe_code)]
+
+mod desired;
+mod id;
+mod limits;
+mod protocol;
+mod secret;
+
+pub use desired::{
+    ApiKey, AuditMode, CallLimits, Cors, Desired, FailureMode, ListenerTls, Policy, PolicyAction,
+    PolicyBinding, RateLimit, Server, Tenant, ToolAccess, Upstream, UpstreamAuth,
+    UpstreamTransport,
+};
+pub use id::{IdError, KeyId, ServerId, TenantId, ToolName};
+pub use limits::Limits;
+pub use protocol::{Direction, Era, ProtocolVersion};
+pub use secret::{KeyHash, Secret};

@@ -1,0 +1,95 @@
+//! Every bound of the data plane, with its default.
+
+use serde::{Deserialize, Serialize};
+
+/// Bounds of the data plane. Every queue, buffer, body and cache has one here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Largest JSON-RPC message either way, in bytes. Default 4 MiB, at most 64 MiB.
+    #[schemars(range(min = 1024, max = 67_108_864))]
+    pub message_bytes_max: usize,
+    /// Deepest nesting of a message. Default 64.
+    #[schemars(range(min = 8, max = 256))]
+    pub depth_max: usize,
+    /// Most values in one message. Default 500,000.
+    pub tokens_max: usize,
+    /// Most messages in one batch (revision 2025-03-26). Default 32.
+    pub batch_max: usize,
+    /// Most request headers. Default 64.
+    pub headers_max: usize,
+    /// Largest request head, in bytes. Default 32 KiB.
+    pub header_bytes_max: usize,
+    /// Most open client connections. Default 4,096.
+    pub connections_max: usize,
+    /// Most open listen streams. Default 1,024.
+    pub streams_max: usize,
+    /// Most sessions kept, over all servers. Default 10,000.
+    pub sessions_max: usize,
+    /// Most sessions of one principal. Default 1,000.
+    pub sessions_per_principal_max: usize,
+    /// A session unused for so long is forgotten, in seconds. Default 3,600.
+    pub session_idle_s: u64,
+    /// Most calls waiting for their answer in one session. Default 256.
+    pub pending_calls_max: usize,
+    /// Most h2 streams of one connection. Default 100.
+    pub h2_streams_max: u32,
+    /// Time for a whole request head, in milliseconds. Default 10,000.
+    pub header_timeout_ms: u64,
+    /// Time for a whole request body, in milliseconds. Default 30,000.
+    pub body_timeout_ms: u64,
+    /// An idle kept-alive connection is closed after, in milliseconds. Default 60,000.
+    pub idle_timeout_ms: u64,
+    /// A client that takes no byte for so long is cut, in milliseconds. Default 30,000.
+    pub write_timeout_ms: u64,
+    /// Time to connect to an upstream, in milliseconds. Default 5,000.
+    pub upstream_connect_timeout_ms: u64,
+    /// Time until an upstream's answer begins, in milliseconds. Default 60,000.
+    pub upstream_response_timeout_ms: u64,
+    /// Longest silence on an upstream event stream of a call, in milliseconds. Default 300,000.
+    pub upstream_idle_timeout_ms: u64,
+    /// A comment is sent on an idle event stream every, in milliseconds. Default 15,000.
+    pub keep_alive_ms: u64,
+    /// Bytes that may be decoded (base64, hex, gzip ...) for one message. Default 16 MiB.
+    pub decoded_bytes_max: usize,
+    /// How many encodings inside each other are undone. Default 5.
+    pub decode_depth_max: usize,
+    /// Longest wait of a running call when Weir stops, in milliseconds. Default 10,000.
+    pub drain_timeout_ms: u64,
+}
+
+impl Limits {
+    /// The largest message that may be configured, in bytes.
+    pub const MESSAGE_BYTES_CEILING: usize = 64 << 20;
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            message_bytes_max: 4 << 20,
+            depth_max: 64,
+            tokens_max: 500_000,
+            batch_max: 32,
+            headers_max: 64,
+            header_bytes_max: 32 << 10,
+            connections_max: 4096,
+            streams_max: 1024,
+            sessions_max: 10_000,
+            sessions_per_principal_max: 1000,
+            session_idle_s: 3600,
+            pending_calls_max: 256,
+            h2_streams_max: 100,
+            header_timeout_ms: 10_000,
+            body_timeout_ms: 30_000,
+            idle_timeout_ms: 60_000,
+            write_timeout_ms: 30_000,
+            upstream_connect_timeout_ms: 5_000,
+            upstream_response_timeout_ms: 60_000,
+            upstream_idle_timeout_ms: 300_000,
+            keep_alive_ms: 15_000,
+            decoded_bytes_max: 16 << 20,
+            decode_depth_max: 5,
+            drain_timeout_ms: 10_000,
+        }
+    }
+}
