@@ -1,1 +1,22 @@
-//! dlp-scan
+//! Rules to a rule set; the text of a message to findings.
+//!
+//! A [`RuleSet`] is immutable and shared. A [`Scanner`] is the reusable scratch of one worker. [`Scanner::scan`]
+//! takes the leaves of one message (keys, strings, numbers, headers) and gives an [`Outcome`]: where each rule
+//! matched, in bytes of the leaf as it was passed in, through whatever encodings it lay under.
+//!
+//! Never here: async, I/O, a clock, logging. The matched text never leaves this crate except as a keyed hash.
+#![forbid(unsafe_code)]
+
+mod budget;
+mod finding;
+mod leaf;
+mod rule;
+mod ruleset;
+mod scanner;
+
+pub use budget::{Budget, OverBudget};
+pub use finding::{Finding, Fingerprint, FingerprintKey, Layer, Layers, Outcome};
+pub use leaf::{LeafInput, LeafKind};
+pub use rule::{Category, Rule, RuleId};
+pub use ruleset::{RuleError, RuleSet, RuleSource};
+pub use scanner::Scanner;

@@ -1,0 +1,52 @@
+//! What one message may cost, and what was exceeded. Over budget is reported, never taken for clean.
+
+use std::fmt;
+
+/// Upper bounds on the work done for one message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// Bytes all decoding layers together may produce.
+    pub decoded_bytes_max: u32,
+    /// How many layers may lie on top of each other (`base64>gzip>json` is three).
+    pub depth_max: u8,
+    /// Findings reported; the rest of the message is not searched for more.
+    pub findings_max: u32,
+    /// Candidate checks (prefilter hits that were looked at closely), counted over all layers.
+    pub candidates_max: u32,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self {
+            decoded_bytes_max: 8 << 20,
+            depth_max: 6,
+            findings_max: 1024,
+            candidates_max: 1 << 20,
+        }
+    }
+}
+
+/// The bound of [`Budget`] that a message ran into. Parts of it were not looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OverBudget {
+    /// `decoded_bytes_max` was reached.
+    DecodedBytes,
+    /// Something decodable lay under `depth_max` layers.
+    Depth,
+    /// `findings_max` was reached.
+    Findings,
+    /// `candidates_max` was reached.
+    Candidates,
+}
+
+impl fmt::Display for OverBudget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::DecodedBytes => "decoded_bytes",
+            Self::Depth => "depth",
+            Self::Findings => "findings",
+            Self::Candidates => "candidates",
+        })
+    }
+}
