@@ -1,0 +1,1 @@
+//! Cuts a byte stream into lines within a bound.
