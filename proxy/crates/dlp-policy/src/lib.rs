@@ -1,1 +1,27 @@
-//! dlp-policy
+//! From findings to the one decision about a message.
+//!
+//! ```text
+//! findings ──> actions of (direction, tool) ──> Decision <── verdicts of further evaluators
+//!                    PolicyTable                 decide         Decision::merge
+//! ```
+//!
+//! A [`PolicyTable`] is the policy of one server, compiled once per configuration. [`decide`] turns
+//! the findings of one message into a [`Decision`]; the same code runs for a dry run, which changes
+//! [`Decision::enforced`] and nothing else.
+//!
+//! Never here: async, I/O, a clock, logging, the matched text.
+#![forbid(unsafe_code)]
+
+mod decision;
+mod defaults;
+mod error;
+mod evaluator;
+mod table;
+mod tools;
+
+pub use decision::{Action, Decision, Reason, decide};
+pub use defaults::{DEFAULTS, DefaultBinding};
+pub use error::{Level, PolicyError, Problem};
+pub use evaluator::{EvalError, EvalInput, Evaluator, Verdict};
+pub use table::{ActionsRef, PolicyTable};
+pub use tools::ToolFilter;

@@ -1,0 +1,200 @@
+//! The one decision about a message.
+
+use std::sync::Arc;
+
+use dlp_scan::{Finding, OverBudget, RuleId};
+use domain::{FailureMode, PolicyAction};
+
+use crate::evaluator::{EvalError, Evaluator, Verdict};
+use crate::table::ActionsRef;
+
+/// Decides about a message from what was found in it.
+///
+/// The strictest action of its findings is the message's action. A scan cut short by its budget takes
+/// the failure mode: closed blocks, open warns. `dry_run` changes [`Decision::enforced`] only.
+///
+/// Allocates nothing for a message without findings.
+pub fn decide(
+    findings: &[Finding],
+    over_budget: Option<OverBudget>,
+    actions: &ActionsRef,
+    failure_mode: FailureMode,
+    dry_run: bool,
+) -> Decision {
+    let mut decision = Decision::clean(dry_run);
+    decision.hits.reserve_exact(findings.len());
+    for finding in findings {
+        let action = actions.action(finding.rule);
+        decision.hits.push(action);
+        decision.raise(action.into(), || Reason::Rule(finding.rule));
+    }
+    if let Some(bound) = over_budget {
+        decision.raise(failed(failure_mode), || Reason::OverBudget(bound));
+    }
+    decision
+}
+
+/// What is done with a message, weakest first. Beside [`PolicyAction`], which says what is done with a
+/// finding, this has a word for a message in which nothing was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Action {
+    /// Nothing to record.
+    Pass,
+    /// Recorded, passed on.
+    Log,
+    /// Recorded, an alert is raised, passed on.
+    Warn,
+    /// Passed on without the matched values.
+    Redact,
+    /// Answered by Weir; goes no further.
+    Block,
+}
+
+impl Action {
+    /// The word used in logs, metrics and audit records.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Log => "log",
+            Self::Warn => "warn",
+            Self::Redact => "redact",
+            Self::Block => "block",
+        }
+    }
+
+    /// What is left of it in a dry run: the message passes, the record stays, and so do warnings.
+    fn in_dry_run(self) -> Self {
+        match self {
+            Self::Redact | Self::Block => Self::Log,
+            other => other,
+        }
+    }
+}
+
+impl From<PolicyAction> for Action {
+    fn from(action: PolicyAction) -> Self {
+        match action {
+            PolicyAction::Ignore => Self::Pass,
+            PolicyAction::Log => Self::Log,
+            PolicyAction::Warn => Self::Warn,
+            PolicyAction::Redact => Self::Redact,
+            PolicyAction::Block => Self::Block,
+        }
+    }
+}
+
+/// Why a message got its action: the strictest word, and of equal ones the first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// Nothing was found, or nothing that policy minds.
+    Clean,
+    /// A finding of this rule.
+    Rule(RuleId),
+    /// The scan was cut short.
+    OverBudget(OverBudget),
+    /// The tool may not be called.
+    ToolDenied,
+    /// This evaluator said so.
+    Evaluator(Arc<str>),
+    /// This evaluator failed.
+    EvaluatorFailed(Arc<str>, EvalError),
+}
+
+impl Reason {
+    /// The word used in logs, metrics and audit records.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Clean => "clean",
+            Self::Rule(_) => "rule",
+            Self::OverBudget(_) => "over_budget",
+            Self::ToolDenied => "tool_denied",
+            Self::Evaluator(_) => "evaluator",
+            Self::EvaluatorFailed(..) => "evaluator_failed",
+        }
+    }
+}
+
+/// All that was decided about one message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// What policy says.
+    pub action: Action,
+    /// What is really done: the same, or less in a dry run.
+    pub enforced: Action,
+    /// What policy says about each finding, in the order of the findings. In a dry run the values with
+    /// [`PolicyAction::Redact`] are not redacted: look at `enforced` first.
+    pub hits: Vec<PolicyAction>,
+    /// What made it so.
+    pub reason: Reason,
+    dry_run: bool,
+}
+
+impl Decision {
+    /// The decision about a message in which nothing was found.
+    pub fn clean(dry_run: bool) -> Self {
+        Self {
+            action: Action::Pass,
+            enforced: Action::Pass,
+            hits: Vec::new(),
+            reason: Reason::Clean,
+            dry_run,
+        }
+    }
+
+    /// The decision about a call of a tool that policy denies
+    /// ([`PolicyTable::tool_allowed`](crate::PolicyTable::tool_allowed)).
+    pub fn tool_denied(dry_run: bool) -> Self {
+        let mut decision = Self::clean(dry_run);
+        decision.raise(Action::Block, || Reason::ToolDenied);
+        decision
+    }
+
+    /// Whether this was a dry run.
+    pub fn is_dry_run(&self) -> bool {
+        self.dry_run
+    }
+
+    /// Adds an evaluator's word. It can make the decision stricter, never milder; one that failed
+    /// counts by its own failure mode.
+    pub fn merge(&mut self, evaluator: &dyn Evaluator, verdict: Result<Verdict, EvalError>) {
+        let name = || Arc::from(evaluator.name());
+        let verdict = match verdict {
+            Ok(verdict) => verdict,
+            Err(error) => {
+                self.raise(failed(evaluator.failure_mode()), || {
+                    Reason::EvaluatorFailed(name(), error)
+                });
+                return;
+            }
+        };
+        for (index, action) in verdict.findings {
+            let Some(hit) = self.hits.get_mut(index as usize) else {
+                continue;
+            };
+            *hit = action.max(*hit);
+            self.raise(action.into(), || Reason::Evaluator(name()));
+        }
+        if let Some(action) = verdict.action {
+            self.raise(action.into(), || Reason::Evaluator(name()));
+        }
+    }
+
+    fn raise(&mut self, action: Action, reason: impl FnOnce() -> Reason) {
+        if action > self.action {
+            self.action = action;
+            self.enforced = if self.dry_run {
+                action.in_dry_run()
+            } else {
+                action
+            };
+            self.reason = reason();
+        }
+    }
+}
+
+fn failed(mode: FailureMode) -> Action {
+    match mode {
+        FailureMode::Closed => Action::Block,
+        FailureMode::Open => Action::Warn,
+    }
+}

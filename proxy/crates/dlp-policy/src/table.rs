@@ -1,0 +1,395 @@
+//! The compiled policy of one server of one tenant.
+//!
+//! Which line of policy decides about a finding, from the strongest ground to the weakest:
+//!
+//! 1. any line an operator wrote beats the built-in policy ([`DEFAULTS`](crate::DEFAULTS));
+//! 2. a rule id beats a rule glob beats a line without `rule`; with equal `rule`, a line with
+//!    `category` beats one without;
+//! 3. a tool's exact name beats a tool glob beats a line without `tool`;
+//! 4. a line with `direction` beats one without;
+//! 5. the server's line beats the tenant's;
+//! 6. the later line beats the earlier.
+//!
+//! A message that belongs to no tool is judged by the lines without `tool`
+//! ([`PolicyTable::for_tool`] with `None`). One that should belong to a tool but cannot be tied to it
+//! is judged, rule by rule, by the strictest action that any tool would have got
+//! ([`PolicyTable::strictest`]).
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use dlp_scan::{Category, Rule, RuleId, RuleSet};
+use domain::{Direction, FailureMode, Policy, PolicyAction, PolicyBinding};
+
+use crate::defaults::default_action;
+use crate::error::{Level, PolicyError, Problem};
+use crate::tools::{Pattern, ToolFilter};
+
+/// Most bindings in one policy.
+const BINDINGS_MAX: usize = 1024;
+/// Most tool names remembered with their actions; above it a name is matched anew each time.
+const KNOWN_TOOLS_MAX: usize = 4096;
+/// Most distinct action tables kept; tools that match the same globs share one.
+const TABLES_MAX: usize = 1024;
+
+/// The compiled policy of one server of one tenant.
+#[derive(Debug)]
+pub struct PolicyTable {
+    /// Weakest first: applying them in order leaves the winner.
+    lines: Vec<Line>,
+    /// The distinct tool patterns that `lines` name.
+    patterns: Vec<Pattern>,
+    builtin: [ActionsRef; 2],
+    no_tool: [ActionsRef; 2],
+    strictest: [ActionsRef; 2],
+    known: RwLock<Known>,
+    tenant_tools: ToolFilter,
+    server_tools: ToolFilter,
+    dry_run: bool,
+    failure_mode: FailureMode,
+}
+
+impl PolicyTable {
+    /// Compiles the tenant's and the server's policy for a rule set.
+    ///
+    /// `dry_run` and `failure_mode` are the server's; the configuration fills in the tenant's where a
+    /// server says nothing.
+    ///
+    /// # Errors
+    /// A rule, category or glob that means nothing: a line that can never apply is a mistake.
+    pub fn compile(tenant: &Policy, server: &Policy, rules: &RuleSet) -> Result<Self, PolicyError> {
+        let facts: Vec<&Rule> = rules.rules().map(|(_, rule)| rule).collect();
+        let mut compiler = Compiler {
+            rules: &facts,
+            lines: Vec::new(),
+            patterns: Vec::new(),
+            texts: Vec::new(),
+        };
+        compiler.add(Level::Tenant, tenant)?;
+        compiler.add(Level::Server, server)?;
+        let Compiler {
+            mut lines,
+            patterns,
+            ..
+        } = compiler;
+        // Stable: the tenant's lines come first and later lines after earlier ones (grounds 5 and 6).
+        lines.sort_by_key(|line| line.rank);
+        let builtin = both(|d| facts.iter().map(|rule| default_action(rule, d)).collect());
+        Ok(Self {
+            no_tool: both(|d| apply(&builtin[d as usize], &lines, d, &|_| false)),
+            strictest: both(|d| strictest(&builtin[d as usize], &lines, patterns.len(), d)),
+            builtin,
+            lines,
+            patterns,
+            known: RwLock::default(),
+            tenant_tools: filter(Level::Tenant, tenant)?,
+            server_tools: filter(Level::Server, server)?,
+            dry_run: server.dry_run,
+            failure_mode: server.failure_mode,
+        })
+    }
+
+    /// The actions for messages of a tool, or with `None` for messages that belong to no tool.
+    ///
+    /// A tool seen before costs one lookup and no allocation.
+    pub fn for_tool(&self, direction: Direction, tool: Option<&str>) -> ActionsRef {
+        let Some(tool) = tool.filter(|_| !self.patterns.is_empty()) else {
+            return self.no_tool[direction as usize].clone();
+        };
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tables) = known.tools.get(tool) {
+            return tables[direction as usize].clone();
+        }
+        drop(known);
+        self.learn(tool)[direction as usize].clone()
+    }
+
+    /// For messages that should belong to a tool but cannot be tied to one: rule by rule, the strictest
+    /// action that any tool, or no tool, would have got.
+    pub fn strictest(&self, direction: Direction) -> ActionsRef {
+        self.strictest[direction as usize].clone()
+    }
+
+    /// Whether policy lets anyone call this tool. Keys may narrow it further.
+    pub fn tool_allowed(&self, tool: &str) -> bool {
+        self.tenant_tools.allows(tool) && self.server_tools.allows(tool)
+    }
+
+    /// Decide and record, but enforce nothing.
+    pub fn dry_run(&self) -> bool {
+        self.dry_run
+    }
+
+    /// What becomes of a message that could not be judged.
+    pub fn failure_mode(&self) -> FailureMode {
+        self.failure_mode
+    }
+
+    /// Names come from clients: what is remembered is bounded, and tools that match the same patterns
+    /// share their tables.
+    fn learn(&self, tool: &str) -> Tables {
+        let set: MatchSet = self.patterns.iter().map(|p| p.matches(tool)).collect();
+        if !set.contains(&true) {
+            // Nothing in the policy names it: not worth remembering a client's invention.
+            return self.no_tool.clone();
+        }
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let tables = match known.tables.get(&set) {
+            Some(tables) => tables.clone(),
+            None => {
+                let tables =
+                    both(|d| apply(&self.builtin[d as usize], &self.lines, d, &|p| set[p]));
+                if known.tables.len() < TABLES_MAX {
+                    known.tables.insert(set, tables.clone());
+                }
+                tables
+            }
+        };
+        if known.tools.len() < KNOWN_TOOLS_MAX {
+            known.tools.insert(tool.into(), tables.clone());
+        }
+        tables
+    }
+}
+
+/// The action of every rule, for one direction and tool. Cheap to clone, O(1) to ask.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActionsRef(Arc<[PolicyAction]>);
+
+impl ActionsRef {
+    /// The action for a rule of the set that the table was compiled for. A rule of another set is a
+    /// mistake of ours and blocks.
+    pub fn action(&self, rule: RuleId) -> PolicyAction {
+        self.0
+            .get(rule.index())
+            .copied()
+            .unwrap_or(PolicyAction::Block)
+    }
+}
+
+impl FromIterator<PolicyAction> for ActionsRef {
+    fn from_iter<I: IntoIterator<Item = PolicyAction>>(actions: I) -> Self {
+        Self(actions.into_iter().collect())
+    }
+}
+
+/// One table for each direction, at the index `Direction as usize`.
+type Tables = [ActionsRef; 2];
+
+/// For each pattern, whether a tool matches it.
+type MatchSet = Box<[bool]>;
+
+#[derive(Debug, Default)]
+struct Known {
+    tools: HashMap<Box<str>, Tables>,
+    tables: HashMap<MatchSet, Tables>,
+}
+
+/// One compiled binding.
+#[derive(Debug)]
+struct Line {
+    rank: Rank,
+    /// Index of its tool pattern.
+    pattern: Option<usize>,
+    direction: Option<Direction>,
+    /// By rule index.
+    rules: Box<[bool]>,
+    action: PolicyAction,
+}
+
+/// Grounds 2 to 4, in this order; grounds 5 and 6 are the order of the lines.
+type Rank = (u8, bool, u8, bool);
+
+impl Line {
+    fn applies(&self, rule: usize, direction: Direction) -> bool {
+        self.rules[rule] && self.direction.is_none_or(|d| d == direction)
+    }
+}
+
+struct Compiler<'a> {
+    rules: &'a [&'a Rule],
+    lines: Vec<Line>,
+    patterns: Vec<Pattern>,
+    texts: Vec<String>,
+}
+
+impl Compiler<'_> {
+    fn add(&mut self, level: Level, policy: &Policy) -> Result<(), PolicyError> {
+        let count = policy.bindings.len();
+        if count > BINDINGS_MAX {
+            let problem = Problem::TooMany {
+                count,
+                max: BINDINGS_MAX,
+            };
+            return Err(PolicyError {
+                level,
+                field: "bindings".into(),
+                problem,
+            });
+        }
+        for (index, binding) in policy.bindings.iter().enumerate() {
+            let line = self.line(binding).map_err(|(field, problem)| PolicyError {
+                level,
+                field: format!("bindings[{index}].{field}"),
+                problem,
+            })?;
+            self.lines.push(line);
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, binding: &PolicyBinding) -> Result<Line, (&'static str, Problem)> {
+        let (mut rules, rule_rank) = self
+            .rule_mask(binding.rule.as_deref())
+            .map_err(|p| ("rule", p))?;
+        if let Some(word) = &binding.category {
+            self.narrow(&mut rules, word, binding.rule.is_some())
+                .map_err(|p| ("category", p))?;
+        }
+        let pattern = match &binding.tool {
+            Some(text) => Some(self.pattern(text).map_err(|p| ("tool", p))?),
+            None => None,
+        };
+        let tool_rank = pattern.map_or(0, |p| 1 + u8::from(self.patterns[p].is_exact()));
+        Ok(Line {
+            rank: (
+                rule_rank,
+                binding.category.is_some(),
+                tool_rank,
+                binding.direction.is_some(),
+            ),
+            pattern,
+            direction: binding.direction,
+            rules,
+            action: binding.action,
+        })
+    }
+
+    fn rule_mask(&self, rule: Option<&str>) -> Result<(Box<[bool]>, u8), Problem> {
+        let Some(text) = rule else {
+            return Ok((vec![true; self.rules.len()].into(), 0));
+        };
+        let pattern = Pattern::parse(text)?;
+        let mask: Box<[bool]> = self.rules.iter().map(|r| pattern.matches(&r.id)).collect();
+        match (mask.contains(&true), pattern.is_exact()) {
+            (true, exact) => Ok((mask, 1 + u8::from(exact))),
+            (false, true) => Err(Problem::UnknownRule {
+                rule: text.into(),
+                near: nearest(text, self.rules.iter().map(|r| &*r.id)).map(str::to_owned),
+            }),
+            (false, false) => Err(Problem::NoRuleMatches { glob: text.into() }),
+        }
+    }
+
+    fn narrow(&self, mask: &mut [bool], word: &str, has_rule: bool) -> Result<(), Problem> {
+        let category = [Category::Secret, Category::Pii, Category::Injection]
+            .into_iter()
+            .find(|c| c.as_str() == word)
+            .ok_or_else(|| Problem::UnknownCategory {
+                category: word.into(),
+            })?;
+        for (applies, rule) in mask.iter_mut().zip(self.rules) {
+            *applies &= rule.category == category;
+        }
+        if mask.contains(&true) || !has_rule {
+            Ok(())
+        } else {
+            Err(Problem::CategoryMismatch {
+                category: word.into(),
+            })
+        }
+    }
+
+    fn pattern(&mut self, text: &str) -> Result<usize, Problem> {
+        if let Some(at) = self.texts.iter().position(|t| t == text) {
+            return Ok(at);
+        }
+        self.patterns.push(Pattern::parse(text)?);
+        self.texts.push(text.into());
+        Ok(self.patterns.len() - 1)
+    }
+}
+
+fn filter(level: Level, policy: &Policy) -> Result<ToolFilter, PolicyError> {
+    ToolFilter::compile(&policy.tools).map_err(|(field, problem)| PolicyError {
+        level,
+        field: format!("tools.{field}"),
+        problem,
+    })
+}
+
+fn both(table: impl Fn(Direction) -> ActionsRef) -> Tables {
+    [table(Direction::ToServer), table(Direction::ToClient)]
+}
+
+/// Applies the lines, weakest first, over the built-in actions. `matched` says which tool patterns count.
+fn apply(
+    builtin: &ActionsRef,
+    lines: &[Line],
+    direction: Direction,
+    matched: &dyn Fn(usize) -> bool,
+) -> ActionsRef {
+    let mut actions = builtin.0.to_vec();
+    for line in lines.iter().filter(|l| l.pattern.is_none_or(matched)) {
+        for (rule, action) in actions.iter_mut().enumerate() {
+            if line.applies(rule, direction) {
+                *action = line.action;
+            }
+        }
+    }
+    actions.into_iter().collect()
+}
+
+/// Per rule, the strictest action that could win for some tool. A line with a tool pattern can win as
+/// long as no stronger line without one follows; of two with the same pattern the stronger wins.
+fn strictest(
+    builtin: &ActionsRef,
+    lines: &[Line],
+    patterns: usize,
+    direction: Direction,
+) -> ActionsRef {
+    let mut by_pattern = vec![None; patterns];
+    let strictest_of = |rule: usize| {
+        by_pattern.fill(None);
+        let mut without_tool = builtin.0[rule];
+        for line in lines.iter().filter(|l| l.applies(rule, direction)) {
+            match line.pattern {
+                Some(pattern) => by_pattern[pattern] = Some(line.action),
+                None => {
+                    by_pattern.fill(None);
+                    without_tool = line.action;
+                }
+            }
+        }
+        by_pattern
+            .iter()
+            .flatten()
+            .copied()
+            .fold(without_tool, PolicyAction::max)
+    };
+    (0..builtin.0.len()).map(strictest_of).collect()
+}
+
+/// The known id closest to a text, if it is close.
+fn nearest<'a>(text: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .map(|id| (distance(text, id), id))
+        .filter(|&(d, _)| d <= 2.max(text.len() / 3))
+        .min_by_key(|&(d, _)| d)
+        .map(|(_, id)| id)
+}
+
+/// Levenshtein distance in bytes; both texts are short (a glob's bound).
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.bytes().enumerate() {
+            let substituted = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
