@@ -1,0 +1,1 @@
+//! Keys that only differ in case from a protocol key.
