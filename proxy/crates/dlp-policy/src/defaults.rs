@@ -1,5 +1,7 @@
 //! What happens when nobody wrote a policy.
 
+use std::sync::LazyLock;
+
 use dlp_scan::{Category, Rule};
 use domain::{Direction, PolicyAction};
 
@@ -79,22 +81,62 @@ const fn line(
 
 /// The built-in action for one rule in one direction.
 pub(crate) fn default_action(rule: &Rule, direction: Direction) -> PolicyAction {
+    /// Each line's globs, compiled once.
+    static GLOBS: LazyLock<Vec<Vec<Pattern>>> = LazyLock::new(|| {
+        let compile = |g: &&str| Pattern::parse(g).expect("a test compiles the built-in globs");
+        DEFAULTS
+            .iter()
+            .map(|line| line.rules.iter().map(compile).collect())
+            .collect()
+    });
     DEFAULTS
         .iter()
+        .zip(&*GLOBS)
         .rev()
-        .find(|line| line.applies(rule, direction))
-        .map_or(PolicyAction::Block, |line| line.action)
+        .find(|(line, globs)| line.applies(rule, globs, direction))
+        .map_or(PolicyAction::Block, |(line, _)| line.action)
 }
 
 impl DefaultBinding {
-    fn applies(&self, rule: &Rule, direction: Direction) -> bool {
+    fn applies(&self, rule: &Rule, globs: &[Pattern], direction: Direction) -> bool {
         self.category == rule.category
             && self.direction.is_none_or(|d| d == direction)
             && rule.confidence >= self.confidence_min
-            && (self.rules.is_empty() || self.rules.iter().any(|g| glob(g, &rule.id)))
+            && (globs.is_empty() || globs.iter().any(|g| g.matches(&rule.id)))
     }
 }
 
-fn glob(glob: &str, id: &str) -> bool {
-    Pattern::parse(glob).is_ok_and(|p| p.matches(id))
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::tests::rule;
+    use domain::PolicyAction::{Block, Log, Redact, Warn};
+
+    #[test]
+    fn the_built_in_policy() {
+        use Category::{Injection, Pii, Secret};
+        // rule id, category, confidence, to the server, to the client
+        let cases = [
+            ("github-pat", Secret, 99, Block, Redact),
+            ("generic-secret", Secret, 40, Block, Redact),
+            ("credit-card", Pii, 95, Redact, Redact),
+            ("iban", Pii, 95, Redact, Redact),
+            ("us-ssn", Pii, 60, Redact, Redact),
+            ("email", Pii, 90, Log, Log),
+            ("email-address", Pii, 90, Log, Log),
+            ("phone", Pii, 70, Log, Log),
+            ("phone-us", Pii, 70, Log, Log),
+            ("ipv4", Pii, 70, Log, Log),
+            ("ip-address", Pii, 70, Log, Log),
+            ("email-password", Secret, 70, Block, Redact),
+            ("override-en", Injection, SURE, Warn, Block),
+            ("hidden-tags", Injection, 100, Warn, Block),
+            ("role-talk", Injection, SURE - 1, Warn, Warn),
+        ];
+        for (id, category, confidence, to_server, to_client) in cases {
+            let rule = rule(id, category, confidence);
+            let got = [Direction::ToServer, Direction::ToClient].map(|d| default_action(&rule, d));
+            assert_eq!(got, [to_server, to_client], "{id}");
+        }
+    }
 }

@@ -59,8 +59,12 @@ impl PolicyTable {
     /// A rule, category or glob that means nothing: a line that can never apply is a mistake.
     pub fn compile(tenant: &Policy, server: &Policy, rules: &RuleSet) -> Result<Self, PolicyError> {
         let facts: Vec<&Rule> = rules.rules().map(|(_, rule)| rule).collect();
+        Self::compile_for(tenant, server, &facts)
+    }
+
+    fn compile_for(tenant: &Policy, server: &Policy, facts: &[&Rule]) -> Result<Self, PolicyError> {
         let mut compiler = Compiler {
-            rules: &facts,
+            rules: facts,
             lines: Vec::new(),
             patterns: Vec::new(),
             texts: Vec::new(),
@@ -392,4 +396,295 @@ fn distance(a: &str, b: &str) -> usize {
         }
     }
     row[b.len()]
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use Direction::{ToClient, ToServer};
+    use PolicyAction::{Block, Ignore, Log, Redact, Warn};
+
+    pub(crate) fn rule(id: &str, category: Category, confidence: u8) -> Rule {
+        Rule {
+            id: id.into(),
+            category,
+            title: "".into(),
+            description: "".into(),
+            confidence,
+        }
+    }
+
+    /// Built in: block/redact, block/redact, log, redact, block to the client.
+    fn rules() -> Vec<Rule> {
+        vec![
+            rule("aws-id", Category::Secret, 90),
+            rule("aws-key", Category::Secret, 90),
+            rule("email", Category::Pii, 90),
+            rule("iban", Category::Pii, 90),
+            rule("override", Category::Injection, 90),
+        ]
+    }
+
+    /// `rule=aws-* tool=x direction=to_client category=pii log`
+    fn line(text: &str) -> PolicyBinding {
+        let mut binding = PolicyBinding {
+            tool: None,
+            direction: None,
+            category: None,
+            rule: None,
+            action: Log,
+        };
+        for word in text.split_whitespace() {
+            match word.split_once('=') {
+                Some(("tool", v)) => binding.tool = Some(v.into()),
+                Some(("rule", v)) => binding.rule = Some(v.into()),
+                Some(("category", v)) => binding.category = Some(v.into()),
+                Some(("direction", "to_server")) => binding.direction = Some(ToServer),
+                Some(("direction", _)) => binding.direction = Some(ToClient),
+                _ => binding.action = action(word),
+            }
+        }
+        binding
+    }
+
+    fn action(word: &str) -> PolicyAction {
+        [Ignore, Log, Warn, Redact, Block]
+            .into_iter()
+            .find(|a| a.as_str() == word)
+            .unwrap()
+    }
+
+    fn policy(lines: &[&str]) -> Policy {
+        Policy {
+            bindings: lines.iter().map(|l| line(l)).collect(),
+            ..Policy::default()
+        }
+    }
+
+    fn table(tenant: &[&str], server: &[&str]) -> PolicyTable {
+        try_table(tenant, server).unwrap()
+    }
+
+    fn try_table(tenant: &[&str], server: &[&str]) -> Result<PolicyTable, PolicyError> {
+        let rules = rules();
+        let facts: Vec<&Rule> = rules.iter().collect();
+        PolicyTable::compile_for(&policy(tenant), &policy(server), &facts)
+    }
+
+    fn ask(actions: &ActionsRef, id: &str) -> PolicyAction {
+        actions.0[rules().iter().position(|r| &*r.id == id).unwrap()]
+    }
+
+    #[test]
+    fn the_most_specific_line_wins() {
+        // tenant's lines, server's lines, what `aws-id` gets to the server by tool `read_file`
+        let cases: &[(&[&str], &[&str], PolicyAction)] = &[
+            (&[], &[], Block),
+            // 1. anything written beats the built-in policy
+            (&["log"], &[], Log),
+            (&[], &["ignore"], Ignore),
+            (&["category=pii log"], &["category=injection log"], Block),
+            // 2. rule id > rule glob > category > nothing
+            (&["rule=aws-id log", "rule=aws-* warn"], &[], Log),
+            (&["rule=aws-* log", "category=secret warn"], &[], Log),
+            (&["category=secret log", "warn"], &[], Log),
+            (
+                &["rule=aws-id log"],
+                &["category=secret tool=read_file direction=to_server warn"],
+                Log,
+            ),
+            (
+                &["rule=aws-* category=secret log", "rule=aws-* warn"],
+                &[],
+                Log,
+            ),
+            // 3. tool name > tool glob > nothing
+            (&["tool=read_file log", "tool=read_* warn"], &[], Log),
+            (&["tool=read_* log", "warn"], &[], Log),
+            (&["tool=read_* log"], &["direction=to_server warn"], Log),
+            (&["tool=write log"], &["warn"], Warn),
+            // 4. direction > nothing
+            (&["direction=to_server log", "warn"], &[], Log),
+            (&["direction=to_client log", "warn"], &[], Warn),
+            // 5. server > tenant
+            (&["warn"], &["log"], Log),
+            (&["tool=read_* warn"], &["tool=*_file log"], Log),
+            // 6. later > earlier
+            (&["warn", "log"], &[], Log),
+            (&[], &["tool=read_* warn", "tool=*_file log"], Log),
+        ];
+        for (tenant, server, expected) in cases {
+            let table = table(tenant, server);
+            let actions = table.for_tool(ToServer, Some("read_file"));
+            assert_eq!(ask(&actions, "aws-id"), *expected, "{tenant:?} {server:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_touches_only_what_it_names() {
+        let table = table(
+            &["category=pii block"],
+            &["rule=aws-id tool=read_* direction=to_client log"],
+        );
+        let cases = [
+            (ToClient, Some("read_file"), "aws-id", Log),
+            (ToClient, Some("read_file"), "aws-key", Redact),
+            (ToClient, Some("write"), "aws-id", Redact),
+            (ToClient, None, "aws-id", Redact),
+            (ToServer, Some("read_file"), "aws-id", Block),
+            (ToServer, Some("read_file"), "email", Block),
+            (ToClient, None, "iban", Block),
+            (ToClient, None, "override", Block),
+            (ToServer, None, "override", Warn),
+        ];
+        for (direction, tool, id, expected) in cases {
+            for _ in 0..2 {
+                let actions = table.for_tool(direction, tool);
+                assert_eq!(ask(&actions, id), expected, "{direction} {tool:?} {id}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_strictest_is_what_some_tool_could_get() {
+        // lines, what `email` gets to the client when the tool is not known
+        let cases: &[(&[&str], PolicyAction)] = &[
+            (&[], Log),
+            (&["category=pii ignore"], Ignore),
+            (&["category=pii log", "tool=x block"], Log), // the category line is stronger for x too
+            (&["category=pii log", "category=pii tool=x block"], Block),
+            (&["category=pii tool=x block", "rule=email log"], Log),
+            (
+                &["category=pii tool=x block", "category=pii tool=x warn"],
+                Warn,
+            ),
+            (
+                &["category=pii tool=x* block", "category=pii tool=x warn"],
+                Block,
+            ),
+            (&["category=pii tool=x block direction=to_server"], Log),
+            (&["category=pii block", "category=pii tool=x log"], Block),
+            (&["tool=x redact"], Redact),
+        ];
+        for (lines, expected) in cases {
+            let table = table(&[], lines);
+            assert_eq!(
+                ask(&table.strictest(ToClient), "email"),
+                *expected,
+                "{lines:?}"
+            );
+            for tool in [None, Some("x"), Some("xy"), Some("z")] {
+                let one = ask(&table.for_tool(ToClient, tool), "email");
+                assert!(one <= *expected, "{lines:?} {tool:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_that_cannot_apply_is_refused() {
+        let cases = [
+            (
+                "rule=aws_id log",
+                "rule",
+                "no rule is called \"aws_id\"; did you mean \"aws-id\"?",
+            ),
+            (
+                "rule=nonsense-here log",
+                "rule",
+                "no rule is called \"nonsense-here\"",
+            ),
+            (
+                "rule=gcp-* log",
+                "rule",
+                "no rule matches \"gcp-*\"; see the rule ids or take the line out",
+            ),
+            (
+                "category=pi log",
+                "category",
+                "\"pi\" is no category; use secret, pii or injection",
+            ),
+            (
+                "category=pii rule=aws-* log",
+                "category",
+                "no rule of category \"pii\" matches; take the category out",
+            ),
+        ];
+        for (text, field, problem) in cases {
+            let error = try_table(&["log"], &["warn", text]).unwrap_err();
+            assert_eq!(error.level, Level::Server);
+            assert_eq!(error.field, format!("bindings[1].{field}"), "{text}");
+            assert_eq!(error.problem.to_string(), problem, "{text}");
+        }
+        let error = try_table(&["tool=[ log"], &[]).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("tenant policy: bindings[0].tool: \"[\" is no glob")
+        );
+        let many = vec!["log"; BINDINGS_MAX + 1];
+        let error = try_table(&many, &[]).unwrap_err();
+        assert!(matches!(error.problem, Problem::TooMany { .. }));
+    }
+
+    #[test]
+    fn what_is_remembered_of_clients_names_is_bounded() {
+        let table = table(&[], &["tool=a* log"]);
+        for i in 0..KNOWN_TOOLS_MAX + 10 {
+            let hit = table.for_tool(ToServer, Some(&format!("a{i}")));
+            let miss = table.for_tool(ToServer, Some(&format!("b{i}")));
+            assert_eq!((ask(&hit, "aws-id"), ask(&miss, "aws-id")), (Log, Block));
+        }
+        let known = table.known.read().unwrap();
+        assert_eq!(known.tools.len(), KNOWN_TOOLS_MAX);
+        assert_eq!(known.tables.len(), 1);
+    }
+
+    #[test]
+    fn distinct_tables_are_bounded() {
+        let letter = |bit: u8| char::from(b'a' + bit);
+        let lines: Vec<String> = (0..11)
+            .map(|bit| format!("tool=*{}* log", letter(bit)))
+            .collect();
+        let refs: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let table = table(&[], &refs);
+        for set in 1..2048_u32 {
+            let name: String = (0..11_u8)
+                .filter(|b| set >> b & 1 == 1)
+                .map(letter)
+                .collect();
+            assert_eq!(
+                ask(&table.for_tool(ToServer, Some(&name)), "aws-id"),
+                Log,
+                "{name}"
+            );
+        }
+        assert_eq!(table.known.read().unwrap().tables.len(), TABLES_MAX);
+    }
+
+    #[test]
+    fn tools_pass_both_levels() {
+        let mut tenant = policy(&[]);
+        tenant.tools.deny = vec!["exec*".into()];
+        let mut server = policy(&[]);
+        server.tools.allow = vec!["exec".into(), "read".into()];
+        let table = PolicyTable::compile_for(&tenant, &server, &[]).unwrap();
+        assert!(table.tool_allowed("read"));
+        assert!(!table.tool_allowed("exec"));
+        assert!(!table.tool_allowed("write"));
+        server.tools.allow.push("{".into());
+        let error = PolicyTable::compile_for(&tenant, &server, &[]).unwrap_err();
+        assert_eq!(error.field, "tools.allow[2]");
+    }
+
+    #[test]
+    fn the_servers_word_on_failure_and_dry_run_holds() {
+        let server = Policy {
+            dry_run: true,
+            failure_mode: FailureMode::Open,
+            ..Policy::default()
+        };
+        let table = PolicyTable::compile_for(&Policy::default(), &server, &[]).unwrap();
+        assert!(table.dry_run());
+        assert_eq!(table.failure_mode(), FailureMode::Open);
+    }
 }
