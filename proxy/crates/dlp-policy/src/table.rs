@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use dlp_scan::{Category, Rule, RuleId, RuleSet};
-use domain::{Direction, FailureMode, Policy, PolicyAction, PolicyBinding};
+use domain::{Direction, FailureMode, Policy, PolicyAction, PolicyBinding, nearest};
 
 use crate::defaults::default_action;
 use crate::error::{Level, PolicyError, Problem};
@@ -372,30 +372,6 @@ fn strictest(
             .fold(without_tool, PolicyAction::max)
     };
     (0..builtin.0.len()).map(strictest_of).collect()
-}
-
-/// The known id closest to a text, if it is close.
-fn nearest<'a>(text: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    known
-        .map(|id| (distance(text, id), id))
-        .filter(|&(d, _)| d <= 2.max(text.len() / 3))
-        .min_by_key(|&(d, _)| d)
-        .map(|(_, id)| id)
-}
-
-/// Levenshtein distance in bytes; both texts are short (a glob's bound).
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.bytes().enumerate() {
-            let substituted = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

@@ -144,6 +144,7 @@ pub struct ToolAccess {
 #[serde(deny_unknown_fields, default)]
 pub struct CallLimits {
     /// Calls that may run at once. Above it: 429 with Retry-After.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub concurrent_calls_max: Option<u32>,
     /// Calls over time. Above it: 429 with Retry-After.
     pub rate: Option<RateLimit>,
@@ -154,8 +155,10 @@ pub struct CallLimits {
 #[serde(deny_unknown_fields)]
 pub struct RateLimit {
     /// Calls per second, refilled evenly.
+    #[schemars(range(min = 0.001, max = 1_000_000.0))]
     pub per_second: f64,
     /// Calls that may come at once.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub burst: u32,
 }
 
@@ -184,6 +187,7 @@ pub struct PolicyBinding {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<Direction>,
     /// `secret`, `pii` or `injection`; absent: every category.
+    #[schemars(extend("enum" = ["secret", "pii", "injection", null]))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
     /// Glob over rule ids; absent: every rule.

@@ -7,6 +7,7 @@
 mod desired;
 mod id;
 mod limits;
+mod near;
 mod protocol;
 mod secret;
 
@@ -17,5 +18,6 @@ pub use desired::{
 };
 pub use id::{IdError, KeyId, ServerId, TenantId, ToolName};
 pub use limits::Limits;
+pub use near::nearest;
 pub use protocol::{Direction, Era, ProtocolVersion};
 pub use secret::{KeyHash, Secret};

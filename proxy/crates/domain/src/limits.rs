@@ -13,48 +13,70 @@ pub struct Limits {
     #[schemars(range(min = 8, max = 256))]
     pub depth_max: usize,
     /// Most values in one message. Default 500,000.
+    #[schemars(range(min = 16, max = 10_000_000))]
     pub tokens_max: usize,
     /// Most messages in one batch (revision 2025-03-26). Default 32.
+    #[schemars(range(min = 1, max = 1_024))]
     pub batch_max: usize,
     /// Most request headers. Default 64.
+    #[schemars(range(min = 8, max = 1_024))]
     pub headers_max: usize,
     /// Largest request head, in bytes. Default 32 KiB.
+    #[schemars(range(min = 1_024, max = 1_048_576))]
     pub header_bytes_max: usize,
     /// Most open client connections. Default 4,096.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub connections_max: usize,
     /// Most open listen streams. Default 1,024.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub streams_max: usize,
     /// Most sessions kept, over all servers. Default 10,000.
+    #[schemars(range(min = 1, max = 10_000_000))]
     pub sessions_max: usize,
     /// Most sessions of one principal. Default 1,000.
+    #[schemars(range(min = 1, max = 10_000_000))]
     pub sessions_per_principal_max: usize,
     /// A session unused for so long is forgotten, in seconds. Default 3,600.
+    #[schemars(range(min = 1, max = 31_536_000))]
     pub session_idle_s: u64,
     /// Most calls waiting for their answer in one session. Default 256.
+    #[schemars(range(min = 1, max = 100_000))]
     pub pending_calls_max: usize,
     /// Most h2 streams of one connection. Default 100.
+    #[schemars(range(min = 1, max = 10_000))]
     pub h2_streams_max: u32,
     /// Time for a whole request head, in milliseconds. Default 10,000.
+    #[schemars(range(min = 10, max = 3_600_000))]
     pub header_timeout_ms: u64,
     /// Time for a whole request body, in milliseconds. Default 30,000.
+    #[schemars(range(min = 10, max = 3_600_000))]
     pub body_timeout_ms: u64,
     /// An idle kept-alive connection is closed after, in milliseconds. Default 60,000.
+    #[schemars(range(min = 10, max = 86_400_000))]
     pub idle_timeout_ms: u64,
     /// A client that takes no byte for so long is cut, in milliseconds. Default 30,000.
+    #[schemars(range(min = 10, max = 3_600_000))]
     pub write_timeout_ms: u64,
     /// Time to connect to an upstream, in milliseconds. Default 5,000.
+    #[schemars(range(min = 10, max = 3_600_000))]
     pub upstream_connect_timeout_ms: u64,
     /// Time until an upstream's answer begins, in milliseconds. Default 60,000.
+    #[schemars(range(min = 10, max = 86_400_000))]
     pub upstream_response_timeout_ms: u64,
     /// Longest silence on an upstream event stream of a call, in milliseconds. Default 300,000.
+    #[schemars(range(min = 10, max = 86_400_000))]
     pub upstream_idle_timeout_ms: u64,
     /// A comment is sent on an idle event stream every, in milliseconds. Default 15,000.
+    #[schemars(range(min = 100, max = 3_600_000))]
     pub keep_alive_ms: u64,
     /// Bytes that may be decoded (base64, hex, gzip ...) for one message. Default 16 MiB.
+    #[schemars(range(min = 1_024, max = 1_073_741_824))]
     pub decoded_bytes_max: usize,
     /// How many encodings inside each other are undone. Default 5.
+    #[schemars(range(min = 1, max = 8))]
     pub decode_depth_max: usize,
     /// Longest wait of a running call when Weir stops, in milliseconds. Default 10,000.
+    #[schemars(range(min = 1, max = 3_600_000))]
     pub drain_timeout_ms: u64,
 }
 
