@@ -19,13 +19,20 @@
 
 mod backoff;
 mod child;
+mod control;
+mod driver;
 mod error;
 mod line;
+mod procfs;
 mod reaper;
 mod spec;
+mod stderr;
+mod sweep;
+mod sys;
 
 pub use backoff::{Backoff, BackoffPolicy};
-pub use child::{Child, LineReceiver};
+pub use child::Child;
 pub use error::{Exit, LineError, SendError, SpawnError};
+pub use line::LineReceiver;
 pub use reaper::reaper_main;
 pub use spec::{ChildSpec, REAPER_COMMAND, ReaperMode, StderrSink};
