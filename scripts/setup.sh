@@ -1,0 +1,139 @@
+#!/usr/bin/env bash
+# Install what building, running or testing Weir needs. Safe to run again; quick when nothing is to do.
+#
+#   scripts/setup.sh build    compiler and libraries
+#   scripts/setup.sh run      build, and a real MCP server to put Weir in front of
+#   scripts/setup.sh test     run, and the conformance suite, other people's clients and servers, cargo tools
+#
+# System packages come from apt (root or sudo). All else goes to $WEIR_CACHE (default ~/.cache/weir), nothing
+# into the checkout. Exact versions are in tests/kit; a part is installed again when its lock file changes.
+set -euo pipefail
+. "$(dirname "$0")/env.sh"
+WHAT=${1:-run}
+NEXTEST=0.9.143
+DENY=0.20.2
+
+main() {
+  mkdir -p "$WEIR_CACHE"
+  exec 9> "$WEIR_CACHE/setup.lock"
+  flock 9 # two runs at once would install over each other
+  case $WHAT in
+    build) build ;;
+    run) build; kit_run ;;
+    test) build; kit_run; kit_test; cargo_tools ;;
+    *) die "usage: scripts/setup.sh build|run|test" ;;
+  esac
+}
+
+build() {
+  local need=()
+  have cmake || need+=(cmake)
+  have cc || need+=(gcc libc6-dev)
+  have g++ || need+=(g++)
+  have clang || need+=(clang)
+  have ld.lld || need+=(lld)
+  have pkg-config || need+=(pkg-config)
+  have make || need+=(make)
+  have git || need+=(git ca-certificates)
+  have curl || need+=(curl ca-certificates)
+  apt_install "${need[@]}"
+  if ! have cargo; then
+    if have rustup; then rustup show active-toolchain > /dev/null || rustup toolchain install; fi
+    have cargo || die "Rust is missing. Install rustup, then run this again:
+  curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --profile minimal
+The right compiler version is then fetched by itself (rust-toolchain.toml)."
+  fi
+  (cd "$ROOT" && cargo --version > /dev/null) || die "cargo cannot use the toolchain named in rust-toolchain.toml"
+}
+
+kit_run() {
+  have npm || apt_install npm
+  npm_part node22
+  use_node
+  npm_part everything
+}
+
+kit_test() {
+  npm_part conf
+  npm_part conf-old
+  npm_part inspector
+  npm_part clients
+  local need=()
+  have python3 || need+=(python3)
+  python3 -c 'import venv, ensurepip' 2> /dev/null || need+=(python3-venv)
+  apt_install "${need[@]}"
+  python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || die "python3 is older than 3.10"
+  venv_part py py2.txt
+  venv_part pyold py1.txt
+  everything_py
+}
+
+cargo_tools() {
+  cargo nextest --version > /dev/null 2>&1 || cargo_tool cargo-nextest "$NEXTEST"
+  cargo deny --version > /dev/null 2>&1 || cargo_tool cargo-deny "$DENY"
+}
+
+have() { command -v "$1" > /dev/null 2>&1; }
+
+apt_install() {
+  [ $# -gt 0 ] || return 0
+  have apt-get || die "please install: $*"
+  local sudo=()
+  [ "$(id -u)" = 0 ] || { have sudo || die "please install (as root): apt-get install -y $*"; sudo=(sudo); }
+  say "apt-get install $*"
+  if [ -z "${apt_updated:-}" ]; then "${sudo[@]}" apt-get update -qq; apt_updated=1; fi
+  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" > /dev/null
+}
+
+# part_is_new NAME FILE...: true when the part was not installed from exactly these files.
+part_is_new() {
+  local dir=$WEIR_KIT/$1; shift
+  stamp=$(cat "$@" | sha256sum | cut -c1-16)
+  [ "$(cat "$dir/.stamp" 2> /dev/null)" != "$stamp" ]
+}
+
+npm_part() {
+  local name=$1 from=$ROOT/tests/kit/$1 dir=$WEIR_KIT/$1
+  part_is_new "$name" "$from/package.json" "$from/package-lock.json" || return 0
+  say "installing $name"
+  rm -rf "$dir"; mkdir -p "$dir"
+  cp "$from/package.json" "$from/package-lock.json" "$dir/"
+  (cd "$dir" && retry npm ci --ignore-scripts --no-audit --no-fund --loglevel=error > /dev/null)
+  echo "$stamp" > "$dir/.stamp"
+}
+
+venv_part() {
+  local name=$1 list=$ROOT/tests/kit/$2 dir=$WEIR_KIT/$1
+  part_is_new "$name" "$list" || return 0
+  say "installing python packages ($name)"
+  rm -rf "$dir"; python3 -m venv "$dir"
+  retry "$dir/bin/pip" install -q --disable-pip-version-check --no-deps -r "$list"
+  echo "$stamp" > "$dir/.stamp"
+}
+
+# The source archive of the Python SDK carries its own conformance server; the wheel does not.
+everything_py() {
+  local version dir=$WEIR_KIT/everything-py
+  version=$(sed -n 's/^mcp==//p' "$ROOT/tests/kit/py2.txt")
+  part_is_new everything-py "$ROOT/tests/kit/py2.txt" || return 0
+  say "unpacking the Python SDK's everything-server $version"
+  rm -rf "$dir"; mkdir -p "$dir"
+  (cd "$dir" && retry "$WEIR_KIT/py/bin/pip" download -q --disable-pip-version-check --no-deps \
+    --no-binary mcp "mcp==$version" 2> pip.log || [ -f "mcp-$version.tar.gz" ] || { cat pip.log >&2; exit 1; }
+  tar xzf "mcp-$version.tar.gz" --strip-components=4 "mcp-$version/examples/servers/everything-server"
+  rm -f "mcp-$version.tar.gz" pip.log)
+  echo "$stamp" > "$dir/.stamp"
+}
+
+# Tools are built without optimisation: they start once and compile in a third of the time.
+cargo_tool() {
+  say "building $1 $2 (once)"
+  (cd "$WEIR_CACHE" && CARGO_TARGET_DIR=$WEIR_CACHE/tools/target cargo install --quiet --locked --debug \
+    --root "$WEIR_CACHE/tools" --version "$2" "$1")
+  rm -rf "$WEIR_CACHE/tools/target"
+}
+
+# Registries have bad moments.
+retry() { "$@" || { say "trying again: $*"; "$@"; } || "$@"; }
+
+main

@@ -1,0 +1,28 @@
+"""py2.py legacy|auto|2026-07-28 URL CALLS ['Header: value' ...]   mcp 2.x; output as in common.mjs"""
+import asyncio, json, sys
+import httpx2
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+era, url, calls, *lines = sys.argv[1:]
+headers = {l.split(":", 1)[0].strip(): l.split(":", 1)[1].strip() for l in lines}
+
+
+async def main():
+    async with httpx2.AsyncClient(headers=headers, timeout=30) as http:
+        async with Client(streamable_http_client(url, http_client=http), mode=era, read_timeout_seconds=20) as c:
+            await c.list_tools()
+            for name, args in json.loads(calls):
+                try:
+                    r = await c.call_tool(name, args)
+                    line = {"outcome": "tool_error" if r.is_error else "result", "text": str(r.content)}
+                except Exception as e:
+                    line = {"outcome": "throw", "text": f"{type(e).__name__} {e}"}
+                try:
+                    line["tools"] = len((await c.list_tools()).tools)
+                except Exception:
+                    line["tools"] = -1
+                print(json.dumps(line), flush=True)
+
+
+asyncio.run(main())
