@@ -26,6 +26,7 @@
 #![forbid(unsafe_code)]
 
 mod document;
+mod duplicate;
 mod edit;
 mod error;
 mod fold;
@@ -36,6 +37,7 @@ pub mod lines;
 mod message;
 mod parse;
 mod path;
+mod scan;
 pub mod sse;
 mod write;
 

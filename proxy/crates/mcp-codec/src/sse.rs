@@ -1,10 +1,23 @@
 //! Server-sent events: a stream of bytes to events and back.
+//!
+//! The decoder follows the WHATWG event stream grammar (CR, LF and CRLF, one byte order mark at the start, several `data`
+//! lines, split anywhere) and is stricter in one place: bytes that are not UTF-8 end the stream with an error instead of
+//! turning into replacement characters, because what was scanned must be what is sent.
+//!
+//! It never hands on comments or unknown fields: they are counted or dropped, so nothing unscanned rides in them. It holds
+//! one unfinished event and the events of the last chunk, nothing more.
+
+use std::collections::VecDeque;
+use std::fmt;
 
 use bytes::Bytes;
+use memchr::{memchr, memchr2};
 use thiserror::Error;
 
 /// A comment that keeps an idle connection open.
 pub const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The bounds on one event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,17 +30,48 @@ pub struct SseLimits {
     pub id_bytes_max: usize,
 }
 
+impl SseLimits {
+    /// Limits for events with at most so much data.
+    pub fn for_event_bytes(event_bytes_max: usize) -> Self {
+        // `data: ` and a byte order mark come on top of the data.
+        SseLimits {
+            event_bytes_max,
+            line_bytes_max: event_bytes_max.saturating_add(16),
+            id_bytes_max: 1024,
+        }
+    }
+}
+
+impl Default for SseLimits {
+    fn default() -> Self {
+        SseLimits::for_event_bytes(4 << 20)
+    }
+}
+
 /// One event.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Event {
     /// The `event` field.
     pub event: Option<Box<str>>,
-    /// The `data` lines joined by newlines; none if there was no such line, empty for a priming event. Always UTF-8.
+    /// The `data` lines joined by newlines; none if there was no such line, empty for a priming event. Always UTF-8 when
+    /// it comes from a decoder.
     pub data: Option<Bytes>,
     /// The `id` field.
     pub id: Option<Box<str>>,
     /// The `retry` field.
     pub retry_ms: Option<u64>,
+}
+
+/// Shows sizes only: the text may be a secret.
+impl fmt::Debug for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Event")
+            .field("event_bytes", &self.event.as_ref().map(|name| name.len()))
+            .field("data_bytes", &self.data.as_ref().map(Bytes::len))
+            .field("id_bytes", &self.id.as_ref().map(|id| id.len()))
+            .field("retry_ms", &self.retry_ms)
+            .finish()
+    }
 }
 
 /// Why a stream is refused. Nothing can be read from it after that.
@@ -54,44 +98,337 @@ pub enum SseError {
 }
 
 /// Turns chunks into events.
+///
+/// ```
+/// use mcp_codec::sse::{Decoder, SseLimits};
+///
+/// let mut decoder = Decoder::new(SseLimits::default());
+/// decoder.push(b": hello\r\nid: 7\r\ndata: {\"a\":");
+/// assert!(decoder.next().is_none());
+/// decoder.push(b"1}\r\n\r\n");
+/// let event = decoder.next().expect("it is whole")?;
+/// assert_eq!(event.id.as_deref(), Some("7"));
+/// assert_eq!(event.data.as_deref(), Some(br#"{"a":1}"#.as_slice()));
+/// assert!(decoder.next().is_none());
+/// decoder.finish()?;
+/// # Ok::<(), mcp_codec::sse::SseError>(())
+/// ```
 pub struct Decoder {
     limits: SseLimits,
+    /// The line that is not yet whole.
+    line: Vec<u8>,
+    /// The last line ended with CR, so an LF that comes next belongs to it.
+    skip_lf: bool,
+    at_start: bool,
+    /// The event that is not yet whole, without its data.
+    event: Event,
+    data: Data,
+    ready: VecDeque<Event>,
+    ready_bytes: usize,
+    failed: Option<SseError>,
+    comments: u64,
+}
+
+/// The data lines of one event so far. One line is the rule, and it is kept without a further copy.
+#[derive(Default)]
+enum Data {
+    #[default]
+    None,
+    Line(Bytes),
+    Lines(Vec<u8>),
+}
+
+/// A whole line, where it is.
+enum Line<'a> {
+    InChunk(&'a [u8]),
+    Collected(Vec<u8>),
+}
+
+impl Line<'_> {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Line::InChunk(bytes) => bytes,
+            Line::Collected(bytes) => bytes,
+        }
+    }
+
+    /// Copies what is in the chunk and nothing else.
+    fn into_bytes(self) -> Bytes {
+        match self {
+            Line::InChunk(bytes) => Bytes::copy_from_slice(bytes),
+            Line::Collected(bytes) => bytes.into(),
+        }
+    }
 }
 
 impl Decoder {
     /// An empty stream.
     pub fn new(limits: SseLimits) -> Self {
-        Decoder { limits }
+        Decoder {
+            limits,
+            line: Vec::new(),
+            skip_lf: false,
+            at_start: true,
+            event: Event::default(),
+            data: Data::None,
+            ready: VecDeque::new(),
+            ready_bytes: 0,
+            failed: None,
+            comments: 0,
+        }
     }
 
     /// Takes the next piece of the stream. Call [`Decoder::next`] until it gives `None` before pushing again.
     pub fn push(&mut self, chunk: &[u8]) {
-        let _ = (chunk, &self.limits);
-        todo!()
+        if self.failed.is_some() {
+            return;
+        }
+        let outcome = match self.ready_bytes > self.limits.event_bytes_max {
+            true => Err(SseError::NotDrained),
+            false => self.take(chunk),
+        };
+        if let Err(error) = outcome {
+            self.failed = Some(error);
+            (self.line, self.data) = (Vec::new(), Data::None);
+        }
     }
 
-    /// The next whole event.
+    /// The next whole event. After an error there are no further events, only that error.
     #[allow(
         clippy::should_implement_trait,
         reason = "None means \"not yet\", which an iterator may not say"
     )]
     pub fn next(&mut self) -> Option<Result<Event, SseError>> {
-        todo!()
+        match self.ready.pop_front() {
+            Some(event) => {
+                self.ready_bytes -= weight(&event);
+                Some(Ok(event))
+            }
+            None => self.failed.map(Err),
+        }
     }
 
-    /// Says whether the stream ended between events.
+    /// Says whether the stream ended between events. The standard discards an unfinished event, and so does this.
     pub fn finish(&mut self) -> Result<(), SseError> {
-        todo!()
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        let line = std::mem::take(&mut self.line);
+        let line = if self.at_start {
+            without_mark(&line)
+        } else {
+            &line
+        };
+        let inside_line = !line.is_empty() && line[0] != b':';
+        let inside_event = self.take_event().is_some();
+        if inside_line || inside_event {
+            Err(SseError::Unterminated)
+        } else {
+            Ok(())
+        }
     }
 
-    /// How many comment lines were dropped.
+    /// How many comment lines were dropped. A peer's keep-alives are such lines.
     pub fn comments(&self) -> u64 {
-        todo!()
+        self.comments
+    }
+
+    fn take(&mut self, chunk: &[u8]) -> Result<(), SseError> {
+        let mut rest = chunk;
+        if !rest.is_empty() && std::mem::take(&mut self.skip_lf) {
+            rest = rest.strip_prefix(b"\n").unwrap_or(rest);
+        }
+        while let Some(end) = memchr2(b'\r', b'\n', rest) {
+            self.check_line_len(end)?;
+            let line = match self.line.is_empty() {
+                true => Line::InChunk(&rest[..end]),
+                false => {
+                    self.line.extend_from_slice(&rest[..end]);
+                    Line::Collected(std::mem::take(&mut self.line))
+                }
+            };
+            self.line_done(line)?;
+            let is_cr = rest[end] == b'\r';
+            rest = &rest[end + 1..];
+            if is_cr {
+                match rest.first() {
+                    Some(b'\n') => rest = &rest[1..],
+                    Some(_) => {}
+                    None => self.skip_lf = true,
+                }
+            }
+        }
+        self.check_line_len(rest.len())?;
+        self.line.extend_from_slice(rest);
+        Ok(())
+    }
+
+    fn check_line_len(&self, more: usize) -> Result<(), SseError> {
+        match self.line.len() + more > self.limits.line_bytes_max {
+            true => Err(SseError::LineTooLong),
+            false => Ok(()),
+        }
+    }
+
+    fn line_done(&mut self, line: Line<'_>) -> Result<(), SseError> {
+        let bytes = line.bytes();
+        let mark_bytes = match std::mem::take(&mut self.at_start) {
+            true => bytes.len() - without_mark(bytes).len(),
+            false => 0,
+        };
+        let text = std::str::from_utf8(&bytes[mark_bytes..]).map_err(|_| SseError::NotUtf8)?;
+        if text.is_empty() {
+            self.dispatch();
+            return Ok(());
+        }
+        let colon = memchr(b':', text.as_bytes());
+        let (field, value) = match colon {
+            Some(0) => {
+                self.comments += 1;
+                return Ok(());
+            }
+            Some(at) => (
+                &text[..at],
+                text[at + 1..].strip_prefix(' ').unwrap_or(&text[at + 1..]),
+            ),
+            None => (text, ""),
+        };
+        match field {
+            "data" => {
+                let value_start = bytes.len() - value.len();
+                self.add_data(line, value_start)
+            }
+            "event" => self.short(value).map(|name| self.event.event = Some(name)),
+            // The standard ignores an id with a NUL.
+            "id" if value.contains('\0') => Ok(()),
+            "id" => self.short(value).map(|id| self.event.id = Some(id)),
+            "retry" => {
+                let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
+                let retry_ms = value.parse().ok().filter(|_| is_number);
+                self.event.retry_ms = retry_ms.or(self.event.retry_ms);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn short(&self, value: &str) -> Result<Box<str>, SseError> {
+        match value.len() > self.limits.id_bytes_max {
+            true => Err(SseError::IdTooLong),
+            false => Ok(value.into()),
+        }
+    }
+
+    fn add_data(&mut self, line: Line<'_>, value_start: usize) -> Result<(), SseError> {
+        let held = match &self.data {
+            Data::None => 0,
+            Data::Line(first) => first.len() + 1,
+            Data::Lines(lines) => lines.len() + 1,
+        };
+        if held + line.bytes().len() - value_start > self.limits.event_bytes_max {
+            return Err(SseError::EventTooLarge);
+        }
+        self.data = match std::mem::take(&mut self.data) {
+            Data::None => Data::Line(line.into_bytes().slice(value_start..)),
+            Data::Line(first) => {
+                Data::Lines([&first, b"\n".as_slice(), &line.bytes()[value_start..]].concat())
+            }
+            Data::Lines(mut lines) => {
+                lines.push(b'\n');
+                lines.extend_from_slice(&line.bytes()[value_start..]);
+                Data::Lines(lines)
+            }
+        };
+        Ok(())
+    }
+
+    fn dispatch(&mut self) {
+        if let Some(event) = self.take_event() {
+            self.ready_bytes += weight(&event);
+            self.ready.push_back(event);
+        }
+    }
+
+    /// What was collected, unless there was no field at all.
+    fn take_event(&mut self) -> Option<Event> {
+        let mut event = std::mem::take(&mut self.event);
+        event.data = match std::mem::take(&mut self.data) {
+            Data::None => None,
+            Data::Line(line) => Some(line),
+            Data::Lines(lines) => Some(lines.into()),
+        };
+        if event == Event::default() {
+            None
+        } else {
+            Some(event)
+        }
     }
 }
 
-/// Appends one event.
+impl fmt::Debug for Decoder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Decoder")
+            .field("line_bytes", &self.line.len())
+            .field("ready", &self.ready.len())
+            .field("failed", &self.failed)
+            .finish_non_exhaustive()
+    }
+}
+
+fn without_mark(line: &[u8]) -> &[u8] {
+    line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line)
+}
+
+/// What a waiting event counts against the bound; its own size counts too, so that empty ones do.
+fn weight(event: &Event) -> usize {
+    let text = |text: &Option<Box<str>>| text.as_ref().map_or(0, |text| text.len());
+    size_of::<Event>()
+        + event.data.as_ref().map_or(0, Bytes::len)
+        + text(&event.event)
+        + text(&event.id)
+}
+
+/// Appends one event, with one `data` line per line of its data.
+///
+/// A line break in an event's name or id cannot be written and is left out, so that neither can start a field of its own.
 pub fn encode(out: &mut Vec<u8>, event: &Event) {
-    let _ = (out, event);
-    todo!()
+    if let Some(id) = &event.id {
+        push_field(out, "id", id);
+    }
+    if let Some(name) = &event.event {
+        push_field(out, "event", name);
+    }
+    if let Some(retry_ms) = event.retry_ms {
+        push_field(out, "retry", &retry_ms.to_string());
+    }
+    if let Some(data) = &event.data {
+        push_data(out, data);
+    }
+    out.push(b'\n');
+}
+
+fn push_field(out: &mut Vec<u8>, field: &str, value: &str) {
+    out.extend_from_slice(field.as_bytes());
+    out.extend_from_slice(b": ");
+    out.extend(
+        value
+            .bytes()
+            .filter(|byte| !matches!(byte, b'\r' | b'\n' | b'\0')),
+    );
+    out.push(b'\n');
+}
+
+fn push_data(out: &mut Vec<u8>, data: &[u8]) {
+    let mut rest = data;
+    loop {
+        let end = memchr2(b'\r', b'\n', rest).unwrap_or(rest.len());
+        out.extend_from_slice(b"data: ");
+        out.extend_from_slice(&rest[..end]);
+        out.push(b'\n');
+        rest = match &rest[end..] {
+            [] => return,
+            [b'\r', b'\n', after @ ..] => after,
+            [_, after @ ..] => after,
+        };
+    }
 }
