@@ -41,6 +41,10 @@ async fn lines_go_in_and_come_out() {
     let all = marked(&mark);
     assert_eq!(all.len(), 2, "the server and its reaper");
     assert!(all.contains(&(child.pid() as i32)));
+    let identities = all
+        .iter()
+        .filter_map(|pid| common::identity(*pid))
+        .collect();
     assert_eq!(code(&within(child.stop()).await), (Some(0), None));
     assert!(!child.is_alive());
     assert!(within(lines.recv()).await.is_none());
@@ -48,7 +52,7 @@ async fn lines_go_in_and_come_out() {
         child.send(Bytes::from("late")).await,
         Err(SendError::Closed)
     );
-    all_gone(&mark, &all).await;
+    all_gone(&mark, &identities).await;
 }
 
 #[tokio::test]
@@ -128,6 +132,7 @@ async fn a_slow_reader_makes_the_server_wait() {
     let dir = tempfile::tempdir().unwrap();
     let count = dir.path().join("count");
     let (mut spec, _) = program("/usr/bin/python3");
+    spec.stop_grace = Duration::from_millis(500);
     let script = "import os, sys\n\
         line = b'y' * 999 + b'\\n'\n\
         for n in range(100000):\n    os.write(1, line)\n    os.pwrite(fd, b'%d' % (n + 1), 0)\n";
@@ -153,7 +158,7 @@ async fn a_slow_reader_makes_the_server_wait() {
         written < 300,
         "{written} lines of 1000 bytes were taken, 100 of them were asked for"
     );
-    assert_eq!(code(&within(child.stop()).await), (None, Some(15)));
+    assert!(within(child.stop()).await.signal.is_some());
 }
 
 /// The queue is bounded: with a server that reads nothing, `send` waits in the end.
@@ -161,6 +166,7 @@ async fn a_slow_reader_makes_the_server_wait() {
 async fn a_server_that_does_not_read_makes_the_sender_wait() {
     let (mut spec, mark) = program("sleep");
     spec.args = vec!["1000".into()];
+    spec.stop_grace = Duration::from_millis(500);
     spec.queue_max = 3;
     let (child, _lines) = spawn(&spec).await;
     let kib32 = Bytes::from(vec![b'x'; 32 * 1024]);
@@ -177,14 +183,13 @@ async fn a_server_that_does_not_read_makes_the_sender_wait() {
     // One who waits is let go when the server is stopped.
     let (late, exit) = tokio::join!(child.send(kib32), child.stop());
     assert_eq!(late, Err(SendError::Closed));
-    assert_eq!(code(&exit), (None, Some(15)));
+    assert!(exit.signal.is_some());
     all_gone(&mark, &Default::default()).await;
 }
 
 #[tokio::test]
 async fn what_was_sent_before_a_stop_is_still_written() {
-    let (mut spec, _) = shell("sleep 0.2; wc -l");
-    spec.stop_grace = Duration::from_secs(10);
+    let (spec, _) = shell("sleep 0.2; wc -l");
     let (child, mut lines) = spawn(&spec).await;
     for _ in 0..50 {
         child.send(Bytes::from("x")).await.unwrap();

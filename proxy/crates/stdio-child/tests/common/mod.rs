@@ -29,7 +29,7 @@ pub fn mark_env(mark: &str) -> (&'static str, &str) {
     (MARK_NAME, mark)
 }
 
-/// `sh -c SCRIPT` with a short grace, and its mark.
+/// `sh -c SCRIPT`, and its mark.
 pub fn shell(script: &str) -> (ChildSpec, String) {
     let (mut spec, mark) = program("sh");
     spec.args = vec!["-c".into(), script.into()];
@@ -40,7 +40,8 @@ pub fn program(program: &str) -> (ChildSpec, String) {
     let mark = new_mark();
     let mut spec = ChildSpec::new(program);
     spec.env = vec![(MARK_NAME.into(), mark.clone().into())];
-    spec.stop_grace = Duration::from_millis(300);
+    // Long enough that a server which may end politely does, on the slowest machine.
+    spec.stop_grace = DEADLINE;
     spec.reaper = ReaperMode::Program(testbed(), vec![REAPER_COMMAND.into()]);
     (spec, mark)
 }
@@ -56,6 +57,15 @@ pub fn marked(mark: &str) -> BTreeSet<i32> {
         })
     };
     pids().filter(wears).collect()
+}
+
+/// A process, told from later ones with the same id by its start time.
+pub type Identity = (i32, u64);
+
+pub fn identity(pid: i32) -> Option<Identity> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let started = text[text.rfind(')')? + 2..].split(' ').nth(19)?;
+    Some((pid, started.parse().ok()?))
 }
 
 /// The state letter, parent and name of a process, dead or alive.
@@ -108,10 +118,11 @@ pub async fn within<T>(future: impl Future<Output = T>) -> T {
         .expect("within the deadline")
 }
 
-/// No process with one of `pids` as its id lives or waits to be reaped.
-pub async fn all_gone(mark: &str, pids: &BTreeSet<i32>) {
-    eventually(&format!("all of {pids:?} gone"), || {
-        marked(mark).is_empty() && pids.iter().all(|pid| stat(*pid).is_none())
+/// Nothing wears the mark, and none of `processes` lives or waits to be reaped.
+pub async fn all_gone(mark: &str, processes: &BTreeSet<Identity>) {
+    let is_gone = |process: &Identity| identity(process.0) != Some(*process);
+    eventually(&format!("all of {processes:?} gone"), || {
+        marked(mark).is_empty() && processes.iter().all(is_gone)
     })
     .await;
 }
