@@ -118,9 +118,13 @@ pub async fn within<T>(future: impl Future<Output = T>) -> T {
         .expect("within the deadline")
 }
 
-/// Nothing wears the mark, and none of `processes` lives or waits to be reaped.
+/// Nothing wears the mark, and none of `processes` lives or waits to be reaped. What the death of its parent has
+/// made a zombie of init's is init's to reap, and some do so only every few seconds.
 pub async fn all_gone(mark: &str, processes: &BTreeSet<Identity>) {
-    let is_gone = |process: &Identity| identity(process.0) != Some(*process);
+    let is_gone = |process: &Identity| {
+        identity(process.0) != Some(*process)
+            || stat(process.0).is_none_or(|(state, parent, _)| state == 'Z' && parent == 1)
+    };
     eventually(&format!("all of {processes:?} gone"), || {
         marked(mark).is_empty() && processes.iter().all(is_gone)
     })
