@@ -285,6 +285,17 @@ impl FindingRecord {
 }
 
 impl Action {
+    /// All of them, mildest first.
+    pub const ALL: [Action; 7] = [
+        Action::Pass,
+        Action::Log,
+        Action::Warn,
+        Action::Redact,
+        Action::Block,
+        Action::Refused,
+        Action::Error,
+    ];
+
     /// The word for it in records and queries.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -303,8 +314,7 @@ impl std::str::FromStr for Action {
     type Err = UnknownAction;
 
     fn from_str(word: &str) -> Result<Self, UnknownAction> {
-        use Action::{Block, Error, Log, Pass, Redact, Refused, Warn};
-        [Pass, Log, Warn, Redact, Block, Refused, Error]
+        Action::ALL
             .into_iter()
             .find(|action| action.as_str() == word)
             .ok_or(UnknownAction)
@@ -316,7 +326,7 @@ impl std::str::FromStr for Action {
 #[error("not an action: expected pass, log, warn, redact, block, refused or error")]
 pub struct UnknownAction;
 
-fn cut(text: &mut Text, bytes_max: usize) {
+pub(crate) fn cut(text: &mut Text, bytes_max: usize) {
     if text.len() > bytes_max {
         let keep = text.floor_char_boundary(bytes_max - CUT_MARK.len());
         *text = format!("{}{CUT_MARK}", &text[..keep]).into();

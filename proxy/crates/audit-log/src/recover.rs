@@ -1,0 +1,251 @@
+//! Opening a log: takes the lock, reads the last segment, drops what an interrupted write left at its end.
+//!
+//! What a checkpoint covers was whole once; if it is not any more, that is damage and the log is not opened. Whatever
+//! lies after the last checkpoint and does not fit can be the trace of a crash: it is cut off. Should sound records
+//! follow it (a power cut can lose pages in any order), the cut bytes are kept beside the log.
+
+use std::fs::{self, File, TryLockError};
+use std::path::Path;
+
+use crate::checkpoint::{Checkpoint, CheckpointFile};
+use crate::clock;
+use crate::config::{AuditError, LogConfig, Recovery};
+use crate::files::Disk;
+use crate::frame;
+use crate::index::IndexBuilder;
+use crate::merkle::Chain;
+use crate::record::Record;
+use crate::segment::{self, Header, Line, Lines, SegmentPaths};
+use crate::store::{Found, Live, Store};
+
+/// Opens the log for writing.
+pub(crate) fn open(config: LogConfig, disk: Disk) -> Result<(Store, Recovery), AuditError> {
+    disk.make_dir(&config.dir)?;
+    let lock = take_lock(&disk, &config.dir)?;
+    remove_temporary(&disk, &config.dir)?;
+    let segments = disk.read(&config.dir, || segment::list(&config.dir))?;
+    let mut recovery = Recovery {
+        segments: segments.len().max(1),
+        ..Recovery::default()
+    };
+    let found = match segments.last() {
+        Some(last) => resume(&disk, last, &mut recovery)?,
+        None => begin(&disk, &config.dir)?,
+    };
+    let mut store = Store::new(config, disk, lock, found);
+    recovery.next_sequence = store.size();
+    store.finish()?;
+    Ok((store, recovery))
+}
+
+fn take_lock(disk: &Disk, dir: &Path) -> Result<File, AuditError> {
+    let path = dir.join(segment::LOCK_FILE);
+    let lock = disk.open_append(&path)?;
+    let taken = disk.read(&path, || match lock.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(error),
+    })?;
+    if taken {
+        Ok(lock)
+    } else {
+        Err(AuditError::InUse {
+            dir: dir.to_owned(),
+        })
+    }
+}
+
+/// Files that were being put in place when the last writer ended.
+fn remove_temporary(disk: &Disk, dir: &Path) -> Result<(), AuditError> {
+    let names = disk.read(dir, || {
+        dir.read_dir()?
+            .map(|entry| Ok(entry?.path()))
+            .collect::<Result<Vec<_>, _>>()
+    })?;
+    for path in names.iter().filter(|path| {
+        path.extension()
+            .is_some_and(|end| end == segment::TEMPORARY)
+    }) {
+        disk.remove(path)?;
+    }
+    Ok(())
+}
+
+/// A new log; but checkpoints without a segment mean that the log was there once.
+fn begin(disk: &Disk, dir: &Path) -> Result<Found, AuditError> {
+    let paths = SegmentPaths::new(dir, 0);
+    let covered = read_checkpoints(disk, &paths)?.checkpoints;
+    if let Some(last) = covered.last() {
+        let what = format!(
+            "the segment is missing; a checkpoint covers {} records",
+            last.size
+        );
+        return Err(damaged(&paths, 0, what));
+    }
+    let chain = Chain::default();
+    let live = Live::create(disk, dir, &chain)?;
+    let checkpoint = Checkpoint::of(&chain.tree, clock::unix_us());
+    Ok(Found {
+        live,
+        chain,
+        checkpoint,
+    })
+}
+
+fn resume(disk: &Disk, paths: &SegmentPaths, recovery: &mut Recovery) -> Result<Found, AuditError> {
+    let checkpoints = read_checkpoints(disk, paths)?;
+    let mut scan = Scan::begin(disk, paths)?;
+    let checkpoint = Checkpoint::of(&scan.chain.tree, scan.header.created_unix_us);
+    let torn = scan.run(disk, &checkpoints.checkpoints)?;
+    let checkpoint = checkpoints
+        .checkpoints
+        .last()
+        .copied()
+        .unwrap_or(checkpoint);
+    let next = scan.chain.tree.size();
+    if checkpoint.size > next {
+        let what = format!(
+            "the record is gone or changed; a checkpoint covers {} records",
+            checkpoint.size
+        );
+        return Err(damaged(paths, next, what));
+    }
+    let length = disk.read(&paths.log, || Ok(fs::metadata(&paths.log)?.len()))?;
+    recovery.torn_bytes = length - scan.sound_bytes;
+    if recovery.torn_bytes > 0 {
+        if torn == Torn::BeforeSoundLines {
+            keep_cut(disk, paths, scan.sound_bytes)?;
+        }
+        disk.truncate(&paths.log, scan.sound_bytes)?;
+    }
+    if checkpoints.torn_bytes > 0 {
+        disk.truncate(&paths.checkpoints(), checkpoints.sound_bytes as u64)?;
+    }
+    // Left when a writer ended between sealing and the next segment; the segment is written on.
+    disk.remove(&paths.index())?;
+    let live = Live {
+        paths: paths.clone(),
+        log: disk.reopen(&paths.log)?,
+        checkpoints: disk.open_append(&paths.checkpoints())?,
+        bytes: scan.sound_bytes,
+        created_unix_us: scan.header.created_unix_us,
+        index: scan.index,
+    };
+    // What was read may so far be in memory only.
+    disk.sync(&live.log, &live.paths.log)?;
+    Ok(Found {
+        live,
+        chain: scan.chain,
+        checkpoint,
+    })
+}
+
+fn read_checkpoints(disk: &Disk, paths: &SegmentPaths) -> Result<CheckpointFile, AuditError> {
+    let path = paths.checkpoints();
+    let bytes = disk.read(&path, || match fs::read(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        read => read,
+    })?;
+    CheckpointFile::parse(&bytes).map_err(|offset| AuditError::Damaged {
+        file: segment::file_name(&path).into(),
+        sequence: paths.first,
+        what: format!("the checkpoint at byte {offset} is damaged").into(),
+    })
+}
+
+fn damaged(paths: &SegmentPaths, sequence: u64, what: String) -> AuditError {
+    AuditError::Damaged {
+        file: paths.name().into(),
+        sequence,
+        what: what.into(),
+    }
+}
+
+/// What was found where the sound records end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Torn {
+    /// Nothing, or one unfinished write.
+    AtTheEnd,
+    /// Something unsound with sound lines after it.
+    BeforeSoundLines,
+}
+
+/// Reads a segment from its header to the last record that fits.
+struct Scan<'p> {
+    paths: &'p SegmentPaths,
+    lines: Lines,
+    header: Header,
+    chain: Chain,
+    index: IndexBuilder,
+    sound_bytes: u64,
+}
+
+impl<'p> Scan<'p> {
+    fn begin(disk: &Disk, paths: &'p SegmentPaths) -> Result<Self, AuditError> {
+        let mut lines = disk.read(&paths.log, || Lines::open(&paths.log))?;
+        let line = disk.read(&paths.log, || lines.next())?;
+        let header = match line {
+            Some(Line {
+                bytes, ended: true, ..
+            }) => Header::from_line(bytes, paths.first),
+            _ => Err("the header is missing".to_owned()),
+        };
+        let header = header.map_err(|what| damaged(paths, paths.first, what))?;
+        let (chain, sound_bytes) = (header.chain.clone(), lines.offset());
+        Ok(Scan {
+            paths,
+            lines,
+            header,
+            chain,
+            index: IndexBuilder::new(paths.first),
+            sound_bytes,
+        })
+    }
+
+    fn run(&mut self, disk: &Disk, checkpoints: &[Checkpoint]) -> Result<Torn, AuditError> {
+        let mut torn = Torn::AtTheEnd;
+        let mut due = checkpoints.iter().peekable();
+        let mut unsound = false;
+        while let Some(line) = disk.read(&self.paths.log, || self.lines.next())? {
+            if unsound {
+                if line.ended && frame::decode(line.bytes).is_ok() {
+                    torn = Torn::BeforeSoundLines;
+                }
+                continue;
+            }
+            match fitting(&line, &mut self.chain) {
+                Some(record) => self.index.add(&record),
+                None => {
+                    unsound = true;
+                    continue;
+                }
+            }
+            self.sound_bytes = self.lines.offset();
+            let size = self.chain.tree.size();
+            while let Some(checkpoint) = due.next_if(|checkpoint| checkpoint.size <= size) {
+                if checkpoint.size != size || checkpoint.root != self.chain.tree.root() {
+                    let what =
+                        format!("the records do not have the root of the checkpoint at {size}");
+                    return Err(damaged(self.paths, checkpoint.size.saturating_sub(1), what));
+                }
+            }
+        }
+        Ok(torn)
+    }
+}
+
+/// The record of the line, if it is the one that comes next.
+fn fitting(line: &Line<'_>, chain: &mut Chain) -> Option<Record> {
+    let frame = line.ended.then(|| frame::decode(line.bytes).ok())??;
+    let record: Record = serde_json::from_slice(frame.json).ok()?;
+    (record.sequence == chain.tree.size() && chain.push_if(frame.json, &frame.link))
+        .then_some(record)
+}
+
+/// Keeps what is about to be cut off.
+fn keep_cut(disk: &Disk, paths: &SegmentPaths, sound_bytes: u64) -> Result<(), AuditError> {
+    let bytes = disk.read(&paths.log, || fs::read(&paths.log))?;
+    let cut = bytes.get(sound_bytes as usize..).unwrap_or_default();
+    disk.put(&paths.log.with_extension(format!("cut-{sound_bytes}")), cut)?;
+    Ok(())
+}
