@@ -1,0 +1,278 @@
+//! Checks of single values: addresses, URLs, host names, headers, ranges.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use http::uri::Authority;
+use http::{HeaderName, HeaderValue, Uri};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// `IP:PORT`, or `localhost:PORT` for 127.0.0.1.
+pub(super) fn socket_address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let port = text.strip_prefix("localhost:").and_then(|p| p.parse().ok());
+    port.map(|port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port))
+        .ok_or_else(|| {
+            format!("{text:?} is no address; use IP:PORT, such as 127.0.0.1:8080 or 0.0.0.0:8080")
+        })
+}
+
+/// An absolute http or https URL with a host, without credentials and fragment.
+pub(super) fn url(text: &str) -> Result<(), String> {
+    // A URL with credentials is not repeated in the message.
+    let uri: Uri = text
+        .parse()
+        .map_err(|e| format!("this is no URL ({e}); use one such as https://example.com/mcp"))?;
+    match uri.scheme_str() {
+        Some("http" | "https") => {}
+        Some(other) => {
+            return Err(format!(
+                "{other:?} is no scheme for this; use http or https"
+            ));
+        }
+        None => return Err("the URL has no scheme; begin it with http:// or https://".into()),
+    }
+    let authority = uri.authority().map_or("", Authority::as_str);
+    if authority.contains('@') {
+        return Err("credentials do not belong into a URL; put them under `auth`".into());
+    }
+    if uri.host().is_none_or(str::is_empty) {
+        return Err("the URL has no host".into());
+    }
+    if !port_is_sane(authority, uri.host().unwrap_or_default()) {
+        return Err("the URL's port must be 1 to 65535".into());
+    }
+    if text.contains('#') {
+        return Err("the URL has a fragment (#...), which no server would see; take it out".into());
+    }
+    Ok(())
+}
+
+fn port_is_sane(authority: &str, host: &str) -> bool {
+    match authority.strip_prefix(host) {
+        None | Some("") => true,
+        Some(rest) => rest
+            .strip_prefix(':')
+            .and_then(|p| p.parse::<u16>().ok())
+            .is_some_and(|p| p > 0),
+    }
+}
+
+/// A host name or address, with or without a port, in lower case.
+pub(super) fn host(text: &str) -> Result<String, String> {
+    let bad = || {
+        format!("{text:?} is no host name; write it like weir.example.com or weir.example.com:8443")
+    };
+    let authority: Authority = text.parse().map_err(|_| bad())?;
+    let named = !authority.host().is_empty() && !text.contains(['@', '*']);
+    if named && port_is_sane(authority.as_str(), authority.host()) {
+        Ok(text.to_ascii_lowercase())
+    } else {
+        Err(bad())
+    }
+}
+
+/// An exact browser origin: scheme, host and port, in lower case.
+pub(super) fn origin(text: &str) -> Result<String, String> {
+    if text.contains('*') {
+        return Err("origins are exact; a pattern would let foreign pages call".into());
+    }
+    let bad =
+        || format!("{text:?} is no origin; write it like https://app.example.com, without a path");
+    url(text).map_err(|_| bad())?;
+    let uri: Uri = text.parse().map_err(|_| bad())?;
+    if text.ends_with('/') || uri.path() != "/" || uri.query().is_some() {
+        return Err(bad());
+    }
+    Ok(text.to_ascii_lowercase())
+}
+
+/// A header that may be added to upstream requests, in lower case.
+pub(super) fn header_name(text: &str) -> Result<String, String> {
+    let name = HeaderName::from_bytes(text.as_bytes())
+        .map_err(|_| format!("{text:?} is no header name"))?;
+    let name = name.as_str();
+    if OURS.contains(&name) || name.starts_with("mcp-") || name.starts_with("proxy-") {
+        return Err(format!("the header {name:?} is Weir's own to set"));
+    }
+    Ok(name.to_owned())
+}
+
+/// Headers that frame a message or belong to the protocol.
+const OURS: &[&str] = &[
+    "accept",
+    "accept-encoding",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "expect",
+    "host",
+    "keep-alive",
+    "last-event-id",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// A header's value. The message does not show it.
+pub(super) fn header_value(text: &str) -> Result<(), String> {
+    if text.is_empty() {
+        return Err("the value is empty".into());
+    }
+    match HeaderValue::from_str(text) {
+        Ok(value) if value.to_str().is_ok() => Ok(()),
+        _ => Err("the value holds characters that no header may have".into()),
+    }
+}
+
+/// Compares every number in `value` with the range that its type's schema gives.
+///
+/// # Errors
+/// The field and what its range is.
+pub(super) fn ranges<T: JsonSchema + Serialize>(value: &T) -> Result<(), (String, String)> {
+    let schema = schemars::schema_for!(T);
+    let value = serde_json::to_value(value).map_err(|e| (String::new(), e.to_string()))?;
+    let properties = schema.get("properties").and_then(|p| p.as_object());
+    let fields = value.as_object();
+    for (name, property) in properties.into_iter().flatten() {
+        let Some(number) = fields.and_then(|f| f.get(name)).and_then(|v| v.as_f64()) else {
+            continue;
+        };
+        let bound = |key| property.get(key).and_then(serde_json::Value::as_f64);
+        let (min, max) = (bound("minimum"), bound("maximum"));
+        if min.is_some_and(|min| number < min) || max.is_some_and(|max| number > max) {
+            let (min, max) = (min.unwrap_or(0.0), max.unwrap_or(f64::MAX));
+            return Err((
+                name.clone(),
+                format!("{number} is out of range; use {min} to {max}"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls() {
+        for good in [
+            "http://127.0.0.1:9000/mcp",
+            "https://example.com",
+            "https://example.com/mcp?x=1",
+            "http://[::1]:80/",
+            "HTTPS://Example.com/",
+        ] {
+            assert_eq!(url(good), Ok(()), "{good}");
+        }
+        for (bad, why) in [
+            ("", "no URL"),
+            ("example.com", "no scheme"),
+            ("/mcp", "no scheme"),
+            ("ftp://x/", "use http or https"),
+            ("file:///etc/passwd", "no URL"),
+            ("http:///mcp", "no URL"),
+            ("https://user:hunter2@example.com/", "credentials"),
+            ("https://exa mple.com/", "no URL"),
+            ("https://example.com/#a", "fragment"),
+            ("https://example.com:0/", "port"),
+            ("https://example.com:99999/", "port"),
+            ("http://a\n/", "no URL"),
+        ] {
+            let error = url(bad).unwrap_err();
+            assert!(error.contains(why), "{bad}: {error}");
+            assert!(!error.contains("hunter2"));
+        }
+    }
+
+    #[test]
+    fn addresses_hosts_and_origins() {
+        for (text, ok) in [
+            ("127.0.0.1:0", true),
+            ("[::1]:8080", true),
+            ("localhost:80", true),
+            ("0.0.0.0:80", true),
+            (":80", false),
+            ("127.0.0.1", false),
+            ("example.com:80", false),
+            ("localhost:99999", false),
+        ] {
+            assert_eq!(socket_address(text).is_ok(), ok, "{text}");
+        }
+        for (text, expected) in [
+            ("Weir.Example.com", Some("weir.example.com")),
+            ("weir.example.com:8443", Some("weir.example.com:8443")),
+            ("[::1]:80", Some("[::1]:80")),
+            ("", None),
+            ("a b", None),
+            ("https://x", None),
+            ("x/y", None),
+            ("u@x", None),
+            ("*.x", None),
+            ("x:0", None),
+        ] {
+            assert_eq!(host(text).ok().as_deref(), expected, "{text}");
+        }
+        for (text, expected) in [
+            ("https://App.example.com", Some("https://app.example.com")),
+            ("http://localhost:3000", Some("http://localhost:3000")),
+            ("https://app.example.com/", None),
+            ("https://app.example.com/x", None),
+            ("app.example.com", None),
+            ("null", None),
+            ("*", None),
+            ("https://*.example.com", None),
+        ] {
+            assert_eq!(origin(text).ok().as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn headers() {
+        assert_eq!(header_name("X-Api-Key").as_deref(), Ok("x-api-key"));
+        assert_eq!(header_name("Authorization").as_deref(), Ok("authorization"));
+        for bad in [
+            "",
+            "a b",
+            "a:",
+            "Host",
+            "content-length",
+            "Mcp-Session-Id",
+            "Transfer-Encoding",
+        ] {
+            assert!(header_name(bad).is_err(), "{bad}");
+        }
+        assert!(header_value("Bearer x").is_ok());
+        for bad in ["", "a\r\nb", "a\0", "é"] {
+            assert!(header_value(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn every_limit_has_a_range_and_the_defaults_are_in_it() {
+        let limits = domain::Limits::default();
+        assert_eq!(ranges(&limits), Ok(()));
+        let schema = schemars::schema_for!(domain::Limits);
+        for (name, property) in schema.get("properties").unwrap().as_object().unwrap() {
+            let min = property["minimum"].as_u64().unwrap_or(0);
+            let max = property["maximum"].as_u64().unwrap_or(0);
+            assert!(0 < min && min < max, "{name} has no range");
+        }
+        let over = domain::Limits {
+            message_bytes_max: domain::Limits::MESSAGE_BYTES_CEILING + 1,
+            ..domain::Limits::default()
+        };
+        assert_eq!(
+            ranges(&over),
+            Err((
+                "message_bytes_max".into(),
+                "67108865 is out of range; use 1024 to 67108864".into()
+            ))
+        );
+    }
+}

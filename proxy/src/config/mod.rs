@@ -1,0 +1,63 @@
+//! The configuration file: from YAML to the plain [`Desired`] state that the gateway compiles.
+//!
+//! ```text
+//! file ──load──> raw (shapes) ──resolve──> Loaded { Desired, listeners, ... }
+//!                     └── the published JSON Schema is generated from the same types
+//! ```
+//!
+//! A file is taken whole or refused whole; an error names file, line, column and field, and says what
+//! to do. Nothing here opens a socket, starts a process or keeps state; secrets are never shown.
+
+mod check;
+mod error;
+mod load;
+mod place;
+mod published;
+mod raw;
+mod resolve;
+mod secret_ref;
+#[cfg(test)]
+mod tests;
+mod upstream;
+
+pub mod keys;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use domain::{Desired, Secret};
+
+pub use error::{ConfigError, FieldPath, Step};
+pub use load::{ProxyOptions, ProxyUpstream, for_proxy, load};
+pub use published::{EXAMPLE, schema_json};
+pub use raw::{Log, LogFormat, LogLevel};
+
+/// All that a configuration says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    /// What the gateway shall do. The rest of this is read once, at the start.
+    pub desired: Desired,
+    /// Where clients connect.
+    pub listen: SocketAddr,
+    /// Where metrics, health and readiness are served; `None`: nowhere.
+    pub admin_listen: Option<SocketAddr>,
+    /// Folder of the audit log. It need not exist yet.
+    pub data_dir: PathBuf,
+    /// Audit records older than this are deleted.
+    pub audit_retention_days: Option<u32>,
+    /// Weir's own log.
+    pub log: Log,
+    /// Where traces go.
+    pub otlp: Option<Otlp>,
+    /// Every file that was read: when one changes, the configuration has to be loaded anew.
+    pub files_watched: Vec<PathBuf>,
+}
+
+/// Where traces go.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Otlp {
+    /// The collector's base URL.
+    pub endpoint: String,
+    /// Headers sent with every export.
+    pub headers: Vec<(String, Secret)>,
+}

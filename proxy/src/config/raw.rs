@@ -1,0 +1,240 @@
+//! The configuration file as it is written: shapes only, no meaning.
+//!
+//! The doc comments here are the descriptions in the published JSON Schema. What the words mean
+//! together is checked in `resolve`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use domain::{
+    AuditMode, CallLimits, Cors, FailureMode, Limits, ListenerTls, PolicyBinding, ToolAccess,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::secret_ref::SecretRef;
+
+/// Configuration of `weir serve`. Relative paths are taken from the folder of this file.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(title = "Weir configuration")]
+pub struct Config {
+    /// Where clients connect, as IP:PORT. Port 0 takes a free one. Default 127.0.0.1:8080.
+    pub listen: Option<String>,
+    /// Where metrics, health and readiness are served, as IP:PORT, or `off`. Default 127.0.0.1:8081.
+    pub admin_listen: Option<String>,
+    /// Folder of the audit log. Default `weir-data`.
+    pub data_dir: Option<PathBuf>,
+    /// Serve https with this certificate; the files are read again when they change.
+    pub tls: Option<ListenerTls>,
+    /// `Host` names that are answered beside the listener's own address, such as weir.example.com.
+    pub hosts: Vec<String>,
+    /// Browser origins that may call.
+    pub cors: Cors,
+    /// Bounds of the data plane.
+    pub limits: Limits,
+    /// The audit log.
+    pub audit: Audit,
+    /// Weir's own log.
+    pub log: Log,
+    /// Traces go there by OTLP over HTTP; absent: no traces.
+    pub otlp: Option<Otlp>,
+    /// Files with further detection rules, in the form of the built-in ones.
+    pub rules: Vec<PathBuf>,
+    /// Tenants by id.
+    pub tenants: BTreeMap<String, Tenant>,
+}
+
+/// The audit log.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Audit {
+    /// When a record must be on disk before the answer is released.
+    pub mode: AuditMode,
+    /// Records older than this are deleted. Absent: kept for ever.
+    #[schemars(range(min = 1, max = 36_500))]
+    pub retention_days: Option<u32>,
+}
+
+/// Weir's own log, on standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Log {
+    /// The form of a line.
+    pub format: LogFormat,
+    /// The least important kind of line that is written.
+    pub level: LogLevel,
+}
+
+/// The form of a log line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// How important a log line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LogLevel {
+    /// Something failed.
+    Error,
+    /// Something is wrong, work goes on.
+    Warn,
+    /// What happened.
+    #[default]
+    Info,
+    /// How it happened.
+    Debug,
+    /// Everything.
+    Trace,
+}
+
+impl LogLevel {
+    /// The word in the file, and in a filter directive.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warn => "warn",
+            Self::Info => "info",
+            Self::Debug => "debug",
+            Self::Trace => "trace",
+        }
+    }
+}
+
+/// Where traces go.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Otlp {
+    /// The collector's base URL, such as http://127.0.0.1:4318.
+    pub endpoint: String,
+    /// Headers sent with every export.
+    #[serde(default)]
+    pub headers: BTreeMap<String, SecretRef>,
+}
+
+/// One tenant.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tenant {
+    /// Policy of all its servers.
+    pub policy: Policy,
+    /// Bounds over all its calls.
+    pub limits: CallLimits,
+    /// API keys. If no tenant has any, everyone who can connect is let in: on loopback only.
+    pub keys: Vec<Key>,
+    /// Its MCP servers by id. Ids stand in URLs and are unique over all tenants.
+    pub servers: BTreeMap<String, Server>,
+}
+
+/// An API key. `weir key new` makes one.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Key {
+    /// The key's public name; it stands in logs and audit records.
+    pub id: String,
+    /// `sha256:` and the SHA-256 of the key in 64 hexadecimal digits.
+    #[schemars(regex(pattern = r"^sha256:[0-9a-fA-F]{64}$"))]
+    pub hash: String,
+    /// Servers it may reach; empty: all of the tenant's.
+    #[serde(default)]
+    pub servers: Vec<String>,
+    /// Tools it may call.
+    #[serde(default)]
+    pub tools: ToolAccess,
+    /// Bounds over its calls.
+    #[serde(default)]
+    pub limits: CallLimits,
+}
+
+/// One fronted MCP server.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Server {
+    /// Where it really is.
+    pub upstream: Upstream,
+    /// Policy of this server; its lines beat the tenant's equally specific ones.
+    #[serde(default)]
+    pub policy: Policy,
+    /// Bounds over the calls to it.
+    #[serde(default)]
+    pub limits: CallLimits,
+}
+
+/// Where a server is: exactly one of `url`, `sse` and `command`.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(extend("oneOf" = [{"required": ["url"]}, {"required": ["sse"]}, {"required": ["command"]}]))]
+pub struct Upstream {
+    /// Streamable HTTP endpoint, http or https.
+    pub url: Option<String>,
+    /// Event stream of an HTTP+SSE server (revision 2024-11-05), http or https.
+    pub sse: Option<String>,
+    /// PEM file with further trusted roots for https.
+    pub ca_file: Option<PathBuf>,
+    /// Program of a stdio server.
+    pub command: Option<String>,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Its environment, on top of Weir's own (or alone, with `env_clear`).
+    pub env: BTreeMap<String, SecretRef>,
+    /// Start from an empty environment.
+    pub env_clear: bool,
+    /// Its working directory.
+    pub cwd: Option<PathBuf>,
+    /// What Weir sends as its own credentials; the client's never pass through.
+    pub auth: Auth,
+    /// The circuit breaker.
+    pub breaker: Breaker,
+}
+
+/// Credentials for an upstream: at most one of `bearer` and `headers`.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Auth {
+    /// Sent as `Authorization: Bearer ...`.
+    pub bearer: Option<SecretRef>,
+    /// Sent as they are.
+    pub headers: BTreeMap<String, SecretRef>,
+}
+
+/// When an upstream that keeps failing is left alone for a while.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Breaker {
+    /// Calls failing in a row until the circuit opens; 0 switches the breaker off. Default 5.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub failures: u32,
+    /// How long it stays open, in milliseconds. Default 10,000.
+    #[schemars(range(min = 1, max = 3_600_000))]
+    pub open_ms: u64,
+}
+
+impl Default for Breaker {
+    fn default() -> Self {
+        Self {
+            failures: 5,
+            open_ms: 10_000,
+        }
+    }
+}
+
+/// What to do with findings.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Policy {
+    /// Decide and record, but enforce nothing. A server takes its tenant's word. Default false.
+    pub dry_run: Option<bool>,
+    /// What becomes of a message that could not be judged: `closed` blocks it, `open` passes it with a
+    /// warning. A server takes its tenant's word. Default closed.
+    pub failure_mode: Option<FailureMode>,
+    /// The lines of policy; the most specific wins.
+    pub bindings: Vec<PolicyBinding>,
+    /// Tools that anybody may call, whatever a key says.
+    pub tools: ToolAccess,
+}
