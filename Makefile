@@ -1,0 +1,35 @@
+# Every target sets up what it needs by itself; the first time takes minutes.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+help: ## this text
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+run: ## put Weir in front of a real MCP server, show a block, serve until Ctrl-C (ONCE=1: stop after the block)
+	@scripts/run.sh
+
+test: ## everything: format, lints, all tests, the conformance suite, real clients, dependency checks
+	@scripts/test.sh
+
+build: ## the weir binary, in target/release
+	@scripts/setup.sh build && . scripts/env.sh && cargo build --release -p weir
+
+check: ## quick feedback: format and lints only
+	@scripts/setup.sh build && . scripts/env.sh && cargo fmt --check && cargo clippy --release --workspace --all-targets -- -D warnings
+
+bench: build ## added latency and CPU per call against direct and against a bare pass-through (a few minutes)
+	@. scripts/env.sh && cargo run --release -p weir-bench -- quick
+
+fuzz: ## each fuzz target for SECONDS seconds (default 60)
+	@scripts/fuzz.sh
+
+soak: build ## steady mixed traffic for MINUTES minutes (default 10): memory, descriptors, lost records
+	@scripts/soak.sh
+
+kill-loop: build ## kill -9 in mid-traffic ROUNDS times (default 100): no acknowledged record lost, no child left
+	@scripts/kill-loop.sh
+
+deny: ## dependency rules: licences, sources, bans, advisories
+	@scripts/setup.sh test && scripts/deny.sh
+
+.PHONY: help run test build check bench fuzz soak kill-loop deny
