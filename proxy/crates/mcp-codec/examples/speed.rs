@@ -1,6 +1,7 @@
 //! How fast a message is read: MB/s next to serde_json's validation in the same run.
 //!
 //! `cargo run --release -p mcp-codec --example speed [seconds per row]`
+#![allow(clippy::print_stdout, reason = "this is what it is for")]
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

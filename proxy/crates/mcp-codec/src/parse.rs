@@ -382,10 +382,11 @@ impl<'t> Parser<'t> {
         let first = self.hex4(at + 2)?;
         let (code, len) = match first {
             0xD800..=0xDBFF => {
-                let pair = self.bytes.get(at + 6..at + 8);
-                if pair != Some(b"\\u") {
-                    let cut = at + 7 >= self.bytes.len();
-                    return Err(if cut {
+                let rest = &self.bytes[at + 6..];
+                if !rest.starts_with(b"\\u") {
+                    // Cut off, or without its other half.
+                    let is_cut = b"\\u".starts_with(rest);
+                    return Err(if is_cut {
                         (Bad::UnexpectedEnd, self.bytes.len())
                     } else {
                         (Bad::LoneSurrogate, at)

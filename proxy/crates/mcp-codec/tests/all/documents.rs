@@ -94,3 +94,149 @@ fn leaves_come_in_document_order_with_the_name_above() {
         assert_eq!(doc.leaves().last().unwrap().name, name, "{json}");
     }
 }
+
+#[test]
+fn written_again() {
+    let cases = [
+        (r#"{"a":[1,"x"]}"#, None),
+        (r#" { "a" : [ 1 , "x" ] } "#, None),
+        (r#""a\"b\\c\n\r\t\b\f\u0001\u001f""#, None),
+        ("\"é\u{7f}\u{2028}😀\"", None),
+        (r#"[1.0,-0,1E400,100000000000000000000000]"#, None),
+        ("{\n\t\"a\": [1,\r\n 2]\n}", Some(r#"{"a":[1,2]}"#)),
+        ("[]\n", Some("[]")),
+        (
+            r#" {"a":{},"b":[],"c":[[],{"d":[]}],"e\u002f":null} "#,
+            Some(r#"{"a":{},"b":[],"c":[[],{"d":[]}],"e/":null}"#),
+        ),
+        (
+            r#"["\/","\u0041","\u000a","\u001F","\u00e9","\ud83d\ude00","\u007f"]"#,
+            Some("[\"/\",\"A\",\"\\n\",\"\\u001f\",\"é\",\"😀\",\"\u{7f}\"]"),
+        ),
+        (
+            r#"{"\u0022\u005c":true, "x":false}"#,
+            Some(r#"{"\"\\":true,"x":false}"#),
+        ),
+        (" \"\\u002e\" ", Some("\".\"")),
+        ("\t1", Some("1")),
+    ];
+    for (text, expected) in cases {
+        let doc = parse(text);
+        let written = doc.to_bytes();
+        assert_eq!(written, expected.unwrap_or(text), "{text}");
+        assert_eq!(doc.is_canonical(), expected.is_none(), "{text}");
+        if expected.is_none() {
+            assert_eq!(
+                written.as_ptr(),
+                doc.source().as_ptr(),
+                "not copied: {text}"
+            );
+        }
+        assert!(
+            !written
+                .iter()
+                .any(|byte| matches!(byte, b'\r' | b'\n' | b'\t')),
+            "{text}"
+        );
+        assert!(parse(std::str::from_utf8(&written).unwrap()).is_canonical());
+    }
+}
+
+#[test]
+fn paths() {
+    let doc = parse(
+        r#"{"params":{"arguments":{"items":[0,[],{"name":"N"}],"_x1":"U","a-b":"D","io.x/y":"S","":"E","\"\n\u202e":"C","ключ":"R","1a":"1A"}}}"#,
+    );
+    let path = |text: &str| {
+        doc.path(doc.leaves().find(|leaf| leaf.text == text).unwrap().id)
+            .to_string()
+    };
+    let cases = [
+        ("N", "$.params.arguments.items[2].name"),
+        ("0", "$.params.arguments.items[0]"),
+        ("U", "$.params.arguments._x1"),
+        ("D", r#"$.params.arguments["a-b"]"#),
+        ("S", r#"$.params.arguments["io.x/y"]"#),
+        ("E", r#"$.params.arguments[""]"#),
+        ("C", r#"$.params.arguments["\"\n\u{202e}"]"#),
+        ("R", r#"$.params.arguments["ключ"]"#),
+        ("1A", r#"$.params.arguments["1a"]"#),
+        ("name", "$.params.arguments.items[2]{key}"),
+        ("params", "${key}"),
+        ("a-b", "$.params.arguments{key}"),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(path(text), expected);
+    }
+    let id = |text: &str| doc.leaves().find(|leaf| leaf.text == text).unwrap().id;
+    let masked = [id("arguments"), id("name")];
+    assert_eq!(
+        doc.path_masked(id("N"), &masked).to_string(),
+        "$.params.{masked}.items[2].{masked}"
+    );
+    assert_eq!(
+        doc.path_masked(id("name"), &masked).to_string(),
+        "$.params.{masked}.items[2]{key}"
+    );
+    let scalar = parse("7");
+    assert_eq!(
+        scalar.path(scalar.leaves().next().unwrap().id).to_string(),
+        "$"
+    );
+}
+
+#[test]
+fn long_paths_are_capped() {
+    let key = "k".repeat(1000);
+    let doc = parse(&format!(r#"{{"{key}":1}}"#));
+    let path = doc.path(doc.leaves().last().unwrap().id).to_string();
+    assert_eq!(path, format!("$[\"{}…\"]", "k".repeat(64)));
+
+    let deep = format!("{}\"end\"{}", r#"{"level":["#.repeat(32), "]}".repeat(32));
+    let doc = parse(&deep);
+    let path = doc.path(doc.leaves().last().unwrap().id).to_string();
+    assert_eq!(path.chars().count(), mcp_codec::PATH_CHARS_MAX);
+    assert!(
+        path.starts_with("$.level[0].level[0]")
+            && path.contains('…')
+            && path.ends_with(".level[0]"),
+        "{path}"
+    );
+}
+
+#[test]
+fn a_node_of_another_document_is_no_panic() {
+    let big = parse(r#"{"a":[1,2,3,{"b":["x","y"]}]}"#);
+    let small = parse("{}");
+    for leaf in big.leaves() {
+        let node = leaf.node;
+        assert!(
+            small.str(node).is_none() && small.number(node).is_none() && small.raw(node).is_empty()
+        );
+        assert!(small.leaf_of(node).is_none() && small.member(node, "a").is_none());
+        assert_eq!(
+            small.elements(node).count()
+                + small.members(node).count()
+                + small.leaves_under(node).count(),
+            0
+        );
+        assert_eq!(small.kind(node), Kind::Null);
+        assert!(small.path(leaf.id).to_string().starts_with('$'));
+    }
+}
+
+#[test]
+fn no_text_in_debug_output() {
+    let doc = parse(r#"{"hunter2":"hunter2"}"#);
+    assert!(!format!("{doc:?}").contains("hunter2"));
+    assert!(!format!("{:?}", doc.leaves().next()).contains("hunter2"));
+    assert!(!format!("{:?}", doc.leaves()).contains("hunter2"));
+}
+
+#[test]
+fn documents_go_to_other_threads() {
+    fn check<T: Send + Sync + 'static>() {}
+    check::<Document>();
+    check::<mcp_codec::Message>();
+    check::<mcp_codec::Edits>();
+}

@@ -1,0 +1,293 @@
+//! Event streams: the grammar, cut at every byte, bounded; and written events read again.
+
+use mcp_codec::sse::{Decoder, Event, KEEP_ALIVE, SseError, SseLimits, encode};
+
+const LIMITS: SseLimits = SseLimits {
+    event_bytes_max: 64,
+    line_bytes_max: 80,
+    id_bytes_max: 8,
+};
+
+#[derive(Debug, Default, PartialEq)]
+struct Seen {
+    events: Vec<Event>,
+    /// The error that stopped the stream, or what its end said.
+    end: Option<SseError>,
+    comments: u64,
+}
+
+fn read<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Seen {
+    let mut decoder = Decoder::new(LIMITS);
+    let mut seen = Seen::default();
+    for chunk in chunks {
+        decoder.push(chunk);
+        while let Some(Ok(event)) = decoder.next() {
+            seen.events.push(event);
+        }
+    }
+    seen.end = decoder.finish().err();
+    seen.comments = decoder.comments();
+    seen
+}
+
+fn data(text: &str) -> Event {
+    Event {
+        data: Some(text.to_owned().into()),
+        ..Event::default()
+    }
+}
+
+fn named(name: &str, event: Event) -> Event {
+    Event {
+        event: Some(name.into()),
+        ..event
+    }
+}
+
+fn with_id(id: &str, event: Event) -> Event {
+    Event {
+        id: Some(id.into()),
+        ..event
+    }
+}
+
+fn cases() -> Vec<(&'static [u8], Vec<Event>, Option<SseError>)> {
+    use SseError::*;
+    let retry = |retry_ms| Event {
+        retry_ms: Some(retry_ms),
+        ..Event::default()
+    };
+    vec![
+        (b"", vec![], None),
+        (b"data: x\n\n", vec![data("x")], None),
+        (b"data:x\r\n\r\n", vec![data("x")], None),
+        (b"data: x\r\r", vec![data("x")], None),
+        (
+            b"data: x\n\rdata: y\r\n\n",
+            vec![data("x"), data("y")],
+            None,
+        ),
+        (b"\xef\xbb\xbfdata: x\n\n", vec![data("x")], None),
+        (b"\xef\xbb\xbf\n\xef\xbb\xbfdata: x\n\n", vec![], None),
+        (b"\n\xef\xbb\xbfdata: x\n\n", vec![], None),
+        (b"data:  x\n\n", vec![data(" x")], None),
+        (
+            b"data: a\ndata: b\ndata\ndata:\n\n",
+            vec![data("a\nb\n\n")],
+            None,
+        ),
+        (b"data\n\n", vec![data("")], None),
+        (b"id: 1\ndata:\n\n", vec![with_id("1", data(""))], None),
+        (
+            b"id: 1\nretry: 500\ndata\n\n",
+            vec![Event {
+                retry_ms: Some(500),
+                ..with_id("1", data(""))
+            }],
+            None,
+        ),
+        (b"retry: 500\n\n", vec![retry(500)], None),
+        (b"id\n\n", vec![with_id("", Event::default())], None),
+        (
+            b"event: message\ndata: {}\nid: a:b\n\n",
+            vec![named("message", with_id("a:b", data("{}")))],
+            None,
+        ),
+        (
+            b"event: x\n\ndata: y\n\n",
+            vec![named("x", Event::default()), data("y")],
+            None,
+        ),
+        (
+            b": one\n:two\n\ndata: x\n: three\ndata: y\n\n",
+            vec![data("x\ny")],
+            None,
+        ),
+        (KEEP_ALIVE, vec![], None),
+        (b"unknown: x\ndatax: y\nData: z\n data: w\n\n", vec![], None),
+        (b"id: a\0b\ndata: x\n\n", vec![data("x")], None),
+        (
+            b"retry: 5x\nretry:\nretry: -1\nretry: +1\ndata: x\n\n",
+            vec![data("x")],
+            None,
+        ),
+        (
+            b"retry: 99999999999999999999999\ndata: x\n\n",
+            vec![data("x")],
+            None,
+        ),
+        (
+            b"data: \xc3\xa9\xf0\x9f\x98\x80\n\n",
+            vec![data("é😀")],
+            None,
+        ),
+        (b"data: x\n", vec![], Some(Unterminated)),
+        (b"data: x\n\ndata: y", vec![data("x")], Some(Unterminated)),
+        (b"id: 1\n", vec![], Some(Unterminated)),
+        (b"data: x\n\n: bye", vec![data("x")], None),
+        (b"data: x\n\n:\n", vec![data("x")], None),
+        (
+            b"data: x\n\ndata: \xff\n\ndata: y\n\n",
+            vec![data("x")],
+            Some(NotUtf8),
+        ),
+        (b": \xff\n\n", vec![], Some(NotUtf8)),
+        (b"id: 123456789\n\n", vec![], Some(IdTooLong)),
+        (b"event: 123456789\n\n", vec![], Some(IdTooLong)),
+        (
+            b"id: 12345678\n\n",
+            vec![with_id("12345678", Event::default())],
+            None,
+        ),
+        (
+            b"data: 0123456789012345678901234567890123456789012345678901234567890123\n\n",
+            vec![data(
+                "0123456789012345678901234567890123456789012345678901234567890123",
+            )],
+            None,
+        ),
+        (
+            b"data: 01234567890123456789012345678901234567890123456789012345678901234\n\n",
+            vec![],
+            Some(EventTooLarge),
+        ),
+        (
+            b"data: 0123456789012345678901234567890123456789\ndata: 01234567890123456789012\n\n",
+            vec![data(
+                "0123456789012345678901234567890123456789\n01234567890123456789012",
+            )],
+            None,
+        ),
+        (
+            b"data: 0123456789012345678901234567890123456789\ndata: 012345678901234567890123\n\n",
+            vec![],
+            Some(EventTooLarge),
+        ),
+        (
+            b"x: 0123456789012345678901234567890123456789012345678901234567890123456789012345678\n",
+            vec![],
+            Some(LineTooLong),
+        ),
+        (
+            b":0123456789012345678901234567890123456789012345678901234567890123456789012345678901",
+            vec![],
+            Some(LineTooLong),
+        ),
+    ]
+}
+
+#[test]
+fn streams_cut_at_every_byte() {
+    for (input, events, end) in cases() {
+        let name = String::from_utf8_lossy(input);
+        let all_at_once = read([input]);
+        assert_eq!(all_at_once.events, events, "{name:?}");
+        assert_eq!(all_at_once.end, end, "{name:?}");
+        assert_eq!(read(input.chunks(1)), all_at_once, "{name:?} byte by byte");
+        for cut in 0..=input.len() {
+            let (before, after) = input.split_at(cut);
+            assert_eq!(read([before, after]), all_at_once, "{name:?} cut at {cut}");
+            assert_eq!(
+                read([before, b"".as_slice(), after]),
+                all_at_once,
+                "{name:?} cut at {cut}, with nothing between"
+            );
+        }
+    }
+}
+
+#[test]
+fn line_ends_do_not_matter() {
+    let text = ": c\nid: 1\nevent: e\ndata: a\ndata: b\n\ndata: c\n\n";
+    let expected = read([text.as_bytes()]);
+    assert_eq!(expected.events.len(), 2);
+    assert_eq!(expected.comments, 1);
+    for end in ["\r", "\r\n"] {
+        let other = text.replace('\n', end);
+        assert_eq!(read(other.as_bytes().chunks(1)), expected);
+        assert_eq!(read([other.as_bytes()]), expected);
+    }
+}
+
+#[test]
+fn an_endless_event_is_stopped_without_being_held() {
+    for line in [b"data:\n".as_slice(), b"data: 0123456789\n"] {
+        let mut decoder = Decoder::new(LIMITS);
+        for _ in 0..100 {
+            decoder.push(line);
+        }
+        assert_eq!(decoder.next(), Some(Err(SseError::EventTooLarge)));
+        assert_eq!(
+            decoder.next(),
+            Some(Err(SseError::EventTooLarge)),
+            "an error stays"
+        );
+    }
+    let mut decoder = Decoder::new(LIMITS);
+    for _ in 0..10_000 {
+        decoder.push(b": ping\nother: x\n");
+        assert_eq!(decoder.next(), None);
+    }
+    assert_eq!(decoder.comments(), 10_000);
+}
+
+#[test]
+fn a_caller_that_never_takes_events_is_stopped() {
+    let mut decoder = Decoder::new(LIMITS);
+    for _ in 0..1000 {
+        decoder.push(b"data: x\n\n");
+    }
+    let mut taken = 0;
+    while let Some(Ok(_)) = decoder.next() {
+        taken += 1;
+    }
+    assert!(taken < 10, "{taken}");
+    assert_eq!(decoder.next(), Some(Err(SseError::NotDrained)));
+}
+
+#[test]
+fn written_events_are_read_again() {
+    let events = [
+        data("{\"a\":1}"),
+        data(""),
+        data("a\nb"),
+        data("\n"),
+        data(" x"),
+        named("message", with_id("5", data("x"))),
+        Event {
+            retry_ms: Some(3000),
+            ..with_id("", data(""))
+        },
+        with_id(" a", Event::default()),
+    ];
+    let mut out = Vec::new();
+    for event in &events {
+        encode(&mut out, event);
+    }
+    let seen = read([out.as_slice()]);
+    assert_eq!(seen.events, events);
+    assert_eq!(seen.end, None);
+}
+
+#[test]
+fn nothing_can_be_smuggled_through_a_written_event() {
+    let mut out = Vec::new();
+    encode(
+        &mut out,
+        &named(
+            "a\ndata: evil\r\n\r\n",
+            with_id("1\r\nid: 2\0", data("x\r\nid: 3\rretry: 1\n\ndata: y")),
+        ),
+    );
+    let text = String::from_utf8(out).unwrap();
+    assert_eq!(
+        text,
+        "id: 1id: 2\nevent: adata: evil\ndata: x\ndata: id: 3\ndata: retry: 1\ndata: \ndata: data: y\n\n"
+    );
+}
+
+#[test]
+fn no_text_in_debug_output() {
+    let event = named("hunter2", with_id("hunter2", data("hunter2")));
+    assert!(!format!("{event:?}").contains("hunter2"));
+}
