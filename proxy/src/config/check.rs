@@ -20,8 +20,10 @@ pub(super) fn socket_address(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// An absolute http or https URL with a host, without credentials and fragment.
-pub(super) fn url(text: &str) -> Result<(), String> {
-    // A URL with credentials is not repeated in the message.
+///
+/// # Errors
+/// What is wrong with it. The URL is not repeated: it may hold credentials.
+pub fn url(text: &str) -> Result<(), String> {
     let uri: Uri = text
         .parse()
         .map_err(|e| format!("this is no URL ({e}); use one such as https://example.com/mcp"))?;

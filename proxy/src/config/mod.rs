@@ -27,6 +27,7 @@ use std::path::PathBuf;
 
 use domain::{Desired, Secret};
 
+pub use check::url as check_url;
 pub use error::{ConfigError, FieldPath, Step};
 pub use load::{ProxyOptions, ProxyUpstream, for_proxy, load};
 pub use published::{EXAMPLE, schema_json};

@@ -1,0 +1,121 @@
+//! `weir config`: validate a file, print the schema, print the example.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use crate::config::{self, Loaded};
+
+/// `weir config ...`
+#[derive(Debug, clap::Subcommand)]
+pub enum ConfigCommand {
+    /// Check a configuration file, with everything it refers to
+    Validate {
+        /// The file
+        file: PathBuf,
+    },
+    /// Print the JSON Schema (2020-12) of the configuration file
+    Schema,
+    /// Print a commented example that loads as it stands
+    Example,
+}
+
+/// Runs it. A file that is refused gives exit code 1 and the reason on `err`.
+///
+/// # Errors
+/// Only if `out` or `err` cannot be written.
+pub fn run(
+    command: &ConfigCommand,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> std::io::Result<ExitCode> {
+    match command {
+        ConfigCommand::Validate { file } => validate(file, out, err),
+        ConfigCommand::Schema => {
+            out.write_all(config::schema_json().as_bytes())?;
+            Ok(ExitCode::SUCCESS)
+        }
+        ConfigCommand::Example => {
+            out.write_all(config::EXAMPLE.as_bytes())?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn validate(file: &Path, out: &mut dyn Write, err: &mut dyn Write) -> std::io::Result<ExitCode> {
+    match config::load(file) {
+        Ok(loaded) => {
+            writeln!(out, "{}: {}", file.display(), summary(&loaded))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(error) => {
+            writeln!(err, "{error}")?;
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}
+
+fn summary(loaded: &Loaded) -> String {
+    let desired = &loaded.desired;
+    let access = if desired.open_access {
+        ", open to every caller on this machine"
+    } else {
+        ""
+    };
+    format!(
+        "valid: {}, {}, {}{access}",
+        count(desired.tenants.len(), "tenant"),
+        count(desired.servers.len(), "server"),
+        count(desired.keys.len(), "key"),
+    )
+}
+
+fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(command: &ConfigCommand) -> (ExitCode, String, String) {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let code = run(command, &mut out, &mut err).unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (code, text(out), text(err))
+    }
+
+    #[test]
+    fn a_file_is_valid_or_says_why_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("weir.yaml");
+        std::fs::write(
+            &file,
+            "tenants: {a: {servers: {s: {upstream: {command: x}}}}}\n",
+        )
+        .unwrap();
+        let validate = ConfigCommand::Validate { file: file.clone() };
+        let (code, out, err) = check(&validate);
+        assert_eq!(code, ExitCode::SUCCESS);
+        let valid = "valid: 1 tenant, 1 server, 0 keys, open to every caller on this machine\n";
+        assert!(out.ends_with(valid), "{out}");
+        assert_eq!(err, "");
+
+        std::fs::write(&file, "listn: 1\n").unwrap();
+        let (code, out, err) = check(&validate);
+        assert_eq!((code, out.as_str()), (ExitCode::FAILURE, ""));
+        assert!(err.ends_with("did you mean \"listen\"?\n"), "{err}");
+    }
+
+    #[test]
+    fn the_schema_is_json_and_the_example_is_whole() {
+        let (_, schema, _) = check(&ConfigCommand::Schema);
+        let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
+        assert_eq!(
+            schema["$schema"],
+            "https://json-schema.org/draft/2020-12/schema"
+        );
+        let (_, example, _) = check(&ConfigCommand::Example);
+        assert_eq!(example, config::EXAMPLE);
+    }
+}
