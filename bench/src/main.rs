@@ -1,1 +1,67 @@
-fn main() {}
+//! `weir-bench`: what an MCP proxy costs, measured side by side with floors that do nothing.
+//!
+//! ```text
+//! load threads ── target (own process) ── echo upstream (own process)
+//!      │              │ CPU, memory
+//!      └── samples ── stats ── report (JSON, Markdown, HTML)
+//! ```
+//!
+//! It never sends anything beyond loopback unless told to, never measures a debug build silently, and never counts a
+//! window in which an answer was wrong.
+#![forbid(unsafe_code)]
+
+mod cli;
+mod echo;
+mod floors;
+mod guard;
+mod load;
+mod machine;
+mod payload;
+mod plan;
+mod process;
+mod progress;
+mod random;
+mod report;
+mod run;
+mod stats;
+mod suite;
+mod target;
+mod wire;
+
+use clap::Parser;
+use cli::{Cli, Command};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match dispatch(Cli::parse().command) {
+        Ok(code) => code,
+        Err(error) => {
+            progress::say(&format!("weir-bench: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Quick(options) => suite::suite(plan::Plan::quick(), &options),
+        Command::Full(options) => suite::suite(plan::Plan::full(), &options),
+        Command::Run(options) => suite::own_endpoint(&options),
+        Command::ServeEcho { listen } => {
+            guard::end_with_parent();
+            let listener = std::net::TcpListener::bind(listen)?;
+            floors::announce(listener.local_addr()?)?;
+            echo::serve(&listener)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::ServeFloor {
+            floor,
+            upstream,
+            threads,
+        } => {
+            guard::end_with_parent();
+            floors::serve(floor, upstream, threads)?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! No target outlives the benchmark: an interrupt ends the children first, then this program.
+
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::unistd::Pid;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+static CHILDREN: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+static SCRATCH: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+/// Takes over SIGINT, SIGTERM and SIGHUP. Call before any thread is started; children start with a clean mask.
+pub fn install() -> anyhow::Result<()> {
+    let mut set = SigSet::empty();
+    [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]
+        .into_iter()
+        .for_each(|signal| set.add(signal));
+    set.thread_block()?;
+    std::thread::spawn(move || {
+        if let Ok(signal) = set.wait() {
+            end_children();
+            std::process::exit(128 + signal as i32);
+        }
+    });
+    Ok(())
+}
+
+/// Makes a child of ours end with its parent, however that one ends.
+pub fn end_with_parent() {
+    let _ = nix::sys::prctl::set_pdeathsig(Signal::SIGTERM);
+}
+
+/// Adds a child.
+pub fn watch(pid: u32) {
+    if let Ok(mut children) = CHILDREN.lock() {
+        children.push(pid);
+    }
+}
+
+/// The child was waited for; its number may be someone else's now.
+pub fn unwatch(pid: u32) {
+    if let Ok(mut children) = CHILDREN.lock() {
+        children.retain(|&child| child != pid);
+    }
+}
+
+/// A folder to remove when interrupted.
+pub fn scratch(folder: PathBuf) {
+    if let Ok(mut scratch) = SCRATCH.lock() {
+        *scratch = Some(folder);
+    }
+}
+
+/// Ends the program where going on is not possible.
+pub fn give_up(why: &str) -> ! {
+    let _ = writeln!(std::io::stderr(), "weir-bench: {why}");
+    end_children();
+    std::process::exit(3)
+}
+
+fn end_children() {
+    let children = CHILDREN
+        .lock()
+        .map(|mut children| std::mem::take(&mut *children))
+        .unwrap_or_default();
+    for pid in children
+        .into_iter()
+        .filter_map(|pid| i32::try_from(pid).ok())
+    {
+        let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
+    }
+    if let Ok(Some(folder)) = SCRATCH.lock().map(|mut scratch| scratch.take()) {
+        let _ = std::fs::remove_dir_all(folder);
+    }
+}

@@ -1,0 +1,276 @@
+//! One connection to an MCP endpoint: sends a call, waits for its answer, checks it.
+
+use crate::payload::Payload;
+use crate::wire::http::{Head, Reader};
+use crate::wire::rpc::{Ask, Era};
+use anyhow::{Context, bail};
+use std::io::{self, Write};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// No call may take longer.
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Every call of this process has its own id: targets that track ids would otherwise mix calls up and look fast.
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+/// Where to send, with what headers.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    /// The resolved address.
+    pub addr: SocketAddr,
+    /// The `Host` header.
+    pub host: String,
+    /// The path.
+    pub path: String,
+    /// The user's own headers (credentials: never printed).
+    pub headers: Vec<(String, String)>,
+    /// Set by `open`, when the server keeps sessions.
+    pub session: Option<String>,
+}
+
+impl Endpoint {
+    /// Reads a URL. Only plain HTTP; only this machine unless `allow_remote`.
+    pub fn parse(url: &str, allow_remote: bool) -> anyhow::Result<Endpoint> {
+        let Some(rest) = url.strip_prefix("http://") else {
+            bail!("{url}: only http:// URLs can be measured (TLS is not spoken yet)");
+        };
+        let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        if host.is_empty()
+            || host.contains('@')
+            || rest.contains(|c: char| c.is_whitespace() || c.is_control())
+        {
+            bail!("{url}: not a URL with a plain host");
+        }
+        let with_port = if host.rsplit(']').next().unwrap_or(host).contains(':') {
+            host.to_owned()
+        } else {
+            format!("{host}:80")
+        };
+        let addr = with_port
+            .to_socket_addrs()
+            .with_context(|| format!("{host} cannot be resolved"))?;
+        let addr = addr
+            .min_by_key(SocketAddr::is_ipv6)
+            .with_context(|| format!("{host} has no address"))?;
+        if !addr.ip().is_loopback() && !allow_remote {
+            bail!("{url} is not on this machine; add --allow-remote if you may load that server");
+        }
+        let path = if path.is_empty() { "/" } else { path };
+        Ok(Endpoint {
+            addr,
+            host: host.to_owned(),
+            path: path.to_owned(),
+            headers: Vec::new(),
+            session: None,
+        })
+    }
+
+    /// Does what a client does before its first call, and keeps the session it is given.
+    pub fn open(&mut self, era: Era) -> anyhow::Result<()> {
+        self.session = None;
+        if era == Era::Stateless {
+            return Ok(());
+        }
+        let initialize = r#"{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"weir-bench","version":"1"}}}"#;
+        let (head, body) = self.post(initialize).context("initialize")?;
+        if head.status != 200 {
+            bail!(
+                "initialize was answered with HTTP {}: {}",
+                head.status,
+                String::from_utf8_lossy(&body[..body.len().min(300)])
+            );
+        }
+        self.session = head.session;
+        let initialized = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        let (head, _) = self
+            .post(initialized)
+            .context("notifications/initialized")?;
+        if !(200..300).contains(&head.status) {
+            bail!(
+                "notifications/initialized was answered with HTTP {}",
+                head.status
+            );
+        }
+        Ok(())
+    }
+
+    fn post(&self, body: &str) -> anyhow::Result<(Head, Vec<u8>)> {
+        let mut reader = Reader::new(connect(self.addr)?);
+        let mut request = self.head(Era::Handshake, "", None);
+        request
+            .extend_from_slice(format!("content-length: {}\r\n\r\n{body}", body.len()).as_bytes());
+        reader.source().write_all(&request)?;
+        let mut answer = Vec::new();
+        let head = reader
+            .answer(&mut answer)?
+            .context("the connection was closed")?;
+        Ok((head, answer))
+    }
+
+    /// The request head up to `content-length`.
+    fn head(&self, era: Era, method: &str, tool: Option<&str>) -> Vec<u8> {
+        let mut head = format!(
+            "POST {} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n\
+             mcp-protocol-version: {}\r\n",
+            self.path,
+            self.host,
+            era.revision()
+        );
+        let mut push = |name: &str, value: &str| head.push_str(&format!("{name}: {value}\r\n"));
+        if let Some(session) = &self.session {
+            push("mcp-session-id", session);
+        }
+        if era == Era::Stateless {
+            push("mcp-method", method);
+            tool.into_iter().for_each(|tool| push("mcp-name", tool));
+        }
+        self.headers
+            .iter()
+            .for_each(|(name, value)| push(name, value));
+        head.into_bytes()
+    }
+}
+
+/// When a call went out and when its last byte was back.
+#[derive(Clone, Copy)]
+pub struct Times {
+    /// Right before the write.
+    pub sent: Instant,
+    /// Right after the last read, before the answer is checked.
+    pub answered: Instant,
+}
+
+/// One keep-alive connection.
+pub struct Client<'a> {
+    endpoint: &'a Endpoint,
+    ask: &'a Ask,
+    head: Vec<u8>,
+    reader: Option<Reader<TcpStream>>,
+    connects: u64,
+    body: Vec<u8>,
+    request: Vec<u8>,
+    answer: Vec<u8>,
+}
+
+impl<'a> Client<'a> {
+    /// Prepares a client; it connects with its first call.
+    pub fn new(endpoint: &'a Endpoint, ask: &'a Ask) -> Client<'a> {
+        let head = endpoint.head(ask.era, ask.method(), ask.tool());
+        Client {
+            endpoint,
+            ask,
+            head,
+            reader: None,
+            connects: 0,
+            body: Vec::new(),
+            request: Vec::new(),
+            answer: Vec::new(),
+        }
+    }
+
+    /// Makes one call and checks its answer; the error says in words what was wrong.
+    pub fn call(&mut self, payload: &Payload) -> Result<Times, String> {
+        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+        self.ask.body(id, payload, &mut self.body);
+        self.request.clear();
+        self.request.extend_from_slice(&self.head);
+        self.request
+            .extend_from_slice(format!("content-length: {}\r\n\r\n", self.body.len()).as_bytes());
+        self.request.extend_from_slice(&self.body);
+        let (times, head) = self.exchange().map_err(|error| {
+            self.reader = None;
+            format!("connection: {error}")
+        })?;
+        if head.close {
+            self.reader = None;
+        }
+        self.ask
+            .check(id, payload, head.status, &head.media, &self.answer)
+            .map_err(|fault| fault.to_string())?;
+        Ok(times)
+    }
+
+    /// Connections made beyond the first.
+    pub fn reconnects(&self) -> u64 {
+        self.connects.saturating_sub(1)
+    }
+
+    fn exchange(&mut self) -> io::Result<(Times, Head)> {
+        let reader = match &mut self.reader {
+            Some(reader) => reader,
+            none => {
+                self.connects += 1;
+                none.insert(Reader::new(connect(self.endpoint.addr)?))
+            }
+        };
+        let sent = Instant::now();
+        reader.source().write_all(&self.request)?;
+        let head = reader
+            .answer(&mut self.answer)?
+            .ok_or(io::ErrorKind::UnexpectedEof)?;
+        Ok((
+            Times {
+                sent,
+                answered: Instant::now(),
+            },
+            head,
+        ))
+    }
+}
+
+fn connect(addr: SocketAddr) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect_timeout(&addr, CONNECT_TIMEOUT)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(CALL_TIMEOUT))?;
+    stream.set_write_timeout(Some(CALL_TIMEOUT))?;
+    Ok(stream)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls() {
+        let ok = |url| {
+            Endpoint::parse(url, false)
+                .map(|e| (e.addr.to_string(), e.path))
+                .unwrap()
+        };
+        assert_eq!(
+            ok("http://127.0.0.1:9000/mcp"),
+            ("127.0.0.1:9000".into(), "/mcp".into())
+        );
+        assert_eq!(ok("http://127.0.0.1"), ("127.0.0.1:80".into(), "/".into()));
+        assert_eq!(
+            ok("http://[::1]:81/a?b=c"),
+            ("[::1]:81".into(), "/a?b=c".into())
+        );
+        assert_eq!(ok("http://localhost:5/x").0, "127.0.0.1:5");
+        for bad in [
+            "https://127.0.0.1/",
+            "127.0.0.1:80",
+            "http://",
+            "http://u@127.0.0.1/",
+            "http://127.0.0.1/a b",
+            "http://127.0.0.1/\r\nX: y",
+        ] {
+            assert!(Endpoint::parse(bad, true).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn other_machines_are_refused_unless_allowed() {
+        for url in [
+            "http://192.0.2.1/mcp",
+            "http://[2001:db8::1]/mcp",
+            "http://0.0.0.0:80/",
+        ] {
+            assert!(Endpoint::parse(url, false).is_err(), "{url}");
+            assert!(Endpoint::parse(url, true).is_ok(), "{url}");
+        }
+    }
+}

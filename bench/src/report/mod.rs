@@ -1,0 +1,180 @@
+//! The report: one data model, written as JSON (for programs), Markdown (for a pull request) and HTML (for a browser).
+
+mod html;
+mod markdown;
+mod svg;
+
+use crate::machine::Machine;
+use crate::stats::CellFigures;
+use crate::target::Kind;
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Everything a run says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// When it started, UTC.
+    pub started: String,
+    /// The command line.
+    pub command: String,
+    /// Machine and versions.
+    pub machine: Machine,
+    /// How it was measured.
+    pub config: Config,
+    /// What was measured.
+    pub targets: Vec<TargetInfo>,
+    /// What was asked for and not there.
+    pub absent: Vec<String>,
+    /// Windows that do not count, and why.
+    pub invalid: Vec<String>,
+    /// The figures.
+    pub cells: Vec<CellFigures>,
+}
+
+/// How a run was measured.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Config {
+    /// Rounds.
+    pub rounds: usize,
+    /// Unmeasured start of a window.
+    pub warmup_ms: u64,
+    /// Measured part.
+    pub measure_ms: u64,
+    /// Worker threads of floors and peers.
+    pub threads: usize,
+    /// Seed of texts and orders.
+    pub seed: u64,
+    /// Protocol revision.
+    pub revision: String,
+}
+
+/// One target.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TargetInfo {
+    /// What it is.
+    pub target: Kind,
+    /// Its version, if it has its own.
+    pub version: String,
+    /// How it was started.
+    pub command: String,
+    /// MiB, after the start.
+    pub pss_idle_mib: Option<f64>,
+    /// MiB, the highest after any window.
+    pub pss_peak_mib: Option<f64>,
+    /// MiB, the kernel's own peak of resident memory.
+    pub rss_peak_mib: Option<f64>,
+}
+
+impl Report {
+    /// Writes the three files into `out/<time>/` and returns that folder.
+    pub fn write(&self, out: &Path) -> anyhow::Result<PathBuf> {
+        let folder = out.join(self.started.replace([':', '-'], ""));
+        fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+        let files = [
+            ("report.json", serde_json::to_string_pretty(self)? + "\n"),
+            ("report.md", markdown::render(self)),
+            ("report.html", html::render(self)),
+        ];
+        for (name, text) in files {
+            let path = folder.join(name);
+            fs::write(&path, text).with_context(|| path.display().to_string())?;
+        }
+        Ok(folder)
+    }
+
+    /// The tables for the terminal.
+    pub fn markdown(&self) -> String {
+        markdown::render(self)
+    }
+
+    /// Cores others used on average while this was measured: above a tenth of the machine the page says so.
+    pub fn noise(&self) -> f64 {
+        let all: Vec<f64> = self
+            .cells
+            .iter()
+            .flat_map(|cell| &cell.results)
+            .filter_map(|r| Some(r.foreign_cores?.median))
+            .collect();
+        all.iter().sum::<f64>() / all.len().max(1) as f64
+    }
+
+    fn is_noisy(&self) -> bool {
+        self.noise() > 0.1 * self.machine.cores.max(1) as f64
+    }
+}
+
+/// Now, as `2026-01-31T23-59-58Z`.
+pub fn now() -> String {
+    utc(SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |time| time.as_secs()))
+}
+
+/// The civil date of a Unix time (Howard Hinnant's algorithm, for years after 1970).
+fn utc(seconds: u64) -> String {
+    let days = seconds / 86_400 + 719_468;
+    let era = days / 146_097;
+    let day_of_era = days % 146_097;
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_index = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_index + 2) / 5 + 1;
+    let month = if month_index < 10 {
+        month_index + 3
+    } else {
+        month_index - 9
+    };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+/// Microseconds with as many digits as mean something.
+fn micros(value: f64) -> String {
+    match value.abs() {
+        v if v >= 100_000.0 => format!("{:.0} ms", value / 1000.0),
+        v if v >= 10_000.0 => format!("{:.1} ms", value / 1000.0),
+        v if v >= 1000.0 => format!("{:.2} ms", value / 1000.0),
+        v if v >= 100.0 => format!("{value:.0} us"),
+        _ => format!("{value:.1} us"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates() {
+        let cases = [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_399, "2000-02-28T23:59:59Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (1_798_761_600, "2027-01-01T00:00:00Z"),
+            (4_107_542_400, "2100-03-01T00:00:00Z"),
+        ];
+        cases
+            .iter()
+            .for_each(|&(seconds, date)| assert_eq!(utc(seconds), date));
+    }
+
+    #[test]
+    fn micros_are_rounded_for_people() {
+        let cases = [
+            (0.04, "0.0 us"),
+            (12.34, "12.3 us"),
+            (123.4, "123 us"),
+            (1234.0, "1.23 ms"),
+            (45_600.0, "45.6 ms"),
+            (123_456.0, "123 ms"),
+            (-12.0, "-12.0 us"),
+        ];
+        cases
+            .iter()
+            .for_each(|&(value, text)| assert_eq!(micros(value), text));
+    }
+}

@@ -1,0 +1,427 @@
+//! The run: every target through every cell, round after round, in a shuffled order.
+//!
+//! Interleaving is what makes the ratios trustworthy on a machine that is not quiet: within a round all targets meet
+//! the same minute, and a ratio is only ever taken within a round.
+
+use crate::echo;
+use crate::load::{self, Endpoint, Outcome, Window};
+use crate::plan::{Cell, Plan};
+use crate::process::{cpu, noise};
+use crate::progress::Progress;
+use crate::random::Random;
+use crate::target::{Kind, Process, Target};
+use crate::wire::http::Reader;
+use crate::wire::rpc::{Ask, Era};
+use anyhow::Context;
+use hdrhistogram::Histogram;
+use std::io::Write;
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+/// One window of one target in one cell.
+pub struct Sample {
+    /// Index of the cell in the plan.
+    pub cell: usize,
+    /// The round.
+    pub round: usize,
+    /// The target.
+    pub kind: Kind,
+    /// What came back.
+    pub outcome: Outcome,
+    /// CPU per call of the target's process tree, in microseconds (of the upstream for `direct`).
+    pub cpu_us: Option<f64>,
+    /// CPU per call of the load generator, in microseconds.
+    pub client_cpu_us: f64,
+    /// Cores used by everything that is not part of this run.
+    pub foreign_cores: f64,
+    /// Share of the time the hypervisor took away.
+    pub stolen: f64,
+    /// Why the window does not count, beyond failed calls.
+    pub rejected: Option<String>,
+}
+
+impl Sample {
+    /// The window counts.
+    pub fn valid(&self) -> bool {
+        self.outcome.valid() && self.rejected.is_none()
+    }
+}
+
+/// What every window of a run has in common.
+pub struct Runner<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// The revision the calls speak.
+    pub era: Era,
+    /// Orders and texts come from it.
+    pub seed: u64,
+    /// The upstream of all targets, when it is ours.
+    pub upstream: Option<(&'a Process, &'a Endpoint)>,
+    /// A call of the user's own instead of our echo.
+    pub ask: Option<Ask>,
+}
+
+impl Runner<'_> {
+    /// Runs the whole plan.
+    pub fn run(&self, targets: &mut [Target]) -> anyhow::Result<Vec<Sample>> {
+        let windows = self.plan.rounds * self.plan.cells.len() * targets.len();
+        let mut progress = Progress::new(windows);
+        let mut random = Random::new(self.seed);
+        let pools: Vec<_> = self
+            .plan
+            .cells
+            .iter()
+            .map(|cell| cell.pool(self.seed))
+            .collect();
+        let mut samples = Vec::with_capacity(windows);
+        for round in 0..self.plan.rounds {
+            let mut cells: Vec<usize> = (0..self.plan.cells.len()).collect();
+            random.shuffle(&mut cells);
+            for at in cells {
+                let cell = &self.plan.cells[at];
+                let mut order: Vec<usize> = (0..targets.len()).collect();
+                random.shuffle(&mut order);
+                for target in order {
+                    let target = &mut targets[target];
+                    target.check_alive()?;
+                    let sample = self.window(at, round, cell, &pools[at], target)?;
+                    target.sample_memory();
+                    progress.step(&describe(cell, &sample));
+                    samples.push(sample);
+                }
+            }
+        }
+        progress.done();
+        Ok(samples)
+    }
+
+    fn window(
+        &self,
+        at: usize,
+        round: usize,
+        cell: &Cell,
+        pool: &crate::payload::Pool,
+        target: &mut Target,
+    ) -> anyhow::Result<Sample> {
+        target
+            .endpoint
+            .open(self.era)
+            .with_context(|| format!("{}: opening a session", target.kind.label()))?;
+        let ask = self.ask.clone().unwrap_or_else(|| cell.ask(self.era));
+        let window = Window {
+            connections: cell.connections,
+            rate: cell.rate,
+            warmup: self.plan.warmup,
+            measure: self.plan.measure,
+        };
+        let upstream_pid = self.upstream.map(|(process, _)| process.pid());
+        let measured_pid = if target.kind == Kind::Direct {
+            upstream_pid
+        } else {
+            target.pid()
+        };
+        let seen_before = self.calls_seen()?;
+        let (outcome, before, after) = load::run(&target.endpoint, &ask, pool, &window, || {
+            Edge::now(measured_pid, upstream_pid)
+        });
+        let seen = self
+            .calls_seen()?
+            .zip(seen_before)
+            .map(|(after, before)| after - before);
+        let used = before.until(&after);
+        let calls = outcome.calls.max(1) as f64;
+        let mut sample = Sample {
+            cell: at,
+            round,
+            kind: target.kind,
+            cpu_us: measured_pid.map(|_| used.target.as_secs_f64() * 1e6 / calls),
+            client_cpu_us: used.client.as_secs_f64() * 1e6 / calls,
+            foreign_cores: used
+                .foreign_cores(target.kind != Kind::Direct && measured_pid.is_some()),
+            stolen: used.machine.stolen.as_secs_f64() / used.wall.as_secs_f64(),
+            outcome,
+            rejected: None,
+        };
+        sample.rejected = reject(cell, &sample.outcome, seen);
+        Ok(sample)
+    }
+
+    /// Calls the upstream has answered so far, when it is ours.
+    fn calls_seen(&self) -> anyhow::Result<Option<u64>> {
+        self.upstream
+            .map(|(_, endpoint)| upstream_stats(endpoint).map(|stats| stats.calls))
+            .transpose()
+    }
+}
+
+/// A closed loop keeps all its connections busy; less means calls that never came back.
+const IN_FLIGHT_MIN: f64 = 0.8;
+
+fn reject(cell: &Cell, outcome: &Outcome, seen: Option<u64>) -> Option<String> {
+    if !outcome.valid() {
+        return None; // Its faults say more.
+    }
+    if let Some(seen) = seen.filter(|&seen| seen != outcome.calls_with_warmup) {
+        return Some(format!(
+            "{} calls were answered, {seen} reached the upstream",
+            outcome.calls_with_warmup
+        ));
+    }
+    let offered = cell.connections as f64;
+    if cell.rate.is_none() && outcome.in_flight < IN_FLIGHT_MIN * offered {
+        return Some(format!(
+            "only {:.1} of {offered} calls were in flight",
+            outcome.in_flight
+        ));
+    }
+    None
+}
+
+/// Asks our upstream what arrived.
+pub fn upstream_stats(endpoint: &Endpoint) -> anyhow::Result<echo::Stats> {
+    let mut reader = Reader::new(TcpStream::connect_timeout(
+        &endpoint.addr,
+        Duration::from_secs(5),
+    )?);
+    reader
+        .source()
+        .set_read_timeout(Some(Duration::from_secs(5)))?;
+    reader
+        .source()
+        .write_all(b"GET /stats HTTP/1.1\r\nconnection: close\r\n\r\n")?;
+    let mut body = Vec::new();
+    reader
+        .answer(&mut body)?
+        .context("the upstream closed the connection")?;
+    Ok(serde_json::from_slice(&body)?)
+}
+
+/// What is read right before and right after the measured calls.
+struct Edge {
+    at: Instant,
+    target: Duration,
+    upstream: Duration,
+    client: Duration,
+    machine: noise::Machine,
+}
+
+impl Edge {
+    fn now(target: Option<u32>, upstream: Option<u32>) -> Edge {
+        Edge {
+            target: target.map_or(Duration::ZERO, cpu::of_tree),
+            upstream: upstream.map_or(Duration::ZERO, cpu::of_process),
+            client: cpu::of_process(std::process::id()),
+            machine: noise::machine(),
+            at: Instant::now(),
+        }
+    }
+
+    fn until(&self, end: &Edge) -> Used {
+        Used {
+            wall: end.at - self.at,
+            target: end.target.saturating_sub(self.target),
+            upstream: end.upstream.saturating_sub(self.upstream),
+            client: end.client.saturating_sub(self.client),
+            machine: noise::Machine {
+                busy: end.machine.busy.saturating_sub(self.machine.busy),
+                stolen: end.machine.stolen.saturating_sub(self.machine.stolen),
+            },
+        }
+    }
+}
+
+struct Used {
+    wall: Duration,
+    target: Duration,
+    upstream: Duration,
+    client: Duration,
+    machine: noise::Machine,
+}
+
+impl Used {
+    fn foreign_cores(&self, separate_target: bool) -> f64 {
+        let target = if separate_target {
+            self.target
+        } else {
+            Duration::ZERO
+        };
+        let others = self
+            .machine
+            .busy
+            .saturating_sub(target + self.upstream + self.client);
+        others.as_secs_f64() / self.wall.as_secs_f64()
+    }
+}
+
+fn describe(cell: &Cell, sample: &Sample) -> String {
+    let outcome = &sample.outcome;
+    if !sample.valid() {
+        let why = sample
+            .rejected
+            .as_ref()
+            .or(outcome.faults.first())
+            .map_or("no call finished", String::as_str);
+        return format!(
+            "{:<34} {:<18} INVALID: {} failed: {why}",
+            cell.label(),
+            sample.kind.label(),
+            outcome.failed
+        );
+    }
+    let cpu = sample
+        .cpu_us
+        .map_or_else(String::new, |cpu| format!("{cpu:>9.1} us CPU"));
+    format!(
+        "{:<34} {:<18} {:>8.0}/s  p50 {:>9.1} us {cpu}",
+        cell.label(),
+        sample.kind.label(),
+        outcome.calls as f64 / outcome.elapsed.as_secs_f64(),
+        quantile_us(&outcome.latency, 0.5),
+    )
+}
+
+/// A quantile in microseconds.
+pub fn quantile_us(latency: &Histogram<u64>, quantile: f64) -> f64 {
+    latency.value_at_quantile(quantile) as f64 / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Form;
+    use std::net::TcpListener;
+
+    fn cell(connections: usize, rate: Option<u32>) -> Cell {
+        Cell {
+            size: 300,
+            connections,
+            rate,
+            form: Form::Json,
+        }
+    }
+
+    fn window(connections: usize, rate: Option<u32>, millis: u64) -> Window {
+        Window {
+            connections,
+            rate,
+            warmup: Duration::from_millis(5),
+            measure: Duration::from_millis(millis),
+        }
+    }
+
+    fn echo_endpoint() -> Endpoint {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        std::thread::spawn(move || echo::serve(&listener));
+        Endpoint::parse(&url, false).unwrap()
+    }
+
+    #[test]
+    fn the_upstream_sees_every_call_in_both_eras_and_forms() {
+        for era in [Era::Handshake, Era::Stateless] {
+            for form in [Form::Json, Form::Sse] {
+                let mut endpoint = echo_endpoint();
+                endpoint.open(era).unwrap();
+                assert_eq!(endpoint.session.is_some(), era == Era::Handshake);
+                let cell = Cell {
+                    form,
+                    ..cell(4, None)
+                };
+                let (outcome, (), ()) = load::run(
+                    &endpoint,
+                    &cell.ask(era),
+                    &cell.pool(1),
+                    &window(4, None, 50),
+                    || (),
+                );
+                assert!(outcome.valid(), "{:?}", outcome.faults);
+                assert_eq!(outcome.latency.len(), outcome.calls);
+                let seen = upstream_stats(&endpoint).unwrap().calls;
+                assert_eq!(seen, outcome.calls_with_warmup);
+                assert_eq!(reject(&cell, &outcome, Some(seen)), None);
+                assert!(
+                    reject(&cell, &outcome, Some(seen + 1))
+                        .unwrap()
+                        .contains("reached the upstream")
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn open_loop_makes_the_calls_that_are_due() {
+        let endpoint = echo_endpoint();
+        let cell = cell(4, Some(200));
+        let (outcome, (), ()) = load::run(
+            &endpoint,
+            &cell.ask(Era::Handshake),
+            &cell.pool(1),
+            &window(4, cell.rate, 500),
+            || (),
+        );
+        assert!(outcome.valid(), "{:?}", outcome.faults);
+        assert_eq!(outcome.calls, 100);
+    }
+
+    /// A server that answers the calls of one connection and leaves the others hanging, as proxies do that mix up ids.
+    #[test]
+    fn hanging_calls_are_seen() {
+        let outcome = |in_flight| Outcome {
+            calls: 100,
+            calls_with_warmup: 100,
+            failed: 0,
+            faults: Vec::new(),
+            elapsed: Duration::from_secs(1),
+            latency: load::histogram(),
+            lateness: load::histogram(),
+            in_flight,
+            reconnects: 0,
+        };
+        assert_eq!(reject(&cell(16, None), &outcome(15.2), None), None);
+        assert!(
+            reject(&cell(16, None), &outcome(1.0), None)
+                .unwrap()
+                .contains("1.0 of 16")
+        );
+        assert_eq!(reject(&cell(16, Some(10)), &outcome(1.0), None), None);
+    }
+
+    /// The tool is unknown to the upstream, so every call fails; the window must not count and must end.
+    #[test]
+    fn failures_make_a_window_invalid() {
+        let endpoint = echo_endpoint();
+        let mut ask = cell(2, None).ask(Era::Handshake);
+        if let crate::wire::rpc::AskKind::Call { tool, .. } = &mut ask.kind {
+            *tool = "other".to_owned();
+        }
+        let (outcome, (), ()) = load::run(
+            &endpoint,
+            &ask,
+            &cell(2, None).pool(1),
+            &window(2, None, 50),
+            || (),
+        );
+        assert!(!outcome.valid());
+        assert_eq!((outcome.calls, outcome.failed), (0, 2));
+        assert!(
+            outcome.faults[0].contains("unknown tool"),
+            "{:?}",
+            outcome.faults
+        );
+    }
+
+    #[test]
+    fn nobody_listening_is_a_fault_not_a_hang() {
+        let mut endpoint = echo_endpoint();
+        endpoint.addr.set_port(1);
+        let (outcome, (), ()) = load::run(
+            &endpoint,
+            &cell(3, None).ask(Era::Handshake),
+            &cell(3, None).pool(1),
+            &window(3, None, 50),
+            || (),
+        );
+        assert!(!outcome.valid());
+        assert!(endpoint.open(Era::Handshake).is_err());
+    }
+}

@@ -1,0 +1,346 @@
+//! From the command line to a written report: starts what is to be measured, runs the plan, stops it all.
+
+use crate::cli::{Common, Run, Suite};
+use crate::guard;
+use crate::load::{CONNECTIONS_MAX, Endpoint};
+use crate::machine;
+use crate::plan::{Cell, Form, Plan};
+use crate::process::memory;
+use crate::progress::say;
+use crate::report::{Config, Report, TargetInfo, now};
+use crate::run::{Runner, Sample};
+use crate::stats::figures;
+use crate::target::{Kind, Launcher, Target};
+use crate::wire::rpc::{Ask, AskKind};
+use anyhow::{Context, bail};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// `quick` and `full`.
+pub fn suite(mut plan: Plan, options: &Suite) -> anyhow::Result<ExitCode> {
+    guard::install()?;
+    apply(&mut plan, &options.common);
+    plan.cells
+        .retain(|cell| options.sizes.is_empty() || options.sizes.contains(&cell.size));
+    plan.cells.retain(|cell| {
+        options.connections.is_empty() || options.connections.contains(&cell.connections)
+    });
+    if plan.cells.is_empty() {
+        bail!("no cell of this benchmark has those sizes and connections");
+    }
+    let threads = options.threads.map_or_else(machine::cores, usize::from);
+    let launcher = launcher(options, threads)?;
+    let started = now();
+    let mut machine = machine::describe();
+    let (upstream, endpoint) = launcher.upstream()?;
+    let (mut targets, mut absent) = (Vec::new(), Vec::new());
+    for &kind in &options.targets {
+        match launcher.start(kind, &endpoint)? {
+            Some(mut target) => {
+                target
+                    .endpoint
+                    .open(options.common.era)
+                    .with_context(|| format!("{}: first session", kind.label()))?;
+                // Idle means after the first session: start-up work is over, and nothing has been scanned yet.
+                std::thread::sleep(Duration::from_millis(300));
+                target.pss_idle = target.pid().and_then(memory::pss_of_tree);
+                say(&format!("started {} {}", kind.label(), target.version));
+                targets.push(target);
+            }
+            None => absent.push(format!("{} is not installed", kind.label())),
+        }
+    }
+    let runner = Runner {
+        plan: &plan,
+        era: options.common.era,
+        seed: options.common.seed,
+        upstream: Some((&upstream, &endpoint)),
+        ask: None,
+    };
+    let samples = runner.run(&mut targets)?;
+    machine.load_at_end = machine::load();
+    let report = assemble(
+        started,
+        machine,
+        &plan,
+        &options.common,
+        threads,
+        &targets,
+        absent,
+        &samples,
+    );
+    finish(&report, &samples, options.common.out.as_path())
+}
+
+/// `run --url`.
+pub fn own_endpoint(options: &Run) -> anyhow::Result<ExitCode> {
+    guard::install()?;
+    let mut endpoint = Endpoint::parse(&options.url, options.allow_remote)?;
+    for header in &options.headers {
+        endpoint.headers.push(parse_header(header)?);
+    }
+    let kind = match &options.tool {
+        Some(tool) => AskKind::Call {
+            tool: tool.clone(),
+            argument: options.argument.clone(),
+            expect: options.expect,
+        },
+        None => AskKind::List,
+    };
+    let cell = |&size: &usize| {
+        options.connections.iter().map(move |&connections| Cell {
+            size,
+            connections,
+            rate: options.rate,
+            form: Form::Json,
+        })
+    };
+    // Without a tool no text is sent, so one size is enough.
+    let sizes = if options.tool.is_some() {
+        options.sizes.as_slice()
+    } else {
+        &[0]
+    };
+    let mut plan = Plan {
+        cells: sizes.iter().flat_map(cell).collect(),
+        ..Plan::quick()
+    };
+    apply(&mut plan, &options.common);
+    if let Some(cell) = plan
+        .cells
+        .iter()
+        .find(|c| c.size > SIZE_MAX || !(1..=CONNECTIONS_MAX).contains(&c.connections))
+    {
+        bail!(
+            "{}: at most {SIZE_MAX} bytes and 1 to {CONNECTIONS_MAX} connections",
+            cell.label()
+        );
+    }
+    let started = now();
+    let mut machine = machine::describe();
+    let mut target = Target::external(endpoint).with_pid(options.pid);
+    target.pss_idle = target.pid().and_then(memory::pss_of_tree);
+    let mut targets = [target];
+    let ask = Ask {
+        era: options.common.era,
+        kind,
+    };
+    let runner = Runner {
+        plan: &plan,
+        era: options.common.era,
+        seed: options.common.seed,
+        upstream: None,
+        ask: Some(ask),
+    };
+    let samples = runner.run(&mut targets)?;
+    machine.load_at_end = machine::load();
+    let report = assemble(
+        started,
+        machine,
+        &plan,
+        &options.common,
+        0,
+        &targets,
+        Vec::new(),
+        &samples,
+    );
+    finish(&report, &samples, options.common.out.as_path())
+}
+
+/// The largest text that `run` makes.
+const SIZE_MAX: usize = 16 << 20;
+
+fn apply(plan: &mut Plan, common: &Common) {
+    plan.rounds = common.rounds.map_or(plan.rounds, usize::from);
+    plan.measure = common
+        .measure_ms
+        .map_or(plan.measure, Duration::from_millis);
+    plan.warmup = common.warmup_ms.map_or(plan.warmup, Duration::from_millis);
+}
+
+fn launcher(options: &Suite, threads: usize) -> anyhow::Result<Launcher> {
+    if cfg!(debug_assertions) {
+        say("weir-bench: this is a debug build; the floors will look slow (build with --release)");
+    }
+    let weir = if options.targets.contains(&Kind::Weir) {
+        let missing = || {
+            format!(
+                "{} is not there: build it with `cargo build --release -p weir`, or leave weir out with --targets",
+                options.weir.display()
+            )
+        };
+        options.weir.canonicalize().with_context(missing)?
+    } else {
+        options.weir.clone()
+    };
+    let scratch = tempfile::Builder::new().prefix("weir-bench-").tempdir()?;
+    guard::scratch(scratch.path().to_owned());
+    Ok(Launcher {
+        own_program: std::env::current_exe()?,
+        weir,
+        weir_args: options.weir_arg.clone(),
+        threads,
+        scratch,
+    })
+}
+
+fn parse_header(header: &str) -> anyhow::Result<(String, String)> {
+    let (name, value) = header.split_once(':').context("a header is NAME:VALUE")?;
+    let name_ok = !name.is_empty()
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
+    if !name_ok || value.bytes().any(|b| b < b' ' && b != b'\t') {
+        bail!("a header is NAME:VALUE with a plain name and no line break");
+    }
+    if [
+        "host",
+        "content-length",
+        "content-type",
+        "accept",
+        "connection",
+        "transfer-encoding",
+    ]
+    .contains(&name.to_ascii_lowercase().as_str())
+    {
+        bail!("the header {name} is set by the benchmark");
+    }
+    Ok((name.to_owned(), value.trim().to_owned()))
+}
+
+#[allow(
+    clippy::too_many_arguments,
+    reason = "called twice, and each argument is a part of the report"
+)]
+fn assemble(
+    started: String,
+    machine: machine::Machine,
+    plan: &Plan,
+    common: &Common,
+    threads: usize,
+    targets: &[Target],
+    absent: Vec<String>,
+    samples: &[Sample],
+) -> Report {
+    let kinds: Vec<Kind> = targets.iter().map(|target| target.kind).collect();
+    let mib = |bytes: Option<u64>| bytes.map(|bytes| bytes as f64 / f64::from(1 << 20));
+    Report {
+        started,
+        command: command_line(std::env::args()),
+        machine,
+        config: Config {
+            rounds: plan.rounds,
+            warmup_ms: plan.warmup.as_millis() as u64,
+            measure_ms: plan.measure.as_millis() as u64,
+            threads,
+            seed: common.seed,
+            revision: common.era.revision().to_owned(),
+        },
+        targets: targets
+            .iter()
+            .map(|target| TargetInfo {
+                target: target.kind,
+                version: target.version.clone(),
+                command: target.command.clone(),
+                pss_idle_mib: mib(target.pss_idle),
+                pss_peak_mib: mib(target.pss_peak),
+                rss_peak_mib: mib(target.peak_rss()),
+            })
+            .collect(),
+        absent,
+        invalid: samples
+            .iter()
+            .filter(|sample| !sample.valid())
+            .map(|sample| invalid(plan, sample))
+            .collect(),
+        cells: figures(&plan.cells, &kinds, samples),
+    }
+}
+
+fn invalid(plan: &Plan, sample: &Sample) -> String {
+    let why = sample
+        .rejected
+        .clone()
+        .unwrap_or_else(|| match sample.outcome.faults.join("; ") {
+            none if none.is_empty() => "no call finished".to_owned(),
+            faults => format!("{} failed: {faults}", sample.outcome.failed),
+        });
+    format!(
+        "{}, {}, round {}: {why}",
+        sample.kind.label(),
+        plan.cells[sample.cell].label(),
+        sample.round + 1
+    )
+}
+
+/// The command line for the report, without folders and without the values of headers.
+fn command_line(args: impl Iterator<Item = String>) -> String {
+    let mut hide = false;
+    let words = args.enumerate().map(|(at, arg)| {
+        let hidden = std::mem::replace(&mut hide, arg == "--header");
+        match arg {
+            _ if at == 0 => "weir-bench".to_owned(),
+            _ if hidden => "<header>".to_owned(),
+            arg if arg.starts_with("--header=") => "--header=<header>".to_owned(),
+            arg => arg,
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Writes the report, shows the tables, and says by the exit code whether every request was answered right.
+fn finish(report: &Report, samples: &[Sample], out: &std::path::Path) -> anyhow::Result<ExitCode> {
+    let folder = report.write(out)?;
+    say(&format!("\n{}", report.markdown()));
+    say(&format!("report: {}", folder.join("report.html").display()));
+    let failed = samples.iter().filter(|sample| !sample.valid()).count();
+    if failed > 0 {
+        say(&format!(
+            "weir-bench: {failed} of {} windows are invalid",
+            samples.len()
+        ));
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers() {
+        assert_eq!(
+            parse_header("X-API-Key: a:b").unwrap(),
+            ("X-API-Key".into(), "a:b".into())
+        );
+        for bad in [
+            "novalue",
+            ": x",
+            "a b: c",
+            "X: a\r\nY: b",
+            "Host: x",
+            "content-length: 5",
+        ] {
+            assert!(parse_header(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn credentials_stay_out_of_the_report() {
+        let args = [
+            "/opt/bench",
+            "run",
+            "--header",
+            "Authorization: hush",
+            "--header=X-API-Key: hush",
+            "--url",
+            "http://127.0.0.1:1/",
+        ];
+        let shown = command_line(args.iter().map(ToString::to_string));
+        assert_eq!(
+            shown,
+            "weir-bench run --header <header> --header=<header> --url http://127.0.0.1:1/"
+        );
+    }
+}

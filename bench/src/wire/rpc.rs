@@ -1,0 +1,423 @@
+//! JSON-RPC as the load generator speaks it: request bodies with their own ids, and a check of every answer.
+//!
+//! An answer is right when it is a result with our id, no error, and exactly the text that was sent. The usual answer
+//! has the text in the same JSON form as the request, so the check compares those bytes and parses only the rest;
+//! anything else is parsed whole. Both paths refuse the same answers.
+
+use crate::payload::Payload;
+use serde::Deserialize;
+use std::borrow::Cow;
+use std::fmt;
+
+/// Which protocol revision the calls speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Era {
+    /// 2025-11-25: `initialize` first, then calls in its session.
+    Handshake,
+    /// 2026-07-28: every request stands alone.
+    Stateless,
+}
+
+impl Era {
+    /// The revision's name on the wire.
+    pub fn revision(self) -> &'static str {
+        match self {
+            Era::Handshake => "2025-11-25",
+            Era::Stateless => "2026-07-28",
+        }
+    }
+}
+
+/// What is asked, and what a right answer is.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// The revision.
+    pub era: Era,
+    /// The method and its parameters.
+    pub kind: AskKind,
+}
+
+/// The request's method.
+#[derive(Clone, Debug)]
+pub enum AskKind {
+    /// `tools/call` with the payload as one argument.
+    Call {
+        /// Tool name.
+        tool: String,
+        /// Argument that carries the text.
+        argument: String,
+        /// What the answer has to say.
+        expect: Expect,
+    },
+    /// `tools/list`: any server has it.
+    List,
+}
+
+/// What the answer's text has to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Expect {
+    /// The text sent, and nothing else.
+    Echo,
+    /// The text sent, with other words around it.
+    Contains,
+    /// Any result that is no error.
+    Result,
+}
+
+/// Why an answer is wrong.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The HTTP status was not 200.
+    Status(u16),
+    /// Neither JSON nor an event stream with one.
+    NotJson,
+    /// Not our id.
+    WrongId,
+    /// A JSON-RPC error.
+    RpcError(String),
+    /// A result marked `isError`.
+    ToolError(String),
+    /// A result without the text.
+    WrongText,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Status(status) => write!(f, "HTTP status {status}"),
+            Fault::NotJson => write!(f, "the answer is not JSON-RPC"),
+            Fault::WrongId => write!(f, "the answer has another id"),
+            Fault::RpcError(what) => write!(f, "JSON-RPC error: {what}"),
+            Fault::ToolError(what) => write!(f, "tool error: {what}"),
+            Fault::WrongText => write!(f, "the answer does not carry the text that was sent"),
+        }
+    }
+}
+
+impl Ask {
+    /// Writes the request body for one call.
+    pub fn body(&self, id: u64, payload: &Payload, out: &mut Vec<u8>) {
+        out.clear();
+        out.extend_from_slice(
+            format!(
+                "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{}\",\"params\":{{",
+                self.method()
+            )
+            .as_bytes(),
+        );
+        if self.era == Era::Stateless {
+            out.extend_from_slice(STATELESS_META.as_bytes());
+        }
+        if let AskKind::Call { tool, argument, .. } = &self.kind {
+            let (tool, argument) = (json(tool), json(argument));
+            let comma = if self.era == Era::Stateless { "," } else { "" };
+            out.extend_from_slice(
+                format!("{comma}\"name\":{tool},\"arguments\":{{{argument}:").as_bytes(),
+            );
+            out.extend_from_slice(&payload.json);
+            out.push(b'}');
+        }
+        out.extend_from_slice(b"}}");
+    }
+
+    /// The JSON-RPC method.
+    pub fn method(&self) -> &'static str {
+        match self.kind {
+            AskKind::Call { .. } => "tools/call",
+            AskKind::List => "tools/list",
+        }
+    }
+
+    /// The tool, when there is one (the stateless revision repeats it in a header).
+    pub fn tool(&self) -> Option<&str> {
+        match &self.kind {
+            AskKind::Call { tool, .. } => Some(tool),
+            AskKind::List => None,
+        }
+    }
+
+    /// Checks one answer.
+    pub fn check(
+        &self,
+        id: u64,
+        payload: &Payload,
+        status: u16,
+        media: &str,
+        body: &[u8],
+    ) -> Result<(), Fault> {
+        if status != 200 {
+            return Err(Fault::Status(status));
+        }
+        let events;
+        let body = if media == "text/event-stream" {
+            events = event_data(body)
+                .into_iter()
+                .find(|data| has_id(data, id))
+                .ok_or(Fault::NotJson)?;
+            events.as_slice()
+        } else {
+            body
+        };
+        let expect = match &self.kind {
+            AskKind::Call { expect, .. } => *expect,
+            AskKind::List => Expect::Result,
+        };
+        match expect {
+            Expect::Echo => check_echo(id, payload, body),
+            Expect::Contains => check_text(id, body, |text| text.contains(&payload.text)),
+            Expect::Result => check_text(id, body, |_| true),
+        }
+    }
+}
+
+const STATELESS_META: &str = "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\
+    \"io.modelcontextprotocol/clientCapabilities\":{},\
+    \"io.modelcontextprotocol/clientInfo\":{\"name\":\"weir-bench\",\"version\":\"1\"}}";
+
+fn json(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// A JSON string that no echo text is, put where the text was.
+const PLACEHOLDER: &[u8] = b"\"\\u0000=\"";
+const PLACEHOLDER_TEXT: &str = "\u{0}=";
+
+fn check_echo(id: u64, payload: &Payload, body: &[u8]) -> Result<(), Fault> {
+    // A short text could also occur elsewhere in the answer; the whole parse costs nothing there.
+    if payload.json.len() > 64
+        && body.len() < payload.json.len() + 4096
+        && let Some(at) = memchr::memmem::find(body, &payload.json[..32])
+        && body[at..].starts_with(&payload.json)
+    {
+        let mut rest = Vec::with_capacity(body.len() - payload.json.len() + PLACEHOLDER.len());
+        rest.extend_from_slice(&body[..at]);
+        rest.extend_from_slice(PLACEHOLDER);
+        rest.extend_from_slice(&body[at + payload.json.len()..]);
+        if check_text(id, &rest, |text| text == PLACEHOLDER_TEXT).is_ok() {
+            return Ok(());
+        }
+    }
+    check_text(id, body, |text| text == payload.text)
+}
+
+#[derive(Deserialize)]
+struct Answer<'a> {
+    id: Option<serde_json::Value>,
+    #[serde(borrow)]
+    result: Option<ResultBody<'a>>,
+    error: Option<serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+struct ResultBody<'a> {
+    #[serde(default, rename = "isError")]
+    is_error: bool,
+    #[serde(borrow)]
+    content: Option<Vec<Content<'a>>>,
+}
+
+#[derive(Deserialize)]
+struct Content<'a> {
+    #[serde(borrow, default)]
+    text: Cow<'a, str>,
+}
+
+fn check_text(id: u64, body: &[u8], right: impl Fn(&str) -> bool) -> Result<(), Fault> {
+    let answer: Answer<'_> = serde_json::from_slice(body).map_err(|_| Fault::NotJson)?;
+    if let Some(error) = answer.error {
+        return Err(Fault::RpcError(shorten(&error.to_string())));
+    }
+    if answer.id != Some(id.into()) {
+        return Err(Fault::WrongId);
+    }
+    let result = answer.result.ok_or(Fault::NotJson)?;
+    let text = result
+        .content
+        .as_deref()
+        .and_then(|content| content.first())
+        .map_or("", |first| &first.text);
+    if result.is_error {
+        return Err(Fault::ToolError(shorten(text)));
+    }
+    if right(text) {
+        Ok(())
+    } else {
+        Err(Fault::WrongText)
+    }
+}
+
+/// Faults are for people; a megabyte of them is not.
+fn shorten(text: &str) -> String {
+    text.chars().take(200).collect()
+}
+
+fn has_id(data: &[u8], id: u64) -> bool {
+    #[derive(Deserialize)]
+    struct Id {
+        id: Option<serde_json::Value>,
+    }
+    serde_json::from_slice::<Id>(data).is_ok_and(|found| found.id == Some(id.into()))
+}
+
+/// The `data` of every event of a finished stream.
+fn event_data(stream: &[u8]) -> Vec<Vec<u8>> {
+    let (mut events, mut data) = (Vec::new(), None::<Vec<u8>>);
+    for line in stream.split(|&b| b == b'\n') {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.is_empty() {
+            events.extend(data.take());
+        } else if let Some(value) = line.strip_prefix(b"data:") {
+            let value = value.strip_prefix(b" ").unwrap_or(value);
+            match &mut data {
+                Some(data) => {
+                    data.push(b'\n');
+                    data.extend_from_slice(value);
+                }
+                None => data = Some(value.to_vec()),
+            }
+        }
+    }
+    events.extend(data);
+    events
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn echo(era: Era, expect: Expect) -> Ask {
+        Ask {
+            era,
+            kind: AskKind::Call {
+                tool: "echo".into(),
+                argument: "text".into(),
+                expect,
+            },
+        }
+    }
+
+    #[test]
+    fn bodies_are_json_with_everything_the_revision_wants() {
+        let payload = Payload::new("a \"b\"\n".into());
+        let mut body = Vec::new();
+        echo(Era::Stateless, Expect::Echo).body(7, &payload, &mut body);
+        let value: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(value["id"], 7);
+        assert_eq!(value["params"]["arguments"]["text"], "a \"b\"\n");
+        assert_eq!(
+            value["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"],
+            "2026-07-28"
+        );
+        for era in [Era::Handshake, Era::Stateless] {
+            let list = Ask {
+                era,
+                kind: AskKind::List,
+            };
+            list.body(1, &payload, &mut body);
+            let value: serde_json::Value = serde_json::from_slice(&body).unwrap();
+            assert_eq!(value["method"], "tools/list");
+            assert_eq!(
+                value["params"].as_object().unwrap().len(),
+                usize::from(era == Era::Stateless)
+            );
+        }
+    }
+
+    #[test]
+    fn answers_are_judged() {
+        let long = "word \"quoted\" ".repeat(12);
+        let same = serde_json::to_string(&long).unwrap();
+        let escaped = same.replace("word", "\\u0077ord");
+        let answer = |id: &str, text: &str| {
+            format!(
+                "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"content\":[{{\"type\":\"text\",\"text\":{text}}}]}}}}"
+            )
+        };
+        let error =
+            "{\"jsonrpc\":\"2.0\",\"id\":5,\"error\":{\"code\":-1,\"message\":\"no\"}}".to_owned();
+        let tool_error =
+            answer("5", "\"blocked\"").replace("\"content\"", "\"isError\":true,\"content\"");
+        let sneaky = format!(
+            "{{\"id\":5,\"extra\":{same},\"result\":{{\"content\":[{{\"text\":\"other\"}}]}}}}"
+        );
+        let marked = answer("5", &same).replace("\"content\"", "\"isError\":true,\"content\"");
+        let both =
+            format!("{{\"id\":5,\"error\":{{}},\"result\":{{\"content\":[{{\"text\":{same}}}]}}}}");
+        let cases: Vec<(String, Result<(), Fault>)> = vec![
+            (answer("5", &same), Ok(())),
+            (answer("5", &escaped), Ok(())),
+            (answer("6", &same), Err(Fault::WrongId)),
+            (answer("\"5\"", &same), Err(Fault::WrongId)),
+            (answer("null", &same), Err(Fault::WrongId)),
+            (
+                answer("5", &same.replace("quoted", "quotes")),
+                Err(Fault::WrongText),
+            ),
+            (answer("5", "\"\""), Err(Fault::WrongText)),
+            (answer("5", "\"\\u0000=\""), Err(Fault::WrongText)),
+            (sneaky, Err(Fault::WrongText)),
+            (
+                error,
+                Err(Fault::RpcError("{\"code\":-1,\"message\":\"no\"}".into())),
+            ),
+            (both, Err(Fault::RpcError("{}".into()))),
+            (tool_error, Err(Fault::ToolError("blocked".into()))),
+            (
+                marked,
+                Err(Fault::ToolError(long.chars().take(200).collect())),
+            ),
+            ("{\"id\":5}".into(), Err(Fault::NotJson)),
+            ("<html>".into(), Err(Fault::NotJson)),
+            (String::new(), Err(Fault::NotJson)),
+        ];
+        let payload = Payload::new(long.clone());
+        let ask = echo(Era::Handshake, Expect::Echo);
+        for (body, expected) in &cases {
+            assert_eq!(
+                &ask.check(5, &payload, 200, "application/json", body.as_bytes()),
+                expected,
+                "{body}"
+            );
+            let stream = format!(
+                ": hi\r\n\r\nevent: message\r\ndata: {{\"method\":\"x\"}}\r\n\r\ndata: {body}\r\n\r\n"
+            );
+            if body.contains("\"id\":5") {
+                assert_eq!(
+                    &ask.check(5, &payload, 200, "text/event-stream", stream.as_bytes()),
+                    expected,
+                    "{stream}"
+                );
+            } else {
+                assert!(
+                    ask.check(5, &payload, 200, "text/event-stream", stream.as_bytes())
+                        .is_err()
+                );
+            }
+            assert_eq!(
+                ask.check(5, &payload, 429, "application/json", body.as_bytes()),
+                Err(Fault::Status(429))
+            );
+        }
+    }
+
+    #[test]
+    fn looser_expectations() {
+        let payload = Payload::new("hello".into());
+        let body = br#"{"id":1,"result":{"content":[{"text":"Echo: hello"}]}}"#;
+        let judge =
+            |expect| echo(Era::Handshake, expect).check(1, &payload, 200, "application/json", body);
+        assert_eq!(judge(Expect::Echo), Err(Fault::WrongText));
+        assert_eq!(judge(Expect::Contains), Ok(()));
+        assert_eq!(judge(Expect::Result), Ok(()));
+    }
+
+    #[test]
+    fn an_event_may_have_many_data_lines() {
+        assert_eq!(
+            event_data(b"data: {\ndata: }\n\ndata:x"),
+            [b"{\n}".to_vec(), b"x".to_vec()]
+        );
+        assert!(event_data(b": only a comment\n\n").is_empty());
+    }
+}
