@@ -365,3 +365,100 @@ impl Drop for PanicGuard {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::tests::Fuse;
+    use crate::verify;
+
+    const COUNT: u64 = 24;
+
+    fn record(n: u64) -> Record {
+        Record::new(n, "t".into(), "s".into())
+    }
+
+    /// Appends durable records until something fails; gives how many were acknowledged.
+    fn run(log: &AuditLog, first: u64) -> Result<u64, (u64, AuditError)> {
+        for n in first..COUNT {
+            let kept = log
+                .append(record(n), Durability::Durable)
+                .and_then(Ticket::wait);
+            kept.map_err(|error| (n, error))?;
+        }
+        log.close().map(|()| COUNT).map_err(|error| (COUNT, error))
+    }
+
+    /// Every step that the writer takes on the disk fails once, the write before it having gone half through.
+    #[test]
+    fn whatever_step_fails_nothing_acknowledged_is_lost_and_nothing_is_acknowledged_after() {
+        let mut failed_in_use = 0;
+        for steps in 0.. {
+            let dir = tempfile::tempdir().unwrap();
+            let config = LogConfig {
+                segment_bytes_max: 2 << 10,
+                checkpoint_every: 5,
+                ..LogConfig::new(dir.path())
+            };
+            let fuse = Fuse::new(steps);
+            let disk = Disk {
+                fsync: true,
+                fuse: Some(fuse.clone()),
+            };
+            let acknowledged = match AuditLog::open_on(config.clone(), disk) {
+                Err(error) => {
+                    assert!(
+                        matches!(error, AuditError::Failed { .. }),
+                        "{steps}: {error}"
+                    );
+                    0
+                }
+                Ok(log) => match run(&log, 0) {
+                    Ok(_) => {
+                        assert!(!fuse.blown());
+                        assert!(
+                            failed_in_use > 100,
+                            "the scenario is long enough: {failed_in_use}"
+                        );
+                        return;
+                    }
+                    Err((acknowledged, error)) => {
+                        failed_in_use += 1;
+                        assert!(
+                            matches!(error, AuditError::Failed { .. }),
+                            "{steps}: {error}"
+                        );
+                        assert!(log.failure().is_some());
+                        for durability in [Durability::Buffered, Durability::Durable] {
+                            let again = log.append(record(0), durability);
+                            assert!(matches!(again, Err(AuditError::Failed { .. })));
+                        }
+                        assert!(matches!(log.flush(), Err(AuditError::Failed { .. })));
+                        acknowledged
+                    }
+                },
+            };
+            let log = AuditLog::open(config).unwrap_or_else(|error| panic!("{steps}: {error}"));
+            let next = log.recovery().next_sequence;
+            assert!(
+                next >= acknowledged,
+                "{steps}: {acknowledged} acknowledged, {next} there"
+            );
+            assert_eq!(run(&log, next).unwrap(), COUNT);
+            assert!(verify(dir.path()).unwrap().is_clean(), "{steps}");
+        }
+    }
+
+    #[test]
+    fn a_panic_of_the_writer_reaches_those_who_wait() {
+        let progress = Arc::new(Progress::default());
+        let ticket = Ticket::new(&progress, Durability::Durable, 1);
+        let guard = PanicGuard(progress.clone());
+        let thread = std::thread::spawn(move || {
+            let _guard = guard;
+            std::panic::resume_unwind(Box::new("the writer panics"));
+        });
+        assert!(thread.join().is_err());
+        assert!(matches!(ticket.wait(), Err(AuditError::Failed { .. })));
+    }
+}
