@@ -198,3 +198,118 @@ fn failed(mode: FailureMode) -> Action {
         FailureMode::Open => Action::Warn,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evaluator::EvalInput;
+    use PolicyAction::{Block, Ignore, Log, Redact, Warn};
+
+    struct Plugin(FailureMode);
+
+    impl Evaluator for Plugin {
+        fn name(&self) -> &str {
+            "plugin"
+        }
+
+        fn failure_mode(&self) -> FailureMode {
+            self.0
+        }
+
+        fn evaluate(&self, _: &EvalInput<'_>) -> Result<Verdict, EvalError> {
+            Err(EvalError::Trapped)
+        }
+    }
+
+    fn decided(hits: &[PolicyAction], dry_run: bool) -> Decision {
+        let mut decision = Decision::clean(dry_run);
+        for &hit in hits {
+            decision.hits.push(hit);
+            decision.raise(hit.into(), || Reason::ToolDenied);
+        }
+        decision
+    }
+
+    #[test]
+    fn a_dry_run_changes_what_is_enforced_and_nothing_else() {
+        let cases = [
+            (&[][..], Action::Pass, Action::Pass),
+            (&[Ignore], Action::Pass, Action::Pass),
+            (&[Log, Ignore], Action::Log, Action::Log),
+            (&[Warn, Log], Action::Warn, Action::Warn),
+            (&[Warn, Redact], Action::Redact, Action::Log),
+            (&[Redact, Block, Log], Action::Block, Action::Log),
+        ];
+        for (hits, action, in_dry_run) in cases {
+            let (real, dry) = (decided(hits, false), decided(hits, true));
+            assert_eq!((real.action, real.enforced), (action, action), "{hits:?}");
+            assert_eq!((dry.action, dry.enforced), (action, in_dry_run), "{hits:?}");
+            assert_eq!((&real.hits, &real.reason), (&dry.hits, &dry.reason));
+        }
+    }
+
+    #[test]
+    fn an_evaluator_can_only_make_it_stricter() {
+        let verdict = |action, findings: &[(u32, PolicyAction)]| {
+            Ok(Verdict {
+                action,
+                findings: findings.to_vec(),
+            })
+        };
+        let cases = [
+            (verdict(None, &[]), Action::Warn, [Log, Warn]),
+            (verdict(Some(Log), &[]), Action::Warn, [Log, Warn]),
+            (verdict(Some(Block), &[]), Action::Block, [Log, Warn]),
+            (
+                verdict(None, &[(0, Redact)]),
+                Action::Redact,
+                [Redact, Warn],
+            ),
+            (
+                verdict(None, &[(1, Ignore), (7, Block)]),
+                Action::Warn,
+                [Log, Warn],
+            ),
+        ];
+        for (verdict, action, hits) in cases {
+            let mut decision = decided(&[Log, Warn], false);
+            let before = decision.reason.clone();
+            decision.merge(&Plugin(FailureMode::Closed), verdict.clone());
+            assert_eq!(
+                (decision.action, &decision.hits[..]),
+                (action, &hits[..]),
+                "{verdict:?}"
+            );
+            let raised = Reason::Evaluator("plugin".into());
+            let reason = if action == Action::Warn {
+                before
+            } else {
+                raised
+            };
+            assert_eq!(decision.reason, reason, "{verdict:?}");
+        }
+    }
+
+    #[test]
+    fn an_evaluator_that_failed_takes_its_own_failure_mode() {
+        for (mode, action) in [
+            (FailureMode::Closed, Action::Block),
+            (FailureMode::Open, Action::Warn),
+        ] {
+            let plugin = Plugin(mode);
+            let mut decision = Decision::clean(false);
+            decision.merge(&plugin, Err(EvalError::TimedOut));
+            assert_eq!(decision.action, action);
+            let failed = Reason::EvaluatorFailed("plugin".into(), EvalError::TimedOut);
+            assert_eq!(decision.reason, failed);
+        }
+    }
+
+    #[test]
+    fn a_denied_tool_is_blocked_unless_it_is_a_dry_run() {
+        assert_eq!(Decision::tool_denied(false).enforced, Action::Block);
+        let dry = Decision::tool_denied(true);
+        assert_eq!((dry.action, dry.enforced), (Action::Block, Action::Log));
+        assert_eq!(dry.reason.as_str(), "tool_denied");
+    }
+}

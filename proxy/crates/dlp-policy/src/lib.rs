@@ -16,6 +16,7 @@ mod decision;
 mod defaults;
 mod error;
 mod evaluator;
+mod lines;
 mod table;
 mod tools;
 

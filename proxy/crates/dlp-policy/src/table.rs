@@ -18,28 +18,26 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use dlp_scan::{Category, Rule, RuleId, RuleSet};
-use domain::{Direction, FailureMode, Policy, PolicyAction, PolicyBinding, nearest};
+use dlp_scan::{Rule, RuleId, RuleSet};
+use domain::{Direction, FailureMode, Policy, PolicyAction};
 
 use crate::defaults::default_action;
-use crate::error::{Level, PolicyError, Problem};
-use crate::tools::{Pattern, ToolFilter};
+use crate::error::{Level, PolicyError};
+use crate::lines::Lines;
+use crate::tools::ToolFilter;
 
-/// Most bindings in one policy.
-const BINDINGS_MAX: usize = 1024;
 /// Most tool names remembered with their actions; above it a name is matched anew each time.
 const KNOWN_TOOLS_MAX: usize = 4096;
+/// Longer names are not remembered.
+const KNOWN_TOOL_BYTES_MAX: usize = 256;
 /// Most distinct action tables kept; tools that match the same globs share one.
 const TABLES_MAX: usize = 1024;
 
 /// The compiled policy of one server of one tenant.
 #[derive(Debug)]
 pub struct PolicyTable {
-    /// Weakest first: applying them in order leaves the winner.
-    lines: Vec<Line>,
-    /// The distinct tool patterns that `lines` name.
-    patterns: Vec<Pattern>,
-    builtin: [ActionsRef; 2],
+    lines: Lines,
+    builtin: [Vec<PolicyAction>; 2],
     no_tool: [ActionsRef; 2],
     strictest: [ActionsRef; 2],
     known: RwLock<Known>,
@@ -63,28 +61,16 @@ impl PolicyTable {
     }
 
     fn compile_for(tenant: &Policy, server: &Policy, facts: &[&Rule]) -> Result<Self, PolicyError> {
-        let mut compiler = Compiler {
-            rules: facts,
-            lines: Vec::new(),
-            patterns: Vec::new(),
-            texts: Vec::new(),
-        };
-        compiler.add(Level::Tenant, tenant)?;
-        compiler.add(Level::Server, server)?;
-        let Compiler {
-            mut lines,
-            patterns,
-            ..
-        } = compiler;
-        // Stable: the tenant's lines come first and later lines after earlier ones (grounds 5 and 6).
-        lines.sort_by_key(|line| line.rank);
-        let builtin = both(|d| facts.iter().map(|rule| default_action(rule, d)).collect());
+        let lines = Lines::compile(tenant, server, facts)?;
+        let builtin = [Direction::ToServer, Direction::ToClient].map(|d| {
+            let actions = facts.iter().map(|rule| default_action(rule, d));
+            actions.collect::<Vec<_>>()
+        });
         Ok(Self {
-            no_tool: both(|d| apply(&builtin[d as usize], &lines, d, &|_| false)),
-            strictest: both(|d| strictest(&builtin[d as usize], &lines, patterns.len(), d)),
+            no_tool: both(|d| lines.apply(&builtin[d as usize], d, &|_| false)),
+            strictest: both(|d| lines.strictest(&builtin[d as usize], d)),
             builtin,
             lines,
-            patterns,
             known: RwLock::default(),
             tenant_tools: filter(Level::Tenant, tenant)?,
             server_tools: filter(Level::Server, server)?,
@@ -97,7 +83,7 @@ impl PolicyTable {
     ///
     /// A tool seen before costs one lookup and no allocation.
     pub fn for_tool(&self, direction: Direction, tool: Option<&str>) -> ActionsRef {
-        let Some(tool) = tool.filter(|_| !self.patterns.is_empty()) else {
+        let Some(tool) = tool.filter(|_| !self.lines.patterns().is_empty()) else {
             return self.no_tool[direction as usize].clone();
         };
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
@@ -132,7 +118,8 @@ impl PolicyTable {
     /// Names come from clients: what is remembered is bounded, and tools that match the same patterns
     /// share their tables.
     fn learn(&self, tool: &str) -> Tables {
-        let set: MatchSet = self.patterns.iter().map(|p| p.matches(tool)).collect();
+        let patterns = self.lines.patterns().iter();
+        let set: MatchSet = patterns.map(|p| p.matches(tool)).collect();
         if !set.contains(&true) {
             // Nothing in the policy names it: not worth remembering a client's invention.
             return self.no_tool.clone();
@@ -141,15 +128,15 @@ impl PolicyTable {
         let tables = match known.tables.get(&set) {
             Some(tables) => tables.clone(),
             None => {
-                let tables =
-                    both(|d| apply(&self.builtin[d as usize], &self.lines, d, &|p| set[p]));
+                let builtin = &self.builtin;
+                let tables = both(|d| self.lines.apply(&builtin[d as usize], d, &|p| set[p]));
                 if known.tables.len() < TABLES_MAX {
                     known.tables.insert(set, tables.clone());
                 }
                 tables
             }
         };
-        if known.tools.len() < KNOWN_TOOLS_MAX {
+        if known.tools.len() < KNOWN_TOOLS_MAX && tool.len() <= KNOWN_TOOL_BYTES_MAX {
             known.tools.insert(tool.into(), tables.clone());
         }
         tables
@@ -171,12 +158,6 @@ impl ActionsRef {
     }
 }
 
-impl FromIterator<PolicyAction> for ActionsRef {
-    fn from_iter<I: IntoIterator<Item = PolicyAction>>(actions: I) -> Self {
-        Self(actions.into_iter().collect())
-    }
-}
-
 /// One table for each direction, at the index `Direction as usize`.
 type Tables = [ActionsRef; 2];
 
@@ -189,131 +170,6 @@ struct Known {
     tables: HashMap<MatchSet, Tables>,
 }
 
-/// One compiled binding.
-#[derive(Debug)]
-struct Line {
-    rank: Rank,
-    /// Index of its tool pattern.
-    pattern: Option<usize>,
-    direction: Option<Direction>,
-    /// By rule index.
-    rules: Box<[bool]>,
-    action: PolicyAction,
-}
-
-/// Grounds 2 to 4, in this order; grounds 5 and 6 are the order of the lines.
-type Rank = (u8, bool, u8, bool);
-
-impl Line {
-    fn applies(&self, rule: usize, direction: Direction) -> bool {
-        self.rules[rule] && self.direction.is_none_or(|d| d == direction)
-    }
-}
-
-struct Compiler<'a> {
-    rules: &'a [&'a Rule],
-    lines: Vec<Line>,
-    patterns: Vec<Pattern>,
-    texts: Vec<String>,
-}
-
-impl Compiler<'_> {
-    fn add(&mut self, level: Level, policy: &Policy) -> Result<(), PolicyError> {
-        let count = policy.bindings.len();
-        if count > BINDINGS_MAX {
-            let problem = Problem::TooMany {
-                count,
-                max: BINDINGS_MAX,
-            };
-            return Err(PolicyError {
-                level,
-                field: "bindings".into(),
-                problem,
-            });
-        }
-        for (index, binding) in policy.bindings.iter().enumerate() {
-            let line = self.line(binding).map_err(|(field, problem)| PolicyError {
-                level,
-                field: format!("bindings[{index}].{field}"),
-                problem,
-            })?;
-            self.lines.push(line);
-        }
-        Ok(())
-    }
-
-    fn line(&mut self, binding: &PolicyBinding) -> Result<Line, (&'static str, Problem)> {
-        let (mut rules, rule_rank) = self
-            .rule_mask(binding.rule.as_deref())
-            .map_err(|p| ("rule", p))?;
-        if let Some(word) = &binding.category {
-            self.narrow(&mut rules, word, binding.rule.is_some())
-                .map_err(|p| ("category", p))?;
-        }
-        let pattern = match &binding.tool {
-            Some(text) => Some(self.pattern(text).map_err(|p| ("tool", p))?),
-            None => None,
-        };
-        let tool_rank = pattern.map_or(0, |p| 1 + u8::from(self.patterns[p].is_exact()));
-        Ok(Line {
-            rank: (
-                rule_rank,
-                binding.category.is_some(),
-                tool_rank,
-                binding.direction.is_some(),
-            ),
-            pattern,
-            direction: binding.direction,
-            rules,
-            action: binding.action,
-        })
-    }
-
-    fn rule_mask(&self, rule: Option<&str>) -> Result<(Box<[bool]>, u8), Problem> {
-        let Some(text) = rule else {
-            return Ok((vec![true; self.rules.len()].into(), 0));
-        };
-        let pattern = Pattern::parse(text)?;
-        let mask: Box<[bool]> = self.rules.iter().map(|r| pattern.matches(&r.id)).collect();
-        match (mask.contains(&true), pattern.is_exact()) {
-            (true, exact) => Ok((mask, 1 + u8::from(exact))),
-            (false, true) => Err(Problem::UnknownRule {
-                rule: text.into(),
-                near: nearest(text, self.rules.iter().map(|r| &*r.id)).map(str::to_owned),
-            }),
-            (false, false) => Err(Problem::NoRuleMatches { glob: text.into() }),
-        }
-    }
-
-    fn narrow(&self, mask: &mut [bool], word: &str, has_rule: bool) -> Result<(), Problem> {
-        let category = [Category::Secret, Category::Pii, Category::Injection]
-            .into_iter()
-            .find(|c| c.as_str() == word)
-            .ok_or_else(|| Problem::UnknownCategory {
-                category: word.into(),
-            })?;
-        for (applies, rule) in mask.iter_mut().zip(self.rules) {
-            *applies &= rule.category == category;
-        }
-        if mask.contains(&true) || !has_rule {
-            Ok(())
-        } else {
-            Err(Problem::CategoryMismatch {
-                category: word.into(),
-            })
-        }
-    }
-
-    fn pattern(&mut self, text: &str) -> Result<usize, Problem> {
-        if let Some(at) = self.texts.iter().position(|t| t == text) {
-            return Ok(at);
-        }
-        self.patterns.push(Pattern::parse(text)?);
-        self.texts.push(text.into());
-        Ok(self.patterns.len() - 1)
-    }
-}
-
 fn filter(level: Level, policy: &Policy) -> Result<ToolFilter, PolicyError> {
     ToolFilter::compile(&policy.tools).map_err(|(field, problem)| PolicyError {
         level,
@@ -322,63 +178,19 @@ fn filter(level: Level, policy: &Policy) -> Result<ToolFilter, PolicyError> {
     })
 }
 
-fn both(table: impl Fn(Direction) -> ActionsRef) -> Tables {
-    [table(Direction::ToServer), table(Direction::ToClient)]
-}
-
-/// Applies the lines, weakest first, over the built-in actions. `matched` says which tool patterns count.
-fn apply(
-    builtin: &ActionsRef,
-    lines: &[Line],
-    direction: Direction,
-    matched: &dyn Fn(usize) -> bool,
-) -> ActionsRef {
-    let mut actions = builtin.0.to_vec();
-    for line in lines.iter().filter(|l| l.pattern.is_none_or(matched)) {
-        for (rule, action) in actions.iter_mut().enumerate() {
-            if line.applies(rule, direction) {
-                *action = line.action;
-            }
-        }
-    }
-    actions.into_iter().collect()
-}
-
-/// Per rule, the strictest action that could win for some tool. A line with a tool pattern can win as
-/// long as no stronger line without one follows; of two with the same pattern the stronger wins.
-fn strictest(
-    builtin: &ActionsRef,
-    lines: &[Line],
-    patterns: usize,
-    direction: Direction,
-) -> ActionsRef {
-    let mut by_pattern = vec![None; patterns];
-    let strictest_of = |rule: usize| {
-        by_pattern.fill(None);
-        let mut without_tool = builtin.0[rule];
-        for line in lines.iter().filter(|l| l.applies(rule, direction)) {
-            match line.pattern {
-                Some(pattern) => by_pattern[pattern] = Some(line.action),
-                None => {
-                    by_pattern.fill(None);
-                    without_tool = line.action;
-                }
-            }
-        }
-        by_pattern
-            .iter()
-            .flatten()
-            .copied()
-            .fold(without_tool, PolicyAction::max)
-    };
-    (0..builtin.0.len()).map(strictest_of).collect()
+fn both(actions: impl Fn(Direction) -> Vec<PolicyAction>) -> Tables {
+    [Direction::ToServer, Direction::ToClient].map(|d| ActionsRef(actions(d).into()))
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::error::Problem;
+    use crate::lines::BINDINGS_MAX;
     use Direction::{ToClient, ToServer};
     use PolicyAction::{Block, Ignore, Log, Redact, Warn};
+    use dlp_scan::Category;
+    use domain::PolicyBinding;
 
     pub(crate) fn rule(id: &str, category: Category, confidence: u8) -> Rule {
         Rule {
@@ -605,6 +417,8 @@ pub(crate) mod tests {
     #[test]
     fn what_is_remembered_of_clients_names_is_bounded() {
         let table = table(&[], &["tool=a* log"]);
+        let long = format!("a{}", "x".repeat(KNOWN_TOOL_BYTES_MAX));
+        assert_eq!(ask(&table.for_tool(ToServer, Some(&long)), "aws-id"), Log);
         for i in 0..KNOWN_TOOLS_MAX + 10 {
             let hit = table.for_tool(ToServer, Some(&format!("a{i}")));
             let miss = table.for_tool(ToServer, Some(&format!("b{i}")));
@@ -612,6 +426,12 @@ pub(crate) mod tests {
         }
         let known = table.known.read().unwrap();
         assert_eq!(known.tools.len(), KNOWN_TOOLS_MAX);
+        assert!(
+            known
+                .tools
+                .keys()
+                .all(|name| name.len() <= KNOWN_TOOL_BYTES_MAX)
+        );
         assert_eq!(known.tables.len(), 1);
     }
 

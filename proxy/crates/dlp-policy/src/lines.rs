@@ -1,0 +1,217 @@
+//! Lines of policy, compiled for one rule set, and what they make of the actions.
+
+use dlp_scan::{Category, Rule};
+use domain::{Direction, Policy, PolicyAction, PolicyBinding, nearest};
+
+use crate::error::{Level, PolicyError, Problem};
+use crate::tools::Pattern;
+
+/// Most bindings in one policy.
+pub(crate) const BINDINGS_MAX: usize = 1024;
+
+/// The lines of a tenant and of one of its servers, weakest first.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    lines: Vec<Line>,
+    /// The distinct tool patterns that `lines` name.
+    patterns: Vec<Pattern>,
+}
+
+impl Lines {
+    pub(crate) fn compile(
+        tenant: &Policy,
+        server: &Policy,
+        rules: &[&Rule],
+    ) -> Result<Self, PolicyError> {
+        let mut compiler = Compiler {
+            rules,
+            lines: Vec::new(),
+            patterns: Vec::new(),
+            texts: Vec::new(),
+        };
+        compiler.add(Level::Tenant, tenant)?;
+        compiler.add(Level::Server, server)?;
+        let Compiler {
+            mut lines,
+            patterns,
+            ..
+        } = compiler;
+        // Stable: the tenant's lines come first and later lines after earlier ones (grounds 5 and 6).
+        lines.sort_by_key(|line| line.rank);
+        Ok(Self { lines, patterns })
+    }
+
+    /// The distinct tool patterns; the index of one is its number in [`Lines::apply`].
+    pub(crate) fn patterns(&self) -> &[Pattern] {
+        &self.patterns
+    }
+
+    /// Applies the lines over the built-in actions. `matched` says which tool patterns count.
+    pub(crate) fn apply(
+        &self,
+        builtin: &[PolicyAction],
+        direction: Direction,
+        matched: &dyn Fn(usize) -> bool,
+    ) -> Vec<PolicyAction> {
+        let mut actions = builtin.to_vec();
+        for line in self.lines.iter().filter(|l| l.pattern.is_none_or(matched)) {
+            for (rule, action) in actions.iter_mut().enumerate() {
+                if line.applies(rule, direction) {
+                    *action = line.action;
+                }
+            }
+        }
+        actions
+    }
+
+    /// Per rule, the strictest action that could win for some tool. A line with a tool pattern can win
+    /// as long as no stronger line without one follows; of two with the same pattern the stronger wins.
+    pub(crate) fn strictest(
+        &self,
+        builtin: &[PolicyAction],
+        direction: Direction,
+    ) -> Vec<PolicyAction> {
+        let mut by_pattern = vec![None; self.patterns.len()];
+        let strictest_of = |(rule, builtin): (usize, &PolicyAction)| {
+            by_pattern.fill(None);
+            let mut without_tool = *builtin;
+            for line in self.lines.iter().filter(|l| l.applies(rule, direction)) {
+                match line.pattern {
+                    Some(pattern) => by_pattern[pattern] = Some(line.action),
+                    None => {
+                        by_pattern.fill(None);
+                        without_tool = line.action;
+                    }
+                }
+            }
+            let by_tool = by_pattern.iter().flatten().copied();
+            by_tool.fold(without_tool, PolicyAction::max)
+        };
+        builtin.iter().enumerate().map(strictest_of).collect()
+    }
+}
+
+/// One compiled binding.
+#[derive(Debug)]
+struct Line {
+    rank: Rank,
+    /// Index of its tool pattern.
+    pattern: Option<usize>,
+    direction: Option<Direction>,
+    /// By rule index.
+    rules: Box<[bool]>,
+    action: PolicyAction,
+}
+
+/// Grounds 2 to 4, in this order; grounds 5 and 6 are the order of the lines.
+type Rank = (u8, bool, u8, bool);
+
+impl Line {
+    fn applies(&self, rule: usize, direction: Direction) -> bool {
+        self.rules[rule] && self.direction.is_none_or(|d| d == direction)
+    }
+}
+
+struct Compiler<'a> {
+    rules: &'a [&'a Rule],
+    lines: Vec<Line>,
+    patterns: Vec<Pattern>,
+    texts: Vec<String>,
+}
+
+impl Compiler<'_> {
+    fn add(&mut self, level: Level, policy: &Policy) -> Result<(), PolicyError> {
+        let count = policy.bindings.len();
+        if count > BINDINGS_MAX {
+            let problem = Problem::TooMany {
+                count,
+                max: BINDINGS_MAX,
+            };
+            return Err(PolicyError {
+                level,
+                field: "bindings".into(),
+                problem,
+            });
+        }
+        for (index, binding) in policy.bindings.iter().enumerate() {
+            let line = self.line(binding).map_err(|(field, problem)| PolicyError {
+                level,
+                field: format!("bindings[{index}].{field}"),
+                problem,
+            })?;
+            self.lines.push(line);
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, binding: &PolicyBinding) -> Result<Line, (&'static str, Problem)> {
+        let (mut rules, rule_rank) = self
+            .rule_mask(binding.rule.as_deref())
+            .map_err(|p| ("rule", p))?;
+        if let Some(word) = &binding.category {
+            self.narrow(&mut rules, word, binding.rule.is_some())
+                .map_err(|p| ("category", p))?;
+        }
+        let pattern = match &binding.tool {
+            Some(text) => Some(self.pattern(text).map_err(|p| ("tool", p))?),
+            None => None,
+        };
+        let tool_rank = pattern.map_or(0, |p| 1 + u8::from(self.patterns[p].is_exact()));
+        Ok(Line {
+            rank: (
+                rule_rank,
+                binding.category.is_some(),
+                tool_rank,
+                binding.direction.is_some(),
+            ),
+            pattern,
+            direction: binding.direction,
+            rules,
+            action: binding.action,
+        })
+    }
+
+    fn rule_mask(&self, rule: Option<&str>) -> Result<(Box<[bool]>, u8), Problem> {
+        let Some(text) = rule else {
+            return Ok((vec![true; self.rules.len()].into(), 0));
+        };
+        let pattern = Pattern::parse(text)?;
+        let mask: Box<[bool]> = self.rules.iter().map(|r| pattern.matches(&r.id)).collect();
+        match (mask.contains(&true), pattern.is_exact()) {
+            (true, exact) => Ok((mask, 1 + u8::from(exact))),
+            (false, true) => Err(Problem::UnknownRule {
+                rule: text.into(),
+                near: nearest(text, self.rules.iter().map(|r| &*r.id)).map(str::to_owned),
+            }),
+            (false, false) => Err(Problem::NoRuleMatches { glob: text.into() }),
+        }
+    }
+
+    fn narrow(&self, mask: &mut [bool], word: &str, has_rule: bool) -> Result<(), Problem> {
+        let category = [Category::Secret, Category::Pii, Category::Injection]
+            .into_iter()
+            .find(|c| c.as_str() == word)
+            .ok_or_else(|| Problem::UnknownCategory {
+                category: word.into(),
+            })?;
+        for (applies, rule) in mask.iter_mut().zip(self.rules) {
+            *applies &= rule.category == category;
+        }
+        if mask.contains(&true) || !has_rule {
+            Ok(())
+        } else {
+            Err(Problem::CategoryMismatch {
+                category: word.into(),
+            })
+        }
+    }
+
+    fn pattern(&mut self, text: &str) -> Result<usize, Problem> {
+        if let Some(at) = self.texts.iter().position(|t| t == text) {
+            return Ok(at);
+        }
+        self.patterns.push(Pattern::parse(text)?);
+        self.texts.push(text.into());
+        Ok(self.patterns.len() - 1)
+    }
+}
