@@ -163,6 +163,13 @@ pub(crate) mod tests {
 
     use super::*;
 
+    /// A directory in memory where there is one, for tests that make hundreds of logs.
+    pub(crate) fn scratch() -> tempfile::TempDir {
+        tempfile::tempdir_in("/dev/shm")
+            .or_else(|_| tempfile::tempdir())
+            .unwrap()
+    }
+
     /// Makes the n-th step (from 0) and all after it fail.
     #[derive(Debug, Clone)]
     pub(crate) struct Fuse(Arc<AtomicI64>);

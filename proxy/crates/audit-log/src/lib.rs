@@ -1,4 +1,27 @@
 //! The audit log: append-only records in segments, tamper-evident, searchable while it is being written.
+//!
+//! ```text
+//!           append                       write, sync                    export
+//! Record -------------> bounded queue ---------------> segments --------------------> Checkpoint notes
+//!    ^                       |                             |                              |
+//!  no message text        Ticket: kept,               search, Tail               verify_against: nothing was
+//!                         or failed for good          while it is written        changed, cut or rolled back
+//! ```
+//!
+//! What it promises:
+//! - A [`Durability::Durable`] record whose ticket resolved survives a power cut, a [`Durability::Written`] one
+//!   survives kill -9. A record is never acknowledged after any fault of the disk; the log then refuses everything by
+//!   name until it is opened again, and the caller decides to fail closed.
+//! - Sequences have no gaps. Records refused because the queue was full are counted in the next one.
+//! - One record is one line of JSON behind a fixed prefix of 49 bytes: `cut -c50- audit-*.log | grep -h '"sequence"'`.
+//! - Whoever can write the directory can forge all of it together. What was changed, cut or rolled back then shows
+//!   against a checkpoint that was exported before; without one, only clumsier changes show.
+//!
+//! What it never does: hold matched text, retry a failed write or sync, take the clock for order, block the caller on
+//! the disk, or open a network connection.
+//!
+//! Memory is bounded by [`LogConfig::queue_max`] capped records: about 1 KiB each without findings, at most 40 KiB each
+//! if every one carries the most and longest findings there can be.
 
 #![forbid(unsafe_code)]
 

@@ -369,7 +369,7 @@ impl Drop for PanicGuard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::tests::Fuse;
+    use crate::files::tests::{Fuse, scratch};
     use crate::verify;
 
     const COUNT: u64 = 24;
@@ -394,7 +394,7 @@ mod tests {
     fn whatever_step_fails_nothing_acknowledged_is_lost_and_nothing_is_acknowledged_after() {
         let mut failed_in_use = 0;
         for steps in 0.. {
-            let dir = tempfile::tempdir().unwrap();
+            let dir = scratch();
             let config = LogConfig {
                 segment_bytes_max: 2 << 10,
                 checkpoint_every: 5,

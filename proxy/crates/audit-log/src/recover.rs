@@ -23,7 +23,19 @@ pub(crate) fn open(config: LogConfig, disk: Disk) -> Result<(Store, Recovery), A
     disk.make_dir(&config.dir)?;
     let lock = take_lock(&disk, &config.dir)?;
     remove_temporary(&disk, &config.dir)?;
-    let segments = disk.read(&config.dir, || segment::list(&config.dir))?;
+    let (covered, segments) = disk.read(&config.dir, || {
+        Ok((
+            segment::list_covered(&config.dir)?,
+            segment::list(&config.dir)?,
+        ))
+    })?;
+    if let Some(lost) = segment::lost_after(&covered, &segments) {
+        return Err(damaged(
+            lost,
+            lost.first,
+            "the segment is gone; there are checkpoints of it".to_owned(),
+        ));
+    }
     let mut recovery = Recovery {
         segments: segments.len().max(1),
         ..Recovery::default()
@@ -71,17 +83,7 @@ fn remove_temporary(disk: &Disk, dir: &Path) -> Result<(), AuditError> {
     Ok(())
 }
 
-/// A new log; but checkpoints without a segment mean that the log was there once.
 fn begin(disk: &Disk, dir: &Path) -> Result<Found, AuditError> {
-    let paths = SegmentPaths::new(dir, 0);
-    let covered = read_checkpoints(disk, &paths)?.checkpoints;
-    if let Some(last) = covered.last() {
-        let what = format!(
-            "the segment is missing; a checkpoint covers {} records",
-            last.size
-        );
-        return Err(damaged(&paths, 0, what));
-    }
     let chain = Chain::default();
     let live = Live::create(disk, dir, &chain)?;
     let checkpoint = Checkpoint::of(&chain.tree, clock::unix_us());

@@ -65,12 +65,36 @@ pub(crate) fn file_name(path: &Path) -> String {
 
 /// The segments in `dir`, oldest first.
 pub(crate) fn list(dir: &Path) -> io::Result<Vec<SegmentPaths>> {
+    list_files(dir, ".log")
+}
+
+/// The segments that have a checkpoint, whether their log is still there or not, oldest first.
+///
+/// A log is in place before its first checkpoint: so if this is called before [`list`], a segment that is only here
+/// has lost its log.
+pub(crate) fn list_covered(dir: &Path) -> io::Result<Vec<SegmentPaths>> {
+    let mut covered = list_files(dir, ".ckpt")?;
+    covered.retain(|paths| std::fs::metadata(paths.checkpoints()).is_ok_and(|data| data.len() > 0));
+    Ok(covered)
+}
+
+/// The last of `covered` if it comes after all of `segments`.
+pub(crate) fn lost_after<'c>(
+    covered: &'c [SegmentPaths],
+    segments: &[SegmentPaths],
+) -> Option<&'c SegmentPaths> {
+    covered
+        .last()
+        .filter(|last| Some(last.first) > segments.last().map(|segment| segment.first))
+}
+
+fn list_files(dir: &Path, suffix: &str) -> io::Result<Vec<SegmentPaths>> {
     let mut segments = Vec::new();
     for entry in dir.read_dir()? {
         let name = entry?.file_name();
         let digits = name
             .to_str()
-            .and_then(|name| name.strip_prefix("audit-")?.strip_suffix(".log"));
+            .and_then(|name| name.strip_prefix("audit-")?.strip_suffix(suffix));
         let first = digits
             .filter(|digits| digits.len() == 20)
             .and_then(|digits| digits.parse().ok());

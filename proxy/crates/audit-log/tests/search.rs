@@ -15,7 +15,7 @@ use common::*;
 const COUNT: u64 = 100;
 
 fn log_of_100() -> tempfile::TempDir {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = scratch();
     write(small(dir.path()), 0, COUNT);
     assert!(verify(dir.path()).unwrap().segments > 5);
     dir
@@ -208,7 +208,7 @@ fn indexes_save_reading_and_are_rebuilt_as_they_were() {
 
 #[test]
 fn a_damaged_line_is_counted_and_the_rest_is_found() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = scratch();
     write(
         LogConfig {
             segment_bytes_max: 64 << 20,
@@ -274,7 +274,7 @@ fn a_tail_begins_where_asked() {
 
 #[test]
 fn a_tail_waits_for_the_rest_of_a_line() {
-    let (whole, dir) = (log_of_100(), tempfile::tempdir().unwrap());
+    let (whole, dir) = (log_of_100(), scratch());
     let name = files(whole.path())[1].file_name().unwrap().to_owned();
     let bytes = std::fs::read(whole.path().join(&name)).unwrap();
     let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
@@ -291,7 +291,7 @@ fn a_tail_waits_for_the_rest_of_a_line() {
 #[test]
 fn readers_see_a_sound_growing_log_while_it_is_written() {
     const WRITTEN: u64 = 3000;
-    let dir = tempfile::tempdir().unwrap();
+    let dir = scratch();
     let config = LogConfig {
         segment_bytes_max: 32 << 10,
         linger: Duration::from_micros(100),

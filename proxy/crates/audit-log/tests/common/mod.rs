@@ -10,6 +10,14 @@ use audit_log::{Action, AuditLog, Durability, FindingRecord, LogConfig, Query, R
 
 pub const START_US: u64 = 1_790_000_000_000_000;
 
+/// A directory in memory where there is one: file systems flush files that are truncated and written again, which the
+/// tests that spoil files do thousands of times.
+pub fn scratch() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm")
+        .or_else(|_| tempfile::tempdir())
+        .unwrap()
+}
+
 /// The `n`-th of a series of unlike records, one second apart.
 pub fn record(n: u64) -> Record {
     let tenant = if n.is_multiple_of(2) { "acme" } else { "umbra" };
