@@ -33,6 +33,15 @@ fn an_empty_file_is_all_defaults() {
 }
 
 #[test]
+fn both_listeners_may_take_a_free_port() {
+    let loaded = read("listen: 127.0.0.1:0\nadmin_listen: 127.0.0.1:0\n").unwrap();
+    assert_eq!(
+        (loaded.listen.port(), loaded.admin_listen.unwrap().port()),
+        (0, 0)
+    );
+}
+
+#[test]
 fn the_example_loads() {
     let loaded = read(EXAMPLE).unwrap();
     assert_eq!(loaded.audit_retention_days, Some(30));
