@@ -108,7 +108,7 @@ fn prose(len: usize) -> String {
 }
 
 fn record(n: usize) -> Value {
-    json!({"id":n,"name":format!("widget-{n}"),"price":n as f64 * 1.25,"tags":["new","sale"],"ok":n % 2 == 0,
+    json!({"id":n,"name":format!("widget-{n}"),"price":n as f64 * 1.25,"tags":["new","sale"],"ok":n & 1 == 0,
         "owner":{"login":format!("user{n}"),"url":format!("https://example.test/users/{n}")},"note":null})
 }
 

@@ -125,8 +125,9 @@ fn apply(doc: &Document, edits: &Edits) -> Result<Bytes, EditError> {
     let texts = leaf_texts(doc, edits)?;
     refuse_collisions(doc, edits, &texts, &removed)?;
 
+    // In this order: of several changes with the same span the first one stays.
     let mut splices = Vec::new();
-    // Before the leaves, so that of two changes with the same span the value's wins.
+    push_removals(doc, &removed, &mut splices);
     for (node, json) in &edits.values {
         splices.push(value_splice(doc, *node, json)?);
     }
@@ -136,7 +137,6 @@ fn apply(doc: &Document, edits: &Edits) -> Result<Bytes, EditError> {
             text: text.to_json(),
         });
     }
-    push_removals(doc, &removed, &mut splices);
     push_insertions(doc, edits, &removed, &mut splices)?;
     // The outer one of two that start together comes first; of two new values for one node the one asked for first.
     splices.sort_by(|a, b| {

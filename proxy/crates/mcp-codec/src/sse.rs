@@ -410,11 +410,7 @@ pub fn encode(out: &mut Vec<u8>, event: &Event) {
 fn push_field(out: &mut Vec<u8>, field: &str, value: &str) {
     out.extend_from_slice(field.as_bytes());
     out.extend_from_slice(b": ");
-    out.extend(
-        value
-            .bytes()
-            .filter(|byte| !matches!(byte, b'\r' | b'\n' | b'\0')),
-    );
+    out.extend(value.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n')));
     out.push(b'\n');
 }
 

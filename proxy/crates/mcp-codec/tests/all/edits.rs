@@ -92,16 +92,18 @@ fn ranges() {
     check(r#""secret""#, one("secret", 0..6, "x"), Ok(r#""x""#));
 }
 
+type Ranges = &'static [(std::ops::Range<usize>, &'static str)];
+
 #[test]
 fn overlapping_ranges_merge_and_the_first_replacement_stays() {
-    let edit = |ranges: &'static [(std::ops::Range<usize>, &'static str)]| {
+    let edit = |ranges: Ranges| {
         move |doc: &Document, edits: &mut Edits| {
             for (range, with) in ranges {
                 edits.replace(leaf(doc, "0123456789"), range.clone(), with);
             }
         }
     };
-    let cases: &[(&'static [(std::ops::Range<usize>, &'static str)], &str)] = &[
+    let cases: &[(Ranges, &str)] = &[
         (&[(2..5, "A"), (4..8, "B")], "01A89"),
         (&[(4..8, "B"), (2..5, "A")], "01A89"),
         (&[(2..8, "A"), (4..5, "B")], "01A89"),
@@ -261,6 +263,16 @@ fn removals_take_their_comma_along() {
             assert_eq!(left, expected, "{json} without {mask:03b}: {bytes:?}");
         }
     }
+    // The only element has the same span with and without its (missing) comma.
+    check(
+        r#"{"a":["x"]}"#,
+        |doc, edits| {
+            edits.replace(leaf(doc, "x"), 0..1, "y");
+            edits.replace_value(doc.leaf(leaf(doc, "x")).node, "2");
+            edits.remove(doc.leaf(leaf(doc, "x")).node);
+        },
+        Ok(r#"{"a":[]}"#),
+    );
     check(
         "[1]",
         |doc, edits| edits.remove(doc.root()),

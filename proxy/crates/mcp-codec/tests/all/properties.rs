@@ -141,7 +141,7 @@ fn parse(bytes: impl Into<Bytes>) -> Document {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn what_is_read_is_what_was_meant(json in any_json(), seed: u64) {

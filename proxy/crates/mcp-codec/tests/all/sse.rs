@@ -276,7 +276,7 @@ fn nothing_can_be_smuggled_through_a_written_event() {
         &mut out,
         &named(
             "a\ndata: evil\r\n\r\n",
-            with_id("1\r\nid: 2\0", data("x\r\nid: 3\rretry: 1\n\ndata: y")),
+            with_id("1\r\nid: 2", data("x\r\nid: 3\rretry: 1\n\ndata: y")),
         ),
     );
     let text = String::from_utf8(out).unwrap();
