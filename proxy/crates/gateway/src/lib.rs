@@ -1,1 +1,43 @@
-//! gateway
+//! The data plane: from an accepted connection to an audited answer.
+//!
+//! ```text
+//! listener -> exchange -> pipeline (decode, scan, policy, decide) -> upstream
+//!                 ^                    the same, back                   |
+//!                 '-----------------------------------------------------'
+//! ```
+//!
+//! What this room never does: read configuration files, keep tenants' data, run plugins' code, or
+//! send anything that the pipeline did not clear.
+#![forbid(unsafe_code)]
+
+mod authn;
+mod breaker;
+mod exchange;
+mod gate;
+mod gateway;
+mod guard;
+mod listener;
+mod metrics;
+pub mod pipeline;
+mod reply;
+mod session;
+mod snapshot;
+mod tools;
+mod upstream;
+
+pub use authn::hash_key;
+pub use gateway::{Gateway, GatewayOptions};
+pub use listener::{TlsSlot, serve};
+pub use snapshot::{CompileError, Snapshot};
+pub use upstream::LinkOptions;
+
+/// The decoder's bounds out of the data plane's.
+fn codec_limits(limits: &domain::Limits) -> mcp_codec::Limits {
+    mcp_codec::Limits {
+        bytes_max: limits.message_bytes_max,
+        depth_max: limits.depth_max,
+        tokens_max: limits.tokens_max,
+        batch_max: limits.batch_max,
+        ..mcp_codec::Limits::default()
+    }
+}

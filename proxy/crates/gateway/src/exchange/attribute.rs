@@ -1,0 +1,224 @@
+//! Ties a message to its call, and so to its tool.
+//!
+//! What cannot be tied is judged by the strictest policy, never by none.
+
+use std::sync::Arc;
+
+use domain::{Era, ProtocolVersion};
+use mcp_codec::{Document, Id, Kind, Message, MessageKind, Node};
+
+use super::Context;
+use crate::pipeline::{Attribution, Judge};
+use crate::session::{Call, Calls};
+use crate::tools::ToolSchemas;
+
+/// The `_meta` member that makes a request one of the stateless era.
+const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+const META_RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
+
+/// What a message is tied to, with what its judge needs.
+#[derive(Debug, Clone)]
+pub(super) struct Tie {
+    /// The call, where there is one.
+    pub call: Option<Arc<Call>>,
+    /// Whether the call (or its absence) is certain.
+    pub certain: bool,
+    schemas: Option<Arc<ToolSchemas>>,
+}
+
+impl Tie {
+    pub(super) fn to(context: &Context, call: Arc<Call>) -> Self {
+        let schemas = call
+            .tool
+            .as_deref()
+            .and_then(|tool| context.server.runtime.tools.get(tool));
+        let certain = call.certain;
+        Self {
+            call: Some(call),
+            certain,
+            schemas,
+        }
+    }
+
+    pub(super) fn unknown() -> Self {
+        Self {
+            call: None,
+            certain: false,
+            schemas: None,
+        }
+    }
+
+    pub(super) fn judge<'a>(&'a self, context: &'a Context, era: Era) -> Judge<'a> {
+        let attribution = match (&self.call, self.certain) {
+            (_, false) => Attribution::Unknown,
+            (Some(call), true) => call
+                .tool
+                .as_deref()
+                .map_or(Attribution::NoTool, Attribution::Tool),
+            (None, true) => Attribution::NoTool,
+        };
+        Judge {
+            rules: &context.snapshot.rules,
+            policy: &context.server.policy,
+            limits: &context.snapshot.limits,
+            attribution,
+            schemas: self.schemas.as_deref(),
+            era,
+        }
+    }
+}
+
+/// The era and revision a request is spoken in.
+pub(super) fn meta_version(message: &Message) -> Option<&str> {
+    let doc = message.doc();
+    doc.str(doc.get(&["params", "_meta", META_VERSION])?)
+}
+
+/// The era of a message: what it says of itself, else what its header says.
+pub(super) fn era_of(message: &Message, header: Option<ProtocolVersion>) -> Era {
+    if meta_version(message).is_some() || message.method() == Some("server/discover") {
+        return Era::Stateless;
+    }
+    header.map_or(Era::Handshake, ProtocolVersion::era)
+}
+
+/// What a request or notification from the client is: its call.
+pub(super) fn call_of(context: &Context, message: &Message) -> Call {
+    let doc = message.doc();
+    let method = message.method().unwrap_or("");
+    let text = |path: &[&str]| doc.get(path).and_then(|n| doc.str(n));
+    let (tool, certain) = match method {
+        "tools/call" => (text(&["params", "name"]).map(Arc::from), true),
+        _ if method.starts_with("tasks/") => {
+            let tool = text(&["params", "taskId"]).and_then(|id| task_tool(context, id));
+            let known = tool.is_some() || text(&["params", "taskId"]).is_none();
+            (tool, known)
+        }
+        _ => (None, true),
+    };
+    Call {
+        id: message.id().cloned(),
+        method: method.into(),
+        tool,
+        certain,
+    }
+}
+
+/// The handle by which progress on a request will be reported.
+pub(super) fn progress_token(message: &Message) -> Option<Id> {
+    let doc = message.doc();
+    handle(doc, doc.get(&["params", "_meta", "progressToken"])?)
+}
+
+/// What the 2026-07-28 `Mcp-Name` header repeats of this method's params.
+pub(super) fn named_thing(message: &Message) -> Option<&str> {
+    let doc = message.doc();
+    let key = match message.method()? {
+        "tools/call" | "prompts/get" => "name",
+        "resources/read" => "uri",
+        m if m.starts_with("tasks/") => "taskId",
+        _ => return None,
+    };
+    doc.str(doc.get(&["params", key])?)
+}
+
+/// Ties a message that the client sends in answer to, or about, something.
+pub(super) fn tie_from_client(context: &Context, message: &Message, calls: &Calls) -> Tie {
+    match message.kind() {
+        MessageKind::Response | MessageKind::ErrorResponse => {
+            let call = message.id().and_then(|id| calls.client_answers(id));
+            call.map_or_else(Tie::unknown, |call| Tie::to(context, call))
+        }
+        _ => Tie::to(context, Arc::new(call_of(context, message))),
+    }
+}
+
+/// Ties a message that the server sends. `stream` is the call in whose answer it came, if any.
+pub(super) fn tie_from_server(
+    context: &Context,
+    message: &Message,
+    calls: &Calls,
+    stream: Option<&Arc<Call>>,
+) -> Tie {
+    let call = match message.kind() {
+        MessageKind::Response | MessageKind::ErrorResponse => match (message.id(), stream) {
+            (Some(id), Some(call)) if call.id.as_ref() == Some(id) => {
+                calls.answered(id);
+                Some(Arc::clone(call))
+            }
+            (Some(id), _) => calls.answered(id),
+            (None, call) => call.cloned(),
+        },
+        MessageKind::Request => stream.cloned(),
+        MessageKind::Notification => notified(context, message, calls).or_else(|| stream.cloned()),
+    };
+    call.map_or_else(Tie::unknown, |call| Tie::to(context, call))
+}
+
+/// A notification that names its call itself.
+fn notified(context: &Context, message: &Message, calls: &Calls) -> Option<Arc<Call>> {
+    let doc = message.doc();
+    if message.method() == Some("notifications/progress") {
+        let token = handle(doc, doc.get(&["params", "progressToken"])?)?;
+        return calls.by_progress(&token);
+    }
+    let task = doc
+        .get(&["params", "taskId"])
+        .or_else(|| doc.get(&["params", "_meta", META_RELATED_TASK, "taskId"]))?;
+    let tool = task_tool(context, doc.str(task)?)?;
+    Some(Arc::new(Call {
+        id: None,
+        method: "tools/call".into(),
+        tool: Some(tool),
+        certain: true,
+    }))
+}
+
+/// Remembers the task that a result announces, for the results that will come under its own id.
+pub(super) fn learn_task(context: &Context, call: &Call, message: &Message) {
+    let Some(tool) = &call.tool else { return };
+    let doc = message.doc();
+    let task = doc
+        .get(&["result", "task", "taskId"])
+        .or_else(|| doc.get(&["result", "taskId"]));
+    if let Some(id) = task
+        .and_then(|node| doc.str(node))
+        .filter(|id| id.len() <= 256)
+    {
+        let key = task_key(context, id);
+        context.gateway.tasks.lock().insert(key, Arc::clone(tool));
+    }
+}
+
+fn task_tool(context: &Context, id: &str) -> Option<Arc<str>> {
+    context
+        .gateway
+        .tasks
+        .lock()
+        .get(&task_key(context, id))
+        .cloned()
+}
+
+fn task_key(context: &Context, id: &str) -> crate::gateway::TaskKey {
+    (
+        Arc::clone(&context.principal.owner),
+        Arc::clone(&context.server.id),
+        id.into(),
+    )
+}
+
+/// A handle: a string or an integer, as ids and progress tokens are.
+pub(crate) fn handle(doc: &Document, node: Node) -> Option<Id> {
+    match doc.kind(node) {
+        Kind::String => Some(Id::String(doc.str(node)?.into())),
+        Kind::Number => doc.number(node)?.parse().ok().map(Id::Number),
+        _ => None,
+    }
+}
+
+/// The request whose subscription a notification belongs to.
+pub(crate) fn subscription(message: &Message) -> Option<Id> {
+    let doc = message.doc();
+    handle(doc, doc.get(&["params", "_meta", META_SUBSCRIPTION])?)
+}

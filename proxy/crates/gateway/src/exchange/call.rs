@@ -1,0 +1,481 @@
+//! Where the messages of an answer come from, and the line down for each of them.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use domain::{Era, ProtocolVersion};
+use mcp_codec::{Edits, Id, Message, MessageKind};
+
+use super::Context;
+use super::attribute::{self, Tie};
+use super::trail::{NotAudited, Trail};
+use crate::pipeline::{self, Cleared, Decoded, HeaderLeaf, Release, ToClient, ToServer};
+use crate::reply;
+use crate::session::{Call, Calls};
+use crate::upstream::{EventStream, Fault, Subscription};
+
+/// Messages that may come before the result of an `initialize`.
+const PEEKED_MAX: usize = 16;
+
+/// Where the messages of an answer come from.
+pub(super) struct Source {
+    /// What it is.
+    pub origin: Origin,
+    /// Items that were looked at before their turn.
+    peeked: VecDeque<Item>,
+}
+
+/// What a source is.
+pub(super) enum Origin {
+    /// A JSON body.
+    Body(Option<Bytes>),
+    /// An event stream.
+    Events(Box<EventStream>),
+    /// A duplex upstream.
+    Duplex(Subscription),
+}
+
+/// One thing a source gave.
+pub(super) struct Item {
+    payload: Payload,
+    /// The event's id.
+    id: Option<Box<str>>,
+    /// The event's retry advice.
+    retry_ms: Option<u64>,
+}
+
+enum Payload {
+    Nothing,
+    Bytes(Bytes),
+    Message(Message, bool),
+}
+
+impl Source {
+    pub(super) fn new(origin: Origin) -> Self {
+        Self {
+            origin,
+            peeked: VecDeque::new(),
+        }
+    }
+
+    /// The next item, or `None` at the end.
+    pub(super) async fn next(&mut self) -> Result<Option<Item>, Fault> {
+        match self.peeked.pop_front() {
+            Some(item) => Ok(Some(item)),
+            None => self.origin.next().await,
+        }
+    }
+
+    /// The revision that the result of an `initialize` names, read before the result's turn.
+    /// `None`: there is no such result, or nobody here inspects that revision.
+    pub(super) async fn peek_version(
+        &mut self,
+        codec: &mcp_codec::Limits,
+    ) -> Option<ProtocolVersion> {
+        while self.peeked.len() < PEEKED_MAX {
+            let mut item = self.origin.next().await.ok()??;
+            if let Payload::Bytes(bytes) = &item.payload {
+                match Message::decode(bytes.clone(), codec) {
+                    Ok(message) => item.payload = Payload::Message(message, true),
+                    Err(_) => {
+                        self.peeked.push_back(item);
+                        return None;
+                    }
+                }
+            }
+            let version = match &item.payload {
+                Payload::Message(m, _) if m.result().is_some() || m.error().is_some() => {
+                    let doc = m.doc();
+                    let node = doc.get(&["result", "protocolVersion"]);
+                    Some(
+                        node.and_then(|n| doc.str(n))
+                            .and_then(ProtocolVersion::parse),
+                    )
+                }
+                _ => None,
+            };
+            self.peeked.push_back(item);
+            if let Some(version) = version {
+                return version;
+            }
+        }
+        None
+    }
+}
+
+impl Origin {
+    async fn next(&mut self) -> Result<Option<Item>, Fault> {
+        match self {
+            Self::Body(body) => Ok(body.take().map(|b| Item::of(Payload::Bytes(b)))),
+            Self::Events(events) => {
+                let Some(event) = events.next().await? else {
+                    return Ok(None);
+                };
+                let payload = match event.data {
+                    Some(data) if !data.is_empty() => Payload::Bytes(data),
+                    _ => Payload::Nothing,
+                };
+                Ok(Some(Item {
+                    payload,
+                    id: event.id,
+                    retry_ms: event.retry_ms,
+                }))
+            }
+            Self::Duplex(subscription) => match subscription.next().await {
+                Some(incoming) => Ok(Some(Item::of(Payload::Message(
+                    incoming.message,
+                    incoming.certain,
+                )))),
+                None => Err(Fault::Broken("the server ended")),
+            },
+        }
+    }
+}
+
+impl Item {
+    fn of(payload: Payload) -> Self {
+        Self {
+            payload,
+            id: None,
+            retry_ms: None,
+        }
+    }
+}
+
+/// How a message is judged and sent on the way down.
+pub(super) struct Down<'a> {
+    pub context: &'a Context,
+    pub era: Era,
+    pub calls: &'a Calls,
+    /// The call whose answer this is; absent on a listen stream.
+    pub call: Option<&'a Arc<Call>>,
+    /// Handles that were replaced on the way up and go back on the way down.
+    pub handles: Option<&'a Handles>,
+    /// The answer is a refusal (HTTP 4xx): whatever id it carries, it ends the call.
+    pub refusal: bool,
+}
+
+/// A shared duplex knows a request by our handle; the client knows it by its own.
+#[derive(Debug, Clone)]
+pub(super) struct Handles {
+    pub ours: Id,
+    pub id: Id,
+    pub token: Option<Id>,
+}
+
+/// What to do with one item.
+pub(super) enum Step {
+    /// Send this to the client.
+    Send {
+        message: Cleared<ToClient>,
+        last: bool,
+        id: Option<Box<str>>,
+        retry_ms: Option<u64>,
+    },
+    /// An event without a message: ids and retry advice only.
+    Prime {
+        id: Option<Box<str>>,
+        retry_ms: Option<u64>,
+    },
+    /// Nothing goes to the client; perhaps the server is told something.
+    Skip {
+        to_server: Option<Cleared<ToServer>>,
+    },
+}
+
+/// Why an answer cannot go on.
+pub(super) enum Halt {
+    /// The upstream.
+    Fault(Fault),
+    /// The audit log.
+    NotAudited,
+}
+
+impl From<NotAudited> for Halt {
+    fn from(_: NotAudited) -> Self {
+        Self::NotAudited
+    }
+}
+
+impl Down<'_> {
+    /// Takes one item through the line.
+    ///
+    /// # Errors
+    /// It is no message, or its record cannot be kept.
+    pub(super) async fn step(&self, item: Item, trail: &mut Trail) -> Result<Step, Halt> {
+        let headers = event_id_leaf(item.id.as_deref());
+        let (message, certain) = match item.payload {
+            Payload::Nothing => {
+                // Nothing but an id: it is carried on if it is clean, and left out if not.
+                let id = item.id.filter(|id| self.id_is_clean(id));
+                return Ok(Step::Prime {
+                    id,
+                    retry_ms: item.retry_ms,
+                });
+            }
+            Payload::Message(message, certain) => (message, certain),
+            Payload::Bytes(bytes) => {
+                trail.record().bytes.response += bytes.len() as u64;
+                let message = Message::decode(bytes, &self.context.snapshot.codec);
+                let broken = |_| Halt::Fault(Fault::Broken("a message that is not accepted"));
+                (message.map_err(broken)?, true)
+            }
+        };
+        self.judge(message, certain, headers, item.retry_ms, trail)
+            .await
+    }
+
+    async fn judge(
+        &self,
+        message: Message,
+        certain: bool,
+        headers: Vec<HeaderLeaf>,
+        retry_ms: Option<u64>,
+        trail: &mut Trail,
+    ) -> Result<Step, Halt> {
+        let kind = message.kind();
+        let is_answer = matches!(kind, MessageKind::Response | MessageKind::ErrorResponse);
+        let last = is_answer && self.ends_call(&message);
+        if is_answer && self.call.is_some() && !last && self.era == Era::Stateless {
+            // An answer to somebody else's question.
+            return Ok(Step::Skip { to_server: None });
+        }
+        let tie = if certain {
+            self.tie(&message)
+        } else {
+            Tie::unknown()
+        };
+        let message = self.prepared(message, &tie)?;
+        let id = message.id().cloned();
+        if kind == MessageKind::Request
+            && let (Some(id), Some(call)) = (&id, &tie.call)
+        {
+            self.calls.server_asked(id.clone(), Arc::clone(call));
+        }
+        let judge = tie.judge(self.context, self.era);
+        let release = pipeline::run(Decoded::<ToClient>::new(message, headers), &judge);
+        let mut own_trail = None;
+        let trail = if last {
+            trail
+        } else {
+            own_trail.insert(trail.branch())
+        };
+        let step = match release {
+            Release::Cleared(mut cleared) => {
+                trail.passed(&self.context.snapshot, &mut cleared);
+                let id = cleared.headers().first().map(|h| h.value.clone());
+                let message = self.handles_put_back(cleared)?;
+                Step::Send {
+                    message,
+                    last,
+                    id,
+                    retry_ms,
+                }
+            }
+            Release::Blocked(blocked) => {
+                let snapshot = &self.context.snapshot;
+                let doc = blocked.message.doc();
+                trail.absorb(
+                    snapshot,
+                    domain::Direction::ToClient,
+                    doc,
+                    &blocked.report,
+                    Some(&blocked.stop),
+                );
+                let text = blocked
+                    .stop
+                    .client_text(domain::Direction::ToClient, &snapshot.rules);
+                self.instead(kind, id, &tie, &text, last, retry_ms, trail)
+            }
+        };
+        if let Some(own) = own_trail
+            && own.has_findings()
+        {
+            own.close(
+                &self.context.gateway,
+                &self.context.snapshot,
+                &self.context.server,
+                200,
+            )
+            .await?;
+        }
+        Ok(step)
+    }
+
+    /// What the client (or the server) gets in place of a blocked message.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one caller; all of it is one message's facts"
+    )]
+    fn instead(
+        &self,
+        kind: MessageKind,
+        id: Option<Id>,
+        tie: &Tie,
+        text: &str,
+        last: bool,
+        retry_ms: Option<u64>,
+        trail: &Trail,
+    ) -> Step {
+        match (kind, id) {
+            (MessageKind::Response | MessageKind::ErrorResponse, id) => {
+                let id = self.handles.filter(|_| last).map(|h| h.id.clone()).or(id);
+                let method = tie.call.as_ref().map_or("", |c| &*c.method);
+                let text = format!("{text} Audit id: {}", trail.id());
+                let own = match id {
+                    Some(id) => reply::block(&id, method, self.era, &text),
+                    None => reply::error(None, reply::code::BLOCKED, &text),
+                };
+                Step::Send {
+                    message: Cleared::of_ours(own),
+                    last,
+                    id: None,
+                    retry_ms,
+                }
+            }
+            (MessageKind::Request, Some(id)) => {
+                let words = "Blocked by the gateway's policy.";
+                Step::Skip {
+                    to_server: Some(Cleared::of_ours(reply::error(
+                        Some(&id),
+                        reply::code::BLOCKED,
+                        words,
+                    ))),
+                }
+            }
+            _ => Step::Skip { to_server: None },
+        }
+    }
+
+    fn tie(&self, message: &Message) -> Tie {
+        match self.handles {
+            // Under our handles the call is the one whose channel this came on.
+            Some(_) => self
+                .call
+                .map_or_else(Tie::unknown, |call| Tie::to(self.context, Arc::clone(call))),
+            None => attribute::tie_from_server(self.context, message, self.calls, self.call),
+        }
+    }
+
+    fn ends_call(&self, message: &Message) -> bool {
+        let Some(call) = self.call else { return false };
+        if self.refusal {
+            return true;
+        }
+        let awaited = self.handles.map(|h| &h.ours).or(call.id.as_ref());
+        match message.id() {
+            Some(id) => Some(id) == awaited,
+            // An error without an id on the answer to one request can only mean that request.
+            None => message.kind() == MessageKind::ErrorResponse,
+        }
+    }
+
+    /// Facts learnt and narrowed before the message is judged.
+    fn prepared(&self, message: Message, tie: &Tie) -> Result<Message, Halt> {
+        let Some(call) = &tie.call else {
+            return Ok(message);
+        };
+        if message.result().is_none() {
+            return Ok(message);
+        }
+        attribute::learn_task(self.context, call, &message);
+        let edits = match &*call.method {
+            "tools/list" => self.tools_listed(&message),
+            "server/discover" => versions_narrowed(&message),
+            _ => return Ok(message),
+        };
+        if edits.is_empty() {
+            return Ok(message);
+        }
+        message
+            .edited(&edits)
+            .map_err(|_| Halt::Fault(Fault::Broken("a list that cannot be narrowed")))
+    }
+
+    /// Learns the declared schemas; takes out what this principal may not call.
+    fn tools_listed(&self, message: &Message) -> Edits {
+        let mut edits = Edits::new();
+        let doc = message.doc();
+        let Some(tools) = doc.get(&["result", "tools"]) else {
+            return edits;
+        };
+        self.context.server.runtime.tools.learn(doc, tools);
+        if doc.kind(tools) != mcp_codec::Kind::Array {
+            return edits;
+        }
+        for tool in doc.elements(tools) {
+            let name = doc.member(tool, "name").and_then(|n| doc.str(n));
+            if name.is_some_and(|name| !super::post::may_call(self.context, name)) {
+                edits.remove(tool);
+            }
+        }
+        edits
+    }
+
+    fn handles_put_back(&self, cleared: Cleared<ToClient>) -> Result<Cleared<ToClient>, Halt> {
+        let Some(handles) = self.handles else {
+            return Ok(cleared);
+        };
+        let Some(message) = cleared.message() else {
+            return Ok(cleared);
+        };
+        let answer = matches!(
+            message.kind(),
+            MessageKind::Response | MessageKind::ErrorResponse
+        );
+        let mut changes: Vec<(&[&str], Id)> = Vec::new();
+        if answer {
+            changes.push((&["id"], handles.id.clone()));
+        }
+        if let Some(token) = &handles.token {
+            changes.push((&["params", "progressToken"], token.clone()));
+        }
+        changes.push((SUBSCRIPTION, handles.id.clone()));
+        let limits = &self.context.snapshot.codec;
+        cleared
+            .with_handles(&changes, limits)
+            .map_err(|_| Halt::Fault(Fault::Broken("a message that cannot be put back")))
+    }
+
+    fn id_is_clean(&self, id: &str) -> bool {
+        // A notification with nothing in it carries the id through the line.
+        let empty = Bytes::from_static(br#"{"jsonrpc":"2.0","method":"notifications/message"}"#);
+        let Ok(message) = Message::decode(empty, &self.context.snapshot.codec) else {
+            return false;
+        };
+        let tie = Tie::unknown();
+        let decoded = Decoded::<ToClient>::new(message, event_id_leaf(Some(id)));
+        let release = pipeline::run(decoded, &tie.judge(self.context, self.era));
+        matches!(release, Release::Cleared(c) if c.headers().first().is_some_and(|h| &*h.value == id))
+    }
+}
+
+const SUBSCRIPTION: &[&str] = &["params", "_meta", "io.modelcontextprotocol/subscriptionId"];
+
+fn event_id_leaf(id: Option<&str>) -> Vec<HeaderLeaf> {
+    id.map(|id| HeaderLeaf {
+        name: "sse-event-id".into(),
+        value: id.into(),
+    })
+    .into_iter()
+    .collect()
+}
+
+/// A revision that Weir does not inspect is not offered.
+fn versions_narrowed(message: &Message) -> Edits {
+    let mut edits = Edits::new();
+    let doc = message.doc();
+    let Some(versions) = doc.get(&["result", "supportedVersions"]) else {
+        return edits;
+    };
+    if doc.kind(versions) == mcp_codec::Kind::Array {
+        for version in doc.elements(versions) {
+            let known = doc.str(version).and_then(domain::ProtocolVersion::parse);
+            if known.is_none() {
+                edits.remove(version);
+            }
+        }
+    }
+    edits
+}

@@ -1,0 +1,195 @@
+//! Takes an answer through the line into a channel: for clients whose answers do not go back on the
+//! request they made (HTTP+SSE of 2024-11-05, and batches of 2025-03-26).
+
+use audit_log::UpstreamOutcome;
+use mcp_codec::{Message, MessageKind};
+use tokio::sync::mpsc;
+
+use super::Context;
+use super::call::{Down, Halt, Origin, Source, Step};
+use super::post::{Answered, Post, Ready, note_fault, usable_answer};
+use super::pump;
+use super::trail::Trail;
+use crate::pipeline::{Cleared, ToClient};
+use crate::reply::{self, code};
+use crate::session::NewSession;
+use crate::upstream::{CallError, Fault, Link, UpstreamHeaders, Verb};
+
+/// Serves one message; what the client is to get goes into `out`, in order.
+pub(super) async fn drive(mut post: Post, message: Message, out: &mpsc::Sender<Cleared<ToClient>>) {
+    let ready = match post.prepare(message) {
+        Ok(ready) => ready,
+        Err(answered) => {
+            let own = own_words(*answered);
+            if close(&post.context, post.trail, 200).await {
+                send(out, own.map(Cleared::of_ours)).await;
+            }
+            return;
+        }
+    };
+    let id = ready.call.id.clone();
+    post.trail.upstream_asked();
+    match source_of(&mut post, &ready).await {
+        Ok(Some((source, upstream))) => {
+            let down = Down {
+                context: &post.context,
+                era: ready.era,
+                calls: &ready.calls,
+                call: Some(&ready.call),
+                handles: None,
+                refusal: false,
+            };
+            carry(&down, source, upstream, post.trail, out).await;
+        }
+        Ok(None) => {
+            post.trail.upstream_done(UpstreamOutcome::Accepted);
+            close(&post.context, post.trail, 202).await;
+        }
+        Err(fault) => {
+            note_fault(&post.context, &mut post.trail, &fault);
+            close(&post.context, post.trail, fault.status()).await;
+            if ready.kind == MessageKind::Request {
+                let own = reply::error(id.as_ref(), code::UPSTREAM, fault.client_text());
+                send(out, Some(Cleared::of_ours(own))).await;
+            }
+        }
+    }
+}
+
+/// Sends the message up. `None`: it wants no answer and was taken.
+async fn source_of(
+    post: &mut Post,
+    ready: &Ready,
+) -> Result<Option<(Source, UpstreamHeaders)>, Fault> {
+    let wants_answer = ready.kind == MessageKind::Request;
+    let runtime = std::sync::Arc::clone(&post.context.server.runtime);
+    match &runtime.link {
+        Link::Http(link) => {
+            let upstream = post.upstream_headers(&ready.cleared);
+            if wants_answer {
+                ready.calls.opened(&ready.call, ready.progress.clone());
+            }
+            let answer = link
+                .send(Verb::Post, &upstream, Some(&ready.cleared))
+                .await?;
+            let origin = usable_answer(answer)?;
+            Ok(origin.map(|origin| (Source::new(origin), upstream)))
+        }
+        Link::Duplex(_) => {
+            let duplex = post.own.as_ref().and_then(|own| own.duplex.clone());
+            let Some(duplex) = duplex.filter(|d| d.is_open()) else {
+                return Err(Fault::Broken("the server ended"));
+            };
+            if !wants_answer {
+                duplex.send(&ready.cleared).await?;
+                return Ok(None);
+            }
+            ready.calls.opened(&ready.call, ready.progress.clone());
+            let Some(id) = ready.call.id.clone() else {
+                return Ok(None);
+            };
+            let subscription = duplex
+                .call(id, ready.progress.clone(), &ready.cleared)
+                .await;
+            let subscription = subscription.map_err(|error| match error {
+                CallError::Fault(fault) => fault,
+                CallError::TooMany => Fault::Busy,
+                CallError::DuplicateId => Fault::Broken("an id that is in use"),
+            })?;
+            let source = Source::new(Origin::Duplex(subscription));
+            Ok(Some((source, UpstreamHeaders::default())))
+        }
+    }
+}
+
+async fn carry(
+    down: &Down<'_>,
+    mut source: Source,
+    upstream: UpstreamHeaders,
+    mut trail: Trail,
+    out: &mpsc::Sender<Cleared<ToClient>>,
+) {
+    let halt = loop {
+        let item = match source.next().await {
+            Ok(Some(item)) => item,
+            Ok(None) => break Halt::Fault(Fault::Broken("the answer ended too early")),
+            Err(fault) => break Halt::Fault(fault),
+        };
+        match down.step(item, &mut trail).await {
+            Ok(Step::Send {
+                message,
+                last: true,
+                ..
+            }) => {
+                trail.upstream_done(UpstreamOutcome::Answered);
+                if close(down.context, trail, 200).await {
+                    send(out, Some(message)).await;
+                }
+                return;
+            }
+            Ok(Step::Send { message, .. }) => send(out, Some(message)).await,
+            Ok(Step::Prime { .. } | Step::Skip { to_server: None }) => {}
+            Ok(Step::Skip {
+                to_server: Some(word),
+            }) => {
+                pump::tell_server(down.context, &source, &upstream, &word).await;
+            }
+            Err(halt) => break halt,
+        }
+    };
+    let id = down.call.and_then(|c| c.id.clone());
+    let own = match halt {
+        Halt::Fault(fault) => {
+            note_fault(down.context, &mut trail, &fault);
+            close(down.context, trail, fault.status()).await;
+            reply::error(id.as_ref(), code::UPSTREAM, fault.client_text())
+        }
+        Halt::NotAudited => {
+            let text = "The gateway cannot keep its audit log.";
+            reply::error(id.as_ref(), code::UNAVAILABLE, text)
+        }
+    };
+    if id.is_some() {
+        send(out, Some(Cleared::of_ours(own))).await;
+    }
+}
+
+fn own_words(answered: Answered) -> Option<reply::Own> {
+    match answered {
+        Answered::Refused(refusal, id, _) => id
+            .as_ref()
+            .map(|id| reply::error(Some(id), refusal.code, refusal.text)),
+        Answered::Blocked(own) => own,
+        Answered::Said(_, own) => Some(own),
+    }
+}
+
+/// Closes a trail; false when its answer must be held back.
+async fn close(context: &Context, trail: Trail, status: u16) -> bool {
+    trail
+        .close(&context.gateway, &context.snapshot, &context.server, status)
+        .await
+        .is_ok()
+}
+
+async fn send(out: &mpsc::Sender<Cleared<ToClient>>, message: Option<Cleared<ToClient>>) {
+    if let Some(message) = message {
+        // A client that is gone loses its messages.
+        let _ = out.send(message).await;
+    }
+}
+
+/// What a session of a client without `Mcp-Session-Id` is made of.
+pub(super) fn new_session(context: &Context) -> NewSession {
+    NewSession {
+        owner: std::sync::Arc::clone(&context.principal.owner),
+        server: std::sync::Arc::clone(&context.server.id),
+        upstream_id: None,
+        version: domain::ProtocolVersion::V2024_11_05,
+        calls: std::sync::Arc::new(crate::session::Calls::new(
+            context.snapshot.limits.pending_calls_max,
+        )),
+        duplex: None,
+        channel: None,
+    }
+}

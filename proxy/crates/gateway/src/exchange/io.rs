@@ -1,0 +1,233 @@
+//! Reading a request and writing an answer over pingora's server session, within bounds.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use domain::Limits;
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
+use http::{HeaderName, HeaderValue, Version};
+use mcp_codec::sse;
+use pingora_core::protocols::http::ServerSession;
+use pingora_http::ResponseHeader;
+
+use super::head::Refusal;
+use crate::pipeline::{Cleared, ToClient};
+use crate::reply::{self, code};
+
+/// The client is gone or too slow; nothing more can be said to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gone;
+
+/// Extra headers of an answer.
+pub type Extra = Vec<(HeaderName, HeaderValue)>;
+
+/// Reads the whole request body within the limits.
+///
+/// # Errors
+/// 413 or 408, or the connection broke.
+pub async fn read_body(session: &mut ServerSession, limits: &Limits) -> Result<Bytes, Refusal> {
+    const TOO_LARGE: Refusal = Refusal::new(
+        413,
+        code::INVALID_REQUEST,
+        "The message is larger than allowed.",
+    );
+    const TOO_SLOW: Refusal = Refusal::new(
+        408,
+        code::INVALID_REQUEST,
+        "The request body did not arrive in time.",
+    );
+    let declared = session
+        .get_header(CONTENT_LENGTH)
+        .and_then(|v| v.to_str().ok()?.parse().ok());
+    if declared.is_some_and(|len: usize| len > limits.message_bytes_max) {
+        return Err(TOO_LARGE);
+    }
+    let expects = session.get_header("expect").is_some();
+    if expects && session.write_continue_response().await.is_err() {
+        return Err(TOO_SLOW);
+    }
+    let read = read_chunks(session, limits.message_bytes_max, declared.unwrap_or(0));
+    match tokio::time::timeout(Duration::from_millis(limits.body_timeout_ms), read).await {
+        Ok(Ok(Some(body))) => Ok(body),
+        Ok(Ok(None)) => Err(TOO_LARGE),
+        Ok(Err(_)) => Err(Refusal::new(
+            400,
+            code::PARSE,
+            "The request body is malformed.",
+        )),
+        Err(_) => Err(TOO_SLOW),
+    }
+}
+
+async fn read_chunks(
+    session: &mut ServerSession,
+    max: usize,
+    declared: usize,
+) -> pingora_core::Result<Option<Bytes>> {
+    let Some(first) = session.read_request_body().await? else {
+        return Ok(Some(Bytes::new()));
+    };
+    if first.len() > max {
+        return Ok(None);
+    }
+    if first.len() == declared {
+        // The whole body came at once: no copy. The end of the body is already known.
+        return Ok(Some(first));
+    }
+    let mut body = BytesMut::with_capacity(declared.clamp(first.len() * 2, max));
+    body.extend_from_slice(&first);
+    while let Some(chunk) = session.read_request_body().await? {
+        if body.len() + chunk.len() > max {
+            return Ok(None);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Some(body.freeze()))
+}
+
+/// Sends a refusal as a JSON-RPC error with its HTTP status.
+pub async fn refuse(
+    session: &mut ServerSession,
+    refusal: Refusal,
+    id: Option<&mcp_codec::Id>,
+    extra: Extra,
+) -> Result<(), Gone> {
+    let own = reply::error(id, refusal.code, refusal.text);
+    json(session, refusal.status, own.into_bytes(), extra).await
+}
+
+/// Sends Weir's own JSON words.
+pub async fn json(
+    session: &mut ServerSession,
+    status: u16,
+    body: Bytes,
+    extra: Extra,
+) -> Result<(), Gone> {
+    let json = HeaderValue::from_static("application/json");
+    whole(session, status, Some(json), body, extra).await
+}
+
+/// Sends a cleared message as a JSON body.
+pub async fn cleared(
+    session: &mut ServerSession,
+    status: u16,
+    message: &Cleared<ToClient>,
+    extra: Extra,
+) -> Result<(), Gone> {
+    json(session, status, message.bytes().clone(), extra).await
+}
+
+/// Sends a status without a body.
+pub async fn empty(session: &mut ServerSession, status: u16, extra: Extra) -> Result<(), Gone> {
+    whole(session, status, None, Bytes::new(), extra).await
+}
+
+async fn whole(
+    session: &mut ServerSession,
+    status: u16,
+    content_type: Option<HeaderValue>,
+    body: Bytes,
+    extra: Extra,
+) -> Result<(), Gone> {
+    let mut head =
+        ResponseHeader::build_no_case(status, Some(6 + extra.len())).map_err(|_| Gone)?;
+    if let Some(content_type) = content_type {
+        insert(&mut head, CONTENT_TYPE, content_type)?;
+        insert(
+            &mut head,
+            X_CONTENT_TYPE_OPTIONS,
+            HeaderValue::from_static("nosniff"),
+        )?;
+    }
+    if status != 204 {
+        insert(&mut head, CONTENT_LENGTH, HeaderValue::from(body.len()))?;
+    }
+    for (name, value) in extra {
+        insert(&mut head, name, value)?;
+    }
+    session
+        .write_response_header(Box::new(head))
+        .await
+        .map_err(|_| Gone)?;
+    session
+        .write_response_body(body, true)
+        .await
+        .map_err(|_| Gone)
+}
+
+/// Begins an event stream.
+pub async fn begin_events(session: &mut ServerSession, extra: Extra) -> Result<(), Gone> {
+    let mut head = ResponseHeader::build_no_case(200, Some(6 + extra.len())).map_err(|_| Gone)?;
+    insert(
+        &mut head,
+        CONTENT_TYPE,
+        HeaderValue::from_static("text/event-stream"),
+    )?;
+    insert(
+        &mut head,
+        CACHE_CONTROL,
+        HeaderValue::from_static("no-cache, no-transform"),
+    )?;
+    insert(&mut head, X_ACCEL_BUFFERING, HeaderValue::from_static("no"))?;
+    if session.req_header().version == Version::HTTP_11 {
+        insert(
+            &mut head,
+            TRANSFER_ENCODING,
+            HeaderValue::from_static("chunked"),
+        )?;
+    }
+    for (name, value) in extra {
+        insert(&mut head, name, value)?;
+    }
+    session
+        .write_response_header(Box::new(head))
+        .await
+        .map_err(|_| Gone)
+}
+
+/// Writes one event at once.
+pub async fn event(session: &mut ServerSession, event: &sse::Event) -> Result<(), Gone> {
+    let mut out = Vec::with_capacity(64 + event.data.as_ref().map_or(0, Bytes::len));
+    sse::encode(&mut out, event);
+    chunk(session, out.into()).await
+}
+
+/// Writes a comment that keeps the stream open.
+pub async fn keep_alive(session: &mut ServerSession) -> Result<(), Gone> {
+    chunk(session, Bytes::from_static(sse::KEEP_ALIVE)).await
+}
+
+/// Ends a stream.
+pub async fn end(session: &mut ServerSession) -> Result<(), Gone> {
+    session
+        .write_response_body(Bytes::new(), true)
+        .await
+        .map_err(|_| Gone)
+}
+
+/// Resolves when the client closes its side.
+pub async fn closed(session: &mut ServerSession) {
+    loop {
+        // `Ok` would be body bytes after the body's end, which pingora never gives out.
+        if session.read_body_or_idle(true).await.is_err() {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn chunk(session: &mut ServerSession, bytes: Bytes) -> Result<(), Gone> {
+    session
+        .write_response_body(bytes, false)
+        .await
+        .map_err(|_| Gone)
+}
+
+fn insert(head: &mut ResponseHeader, name: HeaderName, value: HeaderValue) -> Result<(), Gone> {
+    head.append_header(name, value)
+        .map(|_| ())
+        .map_err(|_| Gone)
+}
+
+const X_CONTENT_TYPE_OPTIONS: HeaderName = http::header::X_CONTENT_TYPE_OPTIONS;
+const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");

@@ -1,0 +1,213 @@
+//! Clients of revision 2024-11-05: one event stream down, POSTs up that are answered on the stream.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use domain::Era;
+use mcp_codec::sse::Event;
+use mcp_codec::{BatchRule, Payload};
+use pingora_core::protocols::http::ServerSession;
+use tokio::sync::mpsc;
+
+use super::call::{Down, Origin, Source, Step};
+use super::head::{self, Refusal, RequestHead};
+use super::io::{self, Extra, Gone};
+use super::post::Post;
+use super::trail::Trail;
+use super::{After, Context, SESSION_NOT_FOUND, drive, post, pump};
+use crate::gateway::{Gateway, SlotKind};
+use crate::pipeline::{Cleared, ToClient};
+use crate::reply::code;
+use crate::session::{Session, SessionError};
+use crate::upstream::{Link, UpstreamHeaders};
+
+/// Answers that may wait for a slow client; above it the upstream waits.
+const CHANNEL_MAX: usize = 64;
+
+/// GET: opens the stream and names the endpoint to post to.
+pub(super) async fn stream(
+    context: Context,
+    session: &mut ServerSession,
+    extra: Extra,
+) -> Result<After, Gone> {
+    let streams_max = context.snapshot.limits.streams_max;
+    let slot = context.gateway.slot(SlotKind::Stream, streams_max);
+    let (channel, answers) = mpsc::channel(CHANNEL_MAX);
+    let opened = match slot.is_some() {
+        true => open(&context, channel).await,
+        false => Err(Refusal::new(
+            429,
+            code::LIMITED,
+            "Too many streams are open.",
+        )),
+    };
+    let own = match opened {
+        Ok(own) => own,
+        Err(refusal) => return post::refuse(&context, session, refusal, None, extra).await,
+    };
+    let base = endpoint_base(session.req_header().raw_path());
+    io::begin_events(session, extra).await?;
+    let endpoint = Event {
+        event: Some("endpoint".into()),
+        data: Some(Bytes::from(format!("{base}message?sessionId={}", own.id))),
+        ..Event::default()
+    };
+    io::event(session, &endpoint).await?;
+    let ended = carry(&context, session, &own, answers).await;
+    context.gateway.sessions.close(&own);
+    ended
+}
+
+/// `/servers/x/sse` -> `/servers/x/`; the path was checked by the router.
+fn endpoint_base(path: &[u8]) -> String {
+    let path = String::from_utf8_lossy(path);
+    let path = path.split('?').next().unwrap_or("/");
+    path.strip_suffix("sse").unwrap_or("/").to_owned()
+}
+
+async fn open(
+    context: &Context,
+    channel: mpsc::Sender<Cleared<ToClient>>,
+) -> Result<Arc<Session>, Refusal> {
+    let mut new = drive::new_session(context);
+    new.channel = Some(channel);
+    if let Link::Duplex(link) = &context.server.runtime.link {
+        let duplex = link.open().await.map_err(|fault| {
+            tracing::warn!(server_id = %context.server.id, %fault, "upstream fault");
+            Refusal::new(fault.status(), code::UPSTREAM, fault.client_text())
+        })?;
+        new.duplex = Some(duplex);
+    }
+    let limits = Gateway::session_limits(&context.snapshot);
+    let full = |_: SessionError| Refusal::new(429, code::LIMITED, "Too many sessions are open.");
+    context.gateway.sessions.open(new, limits).map_err(full)
+}
+
+/// Answers and unasked messages go down until either side ends.
+async fn carry(
+    context: &Context,
+    session: &mut ServerSession,
+    own: &Arc<Session>,
+    mut answers: mpsc::Receiver<Cleared<ToClient>>,
+) -> Result<After, Gone> {
+    let every = Duration::from_millis(context.snapshot.limits.keep_alive_ms.max(100));
+    let mut stopping = context.gateway.stopping();
+    let listener = listen(context.clone(), Arc::clone(own));
+    tokio::pin!(listener);
+    loop {
+        tokio::select! {
+            biased;
+            answer = answers.recv() => match answer {
+                Some(message) => pump::send_event(session, &message, Event::default()).await?,
+                None => break,
+            },
+            () = &mut listener => break,
+            () = Gateway::stopped(&mut stopping) => break,
+            () = tokio::time::sleep(every) => io::keep_alive(session).await?,
+            () = io::closed(session) => return Err(Gone),
+        }
+    }
+    io::end(session).await?;
+    Ok(After::Close)
+}
+
+/// What a duplex upstream says unasked. Ends when the upstream does.
+async fn listen(context: Context, own: Arc<Session>) {
+    let (Some(duplex), Some(channel)) = (&own.duplex, &own.channel) else {
+        return std::future::pending().await;
+    };
+    let mut source = Source::new(Origin::Duplex(duplex.listen()));
+    let mut trail = Trail::new(&context.server);
+    let down = Down {
+        context: &context,
+        era: Era::Handshake,
+        calls: &own.calls,
+        call: None,
+        handles: None,
+        refusal: false,
+    };
+    while let Ok(Some(item)) = source.next().await {
+        match down.step(item, &mut trail).await {
+            Ok(Step::Send { message, .. }) => {
+                if channel.send(message).await.is_err() {
+                    return;
+                }
+            }
+            Ok(Step::Skip {
+                to_server: Some(word),
+            }) => {
+                pump::tell_server(&context, &source, &UpstreamHeaders::default(), &word).await;
+            }
+            Ok(_) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// POST: takes a message; its answer comes on the stream.
+pub(super) async fn message(
+    context: Context,
+    session: &mut ServerSession,
+    extra: Extra,
+) -> Result<After, Gone> {
+    let headers = &session.req_header().headers;
+    let parsed = head::check_body_headers(headers).and_then(|()| RequestHead::parse(headers));
+    let head = match parsed {
+        Ok(head) => head,
+        Err(refusal) => return post::refuse(&context, session, refusal, None, extra).await,
+    };
+    let id = session_of(session.req_header().raw_path());
+    let own = id
+        .and_then(|id| context.session(&id))
+        .filter(|own| own.channel.is_some());
+    let Some(own) = own else {
+        return post::refuse(&context, session, SESSION_NOT_FOUND, None, extra).await;
+    };
+    let body = match io::read_body(session, &context.snapshot.limits).await {
+        Ok(body) => body,
+        Err(refusal) => return post::refuse(&context, session, refusal, None, extra).await,
+    };
+    let size = body.len() as u64;
+    let decoded = mcp_codec::decode(body, &context.snapshot.codec, BatchRule::Refused);
+    let message = match decoded {
+        Ok(Payload::Single(message)) => message,
+        Ok(Payload::Batch(_)) => return Err(Gone),
+        Err(error) => {
+            let refusal = Refusal::new(400, error.json_rpc_code(), error.client_text());
+            return post::refuse(
+                &context,
+                session,
+                refusal,
+                error.recovered_id.as_ref(),
+                extra,
+            )
+            .await;
+        }
+    };
+    let mut trail = Trail::new(&context.server);
+    trail.begun(&context, Some(&own), &head.trace, size);
+    let channel = own.channel.clone();
+    let post = Post {
+        context,
+        head,
+        own: Some(own),
+        trail,
+        extra: Extra::new(),
+    };
+    // The answer's wait must not hold the POST; `pending_calls_max` bounds these tasks.
+    if let Some(channel) = channel {
+        tokio::spawn(async move { drive::drive(post, message, &channel).await });
+    }
+    io::empty(session, 202, extra).await?;
+    Ok(After::Keep)
+}
+
+fn session_of(path: &[u8]) -> Option<String> {
+    let path = std::str::from_utf8(path).ok()?;
+    let (_, query) = path.split_once('?')?;
+    query
+        .split('&')
+        .find_map(|pair| pair.strip_prefix("sessionId="))
+        .map(str::to_owned)
+}

@@ -1,0 +1,227 @@
+//! GET: the listen stream of a handshake session, and the resumption of a stream that broke.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use audit_log::UpstreamOutcome;
+use domain::Era;
+use http::HeaderValue;
+use mcp_codec::sse::Event;
+use pingora_core::protocols::http::ServerSession;
+
+use super::call::{Down, Halt, Item, Origin, Source, Step};
+use super::head::{self, Refusal, RequestHead};
+use super::io::{self, Extra, Gone};
+use super::trail::Trail;
+use super::{After, Context, SESSION_NOT_FOUND, post, pump};
+use crate::gateway::{Gateway, SlotKind};
+use crate::reply::code;
+use crate::session::{Calls, Session};
+use crate::upstream::{Answer, Fault, Link, UpstreamHeaders, Verb};
+
+const NO_STREAM: Refusal = Refusal::new(
+    405,
+    code::INVALID_REQUEST,
+    "There is no stream to listen to here.",
+);
+
+/// Serves a GET.
+pub(super) async fn listen(
+    context: Context,
+    session: &mut ServerSession,
+    mut extra: Extra,
+) -> Result<After, Gone> {
+    let head = match RequestHead::parse(&session.req_header().headers) {
+        Ok(head) => head,
+        Err(refusal) => return post::refuse(&context, session, refusal, None, extra).await,
+    };
+    let own = match head.session_id.as_deref().map(|id| context.session(id)) {
+        None => None,
+        Some(Some(own)) => Some(own),
+        Some(None) => {
+            return post::refuse(&context, session, SESSION_NOT_FOUND, None, extra).await;
+        }
+    };
+    let streams_max = context.snapshot.limits.streams_max;
+    let Some(_slot) = context.gateway.slot(SlotKind::Stream, streams_max) else {
+        extra.push((http::header::RETRY_AFTER, HeaderValue::from_static("5")));
+        let refusal = Refusal::new(429, code::LIMITED, "Too many streams are open.");
+        return post::refuse(&context, session, refusal, None, extra).await;
+    };
+    let mut trail = Trail::new(&context.server);
+    trail.begun(&context, own.as_deref(), &head.trace, 0);
+    trail.spoken(Era::Handshake, head.known_version());
+    trail.upstream_asked();
+    let (source, upstream) = match open(&context, &head, own.as_deref(), session).await? {
+        Ok(opened) => opened,
+        Err(refusal) => {
+            if refusal.status == 405 {
+                let allow = HeaderValue::from_static("POST, DELETE, OPTIONS");
+                extra.push((http::header::ALLOW, allow));
+            }
+            return post::refuse(&context, session, refusal, None, extra).await;
+        }
+    };
+    io::begin_events(session, extra).await?;
+    let calls = match &own {
+        Some(own) => Arc::clone(&own.calls),
+        None => Arc::new(Calls::new(context.snapshot.limits.pending_calls_max)),
+    };
+    let down = Down {
+        context: &context,
+        era: Era::Handshake,
+        calls: &calls,
+        call: None,
+        handles: None,
+        refusal: false,
+    };
+    let ended = carry(&down, source, &upstream, session, &mut trail).await;
+    trail.upstream_done(UpstreamOutcome::Answered);
+    let _ = trail
+        .close(&context.gateway, &context.snapshot, &context.server, 200)
+        .await;
+    ended
+}
+
+type Opened = Result<(Source, UpstreamHeaders), Refusal>;
+
+async fn open(
+    context: &Context,
+    head: &RequestHead,
+    own: Option<&Session>,
+    session: &mut ServerSession,
+) -> Result<Opened, Gone> {
+    match &context.server.runtime.link {
+        Link::Duplex(_) => {
+            let duplex = own.and_then(|own| own.duplex.clone());
+            let opened = duplex.map(|duplex| {
+                let source = Source::new(Origin::Duplex(duplex.listen()));
+                (source, UpstreamHeaders::default())
+            });
+            Ok(opened.ok_or(NO_STREAM))
+        }
+        Link::Http(link) => {
+            let mut protocol = Vec::new();
+            let copied = [
+                ("mcp-protocol-version", &head.version),
+                ("last-event-id", &head.last_event_id),
+            ];
+            for (name, value) in copied {
+                if let Some(value) = value {
+                    head::push(&mut protocol, name, value);
+                }
+            }
+            let upstream = UpstreamHeaders {
+                accept: head.accept,
+                session_id: own.and_then(|o| o.upstream_id.clone()),
+                protocol,
+            };
+            let answer = tokio::select! {
+                biased;
+                answer = link.send(Verb::Get, &upstream, None) => answer,
+                () = io::closed(session) => return Err(Gone),
+            };
+            Ok(answer
+                .map_err(|f| faulted(context, &f))
+                .and_then(|answer| match answer {
+                    Answer::Events(head, mut events) if head.status == 200 => {
+                        // Listen streams live for hours.
+                        events.set_idle_timeout(None);
+                        Ok((Source::new(Origin::Events(events)), upstream))
+                    }
+                    Answer::Events(head, _) | Answer::Json(head, _) | Answer::Empty(head) => {
+                        Err(refused(context, head.status))
+                    }
+                }))
+        }
+    }
+}
+
+fn refused(context: &Context, status: u16) -> Refusal {
+    match status {
+        404 => SESSION_NOT_FOUND,
+        405 => NO_STREAM,
+        400 | 406 | 409 | 429 => Refusal::new(
+            status,
+            code::UPSTREAM,
+            "The MCP server refused the request.",
+        ),
+        other => faulted(context, &Fault::Status(other)),
+    }
+}
+
+fn faulted(context: &Context, fault: &Fault) -> Refusal {
+    context.server.metrics.upstream_faults.increment(1);
+    tracing::warn!(server_id = %context.server.id, %fault, "upstream fault");
+    Refusal::new(fault.status(), code::UPSTREAM, fault.client_text())
+}
+
+async fn carry(
+    down: &Down<'_>,
+    mut source: Source,
+    upstream: &UpstreamHeaders,
+    session: &mut ServerSession,
+    trail: &mut Trail,
+) -> Result<After, Gone> {
+    let every = Duration::from_millis(down.context.snapshot.limits.keep_alive_ms.max(100));
+    loop {
+        let Some(item) = next(&mut source, session, every, down.context).await? else {
+            break;
+        };
+        match down.step(item, trail).await {
+            Ok(Step::Send {
+                message,
+                id,
+                retry_ms,
+                ..
+            }) => {
+                let event = Event {
+                    id,
+                    retry_ms,
+                    ..Event::default()
+                };
+                pump::send_event(session, &message, event).await?;
+            }
+            Ok(Step::Prime { id, retry_ms }) => {
+                let event = Event {
+                    id,
+                    retry_ms,
+                    data: Some("".into()),
+                    ..Event::default()
+                };
+                io::event(session, &event).await?;
+            }
+            Ok(Step::Skip {
+                to_server: Some(word),
+            }) => {
+                pump::tell_server(down.context, &source, upstream, &word).await;
+            }
+            Ok(Step::Skip { to_server: None }) => {}
+            // A message that is none, or whose record cannot be kept, is not shown; the stream ends.
+            Err(Halt::Fault(_) | Halt::NotAudited) => break,
+        }
+    }
+    io::end(session).await?;
+    Ok(After::Keep)
+}
+
+/// The next item; `None` when the upstream or the gateway ends the stream.
+async fn next(
+    source: &mut Source,
+    session: &mut ServerSession,
+    every: Duration,
+    context: &Context,
+) -> Result<Option<Item>, Gone> {
+    let mut stopping = context.gateway.stopping();
+    let next = source.next();
+    tokio::pin!(next);
+    loop {
+        tokio::select! {
+            biased;
+            item = &mut next => return Ok(item.ok().flatten()),
+            () = Gateway::stopped(&mut stopping) => return Ok(None),
+            () = tokio::time::sleep(every) => io::keep_alive(session).await?,
+            () = io::closed(session) => return Err(Gone),
+        }
+    }
+}

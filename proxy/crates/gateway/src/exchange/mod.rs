@@ -1,0 +1,425 @@
+//! One HTTP request, from its head to its audit record.
+//!
+//! accept -> authenticate -> route -> [the line] -> forward -> [the line] -> respond -> audit
+//!
+//! Which file does what: `head` checks headers, `post` `listen` `delete` `legacy` are the four
+//! things a client can ask for, `attribute` ties messages to calls, `pump` carries an answer back,
+//! `trail` gathers the audit record, `io` speaks HTTP.
+
+mod attribute;
+mod batch;
+mod call;
+mod delete;
+mod drive;
+mod head;
+mod io;
+mod legacy;
+mod listen;
+mod post;
+mod pump;
+mod trail;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderValue, Method, Version};
+use pingora_core::protocols::http::ServerSession;
+
+use crate::authn::Principal;
+use crate::gateway::Gateway;
+use crate::reply::code;
+use crate::session::Session;
+use crate::snapshot::{ServerEntry, Snapshot};
+
+pub(crate) use attribute::{handle as handle_of, subscription as subscription_of};
+pub use head::Refusal;
+pub use trail::NotAudited;
+
+use io::{Extra, Gone};
+
+/// What becomes of the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum After {
+    /// It may serve another request.
+    Keep,
+    /// It is closed: the client misbehaved, is gone, or its body was not read.
+    Close,
+}
+
+/// Everything that stays the same during one exchange.
+#[derive(Clone)]
+pub(crate) struct Context {
+    pub(crate) gateway: Arc<Gateway>,
+    pub(crate) snapshot: Arc<Snapshot>,
+    pub(crate) server: Arc<ServerEntry>,
+    pub(crate) principal: Arc<Principal>,
+    pub(crate) client: Option<Arc<str>>,
+}
+
+impl Context {
+    /// A session of this principal on this server.
+    pub(crate) fn session(&self, id: &str) -> Option<Arc<Session>> {
+        self.gateway
+            .sessions
+            .find(id, &self.principal.owner, &self.server.id)
+    }
+}
+
+const NOT_FOUND: Refusal = Refusal::new(404, code::NOT_FOUND, "There is nothing here.");
+const SESSION_NOT_FOUND: Refusal = Refusal::new(404, code::NOT_FOUND, "Session not found.");
+
+/// Serves one request on a connection.
+pub(crate) async fn serve_one(gateway: &Arc<Gateway>, session: &mut ServerSession) -> After {
+    let snapshot = gateway.snapshot();
+    let limits = &snapshot.limits;
+    session.set_write_timeout(Some(Duration::from_millis(limits.write_timeout_ms)));
+    session.set_read_timeout(Some(Duration::from_millis(limits.header_timeout_ms)));
+    // A kept-alive connection waits here for its next request; a fresh one must speak soon.
+    let wait_ms = limits.idle_timeout_ms.max(limits.header_timeout_ms);
+    let read = tokio::time::timeout(Duration::from_millis(wait_ms), session.read_request()).await;
+    match read {
+        Ok(Ok(true)) => {}
+        Ok(Ok(false)) | Err(_) => return After::Close,
+        Ok(Err(error)) => {
+            // The error's text repeats the request; it is not logged.
+            drop(error);
+            gateway.metrics.refused.increment(1);
+            let _ = session.respond_error(400).await;
+            return After::Close;
+        }
+    }
+    match dispatch(gateway, snapshot, session).await {
+        Ok(after) if session.is_body_done() => after,
+        Ok(_) | Err(Gone) => After::Close,
+    }
+}
+
+async fn dispatch(
+    gateway: &Arc<Gateway>,
+    snapshot: Arc<Snapshot>,
+    session: &mut ServerSession,
+) -> Result<After, Gone> {
+    if let Err(refusal) = well_formed(session, &snapshot) {
+        gateway.metrics.refused.increment(1);
+        io::refuse(session, refusal, None, close()).await?;
+        return Ok(After::Close);
+    }
+    let mut extra = Extra::new();
+    if let Err(refusal) = admit(gateway, session, &mut extra) {
+        gateway.metrics.refused.increment(1);
+        io::refuse(session, refusal, None, extra).await?;
+        return Ok(After::Close);
+    }
+    if session.req_header().method == Method::OPTIONS {
+        io::empty(session, 204, preflight(extra)).await?;
+        return Ok(After::Keep);
+    }
+    let Some((server_id, endpoint)) = route(gateway, session.req_header().raw_path()) else {
+        gateway.metrics.refused.increment(1);
+        io::refuse(session, NOT_FOUND, None, extra).await?;
+        return Ok(After::Keep);
+    };
+    let Ok(principal) = snapshot.keys().authenticate(&session.req_header().headers) else {
+        gateway.metrics.unauthenticated.increment(1);
+        let text = "A valid API key is needed: X-API-Key, or Authorization: Bearer.";
+        let challenge = HeaderValue::from_static("Bearer realm=\"weir\"");
+        extra.push((http::header::WWW_AUTHENTICATE, challenge));
+        io::refuse(
+            session,
+            Refusal::new(401, code::UNAUTHENTICATED, text),
+            None,
+            extra,
+        )
+        .await?;
+        return Ok(After::Keep);
+    };
+    let server = snapshot.server(&server_id);
+    let reachable = server
+        .filter(|s| principal.may_reach(&s.id, &s.tenant))
+        .cloned();
+    let Some(server) = reachable else {
+        gateway.metrics.refused.increment(1);
+        io::refuse(session, NOT_FOUND, None, extra).await?;
+        return Ok(After::Keep);
+    };
+    let client = session.client_addr().map(|a| a.to_string().into());
+    let context = Context {
+        gateway: Arc::clone(gateway),
+        snapshot,
+        server,
+        principal,
+        client,
+    };
+    serve_endpoint(context, session, endpoint, extra).await
+}
+
+async fn serve_endpoint(
+    context: Context,
+    session: &mut ServerSession,
+    endpoint: Endpoint,
+    mut extra: Extra,
+) -> Result<After, Gone> {
+    let method = session.req_header().method.clone();
+    match (endpoint, method) {
+        (Endpoint::Mcp, Method::POST) => post::post(context, session, extra).await,
+        (Endpoint::Mcp, Method::GET) => listen::listen(context, session, extra).await,
+        (Endpoint::Mcp, Method::DELETE) => delete::delete(context, session, extra).await,
+        (Endpoint::Sse, Method::GET) => legacy::stream(context, session, extra).await,
+        (Endpoint::Message, Method::POST) => legacy::message(context, session, extra).await,
+        (endpoint, _) => {
+            let allow = match endpoint {
+                Endpoint::Mcp => "GET, POST, DELETE, OPTIONS",
+                Endpoint::Sse => "GET, OPTIONS",
+                Endpoint::Message => "POST, OPTIONS",
+            };
+            extra.push((http::header::ALLOW, HeaderValue::from_static(allow)));
+            let text = "This method is not supported here.";
+            io::refuse(
+                session,
+                Refusal::new(405, code::INVALID_REQUEST, text),
+                None,
+                extra,
+            )
+            .await?;
+            Ok(After::Keep)
+        }
+    }
+}
+
+/// What stands behind a server's path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Endpoint {
+    /// Streamable HTTP.
+    Mcp,
+    /// The event stream of revision 2024-11-05.
+    Sse,
+    /// Where a client of 2024-11-05 posts.
+    Message,
+}
+
+/// Exactly one spelling of a path means something; every other is not found.
+fn route(gateway: &Gateway, path: &[u8]) -> Option<(String, Endpoint)> {
+    let path = std::str::from_utf8(path).ok()?;
+    let (path, _query) = path.split_once('?').unwrap_or((path, ""));
+    let endpoint = |last| match last {
+        "mcp" => Some(Endpoint::Mcp),
+        "sse" => Some(Endpoint::Sse),
+        "message" => Some(Endpoint::Message),
+        _ => None,
+    };
+    let rest = path.strip_prefix('/')?;
+    if let Some((id, last)) = rest
+        .strip_prefix("servers/")
+        .and_then(|r| r.split_once('/'))
+    {
+        let id = domain::ServerId::parse(id).ok()?;
+        return Some((id.to_string(), endpoint(last)?));
+    }
+    Some((gateway.single()?.to_string(), endpoint(rest)?))
+}
+
+/// What HTTP itself leaves open and Weir does not: see research on smuggling in docs/security.md.
+fn well_formed(session: &mut ServerSession, snapshot: &Snapshot) -> Result<(), Refusal> {
+    const BAD: Refusal = Refusal::new(400, code::INVALID_REQUEST, "The HTTP request is malformed.");
+    let limits = &snapshot.limits;
+    let head = session.req_header();
+    if head.headers.len() > limits.headers_max {
+        let text = "The request has too many headers.";
+        return Err(Refusal::new(431, code::INVALID_REQUEST, text));
+    }
+    if head.version == Version::HTTP_2 {
+        let bytes: usize = head
+            .headers
+            .iter()
+            .map(|(n, v)| n.as_str().len() + v.len())
+            .sum();
+        return if bytes > limits.header_bytes_max {
+            Err(TOO_LARGE)
+        } else {
+            Ok(())
+        };
+    }
+    if !matches!(head.version, Version::HTTP_11 | Version::HTTP_10) {
+        return Err(BAD);
+    }
+    let raw = session.to_h1_raw();
+    if raw.len() > limits.header_bytes_max {
+        return Err(TOO_LARGE);
+    }
+    if !strict_h1(&raw) { Err(BAD) } else { Ok(()) }
+}
+
+const TOO_LARGE: Refusal = Refusal::new(
+    431,
+    code::INVALID_REQUEST,
+    "The request's headers are too large.",
+);
+
+/// RFC 9112 without its leniences: CRLF only, no folding, no NUL or bare CR, one framing header,
+/// one `Host`, no `Upgrade`, a path as target.
+fn strict_h1(raw: &[u8]) -> bool {
+    let mut lines = raw.split(|b| *b == b'\n');
+    let Some(request_line) = lines.next().and_then(|l| l.strip_suffix(b"\r")) else {
+        return false;
+    };
+    if !plain(request_line) || request_line.split(|b| *b == b' ').count() != 3 {
+        return false;
+    }
+    let target = request_line
+        .split(|b| *b == b' ')
+        .nth(1)
+        .unwrap_or_default();
+    if target.first() != Some(&b'/') {
+        return false;
+    }
+    let (mut framing, mut hosts) = (0, 0);
+    for line in lines {
+        let Some(line) = line.strip_suffix(b"\r") else {
+            // What follows the last line end is the empty rest.
+            if line.is_empty() {
+                continue;
+            } else {
+                return false;
+            };
+        };
+        if line.is_empty() {
+            continue;
+        }
+        let Some(colon) = line.iter().position(|b| *b == b':') else {
+            return false;
+        };
+        let (name, value) = (&line[..colon], &line[colon + 1..]);
+        if !plain(value) || name.is_empty() || name.contains(&b'_') && is_framing_twin(name) {
+            return false;
+        }
+        if name.eq_ignore_ascii_case(b"transfer-encoding") {
+            framing += 1;
+            if !value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
+                return false;
+            }
+        } else if name.eq_ignore_ascii_case(b"content-length") {
+            framing += 1;
+            let digits = value.trim_ascii();
+            if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+                return false;
+            }
+        } else if name.eq_ignore_ascii_case(b"host") {
+            hosts += 1;
+        } else if name.eq_ignore_ascii_case(b"upgrade") {
+            // h2c by Upgrade, WebSocket: nothing here speaks them.
+            return false;
+        }
+    }
+    framing <= 1 && hosts == 1
+}
+
+/// Back ends that map `-` to `_` (CGI, WSGI) read these as the real ones.
+fn is_framing_twin(name: &[u8]) -> bool {
+    let dashed: Vec<u8> = name
+        .iter()
+        .map(|b| if *b == b'_' { b'-' } else { *b })
+        .collect();
+    [&b"content-length"[..], b"transfer-encoding"]
+        .iter()
+        .any(|n| dashed.eq_ignore_ascii_case(n))
+}
+
+fn plain(text: &[u8]) -> bool {
+    text.iter()
+        .all(|b| *b == b'\t' || (*b >= 0x20 && *b != 0x7f))
+}
+
+fn admit(gateway: &Gateway, session: &ServerSession, extra: &mut Extra) -> Result<(), Refusal> {
+    let head = session.req_header();
+    let guard = gateway.guard();
+    let authority = head.uri.authority().map(http::uri::Authority::as_str);
+    match guard.admit(authority, &head.headers) {
+        Err(crate::guard::Denied::Host) => {
+            let text =
+                "This gateway does not answer to that Host; see `hosts` in its configuration.";
+            Err(Refusal::new(421, code::INVALID_REQUEST, text))
+        }
+        Err(crate::guard::Denied::Origin) => {
+            let text = "This Origin may not call; see `cors.origins` in the configuration.";
+            Err(Refusal::new(403, code::INVALID_REQUEST, text))
+        }
+        Ok(()) => {
+            if let Ok(Some(origin)) = guard.origin(&head.headers) {
+                cors(extra, origin);
+            }
+            Ok(())
+        }
+    }
+}
+
+fn cors(extra: &mut Extra, origin: &str) {
+    let Ok(origin) = HeaderValue::from_str(origin) else {
+        return;
+    };
+    extra.push((http::header::ACCESS_CONTROL_ALLOW_ORIGIN, origin));
+    extra.push((http::header::VARY, HeaderValue::from_static("Origin")));
+    let exposed = "Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, Retry-After";
+    let exposed = HeaderValue::from_static(exposed);
+    extra.push((http::header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed));
+}
+
+fn preflight(mut extra: Extra) -> Extra {
+    let allow = "GET, POST, DELETE, OPTIONS";
+    extra.push((http::header::ALLOW, HeaderValue::from_static(allow)));
+    if !extra
+        .iter()
+        .any(|(name, _)| *name == http::header::ACCESS_CONTROL_ALLOW_ORIGIN)
+    {
+        return extra;
+    }
+    let methods = HeaderValue::from_static(allow);
+    extra.push((http::header::ACCESS_CONTROL_ALLOW_METHODS, methods));
+    let headers = "Content-Type, Accept, Authorization, X-API-Key, Mcp-Session-Id, \
+                   MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID, traceparent, tracestate";
+    let headers = HeaderValue::from_static(headers);
+    extra.push((http::header::ACCESS_CONTROL_ALLOW_HEADERS, headers));
+    let age = HeaderValue::from_static("600");
+    extra.push((http::header::ACCESS_CONTROL_MAX_AGE, age));
+    extra
+}
+
+fn close() -> Extra {
+    vec![(http::header::CONNECTION, HeaderValue::from_static("close"))]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::strict_h1;
+
+    #[test]
+    fn only_unambiguous_heads_pass() {
+        let good = "POST /mcp HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nX-A: b\tc\r\n\r\n";
+        assert!(strict_h1(good.as_bytes()));
+        assert!(strict_h1(
+            b"POST /mcp HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+        ));
+        let bad = [
+            "POST /mcp HTTP/1.1\nHost: h\n\n",
+            "POST /mcp HTTP/1.1\r\nHost: h\nX: y\r\n\r\n",
+            "POST /mcp HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\n",
+            "POST /mcp HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "POST /mcp HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: xchunked\r\n\r\n",
+            "POST /mcp HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
+            "POST /mcp HTTP/1.1\r\nHost: h\r\nContent-Length: +2\r\n\r\n",
+            "POST /mcp HTTP/1.1\r\nHost: h\r\nContent-Length: 2, 2\r\n\r\n",
+            "POST /mcp HTTP/1.1\r\nHost: h\r\nContent-Length:\r\n\r\n",
+            "POST /mcp HTTP/1.1\r\nHost: h\r\nContent_Length: 2\r\n\r\n",
+            "POST /mcp HTTP/1.1\r\nHost: h\r\nHost: i\r\n\r\n",
+            "POST /mcp HTTP/1.1\r\nX: y\r\n\r\n",
+            "POST /mcp HTTP/1.1\r\nHost: h\r\nX: a\0b\r\n\r\n",
+            "POST /mcp HTTP/1.1\r\nHost: h\r\nX: a\rb\r\n\r\n",
+            "POST /mcp HTTP/1.1\r\nHost: h\r\nX: a\r\n folded\r\n\r\n",
+            "POST /mcp HTTP/1.1\r\nHost: h\r\nUpgrade: h2c\r\n\r\n",
+            "POST http://h/mcp HTTP/1.1\r\nHost: h\r\n\r\n",
+            "POST /a b HTTP/1.1\r\nHost: h\r\n\r\n",
+        ];
+        for head in bad {
+            assert!(!strict_h1(head.as_bytes()), "{head:?}");
+        }
+    }
+}

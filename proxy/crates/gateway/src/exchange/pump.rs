@@ -1,0 +1,317 @@
+//! Carries an answer to the client: as JSON while it is one message, else as events.
+
+use std::time::Duration;
+
+use audit_log::UpstreamOutcome;
+use mcp_codec::sse::Event;
+use pingora_core::protocols::http::ServerSession;
+
+use super::After;
+use super::call::{Down, Halt, Origin, Source, Step};
+use super::io::{self, Extra, Gone};
+use super::trail::Trail;
+use crate::pipeline::{Cleared, ToClient, ToServer};
+use crate::reply::{self, code};
+use crate::upstream::{Fault, Link, UpstreamHeaders, Verb};
+
+/// How long an upstream may take to end a stream whose answer was given.
+const TAIL_WAIT: Duration = Duration::from_millis(20);
+
+/// One answer on its way.
+pub(super) struct Pump<'a> {
+    pub down: Down<'a>,
+    pub source: Source,
+    pub status: u16,
+    pub extra: Extra,
+    /// Where error replies to the server go: its session.
+    pub upstream: UpstreamHeaders,
+    /// Events even for a single message: the upstream chose so.
+    pub events: bool,
+}
+
+impl Pump<'_> {
+    /// Carries the answer; closes the trail before the last message is released.
+    pub(super) async fn run(
+        mut self,
+        session: &mut ServerSession,
+        mut trail: Trail,
+    ) -> Result<After, Gone> {
+        let mut begun = false;
+        let halt = match self.carry(session, &mut trail, &mut begun).await {
+            Ok(Some((message, event))) => {
+                return self.release(session, trail, begun, message, event).await;
+            }
+            Ok(None) => Halt::Fault(Fault::Broken("the answer ended too early")),
+            Err(Stopped::Halt(halt)) => halt,
+            Err(Stopped::Gone) => {
+                trail.failed("client gone", UpstreamOutcome::Cancelled);
+                self.cancel_upstream().await;
+                self.close(trail, 499).await;
+                return Err(Gone);
+            }
+        };
+        self.fail(session, trail, begun, halt).await
+    }
+
+    /// Everything up to the last message, which is given back.
+    async fn carry(
+        &mut self,
+        session: &mut ServerSession,
+        trail: &mut Trail,
+        begun: &mut bool,
+    ) -> Result<Option<(Cleared<ToClient>, Event)>, Stopped> {
+        loop {
+            let item = self.next(session, *begun).await?;
+            let Some(item) = item else { return Ok(None) };
+            match self.down.step(item, trail).await.map_err(Stopped::Halt)? {
+                Step::Send {
+                    message,
+                    last: true,
+                    id,
+                    retry_ms,
+                } => {
+                    let event = Event {
+                        id,
+                        retry_ms,
+                        ..Event::default()
+                    };
+                    return Ok(Some((message, event)));
+                }
+                Step::Send {
+                    message,
+                    last: false,
+                    id,
+                    retry_ms,
+                } => {
+                    if !self.events && !matches!(self.source.origin, Origin::Duplex(_)) {
+                        // A JSON body that does not answer the question.
+                        let fault = Fault::Broken("an answer to another request");
+                        return Err(Stopped::Halt(Halt::Fault(fault)));
+                    }
+                    self.begin(session, begun).await?;
+                    send_event(
+                        session,
+                        &message,
+                        Event {
+                            id,
+                            retry_ms,
+                            ..Event::default()
+                        },
+                    )
+                    .await?;
+                }
+                Step::Prime { id, retry_ms } => {
+                    self.begin(session, begun).await?;
+                    let event = Event {
+                        id,
+                        retry_ms,
+                        data: Some("".into()),
+                        ..Event::default()
+                    };
+                    io::event(session, &event).await?;
+                }
+                Step::Skip { to_server } => {
+                    if let Some(message) = to_server {
+                        self.tell_server(&message).await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The next item. While the upstream is silent the client is kept company, or found gone.
+    async fn next(
+        &mut self,
+        session: &mut ServerSession,
+        begun: bool,
+    ) -> Result<Option<super::call::Item>, Stopped> {
+        let limits = &self.down.context.snapshot.limits;
+        let every = Duration::from_millis(limits.keep_alive_ms.max(100));
+        let next = self.source.next();
+        tokio::pin!(next);
+        loop {
+            tokio::select! {
+                biased;
+                item = &mut next => return item.map_err(|f| Stopped::Halt(Halt::Fault(f))),
+                () = tokio::time::sleep(every) => {
+                    if begun {
+                        io::keep_alive(session).await?;
+                    }
+                }
+                () = io::closed(session) => return Err(Stopped::Gone),
+            }
+        }
+    }
+
+    async fn begin(&mut self, session: &mut ServerSession, begun: &mut bool) -> Result<(), Gone> {
+        if *begun {
+            return Ok(());
+        }
+        *begun = true;
+        io::begin_events(session, std::mem::take(&mut self.extra)).await
+    }
+
+    /// Gives the last message to the client once its record is safe.
+    async fn release(
+        mut self,
+        session: &mut ServerSession,
+        mut trail: Trail,
+        begun: bool,
+        message: Cleared<ToClient>,
+        event: Event,
+    ) -> Result<After, Gone> {
+        trail.upstream_done(UpstreamOutcome::Answered);
+        let context = self.down.context;
+        let status = self.status;
+        let kept = trail
+            .close(&context.gateway, &context.snapshot, &context.server, status)
+            .await;
+        if kept.is_err() {
+            return self.unavailable(session, begun).await;
+        }
+        if !begun && !self.events {
+            io::cleared(session, status, &message, std::mem::take(&mut self.extra)).await?;
+            return Ok(After::Keep);
+        }
+        let mut begun = begun;
+        self.begin(session, &mut begun).await?;
+        send_event(session, &message, event).await?;
+        io::end(session).await?;
+        self.finish_source().await;
+        Ok(After::Keep)
+    }
+
+    /// Reads the rest of a stream that should be over, so that its connection can be used again.
+    async fn finish_source(self) {
+        if let (Origin::Events(mut events), Link::Http(link)) =
+            (self.source.origin, &self.down.context.server.runtime.link)
+        {
+            let end = tokio::time::timeout(TAIL_WAIT, events.next()).await;
+            if matches!(end, Ok(Ok(None))) {
+                link.give_back(*events).await;
+            }
+        }
+    }
+
+    async fn fail(
+        mut self,
+        session: &mut ServerSession,
+        mut trail: Trail,
+        begun: bool,
+        halt: Halt,
+    ) -> Result<After, Gone> {
+        let fault = match halt {
+            Halt::Fault(fault) => fault,
+            Halt::NotAudited => return self.unavailable(session, begun).await,
+        };
+        super::post::note_fault(self.down.context, &mut trail, &fault);
+        let status = if begun { 200 } else { fault.status() };
+        self.close(trail, status).await;
+        let own = reply::error(self.id().as_ref(), code::UPSTREAM, fault.client_text());
+        self.last_words(session, begun, status, own).await
+    }
+
+    async fn unavailable(
+        mut self,
+        session: &mut ServerSession,
+        begun: bool,
+    ) -> Result<After, Gone> {
+        let text = "The gateway cannot keep its audit log; nothing is answered until it can.";
+        let own = reply::error(self.id().as_ref(), code::UNAVAILABLE, text);
+        self.last_words(session, begun, 503, own).await
+    }
+
+    async fn last_words(
+        &mut self,
+        session: &mut ServerSession,
+        begun: bool,
+        status: u16,
+        own: reply::Own,
+    ) -> Result<After, Gone> {
+        let message = Cleared::<ToClient>::of_ours(own);
+        if begun {
+            send_event(session, &message, Event::default()).await?;
+            io::end(session).await?;
+        } else {
+            io::cleared(session, status, &message, std::mem::take(&mut self.extra)).await?;
+        }
+        Ok(After::Keep)
+    }
+
+    fn id(&self) -> Option<mcp_codec::Id> {
+        self.down.call.and_then(|c| c.id.clone())
+    }
+
+    async fn close(&self, trail: Trail, status: u16) {
+        let context = self.down.context;
+        let _ = trail
+            .close(&context.gateway, &context.snapshot, &context.server, status)
+            .await;
+    }
+
+    /// In the stateless era a closed answer is a cancellation (2026-07-28, transports); over HTTP
+    /// dropping the connection says it, a duplex upstream is told.
+    async fn cancel_upstream(&self) {
+        if self.down.era != domain::Era::Stateless {
+            return;
+        }
+        if let (Origin::Duplex(subscription), Some(handles)) =
+            (&self.source.origin, self.down.handles)
+        {
+            let word = Cleared::of_ours(reply::cancelled(&handles.ours));
+            let _ = subscription.session().send(&word).await;
+        }
+    }
+
+    async fn tell_server(&self, message: &Cleared<ToServer>) {
+        tell_server(self.down.context, &self.source, &self.upstream, message).await;
+    }
+}
+
+/// Sends a word of ours up, in the session that an answer belongs to.
+pub(super) async fn tell_server(
+    context: &super::Context,
+    source: &Source,
+    headers: &UpstreamHeaders,
+    message: &Cleared<ToServer>,
+) {
+    let told = match (&source.origin, &context.server.runtime.link) {
+        (Origin::Duplex(subscription), _) => subscription.session().send(message).await,
+        (_, Link::Http(link)) => link
+            .send(Verb::Post, headers, Some(message))
+            .await
+            .map(|_| ()),
+        _ => Ok(()),
+    };
+    if let Err(fault) = told {
+        tracing::warn!(server_id = %context.server.id, %fault, "a refusal could not be told");
+    }
+}
+
+pub(super) async fn send_event(
+    session: &mut ServerSession,
+    message: &Cleared<ToClient>,
+    event: Event,
+) -> Result<(), Gone> {
+    let data = Some(message.bytes().clone());
+    io::event(
+        session,
+        &Event {
+            event: Some("message".into()),
+            data,
+            ..event
+        },
+    )
+    .await
+}
+
+enum Stopped {
+    Halt(Halt),
+    Gone,
+}
+
+impl From<Gone> for Stopped {
+    fn from(_: Gone) -> Self {
+        Self::Gone
+    }
+}

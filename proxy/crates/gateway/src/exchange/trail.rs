@@ -1,0 +1,359 @@
+//! What happened in one exchange, gathered on the way and closed into one audit record.
+
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use audit_log::{Action, FindingRecord, Record, UpstreamOutcome};
+use domain::{AuditMode, Direction, Era, PolicyAction, ProtocolVersion};
+use mcp_codec::{Document, LeafId};
+
+use super::Context;
+use super::head::Trace;
+use crate::gateway::Gateway;
+use crate::pipeline::{Cleared, Place, Places, Report, Stop, Way};
+use crate::session::Session;
+use crate::snapshot::{ServerEntry, Snapshot};
+
+/// Findings kept in memory for one exchange; the log keeps fewer.
+const FINDINGS_MAX: usize = 64;
+
+/// The audit log could not take a record that must be kept: the answer is not released.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotAudited;
+
+/// Gathers one exchange.
+#[derive(Debug)]
+pub struct Trail {
+    record: Record,
+    started: Instant,
+    upstream_since: Option<Instant>,
+}
+
+impl Trail {
+    /// Begins the trail of an exchange with a server.
+    pub fn new(server: &ServerEntry) -> Self {
+        let record = Record::new(
+            now_unix_us(),
+            Arc::clone(&server.tenant),
+            Arc::clone(&server.id),
+        );
+        Self {
+            record,
+            started: Instant::now(),
+            upstream_since: None,
+        }
+    }
+
+    /// The record so far.
+    pub fn record(&mut self) -> &mut Record {
+        &mut self.record
+    }
+
+    /// The id by which people refer to this exchange.
+    pub fn id(&self) -> String {
+        self.record.id.to_string()
+    }
+
+    /// What is known before the message is read.
+    pub fn begun(
+        &mut self,
+        context: &Context,
+        session: Option<&Session>,
+        trace: &Trace,
+        request_bytes: u64,
+    ) {
+        self.record.principal = Some(Arc::clone(&context.principal.key_id));
+        self.record.client.clone_from(&context.client);
+        self.record.session = session.map(|s| Arc::clone(&s.tag));
+        self.record.trace_id = trace.trace_id.as_deref().map(Into::into);
+        self.record.bytes.request = request_bytes;
+    }
+
+    /// How the message is spoken. What it says is only noted once it was scanned.
+    pub fn spoken(&mut self, era: Era, version: Option<ProtocolVersion>) {
+        let era = version
+            .filter(|v| v.era() == era)
+            .map_or(era.as_str(), ProtocolVersion::as_str);
+        self.record.era = Some(era.into());
+    }
+
+    /// The tool may not be called.
+    pub fn denied(&mut self) {
+        self.record.action = Action::Block;
+        self.record.reason = Some("tool_denied".into());
+    }
+
+    /// Whether nothing was decided yet.
+    pub fn untouched(&self) -> bool {
+        self.record.action == Action::Pass
+    }
+
+    /// Whether there is something to record.
+    pub fn has_findings(&self) -> bool {
+        self.record.action > Action::Pass || !self.record.findings.is_empty()
+    }
+
+    /// A trail of its own for a message in the course of this exchange.
+    pub fn branch(&self) -> Self {
+        let mut record = Record::new(
+            now_unix_us(),
+            Arc::clone(&self.record.tenant),
+            Arc::clone(&self.record.server),
+        );
+        let from = &self.record;
+        record.principal.clone_from(&from.principal);
+        record.client.clone_from(&from.client);
+        record.session.clone_from(&from.session);
+        record.trace_id.clone_from(&from.trace_id);
+        record.era.clone_from(&from.era);
+        record.tool.clone_from(&from.tool);
+        Self {
+            record,
+            started: Instant::now(),
+            upstream_since: None,
+        }
+    }
+
+    /// The trace context that goes up: the caller's trace, with a span of ours.
+    pub fn traceparent(
+        &self,
+        trace: &Trace,
+        headers: &mut Vec<(http::HeaderName, http::HeaderValue)>,
+    ) {
+        let Some(trace_id) = &trace.trace_id else {
+            return;
+        };
+        let mut span = [0u8; 8];
+        if getrandom::fill(&mut span).is_err() {
+            return;
+        }
+        let span: String = span.iter().map(|b| format!("{b:02x}")).collect();
+        let flags = u8::from(trace.sampled);
+        super::head::push(
+            headers,
+            "traceparent",
+            &format!("00-{trace_id}-{span}-{flags:02x}"),
+        );
+    }
+
+    /// The upstream is asked now.
+    pub fn upstream_asked(&mut self) {
+        self.upstream_since = Some(Instant::now());
+    }
+
+    /// The upstream did what it did.
+    pub fn upstream_done(&mut self, outcome: UpstreamOutcome) {
+        if let Some(since) = self.upstream_since.take() {
+            self.record.latency_us.upstream += us(since);
+        }
+        self.record.upstream = outcome;
+    }
+
+    /// Adds what the line found and decided about one message that may pass.
+    pub fn passed<W: Way>(&mut self, snapshot: &Snapshot, cleared: &mut Cleared<W>) {
+        let Some(report) = cleared.take_report() else {
+            return;
+        };
+        if let Some(message) = cleared.message() {
+            self.absorb(snapshot, W::DIRECTION, message.doc(), &report, None);
+        }
+        self.record.bytes.forwarded += report.forwarded_bytes as u64;
+    }
+
+    /// Adds what the line found and decided about one message.
+    pub fn absorb(
+        &mut self,
+        snapshot: &Snapshot,
+        direction: Direction,
+        doc: &Document,
+        report: &Report,
+        stop: Option<&Stop>,
+    ) {
+        if direction == Direction::ToServer || self.record.method.is_none() {
+            self.note_message(doc, report);
+        }
+        self.record.latency_us.scan += report.times.scan_us;
+        self.record.latency_us.policy += report.times.policy_us;
+        let action = match stop {
+            Some(_) => Action::Block,
+            None => audit_action(report.decision.action),
+        };
+        if action >= self.record.action {
+            if action > self.record.action || stop.is_some() {
+                self.record.reason = reason(snapshot, report, stop);
+            }
+            if action > Action::Pass {
+                self.record.direction = audit_direction(direction);
+            }
+            self.record.action = action;
+        }
+        if report.decision.is_dry_run() && report.decision.action > report.decision.enforced {
+            self.record.dry_run = true;
+        }
+        if !report.outcome.findings.is_empty() {
+            self.add_findings(snapshot, doc, report);
+        }
+    }
+
+    /// Method, tool and id, each masked if something was found in it.
+    fn note_message(&mut self, doc: &Document, report: &Report) {
+        let places = Places::of_findings(doc, &report.outcome);
+        let text = |path: &[&str]| -> Option<Arc<str>> {
+            let node = doc.get(path)?;
+            let leaf = doc.leaf_of(node)?;
+            if places.iter().any(|p| *p == Place::Leaf(leaf)) {
+                return Some("[masked]".into());
+            }
+            Some(doc.leaf(leaf).text.into())
+        };
+        self.record.method = text(&["method"]).or_else(|| self.record.method.take());
+        self.record.rpc_id = text(&["id"]);
+        let tool = text(&["params", "name"]).or_else(|| text(&["params", "uri"]));
+        self.record.tool = tool.or_else(|| self.record.tool.take());
+    }
+
+    fn add_findings(&mut self, snapshot: &Snapshot, doc: &Document, report: &Report) {
+        let places = Places::of(doc);
+        let key_leaves: Vec<LeafId> = report
+            .outcome
+            .findings
+            .iter()
+            .filter_map(|f| match places.of_finding(f) {
+                Place::Leaf(leaf) => Some(leaf),
+                Place::Header(_) => None,
+            })
+            .collect();
+        for (finding, action) in report.outcome.findings.iter().zip(&report.decision.hits) {
+            if *action == PolicyAction::Ignore {
+                continue;
+            }
+            if self.record.findings.len() == FINDINGS_MAX {
+                self.record.findings_dropped = self.record.findings_dropped.saturating_add(1);
+                continue;
+            }
+            let path = match places.of_finding(finding) {
+                // A key may be the very thing that was found, here or further down the path.
+                Place::Leaf(leaf) => doc.path_masked(leaf, &key_leaves).to_string(),
+                Place::Header(index) => format!("header[{index}]"),
+            };
+            self.record.findings.push(FindingRecord {
+                rule: snapshot.rules.rule(finding.rule).id.as_ref().into(),
+                category: finding.category.as_str().into(),
+                action: audit_action((*action).into()),
+                path: path.into(),
+                start: finding.start,
+                end: finding.end,
+                layers: finding.layers.iter().map(|l| l.name().into()).collect(),
+                fingerprint: Some(finding.fingerprint.to_string().into()),
+            });
+        }
+    }
+
+    /// The exchange was refused before policy.
+    pub fn refused(&mut self, reason: &'static str) {
+        self.record.action = Action::Refused;
+        self.record.reason = Some(reason.into());
+    }
+
+    /// The exchange ended by a fault. What policy did before stays on record if it was stricter.
+    pub fn failed(&mut self, reason: &'static str, outcome: UpstreamOutcome) {
+        self.upstream_done(outcome);
+        if self.record.action < Action::Block {
+            self.record.action = Action::Error;
+            self.record.reason = Some(reason.into());
+        }
+    }
+
+    /// Closes the record. Returns when the answer may be released.
+    ///
+    /// # Errors
+    /// The log cannot keep a record that must be kept. Fails closed: the answer is held back.
+    pub async fn close(
+        mut self,
+        gateway: &Gateway,
+        snapshot: &Snapshot,
+        server: &ServerEntry,
+        status: u16,
+    ) -> Result<(), NotAudited> {
+        self.record.status = Some(status);
+        self.record.latency_us.total = us(self.started);
+        let latency = &self.record.latency_us;
+        let seconds = |us: u64| us as f64 / 1e6;
+        server.metrics.count(self.record.action);
+        server.metrics.scan_seconds.record(seconds(latency.scan));
+        server
+            .metrics
+            .policy_seconds
+            .record(seconds(latency.policy));
+        server.metrics.total_seconds.record(seconds(latency.total));
+        if self.record.upstream != UpstreamOutcome::NotSent {
+            server
+                .metrics
+                .upstream_seconds
+                .record(seconds(latency.upstream));
+        }
+        self.tell();
+        let must = match snapshot.audit {
+            AuditMode::Off => return Ok(()),
+            AuditMode::All => true,
+            AuditMode::Enforced => {
+                matches!(self.record.action, Action::Block | Action::Redact)
+            }
+        };
+        gateway.audit(self.record, must).await
+    }
+
+    fn tell(&self) {
+        let r = &self.record;
+        if r.action < Action::Warn || r.action == Action::Refused {
+            return;
+        }
+        let rule = r.findings.iter().max_by_key(|f| f.action).map(|f| &*f.rule);
+        tracing::warn!(
+            audit_id = %r.id, tenant_id = %r.tenant, server_id = %r.server,
+            method = r.method.as_deref(), tool = r.tool.as_deref(), action = r.action.as_str(),
+            reason = r.reason.as_deref(), rule, dry_run = r.dry_run, "exchange"
+        );
+    }
+}
+
+fn reason(snapshot: &Snapshot, report: &Report, stop: Option<&Stop>) -> Option<Arc<str>> {
+    let rule = match &report.decision.reason {
+        dlp_policy::Reason::Rule(id) => Some(&*snapshot.rules.rule(*id).id),
+        _ => None,
+    };
+    let word = stop.map_or(report.decision.reason.as_str(), Stop::as_str);
+    match (word, rule) {
+        ("clean", _) => None,
+        ("rule", Some(rule)) => Some(format!("rule {rule}").into()),
+        (word, _) => Some(word.into()),
+    }
+}
+
+fn audit_action(action: dlp_policy::Action) -> Action {
+    match action {
+        dlp_policy::Action::Pass => Action::Pass,
+        dlp_policy::Action::Log => Action::Log,
+        dlp_policy::Action::Warn => Action::Warn,
+        dlp_policy::Action::Redact => Action::Redact,
+        dlp_policy::Action::Block => Action::Block,
+    }
+}
+
+fn audit_direction(direction: Direction) -> audit_log::Direction {
+    match direction {
+        Direction::ToServer => audit_log::Direction::ToServer,
+        Direction::ToClient => audit_log::Direction::ToClient,
+    }
+}
+
+fn us(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX)
+}
+
+fn now_unix_us() -> u64 {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    u64::try_from(now.as_micros()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,260 @@
+//! The gateway: the snapshot in force and everything that outlives it.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use audit_log::{AuditLog, Durability, Record};
+use domain::{Desired, ServerId};
+use tokio::sync::watch;
+
+use crate::exchange::NotAudited;
+use crate::guard::Guard;
+use crate::metrics::GatewayMetrics;
+use crate::session::{BoundedMap, SessionLimits, Sessions};
+use crate::snapshot::{CompileError, Snapshot};
+use crate::upstream::LinkOptions;
+
+/// Tasks remembered over all servers, by owner and id.
+const TASKS_MAX: usize = 100_000;
+
+/// What a gateway is made with, beside the desired state.
+#[derive(Debug, Default)]
+pub struct GatewayOptions {
+    /// Serve this server at `/mcp` too (`weir proxy`).
+    pub single: Option<ServerId>,
+    /// The audit log; without one nothing is recorded.
+    pub audit: Option<Arc<AuditLog>>,
+    /// How upstreams are reached.
+    pub links: LinkOptions,
+}
+
+/// One gateway: many listeners, one state.
+pub struct Gateway {
+    snapshot: ArcSwap<Snapshot>,
+    guard: ArcSwapOption<Guard>,
+    /// All sessions.
+    pub(crate) sessions: Sessions,
+    /// Which tool a task belongs to, by owner, server and task id.
+    pub(crate) tasks: parking_lot::Mutex<BoundedMap<TaskKey, Arc<str>>>,
+    /// Handles of metrics.
+    pub(crate) metrics: GatewayMetrics,
+    streams: AtomicUsize,
+    connections: AtomicUsize,
+    single: Option<ServerId>,
+    audit: Option<Arc<AuditLog>>,
+    links: LinkOptions,
+    stopping: watch::Sender<bool>,
+}
+
+/// Owner, server and task id.
+pub(crate) type TaskKey = (Arc<str>, Arc<str>, Box<str>);
+
+impl std::fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Gateway")
+            .field("sessions", &self.sessions.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Counts one connection or stream until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    gateway: Arc<Gateway>,
+    kind: SlotKind,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum SlotKind {
+    Connection,
+    Stream,
+}
+
+impl Gateway {
+    /// Compiles the desired state and makes a gateway of it.
+    ///
+    /// # Errors
+    /// What does not compile.
+    pub fn new(desired: &Desired, options: GatewayOptions) -> Result<Arc<Self>, CompileError> {
+        let snapshot = Snapshot::compile(desired, None, &options.links)?;
+        Ok(Arc::new(Self {
+            snapshot: ArcSwap::from_pointee(snapshot),
+            guard: ArcSwapOption::empty(),
+            sessions: Sessions::default(),
+            tasks: parking_lot::Mutex::new(BoundedMap::new(TASKS_MAX)),
+            metrics: GatewayMetrics::default(),
+            streams: AtomicUsize::new(0),
+            connections: AtomicUsize::new(0),
+            single: options.single,
+            audit: options.audit,
+            links: options.links,
+            stopping: watch::Sender::new(false),
+        }))
+    }
+
+    /// Replaces the desired state as one piece.
+    ///
+    /// # Errors
+    /// What does not compile; the old state stays in force then.
+    pub fn reload(&self, desired: &Desired) -> Result<(), CompileError> {
+        let before = self.snapshot.load_full();
+        match Snapshot::compile(desired, Some(&before), &self.links) {
+            Ok(snapshot) => {
+                if let Some(guard) = self.guard.load_full() {
+                    self.guard.store(Some(Arc::new(
+                        guard.with(&snapshot.hosts, &snapshot.origins),
+                    )));
+                }
+                self.snapshot.store(Arc::new(snapshot));
+                self.metrics.reloads.increment(1);
+                Ok(())
+            }
+            Err(error) => {
+                self.metrics.reloads_refused.increment(1);
+                Err(error)
+            }
+        }
+    }
+
+    /// The snapshot in force.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.snapshot.load_full()
+    }
+
+    /// The server that `/mcp` means.
+    pub fn single(&self) -> Option<&ServerId> {
+        self.single.as_ref()
+    }
+
+    /// Says where the listener is bound, which decides what `Host` may be.
+    pub fn bound_to(&self, ip: IpAddr) {
+        let snapshot = self.snapshot();
+        self.guard.store(Some(Arc::new(Guard::new(
+            ip,
+            &snapshot.hosts,
+            &snapshot.origins,
+        ))));
+    }
+
+    /// Who may talk to the listener. Before anything is bound: nobody.
+    pub(crate) fn guard(&self) -> Arc<Guard> {
+        self.guard.load_full().unwrap_or_default()
+    }
+
+    /// Whether the gateway does what it must: its audit log takes records.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub fn ready(&self) -> Result<(), String> {
+        match self.audit.as_ref().and_then(|log| log.failure()) {
+            Some(error) => Err(error.to_string()),
+            None => Ok(()),
+        }
+    }
+
+    /// Stops taking connections; calls under way may end.
+    pub fn stop(&self) {
+        self.stopping.send_replace(true);
+    }
+
+    /// Resolves when [`Gateway::stop`] was called.
+    pub fn stopping(&self) -> watch::Receiver<bool> {
+        self.stopping.subscribe()
+    }
+
+    /// Waits until [`Gateway::stop`] was called.
+    pub(crate) async fn stopped(stopping: &mut watch::Receiver<bool>) {
+        // An error means that the gateway is gone, which is as good as stopped.
+        let _ = stopping.wait_for(|stop| *stop).await;
+    }
+
+    /// Connections open now.
+    pub fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    /// Forgets idle sessions, again and again, until the gateway stops.
+    pub async fn sweep(self: Arc<Self>) {
+        let mut stopping = self.stopping();
+        let mut every = tokio::time::interval(Duration::from_secs(10));
+        loop {
+            tokio::select! {
+                _ = stopping.changed() => return,
+                _ = every.tick() => {
+                    let idle_ms = self.snapshot().limits.session_idle_s.saturating_mul(1000);
+                    self.sessions.sweep(idle_ms);
+                    self.metrics.sessions.set(self.sessions.len() as f64);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn session_limits(snapshot: &Snapshot) -> SessionLimits {
+        SessionLimits {
+            sessions_max: snapshot.limits.sessions_max,
+            per_principal_max: snapshot.limits.sessions_per_principal_max,
+            idle_ms: snapshot.limits.session_idle_s.saturating_mul(1000),
+        }
+    }
+
+    /// Takes a slot if fewer than `max` are taken.
+    pub(crate) fn slot(self: &Arc<Self>, kind: SlotKind, max: usize) -> Option<Slot> {
+        let counter = self.counter(kind);
+        let taken = counter.fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| {
+            (n < max).then(|| n + 1)
+        });
+        taken.ok()?;
+        match kind {
+            SlotKind::Connection => self.metrics.connections.increment(1),
+            SlotKind::Stream => self.metrics.streams.increment(1),
+        }
+        Some(Slot {
+            gateway: Arc::clone(self),
+            kind,
+        })
+    }
+
+    fn counter(&self, kind: SlotKind) -> &AtomicUsize {
+        match kind {
+            SlotKind::Connection => &self.connections,
+            SlotKind::Stream => &self.streams,
+        }
+    }
+
+    /// Hands a record to the log; with `must` returns only when it is safe on disk.
+    pub(crate) async fn audit(&self, record: Record, must: bool) -> Result<(), NotAudited> {
+        let Some(log) = &self.audit else {
+            return Ok(());
+        };
+        let durability = if must {
+            Durability::Durable
+        } else {
+            Durability::Buffered
+        };
+        let kept = match log.append(record, durability) {
+            Ok(ticket) if must => ticket.await,
+            Ok(_) => return Ok(()),
+            Err(error) => Err(error),
+        };
+        kept.map_err(|error| {
+            self.metrics.audit_failures.increment(1);
+            tracing::error!(%error, "an audit record could not be kept; its answer is held back");
+            NotAudited
+        })
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.gateway
+            .counter(self.kind)
+            .fetch_sub(1, Ordering::AcqRel);
+        match self.kind {
+            SlotKind::Connection => self.gateway.metrics.connections.decrement(1),
+            SlotKind::Stream => self.gateway.metrics.streams.decrement(1),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Metric handles, held so that the data path never looks one up by name.
+//!
+//! Labels are tenant, server and words of ours, never text from a message.
+
+use metrics::{
+    Counter, Gauge, Histogram, counter, describe_counter, describe_gauge, describe_histogram,
+    gauge, histogram,
+};
+
+/// Every action that a message can end with.
+const ACTIONS: [&str; 7] = ["pass", "log", "warn", "redact", "block", "refused", "error"];
+
+/// Handles of one server.
+#[derive(Clone)]
+pub struct ServerMetrics {
+    messages: [Counter; ACTIONS.len()],
+    /// Time to scan, per exchange and both ways.
+    pub scan_seconds: Histogram,
+    /// Time for policy, decision and rewriting.
+    pub policy_seconds: Histogram,
+    /// Time until the upstream answered.
+    pub upstream_seconds: Histogram,
+    /// The whole exchange.
+    pub total_seconds: Histogram,
+    /// Calls refused by a limit.
+    pub throttled: Counter,
+    /// Upstream faults.
+    pub upstream_faults: Counter,
+    /// Calls running now.
+    pub running: Gauge,
+}
+
+impl std::fmt::Debug for ServerMetrics {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ServerMetrics")
+    }
+}
+
+impl ServerMetrics {
+    /// Registers the handles of one server.
+    pub fn new(tenant: &str, server: &str) -> Self {
+        let labels = || [("tenant", tenant.to_owned()), ("server", server.to_owned())];
+        Self {
+            messages: ACTIONS.map(|action| {
+                let [t, s] = labels();
+                counter!(
+                    "weir_messages_total",
+                    &[t, s, ("action", action.to_owned())]
+                )
+            }),
+            scan_seconds: histogram!("weir_scan_seconds", &labels()),
+            policy_seconds: histogram!("weir_policy_seconds", &labels()),
+            upstream_seconds: histogram!("weir_upstream_seconds", &labels()),
+            total_seconds: histogram!("weir_exchange_seconds", &labels()),
+            throttled: counter!("weir_throttled_total", &labels()),
+            upstream_faults: counter!("weir_upstream_faults_total", &labels()),
+            running: gauge!("weir_calls_running", &labels()),
+        }
+    }
+
+    /// Counts one exchange by what was done with it.
+    pub fn count(&self, action: audit_log::Action) {
+        let index = ACTIONS.iter().position(|a| *a == action.as_str());
+        self.messages[index.unwrap_or(ACTIONS.len() - 1)].increment(1);
+    }
+}
+
+/// Handles of the whole gateway.
+pub struct GatewayMetrics {
+    /// Open client connections.
+    pub connections: Gauge,
+    /// Connections refused since the bound was met.
+    pub connections_refused: Counter,
+    /// Open sessions.
+    pub sessions: Gauge,
+    /// Open listen streams.
+    pub streams: Gauge,
+    /// Requests without valid credentials.
+    pub unauthenticated: Counter,
+    /// Requests refused before they were tied to a server.
+    pub refused: Counter,
+    /// Reloads that were taken.
+    pub reloads: Counter,
+    /// Reloads that were refused.
+    pub reloads_refused: Counter,
+    /// Audit records that could not be kept.
+    pub audit_failures: Counter,
+}
+
+impl std::fmt::Debug for GatewayMetrics {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("GatewayMetrics")
+    }
+}
+
+impl Default for GatewayMetrics {
+    fn default() -> Self {
+        describe();
+        Self {
+            connections: gauge!("weir_connections"),
+            connections_refused: counter!("weir_connections_refused_total"),
+            sessions: gauge!("weir_sessions"),
+            streams: gauge!("weir_streams"),
+            unauthenticated: counter!("weir_unauthenticated_total"),
+            refused: counter!("weir_refused_total"),
+            reloads: counter!("weir_reloads_total"),
+            reloads_refused: counter!("weir_reloads_refused_total"),
+            audit_failures: counter!("weir_audit_failures_total"),
+        }
+    }
+}
+
+fn describe() {
+    describe_counter!(
+        "weir_messages_total",
+        "Message exchanges by what was done with them"
+    );
+    describe_histogram!("weir_scan_seconds", "Time to scan an exchange, both ways");
+    describe_histogram!(
+        "weir_policy_seconds",
+        "Time to decide about an exchange, both ways"
+    );
+    describe_histogram!("weir_upstream_seconds", "Time until the upstream answered");
+    describe_histogram!(
+        "weir_exchange_seconds",
+        "From the first byte in to the last byte out"
+    );
+    describe_counter!(
+        "weir_throttled_total",
+        "Calls refused by a rate or concurrency limit"
+    );
+    describe_counter!(
+        "weir_upstream_faults_total",
+        "Upstream faults: unreachable, late, broken"
+    );
+    describe_gauge!("weir_calls_running", "Calls running now");
+    describe_gauge!("weir_connections", "Open client connections");
+    describe_counter!(
+        "weir_connections_refused_total",
+        "Connections over the bound"
+    );
+    describe_gauge!("weir_sessions", "Open sessions");
+    describe_gauge!("weir_streams", "Open listen streams");
+    describe_counter!(
+        "weir_unauthenticated_total",
+        "Requests without valid credentials"
+    );
+    describe_counter!(
+        "weir_refused_total",
+        "Requests refused before a server was known"
+    );
+    describe_counter!(
+        "weir_reloads_total",
+        "Configuration reloads that were taken"
+    );
+    describe_counter!(
+        "weir_reloads_refused_total",
+        "Configuration reloads that were refused"
+    );
+    describe_counter!(
+        "weir_audit_failures_total",
+        "Audit records that could not be kept"
+    );
+}

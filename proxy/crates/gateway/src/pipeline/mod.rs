@@ -1,0 +1,22 @@
+//! decode -> scan -> policy -> decide: pure, bounded, the same code in both directions.
+//!
+//! Nothing in here awaits, reads a socket or keeps state between messages.
+
+mod judge;
+mod redact;
+mod scratch;
+mod stage;
+mod stop;
+
+pub use judge::{Attribution, Judge};
+pub use scratch::set_fingerprint_key;
+pub use stage::{
+    Blocked, Cleared, Decided, Decoded, HeaderLeaf, Place, Places, Release, Report, Scanned,
+    StageTimes, ToClient, ToServer, Way,
+};
+pub use stop::Stop;
+
+/// The whole line in one call.
+pub fn run<W: Way>(decoded: Decoded<W>, judge: &Judge<'_>) -> Release<W> {
+    decoded.scan(judge).decide(judge).release(judge)
+}

@@ -1,0 +1,418 @@
+//! The stages of a message as types: decode, scan, policy, decide.
+//!
+//! Each stage consumes the one before it, so none can be skipped and nothing awaits in between:
+//!
+//! ```text
+//! bytes -> Decoded<W> -> Scanned<W> -> Decided<W> -> Cleared<W>  (may be sent, and only the way W)
+//!                                                 \-> Blocked<W>  (is answered instead)
+//! ```
+//!
+//! [`Cleared`] has no constructor outside this file. The functions that write to an upstream take
+//! `Cleared<ToServer>`, those that write to a client take `Cleared<ToClient>`: forwarding something
+//! that was not scanned does not compile.
+
+use std::marker::PhantomData;
+use std::time::Instant;
+
+use bytes::Bytes;
+use dlp_policy::{Action, Decision};
+use dlp_scan::{Budget, LeafInput, LeafKind, Outcome};
+use domain::Direction;
+use mcp_codec::{Document, EditError, Edits, Id, Leaf, LeafId, Message};
+
+use super::judge::Judge;
+use super::redact::{self, Redaction};
+use super::scratch;
+use super::stop::Stop;
+use crate::reply::Own;
+
+/// A way a message can go.
+pub trait Way: Send + Sync + 'static {
+    /// The same as a value.
+    const DIRECTION: Direction;
+}
+
+/// From the client to the server.
+#[derive(Debug, Clone, Copy)]
+pub struct ToServer;
+
+/// From the server to the client.
+#[derive(Debug, Clone, Copy)]
+pub struct ToClient;
+
+impl Way for ToServer {
+    const DIRECTION: Direction = Direction::ToServer;
+}
+
+impl Way for ToClient {
+    const DIRECTION: Direction = Direction::ToClient;
+}
+
+/// A header that is scanned with the message it came with.
+#[derive(Debug, Clone)]
+pub struct HeaderLeaf {
+    /// Lower-case name.
+    pub name: Box<str>,
+    /// Value with the base64 sentinel undone.
+    pub value: Box<str>,
+}
+
+/// What each stage took, in microseconds.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct StageTimes {
+    /// Scanning.
+    pub scan_us: u64,
+    /// Policy, decision and rewriting.
+    pub policy_us: u64,
+}
+
+/// A strictly parsed message that nobody has looked at.
+#[derive(Debug)]
+pub struct Decoded<W> {
+    message: Message,
+    headers: Vec<HeaderLeaf>,
+    way: PhantomData<W>,
+}
+
+impl<W: Way> Decoded<W> {
+    /// Takes a parsed message and the headers to be judged with it.
+    pub fn new(message: Message, headers: Vec<HeaderLeaf>) -> Self {
+        Self {
+            message,
+            headers,
+            way: PhantomData,
+        }
+    }
+
+    /// The message, for routing. Reading it clears nothing.
+    pub fn message(&self) -> &Message {
+        &self.message
+    }
+
+    /// Looks at every leaf and every header.
+    pub fn scan(self, judge: &Judge<'_>) -> Scanned<W> {
+        let started = Instant::now();
+        let outcome = scan_leaves(self.message.doc(), &self.headers, judge);
+        Scanned {
+            message: self.message,
+            headers: self.headers,
+            outcome,
+            times: StageTimes {
+                scan_us: elapsed_us(started),
+                policy_us: 0,
+            },
+            way: PhantomData,
+        }
+    }
+}
+
+/// A message with its findings.
+#[derive(Debug)]
+pub struct Scanned<W> {
+    message: Message,
+    headers: Vec<HeaderLeaf>,
+    outcome: Outcome,
+    times: StageTimes,
+    way: PhantomData<W>,
+}
+
+impl<W: Way> Scanned<W> {
+    /// Merges what policy says about each finding into one decision.
+    pub fn decide(self, judge: &Judge<'_>) -> Decided<W> {
+        let started = Instant::now();
+        let decision = judge.decide(W::DIRECTION, &self.outcome);
+        let mut times = self.times;
+        times.policy_us = elapsed_us(started);
+        Decided {
+            message: self.message,
+            headers: self.headers,
+            outcome: self.outcome,
+            decision,
+            times,
+            way: PhantomData,
+        }
+    }
+}
+
+/// A message with the decision about it.
+#[derive(Debug)]
+pub struct Decided<W> {
+    message: Message,
+    headers: Vec<HeaderLeaf>,
+    outcome: Outcome,
+    decision: Decision,
+    times: StageTimes,
+    way: PhantomData<W>,
+}
+
+/// What came out of the line.
+#[derive(Debug)]
+pub enum Release<W> {
+    /// May be sent.
+    Cleared(Cleared<W>),
+    /// Must be answered instead.
+    Blocked(Blocked<W>),
+}
+
+impl<W: Way> Decided<W> {
+    /// Carries the decision out: lets pass, redacts, or blocks.
+    pub fn release(self, judge: &Judge<'_>) -> Release<W> {
+        let started = Instant::now();
+        let verdict = self.carry_out(judge);
+        let mut times = self.times;
+        times.policy_us += elapsed_us(started);
+        let report = Report {
+            outcome: self.outcome,
+            decision: self.decision,
+            times,
+            forwarded_bytes: verdict.as_ref().map_or(0, |v| v.bytes.len()),
+        };
+        match verdict {
+            Ok(Verdict { bytes, headers }) => Release::Cleared(Cleared {
+                bytes,
+                headers,
+                message: Some(self.message),
+                report: Some(Box::new(report)),
+                way: PhantomData,
+            }),
+            Err(stop) => Release::Blocked(Blocked {
+                message: self.message,
+                stop,
+                report: Box::new(report),
+                way: PhantomData,
+            }),
+        }
+    }
+
+    fn carry_out(&self, judge: &Judge<'_>) -> Result<Verdict, Stop> {
+        match self.decision.enforced {
+            Action::Block => Err(Stop::Policy(self.decision.reason.clone())),
+            Action::Redact => {
+                let redaction = redact::redact(
+                    W::DIRECTION,
+                    &self.message,
+                    &self.headers,
+                    &self.outcome,
+                    &self.decision,
+                    judge,
+                );
+                match redaction {
+                    Redaction::Done { bytes, headers } => Ok(Verdict { bytes, headers }),
+                    Redaction::Impossible(stop) => Err(stop),
+                }
+            }
+            _ => Ok(Verdict {
+                bytes: self.message.doc().to_bytes(),
+                headers: self.headers.clone(),
+            }),
+        }
+    }
+}
+
+struct Verdict {
+    bytes: Bytes,
+    headers: Vec<HeaderLeaf>,
+}
+
+/// What the line found, decided and took; goes into the audit record.
+#[derive(Debug)]
+pub struct Report {
+    /// The findings.
+    pub outcome: Outcome,
+    /// The decision.
+    pub decision: Decision,
+    /// The time each stage took.
+    pub times: StageTimes,
+    /// Bytes released; 0 when blocked.
+    pub forwarded_bytes: usize,
+}
+
+/// Bytes that went through the whole line and may be sent the way `W`.
+///
+/// ```compile_fail,E0451
+/// // A forward of something unscanned does not compile: the fields are private ...
+/// use gateway::pipeline::{Cleared, ToServer};
+/// let forged: Cleared<ToServer> = Cleared {
+///     bytes: bytes::Bytes::from_static(b"{}"),
+///     headers: Vec::new(),
+///     message: None,
+///     report: None,
+///     way: std::marker::PhantomData,
+/// };
+/// ```
+///
+/// ```compile_fail,E0308
+/// // ... and what was cleared one way cannot be sent the other.
+/// use gateway::pipeline::{Cleared, ToClient, ToServer};
+/// fn send_up(_: Cleared<ToServer>) {}
+/// fn forward(answer: Cleared<ToClient>) {
+///     send_up(answer);
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Cleared<W> {
+    bytes: Bytes,
+    headers: Vec<HeaderLeaf>,
+    message: Option<Message>,
+    report: Option<Box<Report>>,
+    way: PhantomData<W>,
+}
+
+impl<W: Way> Cleared<W> {
+    /// The bytes to send: Weir's own serialisation of what was scanned.
+    pub fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// The headers that were scanned with it, redacted where need be.
+    pub fn headers(&self) -> &[HeaderLeaf] {
+        &self.headers
+    }
+
+    /// The message as it came, for routing and attribution; absent for Weir's own words.
+    pub fn message(&self) -> Option<&Message> {
+        self.message.as_ref()
+    }
+
+    /// Takes the report out, for the audit record.
+    pub fn take_report(&mut self) -> Option<Box<Report>> {
+        self.report.take()
+    }
+
+    /// The same clearance with handles (ids, progress tokens) replaced by others.
+    ///
+    /// The new ones are integers of ours, or what the client itself sent and was scanned with its
+    /// request, so nothing unscanned enters.
+    ///
+    /// # Errors
+    /// What was cleared does not parse any more, which would be a defect of ours.
+    pub(crate) fn with_handles(
+        self,
+        changes: &[(&[&str], Id)],
+        limits: &mcp_codec::Limits,
+    ) -> Result<Self, EditError> {
+        let Ok(doc) = Document::parse(self.bytes.clone(), limits) else {
+            return Err(EditError::TooLarge);
+        };
+        let mut edits = Edits::new();
+        for (path, id) in changes {
+            if let Some(node) = doc.get(path) {
+                edits.replace_value(node, &id.to_json());
+            }
+        }
+        let bytes = if edits.is_empty() {
+            self.bytes.clone()
+        } else {
+            doc.edit(&edits)?
+        };
+        Ok(Self { bytes, ..self })
+    }
+}
+
+impl<W> Cleared<W> {
+    /// Words of our own need no scan: they are built from fixed text, rule names and ids.
+    pub(crate) fn of_ours(own: Own) -> Self {
+        Self {
+            bytes: own.into_bytes(),
+            headers: Vec::new(),
+            message: None,
+            report: None,
+            way: PhantomData,
+        }
+    }
+}
+
+/// A message that goes no further, and why.
+#[derive(Debug)]
+pub struct Blocked<W> {
+    /// The message.
+    pub message: Message,
+    /// What decided it.
+    pub stop: Stop,
+    /// For the audit record.
+    pub report: Box<Report>,
+    way: PhantomData<W>,
+}
+
+/// Scans all leaves of a document and the headers that came with it.
+///
+/// Findings with a leaf index at or above `doc.leaves().len()` are of headers.
+pub(super) fn scan_leaves(doc: &Document, headers: &[HeaderLeaf], judge: &Judge<'_>) -> Outcome {
+    let leaves = doc
+        .leaves()
+        .map(leaf_input)
+        .chain(headers.iter().map(header_input));
+    let budget = Budget {
+        decoded_bytes_max: u32::try_from(judge.limits.decoded_bytes_max).unwrap_or(u32::MAX),
+        depth_max: u8::try_from(judge.limits.decode_depth_max).unwrap_or(u8::MAX),
+        ..Budget::default()
+    };
+    scratch::with_scanner(|scanner| scanner.scan(judge.rules, leaves, &budget))
+}
+
+fn leaf_input(leaf: Leaf<'_>) -> LeafInput<'_> {
+    let kind = match leaf.kind {
+        mcp_codec::LeafKind::Key => LeafKind::Key,
+        mcp_codec::LeafKind::String => LeafKind::String,
+        mcp_codec::LeafKind::Number => LeafKind::Number,
+    };
+    LeafInput {
+        text: leaf.text,
+        kind,
+        name: leaf.name,
+    }
+}
+
+fn header_input(header: &HeaderLeaf) -> LeafInput<'_> {
+    LeafInput {
+        text: &header.value,
+        kind: LeafKind::Header,
+        name: Some(&header.name),
+    }
+}
+
+/// Where a finding is: a leaf of the document or a header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A leaf of the message.
+    Leaf(LeafId),
+    /// The n-th header.
+    Header(usize),
+}
+
+/// Resolves the leaf indexes of findings. Made only for messages that have some.
+#[derive(Debug)]
+pub struct Places(Vec<LeafId>);
+
+impl Places {
+    /// The places of one message.
+    pub fn of(doc: &Document) -> Self {
+        Self(doc.leaves().map(|leaf| leaf.id).collect())
+    }
+
+    /// The places of all findings of one message; empty (and free) when there are none.
+    pub fn of_findings(doc: &Document, outcome: &Outcome) -> Vec<Place> {
+        if outcome.findings.is_empty() {
+            return Vec::new();
+        }
+        let places = Self::of(doc);
+        outcome
+            .findings
+            .iter()
+            .map(|f| places.of_finding(f))
+            .collect()
+    }
+
+    /// The place of a finding.
+    pub fn of_finding(&self, finding: &dlp_scan::Finding) -> Place {
+        let index = finding.leaf as usize;
+        match self.0.get(index) {
+            Some(leaf) => Place::Leaf(*leaf),
+            None => Place::Header(index - self.0.len()),
+        }
+    }
+}
+
+fn elapsed_us(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,418 @@
+//! Sessions of the handshake era, and what ties a message to its call.
+//!
+//! A session id is Weir's own, never the upstream's, and is good only for the principal and the
+//! server it was made for: having one proves nothing. A wrong owner looks like an unknown id.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::Hash;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use domain::ProtocolVersion;
+use mcp_codec::Id;
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+
+use crate::pipeline::{Cleared, ToClient};
+use crate::upstream::DuplexSession;
+
+/// A call: what later messages are tied to.
+#[derive(Debug)]
+pub struct Call {
+    /// Its JSON-RPC id; absent for a notification.
+    pub id: Option<Id>,
+    /// Its method.
+    pub method: Box<str>,
+    /// Its tool, for `tools/call` and for what follows from one.
+    pub tool: Option<Arc<str>>,
+    /// Whether the tool (or that there is none) is certain; else the strictest policy judges.
+    pub certain: bool,
+}
+
+/// A map with a written upper bound: the oldest entry gives way.
+#[derive(Debug)]
+pub struct BoundedMap<K, V> {
+    entries: HashMap<K, V>,
+    order: VecDeque<K>,
+    max: usize,
+}
+
+impl<K: Eq + Hash + Clone, V> BoundedMap<K, V> {
+    /// An empty map for at most `max` entries.
+    pub fn new(max: usize) -> Self {
+        Self {
+            entries: HashMap::new(),
+            order: VecDeque::new(),
+            max: max.max(1),
+        }
+    }
+
+    /// Adds an entry; the oldest leaves when the map is full.
+    pub fn insert(&mut self, key: K, value: V) {
+        if self.entries.insert(key.clone(), value).is_none() {
+            self.order.push_back(key);
+        }
+        // Keys already taken out stay in `order` until they come to its front.
+        while self.entries.len() > self.max || self.order.len() > 2 * self.max {
+            let Some(oldest) = self.order.pop_front() else {
+                return;
+            };
+            if self.entries.len() > self.max {
+                self.entries.remove(&oldest);
+            } else if self.entries.contains_key(&oldest) {
+                self.order.push_back(oldest);
+            }
+        }
+    }
+
+    /// Looks an entry up.
+    pub fn get(&self, key: &K) -> Option<&V> {
+        self.entries.get(key)
+    }
+
+    /// Takes an entry out.
+    pub fn remove(&mut self, key: &K) -> Option<V> {
+        self.entries.remove(key)
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+/// The calls of one session (or of one stateless request) by every handle a message may name.
+#[derive(Debug)]
+pub struct Calls {
+    maps: Mutex<Maps>,
+}
+
+#[derive(Debug)]
+struct Maps {
+    pending: BoundedMap<Id, Arc<Call>>,
+    progress: BoundedMap<Id, Arc<Call>>,
+    server_requests: BoundedMap<Id, Arc<Call>>,
+}
+
+impl Calls {
+    /// Remembers at most `max` of each kind.
+    pub fn new(max: usize) -> Self {
+        Self {
+            maps: Mutex::new(Maps {
+                pending: BoundedMap::new(max),
+                progress: BoundedMap::new(max),
+                server_requests: BoundedMap::new(max),
+            }),
+        }
+    }
+
+    /// A request went up.
+    pub fn opened(&self, call: &Arc<Call>, progress_token: Option<Id>) {
+        let mut maps = self.maps.lock();
+        if let Some(id) = &call.id {
+            maps.pending.insert(id.clone(), Arc::clone(call));
+        }
+        if let Some(token) = progress_token {
+            maps.progress.insert(token, Arc::clone(call));
+        }
+    }
+
+    /// The call that a response answers. Its answer ends it.
+    pub fn answered(&self, id: &Id) -> Option<Arc<Call>> {
+        self.maps.lock().pending.remove(id)
+    }
+
+    /// The call that progress is reported on.
+    pub fn by_progress(&self, token: &Id) -> Option<Arc<Call>> {
+        self.maps.lock().progress.get(token).cloned()
+    }
+
+    /// The server asked something in the course of a call.
+    pub fn server_asked(&self, id: Id, call: Arc<Call>) {
+        self.maps.lock().server_requests.insert(id, call);
+    }
+
+    /// The call in whose course the server asked what the client now answers.
+    pub fn client_answers(&self, id: &Id) -> Option<Arc<Call>> {
+        self.maps.lock().server_requests.remove(id)
+    }
+}
+
+/// One session.
+#[derive(Debug)]
+pub struct Session {
+    /// Weir's own id.
+    pub id: Arc<str>,
+    /// Whose it is: tenant and key.
+    pub owner: Arc<str>,
+    /// Which server it is for.
+    pub server: Arc<str>,
+    /// The upstream's own id; absent for a duplex upstream.
+    pub upstream_id: Option<Box<str>>,
+    /// The revision both sides agreed on.
+    pub version: ProtocolVersion,
+    /// Its calls.
+    pub calls: Arc<Calls>,
+    /// The child process or event stream that is this session's alone.
+    pub duplex: Option<Arc<DuplexSession>>,
+    /// Where the answers of a client of 2024-11-05 go.
+    pub channel: Option<mpsc::Sender<Cleared<ToClient>>>,
+    /// Short hash of the id, for logs and audit records.
+    pub tag: Arc<str>,
+    used_ms: AtomicU64,
+}
+
+/// Why no session was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SessionError {
+    /// All sessions of this gateway are taken.
+    #[error("too many sessions")]
+    Full,
+    /// All sessions of this principal are taken.
+    #[error("too many sessions of this principal")]
+    PrincipalFull,
+}
+
+/// What a session is made of.
+#[derive(Debug)]
+pub struct NewSession {
+    /// Tenant and key.
+    pub owner: Arc<str>,
+    /// The server.
+    pub server: Arc<str>,
+    /// The upstream's own id.
+    pub upstream_id: Option<Box<str>>,
+    /// The agreed revision.
+    pub version: ProtocolVersion,
+    /// Its calls.
+    pub calls: Arc<Calls>,
+    /// Its own duplex upstream.
+    pub duplex: Option<Arc<DuplexSession>>,
+    /// Where the answers of a client of 2024-11-05 go.
+    pub channel: Option<mpsc::Sender<Cleared<ToClient>>>,
+}
+
+/// All sessions of a gateway.
+#[derive(Debug)]
+pub struct Sessions {
+    table: Mutex<HashMap<Arc<str>, Arc<Session>>>,
+    epoch: Instant,
+}
+
+/// Bounds of the table.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionLimits {
+    /// Over all.
+    pub sessions_max: usize,
+    /// Of one principal.
+    pub per_principal_max: usize,
+    /// Unused for so long: forgotten.
+    pub idle_ms: u64,
+}
+
+impl Default for Sessions {
+    fn default() -> Self {
+        Self {
+            table: Mutex::new(HashMap::new()),
+            epoch: Instant::now(),
+        }
+    }
+}
+
+impl Sessions {
+    /// Makes a session.
+    ///
+    /// # Errors
+    /// When the table, or the principal's share of it, is full.
+    pub fn open(
+        &self,
+        new: NewSession,
+        limits: SessionLimits,
+    ) -> Result<Arc<Session>, SessionError> {
+        let now_ms = self.now_ms();
+        let mut table = self.table.lock();
+        let mine = table.values().filter(|s| s.owner == new.owner).count();
+        if table.len() >= limits.sessions_max || mine >= limits.per_principal_max {
+            table.retain(|_, s| !s.idle_since(now_ms, limits.idle_ms));
+        }
+        if table.len() >= limits.sessions_max {
+            return Err(SessionError::Full);
+        }
+        if table.values().filter(|s| s.owner == new.owner).count() >= limits.per_principal_max {
+            return Err(SessionError::PrincipalFull);
+        }
+        let id: Arc<str> = random_id().into();
+        let session = Arc::new(Session {
+            tag: tag(&id),
+            id: Arc::clone(&id),
+            owner: new.owner,
+            server: new.server,
+            upstream_id: new.upstream_id,
+            version: new.version,
+            calls: new.calls,
+            duplex: new.duplex,
+            channel: new.channel,
+            used_ms: AtomicU64::new(now_ms),
+        });
+        table.insert(id, Arc::clone(&session));
+        Ok(session)
+    }
+
+    /// Finds a session of this owner on this server. Anybody else's is not there.
+    pub fn find(&self, id: &str, owner: &str, server: &str) -> Option<Arc<Session>> {
+        let session = self.table.lock().get(id).cloned()?;
+        if &*session.owner != owner || &*session.server != server {
+            return None;
+        }
+        session.used_ms.store(self.now_ms(), Ordering::Relaxed);
+        Some(session)
+    }
+
+    /// Ends a session.
+    pub fn close(&self, session: &Session) {
+        self.table.lock().remove(&session.id);
+    }
+
+    /// Forgets sessions that were idle too long; returns how many.
+    pub fn sweep(&self, idle_ms: u64) -> usize {
+        let now_ms = self.now_ms();
+        let mut table = self.table.lock();
+        let before = table.len();
+        table.retain(|_, s| !s.idle_since(now_ms, idle_ms));
+        before - table.len()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.table.lock().len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+impl Session {
+    fn idle_since(&self, now_ms: u64, idle_ms: u64) -> bool {
+        now_ms.saturating_sub(self.used_ms.load(Ordering::Relaxed)) > idle_ms
+    }
+}
+
+/// 128 random bits as 32 hexadecimal digits.
+fn random_id() -> String {
+    let mut bytes = [0u8; 16];
+    getrandom::fill(&mut bytes).expect("the kernel has random bytes after boot");
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn tag(id: &str) -> Arc<str> {
+    let hash = blake3::hash(id.as_bytes());
+    hash.to_hex()[..12].into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: SessionLimits = SessionLimits {
+        sessions_max: 3,
+        per_principal_max: 2,
+        idle_ms: 60_000,
+    };
+
+    fn new(owner: &str) -> NewSession {
+        NewSession {
+            owner: owner.into(),
+            server: "s".into(),
+            upstream_id: None,
+            version: ProtocolVersion::V2025_11_25,
+            calls: Arc::new(Calls::new(4)),
+            duplex: None,
+            channel: None,
+        }
+    }
+
+    #[test]
+    fn a_session_is_good_for_its_owner_and_server_only() {
+        let sessions = Sessions::default();
+        let s = sessions.open(new("a"), LIMITS).unwrap();
+        assert!(sessions.find(&s.id, "a", "s").is_some());
+        assert!(sessions.find(&s.id, "b", "s").is_none());
+        assert!(sessions.find(&s.id, "a", "t").is_none());
+        assert!(sessions.find("0", "a", "s").is_none());
+        sessions.close(&s);
+        assert!(sessions.find(&s.id, "a", "s").is_none());
+    }
+
+    #[test]
+    fn both_bounds_are_reached_and_idle_sessions_give_way() {
+        let sessions = Sessions::default();
+        sessions.open(new("a"), LIMITS).unwrap();
+        sessions.open(new("a"), LIMITS).unwrap();
+        assert_eq!(
+            sessions.open(new("a"), LIMITS).unwrap_err(),
+            SessionError::PrincipalFull
+        );
+        sessions.open(new("b"), LIMITS).unwrap();
+        assert_eq!(
+            sessions.open(new("c"), LIMITS).unwrap_err(),
+            SessionError::Full
+        );
+        for s in sessions.table.lock().values() {
+            s.used_ms.store(0, Ordering::Relaxed);
+        }
+        let late = Sessions {
+            epoch: Instant::now() - std::time::Duration::from_secs(120),
+            ..sessions
+        };
+        assert!(late.open(new("c"), LIMITS).is_ok());
+        assert_eq!(late.len(), 1);
+    }
+
+    #[test]
+    fn calls_are_told_apart_by_kind_and_number_is_not_text() {
+        let calls = Calls::new(2);
+        let call = |id: Id| {
+            Arc::new(Call {
+                id: Some(id),
+                method: "m".into(),
+                tool: None,
+                certain: true,
+            })
+        };
+        calls.opened(&call(Id::Number(1)), Some(Id::String("p".into())));
+        assert!(calls.answered(&Id::String("1".into())).is_none());
+        assert!(calls.client_answers(&Id::Number(1)).is_none());
+        assert!(calls.by_progress(&Id::String("p".into())).is_some());
+        assert!(calls.answered(&Id::Number(1)).is_some());
+        assert!(
+            calls.answered(&Id::Number(1)).is_none(),
+            "a second answer is nobody's"
+        );
+    }
+
+    #[test]
+    fn a_bounded_map_drops_the_oldest_and_stays_bounded() {
+        let mut map = BoundedMap::new(2);
+        for n in 0..100 {
+            map.insert(n, n);
+            map.remove(&n);
+        }
+        assert!(map.order.len() <= 4);
+        map.insert(1, 1);
+        map.insert(2, 2);
+        map.insert(3, 3);
+        assert_eq!((map.len(), map.get(&1), map.get(&3)), (2, None, Some(&3)));
+    }
+}

@@ -1,0 +1,279 @@
+//! The desired state, compiled: what a request is judged by from its first byte to its last.
+//!
+//! A snapshot never changes. A reload compiles a new one beside it and swaps; requests under way
+//! keep the one they started with. What must survive a reload (connections, children, sessions,
+//! counters) lives in [`Runtime`] and is carried over where the upstream stayed the same.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dlp_policy::{PolicyError, PolicyTable, ToolFilter};
+use dlp_scan::{RuleError, RuleSet, RuleSource};
+use domain::{AuditMode, CallLimits, Desired, Limits, Server, ServerId, Upstream};
+use mcp_codec::sse::SseLimits;
+
+use crate::authn::{Keys, Principal};
+use crate::breaker::Breaker;
+use crate::gate::Gate;
+use crate::metrics::ServerMetrics;
+use crate::tools::ToolCache;
+use crate::upstream::{Link, LinkError, LinkOptions};
+
+/// Everything a request needs to know.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// Bounds of the data plane.
+    pub limits: Limits,
+    /// The same for the decoder.
+    pub codec: mcp_codec::Limits,
+    /// The same for event streams.
+    pub sse: SseLimits,
+    /// The compiled rules.
+    pub rules: Arc<RuleSet>,
+    /// When records must be on disk.
+    pub audit: AuditMode,
+    /// Browser origins.
+    pub origins: Vec<String>,
+    /// Host names.
+    pub hosts: Vec<String>,
+    keys: Keys,
+    servers: HashMap<ServerId, Arc<ServerEntry>>,
+}
+
+/// One server, ready to be called.
+#[derive(Debug)]
+pub struct ServerEntry {
+    /// Its id.
+    pub id: Arc<str>,
+    /// Its tenant.
+    pub tenant: Arc<str>,
+    /// Its compiled policy.
+    pub policy: PolicyTable,
+    /// Its call limits.
+    pub gate: Arc<Gate>,
+    /// Its tenant's call limits.
+    pub tenant_gate: Arc<Gate>,
+    /// What survives a reload.
+    pub runtime: Arc<Runtime>,
+    /// Metric handles.
+    pub metrics: ServerMetrics,
+}
+
+/// The part of a server that outlives a snapshot.
+#[derive(Debug)]
+pub struct Runtime {
+    /// How it is reached.
+    pub link: Link,
+    /// Its declared tools.
+    pub tools: ToolCache,
+    /// Its circuit.
+    pub breaker: Breaker,
+    made_from: Upstream,
+}
+
+/// Why a desired state was refused. The old snapshot stays.
+#[derive(Debug, thiserror::Error)]
+pub enum CompileError {
+    /// A detection rule.
+    #[error("rules: {0}")]
+    Rules(#[source] RuleError),
+    /// A policy.
+    #[error("server {server}: policy: {source}")]
+    Policy {
+        /// The server.
+        server: ServerId,
+        /// What is wrong.
+        source: PolicyError,
+    },
+    /// A glob in a key's tool lists.
+    #[error("key {key}: tools.{field}: {problem}")]
+    KeyTools {
+        /// The key's id.
+        key: String,
+        /// The field.
+        field: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// An upstream.
+    #[error("server {server}: upstream: {source}")]
+    Upstream {
+        /// The server.
+        server: ServerId,
+        /// What is wrong.
+        source: LinkError,
+    },
+}
+
+impl Snapshot {
+    /// Compiles a desired state, taking over what may live on from the one before.
+    ///
+    /// # Errors
+    /// The first thing that does not compile; nothing is taken over then.
+    pub fn compile(
+        desired: &Desired,
+        before: Option<&Snapshot>,
+        options: &LinkOptions,
+    ) -> Result<Self, CompileError> {
+        let rules = compile_rules(&desired.rules).map_err(CompileError::Rules)?;
+        let tenant_gates: HashMap<_, _> = desired
+            .tenants
+            .iter()
+            .map(|(id, tenant)| {
+                let old = before.and_then(|b| b.tenant_gate(id.as_str()));
+                (id.clone(), keep_gate(old, &tenant.limits))
+            })
+            .collect();
+        let mut servers = HashMap::new();
+        for (id, server) in &desired.servers {
+            let old = before.and_then(|b| b.servers.get(id));
+            let tenant_gate = tenant_gates
+                .get(&server.tenant)
+                .cloned()
+                .unwrap_or_else(|| Gate::new(&CallLimits::default()));
+            let entry = compile_server(desired, id, server, &rules, old, tenant_gate, options)?;
+            servers.insert(id.clone(), Arc::new(entry));
+        }
+        Ok(Self {
+            codec: crate::codec_limits(&desired.limits),
+            sse: SseLimits {
+                event_bytes_max: desired.limits.message_bytes_max,
+                line_bytes_max: desired.limits.message_bytes_max + 64,
+                id_bytes_max: 1024,
+            },
+            limits: desired.limits.clone(),
+            rules,
+            audit: desired.audit,
+            origins: desired.cors.origins.clone(),
+            hosts: desired.hosts.clone(),
+            keys: compile_keys(desired, before)?,
+            servers,
+        })
+    }
+
+    /// The keys.
+    pub fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// A server by its id.
+    pub fn server(&self, id: &str) -> Option<&Arc<ServerEntry>> {
+        self.servers.get(id)
+    }
+
+    /// All servers.
+    pub fn servers(&self) -> impl Iterator<Item = &Arc<ServerEntry>> {
+        self.servers.values()
+    }
+
+    fn tenant_gate(&self, tenant: &str) -> Option<&Arc<Gate>> {
+        self.servers
+            .values()
+            .find(|s| &*s.tenant == tenant)
+            .map(|s| &s.tenant_gate)
+    }
+}
+
+fn compile_rules(sources: &[(String, String)]) -> Result<Arc<RuleSet>, RuleError> {
+    if sources.is_empty() {
+        return Ok(Arc::clone(RuleSet::builtin()));
+    }
+    let sources: Vec<_> = sources
+        .iter()
+        .map(|(name, yaml)| RuleSource { name, yaml })
+        .collect();
+    RuleSet::compile(&sources).map(Arc::new)
+}
+
+fn compile_server(
+    desired: &Desired,
+    id: &ServerId,
+    server: &Server,
+    rules: &RuleSet,
+    old: Option<&Arc<ServerEntry>>,
+    tenant_gate: Arc<Gate>,
+    options: &LinkOptions,
+) -> Result<ServerEntry, CompileError> {
+    let none = domain::Policy::default();
+    let tenant_policy = desired
+        .tenants
+        .get(&server.tenant)
+        .map_or(&none, |t| &t.policy);
+    let policy = PolicyTable::compile(tenant_policy, &server.policy, rules).map_err(|source| {
+        CompileError::Policy {
+            server: id.clone(),
+            source,
+        }
+    })?;
+    let kept = old.filter(|o| {
+        o.runtime.made_from == server.upstream && o.tenant.as_ref() == server.tenant.as_str()
+    });
+    let runtime = match kept {
+        Some(old) => Arc::clone(&old.runtime),
+        None => Arc::new(Runtime {
+            link: Link::new(id, &server.upstream, &desired.limits, options).map_err(|source| {
+                CompileError::Upstream {
+                    server: id.clone(),
+                    source,
+                }
+            })?,
+            tools: ToolCache::default(),
+            breaker: Breaker::new(
+                server.upstream.breaker_failures,
+                Duration::from_millis(server.upstream.breaker_open_ms),
+            ),
+            made_from: server.upstream.clone(),
+        }),
+    };
+    Ok(ServerEntry {
+        id: id.as_str().into(),
+        tenant: server.tenant.as_str().into(),
+        policy,
+        gate: keep_gate(old.map(|o| &o.gate), &server.limits),
+        tenant_gate,
+        runtime,
+        metrics: ServerMetrics::new(server.tenant.as_str(), id.as_str()),
+    })
+}
+
+fn compile_keys(desired: &Desired, before: Option<&Snapshot>) -> Result<Keys, CompileError> {
+    let mut keys = Keys::default();
+    for key in &desired.keys {
+        let tools =
+            ToolFilter::compile(&key.tools).map_err(|(field, problem)| CompileError::KeyTools {
+                key: key.id.to_string(),
+                field,
+                problem: problem.to_string(),
+            })?;
+        let old = before.and_then(|b| b.keys.by_hash(&key.hash));
+        let principal = Principal {
+            owner: format!("{}/{}", key.tenant, key.id).into(),
+            key_id: key.id.as_str().into(),
+            tenant: Some(key.tenant.as_str().into()),
+            servers: key.servers.clone(),
+            tools,
+            gate: keep_gate(old.map(|p| &p.gate), &key.limits),
+        };
+        keys.add(key.hash, Arc::new(principal));
+    }
+    if desired.open_access {
+        keys.open_to_all(Arc::new(Principal {
+            owner: "local/local".into(),
+            key_id: "local".into(),
+            tenant: None,
+            servers: Vec::new(),
+            tools: ToolFilter::default(),
+            gate: Gate::new(&CallLimits::default()),
+        }));
+    }
+    Ok(keys)
+}
+
+/// A gate that did not change keeps its counts: a reload gives nobody a fresh burst.
+fn keep_gate(old: Option<&Arc<Gate>>, limits: &CallLimits) -> Arc<Gate> {
+    match old {
+        Some(gate) if gate.limits() == limits => Arc::clone(gate),
+        _ => Gate::new(limits),
+    }
+}

@@ -1,0 +1,480 @@
+//! Duplex upstreams: one long-lived pair of pipes (a child process, or an HTTP+SSE stream of
+//! revision 2024-11-05), served to many requests.
+//!
+//! ```text
+//! request --register(id)--> Router --line--> server
+//! its own channel <--route by id, progress token, subscription-- reader task <--line-- server
+//! listener channel <--everything that names no request--------------'
+//! ```
+//!
+//! A handshake session has a duplex of its own, so its ids are the client's own. Stateless requests
+//! of one principal share one; their ids and tokens are replaced by ours on the way up and put back
+//! on the way down, so that two clients which both count from 0 never meet.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use domain::Limits;
+use mcp_codec::{Id, Message, MessageKind};
+use parking_lot::Mutex;
+use stdio_child::{Backoff, BackoffPolicy, Child, ChildSpec, LineReceiver};
+use tokio::sync::{mpsc, watch};
+
+use super::sse_link::{SseReceiver, SseSender};
+use super::{Fault, HttpLink};
+use crate::pipeline::{Cleared, ToServer};
+
+/// Messages that may wait for one request's reader; above it the server waits.
+const CHANNEL_MAX: usize = 64;
+/// Processes or streams of one server.
+const SESSIONS_MAX: usize = 256;
+
+/// How a duplex upstream is opened.
+pub struct DuplexLink {
+    opener: Opener,
+    codec: mcp_codec::Limits,
+    pending_max: usize,
+    open: Arc<AtomicUsize>,
+    backoff: Arc<Mutex<Restart>>,
+    shared: tokio::sync::Mutex<HashMap<Arc<str>, Weak<DuplexSession>>>,
+}
+
+/// When the server may be started again.
+struct Restart {
+    backoff: Backoff,
+    not_before: Option<Instant>,
+}
+
+impl Restart {
+    /// A server ended by itself after it had lived so long; or, with zero, did not even start.
+    fn ended(&mut self, uptime: Duration) {
+        self.not_before = Some(Instant::now() + self.backoff.after_exit(uptime));
+    }
+}
+
+enum Opener {
+    Stdio(ChildSpec),
+    Sse(Arc<HttpLink>),
+}
+
+impl std::fmt::Debug for DuplexLink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DuplexLink")
+            .field("open", &self.open)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A message of the server and how it was routed.
+#[derive(Debug)]
+pub struct Incoming {
+    /// The message, strictly parsed; nobody has judged it.
+    pub message: Message,
+    /// Whether it named the request it was routed to.
+    pub certain: bool,
+}
+
+/// One open pair of pipes.
+pub struct DuplexSession {
+    sender: Sender,
+    router: Arc<Mutex<Router>>,
+    closed: watch::Receiver<bool>,
+    next_handle: AtomicI64,
+    pending_max: usize,
+    _slot: OpenSlot,
+}
+
+enum Sender {
+    Stdio(Arc<Child>),
+    Sse(SseSender),
+}
+
+impl std::fmt::Debug for DuplexSession {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("DuplexSession")
+    }
+}
+
+struct OpenSlot(Arc<AtomicUsize>);
+
+impl Drop for OpenSlot {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+#[derive(Default)]
+struct Router {
+    waiting: HashMap<Id, Waiting>,
+    tokens: HashMap<Id, Id>,
+    listener: Option<mpsc::Sender<Incoming>>,
+}
+
+struct Waiting {
+    channel: mpsc::Sender<Incoming>,
+    token: Option<Id>,
+}
+
+/// The messages of one request. Dropping it forgets the request.
+pub struct Subscription {
+    receiver: mpsc::Receiver<Incoming>,
+    id: Option<Id>,
+    session: Arc<DuplexSession>,
+}
+
+impl std::fmt::Debug for Subscription {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Subscription")
+    }
+}
+
+impl Subscription {
+    /// The next message, or `None` when the server is gone.
+    pub async fn next(&mut self) -> Option<Incoming> {
+        self.receiver.recv().await
+    }
+
+    /// The session it belongs to.
+    pub fn session(&self) -> &Arc<DuplexSession> {
+        &self.session
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        if let Some(id) = &self.id {
+            self.session.router.lock().forget(id);
+        }
+    }
+}
+
+impl DuplexLink {
+    /// A link to a child process.
+    pub fn stdio(spec: ChildSpec, limits: &Limits) -> Self {
+        Self::new(Opener::Stdio(spec), limits)
+    }
+
+    /// A link to an HTTP+SSE server.
+    pub fn sse(http: HttpLink, limits: &Limits) -> Self {
+        Self::new(Opener::Sse(Arc::new(http)), limits)
+    }
+
+    fn new(opener: Opener, limits: &Limits) -> Self {
+        Self {
+            opener,
+            codec: crate::codec_limits(limits),
+            pending_max: limits.pending_calls_max,
+            open: Arc::default(),
+            backoff: Arc::new(Mutex::new(Restart {
+                backoff: Backoff::new(BackoffPolicy::default(), jitter_seed()),
+                not_before: None,
+            })),
+            shared: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Opens a pair of pipes.
+    ///
+    /// # Errors
+    /// It cannot be opened, too many are open, or it failed so lately that it is left alone.
+    pub async fn open(&self) -> Result<Arc<DuplexSession>, Fault> {
+        self.wait_out_backoff()?;
+        let taken = self
+            .open
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| {
+                (n < SESSIONS_MAX).then(|| n + 1)
+            });
+        taken.map_err(|_| Fault::Busy)?;
+        let slot = OpenSlot(Arc::clone(&self.open));
+        let opened = match &self.opener {
+            Opener::Stdio(spec) => match Child::spawn(spec).await {
+                Ok((child, lines)) => {
+                    let child = Arc::new(child);
+                    let reader = Reader::Stdio(lines, Arc::clone(&child));
+                    Ok((Sender::Stdio(child), reader))
+                }
+                Err(error) => Err(Fault::Unreachable(error.to_string())),
+            },
+            Opener::Sse(http) => super::sse_link::open(http)
+                .await
+                .map(|(sender, receiver)| (Sender::Sse(sender), Reader::Sse(receiver))),
+        };
+        let (sender, reader) = match opened {
+            Ok(opened) => opened,
+            Err(fault) => {
+                self.backoff.lock().ended(Duration::ZERO);
+                return Err(fault);
+            }
+        };
+        let (closing, closed) = watch::channel(false);
+        let router: Arc<Mutex<Router>> = Arc::default();
+        let backoff = Arc::clone(&self.backoff);
+        tokio::spawn(read(
+            reader,
+            Arc::downgrade(&router),
+            self.codec,
+            closing,
+            backoff,
+        ));
+        Ok(Arc::new(DuplexSession {
+            sender,
+            router,
+            closed,
+            next_handle: AtomicI64::new(1),
+            pending_max: self.pending_max,
+            _slot: slot,
+        }))
+    }
+
+    /// The duplex that stateless requests of this principal share; opened when there is none.
+    ///
+    /// # Errors
+    /// As for [`DuplexLink::open`].
+    pub async fn shared(&self, owner: &Arc<str>) -> Result<Arc<DuplexSession>, Fault> {
+        let mut shared = self.shared.lock().await;
+        shared.retain(|_, session| session.strong_count() > 0);
+        if let Some(session) = shared.get(owner).and_then(Weak::upgrade)
+            && session.is_open()
+        {
+            return Ok(session);
+        }
+        let session = self.open().await?;
+        shared.insert(Arc::clone(owner), Arc::downgrade(&session));
+        // Kept for a while after its last request, so that the next need not start it again.
+        let keep = Arc::clone(&session);
+        tokio::spawn(async move {
+            while Arc::strong_count(&keep) > 1 || keep.used_lately() {
+                tokio::time::sleep(SHARED_IDLE).await;
+                if !keep.is_open() {
+                    break;
+                }
+            }
+        });
+        Ok(session)
+    }
+
+    fn wait_out_backoff(&self) -> Result<(), Fault> {
+        match self.backoff.lock().not_before {
+            Some(until) if Instant::now() < until => Err(Fault::CircuitOpen),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// How long a shared duplex is kept without a request.
+const SHARED_IDLE: Duration = Duration::from_secs(60);
+
+impl DuplexSession {
+    /// Whether the server is still there.
+    pub fn is_open(&self) -> bool {
+        !*self.closed.borrow()
+    }
+
+    fn used_lately(&self) -> bool {
+        !self.router.lock().waiting.is_empty()
+    }
+
+    /// A handle of ours that no request of this duplex has.
+    pub fn fresh_handle(&self) -> Id {
+        Id::Number(self.next_handle.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Sends a request and subscribes to what comes of it.
+    ///
+    /// # Errors
+    /// The id is in use, too many requests wait, or the server is gone.
+    pub async fn call(
+        self: &Arc<Self>,
+        id: Id,
+        token: Option<Id>,
+        request: &Cleared<ToServer>,
+    ) -> Result<Subscription, CallError> {
+        let (channel, receiver) = mpsc::channel(CHANNEL_MAX);
+        self.router
+            .lock()
+            .register(id.clone(), token, channel, self.pending_max)?;
+        let subscription = Subscription {
+            receiver,
+            id: Some(id),
+            session: Arc::clone(self),
+        };
+        self.send(request).await.map_err(CallError::Fault)?;
+        Ok(subscription)
+    }
+
+    /// Sends a message that wants no answer here.
+    ///
+    /// # Errors
+    /// The server is gone or does not read.
+    pub async fn send(&self, message: &Cleared<ToServer>) -> Result<(), Fault> {
+        match &self.sender {
+            Sender::Stdio(child) => child
+                .send(message.bytes().clone())
+                .await
+                .map_err(|_| Fault::Broken("the process ended or does not read")),
+            Sender::Sse(sender) => sender.send(message).await,
+        }
+    }
+
+    /// Subscribes to what names no request. A later listener takes an earlier one's place.
+    pub fn listen(self: &Arc<Self>) -> Subscription {
+        let (channel, receiver) = mpsc::channel(CHANNEL_MAX);
+        self.router.lock().listener = Some(channel);
+        Subscription {
+            receiver,
+            id: None,
+            session: Arc::clone(self),
+        }
+    }
+}
+
+impl Drop for DuplexSession {
+    fn drop(&mut self) {
+        if let (Sender::Stdio(child), Ok(runtime)) =
+            (&self.sender, tokio::runtime::Handle::try_current())
+        {
+            let child = Arc::clone(child);
+            runtime.spawn(async move { child.stop().await });
+        }
+    }
+}
+
+/// Why a request was not sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallError {
+    /// The client used an id or progress token that is still in use.
+    DuplicateId,
+    /// Too many requests wait.
+    TooMany,
+    /// The server.
+    Fault(Fault),
+}
+
+impl Router {
+    fn register(
+        &mut self,
+        id: Id,
+        token: Option<Id>,
+        channel: mpsc::Sender<Incoming>,
+        max: usize,
+    ) -> Result<(), CallError> {
+        if self.waiting.len() >= max {
+            return Err(CallError::TooMany);
+        }
+        let token_taken = token.as_ref().is_some_and(|t| self.tokens.contains_key(t));
+        if self.waiting.contains_key(&id) || token_taken {
+            return Err(CallError::DuplicateId);
+        }
+        if let Some(token) = &token {
+            self.tokens.insert(token.clone(), id.clone());
+        }
+        self.waiting.insert(id, Waiting { channel, token });
+        Ok(())
+    }
+
+    fn forget(&mut self, id: &Id) {
+        if let Some(waiting) = self.waiting.remove(id)
+            && let Some(token) = waiting.token
+        {
+            self.tokens.remove(&token);
+        }
+    }
+
+    /// Where a message goes, and whether it said so itself.
+    fn route(&mut self, message: &Message) -> Option<(mpsc::Sender<Incoming>, bool)> {
+        if matches!(
+            message.kind(),
+            MessageKind::Response | MessageKind::ErrorResponse
+        ) {
+            // An answer to nothing (late, doubled, made up) goes nowhere.
+            let id = message.id()?;
+            let channel = self.waiting.get(id)?.channel.clone();
+            return Some((channel, true));
+        }
+        if let Some(id) = self.named_request(message) {
+            return self.waiting.get(&id).map(|w| (w.channel.clone(), true));
+        }
+        let mut all = self.waiting.values();
+        match (all.next(), all.next()) {
+            (Some(only), None) => Some((only.channel.clone(), true)),
+            (Some(any), Some(_)) => {
+                let channel = self.listener.clone().filter(|l| !l.is_closed());
+                Some((channel.unwrap_or_else(|| any.channel.clone()), false))
+            }
+            _ => self.listener.clone().map(|channel| (channel, false)),
+        }
+    }
+
+    fn named_request(&self, message: &Message) -> Option<Id> {
+        let doc = message.doc();
+        if message.method() == Some("notifications/progress") {
+            let token = doc.get(&["params", "progressToken"])?;
+            let token = crate::exchange::handle_of(doc, token)?;
+            return self.tokens.get(&token).cloned();
+        }
+        crate::exchange::subscription_of(message)
+    }
+}
+
+enum Reader {
+    Stdio(LineReceiver, Arc<Child>),
+    Sse(SseReceiver),
+}
+
+impl Reader {
+    async fn next(&mut self) -> Option<Bytes> {
+        match self {
+            Self::Stdio(lines, _) => loop {
+                match lines.recv().await? {
+                    Ok(line) => return Some(line),
+                    Err(_) => {
+                        tracing::warn!("a line of a stdio server was too long and is dropped")
+                    }
+                }
+            },
+            Self::Sse(events) => events.next().await,
+        }
+    }
+}
+
+async fn read(
+    mut reader: Reader,
+    router: Weak<Mutex<Router>>,
+    codec: mcp_codec::Limits,
+    closing: watch::Sender<bool>,
+    backoff: Arc<Mutex<Restart>>,
+) {
+    let started = Instant::now();
+    while let Some(bytes) = reader.next().await {
+        let Ok(message) = Message::decode(bytes, &codec) else {
+            tracing::warn!("a server sent something that is no message; it is dropped");
+            continue;
+        };
+        let Some(router) = router.upgrade() else {
+            break;
+        };
+        let routed = router.lock().route(&message);
+        drop(router);
+        if let Some((channel, certain)) = routed {
+            // A reader that is gone loses its message; one that is slow makes the server wait.
+            let _ = channel.send(Incoming { message, certain }).await;
+        }
+    }
+    closing.send_replace(true);
+    if let Some(router) = router.upgrade() {
+        // Somebody still wanted it, so it ended by itself.
+        *router.lock() = Router::default();
+        backoff.lock().ended(started.elapsed());
+    }
+    if let Reader::Stdio(_, child) = reader {
+        child.stop().await;
+    }
+}
+
+fn jitter_seed() -> u64 {
+    let mut bytes = [0u8; 8];
+    getrandom::fill(&mut bytes).map_or(0, |()| u64::from_le_bytes(bytes))
+}

@@ -1,0 +1,52 @@
+//! What can go wrong with an upstream. The client hears fixed words about it.
+
+/// An upstream that did not do its part.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// It could not be reached, or its process could not be started.
+    #[error("unreachable: {0}")]
+    Unreachable(String),
+    /// It did not answer in time.
+    #[error("no answer in time")]
+    TimedOut,
+    /// It broke off, or broke HTTP, SSE or JSON-RPC.
+    #[error("broken: {0}")]
+    Broken(&'static str),
+    /// It refused Weir's credentials.
+    #[error("refused Weir's credentials (HTTP {0})")]
+    Credentials(u16),
+    /// It answered with a status that says it failed.
+    #[error("answered HTTP {0}")]
+    Status(u16),
+    /// Its circuit is open.
+    #[error("the circuit is open")]
+    CircuitOpen,
+    /// Too many of its processes run already.
+    #[error("too many processes of it run")]
+    Busy,
+}
+
+impl Fault {
+    /// The status for the client: 504 for lateness, 503 for our own bounds, else 502.
+    pub fn status(&self) -> u16 {
+        match self {
+            Self::TimedOut => 504,
+            Self::CircuitOpen | Self::Busy => 503,
+            _ => 502,
+        }
+    }
+
+    /// One fixed sentence for the client.
+    pub fn client_text(&self) -> &'static str {
+        match self {
+            Self::Unreachable(_) => "The MCP server cannot be reached.",
+            Self::TimedOut => "The MCP server did not answer in time.",
+            Self::Broken(_) | Self::Status(_) => {
+                "The MCP server gave an answer that cannot be used."
+            }
+            Self::Credentials(_) => "The MCP server refused the gateway's credentials.",
+            Self::CircuitOpen => "The MCP server failed repeatedly and is not called for a while.",
+            Self::Busy => "Too many sessions of this MCP server are running.",
+        }
+    }
+}

@@ -1,0 +1,476 @@
+//! Streamable HTTP upstreams over pingora's connection pool.
+//!
+//! Only an allowlist of headers goes up: Weir's own credentials and the protocol's. Redirects are
+//! not followed, compressed answers are refused, and nothing is retried: a call may have effects.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwapOption;
+use bytes::{Bytes, BytesMut};
+use domain::Limits;
+use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST};
+use http::{HeaderName, HeaderValue};
+use mcp_codec::sse::{Decoder, Event, SseLimits};
+use pingora_core::connectors::ConnectorOptions;
+use pingora_core::connectors::http::Connector;
+use pingora_core::protocols::http::client::HttpSession;
+use pingora_core::upstreams::peer::HttpPeer;
+use pingora_core::{Error, ErrorType};
+use pingora_http::RequestHeader;
+
+use super::{Fault, LinkOptions, Target};
+use crate::pipeline::{Cleared, ToServer};
+
+/// How long an address stays good before the name is looked up again.
+const RESOLVED_FOR: Duration = Duration::from_secs(30);
+/// Node closes idle connections after 5 s; ours are given up before, so that none is used while
+/// it is being closed.
+const POOL_IDLE: Duration = Duration::from_secs(4);
+/// Informational answers that are passed over before the real one.
+const INFORMATIONAL_MAX: usize = 8;
+
+/// An HTTP upstream.
+pub struct HttpLink {
+    connector: Arc<Connector>,
+    target: Target,
+    resolved: ArcSwapOption<Resolved>,
+    connect_timeout: Duration,
+    response_timeout: Duration,
+    write_timeout: Duration,
+    message_bytes_max: usize,
+    sse: SseLimits,
+}
+
+struct Resolved {
+    peer: HttpPeer,
+    at: Instant,
+}
+
+impl std::fmt::Debug for HttpLink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpLink")
+            .field("target", &self.target)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is asked of the upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    /// Send a message.
+    Post,
+    /// Listen.
+    Get,
+    /// End the session.
+    Delete,
+}
+
+/// The headers that may go up, beside Weir's credentials.
+#[derive(Debug, Default)]
+pub struct UpstreamHeaders {
+    /// Which answers the client can take.
+    pub accept: Option<&'static str>,
+    /// The upstream's own session id.
+    pub session_id: Option<Box<str>>,
+    /// Further protocol headers, already checked: version, `Mcp-*`, `Last-Event-ID`, trace context.
+    pub protocol: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// The head of an answer: what of it may matter to the client.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Head {
+    /// HTTP status.
+    pub status: u16,
+    /// The upstream's own session id, if it minted one.
+    pub session_id: Option<Box<str>>,
+}
+
+/// An answer. Nobody has judged it yet.
+#[derive(Debug)]
+pub enum Answer {
+    /// A JSON body.
+    Json(Head, Bytes),
+    /// An event stream.
+    Events(Head, Box<EventStream>),
+    /// No body, or one of another type, which was not looked at.
+    Empty(Head),
+}
+
+impl HttpLink {
+    /// Prepares a link.
+    pub fn new(
+        target: Target,
+        ca_file: Option<&Path>,
+        limits: &Limits,
+        options: &LinkOptions,
+    ) -> Self {
+        let connector = match ca_file.and_then(Path::to_str) {
+            Some(file) => {
+                let mut options = ConnectorOptions::new(128);
+                options.ca_file = Some(file.to_owned());
+                Arc::new(Connector::new(Some(options)))
+            }
+            None => options.connector(),
+        };
+        Self {
+            connector,
+            target,
+            resolved: ArcSwapOption::empty(),
+            connect_timeout: Duration::from_millis(limits.upstream_connect_timeout_ms),
+            response_timeout: Duration::from_millis(limits.upstream_response_timeout_ms),
+            write_timeout: Duration::from_millis(limits.write_timeout_ms),
+            message_bytes_max: limits.message_bytes_max,
+            sse: SseLimits {
+                event_bytes_max: limits.message_bytes_max,
+                line_bytes_max: limits.message_bytes_max + 64,
+                id_bytes_max: 1024,
+            },
+        }
+    }
+
+    /// The target this link was made for.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Sends one request and reads its answer up to the head, or whole if it is not a stream.
+    ///
+    /// # Errors
+    /// The upstream did not do its part. Nothing of what it sent is in the error.
+    pub async fn send(
+        &self,
+        verb: Verb,
+        headers: &UpstreamHeaders,
+        body: Option<&Cleared<ToServer>>,
+    ) -> Result<Answer, Fault> {
+        self.send_to(&self.target.path, verb, headers, body).await
+    }
+
+    /// The same to another path of the same origin.
+    ///
+    /// # Errors
+    /// As for [`HttpLink::send`].
+    pub async fn send_to(
+        &self,
+        path: &str,
+        verb: Verb,
+        headers: &UpstreamHeaders,
+        body: Option<&Cleared<ToServer>>,
+    ) -> Result<Answer, Fault> {
+        let resolved = self.resolve().await?;
+        let (mut session, _reused) = self
+            .connector
+            .get_http_session(&resolved.peer)
+            .await
+            .map_err(|e| connect_fault(&e))?;
+        session.set_write_timeout(Some(self.write_timeout));
+        session.set_read_timeout(Some(self.response_timeout));
+        let request = self.request(path, verb, headers, body.map(Cleared::bytes))?;
+        session
+            .write_request_header(Box::new(request))
+            .await
+            .map_err(|e| io_fault(&e))?;
+        if let Some(body) = body {
+            session
+                .write_request_body(body.bytes().clone(), true)
+                .await
+                .map_err(|e| io_fault(&e))?;
+        }
+        session
+            .finish_request_body()
+            .await
+            .map_err(|e| io_fault(&e))?;
+        self.read_answer(session, resolved).await
+    }
+
+    async fn read_answer(
+        &self,
+        mut session: HttpSession,
+        resolved: Arc<Resolved>,
+    ) -> Result<Answer, Fault> {
+        let (head, kind) = read_head(&mut session).await?;
+        match kind {
+            BodyKind::Events => {
+                let stream = EventStream {
+                    session,
+                    resolved,
+                    decoder: Decoder::new(self.sse),
+                    ended: false,
+                };
+                Ok(Answer::Events(head, Box::new(stream)))
+            }
+            BodyKind::Json => {
+                let body = self.read_body(&mut session).await?;
+                self.release(session, &resolved.peer).await;
+                Ok(Answer::Json(head, body))
+            }
+            BodyKind::Other => {
+                // A short body is read so that the connection can be used again; never looked at.
+                if self.read_body(&mut session).await.is_ok() {
+                    self.release(session, &resolved.peer).await;
+                }
+                Ok(Answer::Empty(head))
+            }
+        }
+    }
+
+    async fn read_body(&self, session: &mut HttpSession) -> Result<Bytes, Fault> {
+        let Some(first) = session
+            .read_response_body()
+            .await
+            .map_err(|e| io_fault(&e))?
+        else {
+            return Ok(Bytes::new());
+        };
+        let Some(second) = session
+            .read_response_body()
+            .await
+            .map_err(|e| io_fault(&e))?
+        else {
+            return self.bounded(first.len()).map(|()| first);
+        };
+        let mut body = BytesMut::with_capacity((first.len() + second.len()) * 2);
+        body.extend_from_slice(&first);
+        body.extend_from_slice(&second);
+        self.bounded(body.len())?;
+        while let Some(chunk) = session
+            .read_response_body()
+            .await
+            .map_err(|e| io_fault(&e))?
+        {
+            self.bounded(body.len() + chunk.len())?;
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body.freeze())
+    }
+
+    fn bounded(&self, bytes: usize) -> Result<(), Fault> {
+        if bytes > self.message_bytes_max {
+            return Err(Fault::Broken("an answer above the size limit"));
+        }
+        Ok(())
+    }
+
+    /// Gives the connection of a stream that ended in order back to the pool.
+    pub async fn give_back(&self, stream: EventStream) {
+        if stream.ended {
+            self.release(stream.session, &stream.resolved.peer).await;
+        }
+    }
+
+    async fn release(&self, mut session: HttpSession, peer: &HttpPeer) {
+        if let HttpSession::H1(h1) = &mut session {
+            h1.respect_keepalive();
+        }
+        self.connector
+            .release_http_session(session, peer, Some(POOL_IDLE))
+            .await;
+    }
+
+    fn request(
+        &self,
+        path: &str,
+        verb: Verb,
+        headers: &UpstreamHeaders,
+        body: Option<&Bytes>,
+    ) -> Result<RequestHeader, Fault> {
+        let method = match verb {
+            Verb::Post => "POST",
+            Verb::Get => "GET",
+            Verb::Delete => "DELETE",
+        };
+        let mut request = RequestHeader::build_no_case(method, path.as_bytes(), Some(12))
+            .map_err(|_| Fault::Broken("the path cannot be sent"))?;
+        let mut set = |name: HeaderName, value: HeaderValue| {
+            request
+                .append_header(name, value)
+                .map_err(|_| Fault::Broken("a header cannot be sent"))
+        };
+        set(HOST, self.target.authority.clone())?;
+        set(ACCEPT_ENCODING, HeaderValue::from_static("identity"))?;
+        if let Some(accept) = headers.accept {
+            set(ACCEPT, HeaderValue::from_static(accept))?;
+        }
+        if let Some(body) = body {
+            set(CONTENT_TYPE, HeaderValue::from_static("application/json"))?;
+            set(CONTENT_LENGTH, HeaderValue::from(body.len()))?;
+        }
+        if let Some(id) = &headers.session_id {
+            let id = HeaderValue::from_str(id).map_err(|_| Fault::Broken("a session id"))?;
+            set(HeaderName::from_static("mcp-session-id"), id)?;
+        }
+        for (name, value) in headers.protocol.iter().chain(&self.target.credentials) {
+            set(name.clone(), value.clone())?;
+        }
+        Ok(request)
+    }
+
+    async fn resolve(&self) -> Result<Arc<Resolved>, Fault> {
+        if let Some(resolved) = self.resolved.load_full()
+            && resolved.at.elapsed() < RESOLVED_FOR
+        {
+            return Ok(resolved);
+        }
+        let address = self.look_up().await?;
+        let mut peer = HttpPeer::new(address, self.target.tls, self.target.host.clone());
+        peer.options.connection_timeout = Some(self.connect_timeout);
+        peer.options.total_connection_timeout = Some(self.connect_timeout * 2);
+        peer.options.idle_timeout = Some(POOL_IDLE);
+        let resolved = Arc::new(Resolved {
+            peer,
+            at: Instant::now(),
+        });
+        self.resolved.store(Some(Arc::clone(&resolved)));
+        Ok(resolved)
+    }
+
+    async fn look_up(&self) -> Result<SocketAddr, Fault> {
+        if let Ok(ip) = self.target.host.parse() {
+            return Ok(SocketAddr::new(ip, self.target.port));
+        }
+        let found = tokio::net::lookup_host((self.target.host.as_str(), self.target.port));
+        let found = tokio::time::timeout(self.connect_timeout, found);
+        let found = found
+            .await
+            .map_err(|_| Fault::Unreachable("name look-up timed out".into()))?;
+        let mut found = found
+            .map_err(|e| Fault::Unreachable(e.to_string()))?
+            .peekable();
+        let first = found.peek().copied();
+        // Many servers listen on IPv4 only while `localhost` names both.
+        let v4 = found.find(SocketAddr::is_ipv4).or(first);
+        v4.ok_or_else(|| Fault::Unreachable("the name has no address".into()))
+    }
+}
+
+/// A stream of events that nobody has judged yet.
+pub struct EventStream {
+    session: HttpSession,
+    resolved: Arc<Resolved>,
+    decoder: Decoder,
+    ended: bool,
+}
+
+impl std::fmt::Debug for EventStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("EventStream")
+    }
+}
+
+impl EventStream {
+    /// How long the upstream may be silent; `None`: as long as it likes.
+    pub fn set_idle_timeout(&mut self, timeout: Option<Duration>) {
+        self.session.set_read_timeout(timeout);
+    }
+
+    /// The next event, or `None` at the end. May be dropped between polls without losing bytes.
+    ///
+    /// # Errors
+    /// The stream broke off or broke the format; nothing more comes.
+    pub async fn next(&mut self) -> Result<Option<Event>, Fault> {
+        loop {
+            if let Some(event) = self.decoder.next() {
+                return event
+                    .map(Some)
+                    .map_err(|_| Fault::Broken("a malformed event stream"));
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            match self
+                .session
+                .read_response_body()
+                .await
+                .map_err(|e| io_fault(&e))?
+            {
+                Some(chunk) => self.decoder.push(&chunk),
+                None => {
+                    self.ended = true;
+                    // An event without its blank line is not an event (WHATWG); it is dropped.
+                    let _ = self.decoder.finish();
+                }
+            }
+        }
+    }
+}
+
+enum BodyKind {
+    Json,
+    Events,
+    Other,
+}
+
+async fn read_head(session: &mut HttpSession) -> Result<(Head, BodyKind), Fault> {
+    for _ in 0..=INFORMATIONAL_MAX {
+        session
+            .read_response_header()
+            .await
+            .map_err(|e| io_fault(&e))?;
+        let Some(response) = session.response_header() else {
+            return Err(Fault::Broken("no answer head"));
+        };
+        let status = response.status.as_u16();
+        if (100..200).contains(&status) && status != 101 {
+            continue;
+        }
+        if status == 101 {
+            return Err(Fault::Broken("an unasked protocol switch"));
+        }
+        let encoding = response.headers.get(http::header::CONTENT_ENCODING);
+        if encoding.is_some_and(|e| !e.as_bytes().eq_ignore_ascii_case(b"identity")) {
+            return Err(Fault::Broken("a compressed answer"));
+        }
+        let mut ids = response.headers.get_all("mcp-session-id").iter();
+        let session_id = match (ids.next(), ids.next()) {
+            (None, _) => None,
+            (Some(id), None) => Some(session_id(id)?),
+            _ => return Err(Fault::Broken("two session ids")),
+        };
+        let kind = body_kind(response.headers.get(CONTENT_TYPE));
+        return Ok((Head { status, session_id }, kind));
+    }
+    Err(Fault::Broken("too many informational answers"))
+}
+
+/// Visible ASCII only, as the specification has it, and no longer than a header of ours.
+fn session_id(value: &HeaderValue) -> Result<Box<str>, Fault> {
+    let text = value
+        .to_str()
+        .map_err(|_| Fault::Broken("a malformed session id"))?;
+    let visible = text.bytes().all(|b| (0x21..=0x7e).contains(&b));
+    if text.is_empty() || text.len() > 1024 || !visible {
+        return Err(Fault::Broken("a malformed session id"));
+    }
+    Ok(text.into())
+}
+
+fn body_kind(content_type: Option<&HeaderValue>) -> BodyKind {
+    let Some(value) = content_type.and_then(|v| v.to_str().ok()) else {
+        return BodyKind::Other;
+    };
+    let essence = value.split(';').next().unwrap_or("").trim();
+    if essence.eq_ignore_ascii_case("application/json") {
+        BodyKind::Json
+    } else if essence.eq_ignore_ascii_case("text/event-stream") {
+        BodyKind::Events
+    } else {
+        BodyKind::Other
+    }
+}
+
+fn connect_fault(error: &Error) -> Fault {
+    match error.etype() {
+        ErrorType::ConnectTimedout | ErrorType::TLSHandshakeTimedout => Fault::TimedOut,
+        other => Fault::Unreachable(other.as_str().to_owned()),
+    }
+}
+
+fn io_fault(error: &Error) -> Fault {
+    match error.etype() {
+        ErrorType::ReadTimedout | ErrorType::WriteTimedout => Fault::TimedOut,
+        _ => Fault::Broken("the connection broke or HTTP was malformed"),
+    }
+}

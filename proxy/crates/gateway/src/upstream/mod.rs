@@ -1,0 +1,123 @@
+//! Upstreams: where the servers really are.
+//!
+//! ```text
+//! Link -+- HttpLink   Streamable HTTP: one exchange per request, pooled connections
+//!       '- DuplexLink  a child process or an HTTP+SSE stream: one long-lived pair of pipes
+//! ```
+//!
+//! Only [`Cleared<ToServer>`](crate::pipeline::Cleared) goes in. What comes out is bytes that
+//! nobody has judged yet.
+
+mod duplex;
+mod fault;
+mod http;
+mod sse_link;
+mod target;
+
+use std::sync::Arc;
+
+use domain::{Limits, ServerId, Upstream, UpstreamTransport};
+use pingora_core::connectors::http::Connector;
+
+pub use duplex::{CallError, DuplexLink, DuplexSession, Subscription};
+pub use fault::Fault;
+pub use http::{Answer, EventStream, Head, HttpLink, UpstreamHeaders, Verb};
+pub use target::{LinkError, Target};
+
+/// What all links share.
+#[derive(Clone)]
+pub struct LinkOptions {
+    /// Program and leading arguments of the child reaper; this program itself when absent.
+    pub reaper: stdio_child::ReaperMode,
+    /// The pool of connections to upstreams without trusted roots of their own.
+    connector: Arc<std::sync::OnceLock<Arc<Connector>>>,
+}
+
+impl std::fmt::Debug for LinkOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LinkOptions")
+            .field("reaper", &self.reaper)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for LinkOptions {
+    fn default() -> Self {
+        Self {
+            reaper: stdio_child::ReaperMode::CurrentExe,
+            connector: Arc::default(),
+        }
+    }
+}
+
+impl LinkOptions {
+    fn connector(&self) -> Arc<Connector> {
+        Arc::clone(
+            self.connector
+                .get_or_init(|| Arc::new(Connector::new(None))),
+        )
+    }
+}
+
+/// How a server is reached.
+#[derive(Debug)]
+pub enum Link {
+    /// Streamable HTTP.
+    Http(HttpLink),
+    /// Pipes of a child, or an HTTP+SSE stream.
+    Duplex(DuplexLink),
+}
+
+impl Link {
+    /// Prepares a link. Connects to nothing.
+    ///
+    /// # Errors
+    /// The URL or a credential cannot be used.
+    pub fn new(
+        id: &ServerId,
+        upstream: &Upstream,
+        limits: &Limits,
+        options: &LinkOptions,
+    ) -> Result<Self, LinkError> {
+        match &upstream.transport {
+            UpstreamTransport::Http { url, ca_file } => {
+                let target = Target::parse(url, &upstream.auth)?;
+                Ok(Self::Http(HttpLink::new(
+                    target,
+                    ca_file.as_deref(),
+                    limits,
+                    options,
+                )))
+            }
+            UpstreamTransport::Sse { url, ca_file } => {
+                let target = Target::parse(url, &upstream.auth)?;
+                let http = HttpLink::new(target, ca_file.as_deref(), limits, options);
+                Ok(Self::Duplex(DuplexLink::sse(http, limits)))
+            }
+            UpstreamTransport::Stdio {
+                command,
+                args,
+                env,
+                env_clear,
+                cwd,
+            } => {
+                let mut spec = stdio_child::ChildSpec::new(command);
+                spec.args = args.iter().map(Into::into).collect();
+                spec.env = env
+                    .iter()
+                    .map(|(k, v)| (k.into(), v.expose().into()))
+                    .collect();
+                spec.env_clear = *env_clear;
+                spec.cwd.clone_from(cwd);
+                spec.line_bytes_max = limits.message_bytes_max;
+                spec.reaper = options.reaper.clone();
+                let server = id.to_string();
+                spec.stderr = stdio_child::StderrSink::Log(Arc::new(move |_line: &str| {
+                    // The text may hold anything, secrets included: only that there was some is told.
+                    tracing::debug!(server_id = %server, "the server wrote to stderr");
+                }));
+                Ok(Self::Duplex(DuplexLink::stdio(spec, limits)))
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The client side of HTTP+SSE (revision 2024-11-05): one GET stream down, POSTs up.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::Mutex;
+
+use super::{Answer, EventStream, Fault, HttpLink, UpstreamHeaders, Verb};
+use crate::pipeline::{Cleared, ToServer};
+
+/// Events before the `endpoint` event that are passed over.
+const PRELUDE_MAX: usize = 4;
+/// How long the server may take to name its endpoint.
+const ENDPOINT_WAIT: Duration = Duration::from_secs(10);
+
+/// Where messages are posted.
+pub(super) struct SseSender {
+    http: Arc<HttpLink>,
+    path: String,
+    // Messages of one session go up in order.
+    turn: Mutex<()>,
+}
+
+/// Where messages come from.
+pub(super) struct SseReceiver {
+    events: Box<EventStream>,
+}
+
+/// Opens the stream and learns the endpoint, which must lie on the same origin.
+pub(super) async fn open(http: &Arc<HttpLink>) -> Result<(SseSender, SseReceiver), Fault> {
+    let headers = UpstreamHeaders {
+        accept: Some("text/event-stream"),
+        ..Default::default()
+    };
+    let answer = http.send(Verb::Get, &headers, None).await?;
+    let mut events = match answer {
+        Answer::Events(head, events) if head.status == 200 => events,
+        Answer::Events(head, _) | Answer::Json(head, _) | Answer::Empty(head) => {
+            return Err(match head.status {
+                401 | 403 => Fault::Credentials(head.status),
+                status => Fault::Status(status),
+            });
+        }
+    };
+    let endpoint = tokio::time::timeout(ENDPOINT_WAIT, endpoint(&mut events));
+    let endpoint = endpoint.await.map_err(|_| Fault::TimedOut)??;
+    let target = http.target().at(&endpoint);
+    let target = target.map_err(|_| Fault::Broken("the endpoint lies on another origin"))?;
+    // The stream lives as long as the session.
+    events.set_idle_timeout(None);
+    let sender = SseSender {
+        http: Arc::clone(http),
+        path: target.path,
+        turn: Mutex::new(()),
+    };
+    Ok((sender, SseReceiver { events }))
+}
+
+async fn endpoint(events: &mut EventStream) -> Result<String, Fault> {
+    for _ in 0..PRELUDE_MAX {
+        let Some(event) = events.next().await? else {
+            break;
+        };
+        if event.event.as_deref() == Some("endpoint") {
+            let data = event.data.unwrap_or_default();
+            let text = std::str::from_utf8(&data).map_err(|_| Fault::Broken("the endpoint"))?;
+            return Ok(text.trim().to_owned());
+        }
+    }
+    Err(Fault::Broken("no endpoint event"))
+}
+
+impl SseSender {
+    pub(super) async fn send(&self, message: &Cleared<ToServer>) -> Result<(), Fault> {
+        let _turn = self.turn.lock().await;
+        let headers = UpstreamHeaders {
+            accept: Some("application/json"),
+            ..Default::default()
+        };
+        let answer = self
+            .http
+            .send_to(&self.path, Verb::Post, &headers, Some(message))
+            .await?;
+        let (Answer::Json(head, _) | Answer::Empty(head) | Answer::Events(head, _)) = answer;
+        match head.status {
+            200..=299 => Ok(()),
+            401 | 403 => Err(Fault::Credentials(head.status)),
+            status => Err(Fault::Status(status)),
+        }
+    }
+}
+
+impl SseReceiver {
+    pub(super) async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            let event = self.events.next().await.ok()??;
+            let is_message = event.event.as_deref().is_none_or(|name| name == "message");
+            if let Some(data) = event.data.filter(|d| is_message && !d.is_empty()) {
+                return Some(data);
+            }
+        }
+    }
+}
