@@ -8,7 +8,7 @@ use domain::KeyHash;
 use serde_saphyr::Error as YamlError;
 
 use super::Loaded;
-use super::error::{ConfigError, FieldPath};
+use super::error::{ConfigError, FieldError, FieldPath};
 use super::place::{self, Places};
 use super::raw;
 use super::resolve::{self, Source};
@@ -41,7 +41,7 @@ pub struct ProxyOptions {
     pub admin_listen: Option<SocketAddr>,
     /// In place of the file's, or of the default.
     pub data_dir: Option<PathBuf>,
-    /// A key that clients must show.
+    /// A key that clients of `upstream` must show.
     pub key: Option<KeyHash>,
     /// Decide and record, but enforce nothing.
     pub dry_run: bool,
@@ -83,7 +83,8 @@ pub fn for_proxy(options: &ProxyOptions) -> Result<Loaded, ConfigError> {
         file: options.config.as_deref(),
         env: &env,
     };
-    resolve::resolve(config, source).map_err(|e| {
+    let loaded = resolve::resolve(config, source).and_then(|loaded| reachable(loaded, options));
+    loaded.map_err(|e| {
         let at = places.as_ref().and_then(|p| p.of(&e.field));
         let file = options.config.as_deref().unwrap_or(command_line);
         ConfigError {
@@ -93,6 +94,21 @@ pub fn for_proxy(options: &ProxyOptions) -> Result<Loaded, ConfigError> {
             problem: e.problem,
         }
     })
+}
+
+/// Where keys are asked for, one of them must open the server of the command line.
+fn reachable(loaded: Loaded, options: &ProxyOptions) -> Result<Loaded, FieldError> {
+    let desired = &loaded.desired;
+    let mut keys = desired.keys.iter();
+    let has_key = desired.open_access || keys.any(|key| key.tenant.as_str() == PROXY_TENANT);
+    if has_key || options.upstream.is_none() {
+        return Ok(loaded);
+    }
+    let at = FieldPath::default().key("tenants");
+    at.error(format!(
+        "there are keys, but none of tenant {PROXY_TENANT:?}, which owns the server of the command line: \
+         nobody could call it. Add a key under tenants.{PROXY_TENANT}.keys"
+    ))
 }
 
 fn apply_options(config: &mut raw::Config, options: &ProxyOptions) {
@@ -106,13 +122,21 @@ fn apply_options(config: &mut raw::Config, options: &ProxyOptions) {
         // As the user sees it: from the working directory, not from the file's folder.
         config.data_dir = Some(std::path::absolute(dir).unwrap_or_else(|_| dir.clone()));
     }
-    let Some(upstream) = &options.upstream else {
-        return;
-    };
-    let tenant = config.tenants.entry(PROXY_TENANT.into()).or_default();
-    if options.dry_run {
-        tenant.policy.dry_run = Some(true);
+    if let Some(upstream) = &options.upstream {
+        add_server(config, upstream, options);
     }
+    if options.dry_run {
+        for tenant in config.tenants.values_mut() {
+            tenant.policy.dry_run = Some(true);
+            for server in tenant.servers.values_mut() {
+                server.policy.dry_run = Some(true);
+            }
+        }
+    }
+}
+
+fn add_server(config: &mut raw::Config, upstream: &ProxyUpstream, options: &ProxyOptions) {
+    let tenant = config.tenants.entry(PROXY_TENANT.into()).or_default();
     if let Some(hash) = &options.key {
         tenant.keys.push(raw::Key {
             id: "command-line".into(),

@@ -627,3 +627,41 @@ fn a_command_line_stands_over_a_file() {
     let error = for_proxy(&moved).unwrap_err();
     assert_eq!((error.at, error.file), (Some((1, 10)), path));
 }
+
+#[test]
+fn a_dry_run_on_the_command_line_is_for_everything() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("weir.yaml");
+    let yaml = "tenants: {a: {servers: {s: {upstream: {command: x}, policy: {dry_run: false}}}}}\n";
+    std::fs::write(&path, yaml).unwrap();
+    let options = ProxyOptions {
+        upstream: None,
+        config: Some(path),
+        dry_run: true,
+        ..proxy(ProxyUpstream::Url("http://x".into()))
+    };
+    assert!(
+        for_proxy(&options).unwrap().desired.servers["s"]
+            .policy
+            .dry_run
+    );
+}
+
+#[test]
+fn a_server_that_nobody_could_call_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("weir.yaml");
+    let yaml = format!("tenants: {{a: {{keys: [{{id: k, hash: '{HASH_A}'}}]}}}}\n");
+    std::fs::write(&path, yaml).unwrap();
+    let options = ProxyOptions {
+        config: Some(path),
+        ..proxy(ProxyUpstream::Url("http://x".into()))
+    };
+    let error = for_proxy(&options).unwrap_err().to_string();
+    assert!(error.contains("nobody could call it"), "{error}");
+    let with_key = ProxyOptions {
+        key: Some(domain::KeyHash([1; 32])),
+        ..options
+    };
+    assert!(for_proxy(&with_key).is_ok());
+}
