@@ -1,0 +1,415 @@
+//! Start, stop, crash and reload of the program, with traffic on it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+use weir_tests::config::{Config, SERVER, TENANT};
+use weir_tests::http::{Conn, End};
+use weir_tests::upstream::result_message;
+use weir_tests::wait::{self, PATIENCE};
+use weir_tests::weir::Start;
+use weir_tests::{Canary, Client, Era, Reply, Upstream, Weir, json};
+
+const STDIO_SERVER: &str = env!("CARGO_BIN_EXE_stdio-server");
+
+fn stdio_config() -> Config {
+    Config::of(json!({ "command": STDIO_SERVER }))
+}
+
+fn exists(pid: &str) -> bool {
+    std::path::Path::new("/proc").join(pid).exists()
+}
+
+fn wait_gone(what: &str, pid: &str) {
+    assert!(pid.parse::<u32>().is_ok(), "{what}: {pid:?} is no pid");
+    wait::until(&format!("the end of {what} {pid}"), PATIENCE, || {
+        (!exists(pid)).then_some(())
+    });
+}
+
+#[test]
+fn no_child_is_left_after_kill_9() {
+    for ignore_term in [false, true] {
+        let mut config = stdio_config();
+        if ignore_term {
+            config = config.set(
+                &format!("tenants.{TENANT}.servers.{SERVER}.upstream.env"),
+                json!({ "IGNORE_TERM": "1" }),
+            );
+        }
+        let mut weir = Weir::serve(&config);
+        let mut pids = Vec::new();
+        for era in Era::ALL {
+            let mut client = Client::connect(&weir, era);
+            pids.push((
+                "the server",
+                client.call("pid", json!({})).first_text().to_owned(),
+            ));
+            pids.push((
+                "its child",
+                client.call("spawn", json!({})).first_text().to_owned(),
+            ));
+            // One call is under way when the end comes.
+            let message =
+                client.message("tools/call", json!({ "name": "silent", "arguments": {} }));
+            Conn::open(weir.addr).send(client.request_bytes(
+                "POST",
+                &client.headers_for(&message),
+                message.to_string().as_bytes(),
+            ));
+        }
+        assert!(pids.iter().all(|(_, pid)| exists(pid)), "{pids:?}");
+        weir.signal(Signal::SIGKILL);
+        weir.wait_exit(PATIENCE);
+        for (what, pid) in &pids {
+            wait_gone(what, pid);
+        }
+    }
+}
+
+#[test]
+fn no_child_is_left_after_sigterm() {
+    let mut weir = Weir::serve(&stdio_config());
+    let mut client = Client::connect(&weir, Era::Handshake);
+    let server = client.call("pid", json!({})).first_text().to_owned();
+    let child = client.call("spawn", json!({})).first_text().to_owned();
+    weir.signal(Signal::SIGTERM);
+    assert!(weir.wait_exit(PATIENCE).success());
+    wait_gone("the server", &server);
+    wait_gone("its child", &child);
+}
+
+#[test]
+fn no_child_is_left_after_the_session_is_deleted() {
+    let weir = Weir::serve(&stdio_config());
+    let mut client = Client::connect(&weir, Era::Handshake);
+    let server = client.call("pid", json!({})).first_text().to_owned();
+    let status = client.delete();
+    assert!((200..300).contains(&status), "DELETE: {status}");
+    wait_gone("the server", &server);
+    assert_eq!(client.request("tools/list", json!({})).status(), 404);
+}
+
+#[test]
+fn sessions_have_a_child_each_and_a_dead_one_hurts_nobody_else() {
+    let weir = Weir::serve(&stdio_config());
+    let mut one = Client::connect(&weir, Era::Handshake);
+    let mut two = Client::connect(&weir, Era::Handshake);
+    let first = one.call("pid", json!({})).first_text().to_owned();
+    let second = two.call("pid", json!({})).first_text().to_owned();
+    assert_ne!(first, second);
+    let died = one.call("exit", json!({}));
+    assert!(
+        !died.text().is_empty(),
+        "a call whose server dies is answered"
+    );
+    assert!(
+        matches!(died.status(), 200 | 404 | 502),
+        "{} {}",
+        died.status(),
+        died.text()
+    );
+    assert_eq!(two.call("pid", json!({})).first_text(), second);
+    let mut three = Client::connect(&weir, Era::Handshake);
+    assert_eq!(
+        three.call("echo", json!({ "message": "hi" })).first_text(),
+        "hi"
+    );
+}
+
+#[test]
+fn a_stdio_server_that_dies_is_started_again() {
+    let weir = Weir::serve(&stdio_config());
+    let mut client = Client::connect(&weir, Era::Stateless);
+    client.call("exit", json!({}));
+    wait::until("a call that works again", PATIENCE, || {
+        (client
+            .call("echo", json!({ "message": "back" }))
+            .first_text()
+            == "back")
+            .then_some(())
+    });
+}
+
+#[test]
+fn a_stdio_server_that_writes_garbage_or_too_much_is_survived() {
+    let config = stdio_config().set("limits", json!({ "message_bytes_max": 65536 }));
+    let weir = Weir::serve(&config);
+    for era in Era::ALL {
+        let mut client = Client::connect(&weir, era);
+        assert_eq!(
+            client.call("garbage", json!({})).first_text(),
+            "after garbage"
+        );
+        let flood = client.call("flood", json!({ "bytes": 200_000 }));
+        assert!(
+            !flood.text().contains("xxxx"),
+            "more than the limit came through"
+        );
+        assert!(
+            flood.status() < 500 || matches!(flood.status(), 502 | 504),
+            "{}",
+            flood.status()
+        );
+        assert_eq!(
+            client.call("echo", json!({ "message": "hi" })).first_text(),
+            "hi"
+        );
+    }
+}
+
+#[test]
+fn a_command_that_cannot_be_run_is_said_so() {
+    let weir = Weir::serve(&Config::of(json!({ "command": "/no/such/program" })));
+    let mut client = Client::new(&weir, Era::Handshake, &[]);
+    let answer = client.request(
+        "initialize",
+        json!({ "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": { "name": "c", "version": "1" } }),
+    );
+    assert_eq!(answer.status(), 502, "{}", answer.text());
+    assert!(
+        !answer.text().contains("/no/such/program"),
+        "the client learns the path: {}",
+        answer.text()
+    );
+    weir.wait_for_log("/no/such/program");
+}
+
+#[test]
+fn after_kill_9_it_is_ready_within_two_seconds_and_no_acknowledged_record_is_lost() {
+    let upstream = Upstream::mcp(|_| None);
+    let config = Config::new(&upstream.url()).set("audit", json!({ "mode": "all" }));
+    let mut weir = Weir::serve(&config);
+    let mut acknowledged = 0;
+    for _ in 0..3 {
+        let mut client = Client::connect(&weir, Era::Stateless);
+        for i in 0..20 {
+            let bad = i % 2 == 0;
+            let text = if bad {
+                Canary::github().value().to_owned()
+            } else {
+                "hi".to_owned()
+            };
+            let answer = client.call("echo", json!({ "message": text }));
+            assert_eq!(
+                answer.result()["isError"] == json!(true),
+                bad,
+                "{}",
+                answer.text()
+            );
+            acknowledged += 1;
+        }
+        let started = Instant::now();
+        weir = weir.kill_and_restart(|dir| Start::serve_in(dir, &config));
+        let took = started.elapsed();
+        assert!(took < Duration::from_secs(2), "ready again after {took:?}");
+    }
+    let data = weir.dir().join("data").display().to_string();
+    let output = weir_tests::weir::run(
+        &[
+            "audit",
+            "search",
+            "--data-dir",
+            &data,
+            "--method",
+            "tools/call",
+            "--json",
+            "--limit",
+            "1000",
+        ],
+        "",
+    );
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success(),
+        "{stdout}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let found = stdout.lines().filter(|l| l.contains("tools/call")).count();
+    assert!(
+        found >= acknowledged,
+        "{found} records of {acknowledged} acknowledged calls:\n{stdout}"
+    );
+}
+
+#[test]
+fn a_good_file_is_taken_and_a_bad_one_refused_while_it_runs() {
+    let upstream = Upstream::mcp(|_| None);
+    let config = Config::new(&upstream.url());
+    let weir = Weir::serve(&config);
+    let mut client = Client::connect(&weir, Era::Stateless);
+    let blocked = |client: &mut Client| {
+        let answer = client.call("echo", json!({ "message": Canary::github().value() }));
+        answer.result()["isError"] == json!(true)
+    };
+    assert!(
+        blocked(&mut client),
+        "the default policy blocks a secret on its way to the server"
+    );
+
+    weir.rewrite_config(&config.clone().category("secret", "log").text());
+    wait::until("the new policy", PATIENCE, || {
+        (!blocked(&mut client)).then_some(())
+    });
+
+    weir.rewrite_config(&config.clone().category("secret", "blok").text());
+    weir.wait_for_log("blok");
+    assert!(
+        !blocked(&mut client),
+        "a file that is refused changes nothing"
+    );
+    let log = weir.log();
+    let line = log
+        .lines()
+        .find(|l| l.contains("blok"))
+        .unwrap_or_default()
+        .to_owned();
+    assert!(
+        line.contains("bindings") && line.contains("action"),
+        "the error names the field: {line}"
+    );
+
+    weir.rewrite_config(&config.clone().category("secret", "block").text());
+    wait::until("the third policy", PATIENCE, || {
+        blocked(&mut client).then_some(())
+    });
+
+    weir.rewrite_config(&config.clone().category("secret", "warn").text());
+    weir.signal(Signal::SIGHUP);
+    wait::until("the fourth policy", PATIENCE, || {
+        (!blocked(&mut client)).then_some(())
+    });
+}
+
+#[test]
+fn a_reload_keeps_sessions_and_streams() {
+    let upstream = Upstream::mcp(|r| {
+        (r.method == "GET").then(|| {
+            Reply::wire(|wire| {
+                wire.event_head();
+                wire.send(": open\n\n");
+                wire.hang();
+            })
+        })
+    });
+    let config = Config::new(&upstream.url());
+    let weir = Weir::serve(&config);
+    let mut client = Client::connect(&weir, Era::Handshake);
+    let mut stream = client.listen(None);
+    assert_eq!(stream.head.status, 200);
+    weir.rewrite_config(&config.clone().category("secret", "log").text());
+    wait::until("the new policy", PATIENCE, || {
+        let answer = client.call("echo", json!({ "message": Canary::github().value() }));
+        assert_eq!(answer.status(), 200, "the session went: {}", answer.text());
+        (answer.result()["isError"] != json!(true)).then_some(())
+    });
+    let silent = stream
+        .message(Duration::from_millis(100))
+        .expect_err("nothing was sent");
+    assert_eq!(
+        silent.kind(),
+        std::io::ErrorKind::TimedOut,
+        "the stream was cut"
+    );
+}
+
+#[test]
+fn sigterm_lets_running_calls_end_and_takes_no_new_ones() {
+    let gate = Arc::new(AtomicBool::new(false));
+    let opened = Arc::clone(&gate);
+    let upstream = Upstream::mcp(move |r| {
+        let gate = Arc::clone(&opened);
+        (r.rpc_method() == "tools/call").then(|| {
+            let last = result_message(
+                r,
+                json!({ "content": [{ "type": "text", "text": "done" }] }),
+            );
+            Reply::wire(move |wire| {
+                wait::until("the gate", PATIENCE, || {
+                    gate.load(Ordering::Relaxed).then_some(())
+                });
+                wire.event_head();
+                wire.event(&last);
+            })
+        })
+    });
+    let mut weir = Weir::serve(&Config::new(&upstream.url()));
+    let mut client = Client::connect(&weir, Era::Stateless);
+    let message = client.message("tools/call", json!({ "name": "echo", "arguments": {} }));
+    let mut conn = Conn::open(weir.addr);
+    conn.send(client.request_bytes(
+        "POST",
+        &client.headers_for(&message),
+        message.to_string().as_bytes(),
+    ));
+    upstream.wait_for("the call", |r| r.rpc_method() == "tools/call");
+    weir.signal(Signal::SIGTERM);
+    wait::until("the listener to close", PATIENCE, || {
+        std::net::TcpStream::connect(weir.addr).err()
+    });
+    gate.store(true, Ordering::Relaxed);
+    let answer = weir_tests::mcp::read_answer(&mut conn).expect("the running call is answered");
+    assert_eq!(answer.first_text(), "done", "{}", answer.text());
+    assert!(weir.wait_exit(PATIENCE).success());
+}
+
+#[test]
+fn sigterm_does_not_wait_for_ever() {
+    let upstream = Upstream::mcp(|r| {
+        (r.rpc_method() == "tools/call" || r.method == "GET").then_some(Reply::Hang)
+    });
+    let config = Config::new(&upstream.url()).set("limits", json!({ "drain_timeout_ms": 300 }));
+    let mut weir = Weir::serve(&config);
+    let mut client = Client::connect(&weir, Era::Handshake);
+    let message = client.message("tools/call", json!({ "name": "echo", "arguments": {} }));
+    let mut conn = Conn::open(weir.addr);
+    conn.send(client.request_bytes(
+        "POST",
+        &client.headers_for(&message),
+        message.to_string().as_bytes(),
+    ));
+    upstream.wait_for("the call", |r| r.rpc_method() == "tools/call");
+    let started = Instant::now();
+    weir.signal(Signal::SIGTERM);
+    weir.wait_exit(PATIENCE);
+    assert!(
+        started.elapsed() < Duration::from_secs(5),
+        "it took {:?}",
+        started.elapsed()
+    );
+    let rest = conn.rest(PATIENCE);
+    assert_ne!(rest.end, End::StillOpen);
+}
+
+#[test]
+fn the_admin_listener_tells_how_it_stands() {
+    let upstream = Upstream::mcp(|_| None);
+    let weir = Weir::serve(&Config::new(&upstream.url()));
+    assert_eq!(weir.admin_get("/healthz").0, 200);
+    assert_eq!(weir.admin_get("/readyz").0, 200);
+    let mut client = Client::connect(&weir, Era::Stateless);
+    client.call("echo", json!({ "message": Canary::github().value() }));
+    client.call("echo", json!({ "message": "hi" }));
+    let (status, text) = weir.admin_get("/metrics");
+    assert_eq!(status, 200);
+    assert!(text.contains("# TYPE weir_"), "{text}");
+    assert!(
+        text.contains("block"),
+        "no blocked message in the metrics:\n{text}"
+    );
+    assert_eq!(weir.admin_get("/no-such").0, 404);
+}
+
+#[test]
+fn the_admin_listener_is_not_open_to_web_pages() {
+    let upstream = Upstream::mcp(|_| None);
+    let weir = Weir::serve(&Config::new(&upstream.url()));
+    let admin = weir.admin.expect("an admin listener");
+    let mut conn = Conn::open(admin);
+    conn.send("GET /metrics HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n");
+    let status = conn.response().expect("an answer").status();
+    assert!(matches!(status, 403 | 421), "a rebound Host got {status}");
+}
