@@ -20,14 +20,14 @@ check: ## quick feedback: format and lints only
 bench: build ## added latency and CPU per call against direct and against a bare pass-through (a few minutes)
 	@. scripts/env.sh && cargo run --release -p weir-bench -- quick
 
-fuzz: ## each fuzz target for SECONDS seconds (default 60)
+fuzz: ## each fuzz target for SECONDS_EACH seconds (default 60)
 	@scripts/fuzz.sh
 
-soak: build ## steady mixed traffic for MINUTES minutes (default 10): memory, descriptors, lost records
-	@scripts/soak.sh
+soak: build ## steady mixed traffic for MINUTES minutes (default 10): memory, descriptors, wrong answers
+	@. scripts/env.sh && cargo run --release -q -p weir-tests --bin soak -- $(or $(MINUTES),10)
 
 kill-loop: build ## kill -9 in mid-traffic ROUNDS times (default 100): no acknowledged record lost, no child left
-	@scripts/kill-loop.sh
+	@. scripts/env.sh && cargo build --release -q -p weir-tests --bins && cargo run --release -q -p weir-tests --bin kill-loop -- $(or $(ROUNDS),100)
 
 deny: ## dependency rules: licences, sources, bans, advisories
 	@scripts/setup.sh test && scripts/deny.sh

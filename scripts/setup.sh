@@ -3,6 +3,7 @@
 #
 #   scripts/setup.sh build    compiler and libraries
 #   scripts/setup.sh run      build, and a real MCP server to put Weir in front of
+#   scripts/setup.sh fuzz     build, and cargo-fuzz
 #   scripts/setup.sh test     run, and the conformance suite, other people's clients and servers, cargo tools
 #
 # System packages come from apt (root or sudo). All else goes to $WEIR_CACHE (default ~/.cache/weir), nothing
@@ -12,6 +13,7 @@ set -euo pipefail
 WHAT=${1:-run}
 NEXTEST=0.9.143
 DENY=0.20.2
+FUZZ=0.13.2
 
 main() {
   mkdir -p "$WEIR_CACHE"
@@ -20,8 +22,9 @@ main() {
   case $WHAT in
     build) build ;;
     run) build; kit_run ;;
+    fuzz) build; cargo fuzz --version > /dev/null 2>&1 || cargo_tool cargo-fuzz "$FUZZ" ;;
     test) build; kit_run; kit_test; cargo_tools ;;
-    *) die "usage: scripts/setup.sh build|run|test" ;;
+    *) die "usage: scripts/setup.sh build|run|fuzz|test" ;;
   esac
 }
 
