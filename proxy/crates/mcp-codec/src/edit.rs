@@ -86,7 +86,7 @@ pub enum EditError {
     /// The replacement value is not acceptable JSON.
     #[error("a replacement value that is not acceptable: {0}")]
     BadValue(DecodeErrorKind),
-    /// The result would be above the document's size limit.
+    /// The result would be longer than [`Limits::edited_bytes_max`].
     #[error("an edited message above the size limit")]
     TooLarge,
     /// The edited message is no longer an acceptable message.
@@ -150,22 +150,23 @@ fn apply(doc: &Document, edits: &Edits) -> Result<Bytes, EditError> {
 
 fn join(doc: &Document, splices: &[Splice]) -> Result<Bytes, EditError> {
     let source = doc.source();
+    let bytes_max = doc.limits.edited_bytes_max();
     let added: usize = splices.iter().map(|splice| splice.text.len()).sum();
-    let mut out = Vec::with_capacity((source.len() + added).min(doc.limits.bytes_max));
+    let mut out = Vec::with_capacity((source.len() + added).min(bytes_max));
     let mut done = 0;
-    for splice in splices.iter() {
+    for splice in splices {
         if splice.span.start < done {
             continue;
         }
         out.extend_from_slice(&source[done..splice.span.start]);
         out.extend_from_slice(&splice.text);
         done = splice.span.end;
-        if out.len() > doc.limits.bytes_max {
+        if out.len() > bytes_max {
             return Err(EditError::TooLarge);
         }
     }
     out.extend_from_slice(&source[done..]);
-    if out.len() > doc.limits.bytes_max {
+    if out.len() > bytes_max {
         Err(EditError::TooLarge)
     } else {
         Ok(out.into())

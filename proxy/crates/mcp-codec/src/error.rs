@@ -71,7 +71,7 @@ pub enum DecodeErrorKind {
     /// A key that differs from a protocol key of this place by letter case only.
     #[error("a key that only differs in case from a protocol key")]
     FoldedKey,
-    /// U+0000 in a method, id, name or uri.
+    /// U+0000 in a method, id, name or uri, or in a key.
     #[error("a NUL character in a protocol string")]
     NulInProtocolString,
     /// The message is no object (and no permitted batch).

@@ -10,23 +10,36 @@
 use crate::document::{Document, Kind, Node};
 use crate::leaf::LeafId;
 
-/// The protocol's keys of one kind of object.
+/// Longest protocol key, plus one.
+const KEY_BYTES_END: usize = 48;
+
+/// The protocol's keys of one kind of object, shortest first.
 pub(crate) struct Place {
     keys: &'static [&'static str],
-    /// Bit n: there is a key of n bytes.
-    lengths: u64,
+    /// Where the keys of n bytes start; those of n + 1 start where they end.
+    starts: [u8; KEY_BYTES_END + 1],
 }
 
 impl Place {
     const fn new(keys: &'static [&'static str]) -> Self {
-        let mut lengths = 0;
+        let mut starts = [0; KEY_BYTES_END + 1];
         let mut at = 0;
-        while at < keys.len() {
-            assert!(keys[at].len() < 64 && keys[at].is_ascii());
-            lengths |= 1 << keys[at].len();
-            at += 1;
+        let mut len = 0;
+        while len <= KEY_BYTES_END {
+            while at < keys.len() && keys[at].len() < len {
+                at += 1;
+            }
+            starts[len] = at as u8;
+            len += 1;
         }
-        Place { keys, lengths }
+        // Sorted by length, short enough, and so all are found.
+        let mut key = 0;
+        while key < keys.len() {
+            assert!(keys[key].len() < KEY_BYTES_END && keys[key].is_ascii());
+            assert!(key == 0 || keys[key - 1].len() <= keys[key].len());
+            key += 1;
+        }
+        Place { keys, starts }
     }
 
     /// Whether `key` folds to a key of this place without being it.
@@ -41,18 +54,19 @@ impl Place {
 
     #[inline]
     fn has_ascii_twin_of(&self, key: &str) -> bool {
-        if key.len() >= 64 || self.lengths >> key.len() & 1 == 0 {
+        if key.len() >= KEY_BYTES_END {
             return false;
         }
-        self.keys.iter().any(|known| {
-            known.len() == key.len() && known.eq_ignore_ascii_case(key) && *known != key
-        })
+        let same_len = usize::from(self.starts[key.len()])..usize::from(self.starts[key.len() + 1]);
+        self.keys[same_len]
+            .iter()
+            .any(|known| known.eq_ignore_ascii_case(key) && *known != key)
     }
 
     #[cold]
     fn has_unicode_twin_of(&self, key: &str) -> bool {
         // Three bytes fold to one at best, so longer keys cannot be twins.
-        if key.len() >= 3 * 64 {
+        if key.len() >= 3 * KEY_BYTES_END {
             return false;
         }
         let folded: Option<String> = key
@@ -72,152 +86,152 @@ impl Place {
 }
 
 pub(crate) const ENVELOPE: Place =
-    Place::new(&["jsonrpc", "id", "method", "params", "result", "error"]);
+    Place::new(&["id", "error", "method", "params", "result", "jsonrpc"]);
 
-pub(crate) const ERROR: Place = Place::new(&["code", "message", "data"]);
+pub(crate) const ERROR: Place = Place::new(&["code", "data", "message"]);
 
 const META: Place = Place::new(&[
     "progressToken",
-    "io.modelcontextprotocol/protocolVersion",
-    "io.modelcontextprotocol/clientInfo",
-    "io.modelcontextprotocol/clientCapabilities",
-    "io.modelcontextprotocol/serverInfo",
     "io.modelcontextprotocol/logLevel",
-    "io.modelcontextprotocol/subscriptionId",
+    "io.modelcontextprotocol/clientInfo",
+    "io.modelcontextprotocol/serverInfo",
     "io.modelcontextprotocol/related-task",
+    "io.modelcontextprotocol/subscriptionId",
+    "io.modelcontextprotocol/protocolVersion",
+    "io.modelcontextprotocol/clientCapabilities",
 ]);
 
 const PARAMS: Place = Place::new(&[
-    "_meta",
-    "name",
-    "arguments",
     "uri",
-    "cursor",
-    "protocolVersion",
-    "capabilities",
-    "clientInfo",
     "ref",
-    "argument",
-    "context",
-    "level",
-    "logger",
-    "data",
-    "requestId",
-    "reason",
-    "progressToken",
-    "progress",
-    "total",
-    "message",
-    "messages",
-    "systemPrompt",
-    "includeContext",
-    "temperature",
-    "maxTokens",
-    "stopSequences",
-    "metadata",
-    "modelPreferences",
-    "tools",
-    "toolChoice",
-    "mode",
-    "requestedSchema",
     "url",
-    "elicitationId",
+    "name",
+    "data",
+    "mode",
     "task",
+    "_meta",
+    "level",
+    "total",
+    "tools",
+    "error",
+    "cursor",
+    "logger",
+    "reason",
     "taskId",
     "status",
-    "statusMessage",
-    "inputResponses",
-    "requestState",
-    "notifications",
     "result",
-    "error",
+    "context",
+    "message",
+    "argument",
+    "progress",
+    "messages",
+    "metadata",
+    "arguments",
+    "requestId",
+    "maxTokens",
+    "clientInfo",
+    "toolChoice",
+    "temperature",
+    "capabilities",
+    "systemPrompt",
+    "requestState",
+    "progressToken",
+    "stopSequences",
+    "elicitationId",
+    "statusMessage",
+    "notifications",
     "inputRequests",
+    "includeContext",
+    "inputResponses",
+    "protocolVersion",
+    "requestedSchema",
+    "modelPreferences",
 ]);
 
 const RESULT: Place = Place::new(&[
+    "role",
+    "task",
     "_meta",
-    "content",
-    "structuredContent",
-    "isError",
-    "resultType",
     "tools",
-    "resources",
-    "resourceTemplates",
+    "ttlMs",
+    "roots",
+    "model",
+    "tasks",
+    "error",
+    "action",
+    "taskId",
+    "status",
+    "result",
+    "content",
+    "isError",
     "prompts",
     "contents",
     "messages",
-    "description",
+    "resources",
+    "resultType",
     "completion",
     "nextCursor",
-    "protocolVersion",
-    "supportedVersions",
-    "capabilities",
     "serverInfo",
-    "instructions",
-    "inputRequests",
-    "requestState",
-    "ttlMs",
     "cacheScope",
-    "action",
-    "roots",
-    "role",
-    "model",
     "stopReason",
-    "task",
-    "tasks",
-    "taskId",
-    "status",
+    "description",
+    "capabilities",
+    "instructions",
+    "requestState",
+    "inputRequests",
     "statusMessage",
-    "result",
-    "error",
+    "protocolVersion",
+    "structuredContent",
+    "resourceTemplates",
+    "supportedVersions",
 ]);
 
 /// An element of tools, resources, prompts, messages, tasks or roots.
 const ITEM: Place = Place::new(&[
-    "_meta",
-    "name",
-    "title",
-    "description",
-    "inputSchema",
-    "outputSchema",
-    "annotations",
-    "icons",
-    "execution",
     "uri",
-    "uriTemplate",
-    "mimeType",
+    "ttl",
+    "name",
     "size",
-    "arguments",
     "role",
-    "content",
+    "_meta",
+    "title",
+    "icons",
     "taskId",
     "status",
+    "content",
+    "mimeType",
+    "execution",
+    "arguments",
+    "description",
+    "inputSchema",
+    "annotations",
+    "uriTemplate",
+    "outputSchema",
     "statusMessage",
-    "ttl",
 ]);
 
 /// A content block, and what a resource block holds.
 const BLOCK: Place = Place::new(&[
-    "_meta",
+    "id",
+    "uri",
     "type",
     "text",
     "data",
+    "name",
+    "blob",
+    "size",
+    "_meta",
+    "title",
+    "input",
+    "icons",
+    "content",
+    "isError",
     "mimeType",
     "resource",
-    "uri",
-    "name",
-    "title",
+    "toolUseId",
     "description",
     "annotations",
-    "blob",
-    "id",
-    "input",
-    "toolUseId",
-    "content",
     "structuredContent",
-    "isError",
-    "size",
-    "icons",
 ]);
 
 type Found = Result<(), LeafId>;

@@ -17,6 +17,14 @@ pub struct Limits {
     pub batch_max: usize,
 }
 
+impl Limits {
+    /// Longest outcome of an edit: a redaction may be longer than what it replaces, so a message at its limit can still be
+    /// redacted instead of being refused.
+    pub fn edited_bytes_max(&self) -> usize {
+        self.bytes_max.saturating_mul(2)
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Limits {

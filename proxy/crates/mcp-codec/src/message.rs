@@ -8,6 +8,7 @@ use bytes::Bytes;
 use crate::document::{Document, Kind, Node};
 use crate::edit::{EditError, Edits};
 use crate::id::ID_NUMBER_MAX;
+use crate::leaf::LeafKind;
 use crate::{DecodeError, DecodeErrorKind as Bad, Id, Limits, fold};
 
 /// Whether the protocol revision in force has batches (only 2025-03-26 and older do).
@@ -163,7 +164,11 @@ impl Message {
     /// Applies the changes and reads the outcome again, so that what is sent passed every check and can be scanned anew.
     pub fn edited(&self, edits: &Edits) -> Result<Message, EditError> {
         let bytes = self.doc.edit(edits)?;
-        Message::decode(bytes, &self.doc.limits).map_err(EditError::Rejected)
+        let limits = Limits {
+            bytes_max: self.doc.limits.edited_bytes_max(),
+            ..self.doc.limits
+        };
+        Message::decode(bytes, &limits).map_err(EditError::Rejected)
     }
 }
 
@@ -209,6 +214,7 @@ fn read_envelope(doc: &Document) -> Result<Envelope, Refused> {
 }
 
 fn read_members(doc: &Document) -> Result<Members, Refused> {
+    refuse_nul_in_keys(doc)?;
     let mut members = Members::default();
     for (key, name, value) in doc.members(doc.root()) {
         match name {
@@ -323,6 +329,17 @@ fn read_error(doc: &Document, error: Node, id: Option<Option<Id>>) -> Result<Env
         method: None,
         body: Some(error),
     })
+}
+
+/// A key with a NUL is another key to a peer written in C, so none is let through, wherever it is.
+fn refuse_nul_in_keys(doc: &Document) -> Result<(), Refused> {
+    if !doc.has_nul {
+        return Ok(());
+    }
+    let bad = doc
+        .leaves()
+        .find(|leaf| leaf.kind == LeafKind::Key && leaf.text.contains('\0'));
+    bad.map_or(Ok(()), |leaf| Err((Bad::NulInProtocolString, leaf.node)))
 }
 
 /// The strings by which a peer picks something: a NUL ends them early for a peer written in C.

@@ -339,7 +339,7 @@ fn nothing_changes_without_edits_and_nothing_grows_past_the_limit() {
         ..Limits::default()
     };
     let doc = Document::parse(r#"["abcdefghijklm"]"#.into(), &limits).unwrap();
-    for (len, fits) in [(16, true), (17, false), (100, false)] {
+    for (len, fits) in [(16, true), (36, true), (37, false), (100, false)] {
         let mut edits = Edits::new();
         edits.replace(leaf(&doc, "abcdefghijklm"), 0..13, &"x".repeat(len));
         assert_eq!(doc.edit(&edits).is_ok(), fits, "{len}");

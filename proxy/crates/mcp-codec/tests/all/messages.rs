@@ -318,6 +318,8 @@ fn nul_in_what_picks_something() {
         r#""result":{"contents":[{"uri":"a\u0000"}]}"#,
         r#""result":{"content":[{"type":"resource","resource":{"uri":"a\u0000"}}]}"#,
         r#""result":{"nextCursor":"\u0000"}"#,
+        r#""method":"ping","method\u0000":"tools/call""#,
+        r#""method":"tools/call","params":{"name":"a","arguments":{"b\u0000":1}}"#,
     ];
     for rest in refused {
         let text = format!(r#"{{"jsonrpc":"2.0","id":1,{rest}}}"#);
