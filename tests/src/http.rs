@@ -69,15 +69,19 @@ impl Response {
 }
 
 impl Conn {
-    /// Connects.
+    /// Connects; panics when nobody listens.
     pub fn open(addr: SocketAddr) -> Self {
-        let stream = TcpStream::connect_timeout(&addr, PATIENCE)
-            .unwrap_or_else(|e| panic!("connect {addr}: {e}"));
-        stream.set_nodelay(true).expect("a connected socket");
-        Self {
+        Self::try_open(addr).unwrap_or_else(|e| panic!("connect {addr}: {e}"))
+    }
+
+    /// Connects.
+    pub fn try_open(addr: SocketAddr) -> io::Result<Self> {
+        let stream = TcpStream::connect_timeout(&addr, PATIENCE)?;
+        stream.set_nodelay(true)?;
+        Ok(Self {
             stream,
             buf: Vec::new(),
-        }
+        })
     }
 
     /// Sends these bytes. A peer that has closed already is no fault here: what it answered is what counts.

@@ -183,7 +183,7 @@ impl Client {
 
     /// Posts any bytes with these headers beside `Host`, `Content-Length` and the client's own.
     pub fn post_bytes(&self, body: &[u8], headers: &[(String, String)]) -> io::Result<Answer> {
-        let mut conn = Conn::open(self.addr);
+        let mut conn = Conn::try_open(self.addr)?;
         conn.send(self.request_bytes("POST", headers, body));
         read_answer(&mut conn)
     }

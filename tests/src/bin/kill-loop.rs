@@ -131,11 +131,9 @@ fn caller(
                 json!({ "name": tool, "arguments": { "message": text } }),
             );
             // Only a whole answer counts as one. No connection means that the kill has come.
-            let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                client.try_post(&message)
-            }));
+            let done = client.try_post(&message);
             match done {
-                Ok(Ok(answer)) if answer.response()["id"] == message["id"] => {
+                Ok(answer) if answer.response()["id"] == message["id"] => {
                     answered.lock().unwrap().insert(tool);
                 }
                 _ => return,
