@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::floors::Floor;
+use crate::pin::Pin;
 use crate::target::Kind;
 use crate::wire::rpc::{Era, Expect};
 use clap::{Args, Parser, Subcommand};
@@ -71,9 +72,12 @@ pub struct Suite {
     /// One more argument for `weir proxy`; may be repeated.
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
     pub weir_arg: Vec<String>,
-    /// Worker threads of the floors and peers; by default as many as there are cores.
+    /// Worker threads of the floors and peers; by default as many as targets have cores.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: Option<u16>,
+    /// Which cores run what.
+    #[arg(long, value_enum, default_value_t = Pin::Split)]
+    pub pin: Pin,
     /// Only cells with one of these text sizes, in bytes.
     #[arg(long, value_delimiter = ',', value_name = "BYTES")]
     pub sizes: Vec<usize>,

@@ -17,6 +17,7 @@ mod guard;
 mod load;
 mod machine;
 mod payload;
+mod pin;
 mod plan;
 mod process;
 mod progress;

@@ -155,7 +155,7 @@ impl Runner<'_> {
 }
 
 /// A closed loop keeps all its connections busy; less means calls that never came back.
-const IN_FLIGHT_MIN: f64 = 0.8;
+const OCCUPANCY_MIN: f64 = 0.8;
 
 fn reject(cell: &Cell, outcome: &Outcome, seen: Option<u64>) -> Option<String> {
     if !outcome.valid() {
@@ -167,11 +167,10 @@ fn reject(cell: &Cell, outcome: &Outcome, seen: Option<u64>) -> Option<String> {
             outcome.calls_with_warmup
         ));
     }
-    let offered = cell.connections as f64;
-    if cell.rate.is_none() && outcome.in_flight < IN_FLIGHT_MIN * offered {
+    if cell.rate.is_none() && outcome.occupancy < OCCUPANCY_MIN {
         return Some(format!(
-            "only {:.1} of {offered} calls were in flight",
-            outcome.in_flight
+            "calls were left hanging: {:.0} % of the offered concurrency was used",
+            outcome.occupancy * 100.0
         ));
     }
     None
@@ -366,7 +365,7 @@ mod tests {
     /// A server that answers the calls of one connection and leaves the others hanging, as proxies do that mix up ids.
     #[test]
     fn hanging_calls_are_seen() {
-        let outcome = |in_flight| Outcome {
+        let outcome = |occupancy| Outcome {
             calls: 100,
             calls_with_warmup: 100,
             failed: 0,
@@ -374,16 +373,20 @@ mod tests {
             elapsed: Duration::from_secs(1),
             latency: load::histogram(),
             lateness: load::histogram(),
-            in_flight,
+            in_flight: 1.0,
+            occupancy,
             reconnects: 0,
         };
-        assert_eq!(reject(&cell(16, None), &outcome(15.2), None), None);
+        assert_eq!(reject(&cell(16, None), &outcome(0.95), None), None);
         assert!(
-            reject(&cell(16, None), &outcome(1.0), None)
+            reject(&cell(16, None), &outcome(1.0 / 16.0), None)
                 .unwrap()
-                .contains("1.0 of 16")
+                .contains("6 %")
         );
-        assert_eq!(reject(&cell(16, Some(10)), &outcome(1.0), None), None);
+        assert_eq!(
+            reject(&cell(16, Some(10)), &outcome(1.0 / 16.0), None),
+            None
+        );
     }
 
     /// The tool is unknown to the upstream, so every call fails; the window must not count and must end.

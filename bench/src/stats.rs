@@ -241,6 +241,7 @@ mod tests {
             latency,
             lateness: histogram(),
             in_flight: 1.0,
+            occupancy: 1.0,
             reconnects: 1,
         };
         let cpu_us = Some(cpu_us);

@@ -4,6 +4,7 @@ use crate::cli::{Common, Run, Suite};
 use crate::guard;
 use crate::load::{CONNECTIONS_MAX, Endpoint};
 use crate::machine;
+use crate::pin::{self, Cores};
 use crate::plan::{Cell, Form, Plan};
 use crate::process::memory;
 use crate::progress::say;
@@ -28,10 +29,15 @@ pub fn suite(mut plan: Plan, options: &Suite) -> anyhow::Result<ExitCode> {
     if plan.cells.is_empty() {
         bail!("no cell of this benchmark has those sizes and connections");
     }
-    let threads = options.threads.map_or_else(machine::cores, usize::from);
-    let launcher = launcher(options, threads)?;
-    let started = now();
     let mut machine = machine::describe();
+    let cores = Cores::give_out(options.pin);
+    pin::move_to(&cores.load);
+    let threads = options
+        .threads
+        .map_or_else(|| cores.for_target(), usize::from);
+    let placement = cores.describe();
+    let launcher = launcher(options, threads, cores)?;
+    let started = now();
     let (upstream, endpoint) = launcher.upstream()?;
     let (mut targets, mut absent) = (Vec::new(), Vec::new());
     for &kind in &options.targets {
@@ -64,7 +70,7 @@ pub fn suite(mut plan: Plan, options: &Suite) -> anyhow::Result<ExitCode> {
         machine,
         &plan,
         &options.common,
-        threads,
+        (threads, placement),
         &targets,
         absent,
         &samples,
@@ -139,7 +145,7 @@ pub fn own_endpoint(options: &Run) -> anyhow::Result<ExitCode> {
         machine,
         &plan,
         &options.common,
-        0,
+        (0, "not pinned".to_owned()),
         &targets,
         Vec::new(),
         &samples,
@@ -158,7 +164,7 @@ fn apply(plan: &mut Plan, common: &Common) {
     plan.warmup = common.warmup_ms.map_or(plan.warmup, Duration::from_millis);
 }
 
-fn launcher(options: &Suite, threads: usize) -> anyhow::Result<Launcher> {
+fn launcher(options: &Suite, threads: usize, cores: Cores) -> anyhow::Result<Launcher> {
     if cfg!(debug_assertions) {
         say("weir-bench: this is a debug build; the floors will look slow (build with --release)");
     }
@@ -180,6 +186,7 @@ fn launcher(options: &Suite, threads: usize) -> anyhow::Result<Launcher> {
         weir,
         weir_args: options.weir_arg.clone(),
         threads,
+        cores,
         scratch,
     })
 }
@@ -217,7 +224,7 @@ fn assemble(
     machine: machine::Machine,
     plan: &Plan,
     common: &Common,
-    threads: usize,
+    (threads, placement): (usize, String),
     targets: &[Target],
     absent: Vec<String>,
     samples: &[Sample],
@@ -233,6 +240,7 @@ fn assemble(
             warmup_ms: plan.warmup.as_millis() as u64,
             measure_ms: plan.measure.as_millis() as u64,
             threads,
+            placement,
             seed: common.seed,
             revision: common.era.revision().to_owned(),
         },

@@ -6,6 +6,7 @@
 use crate::floors::free_port;
 use crate::guard;
 use crate::load::Endpoint;
+use crate::pin::{self, Cores};
 use crate::process::memory;
 use anyhow::{Context, bail};
 use nix::sys::signal::{Signal, kill};
@@ -82,6 +83,8 @@ pub struct Launcher {
     pub weir_args: Vec<String>,
     /// Worker threads of floors and peers.
     pub threads: usize,
+    /// Which cores run what.
+    pub cores: Cores,
     /// Configuration files and data of targets; removed at the end.
     pub scratch: tempfile::TempDir,
 }
@@ -159,7 +162,10 @@ impl Launcher {
     pub fn upstream(&self) -> anyhow::Result<(Process, Endpoint)> {
         let mut command = Command::new(&self.own_program);
         command.arg("serve-echo");
-        let mut process = Process::start(command).context("the echo upstream")?;
+        let process = pin::on(&self.cores.upstream, &self.cores.load, || {
+            Process::start(command)
+        });
+        let mut process = process.context("the echo upstream")?;
         let url = process.wait_for_url()?;
         Ok((process, Endpoint::parse(&url, false)?))
     }
@@ -220,8 +226,10 @@ impl Launcher {
         command.current_dir(self.scratch.path());
         let shown = shown(&command);
         let version = version(kind, &command);
-        let mut process =
-            Process::start(command).with_context(|| format!("cannot start {}", kind.label()))?;
+        let process = pin::on(&self.cores.target, &self.cores.load, || {
+            Process::start(command)
+        });
+        let mut process = process.with_context(|| format!("cannot start {}", kind.label()))?;
         let url = match addr {
             Some(addr) => process.wait_for_port(addr),
             None => process.wait_for_url(),
@@ -423,14 +431,7 @@ fn version(kind: Kind, command: &Command) -> String {
             .next()
             .unwrap_or_default()
             .to_owned();
-        output.status.success().then(|| {
-            first
-                .split(" 20")
-                .next()
-                .unwrap_or_default()
-                .trim()
-                .to_owned()
-        })
+        output.status.success().then(|| version_in(&first))
     };
     match kind {
         Kind::Nginx | Kind::Haproxy => ask("-v"),
@@ -438,6 +439,16 @@ fn version(kind: Kind, command: &Command) -> String {
         _ => None,
     }
     .unwrap_or_default()
+}
+
+/// The words of a first line of version output, up to a date.
+fn version_in(line: &str) -> String {
+    let line = line.strip_prefix("nginx version: ").unwrap_or(line);
+    line.split(" 20")
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
 }
 
 /// The command for the report: file names instead of this machine's paths, and values of headers or keys left out.

@@ -52,9 +52,11 @@ pub struct Outcome {
     pub latency: Histogram<u64>,
     /// Open loop: how late calls were sent for our own reasons, with a free connection waiting for the time to come.
     pub lateness: Histogram<u64>,
-    /// Calls in flight on average, counted from calls that were answered (Little's law): a target that leaves calls
-    /// hanging shows less than was offered.
+    /// Calls in flight on average, counted from calls that were answered (Little's law).
     pub in_flight: f64,
+    /// Closed loop: share of the offered connection time that went into calls that were answered, the load generator's
+    /// own work between two calls included. A target that leaves calls hanging shows less than 1.
+    pub occupancy: f64,
     /// New connections the target forced by closing old ones, per window.
     pub reconnects: u64,
 }
@@ -122,9 +124,10 @@ pub fn run<T>(
             latency: histogram(),
             lateness: histogram(),
             in_flight: 0.0,
+            occupancy: 0.0,
             reconnects: 0,
         };
-        let mut busy = Duration::ZERO;
+        let (mut busy, mut active) = (Duration::ZERO, Duration::ZERO);
         for worker in workers {
             let tally = worker.join().expect("workers do not panic");
             outcome.calls += tally.calls;
@@ -133,6 +136,7 @@ pub fn run<T>(
             outcome.latency += tally.latency;
             outcome.lateness += tally.lateness;
             busy += tally.busy;
+            active += tally.active;
         }
         outcome.failed = shared.failed.load(Ordering::Relaxed);
         outcome.faults = shared
@@ -141,6 +145,7 @@ pub fn run<T>(
             .map(|mut faults| std::mem::take(&mut *faults))
             .unwrap_or_default();
         outcome.in_flight = busy.as_secs_f64() / elapsed.as_secs_f64();
+        outcome.occupancy = active.as_secs_f64() / elapsed.as_secs_f64() / connections as f64;
         (outcome, before, after)
     })
 }
@@ -171,7 +176,10 @@ struct Tally {
     calls: u64,
     warm: u64,
     reconnects: u64,
+    /// Time in calls that were answered.
     busy: Duration,
+    /// From the start to the last answer.
+    active: Duration,
     latency: Histogram<u64>,
     lateness: Histogram<u64>,
 }
@@ -191,6 +199,7 @@ fn worker(
         warm: 0,
         reconnects: 0,
         busy: Duration::ZERO,
+        active: Duration::ZERO,
         latency: histogram(),
         lateness: histogram(),
     };
@@ -264,6 +273,7 @@ fn measure(
             Ok(times) => {
                 tally.calls += 1;
                 tally.busy += times.answered - times.sent;
+                tally.active = times.answered - start;
                 let from = due.unwrap_or(times.sent);
                 tally
                     .latency

@@ -43,8 +43,8 @@ impl Pool {
         &self.texts[(n % self.texts.len() as u64) as usize]
     }
 
-    /// How many different texts there are.
-    pub fn len(&self) -> usize {
+    #[cfg(test)]
+    fn len(&self) -> usize {
         self.texts.len()
     }
 }

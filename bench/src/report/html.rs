@@ -307,7 +307,10 @@ fn about(out: &mut String, report: &Report) {
         ),
         (
             "threads",
-            format!("{} workers in floors and peers", config.threads),
+            format!(
+                "{} workers in floors and peers; {}",
+                config.threads, config.placement
+            ),
         ),
         (
             "versions",

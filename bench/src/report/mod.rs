@@ -45,6 +45,8 @@ pub struct Config {
     pub measure_ms: u64,
     /// Worker threads of floors and peers.
     pub threads: usize,
+    /// Which cores ran what.
+    pub placement: String,
     /// Seed of texts and orders.
     pub seed: u64,
     /// Protocol revision.
@@ -139,8 +141,8 @@ fn micros(value: f64) -> String {
         v if v >= 100_000.0 => format!("{:.0} ms", value / 1000.0),
         v if v >= 10_000.0 => format!("{:.1} ms", value / 1000.0),
         v if v >= 1000.0 => format!("{:.2} ms", value / 1000.0),
-        v if v >= 100.0 => format!("{value:.0} us"),
-        _ => format!("{value:.1} us"),
+        v if v >= 100.0 => format!("{value:.0} \u{b5}s"),
+        _ => format!("{value:.1} \u{b5}s"),
     }
 }
 
@@ -165,13 +167,13 @@ mod tests {
     #[test]
     fn micros_are_rounded_for_people() {
         let cases = [
-            (0.04, "0.0 us"),
-            (12.34, "12.3 us"),
-            (123.4, "123 us"),
+            (0.04, "0.0 \u{b5}s"),
+            (12.34, "12.3 \u{b5}s"),
+            (123.4, "123 \u{b5}s"),
             (1234.0, "1.23 ms"),
             (45_600.0, "45.6 ms"),
             (123_456.0, "123 ms"),
-            (-12.0, "-12.0 us"),
+            (-12.0, "-12.0 \u{b5}s"),
         ];
         cases
             .iter()

@@ -27,7 +27,7 @@ pub struct Line {
 
 const WIDTH: f64 = 520.0;
 const LABEL: f64 = 130.0;
-const VALUE: f64 = 118.0;
+const VALUE: f64 = 128.0;
 const ROW: f64 = 24.0;
 
 /// Horizontal bars from zero, with a dashed line at `floor`.
@@ -63,17 +63,24 @@ pub fn bars(title: &str, bars: &[Bar], floor: Option<f64>) -> String {
             x(bar.range.0),
             x(bar.range.1),
         );
-        let ratio = bar
-            .ratio
-            .map_or_else(String::new, |ratio| format!("  {ratio:.2}\u{d7}"));
         text(
             &mut out,
             "value",
-            WIDTH - VALUE + 8.0,
+            WIDTH - 58.0,
             middle + 4.0,
-            "start",
-            &(micros(bar.value) + &ratio),
+            "end",
+            &micros(bar.value),
         );
+        if let Some(ratio) = bar.ratio {
+            text(
+                &mut out,
+                "ratio",
+                WIDTH - 4.0,
+                middle + 4.0,
+                "end",
+                &format!("{ratio:.2}\u{d7}"),
+            );
+        }
     }
     if let Some(floor) = floor {
         let _ = write!(
@@ -135,7 +142,6 @@ pub fn percentiles(title: &str, lines: &[Line]) -> String {
         );
     }
     for (quantile, label) in [
-        (0.0, "p0"),
         (0.5, "p50"),
         (0.9, "p90"),
         (0.99, "p99"),
@@ -154,7 +160,7 @@ pub fn percentiles(title: &str, lines: &[Line]) -> String {
                 "tick",
                 x(quantile),
                 PLOT_HEIGHT - 8.0,
-                if quantile == 0.0 { "start" } else { "middle" },
+                "middle",
                 label,
             );
         }
@@ -196,7 +202,7 @@ fn short(value: f64) -> String {
     if value >= 1000.0 {
         format!("{} ms", value / 1000.0)
     } else {
-        format!("{value} us")
+        format!("{value} \u{b5}s")
     }
 }
 

@@ -11,6 +11,9 @@ pub const BODY_BYTES_MAX: usize = 80 << 20;
 const HEADERS_MAX: usize = 64;
 const READ_BYTES: usize = 32 << 10;
 
+/// A head and the bytes it took, or `None` while it is not complete.
+type Parsed = io::Result<Option<(usize, Head)>>;
+
 /// Reads messages off a connection, keeping what belongs to the next one.
 pub struct Reader<S> {
     source: S,
@@ -99,10 +102,7 @@ impl<S: Read> Reader<S> {
         Err(invalid("too many interim answers"))
     }
 
-    fn head(
-        &mut self,
-        parse: fn(&[u8]) -> io::Result<Option<(usize, Head)>>,
-    ) -> io::Result<Option<Head>> {
+    fn head(&mut self, parse: fn(&[u8]) -> Parsed) -> io::Result<Option<Head>> {
         loop {
             if self.at < self.held.len()
                 && let Some((used, head)) = parse(&self.held[self.at..])?
@@ -226,7 +226,7 @@ fn invalid(what: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-fn parse_request(bytes: &[u8]) -> io::Result<Option<(usize, Head)>> {
+fn parse_request(bytes: &[u8]) -> Parsed {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut request = httparse::Request::new(&mut headers);
     match request.parse(bytes).map_err(|_| invalid("request head"))? {
@@ -240,7 +240,7 @@ fn parse_request(bytes: &[u8]) -> io::Result<Option<(usize, Head)>> {
     }
 }
 
-fn parse_answer(bytes: &[u8]) -> io::Result<Option<(usize, Head)>> {
+fn parse_answer(bytes: &[u8]) -> Parsed {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut answer = httparse::Response::new(&mut headers);
     match answer.parse(bytes).map_err(|_| invalid("answer head"))? {
