@@ -8,11 +8,19 @@
 #![forbid(unsafe_code)]
 
 mod budget;
+mod check;
+mod decode;
+mod detect;
+mod entropy;
 mod finding;
+mod gate;
 mod leaf;
+mod names;
 mod rule;
 mod ruleset;
 mod scanner;
+mod text;
+mod value;
 
 pub use budget::{Budget, OverBudget};
 pub use finding::{Finding, Fingerprint, FingerprintKey, Layer, Layers, Outcome};

@@ -1,27 +1,334 @@
-//! The scan of one message.
+//! The scan of one message: flatten, detect, decode what is hidden, again, and lead every finding back to its leaf.
 
-use crate::{Budget, FingerprintKey, LeafInput, Outcome, RuleSet};
+use smallvec::SmallVec;
+
+use crate::decode::{Spawner, decode, json};
+use crate::detect::{Limits, Raw, Scratch, Sink, detect};
+use crate::finding::{Finding, FingerprintKey, Layers, Outcome};
+use crate::text::{NO_LEAF, Node, Parent, Span, to_u32};
+use crate::{Budget, Layer, LeafInput, LeafKind, OverBudget, RuleSet};
+
+/// Nodes are reused; more than this many are given back after a message that needed them.
+const NODES_KEPT: usize = 64;
+/// So are buffers longer than this.
+const BUFFER_KEPT: usize = 1 << 20;
+/// Texts are addressed with 32 bits; what is longer is over budget.
+const TEXT_BYTES_MAX: usize = 1 << 30;
+/// Most texts made out of one message, by any decoder.
+const NODES_MAX: usize = 1 << 16;
+/// Names longer than this say nothing.
+const NAME_BYTES_MAX: usize = 128;
 
 /// Reusable scratch of one worker. Holds no state from one message to the next.
+///
+/// ```
+/// use dlp_scan::{Budget, FingerprintKey, LeafInput, LeafKind, RuleSet, Scanner};
+///
+/// let rules = RuleSet::builtin();
+/// let mut scanner = Scanner::new(FingerprintKey::new([7; 32]));
+/// let leaf = LeafInput { text: "mail ana@mailbox.org now", kind: LeafKind::String, name: Some("note") };
+/// let outcome = scanner.scan(rules, [leaf].into_iter(), &Budget::default());
+/// let found = outcome.findings[0];
+/// assert_eq!(&leaf.text[found.start as usize..found.end as usize], "ana@mailbox.org");
+/// ```
 #[derive(Debug)]
 pub struct Scanner {
-    #[expect(dead_code, reason = "read once rules are loaded")]
     key: FingerprintKey,
+    nodes: Vec<Node>,
+    free: Vec<Node>,
+    scratch: Scratch,
+    raw: Vec<Raw>,
 }
 
 impl Scanner {
     /// A scanner whose fingerprints are made with `key`.
     pub fn new(key: FingerprintKey) -> Self {
-        Self { key }
+        Self {
+            key,
+            nodes: Vec::new(),
+            free: Vec::new(),
+            scratch: Scratch::default(),
+            raw: Vec::new(),
+        }
     }
 
     /// Scans the leaves of one message.
     pub fn scan<'a>(
         &mut self,
-        _rules: &RuleSet,
-        _leaves: impl Iterator<Item = LeafInput<'a>> + Clone,
-        _budget: &Budget,
+        rules: &RuleSet,
+        leaves: impl Iterator<Item = LeafInput<'a>> + Clone,
+        budget: &Budget,
     ) -> Outcome {
-        Outcome::default()
+        let mut limits = Limits {
+            candidates: budget.candidates_max,
+            findings: budget.findings_max,
+            over: None,
+        };
+        let mut bytes_left = budget.decoded_bytes_max;
+        let mut over = None;
+        self.flatten(leaves.clone(), &mut bytes_left, &mut over);
+        let mut index = 0;
+        while index < self.nodes.len() {
+            let node = std::mem::take(&mut self.nodes[index]);
+            let mut sink = Sink {
+                rules,
+                key: &self.key,
+                node: &node,
+                index: to_u32(index),
+                raw: &mut self.raw,
+                limits: &mut limits,
+            };
+            detect(&mut sink, &mut self.scratch);
+            if self.nodes.len() < NODES_MAX {
+                let mut spawn = Spawner {
+                    parent: to_u32(index),
+                    parent_depth: node.depth,
+                    parent_only_injection: node.only_injection,
+                    nodes: &mut self.nodes,
+                    free: &mut self.free,
+                    bytes_left: &mut bytes_left,
+                    depth_max: budget.depth_max,
+                    over: &mut over,
+                };
+                decode(&node, &self.scratch, &mut spawn);
+            } else {
+                over.get_or_insert(OverBudget::DecodedBytes);
+            }
+            self.nodes[index] = node;
+            index += 1;
+        }
+        let findings = if self.raw.is_empty() {
+            Vec::new()
+        } else {
+            self.resolve(rules, leaves)
+        };
+        self.recycle();
+        Outcome {
+            findings,
+            over_budget: over.or(limits.over),
+        }
     }
+
+    /// All leaves one after another in the root; leaves that are JSON become children of their own.
+    fn flatten<'a>(
+        &mut self,
+        leaves: impl Iterator<Item = LeafInput<'a>>,
+        bytes_left: &mut u32,
+        over: &mut Option<OverBudget>,
+    ) {
+        let mut root = self.free.pop().unwrap_or_default();
+        root.clear();
+        self.nodes.push(root);
+        let mut names = LastName::default();
+        for (index, leaf) in leaves.enumerate() {
+            if self.nodes[0].text.len() + leaf.text.len() > TEXT_BYTES_MAX
+                || index >= NO_LEAF as usize
+            {
+                over.get_or_insert(OverBudget::DecodedBytes);
+                break;
+            }
+            let index = to_u32(index);
+            if leaf.kind != LeafKind::Key
+                && json::looks_like(leaf.text.as_bytes())
+                && self.json_leaf(&leaf, index, bytes_left)
+            {
+                continue;
+            }
+            let root = &mut self.nodes[0];
+            let name = names.of(&leaf, root);
+            let start = root.text.len();
+            root.text.extend_from_slice(leaf.text.as_bytes());
+            root.close_cell(start, name, leaf.kind, index);
+            if leaf.kind == LeafKind::Key {
+                names.set(leaf.text, Span::new(start, start + leaf.text.len()));
+            }
+        }
+    }
+
+    fn json_leaf(&mut self, leaf: &LeafInput<'_>, index: u32, bytes_left: &mut u32) -> bool {
+        let mut node = self.free.pop().unwrap_or_default();
+        node.clear();
+        node.parent = Parent::Leaf(index);
+        node.layer = Some(Layer::Json);
+        node.depth = 1;
+        // A leaf's own JSON costs no budget: it is the message, and no longer than it.
+        let ok = json::walk(leaf.text.as_bytes(), 0, &mut node) && *bytes_left > 0;
+        if ok {
+            self.nodes.push(node)
+        } else {
+            self.free.push(node)
+        }
+        ok
+    }
+
+    fn resolve<'a>(
+        &mut self,
+        rules: &RuleSet,
+        leaves: impl Iterator<Item = LeafInput<'a>>,
+    ) -> Vec<Finding> {
+        let mut found = Vec::with_capacity(self.raw.len());
+        for raw in &self.raw {
+            self.lead_back(raw, rules, &mut found);
+        }
+        found.sort_unstable_by_key(|f| {
+            (
+                f.leaf,
+                f.start,
+                std::cmp::Reverse(f.end),
+                std::cmp::Reverse(f.confidence),
+                f.layers.len(),
+                f.rule,
+            )
+        });
+        on_boundaries(&mut found, leaves);
+        without_repeats(&mut found);
+        found
+    }
+
+    /// Follows a finding up through its nodes to the leaves.
+    fn lead_back(&self, raw: &Raw, rules: &RuleSet, out: &mut Vec<Finding>) {
+        let mut parts: SmallVec<[Span; 2]> = SmallVec::from_slice(&[raw.span]);
+        let mut at = raw.node as usize;
+        let mut steps: SmallVec<[Layer; 8]> = SmallVec::new();
+        let finding = |leaf: u32, span: Span, steps: &[Layer]| Finding {
+            rule: raw.rule,
+            category: rules.rule(raw.rule).category,
+            leaf,
+            start: span.start,
+            end: span.end,
+            confidence: raw.confidence,
+            layers: steps
+                .iter()
+                .rev()
+                .try_fold(Layers::default(), |l, s| l.then(*s))
+                .unwrap_or_default(),
+            fingerprint: raw.fingerprint,
+        };
+        loop {
+            let node = &self.nodes[at];
+            parts.retain(|p| {
+                node.cell_at(p.start)
+                    .is_none_or(|c| node.cells[c].leaf != NO_LEAF)
+            });
+            steps.extend(node.layer);
+            steps.extend(node.under);
+            if node.parent == Parent::Root {
+                for part in &parts {
+                    let Some(cell) = node.cell_at(part.start).map(|c| node.cells[c]) else {
+                        continue;
+                    };
+                    let end = part.end.min(cell.span.end);
+                    let span = Span {
+                        start: part.start - cell.span.start,
+                        end: end - cell.span.start,
+                    };
+                    out.push(finding(cell.leaf, span, &steps));
+                }
+                return;
+            }
+            parts = parts.iter().flat_map(|p| node.to_parent(*p)).collect();
+            match node.parent {
+                Parent::Leaf(leaf) => {
+                    out.extend(parts.iter().map(|p| finding(leaf, *p, &steps)));
+                    return;
+                }
+                Parent::Node(parent) => at = parent as usize,
+                Parent::Root => return,
+            }
+        }
+    }
+
+    fn recycle(&mut self) {
+        self.raw.clear();
+        self.free.append(&mut self.nodes);
+        self.free.truncate(NODES_KEPT);
+        for node in &mut self.free {
+            if node.text.capacity() > BUFFER_KEPT {
+                *node = Node::default();
+            }
+        }
+    }
+}
+
+/// The name over the leaves that come next: written into the root once, however many leaves stand under it.
+#[derive(Default)]
+struct LastName<'a> {
+    name: &'a str,
+    span: Span,
+}
+
+impl<'a> LastName<'a> {
+    fn set(&mut self, name: &'a str, span: Span) {
+        (self.name, self.span) = (name, span);
+    }
+
+    fn of(&mut self, leaf: &LeafInput<'a>, root: &mut Node) -> Span {
+        if leaf.kind == LeafKind::Key {
+            return Span::default();
+        }
+        let Some(name) = leaf
+            .name
+            .filter(|n| !n.is_empty() && n.len() <= NAME_BYTES_MAX)
+        else {
+            return Span::default();
+        };
+        let same =
+            self.name.len() == name.len() && (std::ptr::eq(self.name, name) || self.name == name);
+        if !same || self.span.is_empty() {
+            let start = root.text.len();
+            root.text.extend_from_slice(name.as_bytes());
+            root.close_cell(start, Span::default(), LeafKind::Key, NO_LEAF);
+            self.set(name, Span::new(start, start + name.len()));
+        }
+        self.span
+    }
+}
+
+/// Widens findings to character boundaries, and drops what does not lie in its leaf.
+fn on_boundaries<'a>(found: &mut Vec<Finding>, leaves: impl Iterator<Item = LeafInput<'a>>) {
+    let mut leaves = leaves.enumerate();
+    let mut current: Option<(usize, &str)> = None;
+    found.retain_mut(|f| {
+        while current.is_none_or(|(i, _)| i < f.leaf as usize) {
+            match leaves.next() {
+                Some((i, leaf)) => current = Some((i, leaf.text)),
+                None => return false,
+            }
+        }
+        let Some((_, text)) = current else {
+            return false;
+        };
+        let (mut start, mut end) = (f.start as usize, (f.end as usize).min(text.len()));
+        if start >= end {
+            return false;
+        }
+        while !text.is_char_boundary(start) {
+            start -= 1;
+        }
+        while !text.is_char_boundary(end) {
+            end += 1;
+        }
+        (f.start, f.end) = (to_u32(start), to_u32(end));
+        true
+    });
+}
+
+/// One finding for each place and category, unless a less sure one reaches further.
+fn without_repeats(found: &mut Vec<Finding>) {
+    let mut kept: Vec<Finding> = Vec::with_capacity(found.len());
+    for f in found.drain(..) {
+        let inside = |k: &Finding| {
+            k.leaf == f.leaf && k.category == f.category && k.start <= f.start && f.end <= k.end
+        };
+        // Sorted by start: only the latest can reach over this one.
+        let from = kept.len().saturating_sub(8);
+        if let Some(over) = kept[from..].iter_mut().find(|k| inside(k)) {
+            if over.start == f.start && over.end == f.end && f.confidence > over.confidence {
+                *over = f;
+            }
+            continue;
+        }
+        kept.push(f);
+    }
+    *found = kept;
 }

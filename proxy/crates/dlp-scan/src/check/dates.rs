@@ -1,0 +1,90 @@
+//! Dates inside identifiers. No clock: any date that a living person may carry will do.
+
+use super::sums::number;
+
+/// Days in a month of a leap year: a number whose century is not known gets the benefit of the doubt.
+const DAYS: [u64; 12] = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+
+/// A month and a day that go together.
+pub(crate) fn valid_md(month: u64, day: u64) -> bool {
+    (1..=12).contains(&month) && day >= 1 && day <= DAYS[(month - 1) as usize]
+}
+
+/// `YYMMDD`.
+pub(crate) fn valid_ymd(value: &[u8]) -> bool {
+    let part = |r: std::ops::Range<usize>| value.get(r).and_then(number);
+    matches!((part(0..2), part(2..4), part(4..6)), (Some(_), Some(m), Some(d)) if valid_md(m, d))
+}
+
+/// `DDMMYY`.
+pub(crate) fn valid_dmy(value: &[u8]) -> bool {
+    let part = |r: std::ops::Range<usize>| value.get(r).and_then(number);
+    matches!((part(0..2), part(2..4), part(4..6)), (Some(d), Some(m), Some(_)) if valid_md(m, d))
+}
+
+/// `YYYYMMDD`, 1900 to 2050.
+pub(crate) fn valid_yyyymmdd(value: &[u8]) -> bool {
+    value
+        .get(0..4)
+        .and_then(number)
+        .is_some_and(|y| (1900..=2050).contains(&y))
+        && valid_ymd(&value[2..])
+}
+
+/// A date somebody living can be born on, in one of the usual ways to write it: `1967-08-11`, `05/05/1983`,
+/// `5.5.83`, with any of `-/.` or blanks between.
+pub(crate) fn day_of_life(value: &[u8]) -> bool {
+    let mut parts = [0u64; 3];
+    let mut lens = [0usize; 3];
+    let mut n = 0;
+    for part in value
+        .split(|b| !b.is_ascii_digit())
+        .filter(|p| !p.is_empty())
+    {
+        let (true, Some(v)) = (n < 3, number(part)) else {
+            return false;
+        };
+        (parts[n], lens[n]) = (v, part.len());
+        n += 1;
+    }
+    let year = |v: u64, len: usize| (len == 4 && (1900..=2050).contains(&v)) || len == 2;
+    n == 3
+        && ((lens[0] == 4 && year(parts[0], 4) && valid_md(parts[1], parts[2]))
+            || (year(parts[2], lens[2])
+                && (valid_md(parts[1], parts[0]) || valid_md(parts[0], parts[1]))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates() {
+        for good in [
+            "1967-08-11",
+            "05/05/1983",
+            "31.12.99",
+            "12/31/1999",
+            "1 2 2003",
+        ] {
+            assert!(day_of_life(good.as_bytes()), "{good}");
+        }
+        for bad in [
+            "1967-13-11",
+            "32/01/1983",
+            "1.2",
+            "2026-1-1-1",
+            "1850-01-01",
+            "13/13/2000",
+        ] {
+            assert!(!day_of_life(bad.as_bytes()), "{bad}");
+        }
+        assert!(
+            valid_ymd(b"991231")
+                && !valid_ymd(b"991331")
+                && valid_dmy(b"311299")
+                && !valid_dmy(b"321299")
+        );
+        assert!(valid_yyyymmdd(b"19991231") && !valid_yyyymmdd(b"18991231"));
+    }
+}

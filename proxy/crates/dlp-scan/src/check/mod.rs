@@ -1,0 +1,70 @@
+//! Check digits and decodable structure, by the name that rule files use.
+//!
+//! Every function takes a candidate in compact form (letters upper case, separators gone) unless its section says
+//! otherwise, and says whether it can be what it claims to be. Each cites the standard it implements.
+
+mod americas;
+mod asia;
+mod dates;
+mod europe;
+mod money;
+mod sums;
+mod token;
+
+pub(crate) use token::{base64_digit, base64_value};
+
+/// A named check.
+#[derive(Clone, Copy)]
+pub(crate) struct Check {
+    pub name: &'static str,
+    pub run: fn(&[u8]) -> bool,
+    /// Takes the value as it stands, not in compact form.
+    pub raw: bool,
+}
+
+impl std::fmt::Debug for Check {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// The check of that name.
+pub(crate) fn find(name: &str) -> Option<Check> {
+    let tables: [(bool, &[(&'static str, fn(&[u8]) -> bool)]); 5] = [
+        (true, token::CHECKS),
+        (false, money::CHECKS),
+        (false, europe::CHECKS),
+        (false, americas::CHECKS),
+        (false, asia::CHECKS),
+    ];
+    for (raw, table) in tables {
+        if let Some((name, run)) = table.iter().find(|(n, _)| *n == name) {
+            return Some(Check {
+                name,
+                run: *run,
+                raw,
+            });
+        }
+    }
+    None
+}
+
+/// Letters upper case, everything but letters and digits gone. Long candidates are cut: no identifier has 64.
+pub(crate) fn compact(value: &[u8], out: &mut Vec<u8>) {
+    out.clear();
+    out.extend(
+        value
+            .iter()
+            .filter(|b| b.is_ascii_alphanumeric())
+            .take(64)
+            .map(u8::to_ascii_uppercase),
+    );
+}
+
+#[cfg(test)]
+pub(crate) fn passes(check: &str, value: &str) -> bool {
+    let check = find(check).unwrap_or_else(|| panic!("no check {check}"));
+    let mut buf = Vec::new();
+    compact(value.as_bytes(), &mut buf);
+    (check.run)(if check.raw { value.as_bytes() } else { &buf })
+}

@@ -1,0 +1,264 @@
+//! Structure of secrets. These take the value as it stands.
+
+pub(crate) const CHECKS: &[(&str, fn(&[u8]) -> bool)] = &[
+    ("github-crc", github_crc),
+    ("jwt", jwt),
+    ("base64-user-pass", base64_user_pass),
+    ("aws-key-id", aws_key_id),
+    ("base64-json", base64_json),
+    ("bip39", mnemonic),
+    ("base58check", base58check),
+    ("bech32", bech32),
+    ("mixed", mixed),
+    ("has-digit", |v| v.iter().any(u8::is_ascii_digit)),
+    ("no-words", |v| crate::entropy::wordiness(v) < 0.75),
+    ("not-hex", |v| !v.iter().all(u8::is_ascii_hexdigit)),
+];
+
+/// GitHub (and npm) tokens end in CRC32 of the 30 characters after the prefix, in 6 base62 digits
+/// (GitHub engineering blog, "Behind GitHub's new authentication token formats", 2021).
+fn github_crc(value: &[u8]) -> bool {
+    const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    let Some(at) = value.iter().position(|b| *b == b'_') else {
+        return false;
+    };
+    let body = &value[at + 1..];
+    if body.len() != 36 {
+        return false;
+    }
+    let mut crc = crc32fast::hash(&body[..30]);
+    body[30..].iter().rev().all(|b| {
+        let want = BASE62[(crc % 62) as usize];
+        crc /= 62;
+        *b == want
+    })
+}
+
+/// RFC 7519: three base64url parts, the first a JSON object with `alg` or `enc` or `typ` (RFC 7515, 4.1).
+fn jwt(value: &[u8]) -> bool {
+    let Some(head) = value.split(|b| *b == b'.').next() else {
+        return false;
+    };
+    let Some(json) = base64_value(head) else {
+        return false;
+    };
+    let json = json.trim_ascii();
+    json.first() == Some(&b'{')
+        && json.last() == Some(&b'}')
+        && ["\"alg\"", "\"enc\"", "\"typ\"", "\"kid\""]
+            .iter()
+            .any(|k| memchr::memmem::find(json, k.as_bytes()).is_some())
+}
+
+/// RFC 7617: `user:password`, printable.
+fn base64_user_pass(value: &[u8]) -> bool {
+    base64_value(value).is_some_and(|v| {
+        let colon = v.iter().position(|b| *b == b':');
+        v.iter().all(|b| (0x20..0x7F).contains(b))
+            && colon.is_some_and(|c| c > 0 && c + 1 < v.len())
+    })
+}
+
+/// AWS key ids are base32 after the 4-letter prefix, 20 characters in all (IAM reference, "unique identifiers").
+fn aws_key_id(value: &[u8]) -> bool {
+    value.len() == 20
+        && value[4..]
+            .iter()
+            .all(|b| matches!(b, b'A'..=b'Z' | b'2'..=b'7'))
+}
+
+/// Base64 of a JSON object.
+fn base64_json(value: &[u8]) -> bool {
+    base64_value(value).is_some_and(|v| v.first() == Some(&b'{') && v.contains(&b'"'))
+}
+
+/// BIP-39: 12, 15, 18, 21 or 24 words, each 3 to 8 lower-case letters.
+fn mnemonic(value: &[u8]) -> bool {
+    let mut n = 0;
+    for word in value
+        .split(|b| b.is_ascii_whitespace() || *b == b',')
+        .filter(|w| !w.is_empty())
+    {
+        if !(3..=8).contains(&word.len()) || !word.iter().all(u8::is_ascii_lowercase) {
+            return false;
+        }
+        n += 1;
+    }
+    matches!(n, 12 | 15 | 18 | 21 | 24)
+}
+
+/// Base58Check as in Bitcoin addresses and keys: version, payload, first 4 bytes of double SHA-256.
+fn base58check(value: &[u8]) -> bool {
+    const ALPHABET: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+    if !(25..=120).contains(&value.len()) {
+        return false;
+    }
+    let mut bytes: Vec<u8> = Vec::with_capacity(90);
+    for b in value {
+        let Some(d) = ALPHABET.iter().position(|a| a == b) else {
+            return false;
+        };
+        let mut carry = d as u32;
+        for out in bytes.iter_mut().rev() {
+            carry += u32::from(*out) * 58;
+            *out = (carry & 0xFF) as u8;
+            carry >>= 8;
+        }
+        if carry > 0 {
+            bytes.insert(0, carry as u8);
+        }
+    }
+    let zeros = value.iter().take_while(|b| **b == b'1').count();
+    let mut full = vec![0; zeros];
+    full.extend_from_slice(&bytes);
+    let Some(cut) = full.len().checked_sub(4) else {
+        return false;
+    };
+    sha256d_prefix(&full[..cut]) == full[cut..]
+}
+
+fn sha256d_prefix(data: &[u8]) -> [u8; 4] {
+    use sha2::{Digest, Sha256};
+    let twice = Sha256::digest(Sha256::digest(data));
+    [twice[0], twice[1], twice[2], twice[3]]
+}
+
+/// Bech32 and Bech32m checksums (BIP-173, BIP-350).
+fn bech32(value: &[u8]) -> bool {
+    const ALPHABET: &[u8; 32] = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l";
+    const GEN: [u32; 5] = [
+        0x3b6a_57b2,
+        0x2650_8e6d,
+        0x1ea1_19fa,
+        0x3d42_33dd,
+        0x2a14_62b3,
+    ];
+    let Some(sep) = value.iter().rposition(|b| *b == b'1') else {
+        return false;
+    };
+    if sep == 0 || value.len() < sep + 7 || value.len() > 120 {
+        return false;
+    }
+    let mut sum = 1u32;
+    let mut step = |v: u32| {
+        let top = sum >> 25;
+        sum = ((sum & 0x1ff_ffff) << 5) ^ v;
+        for (i, g) in GEN.iter().enumerate() {
+            sum ^= if (top >> i) & 1 == 1 { *g } else { 0 };
+        }
+    };
+    let lower = |b: &u8| b.to_ascii_lowercase();
+    value[..sep]
+        .iter()
+        .map(lower)
+        .for_each(|b| step(u32::from(b >> 5)));
+    step(0);
+    value[..sep]
+        .iter()
+        .map(lower)
+        .for_each(|b| step(u32::from(b & 31)));
+    for b in value[sep + 1..].iter().map(lower) {
+        let Some(v) = ALPHABET.iter().position(|a| *a == b) else {
+            return false;
+        };
+        step(v as u32);
+    }
+    sum == 1 || sum == 0x2bc8_30a3
+}
+
+/// Letters and digits, and not one run of each: what a generator makes and people do not.
+fn mixed(value: &[u8]) -> bool {
+    let c = crate::entropy::Classes::of(value);
+    c.digit > 0 && c.letters() > 0 && c.changes >= 3
+}
+
+/// Decodes base64 in either alphabet, padded or not. Short values only.
+pub(crate) fn base64_value(text: &[u8]) -> Option<Vec<u8>> {
+    if text.len() > 16 * 1024 {
+        return None;
+    }
+    let mut out = Vec::with_capacity(text.len() * 3 / 4 + 3);
+    let (mut acc, mut bits) = (0u32, 0);
+    for b in text {
+        if *b == b'=' {
+            break;
+        }
+        acc = acc << 6 | u32::from(base64_digit(*b)?);
+        bits += 6;
+        if bits >= 8 {
+            bits -= 8;
+            out.push((acc >> bits) as u8);
+        }
+    }
+    Some(out)
+}
+
+/// The six bits of a base64 or base64url character.
+pub(crate) fn base64_digit(b: u8) -> Option<u8> {
+    Some(match b {
+        b'A'..=b'Z' => b - b'A',
+        b'a'..=b'z' => b - b'a' + 26,
+        b'0'..=b'9' => b - b'0' + 52,
+        b'+' | b'-' => 62,
+        b'/' | b'_' => 63,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::passes;
+
+    #[test]
+    fn structure_of_secrets() {
+        let cases: &[(&str, &str, bool)] = &[
+            ("jwt", "eyJhbGciOiJIUzI1NiJ9.e30.x", true),
+            ("jwt", "eyJub3RoaW5nIjoxfQ.e30.x", false),
+            ("jwt", "notbase64!", false),
+            ("base64-user-pass", "dXNlcjpwYXNz", true),
+            ("base64-user-pass", "dXNlcnBhc3M=", false),
+            (
+                "bip39",
+                "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about",
+                true,
+            ),
+            ("bip39", "one two three", false),
+            ("base58check", "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa", true),
+            ("base58check", "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNb", false),
+            ("bech32", "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4", true),
+            (
+                "bech32",
+                "bc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqzk5jj0",
+                true,
+            ),
+            (
+                "bech32",
+                "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t5",
+                false,
+            ),
+            ("mixed", "aB3dE5", true),
+            ("mixed", "abcdef123", false),
+        ];
+        for (check, value, want) in cases {
+            assert_eq!(passes(check, value), *want, "{check} {value}");
+        }
+    }
+
+    #[test]
+    fn github_checksum_is_the_crc_of_the_body() {
+        let body = "abcdefghijABCDEFGHIJ0123456789";
+        let mut crc = crc32fast::hash(body.as_bytes());
+        let mut tail = Vec::new();
+        for _ in 0..6 {
+            tail.push(
+                b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                    [(crc % 62) as usize],
+            );
+            crc /= 62;
+        }
+        tail.reverse();
+        let tail = String::from_utf8(tail).unwrap();
+        assert!(passes("github-crc", &format!("ghp_{body}{tail}")));
+        assert!(!passes("github-crc", &format!("ghp_{body}000000")));
+    }
+}

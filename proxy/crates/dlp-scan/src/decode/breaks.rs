@@ -1,0 +1,303 @@
+//! Values in pieces: `"a" + "b"`, `g h p _ x`, eight characters to a line.
+
+use super::{Spawner, begin_cell, copy, margin_after, margin_before};
+use crate::Layer;
+use crate::text::{Cell, How, Node, Span};
+
+/// Single characters in a row before they count as spaced out.
+const SINGLES_MIN: usize = 8;
+/// Pieces of one length in a row before they count as one value, and how long a piece may be.
+const CHUNKS_MIN: usize = 3;
+const CHUNK_BYTES: std::ops::RangeInclusive<usize> = 3..=40;
+
+pub(super) fn decode(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
+    spaced(node, cell, spawn);
+    chunks(node, cell, spawn);
+    concat(node, cell, spawn);
+}
+
+/// Every other byte is the same separator.
+fn spaced(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
+    let text = &node.text[cell.span.range()];
+    let base = cell.span.start as usize;
+    let mut at = 0;
+    while at + 6 < text.len() {
+        let Some(phase) = (0..2).find(|p| alternates(text, at + p)) else {
+            at += SINGLES_MIN;
+            continue;
+        };
+        let sep = text[at + phase];
+        let mut first = at + phase;
+        while first >= 2 && text[first - 2] == sep && first + 2 > at.saturating_sub(SINGLES_MIN * 2)
+        {
+            first -= 2;
+        }
+        let mut last = at + phase;
+        while last + 2 < text.len() && text[last + 2] == sep && text[last + 1] != b'\n' {
+            last += 2;
+        }
+        let next = last.max(at) + SINGLES_MIN;
+        if (last - first) / 2 + 1 >= SINGLES_MIN - 1 && first >= 1 {
+            let span = (base + first - 1, base + (last + 2).min(text.len()));
+            emit_spaced(node, cell, span, spawn);
+        }
+        at = next;
+    }
+}
+
+fn alternates(text: &[u8], at: usize) -> bool {
+    let Some(w) = text.get(at..at + 5) else {
+        return false;
+    };
+    let sep = w[0];
+    let is_sep = matches!(
+        sep,
+        b' ' | b'.'
+            | b'-'
+            | b'_'
+            | b','
+            | b'|'
+            | b'*'
+            | b'/'
+            | b'~'
+            | b'\t'
+            | b'\n'
+            | b'+'
+            | b':'
+            | b';'
+    );
+    is_sep
+        && w[2] == sep
+        && w[4] == sep
+        && w[1] < 0x80
+        && w[3] < 0x80
+        && (w[1] != sep || w[3] != sep)
+        && (w[1].is_ascii_alphanumeric() || w[3].is_ascii_alphanumeric())
+}
+
+/// Characters at the odd places of `from..to`, the rest separators.
+fn emit_spaced(node: &Node, cell: &Cell, (from, to): (usize, usize), spawn: &mut Spawner<'_>) {
+    let text = &node.text;
+    if !text[from..to].is_ascii()
+        || !text[from..to]
+            .iter()
+            .step_by(2)
+            .any(u8::is_ascii_alphanumeric)
+    {
+        return;
+    }
+    let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
+    let Some(mut child) = spawn.begin(Layer::Spaced) else {
+        return;
+    };
+    let name = begin_cell(&mut child, node, cell.name);
+    let start = child.text.len();
+    copy(&mut child, node, margin_before(text, from, floor), from);
+    let bytes: Vec<u8> = text[from..to].iter().step_by(2).copied().collect();
+    child.push(&bytes, Span::new(from, to), How::Blocks { dst: 1, src: 2 });
+    copy(&mut child, node, to, margin_after(text, to, ceil));
+    child.close_cell(start, name, cell.kind, 0);
+    spawn.end(child);
+}
+
+/// Pieces of one length between blanks or line ends.
+fn chunks(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
+    let text = &node.text[cell.span.range()];
+    let base = cell.span.start as usize;
+    let (mut start, mut len, mut count, mut prev_end) = (0usize, 0usize, 0usize, usize::MAX);
+    let mut from = 0;
+    let stops = memchr::memchr2_iter(b' ', b'\n', text).chain([text.len()]);
+    for stop in stops {
+        let piece = &text[from.min(stop)..stop];
+        let adjoining = from == prev_end.wrapping_add(1);
+        if count > 0 && adjoining && piece.len() == len {
+            count += 1;
+        } else {
+            if count >= CHUNKS_MIN {
+                let tail = if adjoining && piece.len() < len {
+                    stop
+                } else {
+                    prev_end
+                };
+                emit_chunks(node, cell, (base + start, base + tail), spawn);
+            }
+            (start, len, count) = (
+                from,
+                piece.len(),
+                usize::from(CHUNK_BYTES.contains(&piece.len())),
+            );
+        }
+        prev_end = stop;
+        from = stop + 1;
+    }
+    if count >= CHUNKS_MIN {
+        emit_chunks(node, cell, (base + start, base + text.len()), spawn);
+    }
+}
+
+fn emit_chunks(node: &Node, cell: &Cell, (from, to): (usize, usize), spawn: &mut Spawner<'_>) {
+    let text = &node.text;
+    let joined = to - from;
+    let telling = text[from..to]
+        .iter()
+        .filter(|b| b.is_ascii_digit() || b.is_ascii_uppercase())
+        .count()
+        * 8
+        >= joined;
+    if joined < 16 || joined > 16 * 1024 || !telling || !text[from..to].is_ascii() {
+        return;
+    }
+    let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
+    let Some(mut child) = spawn.begin(Layer::Spaced) else {
+        return;
+    };
+    let name = begin_cell(&mut child, node, cell.name);
+    let start = child.text.len();
+    copy(&mut child, node, margin_before(text, from, floor), from);
+    let mut at = from;
+    for piece in text[from..to].split(|b| matches!(b, b' ' | b'\n')) {
+        child.push(piece, Span::new(at, at + piece.len()), How::Copy);
+        at += piece.len() + 1;
+    }
+    copy(&mut child, node, to, margin_after(text, to, ceil));
+    child.close_cell(start, name, cell.kind, 0);
+    spawn.end(child);
+}
+
+/// String literals joined by an operator, or by standing side by side over lines.
+fn concat(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
+    let text = &node.text[cell.span.range()];
+    let base = cell.span.start as usize;
+    let mut open: Option<(Node, usize, usize, Span)> = None;
+    for quote in memchr::memchr3_iter(b'"', b'\'', b'`', text) {
+        let Some(next) = joint(text, quote) else {
+            continue;
+        };
+        let near = open
+            .as_ref()
+            .is_some_and(|(_, copied, ..)| base + quote < *copied + 256 && base + quote >= *copied);
+        if !near {
+            finish_concat(node, cell, open.take(), spawn);
+            let Some(mut child) = spawn.begin(Layer::Concat) else {
+                return;
+            };
+            let name = begin_cell(&mut child, node, cell.name);
+            let start = child.text.len();
+            let from = (base + quote).saturating_sub(200).max(base);
+            let from = margin_start(&node.text, from, base + quote);
+            open = Some((child, from, start, name));
+        }
+        if let Some((child, copied, ..)) = &mut open {
+            copy(child, node, *copied, base + quote);
+            *copied = base + next;
+        }
+    }
+    finish_concat(node, cell, open, spawn);
+}
+
+fn margin_start(text: &[u8], mut from: usize, at: usize) -> usize {
+    while from < at && text[from] & 0xC0 == 0x80 {
+        from += 1;
+    }
+    from
+}
+
+fn finish_concat(
+    node: &Node,
+    cell: &Cell,
+    open: Option<(Node, usize, usize, Span)>,
+    spawn: &mut Spawner<'_>,
+) {
+    let Some((mut child, copied, start, name)) = open else {
+        return;
+    };
+    let ceil = cell.span.end as usize;
+    let mut to = (copied + 200).min(ceil);
+    while to > copied && to < ceil && node.text[to] & 0xC0 == 0x80 {
+        to -= 1;
+    }
+    copy(&mut child, node, copied, to);
+    child.close_cell(start, name, cell.kind, 0);
+    spawn.end(child);
+}
+
+/// If the quote at `at` closes a literal that another one is joined to: where that one's content begins.
+fn joint(text: &[u8], at: usize) -> Option<usize> {
+    let blank = |i: &mut usize| {
+        let from = *i;
+        while text
+            .get(*i)
+            .is_some_and(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r'))
+            && *i - from < 64
+        {
+            *i += 1;
+        }
+        *i - from
+    };
+    let mut i = at + 1;
+    blank(&mut i);
+    match (text.get(i)?, text.get(i + 1)) {
+        (b'|', Some(b'|')) | (b'.', Some(b'.')) => i += 2,
+        (b'+' | b'.' | b'&' | b'~', _) => i += 1,
+        (b'\\', Some(b'\n')) => i += 2,
+        _ => return None,
+    }
+    blank(&mut i);
+    (text.get(i) == text.get(at) || matches!(text.get(i), Some(b'"' | b'\''))).then_some(i + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Layer;
+    use crate::decode::tests::children;
+
+    #[test]
+    fn pieces_come_together() {
+        let cases = [
+            ("token g h p _ a b c d e ok", Layer::Spaced, "ghp_abcde"),
+            (
+                "mail m.s.c.h.m.i.d.t.@.p.o.s.t...c.z",
+                Layer::Spaced,
+                "mschmidt@post.cz",
+            ),
+            (
+                "K i n d l y   s e t   a s i d e",
+                Layer::Spaced,
+                "Kindly set aside",
+            ),
+            (
+                "token\nghp_cX1h\n0RWeyrBW\nD6DdL7na\nb2x\nok",
+                Layer::Spaced,
+                "ghp_cX1h0RWeyrBWD6DdL7nab2x",
+            ),
+            (
+                "k = \"sk_live\" + \"_51FgRe\" + \"5C8\"",
+                Layer::Concat,
+                "sk_live_51FgRe5C8",
+            ),
+            ("$k = 'ghp_' . 'abc';  ", Layer::Concat, "ghp_abc"),
+            ("k = \"ghp_\" \\\n    \"abc\"", Layer::Concat, "ghp_abc"),
+        ];
+        for (text, layer, want) in cases {
+            let got = children(text);
+            assert!(
+                got.iter().any(|(l, t, _)| *l == layer && t.contains(want)),
+                "{text}: {:?}",
+                got.iter()
+                    .map(|(l, t, _)| (*l, t.clone()))
+                    .collect::<Vec<_>>()
+            );
+        }
+    }
+
+    #[test]
+    fn offsets_lead_back_over_the_gaps() {
+        let text = "k = \"ghp_\" + \"abc\" tail";
+        for (layer, child, map) in children(text) {
+            if layer == Layer::Concat {
+                let at = child.find("ghp_abc").unwrap();
+                assert_eq!(&text[map(at, at + 7)], "ghp_\" + \"abc");
+            }
+        }
+    }
+}

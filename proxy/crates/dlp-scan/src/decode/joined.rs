@@ -1,0 +1,214 @@
+//! Values split over neighbouring cells: content blocks, array elements, single characters.
+
+use super::Spawner;
+use crate::detect::{Scratch, is_value};
+use crate::text::{Cell, How, NO_LEAF, Node, Span};
+use crate::{Layer, LeafKind};
+
+/// Longest piece taken from either side of a seam.
+const PIECE_MAX: usize = 512;
+/// Elements this short in a row are one text taken apart.
+const SHORT_BYTES_MAX: usize = 8;
+const SHORT_RUN_MIN: usize = 4;
+/// Parts joined at one go.
+const PARTS_MAX: usize = 4096;
+
+/// Names whose values follow each other as parts of one text.
+const PART_NAMES: [&[u8]; 13] = [
+    b"text",
+    b"data",
+    b"blob",
+    b"content",
+    b"value",
+    b"delta",
+    b"body",
+    b"message",
+    b"chunk",
+    b"part",
+    b"arguments",
+    b"partial_json",
+    b"parts",
+];
+
+pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
+    if node.layer == Some(Layer::Joined) || node.cells.len() < 2 || node.cells.len() > 200_000 {
+        return;
+    }
+    short_runs(node, spawn);
+    seams(node, spawn);
+    broken(node, scratch, spawn);
+}
+
+/// `["g","h","p","_"]`
+fn short_runs(node: &Node, spawn: &mut Spawner<'_>) {
+    let mut start = 0;
+    for i in 0..=node.cells.len() {
+        let short = node.cells.get(i).is_some_and(|c| {
+            is_value(c) && c.kind == LeafKind::String && c.span.len() <= SHORT_BYTES_MAX
+        });
+        let same = short && i > start && node.cells[i].name == node.cells[start].name;
+        if same {
+            continue;
+        }
+        if i - start >= SHORT_RUN_MIN {
+            join(
+                node,
+                node.cells[start..i].iter().take(PARTS_MAX).map(|c| c.span),
+                spawn,
+            );
+        }
+        start = if short { i } else { i + 1 };
+    }
+}
+
+/// The end of one part and the beginning of the next.
+fn seams(node: &Node, spawn: &mut Spawner<'_>) {
+    let mut last: Vec<(&[u8], Cell)> = Vec::new();
+    let mut prev: Option<Cell> = None;
+    for cell in &node.cells {
+        if cell.leaf == NO_LEAF {
+            continue;
+        }
+        if !is_value(cell) {
+            prev = None;
+            continue;
+        }
+        let name = &node.text[cell.name.range()];
+        // Elements of one array, with no key between them.
+        if let Some(left) = prev.filter(|p| p.name == cell.name && cell.kind == LeafKind::String) {
+            seam(node, &left, cell, spawn);
+        } else if PART_NAMES.contains(&name) {
+            if let Some((_, left)) = last.iter().find(|(n, _)| *n == name) {
+                seam(node, &left.clone(), cell, spawn);
+            }
+            last.retain(|(n, _)| *n != name);
+            last.push((name, *cell));
+        }
+        prev = Some(*cell);
+    }
+}
+
+fn seam(node: &Node, left: &Cell, right: &Cell, spawn: &mut Spawner<'_>) {
+    let (a, b) = (tail(node, left), head(node, right));
+    // A part which is all one word reaches on to the next; those two are joined there.
+    if a.len() >= 2
+        && b.len() >= 2
+        && a.len() + b.len() >= 12
+        && (a.len() > SHORT_BYTES_MAX || b.len() > SHORT_BYTES_MAX)
+    {
+        let context = Span::new(
+            super::margin_before(&node.text, a.start as usize, left.span.start as usize),
+            a.start as usize,
+        );
+        join(node, [context, a, b].into_iter(), spawn);
+    }
+}
+
+/// Tokens that broke off at the end of their cell go on in the cells after it, whatever their names.
+fn broken(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
+    for at in scratch.broken.iter().take(64) {
+        let Some(index) = node.cell_at(*at) else {
+            continue;
+        };
+        let mut parts = vec![Span {
+            start: *at,
+            end: node.cells[index].span.end,
+        }];
+        for cell in node.cells[index + 1..]
+            .iter()
+            .filter(|c| is_value(c))
+            .take(8)
+        {
+            let part = head(node, cell);
+            if part.is_empty() {
+                break;
+            }
+            parts.push(part);
+            if part != cell.span {
+                break;
+            }
+        }
+        if parts.len() > 1 {
+            join(node, parts.into_iter(), spawn);
+        }
+    }
+}
+
+fn token(b: u8) -> bool {
+    b.is_ascii_graphic()
+        && !matches!(
+            b,
+            b'"' | b'\'' | b'`' | b'<' | b'>' | b'(' | b')' | b'{' | b'}' | b',' | b';'
+        )
+}
+
+fn tail(node: &Node, cell: &Cell) -> Span {
+    let text = &node.text[cell.span.range()];
+    let n = text
+        .iter()
+        .rev()
+        .take(PIECE_MAX)
+        .take_while(|b| token(**b))
+        .count();
+    Span::new(cell.span.end as usize - n, cell.span.end as usize)
+}
+
+fn head(node: &Node, cell: &Cell) -> Span {
+    let text = &node.text[cell.span.range()];
+    let n = text
+        .iter()
+        .take(PIECE_MAX)
+        .take_while(|b| token(**b))
+        .count();
+    Span::new(cell.span.start as usize, cell.span.start as usize + n)
+}
+
+fn join(node: &Node, parts: impl Iterator<Item = Span>, spawn: &mut Spawner<'_>) {
+    let Some(mut child) = spawn.begin(Layer::Joined) else {
+        return;
+    };
+    for part in parts.filter(|p| !p.is_empty()) {
+        child.push(&node.text[part.range()], part, How::Copy);
+    }
+    child.close_cell(0, Span::default(), LeafKind::String, 0);
+    spawn.end(child);
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Layer;
+    use crate::decode::tests::children_of;
+
+    #[test]
+    fn parts_are_joined() {
+        let cases: &[(&[(&str, &str)], &str)] = &[
+            (
+                &[
+                    ("text", "token npm_0maMGtterp5"),
+                    ("type", "text"),
+                    ("text", "uUTe8kb4YTjLF ok"),
+                ],
+                "npm_0maMGtterp5uUTe8kb4YTjLF",
+            ),
+            (
+                &[("c", "g"), ("c", "h"), ("c", "p"), ("c", "_"), ("c", "x")],
+                "ghp_x",
+            ),
+            (
+                &[("items", "ghp_aaaabbbb"), ("items", "ccccdddd")],
+                "ghp_aaaabbbbccccdddd",
+            ),
+        ];
+        for (cells, want) in cases {
+            let got = children_of(cells);
+            assert!(
+                got.iter()
+                    .any(|(l, t, _)| *l == Layer::Joined && t.contains(want)),
+                "{cells:?}: {:?}",
+                got.iter()
+                    .map(|(l, t, _)| (*l, t.clone()))
+                    .collect::<Vec<_>>()
+            );
+        }
+    }
+}

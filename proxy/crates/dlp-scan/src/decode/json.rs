@@ -1,0 +1,319 @@
+//! JSON text inside a string: a node with a cell for every key and value, escapes undone.
+//!
+//! Lenient where it costs nothing (lone surrogates, control characters), strict in structure: what does not parse is
+//! left to be scanned as plain text, so nothing can hide behind being almost JSON.
+
+use crate::LeafKind;
+use crate::text::{How, Node, Span};
+
+/// Deeper nesting is not JSON that anybody sends.
+const DEPTH_MAX: usize = 128;
+/// Shorter numbers hold nothing that a rule looks for.
+const NUMBER_BYTES_MIN: usize = 6;
+
+/// Could this be a JSON object or array, or a line of them?
+pub(crate) fn looks_like(text: &[u8]) -> bool {
+    let text = text.trim_ascii();
+    text.len() >= 8
+        && matches!((text[0], text[text.len() - 1]), (b'{', b'}') | (b'[', b']'))
+        && text.contains(&b'"')
+}
+
+/// Fills `node` from `text`, whose first byte is byte `base` of the parent. False when it is not JSON; the node is
+/// then to be thrown away.
+pub(crate) fn walk(text: &[u8], base: usize, node: &mut Node) -> bool {
+    let mut walker = Walker {
+        text,
+        base,
+        at: 0,
+        node,
+    };
+    let mut any = false;
+    loop {
+        walker.skip_space();
+        if walker.at >= text.len() {
+            return any;
+        }
+        if !walker.value() {
+            return false;
+        }
+        any = true;
+    }
+}
+
+struct Walker<'t, 'n> {
+    text: &'t [u8],
+    base: usize,
+    at: usize,
+    node: &'n mut Node,
+}
+
+#[derive(Clone, Copy)]
+struct Frame {
+    object: bool,
+    name: Span,
+}
+
+impl Walker<'_, '_> {
+    fn skip_space(&mut self) {
+        while matches!(self.text.get(self.at), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    fn eat(&mut self, byte: u8) -> bool {
+        self.skip_space();
+        let ok = self.text.get(self.at) == Some(&byte);
+        self.at += usize::from(ok);
+        ok
+    }
+
+    /// One value with everything under it, without recursion.
+    fn value(&mut self) -> bool {
+        let mut stack: Vec<Frame> = Vec::new();
+        let mut name = Span::default();
+        loop {
+            self.skip_space();
+            let opened = match self.text.get(self.at) {
+                Some(b'{') => Some(true),
+                Some(b'[') => Some(false),
+                _ => None,
+            };
+            if let Some(object) = opened {
+                self.at += 1;
+                if stack.len() >= DEPTH_MAX {
+                    return false;
+                }
+                stack.push(Frame { object, name });
+                if self.eat(if object { b'}' } else { b']' }) {
+                    stack.pop();
+                } else if object {
+                    match self.key() {
+                        Some(key) => name = key,
+                        None => return false,
+                    }
+                    continue;
+                } else {
+                    continue;
+                }
+            } else if !self.scalar(name) {
+                return false;
+            }
+            // After a value: the next one, or the end of what it stood in.
+            loop {
+                let Some(top) = stack.last().copied() else {
+                    return true;
+                };
+                if self.eat(b',') {
+                    name = top.name;
+                    if top.object {
+                        match self.key() {
+                            Some(key) => name = key,
+                            None => return false,
+                        }
+                    }
+                    break;
+                }
+                if !self.eat(if top.object { b'}' } else { b']' }) {
+                    return false;
+                }
+                stack.pop();
+            }
+        }
+    }
+
+    fn key(&mut self) -> Option<Span> {
+        self.skip_space();
+        let start = self.node.text.len();
+        if !self.string() {
+            return None;
+        }
+        let span = Span::new(start, self.node.text.len());
+        self.node
+            .close_cell(start, Span::default(), LeafKind::Key, 0);
+        self.eat(b':').then_some(span)
+    }
+
+    fn scalar(&mut self, name: Span) -> bool {
+        match self.text.get(self.at) {
+            Some(b'"') => {
+                let start = self.node.text.len();
+                if !self.string() {
+                    return false;
+                }
+                self.node.close_cell(start, name, LeafKind::String, 0);
+                true
+            }
+            Some(b't') => self.word(b"true"),
+            Some(b'f') => self.word(b"false"),
+            Some(b'n') => self.word(b"null"),
+            Some(b'-' | b'0'..=b'9') => {
+                self.number(name);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn word(&mut self, word: &[u8]) -> bool {
+        let ok = self.text[self.at..].starts_with(word);
+        self.at += if ok { word.len() } else { 0 };
+        ok
+    }
+
+    fn number(&mut self, name: Span) {
+        let start = self.at;
+        while matches!(
+            self.text.get(self.at),
+            Some(b'-' | b'+' | b'.' | b'0'..=b'9' | b'e' | b'E')
+        ) {
+            self.at += 1;
+        }
+        let digits = &self.text[start..self.at];
+        if digits.len() >= NUMBER_BYTES_MIN && digits.iter().all(u8::is_ascii_digit) {
+            let dst = self.node.text.len();
+            let src = Span::new(self.base + start, self.base + self.at);
+            self.node.push(digits, src, How::Copy);
+            self.node.close_cell(dst, name, LeafKind::Number, 0);
+        }
+    }
+
+    /// A string's content, escapes undone.
+    fn string(&mut self) -> bool {
+        if self.text.get(self.at) != Some(&b'"') {
+            return false;
+        }
+        self.at += 1;
+        loop {
+            let rest = &self.text[self.at..];
+            let Some(stop) = memchr::memchr2(b'"', b'\\', rest) else {
+                return false;
+            };
+            let src = Span::new(self.base + self.at, self.base + self.at + stop);
+            self.node.push(&rest[..stop], src, How::Copy);
+            self.at += stop;
+            if rest[stop] == b'"' {
+                self.at += 1;
+                return true;
+            }
+            let Some((c, len)) = escape(&self.text[self.at..]) else {
+                return false;
+            };
+            let mut utf8 = [0; 4];
+            let src = Span::new(self.base + self.at, self.base + self.at + len);
+            self.node
+                .push(c.encode_utf8(&mut utf8).as_bytes(), src, How::Atom);
+            self.at += len;
+        }
+    }
+}
+
+/// One JSON escape at the start of `text`: its character and how long it is written.
+pub(crate) fn escape(text: &[u8]) -> Option<(char, usize)> {
+    let simple = match text.get(1)? {
+        b'n' => '\n',
+        b't' => '\t',
+        b'r' => '\r',
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'"' => '"',
+        b'\\' => '\\',
+        b'/' => '/',
+        b'u' => return unicode_escape(text),
+        _ => return None,
+    };
+    Some((simple, 2))
+}
+
+fn unicode_escape(text: &[u8]) -> Option<(char, usize)> {
+    let high = hex4(text.get(2..6)?)?;
+    if (0xD800..0xDC00).contains(&high)
+        && text.get(6..8) == Some(b"\\u")
+        && let Some(low) = text.get(8..12).and_then(hex4)
+        && (0xDC00..0xE000).contains(&low)
+    {
+        let c = char::from_u32(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))?;
+        return Some((c, 12));
+    }
+    Some((
+        char::from_u32(high).unwrap_or(char::REPLACEMENT_CHARACTER),
+        6,
+    ))
+}
+
+/// Four hex digits.
+pub(crate) fn hex4(digits: &[u8]) -> Option<u32> {
+    digits
+        .iter()
+        .try_fold(0, |n, b| Some(n * 16 + char::from(*b).to_digit(16)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cells(text: &str) -> Option<Vec<(String, String)>> {
+        let mut node = Node::default();
+        walk(text.as_bytes(), 0, &mut node).then(|| {
+            let show = |s: Span| String::from_utf8(node.text[s.range()].to_vec()).unwrap();
+            node.cells
+                .iter()
+                .filter(|c| c.kind != LeafKind::Key)
+                .map(|c| (show(c.name), show(c.span)))
+                .collect()
+        })
+    }
+
+    #[test]
+    fn values_come_with_their_names() {
+        let cases: &[(&str, Option<&[(&str, &str)]>)] = &[
+            (r#"{"a":"b"}"#, Some(&[("a", "b")])),
+            (
+                r#"{"a":["b","c",{"d":"e"}],"f":"g"}"#,
+                Some(&[("a", "b"), ("a", "c"), ("d", "e"), ("f", "g")]),
+            ),
+            (
+                r#"{"a":1,"n":1234567,"x":1.2345678}"#,
+                Some(&[("n", "1234567")]),
+            ),
+            (
+                r#"{"a":"\u0041\n\"\ud83d\ude00"}"#,
+                Some(&[("a", "A\n\"😀")]),
+            ),
+            (r#"{"a":"b"} {"a":"c"}"#, Some(&[("a", "b"), ("a", "c")])),
+            (r#"[[],{},"x",true,null,false]"#, Some(&[("", "x")])),
+            (r#"{"a":"b""#, None),
+            (r#"{"a" "b"}"#, None),
+            (r#"{a:"b"}"#, None),
+            (r#"{"a":"b"} trailing"#, None),
+        ];
+        for (text, want) in cases {
+            let want = want.map(|w| {
+                w.iter()
+                    .map(|(a, b)| (a.to_string(), b.to_string()))
+                    .collect::<Vec<_>>()
+            });
+            assert_eq!(cells(text), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn nesting_is_bounded() {
+        assert_eq!(cells(&"[".repeat(100_000)), None);
+        assert!(cells(&format!("{}\"x\"{}", "[".repeat(100), "]".repeat(100))).is_some());
+    }
+
+    #[test]
+    fn offsets_lead_back_over_escapes() {
+        let text = r#"{"k":"ab\u0041cd"}"#;
+        let mut node = Node::default();
+        assert!(walk(text.as_bytes(), 0, &mut node));
+        let cell = node.cells[1];
+        assert_eq!(&node.text[cell.span.range()], b"abAcd");
+        let part = node.to_parent(Span {
+            start: cell.span.start + 1,
+            end: cell.span.start + 3,
+        })[0];
+        assert_eq!(&text[part.range()], r"b\u0041");
+    }
+}

@@ -1,0 +1,232 @@
+//! From a node to the nodes that are hidden in it. Each decoder looks for its own traces, cheaply, and makes a child
+//! of the piece around them: a little of the text before and after comes along, so that names and words which give a
+//! value its meaning stay beside it.
+
+mod base;
+mod breaks;
+mod fold;
+mod joined;
+pub(crate) mod json;
+mod turned;
+mod written;
+
+use crate::detect::Scratch;
+use crate::text::{How, NO_LEAF, Node, Parent, Span};
+use crate::{Layer, LeafKind, OverBudget};
+
+pub(crate) use turned::{LEET_WORDS_MIN, rot13};
+
+/// Bytes of the surrounding text that come along.
+const MARGIN_BEFORE: usize = 48;
+const MARGIN_AFTER: usize = 24;
+
+/// Makes children, within the budget.
+pub(crate) struct Spawner<'a> {
+    pub nodes: &'a mut Vec<Node>,
+    pub free: &'a mut Vec<Node>,
+    pub bytes_left: &'a mut u32,
+    pub depth_max: u8,
+    pub over: &'a mut Option<OverBudget>,
+    pub parent: u32,
+    pub parent_depth: u8,
+    pub parent_only_injection: bool,
+}
+
+impl Spawner<'_> {
+    /// An empty child, or nothing if the depth is used up.
+    pub fn begin(&mut self, layer: Layer) -> Option<Node> {
+        if self.parent_depth >= self.depth_max {
+            self.over.get_or_insert(OverBudget::Depth);
+            return None;
+        }
+        let mut node = self.free.pop().unwrap_or_default();
+        node.clear();
+        node.parent = Parent::Node(self.parent);
+        node.layer = Some(layer);
+        node.depth = self.parent_depth + 1;
+        node.only_injection = self.parent_only_injection;
+        Some(node)
+    }
+
+    /// Puts a child to the others, if its bytes can be afforded.
+    pub fn end(&mut self, node: Node) {
+        let cost = crate::text::to_u32(node.text.len());
+        match self.bytes_left.checked_sub(cost) {
+            Some(left) if !node.cells.is_empty() => {
+                *self.bytes_left = left;
+                self.nodes.push(node);
+            }
+            Some(_) => self.free.push(node),
+            None => {
+                self.over.get_or_insert(OverBudget::DecodedBytes);
+                self.free.push(node);
+            }
+        }
+    }
+
+    pub fn drop(&mut self, node: Node) {
+        self.free.push(node);
+    }
+
+    /// How much a decoder may produce at most.
+    pub fn room(&self) -> usize {
+        *self.bytes_left as usize
+    }
+}
+
+/// Starts a child's text with the name over its cell, so that the name still speaks for the value.
+pub(crate) fn begin_cell(child: &mut Node, parent: &Node, name: Span) -> Span {
+    if name.is_empty() || name.len() > 64 {
+        return Span::default();
+    }
+    let start = child.text.len();
+    child.text.extend_from_slice(&parent.text[name.range()]);
+    let span = Span::new(start, child.text.len());
+    child.close_cell(start, Span::default(), LeafKind::Key, NO_LEAF);
+    span
+}
+
+/// Copies a piece of the parent as it is.
+pub(crate) fn copy(child: &mut Node, parent: &Node, from: usize, to: usize) {
+    if from < to {
+        child.push(&parent.text[from..to], Span::new(from, to), How::Copy);
+    }
+}
+
+/// Up to [`MARGIN_BEFORE`] bytes before `at`, on a character's boundary.
+pub(crate) fn margin_before(text: &[u8], at: usize, floor: usize) -> usize {
+    let mut from = at.saturating_sub(MARGIN_BEFORE).max(floor);
+    while from < at && text[from] & 0xC0 == 0x80 {
+        from += 1;
+    }
+    from
+}
+
+/// Up to [`MARGIN_AFTER`] bytes after `at`, on a character's boundary.
+pub(crate) fn margin_after(text: &[u8], at: usize, ceil: usize) -> usize {
+    let mut to = (at + MARGIN_AFTER).min(ceil);
+    while to > at && to < ceil && text[to] & 0xC0 == 0x80 {
+        to -= 1;
+    }
+    to
+}
+
+/// Runs every decoder over the node.
+pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
+    let ascii = node.text.is_ascii();
+    for cell in &node.cells {
+        if cell.leaf == NO_LEAF || cell.span.len() < 8 {
+            continue;
+        }
+        let text = &node.text[cell.span.range()];
+        nested_json(text, cell, spawn);
+        written::decode(node, cell, spawn);
+        base::decode(node, cell, spawn);
+        breaks::decode(node, cell, spawn);
+        if !ascii {
+            fold::decode(node, cell, spawn);
+        }
+    }
+    turned::decode(node, scratch, spawn);
+    joined::decode(node, scratch, spawn);
+}
+
+fn nested_json(text: &[u8], cell: &crate::text::Cell, spawn: &mut Spawner<'_>) {
+    if !json::looks_like(text) {
+        return;
+    }
+    let Some(mut child) = spawn.begin(Layer::Json) else {
+        return;
+    };
+    if json::walk(text, cell.span.start as usize, &mut child) {
+        spawn.end(child);
+    } else {
+        spawn.drop(child);
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::text::{CELL_END, Cell};
+
+    type Child = (
+        Layer,
+        String,
+        Box<dyn Fn(usize, usize) -> std::ops::Range<usize>>,
+    );
+
+    fn node_of(cells: &[(&str, &str)]) -> Node {
+        let mut node = Node {
+            depth: 0,
+            ..Node::default()
+        };
+        let mut last = ("", Span::default());
+        for (name, value) in cells {
+            let start = node.text.len();
+            if !name.is_empty() && last.0 != *name {
+                node.text.extend_from_slice(name.as_bytes());
+                last = (name, Span::new(start, node.text.len()));
+                node.close_cell(start, Span::default(), LeafKind::Key, NO_LEAF);
+            }
+            let start = node.text.len();
+            node.text.extend_from_slice(value.as_bytes());
+            node.close_cell(start, last.1, LeafKind::String, 0);
+        }
+        node
+    }
+
+    fn children_in(node: Node, room: u32) -> (Vec<Node>, Option<OverBudget>) {
+        let (mut nodes, mut free, mut left, mut over) = (Vec::new(), Vec::new(), room, None);
+        let mut spawn = Spawner {
+            nodes: &mut nodes,
+            free: &mut free,
+            bytes_left: &mut left,
+            depth_max: 6,
+            over: &mut over,
+            parent: 0,
+            parent_depth: 0,
+            parent_only_injection: false,
+        };
+        decode(&node, &Scratch::default(), &mut spawn);
+        (nodes, over)
+    }
+
+    fn show(nodes: Vec<Node>) -> Vec<Child> {
+        nodes
+            .into_iter()
+            .map(|mut n| {
+                let end = n.text.len() - usize::from(n.text.last() == Some(&CELL_END));
+                n.text.truncate(end);
+                let text = String::from_utf8(n.text.clone()).unwrap();
+                let layer = n.layer.unwrap();
+                let map = move |a, b| {
+                    let parts = n.to_parent(Span::new(a, b));
+                    parts[0].start as usize..parts[parts.len() - 1].end as usize
+                };
+                (layer, text, Box::new(map) as _)
+            })
+            .collect()
+    }
+
+    /// The children of one unnamed cell.
+    pub(crate) fn children(text: &str) -> Vec<Child> {
+        let mut node = Node::default();
+        node.text.extend_from_slice(text.as_bytes());
+        node.cells.push(Cell {
+            span: Span::new(0, text.len()),
+            name: Span::default(),
+            kind: LeafKind::String,
+            leaf: 0,
+        });
+        show(children_in(node, 1 << 20).0)
+    }
+
+    pub(crate) fn children_of(cells: &[(&str, &str)]) -> Vec<Child> {
+        show(children_in(node_of(cells), 1 << 20).0)
+    }
+
+    pub(crate) fn run(text: &str, room: u32) -> (Vec<Node>, Option<OverBudget>) {
+        children_in(node_of(&[("", text)]), room)
+    }
+}

@@ -1,0 +1,135 @@
+//! Text read backwards, rotated by 13, or with digits for letters. The gate says where it is worth a try.
+
+use super::Spawner;
+use crate::detect::Scratch;
+use crate::ruleset::Action;
+use crate::text::{Cell, How, Node, Span};
+use crate::{Layer, LeafKind};
+
+/// How far from the hit the turned text goes on.
+const REACH: usize = 512;
+/// Words with digits inside before a text counts as leet.
+pub(crate) const LEET_WORDS_MIN: u32 = 3;
+
+pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
+    let mut done = [(Action::Reversed, 0usize), (Action::Rot13, 0usize)];
+    for (action, hit) in &scratch.turned {
+        let layer = if *action == Action::Reversed {
+            Layer::Reversed
+        } else {
+            Layer::Rot13
+        };
+        let Some(cell) = node.cell_at(hit.start).map(|i| node.cells[i]) else {
+            continue;
+        };
+        if node.layer == Some(layer) || cell.leaf == crate::text::NO_LEAF {
+            continue;
+        }
+        let Some(slot) = done.iter_mut().find(|(a, _)| a == action) else {
+            continue;
+        };
+        if (hit.start as usize) < slot.1 {
+            continue;
+        }
+        let (from, to) = line_around(node, &cell, hit.start as usize);
+        slot.1 = to;
+        let Some(mut child) = spawn.begin(layer) else {
+            return;
+        };
+        if layer == Layer::Reversed {
+            reversed(node, from, to, &mut child)
+        } else {
+            rotated(node, from, to, &mut child)
+        }
+        child.close_cell(0, Span::default(), cell.kind, 0);
+        spawn.end(child);
+    }
+    for index in &scratch.leet {
+        if let Some(cell) = node.cells.get(*index as usize) {
+            leet(node, cell, spawn);
+        }
+    }
+}
+
+fn line_around(node: &Node, cell: &Cell, at: usize) -> (usize, usize) {
+    let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
+    let back = at.saturating_sub(REACH).max(floor);
+    let mut from = node.text[back..at]
+        .iter()
+        .rposition(|b| *b == b'\n')
+        .map_or(back, |n| back + n + 1);
+    while from < at && node.text[from] & 0xC0 == 0x80 {
+        from += 1;
+    }
+    let far = (at + REACH).min(ceil);
+    let mut to = node.text[at..far]
+        .iter()
+        .position(|b| *b == b'\n')
+        .map_or(far, |n| at + n);
+    while to > at && to < ceil && node.text[to] & 0xC0 == 0x80 {
+        to -= 1;
+    }
+    (from, to)
+}
+
+fn reversed(node: &Node, from: usize, to: usize, child: &mut Node) {
+    let source = &node.text[from..to];
+    if source.is_ascii() {
+        let bytes: Vec<u8> = source.iter().rev().copied().collect();
+        child.push(&bytes, Span::new(from, to), How::Reversed);
+        return;
+    }
+    let mut end = to;
+    for c in String::from_utf8_lossy(source).chars().rev() {
+        let start = end.saturating_sub(c.len_utf8()).max(from);
+        child.push(
+            c.encode_utf8(&mut [0; 4]).as_bytes(),
+            Span::new(start, end),
+            How::Atom,
+        );
+        end = start;
+    }
+}
+
+fn rotated(node: &Node, from: usize, to: usize, child: &mut Node) {
+    let bytes: Vec<u8> = node.text[from..to].iter().map(|b| rot13(*b)).collect();
+    child.push(&bytes, Span::new(from, to), How::Copy);
+}
+
+/// A letter thirteen further on; all else stays.
+pub(crate) fn rot13(b: u8) -> u8 {
+    match b {
+        b'a'..=b'z' => (b - b'a' + 13) % 26 + b'a',
+        b'A'..=b'Z' => (b - b'A' + 13) % 26 + b'A',
+        b => b,
+    }
+}
+
+/// Digits and signs inside words, read as the letters they look like. Only phrases are looked for in it.
+fn leet(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
+    if cell.span.len() > 16 * 1024 || cell.kind == LeafKind::Key || node.layer == Some(Layer::Leet)
+    {
+        return;
+    }
+    let Some(mut child) = spawn.begin(Layer::Leet) else {
+        return;
+    };
+    child.only_injection = true;
+    let bytes: Vec<u8> = node.text[cell.span.range()]
+        .iter()
+        .map(|b| match b {
+            b'0' => b'o',
+            b'1' | b'!' => b'i',
+            b'3' => b'e',
+            b'4' | b'@' => b'a',
+            b'5' | b'$' => b's',
+            b'7' | b'+' => b't',
+            b'8' => b'b',
+            b'9' => b'g',
+            b => *b,
+        })
+        .collect();
+    child.push(&bytes, cell.span, How::Copy);
+    child.close_cell(0, Span::default(), cell.kind, 0);
+    spawn.end(child);
+}

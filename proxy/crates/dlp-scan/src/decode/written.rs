@@ -1,0 +1,270 @@
+//! Characters written out: `\u0041`, `\x41`, `\101`, `\"`, `%41`, `&#65;`, `&amp;`.
+
+use super::{Spawner, begin_cell, copy, margin_after, margin_before};
+use crate::Layer;
+use crate::text::{Cell, How, Node, Span};
+
+/// Written-out characters this close together become one child.
+const GAP_MAX: usize = 64;
+
+type Reader = fn(&[u8], usize) -> Option<(char, usize)>;
+
+pub(super) fn decode(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
+    if node.layer != Some(Layer::Escapes) || cell.span.len() < 4096 {
+        islands(node, cell, b'\\', backslash, Layer::Escapes, spawn);
+    }
+    islands(node, cell, b'%', percent, Layer::Percent, spawn);
+    islands(node, cell, b'&', entity, Layer::Html, spawn);
+}
+
+/// Finds each sign, reads what it begins, and makes a child of every cluster.
+fn islands(
+    node: &Node,
+    cell: &Cell,
+    sign: u8,
+    read: Reader,
+    layer: Layer,
+    spawn: &mut Spawner<'_>,
+) {
+    let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
+    let mut at = floor;
+    while let Some((first, ..)) = next(node, at, ceil, sign, read) {
+        let Some(mut child) = spawn.begin(layer) else {
+            return;
+        };
+        let name = begin_cell(&mut child, node, cell.name);
+        let start = child.text.len();
+        let mut copied = margin_before(&node.text, first, floor.max(at));
+        let mut from = first;
+        let (mut bytes, mut utf8) = (Vec::new(), [0; 4]);
+        while let Some((pos, c, len)) = next(node, from, ceil.min(from + GAP_MAX + 12), sign, read)
+        {
+            if pos > from + GAP_MAX && pos != first {
+                break;
+            }
+            if pos > copied {
+                flush(&mut child, &mut bytes, copied);
+                copy(&mut child, node, copied, pos);
+            }
+            // Bytes above 0x7F written one at a time are pieces of UTF-8.
+            if layer == Layer::Percent && u32::from(c) >= 0x80 {
+                bytes.push(((u32::from(c) & 0xFF) as u8, pos, len));
+            } else {
+                flush(&mut child, &mut bytes, pos);
+                child.push(
+                    c.encode_utf8(&mut utf8).as_bytes(),
+                    Span::new(pos, pos + len),
+                    How::Atom,
+                );
+            }
+            copied = pos + len;
+            from = copied;
+            if child.text.len() > spawn.room() {
+                break;
+            }
+        }
+        flush(&mut child, &mut bytes, copied);
+        let end = margin_after(&node.text, copied, ceil);
+        copy(&mut child, node, copied, end);
+        child.close_cell(start, name, cell.kind, 0);
+        spawn.end(child);
+        at = from.max(first + 1);
+    }
+}
+
+/// Percent-encoded bytes of one character, pushed as that character.
+fn flush(child: &mut Node, bytes: &mut Vec<(u8, usize, usize)>, _at: usize) {
+    if bytes.is_empty() {
+        return;
+    }
+    let raw: Vec<u8> = bytes.iter().map(|(b, ..)| *b).collect();
+    let src = Span::new(
+        bytes[0].1,
+        bytes[bytes.len() - 1].1 + bytes[bytes.len() - 1].2,
+    );
+    child.push(String::from_utf8_lossy(&raw).as_bytes(), src, How::Atom);
+    bytes.clear();
+}
+
+fn next(
+    node: &Node,
+    from: usize,
+    ceil: usize,
+    sign: u8,
+    read: Reader,
+) -> Option<(usize, char, usize)> {
+    let mut at = from;
+    loop {
+        at += memchr::memchr(sign, node.text.get(at..ceil)?)?;
+        if let Some((c, len)) = read(&node.text[..node.text.len().min(ceil + 12)], at)
+            && at + len <= ceil
+        {
+            return Some((at, c, len));
+        }
+        at += 1;
+    }
+}
+
+/// One or more backslashes (text that was escaped again and again) and what they escape.
+fn backslash(text: &[u8], at: usize) -> Option<(char, usize)> {
+    let run = text[at..]
+        .iter()
+        .take(16)
+        .take_while(|b| **b == b'\\')
+        .count();
+    let rest = &text[at + run..];
+    let (c, len) = match rest.first()? {
+        b'u' if rest.get(1) == Some(&b'{') => {
+            let close = rest.iter().take(10).position(|b| *b == b'}')?;
+            (char::from_u32(hex(&rest[2..close])?)?, close + 1)
+        }
+        b'u' => {
+            let mut joined = [b'\\'; 12];
+            let n = rest.len().min(11);
+            joined[1..=n].copy_from_slice(&rest[..n]);
+            let (c, len) = super::json::escape(&joined[..=n])?;
+            (c, len - 1)
+        }
+        b'U' => (char::from_u32(hex(rest.get(1..9)?)?)?, 9),
+        b'x' if rest.get(1) == Some(&b'{') => {
+            let close = rest.iter().take(10).position(|b| *b == b'}')?;
+            (char::from_u32(hex(&rest[2..close])?)?, close + 1)
+        }
+        b'x' => (char::from_u32(hex(rest.get(1..3)?)?)?, 3),
+        b'0'..=b'3' => {
+            let d = rest.get(..3)?;
+            let octal = d.iter().all(|b| (b'0'..=b'7').contains(b));
+            if !octal {
+                return None;
+            }
+            let n = d.iter().fold(0, |n, b| n * 8 + u32::from(b - b'0'));
+            (char::from_u32(n).filter(|c| *c >= ' ')?, 3)
+        }
+        b'"' => ('"', 1),
+        _ => return None,
+    };
+    Some((c, run + len))
+}
+
+fn hex(digits: &[u8]) -> Option<u32> {
+    (!digits.is_empty() && digits.len() <= 8)
+        .then(|| super::json::hex4(digits))
+        .flatten()
+}
+
+fn percent(text: &[u8], at: usize) -> Option<(char, usize)> {
+    if text.get(at + 1) == Some(&b'u') {
+        return Some((char::from_u32(hex(text.get(at + 2..at + 6)?)?)?, 6));
+    }
+    Some((char::from_u32(hex(text.get(at + 1..at + 3)?)?)?, 3))
+}
+
+fn entity(text: &[u8], at: usize) -> Option<(char, usize)> {
+    let rest = &text[at..text.len().min(at + 12)];
+    if rest.get(1) == Some(&b'#') {
+        let hexed = matches!(rest.get(2), Some(b'x' | b'X'));
+        let from = if hexed { 3 } else { 2 };
+        let digits = rest[from..]
+            .iter()
+            .take_while(|b| {
+                if hexed {
+                    b.is_ascii_hexdigit()
+                } else {
+                    b.is_ascii_digit()
+                }
+            })
+            .count();
+        if digits == 0 || digits > 7 {
+            return None;
+        }
+        let n = u32::from_str_radix(
+            std::str::from_utf8(&rest[from..from + digits]).ok()?,
+            if hexed { 16 } else { 10 },
+        )
+        .ok()?;
+        let len = from + digits;
+        return Some((
+            char::from_u32(n)?,
+            len + usize::from(rest.get(len) == Some(&b';')),
+        ));
+    }
+    const NAMED: &[(&str, char)] = &[
+        ("&amp;", '&'),
+        ("&lt;", '<'),
+        ("&gt;", '>'),
+        ("&quot;", '"'),
+        ("&apos;", '\''),
+        ("&nbsp;", ' '),
+        ("&colon;", ':'),
+        ("&equals;", '='),
+        ("&lowbar;", '_'),
+        ("&period;", '.'),
+        ("&commat;", '@'),
+        ("&sol;", '/'),
+        ("&hyphen;", '-'),
+        ("&num;", '#'),
+        ("&plus;", '+'),
+        ("&Tab;", '\t'),
+        ("&NewLine;", '\n'),
+        ("&dash;", '-'),
+        ("&dollar;", '$'),
+    ];
+    NAMED
+        .iter()
+        .find(|(n, _)| rest.starts_with(n.as_bytes()))
+        .map(|(n, c)| (*c, n.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::tests::children;
+
+    #[test]
+    fn written_out_characters() {
+        let cases = [
+            (r"key \u0067hp", Layer::Escapes, "key ghp"),
+            (r"a\\u0067b", Layer::Escapes, "agb"),
+            (r"\x67\x68\x70\x5f", Layer::Escapes, "ghp_"),
+            (r"\u{67}\U00000068\160x", Layer::Escapes, "ghpx"),
+            (r#"{\"a\":\"b\"} and"#, Layer::Escapes, r#"{"a":"b"} and"#),
+            ("d=%67%68p%5F end", Layer::Percent, "d=ghp_ end"),
+            ("d=%c3%a9t%C3%A9...", Layer::Percent, "d=été..."),
+            ("a &#103;&#x68;&#112 b", Layer::Html, "a ghp b"),
+            ("&lt;IMPORTANT&gt;", Layer::Html, "<IMPORTANT>"),
+        ];
+        for (text, layer, want) in cases {
+            let got = children(text);
+            assert!(
+                got.iter().any(|(l, t, _)| *l == layer && t == want),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn ordinary_text_makes_no_child() {
+        for text in [
+            "100% of C:\\dir\\name",
+            "a & b && c",
+            "50%off AT&T",
+            "\\n\\t only",
+        ] {
+            let got = children(text);
+            assert!(
+                got.iter()
+                    .all(|(l, ..)| !matches!(l, Layer::Escapes | Layer::Percent | Layer::Html)),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn offsets_lead_back_to_what_was_written() {
+        let text = r"key \u0067hp_abc tail";
+        for (_, child, map) in children(text) {
+            let at = child.find("ghp_abc").unwrap();
+            assert_eq!(&text[map(at, at + 7)], r"\u0067hp_abc");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Text that people do not see and models do.
+
+use super::Sink;
+use crate::ruleset::Detector;
+use crate::text::Span;
+
+/// This many tag characters in a row are no flag: the longest regional flag has six.
+const TAGS_MIN: u32 = 8;
+/// Emoji carry one variation selector, ideographs one; a message needs a run.
+const SELECTORS_MIN: u32 = 6;
+/// This many invisible characters between letters are no accident of typesetting.
+const ZERO_WIDTH_MIN: u32 = 6;
+
+/// What a character is, when it is not to be seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Unseen {
+    Tag,
+    Selector,
+    Bidi,
+    ZeroWidth,
+}
+
+/// Classifies a character that leaves no ink.
+pub(crate) fn unseen(c: char) -> Option<Unseen> {
+    Some(match u32::from(c) {
+        0xE0001 | 0xE0020..=0xE007F => Unseen::Tag,
+        0xFE00..=0xFE0E | 0xE0100..=0xE01EF => Unseen::Selector,
+        0x202A..=0x202E | 0x2066..=0x2069 => Unseen::Bidi,
+        0xAD
+        | 0x180E
+        | 0x200B..=0x200F
+        | 0x2060..=0x2064
+        | 0x206A..=0x206F
+        | 0xFEFF
+        | 0x34F
+        | 0x115F
+        | 0x1160
+        | 0x3164
+        | 0xFFA0 => Unseen::ZeroWidth,
+        _ => return None,
+    })
+}
+
+pub(super) fn scan(sink: &mut Sink<'_>) {
+    let text = sink.text();
+    if text.is_ascii() {
+        return;
+    }
+    for cell in &sink.node.cells {
+        if let Ok(cell_text) = std::str::from_utf8(&text[cell.span.range()])
+            && !cell_text.is_ascii()
+        {
+            scan_cell(cell_text, cell.span.start, sink);
+        }
+    }
+}
+
+#[derive(Default)]
+struct Run {
+    start: u32,
+    end: u32,
+    count: u32,
+}
+
+impl Run {
+    fn add(&mut self, start: u32, end: u32) {
+        if self.count == 0 {
+            self.start = start;
+        }
+        self.end = end;
+        self.count += 1;
+    }
+
+    fn take(&mut self) -> Self {
+        std::mem::take(self)
+    }
+}
+
+fn scan_cell(text: &str, base: u32, sink: &mut Sink<'_>) {
+    let (mut tags, mut selectors, mut zero, mut bidi) = (
+        Run::default(),
+        Run::default(),
+        Run::default(),
+        Run::default(),
+    );
+    for (i, c) in text.char_indices() {
+        let start = base + i as u32;
+        let end = start + c.len_utf8() as u32;
+        let kind = if c.is_ascii() { None } else { unseen(c) };
+        match kind {
+            Some(Unseen::Tag) => tags.add(start, end),
+            Some(Unseen::Selector) => selectors.add(start, end),
+            // Between ASCII letters: scripts that need joiners do not look like this.
+            Some(Unseen::ZeroWidth) => zero.add(start, end),
+            Some(Unseen::Bidi) => bidi.add(start, end),
+            None => {
+                flush(&mut tags, TAGS_MIN, Detector::UnicodeTags, sink);
+                flush(
+                    &mut selectors,
+                    SELECTORS_MIN,
+                    Detector::VariationSelectors,
+                    sink,
+                );
+            }
+        }
+    }
+    flush(&mut tags, TAGS_MIN, Detector::UnicodeTags, sink);
+    flush(
+        &mut selectors,
+        SELECTORS_MIN,
+        Detector::VariationSelectors,
+        sink,
+    );
+    let ascii_letters = text.bytes().filter(u8::is_ascii_alphanumeric).count();
+    if zero.count >= ZERO_WIDTH_MIN
+        && ascii_letters as u32 >= zero.count
+        && between_letters(text) >= ZERO_WIDTH_MIN
+    {
+        flush(&mut zero, ZERO_WIDTH_MIN, Detector::ZeroWidth, sink);
+    }
+    // An override in a text with no right-to-left letters turns only the reader's eyes.
+    let overrides = text.chars().any(|c| matches!(c, '\u{202D}' | '\u{202E}'));
+    let right_to_left = text
+        .chars()
+        .any(|c| matches!(u32::from(c), 0x590..=0x8FF | 0xFB1D..=0xFDFF | 0xFE70..=0xFEFC));
+    if overrides && !right_to_left {
+        flush(&mut bidi, 1, Detector::Bidi, sink);
+    }
+}
+
+fn between_letters(text: &str) -> u32 {
+    let mut count = 0;
+    let mut prev = ' ';
+    let mut pending = false;
+    for c in text.chars() {
+        if unseen(c) == Some(Unseen::ZeroWidth) {
+            pending = prev.is_ascii_alphanumeric();
+        } else {
+            count += u32::from(pending && c.is_ascii_alphanumeric());
+            pending = false;
+            prev = c;
+        }
+    }
+    count
+}
+
+fn flush(run: &mut Run, min: u32, detector: Detector, sink: &mut Sink<'_>) {
+    let run = run.take();
+    if run.count >= min {
+        sink.report_for(
+            detector,
+            Span {
+                start: run.start,
+                end: run.end,
+            },
+            None,
+        );
+    }
+}

@@ -1,0 +1,253 @@
+//! From a text to raw findings. Detectors read one node and report into a [`Sink`]; none looks past its cell.
+
+mod assign;
+mod hidden;
+mod net;
+mod number;
+mod pem;
+mod token;
+mod url;
+
+pub(crate) use hidden::unseen;
+
+use crate::finding::{Fingerprint, FingerprintKey};
+use crate::gate::Hit;
+use crate::rule::RuleId;
+use crate::ruleset::{Action, Detector, Kind, RuleSet};
+use crate::text::{Cell, Node, Span};
+use crate::{Category, LeafKind, OverBudget};
+
+/// A match in a node, not yet led back to its leaf.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Raw {
+    pub node: u32,
+    pub span: Span,
+    pub rule: RuleId,
+    pub confidence: u8,
+    pub fingerprint: Fingerprint,
+}
+
+/// What is left of the budget.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Limits {
+    pub candidates: u32,
+    pub findings: u32,
+    pub over: Option<OverBudget>,
+}
+
+impl Limits {
+    /// Takes `cost` from what is left; false when there is not that much.
+    pub fn spend(&mut self, cost: u32) -> bool {
+        match self.candidates.checked_sub(cost) {
+            Some(left) => {
+                self.candidates = left;
+                true
+            }
+            None => {
+                self.candidates = 0;
+                self.over.get_or_insert(OverBudget::Candidates);
+                false
+            }
+        }
+    }
+}
+
+/// Memory that detectors reuse from node to node.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    pub hits: Vec<Hit>,
+    pub compact: Vec<u8>,
+    pub context: Vec<u8>,
+    /// For each rule, the end of what it has already been tried on in this node.
+    pub done: Vec<u32>,
+    /// Where something is to be read backwards or rotated.
+    pub turned: Vec<(Action, Span)>,
+    /// Cells with words that have digits for letters.
+    pub leet: Vec<u32>,
+    /// Where a token broke off at the end of its cell.
+    pub broken: Vec<u32>,
+}
+
+/// Where detectors report to.
+pub(crate) struct Sink<'a> {
+    pub rules: &'a RuleSet,
+    pub key: &'a FingerprintKey,
+    pub node: &'a Node,
+    pub index: u32,
+    pub raw: &'a mut Vec<Raw>,
+    pub limits: &'a mut Limits,
+}
+
+impl<'a> Sink<'a> {
+    pub fn text(&self) -> &'a [u8] {
+        &self.node.text
+    }
+
+    pub fn report(&mut self, rule: RuleId, span: Span, confidence: u8) {
+        if span.is_empty()
+            || self.node.only_injection && self.rules.rule(rule).category != Category::Injection
+        {
+            return;
+        }
+        let same = |r: &Raw| r.rule == rule && r.node == self.index && r.span == span;
+        if self.raw.iter().rev().take(8).any(same) {
+            return;
+        }
+        if self.limits.findings == 0 {
+            self.limits.over.get_or_insert(OverBudget::Findings);
+            return;
+        }
+        self.limits.findings -= 1;
+        let fingerprint = self.key.fingerprint(&self.node.text[span.range()]);
+        self.raw.push(Raw {
+            node: self.index,
+            span,
+            rule,
+            confidence,
+            fingerprint,
+        });
+    }
+
+    /// Reports for a rule that is code, if the set has it.
+    pub fn report_for(&mut self, detector: Detector, span: Span, confidence: Option<u8>) {
+        if let Some(rule) = self.rules.detectors.get(&detector).copied() {
+            let confidence = confidence.unwrap_or(self.rules.rule(rule).confidence);
+            self.report(rule, span, confidence);
+        }
+    }
+
+    /// A value that a rule's pattern matched: entropy, placeholders and checks still have a say.
+    pub fn accept(&mut self, rule: RuleId, span: Span, scratch: &mut Vec<u8>) -> bool {
+        let compiled = self.rules.compiled(rule);
+        let value = &self.node.text[span.range()];
+        if compiled.entropy_min > 0.0 && crate::entropy::shannon(value) < compiled.entropy_min {
+            return false;
+        }
+        if !compiled.placeholders_pass && crate::value::is_placeholder(value) {
+            return false;
+        }
+        if compiled.checks.iter().any(|c| !c.raw) {
+            crate::check::compact(value, scratch);
+        }
+        if !compiled
+            .checks
+            .iter()
+            .all(|c| (c.run)(if c.raw { value } else { scratch }))
+        {
+            return false;
+        }
+        self.report(rule, span, self.rules.rule(rule).confidence);
+        true
+    }
+}
+
+/// Runs every detector over the node.
+pub(crate) fn detect(sink: &mut Sink<'_>, scratch: &mut Scratch) {
+    scratch.turned.clear();
+    scratch.broken.clear();
+    scratch.leet.clear();
+    keyword_hits(sink, scratch);
+    if !sink.node.only_injection {
+        number::scan(sink, scratch);
+        net::scan(sink);
+    }
+    hidden::scan(sink);
+}
+
+fn keyword_hits(sink: &mut Sink<'_>, scratch: &mut Scratch) {
+    use crate::gate::LiteralGate;
+    let mut hits = std::mem::take(&mut scratch.hits);
+    hits.clear();
+    sink.rules.gate.hits(&sink.node.text, &mut hits);
+    if !hits.is_empty() {
+        scratch.done.clear();
+        scratch.done.resize(sink.rules.len(), 0);
+        let mut names = assign::Names::default();
+        let mut cell_index = 0;
+        for hit in &hits {
+            while sink
+                .node
+                .cells
+                .get(cell_index)
+                .is_some_and(|c| c.span.end <= hit.at)
+            {
+                cell_index += 1;
+            }
+            let Some(cell) = sink
+                .node
+                .cells
+                .get(cell_index)
+                .filter(|c| c.span.start <= hit.at)
+            else {
+                continue;
+            };
+            for action in &sink.rules.actions[usize::from(hit.keyword)] {
+                act(
+                    *action,
+                    hit.at,
+                    (cell_index, *cell),
+                    sink,
+                    scratch,
+                    &mut names,
+                );
+            }
+        }
+    }
+    scratch.hits = hits;
+}
+
+fn act(
+    action: Action,
+    at: u32,
+    cell: (usize, Cell),
+    sink: &mut Sink<'_>,
+    scratch: &mut Scratch,
+    names: &mut assign::Names,
+) {
+    match action {
+        Action::Try(rule) => match sink.rules.compiled(rule).kind {
+            Kind::Token {
+                before_any,
+                after_any,
+                ahead,
+            } => {
+                let edges = token::Edges {
+                    before_any,
+                    after_any,
+                    ahead,
+                };
+                token::anchored(rule, at, &cell.1, edges, sink, scratch);
+            }
+            Kind::Text { back, ahead } => {
+                token::around(rule, at, &cell.1, (back, ahead), sink, scratch)
+            }
+            Kind::Assign { any_name } => names.provider(rule, any_name, at, cell, sink, scratch),
+            Kind::Number { .. } | Kind::Detector(_) => {}
+        },
+        Action::SecretName => names.secret(at, cell, sink),
+        Action::Detect(Detector::PrivateKey) => pem::private_key(at, &cell.1, sink),
+        Action::Detect(Detector::UrlCredentials) => url::credentials(at, &cell.1, sink),
+        Action::Detect(Detector::AuthHeader) => url::auth_header(at, &cell.1, sink),
+        Action::Detect(_) => {}
+        Action::Reversed | Action::Rot13 => {
+            let span = Span {
+                start: at,
+                end: at + 1,
+            };
+            // The gate's order makes neighbours neighbours here, too.
+            if scratch
+                .turned
+                .last()
+                .is_none_or(|(a, s)| *a != action || at > s.start + 4)
+                && scratch.turned.len() < 256
+            {
+                scratch.turned.push((action, span));
+            }
+        }
+    }
+}
+
+/// True for cells that hold values.
+pub(crate) fn is_value(cell: &Cell) -> bool {
+    cell.kind != LeafKind::Key
+}

@@ -1,0 +1,319 @@
+//! Addresses of mail, network and cards in it: found by their punctuation.
+
+use super::Sink;
+use crate::ruleset::Detector;
+use crate::text::Span;
+
+pub(super) fn scan(sink: &mut Sink<'_>) {
+    let has = |d: &Detector| sink.rules.detectors.contains_key(d);
+    let (email, colon, dots) = (
+        has(&Detector::Email),
+        has(&Detector::Ipv6) || has(&Detector::Mac),
+        has(&Detector::Ipv4),
+    );
+    let cells = sink.node.cells.iter();
+    for cell in cells {
+        if cell.span.len() < 6 {
+            continue;
+        }
+        let text = &sink.node.text[cell.span.range()];
+        let base = cell.span.start as usize;
+        if email {
+            for at in memchr::memchr_iter(b'@', text) {
+                if !sink.limits.spend(1) {
+                    return;
+                }
+                if let Some((s, e)) = email_around(text, at) {
+                    sink.report_for(Detector::Email, Span::new(base + s, base + e), None);
+                }
+            }
+        }
+        if colon {
+            colons(text, base, sink);
+        }
+        if dots {
+            ipv4s(text, base, sink);
+        }
+    }
+}
+
+/// RFC 5321 in practice: dot-atom, `@`, labels, a top-level domain of letters.
+fn email_around(text: &[u8], at: usize) -> Option<(usize, usize)> {
+    let local = |b: u8| {
+        b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'%' | b'+' | b'-') || b >= 0x80
+    };
+    let mut start = at;
+    while start > 0 && at - start < 64 && local(text[start - 1]) {
+        start -= 1;
+    }
+    while start < at && !text[start].is_ascii_alphanumeric() && text[start] < 0x80 {
+        start += 1;
+    }
+    // `\nname@...` with the escape written out.
+    if start > 0
+        && start < at
+        && text[start - 1] == b'\\'
+        && matches!(text[start], b'n' | b't' | b'r')
+    {
+        start += 1;
+    }
+    if start == at
+        || !text[at - 1].is_ascii_alphanumeric()
+            && !matches!(text[at - 1], b'_' | b'-' | b'+')
+            && text[at - 1] < 0x80
+    {
+        return None;
+    }
+    let domain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-');
+    let mut end = at + 1;
+    while end < text.len() && end - at < 254 && domain(text[end]) {
+        end += 1;
+    }
+    while end > at + 1 && matches!(text[end - 1], b'.' | b'-') {
+        end -= 1;
+    }
+    let host = &text[at + 1..end];
+    let dot = host.iter().rposition(|b| *b == b'.')?;
+    let top = &host[dot + 1..];
+    let labels = host
+        .split(|b| *b == b'.')
+        .all(|l| !l.is_empty() && l[0] != b'-');
+    if !labels || !(2..=18).contains(&top.len()) || !top.iter().all(u8::is_ascii_alphabetic) {
+        return None;
+    }
+    (!nobody(&text[start..at], host, text.get(end).copied(), text, start)).then_some((start, end))
+}
+
+/// Addresses that reach no person: documentation's, machines', and things that only look like mail.
+fn nobody(local: &[u8], host: &[u8], after: Option<u8>, text: &[u8], start: usize) -> bool {
+    let host = host.to_ascii_lowercase();
+    let local = local.to_ascii_lowercase();
+    let is_or_under = |d: &str| {
+        host == d.as_bytes()
+            || host
+                .strip_suffix(d.as_bytes())
+                .is_some_and(|h| h.ends_with(b"."))
+    };
+    const DOCS: &[&str] = &[
+        "example.com",
+        "example.org",
+        "example.net",
+        "example",
+        "test",
+        "invalid",
+        "localhost",
+        "local",
+        "example.edu",
+        "domain.com",
+        "email.com",
+        "yourdomain.com",
+        "company.com",
+    ];
+    const FILES: &[&str] = &[
+        "png", "jpg", "jpeg", "gif", "svg", "webp", "js", "ts", "css", "py", "rs", "go", "json",
+        "md", "html", "svc", "tsx", "jsx", "mjs", "yml", "yaml", "lock", "toml", "txt", "service",
+        "target", "internal",
+    ];
+    const MACHINES: &[&[u8]] = &[
+        b"noreply",
+        b"no-reply",
+        b"donotreply",
+        b"git",
+        b"root",
+        b"ssh",
+        b"hg",
+        b"mailer-daemon",
+        b"notifications",
+        b"npm",
+        b"svn",
+        b"user",
+        b"username",
+        b"you",
+        b"your-email",
+        b"your.email",
+        b"youremail",
+        b"name",
+        b"email",
+        b"someone",
+        b"foo",
+        b"bar",
+        b"test",
+        b"me",
+        b"deploy",
+    ];
+    const GENERIC: &[&str] = &["users.noreply.github.com"];
+    let top = host.rsplit(|b| *b == b'.').next().unwrap_or(b"");
+    let scp =
+        after == Some(b':') && (local == b"git" || text.get(start.wrapping_sub(1)) == Some(&b'/'));
+    let in_url = start > 0
+        && matches!(text[start - 1], b':' | b'/')
+        && text[..start].windows(3).rev().take(64).any(|w| w == b"://");
+    scp || in_url
+        || after == Some(b'(')
+        || after == Some(b'/') && local.len() < 3
+        || DOCS.iter().chain(GENERIC).any(|d| is_or_under(d))
+        || FILES.iter().any(|f| f.as_bytes() == top)
+        || MACHINES.contains(&local.as_slice())
+}
+
+/// IPv6 (RFC 4291) and EUI-48: hex groups and colons.
+fn colons(text: &[u8], base: usize, sink: &mut Sink<'_>) {
+    let part = |b: u8| b.is_ascii_hexdigit() || b == b':';
+    let mut done = 0;
+    for at in memchr::memchr_iter(b':', text) {
+        if at < done {
+            continue;
+        }
+        let next = text.get(at + 1).copied().unwrap_or(0);
+        if !part(next) && !(at > 0 && text[at - 1] == b':') {
+            continue;
+        }
+        let mut start = at;
+        while start > done && part(text[start - 1]) && at - start < 5 {
+            start -= 1;
+        }
+        let mut end = at;
+        while end < text.len() && (part(text[end]) || text[end] == b'.') && end - start < 46 {
+            end += 1;
+        }
+        while end > start && matches!(text[end - 1], b'.') {
+            end -= 1;
+        }
+        done = end;
+        let word = |b: Option<&u8>| {
+            b.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_' || *b == b':')
+        };
+        if end - start < 6
+            || word(text.get(end))
+            || start > 0 && word(text.get(start - 1))
+            || !sink.limits.spend(1)
+        {
+            continue;
+        }
+        let token = &text[start..end];
+        let span = Span::new(base + start, base + end);
+        if is_mac(token, b':') {
+            sink.report_for(Detector::Mac, span, None);
+        } else if is_ipv6(token) {
+            sink.report_for(Detector::Ipv6, span, None);
+        }
+    }
+}
+
+fn is_mac(token: &[u8], sep: u8) -> bool {
+    let all = token.len() == 17
+        && token.iter().enumerate().all(|(i, b)| {
+            if i % 3 == 2 {
+                *b == sep
+            } else {
+                b.is_ascii_hexdigit()
+            }
+        });
+    all && token.iter().any(|b| !matches!(b, b'0' | b':' | b'-'))
+        && token
+            .iter()
+            .any(|b| !matches!(b, b'f' | b'F' | b':' | b'-'))
+}
+
+fn is_ipv6(token: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(token) else {
+        return false;
+    };
+    let Ok(ip) = text.parse::<std::net::Ipv6Addr>() else {
+        return false;
+    };
+    let groups = token
+        .split(|b| *b == b':')
+        .filter(|g| !g.is_empty())
+        .count();
+    let telling = token.len() >= 8 && groups >= 3;
+    !ip.is_loopback()
+        && !ip.is_unspecified()
+        && telling
+        && token.iter().filter(|b| **b == b':').count() >= 2
+}
+
+/// IPv4, four numbers up to 255, no version and no part of something longer.
+fn ipv4s(text: &[u8], base: usize, sink: &mut Sink<'_>) {
+    let mut done = 0;
+    for at in memchr::memchr_iter(b'.', text) {
+        if at < done
+            || at == 0
+            || !text[at - 1].is_ascii_digit()
+            || !text.get(at + 1).is_some_and(u8::is_ascii_digit)
+        {
+            continue;
+        }
+        let mut start = at;
+        while start > done && at - start < 4 && text[start - 1].is_ascii_digit() {
+            start -= 1;
+        }
+        let mut end = at;
+        while end < text.len()
+            && end - start < 24
+            && (text[end].is_ascii_digit() || text[end] == b'.')
+        {
+            end += 1;
+        }
+        while end > start && text[end - 1] == b'.' {
+            end -= 1;
+        }
+        done = end;
+        let glued = |b: Option<&u8>| {
+            b.is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'+' | b'='))
+        };
+        let before = start > 0
+            && (text[start - 1].is_ascii_alphanumeric()
+                || matches!(text[start - 1], b'_' | b'-' | b'.' | b'~' | b'^' | b'+'));
+        if before
+            || glued(text.get(end)) && !matches!(text.get(end), Some(b'-'))
+            || !sink.limits.spend(1)
+        {
+            continue;
+        }
+        if is_public_v4(&text[start..end]) && !version_before(&text[..start]) {
+            sink.report_for(Detector::Ipv4, Span::new(base + start, base + end), None);
+        }
+    }
+}
+
+fn is_public_v4(token: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(token) else {
+        return false;
+    };
+    let Ok(ip) = text.parse::<std::net::Ipv4Addr>() else {
+        return false;
+    };
+    let o = ip.octets();
+    let mask = o[0] == 255 || o[0] == 0;
+    let resolver = matches!(
+        o,
+        [8, 8, 8 | 4, 8 | 4] | [1, 1, 1, 1] | [1, 0, 0, 1] | [9, 9, 9, 9]
+    );
+    let version_like = o.iter().all(|n| *n < 20) && o[0] < 10;
+    !(ip.is_loopback()
+        || ip.is_unspecified()
+        || ip.is_broadcast()
+        || mask
+        || resolver
+        || version_like
+        || ip.is_multicast())
+}
+
+/// `version 1.2.3.4`, `v1.2.3.4`, `rev`, `release`, `build` just before.
+fn version_before(before: &[u8]) -> bool {
+    let tail = &before[before.len().saturating_sub(24)..];
+    let lower = tail.to_ascii_lowercase();
+    [
+        "version", "ver.", "ver ", "release", "build", "chrome/", "safari/", "edg/", "firefox/",
+        "rev", "assembly", "oid", "section",
+    ]
+    .iter()
+    .any(|w| memchr::memmem::find(&lower, w.as_bytes()).is_some())
+        || lower.ends_with(b"/")
+            && lower
+                .iter()
+                .rev()
+                .nth(1)
+                .is_some_and(u8::is_ascii_alphabetic)
+}

@@ -1,0 +1,301 @@
+//! Identifiers of a fixed shape: found by their digits, told apart by shape, check digits and the words around them.
+
+use super::{Scratch, Sink};
+use crate::names;
+use crate::rule::RuleId;
+use crate::ruleset::{Kind, Need};
+use crate::text::{Cell, Span};
+
+/// How far before and after a number the words count that say what it is.
+const CONTEXT_BEFORE: usize = 72;
+const CONTEXT_AFTER: usize = 36;
+/// Longest letters-only group inside a number (`AB 12 34 56 C`).
+const LETTERS_MAX: usize = 6;
+/// Most groups in one number.
+const GROUPS_MAX: usize = 10;
+
+/// Every candidate of the node.
+pub(super) fn scan(sink: &mut Sink<'_>, scratch: &mut Scratch) {
+    if sink.rules.shapes.iter().all(Vec::is_empty) {
+        return;
+    }
+    let text = sink.text();
+    let mut cell_index = 0;
+    let mut at = 0;
+    let mut leet = (u32::MAX, 0);
+    while at < text.len() {
+        // No shape has fewer than two digits in any three places next to each other that hold one at all.
+        if !text[at].is_ascii_digit() {
+            at += 1;
+            continue;
+        }
+        while sink
+            .node
+            .cells
+            .get(cell_index)
+            .is_some_and(|c| c.span.end as usize <= at)
+        {
+            cell_index += 1;
+        }
+        let Some(cell) = sink.node.cells.get(cell_index).copied() else {
+            return;
+        };
+        if (cell.span.start as usize) > at {
+            at += 1;
+            continue;
+        }
+        count_leet(
+            text,
+            at,
+            &cell,
+            crate::text::to_u32(cell_index),
+            &mut leet,
+            scratch,
+        );
+        at = chain(at, &cell, sink, scratch);
+    }
+}
+
+/// Words such as `1gn0r3`: a digit between letters of lower case.
+fn count_leet(
+    text: &[u8],
+    at: usize,
+    cell: &Cell,
+    index: u32,
+    leet: &mut (u32, u32),
+    scratch: &mut Scratch,
+) {
+    let start = group_start(text, at, cell.span.start as usize);
+    let end = group_end(text, at, (cell.span.end as usize).min(at + 20));
+    let word = &text[start..end];
+    let letters = word.iter().filter(|b| b.is_ascii_alphabetic()).count();
+    let lower = word.iter().skip(1).all(|b| !b.is_ascii_uppercase());
+    if !(2..=16).contains(&word.len())
+        || letters == 0
+        || !lower
+        || word.iter().all(u8::is_ascii_hexdigit) && word.len() > 6
+    {
+        return;
+    }
+    if leet.0 != index {
+        *leet = (index, 0);
+    }
+    leet.1 += 1;
+    if leet.1 == crate::decode::LEET_WORDS_MIN {
+        scratch.leet.push(index);
+    }
+}
+
+/// Looks at the groups joined around the digit at `at`; returns where to go on.
+fn chain(at: usize, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) -> usize {
+    let text = sink.text();
+    let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
+    let mut start = group_start(text, at, floor);
+    for _ in 0..3 {
+        let Some(before) = start
+            .checked_sub(1)
+            .filter(|s| *s > floor && is_sep(text[*s]) && text[*s - 1].is_ascii_alphabetic())
+        else {
+            break;
+        };
+        let left = group_start(text, before - 1, floor);
+        if before - left > LETTERS_MAX {
+            break;
+        }
+        start = left;
+    }
+    let mut groups = [(0usize, 0usize); 24];
+    let mut n = 0;
+    let mut from = start;
+    let mut end = start;
+    while from < ceil && n < groups.len() {
+        let stop = group_end(text, from, ceil);
+        let group = &text[from..stop];
+        let digits = group.iter().any(u8::is_ascii_digit);
+        if group.is_empty() || (!digits && group.len() > LETTERS_MAX) {
+            break;
+        }
+        groups[n] = (from, stop);
+        n += 1;
+        end = stop;
+        let gap = stop..ceil.min(stop + 2);
+        let sep = text[gap.clone()].iter().take_while(|b| is_sep(**b)).count();
+        if sep == 0 || sep > 2 || (sep == 2 && text[stop] != b')') {
+            break;
+        }
+        from = stop + sep;
+    }
+    let mut next = end.max(at + 1);
+    if n == groups.len() {
+        next = groups[n / 2].0.max(at + 1);
+    }
+    for first in 0..n {
+        if (n == groups.len() && groups[first].0 >= next) || !sink.limits.spend(1) {
+            break;
+        }
+        for last in first..n.min(first + GROUPS_MAX) {
+            let len = groups[last].1 - groups[first].0;
+            if len > crate::ruleset::SHAPE_BYTES_MAX {
+                break;
+            }
+            if sink.rules.shapes.get(len).is_some_and(|s| !s.is_empty()) {
+                shaped(groups[first].0, groups[last].1, cell, sink, scratch);
+            }
+        }
+    }
+    next
+}
+
+fn group_start(text: &[u8], at: usize, floor: usize) -> usize {
+    let mut start = at;
+    while start > floor && text[start - 1].is_ascii_alphanumeric() {
+        start -= 1;
+    }
+    start
+}
+
+fn group_end(text: &[u8], at: usize, ceil: usize) -> usize {
+    let mut end = at;
+    while end < ceil && text[end].is_ascii_alphanumeric() {
+        end += 1;
+    }
+    end
+}
+
+fn is_sep(b: u8) -> bool {
+    matches!(b, b' ' | b'-' | b'.' | b'/' | b'(' | b')')
+}
+
+/// Tries the shapes of that length.
+fn shaped(start: usize, end: usize, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) {
+    let rules = sink.rules;
+    let text = sink.text();
+    let value = &text[start..end];
+    for shape in &rules.shapes[end - start] {
+        if !fits(&shape.shape, value) {
+            continue;
+        }
+        let compiled = rules.compiled(shape.rule);
+        crate::check::compact(value, &mut scratch.compact);
+        if !compiled
+            .checks
+            .iter()
+            .all(|c| (c.run)(if c.raw { value } else { &scratch.compact }))
+        {
+            continue;
+        }
+        let Kind::Number { need } = compiled.kind else {
+            continue;
+        };
+        let span = Span::new(start, end);
+        let clear = !touched(text, start, end, cell);
+        let alone = cell.span == span && cell.name.is_empty();
+        let ok = match need {
+            Need::Nothing => clear || has_context(shape.rule, span, cell, sink, scratch),
+            Need::Context => has_context(shape.rule, span, cell, sink, scratch),
+            Need::ContextOrAlone => alone || has_context(shape.rule, span, cell, sink, scratch),
+        };
+        if ok {
+            let base = rules.rule(shape.rule).confidence;
+            sink.report(shape.rule, span, base);
+        }
+    }
+}
+
+fn fits(shape: &[u8], value: &[u8]) -> bool {
+    shape.iter().zip(value).all(|(s, v)| match s {
+        b'9' => v.is_ascii_digit(),
+        b'A' => v.is_ascii_alphabetic(),
+        b'X' => v.is_ascii_alphanumeric(),
+        s => s == v,
+    })
+}
+
+/// Part of something longer: a version, a path, a UUID, a decimal.
+fn touched(text: &[u8], start: usize, end: usize, cell: &Cell) -> bool {
+    let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
+    let glue = |b: u8| {
+        matches!(
+            b,
+            b'-' | b'.' | b'/' | b'_' | b'+' | b'#' | b'%' | b'@' | b'\\' | b'$'
+        )
+    };
+    let word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+    let before = start > floor
+        && (text[start - 1] == b'_'
+            || glue(text[start - 1])
+                && (start < floor + 2
+                    || word(text[start - 2])
+                    || matches!(text[start - 1], b'.' | b'$' | b'#' | b'/')));
+    let after = end < ceil
+        && (text[end] == b'_' || glue(text[end]) && end + 1 < ceil && word(text[end + 1]));
+    before || after
+}
+
+/// Does one of the rule's words stand near the value, in its name, or at the head of its column?
+pub(super) fn has_context(
+    rule: RuleId,
+    span: Span,
+    cell: &Cell,
+    sink: &Sink<'_>,
+    scratch: &mut Scratch,
+) -> bool {
+    let words = &sink.rules.compiled(rule).context;
+    if words.is_empty() {
+        return false;
+    }
+    let text = sink.text();
+    let window = &mut scratch.context;
+    window.clear();
+    let before = (span.start as usize).saturating_sub(CONTEXT_BEFORE);
+    window.extend_from_slice(&text[before..span.start as usize]);
+    window.push(0);
+    let after = (span.end as usize + CONTEXT_AFTER).min(cell.span.end as usize);
+    window.extend_from_slice(&text[span.end as usize..after]);
+    window.push(0);
+    window.extend_from_slice(&text[cell.name.range()]);
+    window.push(0);
+    if let Some(head) = column_head(text, span, cell) {
+        window.extend_from_slice(&text[head.range()]);
+    }
+    names::plain_in_place(window);
+    words.iter().any(|w| has_word(window, w))
+}
+
+/// `word` in `window`; a word of ASCII letters has to stand by itself.
+fn has_word(window: &[u8], word: &[u8]) -> bool {
+    let letter = |b: Option<&u8>| b.is_some_and(u8::is_ascii_alphabetic);
+    let ends_plain = |b: Option<&u8>| b.is_some_and(u8::is_ascii_alphanumeric);
+    memchr::memmem::find_iter(window, word).any(|at| {
+        let starts = at == 0 || !letter(window.get(at - 1)) || !ends_plain(word.first());
+        let after = window.get(at + word.len());
+        let ends =
+            !letter(after) || !ends_plain(word.last()) || (word.len() > 4 && after == Some(&b's'));
+        starts && ends
+    })
+}
+
+/// In a table of lines: the words over the value's column.
+fn column_head(text: &[u8], span: Span, cell: &Cell) -> Option<Span> {
+    const HEAD_BYTES_MAX: usize = 512;
+    let floor = cell.span.start as usize;
+    let upto = &text[floor..span.start as usize];
+    let head_len = memchr::memchr(b'\n', &upto[..upto.len().min(HEAD_BYTES_MAX)])?;
+    let head = &upto[..head_len];
+    let delimiter = [b';', b',', b'\t', b'|']
+        .into_iter()
+        .max_by_key(|d| head.iter().filter(|b| *b == d).count())?;
+    let line = memchr::memrchr(b'\n', upto)? + 1;
+    if upto.len() - line > 2048 {
+        return None;
+    }
+    let column = upto[line..].iter().filter(|b| **b == delimiter).count();
+    let mut at = floor;
+    for (i, part) in head.split(|b| *b == delimiter).enumerate() {
+        if i == column && i + usize::from(column == 0) > 0 && head.contains(&delimiter) {
+            return Some(Span::new(at, at + part.len()));
+        }
+        at += part.len() + 1;
+    }
+    None
+}

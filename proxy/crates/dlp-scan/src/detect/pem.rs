@@ -1,0 +1,67 @@
+//! Private keys in armour (RFC 7468, RFC 4880), whole.
+
+use memchr::memmem;
+
+use super::Sink;
+use crate::ruleset::Detector;
+use crate::text::{Cell, Span};
+
+/// Longest key taken as one finding: a 16384-bit RSA key is about 13 KB.
+const KEY_BYTES_MAX: usize = 32 * 1024;
+/// Less than this between the lines is talk about a key.
+const BODY_BYTES_MIN: usize = 32;
+
+/// `at` is where `-----BEGIN` begins.
+pub(super) fn private_key(at: u32, cell: &Cell, sink: &mut Sink<'_>) {
+    let start = at as usize;
+    let ceil = (cell.span.end as usize).min(start + KEY_BYTES_MAX);
+    let text = &sink.text()[start..ceil];
+    let Some(title) = text
+        .get(10..)
+        .and_then(|t| memmem::find(&t[..t.len().min(64)], b"-----"))
+        .map(|n| n + 10)
+    else {
+        return;
+    };
+    if memmem::find(&text[..title], b"PRIVATE KEY").is_none() || !sink.limits.spend(4) {
+        return;
+    }
+    let body_at = title + 5;
+    let body = &text[body_at..];
+    let body_len = memmem::find(body, b"-----").unwrap_or_else(|| armour_len(body));
+    if !plausible(&body[..body_len]) {
+        return;
+    }
+    let mut end = body_at + body_len;
+    let rest = &text[end..];
+    if rest.starts_with(b"-----END")
+        && let Some(close) = memmem::find(&rest[8..rest.len().min(96)], b"-----")
+    {
+        end += 8 + close + 5;
+    }
+    sink.report_for(Detector::PrivateKey, Span::new(start, start + end), None);
+}
+
+/// How far a body without an end line goes.
+fn armour_len(body: &[u8]) -> usize {
+    let armour = |b: &u8| {
+        b.is_ascii_alphanumeric()
+            || matches!(
+                b,
+                b'+' | b'/' | b'=' | b'\n' | b'\r' | b'\\' | b' ' | b':' | b',' | b'-'
+            )
+    };
+    body.iter().position(|b| !armour(b)).unwrap_or(body.len())
+}
+
+fn plausible(body: &[u8]) -> bool {
+    let base64 = body
+        .iter()
+        .filter(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/'))
+        .count();
+    let dots = memmem::find(body, b"...").is_some();
+    base64 >= BODY_BYTES_MIN
+        && base64 * 10 >= body.len() * 7
+        && !dots
+        && crate::entropy::shannon(body) > 3.5
+}

@@ -1,0 +1,158 @@
+//! Rules that are a pattern: at the keyword, or around it.
+
+use regex_automata::{Anchored, Input};
+
+use super::{Scratch, Sink};
+use crate::rule::RuleId;
+use crate::text::{Cell, Span};
+
+/// What may touch a token, and how far it may reach.
+#[derive(Clone, Copy)]
+pub(super) struct Edges {
+    pub before_any: bool,
+    pub after_any: bool,
+    pub ahead: u32,
+}
+
+/// The pattern begins at `at`.
+pub(super) fn anchored(
+    rule: RuleId,
+    at: u32,
+    cell: &Cell,
+    edges: Edges,
+    sink: &mut Sink<'_>,
+    scratch: &mut Scratch,
+) {
+    let done = scratch.done[rule.index()];
+    let text = sink.text();
+    if at < done
+        || (!edges.before_any && touches_before(text, at as usize, cell.span.start as usize))
+    {
+        return;
+    }
+    if !sink.limits.spend(1) {
+        return;
+    }
+    let end = cell.span.end.min(at.saturating_add(edges.ahead));
+    let input = Input::new(text)
+        .range(at as usize..end as usize)
+        .anchored(Anchored::Yes);
+    let Some((whole, value)) = search(rule, input, sink) else {
+        // The beginning of a token that ends with its cell may go on in the next one.
+        if cell.span.end - at < edges.ahead.min(96)
+            && token_to_end(&text[at as usize..cell.span.end as usize])
+        {
+            scratch.broken.push(at);
+        }
+        return;
+    };
+    if !edges.after_any
+        && text
+            .get(whole.end as usize)
+            .is_some_and(|b| whole.end < cell.span.end && is_word(*b))
+    {
+        return;
+    }
+    if sink.accept(rule, value, &mut scratch.compact) {
+        scratch.done[rule.index()] = whole.end;
+    }
+}
+
+/// The pattern is anywhere from `back` before the keyword to `ahead` after it. What one try has covered, the next
+/// does not cover again, so many keywords close together cost no more than one.
+pub(super) fn around(
+    rule: RuleId,
+    at: u32,
+    cell: &Cell,
+    reach: (u32, u32),
+    sink: &mut Sink<'_>,
+    scratch: &mut Scratch,
+) {
+    let (back, ahead) = reach;
+    let done = scratch.done[rule.index()];
+    let end = char_end(
+        sink.text(),
+        cell.span.end.min(at.saturating_add(ahead)),
+        cell.span.end,
+    );
+    let mut start = char_start(
+        sink.text(),
+        at.saturating_sub(back).max(cell.span.start).max(done),
+    );
+    if at < done {
+        return;
+    }
+    let needed = sink.rules.compiled(rule).context.is_empty()
+        || super::number::has_context(
+            rule,
+            Span {
+                start: at,
+                end: at + 1,
+            },
+            cell,
+            sink,
+            scratch,
+        );
+    while needed && start < end && sink.limits.spend(1 + (end - start) / 64) {
+        let input = Input::new(sink.text()).range(start as usize..end as usize);
+        let Some((whole, value)) = search(rule, input, sink) else {
+            break;
+        };
+        sink.accept(rule, value, &mut scratch.compact);
+        start = whole.end.max(start + 1);
+        scratch.done[rule.index()] = start;
+    }
+}
+
+/// The match, and the part of it that is the value: the first group that took part, else all.
+fn search(rule: RuleId, input: Input<'_>, sink: &Sink<'_>) -> Option<(Span, Span)> {
+    let regex = sink.rules.compiled(rule).pattern.as_ref()?.regex()?;
+    if regex.captures_len() == 1 {
+        let m = regex.search(&input)?;
+        let span = Span::new(m.start(), m.end());
+        return Some((span, span));
+    }
+    let mut caps = regex.create_captures();
+    regex.search_captures(&input, &mut caps);
+    let whole = caps.get_match()?;
+    let whole = Span::new(whole.start(), whole.end());
+    let group = (1..caps.group_len()).find_map(|i| caps.get_group(i));
+    Some((whole, group.map_or(whole, |g| Span::new(g.start, g.end))))
+}
+
+/// Is the byte before part of the same word? `\n` and `%3D` written out before it are not.
+pub(super) fn touches_before(text: &[u8], at: usize, floor: usize) -> bool {
+    if at <= floor || !is_word(text[at - 1]) {
+        return false;
+    }
+    let back = |n: usize| (at >= floor + n).then(|| text[at - n]);
+    let escape = back(2) == Some(b'\\') && matches!(text[at - 1], b'n' | b't' | b'r');
+    let percent = back(3) == Some(b'%')
+        && text[at - 2].is_ascii_hexdigit()
+        && text[at - 1].is_ascii_hexdigit();
+    !escape && !percent
+}
+
+fn is_word(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b == b'_'
+}
+
+fn token_to_end(rest: &[u8]) -> bool {
+    rest.iter().all(|b| {
+        b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'=' | b'+' | b'/' | b':')
+    })
+}
+
+fn char_start(text: &[u8], mut at: u32) -> u32 {
+    while at > 0 && text.get(at as usize).is_some_and(|b| b & 0xC0 == 0x80) {
+        at -= 1;
+    }
+    at
+}
+
+fn char_end(text: &[u8], mut at: u32, limit: u32) -> u32 {
+    while at < limit && text.get(at as usize).is_some_and(|b| b & 0xC0 == 0x80) {
+        at += 1;
+    }
+    at
+}

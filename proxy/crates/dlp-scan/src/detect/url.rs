@@ -1,0 +1,129 @@
+//! Credentials in URLs and in HTTP authorisation.
+
+use super::Sink;
+use crate::ruleset::Detector;
+use crate::text::{Cell, Span};
+use crate::{check, value};
+
+const URL_BYTES_MAX: usize = 2048;
+
+/// `at` is where `://` begins: `scheme://user:password@host`.
+pub(super) fn credentials(at: u32, cell: &Cell, sink: &mut Sink<'_>) {
+    let text = sink.text();
+    let (floor, ceil) = (
+        cell.span.start as usize,
+        (cell.span.end as usize).min(at as usize + URL_BYTES_MAX),
+    );
+    let mut start = at as usize;
+    while start > floor
+        && at as usize - start < 24
+        && (text[start - 1].is_ascii_alphanumeric()
+            || matches!(text[start - 1], b'+' | b'-' | b'.' | b':'))
+    {
+        start -= 1;
+    }
+    let authority = at as usize + 3;
+    if start == at as usize || authority >= ceil {
+        return;
+    }
+    let url = &text[authority..ceil];
+    let stop = url
+        .iter()
+        .position(|b| {
+            b.is_ascii_whitespace()
+                || matches!(b, b'"' | b'\'' | b'<' | b'>' | b'`' | b'\\' | 0x1E | 0x1F)
+        })
+        .unwrap_or(url.len());
+    let url = &url[..stop];
+    // The last @ before a slash that follows it: passwords hold slashes and signs of their own.
+    let Some(at_sign) = user_end(url) else { return };
+    let Some(colon) = url[..at_sign].iter().position(|b| *b == b':') else {
+        return;
+    };
+    let password = &url[colon + 1..at_sign];
+    if password.len() < 3 || !believable(password) || !sink.limits.spend(1) {
+        return;
+    }
+    let whole = Span::new(start, authority + url_end(url));
+    sink.report_for(Detector::UrlCredentials, whole, None);
+}
+
+fn user_end(url: &[u8]) -> Option<usize> {
+    let host_stop = url
+        .iter()
+        .position(|b| matches!(b, b'/' | b'?' | b'#'))
+        .unwrap_or(url.len());
+    if let Some(n) = url[..host_stop].iter().rposition(|b| *b == b'@') {
+        return Some(n);
+    }
+    // A slash inside the password: only if what stands before it is `user:` and an @ follows with a host.
+    let colon = url[..host_stop].iter().position(|b| *b == b':')?;
+    let port = url[colon + 1..host_stop].iter().all(u8::is_ascii_digit);
+    let n = url.iter().position(|b| *b == b'@')?;
+    (!port && n < 128 && url.get(n + 1).is_some_and(u8::is_ascii_alphanumeric)).then_some(n)
+}
+
+/// The URL's end without the punctuation of the sentence around it.
+fn url_end(url: &[u8]) -> usize {
+    let mut end = url.len();
+    while end > 0 && matches!(url[end - 1], b'.' | b',' | b';' | b')' | b']' | b'}') {
+        end -= 1;
+    }
+    end
+}
+
+fn believable(password: &[u8]) -> bool {
+    let lower = password.to_ascii_lowercase();
+    let word = |list: &[&str]| list.iter().any(|w| w.as_bytes() == lower.as_slice());
+    !value::is_placeholder(password)
+        && !word(&[
+            "pass",
+            "pwd",
+            "password",
+            "secret",
+            "postgres",
+            "guest",
+            "token",
+            "mypass",
+            "x-oauth-basic",
+            "port",
+        ])
+        && !password
+            .iter()
+            .any(|b| matches!(b, b'{' | b'}' | b'$' | b'<' | b'[' | b'(') && password.len() < 24)
+}
+
+/// `at` is where `Basic ` or `Bearer ` begins.
+pub(super) fn auth_header(at: u32, cell: &Cell, sink: &mut Sink<'_>) {
+    let text = sink.text();
+    let from = at as usize;
+    if super::token::touches_before(text, from, cell.span.start as usize) {
+        return;
+    }
+    let ceil = (cell.span.end as usize).min(from + 4096);
+    let Some(blank) = text[from..ceil].iter().position(|b| *b == b' ') else {
+        return;
+    };
+    let scheme = &text[from..from + blank];
+    let start = from + blank + 1;
+    let value_end = text[start..ceil]
+        .iter()
+        .position(|b| {
+            !(b.is_ascii_alphanumeric()
+                || matches!(b, b'+' | b'/' | b'=' | b'-' | b'_' | b'.' | b'~' | b':'))
+        })
+        .map_or(ceil, |n| start + n);
+    let value = &text[start..value_end];
+    if value.len() < 8 || !sink.limits.spend(1) {
+        return;
+    }
+    let ok = if scheme.eq_ignore_ascii_case(b"basic") {
+        check::find("base64-user-pass").is_some_and(|c| (c.run)(value))
+            && !check::base64_value(value).is_some_and(|v| value::is_placeholder(&v))
+    } else {
+        value.len() >= 16 && value::judge(value, crate::names::Promise::Strong, false).is_some()
+    };
+    if ok {
+        sink.report_for(Detector::AuthHeader, Span::new(start, value_end), None);
+    }
+}

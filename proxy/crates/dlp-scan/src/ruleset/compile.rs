@@ -1,0 +1,359 @@
+//! From rule files to a rule set: every field checked, keywords collected, patterns refused that cost too much.
+
+use std::collections::HashMap;
+
+use regex_automata::meta::Regex;
+use regex_automata::util::syntax;
+
+use super::load::{Edge, RawKind, RawNeed, RawRule, load};
+use super::{
+    Action, Compiled, Detector, Kind, Need, Pattern, RuleError, RuleSet, RuleSource, ShapeRef,
+};
+use crate::Category;
+use crate::check;
+use crate::gate::GramGate;
+use crate::names;
+use crate::rule::{Rule, RuleId};
+
+/// Longest shape, and so longest number looked at.
+pub(crate) const SHAPE_BYTES_MAX: usize = 40;
+/// How far a pattern may reach, unless the rule says more.
+const AHEAD_DEFAULT: u32 = 512;
+const AHEAD_MAX: u32 = 4096;
+const RULES_MAX: usize = 4000;
+
+/// Whether patterns are compiled now, to be refused, or when first needed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Patterns {
+    Checked,
+    Trusted,
+}
+
+/// A pattern's automaton. Bounded in size; linear in time by construction.
+pub(crate) fn regex(source: &str) -> Result<Regex, String> {
+    let unicode = !source.is_ascii();
+    Regex::builder()
+        .configure(
+            Regex::config()
+                .utf8_empty(false)
+                .nfa_size_limit(Some(1 << 20))
+                .onepass_size_limit(Some(1 << 16))
+                .hybrid_cache_capacity(1 << 18),
+        )
+        .syntax(
+            syntax::Config::new()
+                .utf8(false)
+                .unicode(unicode)
+                .dot_matches_new_line(true),
+        )
+        .build(source)
+        .map_err(|e| {
+            let cause = std::error::Error::source(&e)
+                .map(|s| format!(": {s}"))
+                .unwrap_or_default();
+            format!("{e}{cause}")
+        })
+}
+
+pub(crate) fn compile(
+    sources: &[RuleSource<'_>],
+    patterns: Patterns,
+) -> Result<RuleSet, RuleError> {
+    let mut builder = Builder::default();
+    for source in sources {
+        let file = load(source)?;
+        for raw in &file.rules {
+            builder
+                .rule(raw, &file.defaults, patterns)
+                .map_err(|(field, problem)| RuleError {
+                    file: source.name.to_owned(),
+                    line: line_of(source.yaml, &raw.id),
+                    rule: Some(raw.id.clone()),
+                    field,
+                    problem,
+                })?;
+        }
+    }
+    Ok(builder.finish())
+}
+
+/// The line that an id stands on.
+fn line_of(yaml: &str, id: &str) -> usize {
+    let at = yaml.lines().position(|l| {
+        l.trim_start()
+            .trim_start_matches("- ")
+            .strip_prefix("id:")
+            .is_some_and(|v| v.trim().trim_matches(['"', '\'']) == id)
+    });
+    at.map_or(0, |n| n + 1)
+}
+
+type Refusal = (&'static str, String);
+
+#[derive(Default)]
+struct Builder {
+    rules: Vec<Rule>,
+    compiled: Vec<Compiled>,
+    by_id: HashMap<Box<str>, RuleId>,
+    keywords: Vec<Box<[u8]>>,
+    keyword_ids: HashMap<Box<[u8]>, usize>,
+    actions: Vec<Vec<Action>>,
+    shapes: Vec<Vec<ShapeRef>>,
+    detectors: HashMap<Detector, RuleId>,
+}
+
+impl Builder {
+    fn rule(
+        &mut self,
+        raw: &RawRule,
+        defaults: &super::load::Defaults,
+        patterns: Patterns,
+    ) -> Result<(), Refusal> {
+        let id = RuleId(u16::try_from(self.rules.len()).unwrap_or(u16::MAX));
+        if self.rules.len() >= RULES_MAX {
+            return Err((
+                "id",
+                format!("a set holds at most {RULES_MAX} rules; split it"),
+            ));
+        }
+        if raw.id.is_empty()
+            || !raw
+                .id
+                .bytes()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        {
+            return Err(("id", "use lower-case letters, digits and dashes".into()));
+        }
+        let category = raw.category.or(defaults.category).ok_or((
+            "category",
+            "is missing; give secret, pii or injection".to_owned(),
+        ))?;
+        let confidence = raw.confidence.or(defaults.confidence).unwrap_or(90);
+        if confidence > 100 {
+            return Err(("confidence", "is 0 to 100".into()));
+        }
+        let kind = kind_of(raw, defaults)?;
+        let pattern = self.pattern(raw, kind, patterns)?;
+        let mut checks = Vec::new();
+        for name in &raw.checks {
+            checks.push(check::find(name).ok_or_else(|| {
+                (
+                    "checks",
+                    format!("there is no check named {name}; see docs/detection.md"),
+                )
+            })?);
+        }
+        self.keywords_of(raw, kind, id, category)?;
+        self.shapes_of(raw, kind, id)?;
+        if let Kind::Detector(d) = kind {
+            self.detectors.insert(d, id);
+        }
+        if self.by_id.insert(raw.id.as_str().into(), id).is_some() {
+            return Err(("id", "is used twice; ids are unique in a set".into()));
+        }
+        self.rules.push(Rule {
+            id: raw.id.as_str().into(),
+            category,
+            title: raw.title.as_str().into(),
+            description: raw.description.as_str().into(),
+            confidence,
+        });
+        let context = raw
+            .context
+            .iter()
+            .map(|w| names::plain(w.as_bytes()).into())
+            .collect();
+        self.compiled.push(Compiled {
+            kind,
+            pattern,
+            checks,
+            entropy_min: raw.entropy,
+            context,
+            placeholders_pass: raw.placeholders_pass || category != Category::Secret,
+        });
+        Ok(())
+    }
+
+    fn pattern(
+        &self,
+        raw: &RawRule,
+        kind: Kind,
+        patterns: Patterns,
+    ) -> Result<Option<Pattern>, Refusal> {
+        let Some(source) = &raw.pattern else {
+            return match kind {
+                Kind::Token { .. } | Kind::Text { .. } | Kind::Assign { .. } => {
+                    Err(("pattern", "is missing; this kind of rule needs one".into()))
+                }
+                _ => Ok(None),
+            };
+        };
+        let source = match kind {
+            Kind::Assign { .. } => format!("^(?:{source})$"),
+            _ => source.clone(),
+        };
+        if patterns == Patterns::Checked {
+            let regex = regex(&source).map_err(|e| {
+                (
+                    "pattern",
+                    format!("{e}; look-around and back-references are not supported"),
+                )
+            })?;
+            if regex.is_match("") {
+                return Err((
+                    "pattern",
+                    "matches the empty text; make part of it required".into(),
+                ));
+            }
+        }
+        Ok(Some(Pattern::new(&source)))
+    }
+
+    fn keywords_of(
+        &mut self,
+        raw: &RawRule,
+        kind: Kind,
+        id: RuleId,
+        category: Category,
+    ) -> Result<(), Refusal> {
+        let needs = matches!(
+            kind,
+            Kind::Token { .. } | Kind::Text { .. } | Kind::Assign { .. }
+        );
+        if needs && raw.keywords.is_empty() {
+            return Err((
+                "keywords",
+                "are missing; name a text of at least 3 bytes that every match holds".into(),
+            ));
+        }
+        for word in &raw.keywords {
+            let word = word.to_ascii_lowercase();
+            if word.len() < 3 || word.len() > 64 {
+                return Err(("keywords", format!("{word:?} has to be 3 to 64 bytes long")));
+            }
+            let action = match kind {
+                Kind::Detector(d) => Action::Detect(d),
+                _ => Action::Try(id),
+            };
+            self.keyword(word.as_bytes(), action);
+            let turned = matches!(kind, Kind::Token { .. }) && category == Category::Secret
+                || matches!(kind, Kind::Text { .. }) && category == Category::Injection;
+            // Four bytes are too common once the case is folded away; five and more are not.
+            if turned && word.len() >= 4 && word.is_ascii() {
+                self.turned(word.as_bytes());
+            }
+        }
+        Ok(())
+    }
+
+    /// The keyword backwards and rotated, so that turned-around values are noticed by the same gate.
+    fn turned(&mut self, word: &[u8]) {
+        let letters = word.iter().filter(|b| b.is_ascii_alphabetic()).count();
+        if letters < 3 {
+            return;
+        }
+        let mut back = word.to_vec();
+        back.reverse();
+        if back != word {
+            self.keyword(&back, Action::Reversed);
+        }
+        let rot: Vec<u8> = word.iter().map(|b| crate::decode::rot13(*b)).collect();
+        self.keyword(&rot, Action::Rot13);
+    }
+
+    fn keyword(&mut self, word: &[u8], action: Action) {
+        let next = self.keywords.len();
+        let at = *self.keyword_ids.entry(word.into()).or_insert(next);
+        if at == next {
+            self.keywords.push(word.into());
+            self.actions.push(Vec::new());
+        }
+        if !self.actions[at].contains(&action) {
+            self.actions[at].push(action);
+        }
+    }
+
+    fn shapes_of(&mut self, raw: &RawRule, kind: Kind, rule: RuleId) -> Result<(), Refusal> {
+        if matches!(kind, Kind::Number { .. }) == raw.shapes.is_empty() {
+            return Err((
+                "shapes",
+                "belong to rules of kind number, which need at least one".into(),
+            ));
+        }
+        for shape in &raw.shapes {
+            let len = shape.len();
+            if !(5..=SHAPE_BYTES_MAX).contains(&len) || !shape.is_ascii() {
+                return Err((
+                    "shapes",
+                    format!("{shape:?} has to be 5 to {SHAPE_BYTES_MAX} characters of ASCII"),
+                ));
+            }
+            if self.shapes.len() <= len {
+                self.shapes.resize_with(len + 1, Vec::new);
+            }
+            self.shapes[len].push(ShapeRef {
+                shape: shape.as_bytes().into(),
+                rule,
+            });
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> RuleSet {
+        let names = [
+            Detector::GenericSecret,
+            Detector::GenericPassword,
+            Detector::Mnemonic,
+        ];
+        if names.iter().any(|d| self.detectors.contains_key(d)) {
+            for word in names::KEYWORDS {
+                self.keyword(word.as_bytes(), Action::SecretName);
+            }
+        }
+        RuleSet {
+            rules: self.rules,
+            compiled: self.compiled,
+            by_id: self.by_id,
+            gate: GramGate::new(self.keywords),
+            actions: self.actions,
+            shapes: self.shapes,
+            detectors: self.detectors,
+        }
+    }
+}
+
+fn kind_of(raw: &RawRule, defaults: &super::load::Defaults) -> Result<Kind, Refusal> {
+    let kind = raw.kind.or(defaults.kind).unwrap_or(RawKind::Token);
+    let ahead = raw.ahead.unwrap_or(AHEAD_DEFAULT);
+    if ahead > AHEAD_MAX || raw.back > AHEAD_MAX {
+        return Err((
+            "ahead",
+            format!("a pattern reaches at most {AHEAD_MAX} bytes from its keyword"),
+        ));
+    }
+    Ok(match kind {
+        RawKind::Token => Kind::Token {
+            before_any: raw.before == Edge::Any,
+            after_any: raw.after == Edge::Any,
+            ahead,
+        },
+        RawKind::Text => Kind::Text {
+            back: raw.back,
+            ahead,
+        },
+        RawKind::Assign => Kind::Assign {
+            any_name: raw.any_name,
+        },
+        RawKind::Number => Kind::Number {
+            need: match raw.need {
+                RawNeed::Nothing => Need::Nothing,
+                RawNeed::Context => Need::Context,
+                RawNeed::ContextOrAlone => Need::ContextOrAlone,
+            },
+        },
+        RawKind::Detector => Kind::Detector(raw.detector.ok_or((
+            "detector",
+            "is missing; name the code this rule stands for".to_owned(),
+        ))?),
+    })
+}

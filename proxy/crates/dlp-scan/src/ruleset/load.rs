@@ -1,0 +1,134 @@
+//! Rule files as they are written.
+
+use serde::Deserialize;
+
+use super::{Detector, RuleError, RuleSource};
+use crate::Category;
+
+/// A file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct File {
+    #[serde(default)]
+    pub defaults: Defaults,
+    pub rules: Vec<RawRule>,
+}
+
+/// What the rules of a file have in common.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Defaults {
+    pub category: Option<Category>,
+    pub kind: Option<RawKind>,
+    pub confidence: Option<u8>,
+    #[serde(default)]
+    #[allow(dead_code)]
+    pub provenance: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum RawKind {
+    Token,
+    Text,
+    Assign,
+    Number,
+    Detector,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Edge {
+    /// A letter, digit or `_` may not touch.
+    #[default]
+    Word,
+    /// Anything may.
+    Any,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum RawNeed {
+    Nothing,
+    #[default]
+    Context,
+    ContextOrAlone,
+}
+
+/// A rule.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawRule {
+    pub id: String,
+    pub title: String,
+    #[serde(default)]
+    pub description: String,
+    pub category: Option<Category>,
+    pub kind: Option<RawKind>,
+    #[serde(default)]
+    pub keywords: Vec<String>,
+    pub pattern: Option<String>,
+    #[serde(default)]
+    pub shapes: Vec<String>,
+    #[serde(default)]
+    pub before: Edge,
+    #[serde(default)]
+    pub after: Edge,
+    #[serde(default)]
+    pub back: u32,
+    pub ahead: Option<u32>,
+    #[serde(default)]
+    pub checks: Vec<String>,
+    #[serde(default)]
+    pub entropy: f32,
+    #[serde(default)]
+    pub context: Vec<String>,
+    #[serde(default)]
+    pub need: RawNeed,
+    #[serde(default)]
+    pub any_name: bool,
+    #[serde(default)]
+    pub placeholders_pass: bool,
+    pub detector: Option<Detector>,
+    pub confidence: Option<u8>,
+    #[serde(default)]
+    #[allow(dead_code)]
+    pub provenance: String,
+    #[serde(default)]
+    #[allow(dead_code)]
+    pub examples: Vec<Example>,
+    #[serde(default)]
+    #[allow(dead_code)]
+    pub counter_examples: Vec<Example>,
+}
+
+/// A text, or its parts: what other scanners would refuse to see in a repository is stored in pieces.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Example {
+    Whole(String),
+    Parts(Vec<String>),
+}
+
+#[cfg(test)]
+impl Example {
+    pub fn text(&self) -> String {
+        match self {
+            Self::Whole(text) => text.clone(),
+            Self::Parts(parts) => parts.concat(),
+        }
+    }
+}
+
+/// Reads one file.
+pub(crate) fn load(source: &RuleSource<'_>) -> Result<File, RuleError> {
+    serde_saphyr::from_str(source.yaml).map_err(|e| RuleError {
+        file: source.name.to_owned(),
+        line: e
+            .location()
+            .map_or(0, |l| usize::try_from(l.line()).unwrap_or(0)),
+        rule: None,
+        field: "file",
+        problem: e.to_string(),
+    })
+}

@@ -1,0 +1,337 @@
+//! An immutable set of compiled rules.
+
+mod compile;
+pub(crate) mod load;
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, OnceLock};
+
+use regex_automata::meta::Regex;
+
+use crate::check::Check;
+use crate::gate::GramGate;
+use crate::rule::{Rule, RuleId};
+
+pub(crate) use compile::SHAPE_BYTES_MAX;
+
+/// Compiled rules. Immutable, `Send + Sync`, shared in an `Arc`.
+pub struct RuleSet {
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) compiled: Vec<Compiled>,
+    by_id: HashMap<Box<str>, RuleId>,
+    pub(crate) gate: GramGate,
+    /// What to do about a hit, by keyword.
+    pub(crate) actions: Vec<Vec<Action>>,
+    pub(crate) shapes: Vec<Vec<ShapeRef>>,
+    pub(crate) detectors: HashMap<Detector, RuleId>,
+}
+
+impl std::fmt::Debug for RuleSet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RuleSet")
+            .field("rules", &self.rules.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// One rule file.
+#[derive(Clone, Copy, Debug)]
+pub struct RuleSource<'a> {
+    /// What error messages call it.
+    pub name: &'a str,
+    /// Its text.
+    pub yaml: &'a str,
+}
+
+/// A rule file that was refused: where, which field, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}: {}{field}: {problem}", rule.as_deref().map(|r| format!("rule {r}: ")).unwrap_or_default())]
+pub struct RuleError {
+    /// The source's name.
+    pub file: String,
+    /// 1-based; 0 when the line is not known.
+    pub line: usize,
+    /// The rule's id, once it was read.
+    pub rule: Option<String>,
+    /// The field at fault.
+    pub field: &'static str,
+    /// What is wrong with it and how to put it right.
+    pub problem: String,
+}
+
+/// What the scanner needs of a rule.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    pub kind: Kind,
+    pub pattern: Option<Pattern>,
+    pub checks: Vec<Check>,
+    pub entropy_min: f32,
+    /// Lower case, blanks for `_` and `-`.
+    pub context: Vec<Box<[u8]>>,
+    pub placeholders_pass: bool,
+}
+
+/// How a rule is tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The pattern begins at the keyword.
+    Token {
+        before_any: bool,
+        after_any: bool,
+        ahead: u32,
+    },
+    /// The pattern is somewhere around the keyword.
+    Text { back: u32, ahead: u32 },
+    /// The keyword is part of a name; the pattern is the whole value assigned to it.
+    Assign { any_name: bool },
+    /// An identifier of fixed shape, with check digits, context words, or both.
+    Number { need: Need },
+    /// Code of its own.
+    Detector(Detector),
+}
+
+/// What a number needs besides its shape and checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    Nothing,
+    /// A context word nearby.
+    Context,
+    /// A context word, or to stand alone in a nameless leaf.
+    ContextOrAlone,
+}
+
+/// Rules that are code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Detector {
+    GenericSecret,
+    GenericPassword,
+    Mnemonic,
+    PrivateKey,
+    UrlCredentials,
+    AuthHeader,
+    Email,
+    Ipv4,
+    Ipv6,
+    Mac,
+    Phone,
+    DateOfBirth,
+    UnicodeTags,
+    VariationSelectors,
+    Bidi,
+    ZeroWidth,
+}
+
+/// What a keyword hit leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    Try(RuleId),
+    /// Part of a name that says its value is a secret.
+    SecretName,
+    /// A word that some detector begins at.
+    Detect(Detector),
+    /// Something read backwards.
+    Reversed,
+    /// Something rotated by 13.
+    Rot13,
+}
+
+/// A shape of a number rule: `9` a digit, `A` a letter, `X` either, all else itself.
+#[derive(Debug)]
+pub(crate) struct ShapeRef {
+    pub shape: Box<[u8]>,
+    pub rule: RuleId,
+}
+
+/// A pattern, compiled when it is first needed: most rules never fire in most processes.
+#[derive(Debug)]
+pub(crate) struct Pattern {
+    source: Box<str>,
+    compiled: OnceLock<Option<Regex>>,
+}
+
+impl Pattern {
+    pub fn new(source: &str) -> Self {
+        Self {
+            source: source.into(),
+            compiled: OnceLock::new(),
+        }
+    }
+
+    /// `None` only for a pattern that does not compile, which loading refuses.
+    pub fn regex(&self) -> Option<&Regex> {
+        self.compiled
+            .get_or_init(|| compile::regex(&self.source).ok())
+            .as_ref()
+    }
+}
+
+impl RuleSet {
+    /// The rules shipped with the program. Compiled once.
+    pub fn builtin() -> &'static Arc<Self> {
+        static BUILTIN: LazyLock<Arc<RuleSet>> = LazyLock::new(|| {
+            let set = compile::compile(BUILTIN_SOURCES, compile::Patterns::Trusted);
+            Arc::new(set.expect("a test compiles the shipped rules"))
+        });
+        &BUILTIN
+    }
+
+    /// The text of the shipped rule files, for documentation and `rules show`.
+    pub fn builtin_sources() -> &'static [RuleSource<'static>] {
+        BUILTIN_SOURCES
+    }
+
+    /// Compiles rule files into one set. The whole set is refused if any rule is.
+    pub fn compile(sources: &[RuleSource<'_>]) -> Result<Self, RuleError> {
+        compile::compile(sources, compile::Patterns::Checked)
+    }
+
+    /// What a rule says about itself.
+    pub fn rule(&self, id: RuleId) -> &Rule {
+        &self.rules[id.index()]
+    }
+
+    /// The rule of that name.
+    pub fn find(&self, id: &str) -> Option<RuleId> {
+        self.by_id.get(id).copied()
+    }
+
+    /// All rules in order.
+    pub fn rules(&self) -> impl Iterator<Item = (RuleId, &Rule)> {
+        (0u16..).map(RuleId).zip(&self.rules)
+    }
+
+    /// How many rules.
+    pub fn len(&self) -> usize {
+        self.rules.len()
+    }
+
+    /// True when there is no rule.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    pub(crate) fn compiled(&self, id: RuleId) -> &Compiled {
+        &self.compiled[id.index()]
+    }
+}
+
+macro_rules! sources {
+    ($($name:literal),* $(,)?) => {
+        &[$(RuleSource { name: $name, yaml: include_str!(concat!("../../../../../policies/rules/", $name)) }),*]
+    };
+}
+
+static BUILTIN_SOURCES: &[RuleSource<'static>] = sources![
+    "secrets-cloud.yml",
+    "secrets-code.yml",
+    "secrets-ai.yml",
+    "secrets-saas.yml",
+    "secrets-observability.yml",
+    "secrets-generic.yml",
+    "pii.yml",
+    "injection.yml",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Budget, FingerprintKey, LeafInput, LeafKind, Scanner};
+
+    #[test]
+    fn shipped_rules_pass_their_own_examples() {
+        let set = RuleSet::compile(BUILTIN_SOURCES).unwrap();
+        let mut scanner = Scanner::new(FingerprintKey::new([0; 32]));
+        let mut hit = |text: &str, id: &str| {
+            let leaf = LeafInput {
+                text,
+                kind: LeafKind::String,
+                name: None,
+            };
+            let outcome = scanner.scan(&set, [leaf].into_iter(), &Budget::default());
+            let category = set.rule(set.find(id).unwrap()).category;
+            let own = outcome.findings.iter().any(|f| &*set.rule(f.rule).id == id);
+            (
+                own,
+                own || outcome.findings.iter().any(|f| f.category == category),
+            )
+        };
+        let mut wrong = Vec::new();
+        for source in BUILTIN_SOURCES {
+            for rule in load::load(source).unwrap().rules {
+                if rule.examples.is_empty() || rule.counter_examples.is_empty() {
+                    wrong.push(format!("{}: has no examples", rule.id));
+                }
+                for example in rule.examples.iter().map(load::Example::text) {
+                    // Where two rules know the value, the surer one reports it.
+                    if !hit(&example, &rule.id).1 {
+                        wrong.push(format!("{}: missed {example}", rule.id));
+                    }
+                }
+                for example in rule.counter_examples.iter().map(load::Example::text) {
+                    if hit(&example, &rule.id).0 {
+                        wrong.push(format!("{}: matched {example}", rule.id));
+                    }
+                }
+            }
+        }
+        assert!(
+            wrong.is_empty(),
+            "{} wrong:\n{}",
+            wrong.len(),
+            wrong.join("\n")
+        );
+    }
+
+    #[test]
+    fn refusals_say_where_and_what() {
+        let check = |yaml: &str, field: &str, word: &str| {
+            let error = RuleSet::compile(&[RuleSource {
+                name: "t.yml",
+                yaml,
+            }])
+            .unwrap_err();
+            assert_eq!(error.field, field, "{error}");
+            assert!(error.to_string().contains(word), "{error}");
+        };
+        let rule = |more: &str| format!("rules:\n- id: a\n  title: t\n  category: secret\n{more}");
+        check(
+            &rule("  keywords: [abc]\n  pattern: 'abc('\n"),
+            "pattern",
+            "t.yml:2: rule a",
+        );
+        check(&rule("  keywords: [abc]\n"), "pattern", "missing");
+        check(&rule("  pattern: abc\n"), "keywords", "missing");
+        check(
+            &rule("  keywords: [ab]\n  pattern: abc\n"),
+            "keywords",
+            "3 to 64",
+        );
+        check(
+            &rule("  keywords: [abc]\n  pattern: abc\n  checks: [nope]\n"),
+            "checks",
+            "nope",
+        );
+        check(
+            &rule("  keywords: [abc]\n  pattern: 'a*'\n"),
+            "pattern",
+            "empty",
+        );
+        check(
+            &rule("  keywords: [abc]\n  pattern: '(?:a{1000}){1000}'\n"),
+            "pattern",
+            "exceeded limit",
+        );
+        check(
+            &rule("  keywords: [abc]\n  pattern: abc\n  colour: red\n"),
+            "file",
+            "colour",
+        );
+        check(
+            "rules:\n- id: A b\n  title: t\n  category: pii\n  keywords: [abc]\n  pattern: abc\n",
+            "id",
+            "lower-case",
+        );
+        check("rules: [", "file", "t.yml");
+    }
+}

@@ -1,0 +1,310 @@
+//! The texts of one scan: the message itself, and what was decoded out of it.
+//!
+//! A [`Node`] is a run of bytes cut into [`Cell`]s. The root holds the leaves one after another; a child holds what
+//! one decoding step made of a piece of its parent, with a [`Seg`] list that leads every byte back. Cells are kept
+//! apart by control bytes which no rule matches, and no detector looks past the end of its cell.
+
+use smallvec::SmallVec;
+
+use crate::{Layer, LeafKind};
+
+/// Stands between a name and the value under it.
+pub(crate) const NAME_END: u8 = 0x1E;
+/// Stands after a value.
+pub(crate) const CELL_END: u8 = 0x1F;
+/// The leaf of a cell that stands in no leaf (a name given without its key).
+pub(crate) const NO_LEAF: u32 = u32::MAX;
+
+/// A half-open byte range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, PartialOrd, Ord)]
+pub(crate) struct Span {
+    pub start: u32,
+    pub end: u32,
+}
+
+impl Span {
+    pub fn new(start: usize, end: usize) -> Self {
+        Self {
+            start: to_u32(start),
+            end: to_u32(end),
+        }
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.end <= self.start
+    }
+
+    pub fn len(self) -> usize {
+        (self.end.saturating_sub(self.start)) as usize
+    }
+
+    pub fn range(self) -> std::ops::Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
+/// Offsets are 32 bit; texts longer than that are cut before they get here (see `scanner`).
+pub(crate) fn to_u32(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+/// One value, key or number inside a node's text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cell {
+    pub span: Span,
+    /// Where in the same text the name above this value is written; empty when there is none.
+    pub name: Span,
+    pub kind: LeafKind,
+    /// Only meaningful in the root.
+    pub leaf: u32,
+}
+
+/// How a run of decoded bytes came out of its source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    /// Byte for byte.
+    Copy,
+    /// All bytes of the run stand for all bytes of the source.
+    Atom,
+    /// `dst` bytes for every `src` bytes (base64: 3 for 4).
+    Blocks { dst: u8, src: u8 },
+    /// Byte for byte, the last first.
+    Reversed,
+}
+
+/// A run of decoded bytes, from `dst` to the next segment's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seg {
+    pub dst: u32,
+    pub src: Span,
+    pub how: How,
+}
+
+impl Seg {
+    /// Source bytes of the decoded byte `dst`.
+    fn source_of(&self, dst: u32) -> Span {
+        let off = dst.saturating_sub(self.dst);
+        match self.how {
+            How::Atom => self.src,
+            How::Copy => {
+                let at = self
+                    .src
+                    .start
+                    .saturating_add(off)
+                    .min(self.src.end.saturating_sub(1));
+                Span {
+                    start: at,
+                    end: at + 1,
+                }
+            }
+            How::Reversed => {
+                let at = self.src.end.saturating_sub(off + 1).max(self.src.start);
+                Span {
+                    start: at,
+                    end: at + 1,
+                }
+            }
+            How::Blocks { dst: d, src: s } => {
+                let start = self.src.start + off / u32::from(d) * u32::from(s);
+                Span {
+                    start: start.min(self.src.end),
+                    end: (start + u32::from(s)).min(self.src.end),
+                }
+            }
+        }
+    }
+}
+
+/// What a node was made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) enum Parent {
+    /// The message.
+    #[default]
+    Root,
+    /// A leaf's text, not copied into the root.
+    Leaf(u32),
+    /// A piece of another node.
+    Node(u32),
+}
+
+/// One text of the scan.
+#[derive(Debug, Default)]
+pub(crate) struct Node {
+    pub text: Vec<u8>,
+    pub cells: Vec<Cell>,
+    pub segs: Vec<Seg>,
+    pub parent: Parent,
+    pub layer: Option<Layer>,
+    /// A step before `layer` that left no text of its own (base64 around gzip).
+    pub under: Option<Layer>,
+    pub depth: u8,
+    /// What may be looked for in it.
+    pub only_injection: bool,
+}
+
+impl Node {
+    pub fn clear(&mut self) {
+        self.text.clear();
+        self.cells.clear();
+        self.segs.clear();
+        self.parent = Parent::Root;
+        self.layer = None;
+        self.under = None;
+        self.depth = 0;
+        self.only_injection = false;
+    }
+
+    /// Appends decoded bytes and notes where they came from. Adjoining copies become one segment.
+    pub fn push(&mut self, bytes: &[u8], src: Span, how: How) {
+        if bytes.is_empty() {
+            return;
+        }
+        let dst = to_u32(self.text.len());
+        self.text.extend_from_slice(bytes);
+        if how == How::Copy
+            && let Some(last) = self.segs.last_mut()
+            && last.how == How::Copy
+            && last.src.end == src.start
+            && last.dst + (last.src.end - last.src.start) == dst
+        {
+            last.src.end = src.end;
+            return;
+        }
+        self.segs.push(Seg { dst, src, how });
+    }
+
+    /// Closes the text since `start` into a cell.
+    pub fn close_cell(&mut self, start: usize, name: Span, kind: LeafKind, leaf: u32) {
+        let span = Span::new(start, self.text.len());
+        self.cells.push(Cell {
+            span,
+            name,
+            kind,
+            leaf,
+        });
+        self.text.push(if kind == LeafKind::Key {
+            NAME_END
+        } else {
+            CELL_END
+        });
+    }
+
+    /// The cell that a byte lies in.
+    pub fn cell_at(&self, at: u32) -> Option<usize> {
+        let i = self.cells.partition_point(|c| c.span.end <= at);
+        self.cells
+            .get(i)
+            .is_some_and(|c| c.span.start <= at)
+            .then_some(i)
+    }
+
+    /// Where a decoded range stood in the parent's text: one range, or one for each part if the node was joined
+    /// from several places.
+    pub fn to_parent(&self, span: Span) -> SmallVec<[Span; 2]> {
+        let mut out = SmallVec::new();
+        if span.is_empty() || self.segs.is_empty() {
+            return out;
+        }
+        let first = self
+            .segs
+            .partition_point(|s| s.dst <= span.start)
+            .saturating_sub(1);
+        let last = self
+            .segs
+            .partition_point(|s| s.dst < span.end)
+            .saturating_sub(1);
+        for i in first..=last {
+            let seg = &self.segs[i];
+            let seg_end = self.segs.get(i + 1).map_or(span.end, |n| n.dst);
+            let (a, b) = (span.start.max(seg.dst), span.end.min(seg_end));
+            if a >= b {
+                continue;
+            }
+            let (x, y) = (seg.source_of(a), seg.source_of(b - 1));
+            let part = Span {
+                start: x.start.min(y.start),
+                end: x.end.max(y.end),
+            };
+            match out.last_mut() {
+                Some(prev) if self.layer != Some(Layer::Joined) => merge(prev, part),
+                _ => out.push(part),
+            }
+        }
+        out
+    }
+}
+
+fn merge(into: &mut Span, other: Span) {
+    into.start = into.start.min(other.start);
+    into.end = into.end.max(other.end);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(layer: Layer) -> Node {
+        Node {
+            layer: Some(layer),
+            ..Node::default()
+        }
+    }
+
+    #[test]
+    fn every_kind_of_segment_leads_back() {
+        let cases: &[(How, &[u8], Span, Span, Span)] = &[
+            (
+                How::Copy,
+                b"abcdef",
+                Span::new(10, 16),
+                Span::new(1, 3),
+                Span::new(11, 13),
+            ),
+            (
+                How::Atom,
+                b"ab",
+                Span::new(10, 30),
+                Span::new(1, 2),
+                Span::new(10, 30),
+            ),
+            (
+                How::Blocks { dst: 3, src: 4 },
+                b"abcdef",
+                Span::new(8, 16),
+                Span::new(2, 4),
+                Span::new(8, 16),
+            ),
+            (
+                How::Blocks { dst: 1, src: 2 },
+                b"abcd",
+                Span::new(0, 8),
+                Span::new(1, 3),
+                Span::new(2, 6),
+            ),
+            (
+                How::Reversed,
+                b"abcdef",
+                Span::new(0, 6),
+                Span::new(0, 2),
+                Span::new(4, 6),
+            ),
+        ];
+        for (how, bytes, src, ask, want) in cases {
+            let mut n = node(Layer::Base64);
+            n.push(bytes, *src, *how);
+            assert_eq!(n.to_parent(*ask).as_slice(), &[*want], "{how:?}");
+        }
+    }
+
+    #[test]
+    fn only_joined_nodes_give_several_parts() {
+        for (layer, want) in [(Layer::Joined, 2), (Layer::Escapes, 1)] {
+            let mut n = node(layer);
+            n.push(b"abc", Span::new(5, 8), How::Copy);
+            n.push(b"def", Span::new(20, 23), How::Copy);
+            let parts = n.to_parent(Span::new(1, 5));
+            assert_eq!(parts.len(), want);
+            assert_eq!((parts[0].start, parts[want - 1].end), (6, 22));
+        }
+    }
+}

@@ -1,0 +1,389 @@
+//! What a value under a telling name has to look like to be believed.
+
+use crate::entropy::{Classes, shannon, wordiness};
+use crate::names::Promise;
+
+/// How sure, 0 to 100, or `None` when it is no secret.
+pub(crate) fn judge(value: &[u8], promise: Promise, quoted: bool) -> Option<u8> {
+    if is_placeholder(value) || !value.iter().all(|b| (0x21..0x7F).contains(b)) {
+        return None;
+    }
+    match promise {
+        Promise::Nothing | Promise::Mnemonic => None,
+        Promise::Password => password(value, quoted),
+        Promise::Strong => generated(value, true).then_some(70),
+        Promise::Weak => generated(value, false).then_some(60),
+    }
+}
+
+/// What generators make: long, mixed, no words.
+fn generated(value: &[u8], strong: bool) -> bool {
+    if reference(value) || value.len() > 4096 {
+        return false;
+    }
+    if is_uuid(value) {
+        return strong;
+    }
+    let c = Classes::of(value);
+    let body = value.strip_prefix(b"0x").unwrap_or(value);
+    if body.iter().all(u8::is_ascii_hexdigit) {
+        return body.len() >= if strong { 20 } else { 32 }
+            && c.letters() > 0
+            && c.digit > 0
+            && shannon(body) > 2.8;
+    }
+    if c.digit == 0 || c.letters() == 0 {
+        let odd = c.lower > 3 && c.upper > 3 && c.changes as usize * 3 > value.len();
+        return strong && value.len() >= 20 && odd && wordiness(value) < 0.55;
+    }
+    let len_min = if strong { 14 } else { 20 };
+    value.len() >= len_min
+        && shannon(value) >= if strong { 3.0 } else { 3.3 }
+        && c.changes >= 4
+        && !is_identifier(value, c)
+        && (wordiness(value) < 0.72 || c.changes as usize * 3 > value.len())
+}
+
+/// What people choose and machines make.
+fn password(value: &[u8], quoted: bool) -> Option<u8> {
+    let c = Classes::of(value);
+    if value.len() < 6
+        || value.len() > 256
+        || reference(value)
+        || c.letters() == 0 && c.other == 0 && value.len() < 8
+    {
+        return None;
+    }
+    if generated(value, true) {
+        return Some(80);
+    }
+    let kinds = u32::from(c.lower > 0)
+        + u32::from(c.upper > 0)
+        + u32::from(c.digit > 0)
+        + u32::from(c.other > 0);
+    let code = !quoted
+        && value
+            .iter()
+            .any(|b| matches!(b, b'(' | b')' | b'[' | b']' | b'{' | b'}' | b';'));
+    if code || is_identifier(value, c) {
+        return None;
+    }
+    if c.letters() == 0 {
+        return (quoted && c.digit >= 6 && c.other == 0).then_some(50);
+    }
+    (kinds >= 3
+        || (kinds == 2 && (c.digit > 0 || value.len() >= 10))
+        || (value.len() >= 8 && wordiness(value) < 0.4))
+        .then_some(65)
+}
+
+/// Something that points to a value instead of being one: a path, a URL, a variable, a call, a lookup.
+fn reference(value: &[u8]) -> bool {
+    let starts = |p: &str| value.starts_with(p.as_bytes());
+    let has = |p: &str| memchr::memmem::find(value, p.as_bytes()).is_some();
+    starts("/") && value.iter().filter(|b| **b == b'/').count() >= 2 && wordiness(value) > 0.5
+        || starts("./")
+        || starts("../")
+        || starts("~/")
+        || starts("@")
+        || starts("&")
+        || has("://")
+        || has("::")
+        || has("()")
+        || has("->")
+        || has("process.env")
+        || has("os.environ")
+        || has("getenv")
+        || has("$(")
+        || starts("arn:")
+        || starts("vault:")
+        || starts("op:")
+        || starts("secret/")
+        || starts("secrets.")
+        || starts("data:")
+        || starts("sha256:")
+        || starts("ssh-")
+        || starts("urn:")
+}
+
+/// `some_name`, `SomeName`, `some.name.here`, `kebab-name-2`: parts that are words.
+fn is_identifier(value: &[u8], c: Classes) -> bool {
+    if c.digit as usize * 4 > value.len()
+        || !value
+            .iter()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'/' | b':'))
+    {
+        return false;
+    }
+    let (mut parts, mut words) = (0, 0);
+    for part in value
+        .split(|b| !b.is_ascii_alphanumeric())
+        .filter(|p| !p.is_empty())
+    {
+        parts += 1;
+        let letters = Classes::of(part);
+        let tail_digits = part.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+        let plain = letters.digit as usize == tail_digits
+            && (letters.upper == 0 || letters.lower == 0 || humps(part));
+        words += i32::from(plain && (part.len() <= 3 || wordiness(part) > 0.5));
+    }
+    parts > 0 && words == parts
+}
+
+/// Upper case only where words begin.
+fn humps(part: &[u8]) -> bool {
+    let c = Classes::of(part);
+    c.upper * 3 <= c.lower
+}
+
+/// 8-4-4-4-12 hex digits.
+pub(crate) fn is_uuid(v: &[u8]) -> bool {
+    v.len() == 36
+        && v.iter().enumerate().all(|(i, b)| match i {
+            8 | 13 | 18 | 23 => *b == b'-',
+            _ => b.is_ascii_hexdigit(),
+        })
+}
+
+/// Words that only stand where somebody is told to put their own.
+const PLACEHOLDERS: &[&str] = &[
+    "example",
+    "your_",
+    "your-",
+    "yourkey",
+    "yourtoken",
+    "yoursecret",
+    "yourapi",
+    "yourpass",
+    "placeholder",
+    "changeme",
+    "change_me",
+    "change-me",
+    "replace",
+    "dummy",
+    "insert",
+    "redacted",
+    "xxxx",
+    "****",
+    "....",
+    "todo",
+    "fixme",
+    "<",
+    "${",
+    "{{",
+    "%(",
+    "$(",
+    "#{",
+    "[[",
+    "my_secret",
+    "my-secret",
+    "mysecret",
+    "my_token",
+    "my-token",
+    "mytoken",
+    "my_api",
+    "my-api",
+    "myapi",
+    "my_pass",
+    "mypass",
+    "fake",
+    "sample",
+    "notreal",
+    "not_real",
+    "not-real",
+    "undefined",
+    "process.env",
+    "00000000",
+    "11111111",
+    "12345678901234567890",
+    "0123456789abcdef",
+    "abcdefgh",
+    "deadbeef",
+    "test_key",
+    "test-key",
+    "testkey",
+    "testtoken",
+    "test_token",
+    "test-token",
+    "some_",
+    "enter_",
+    "put_",
+    "-here",
+    "_here",
+    "goes",
+    "-----",
+    "____",
+    "secret_key_here",
+    "truncated",
+    "omitted",
+    "removed",
+    "hidden",
+    "masked",
+    "null",
+];
+const WHOLE: &[&str] = &[
+    "none",
+    "null",
+    "nil",
+    "true",
+    "false",
+    "password",
+    "passwd",
+    "secret",
+    "token",
+    "string",
+    "str",
+    "test",
+    "testing",
+    "admin",
+    "root",
+    "user",
+    "default",
+    "required",
+    "optional",
+    "empty",
+    "unset",
+    "changeit",
+    "qwerty",
+    "foobar",
+    "hunter",
+    "letmein",
+    "secure",
+    "bearer",
+    "basic",
+    "digest",
+    "apikey",
+    "api_key",
+    "value",
+    "unknown",
+    "number",
+    "boolean",
+    "object",
+    "integer",
+    "text",
+    "hash",
+    "yes",
+    "key",
+    "username",
+    "passphrase",
+    "password123",
+    "password1",
+    "secret123",
+    "test123",
+    "test1234",
+    "admin123",
+    "abc123",
+    "mypassword",
+];
+
+/// Stands for a value that is to be filled in, or was taken out.
+pub(crate) fn is_placeholder(value: &[u8]) -> bool {
+    if value.len() > 200 {
+        return false;
+    }
+    let mut lower = [0u8; 200];
+    let lower = &mut lower[..value.len()];
+    lower.copy_from_slice(value);
+    lower.make_ascii_lowercase();
+    let lower = &*lower;
+    if WHOLE.iter().any(|w| w.as_bytes() == lower)
+        || PLACEHOLDERS
+            .iter()
+            .any(|p| memchr::memmem::find(lower, p.as_bytes()).is_some())
+    {
+        return true;
+    }
+    let first = lower.first();
+    if matches!(first, Some(b'$'))
+        && lower[1..]
+            .iter()
+            .all(|b| b.is_ascii_alphanumeric() || *b == b'_' || *b == b'}' || *b == b'{')
+        && !lower.get(1..3).is_some_and(|p| p.contains(&b'2'))
+    {
+        return true;
+    }
+    // `%s`, `{password}`, `[token]`, `:param`
+    matches!(
+        (first, lower.last()),
+        (Some(b'{'), Some(b'}')) | (Some(b'['), Some(b']')) | (Some(b'%'), Some(b'%'))
+    ) || lower.len() <= 3
+        || run_of_one(lower)
+}
+
+/// One character makes up most of it, or it only counts up.
+fn run_of_one(v: &[u8]) -> bool {
+    let same = v.windows(2).filter(|w| w[0] == w[1]).count();
+    let counting = v
+        .windows(2)
+        .filter(|w| w[1] == w[0].wrapping_add(1))
+        .count();
+    let pairs = v.len().saturating_sub(1).max(1);
+    v.len() >= 6 && (same * 10 > pairs * 6 || counting * 10 > pairs * 7)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn generated_values_are_believed_and_words_are_not() {
+        let strong = [
+            "77c66f29-5f06-ecee-c0a1-c291bca8b8ba",
+            "2X1TDDKFuYDsqFc7eNfYODrhHB55wwSc",
+            "c5c4a5771f219f7d3db6b69f50c997f8",
+            "kbp6LFgdnmRQzyvSSKa1UJ",
+        ];
+        for v in strong {
+            assert!(judge(v.as_bytes(), Promise::Strong, true).is_some(), "{v}");
+        }
+        let nothing = [
+            "your_api_key_goes_here_1",
+            "xxxxxxxxxxxxxxxxxxxx",
+            "${API_TOKEN}",
+            "process.env.TOKEN_2",
+            "my_service_account_v2",
+            "config/token.json",
+            "self.token_2()",
+            "https://example.com/a1",
+            "REDACTED",
+            "arn:aws:secretsmanager:eu-west-1:123456789012:secret:x",
+            "TokenRefreshHandler2",
+        ];
+        for v in nothing {
+            assert!(judge(v.as_bytes(), Promise::Strong, true).is_none(), "{v}");
+        }
+    }
+
+    #[test]
+    fn passwords() {
+        for v in [
+            "Iqvldm982*cfBKh",
+            "hunter2!",
+            "Tr0ub4dor&3",
+            "correct9horse",
+            "s3cr3tP@ss",
+        ] {
+            assert!(
+                judge(v.as_bytes(), Promise::Password, true).is_some(),
+                "{v}"
+            );
+        }
+        for v in [
+            "password",
+            "getPassword",
+            "user.password",
+            "<password>",
+            "$DB_PASSWORD",
+            "********",
+            "changeme",
+            "PASSWORD_DEFAULT",
+            "null",
+            "abc",
+        ] {
+            assert!(
+                judge(v.as_bytes(), Promise::Password, true).is_none(),
+                "{v}"
+            );
+        }
+    }
+}
