@@ -29,9 +29,10 @@ use domain::{Desired, Secret};
 
 pub use check::url as check_url;
 pub use error::{ConfigError, FieldPath, Step};
-pub use load::{ProxyOptions, ProxyUpstream, for_proxy, load};
+pub use load::{PROXY_SERVER, ProxyOptions, ProxyUpstream, for_proxy, load};
 pub use published::{EXAMPLE, schema_json};
 pub use raw::{Log, LogFormat, LogLevel};
+pub use resolve::DATA_DIR_DEFAULT;
 
 /// All that a configuration says.
 #[derive(Debug, Clone, PartialEq)]

@@ -19,7 +19,8 @@ use super::{Loaded, Otlp, keys};
 
 const LISTEN_DEFAULT: &str = "127.0.0.1:8080";
 const ADMIN_LISTEN_DEFAULT: &str = "127.0.0.1:8081";
-const DATA_DIR_DEFAULT: &str = "weir-data";
+/// Folder of the audit log where nothing else is said.
+pub const DATA_DIR_DEFAULT: &str = "weir-data";
 
 /// What the file does not say itself.
 pub(super) struct Source<'a> {

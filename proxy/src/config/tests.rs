@@ -533,6 +533,18 @@ fn bombs_are_refused() {
     }
 }
 
+#[test]
+fn a_file_cut_anywhere_is_read_or_refused() {
+    for end in (0..EXAMPLE.len()).step_by(13) {
+        let Some(cut) = EXAMPLE.get(..end) else {
+            continue;
+        };
+        if let Err(error) = read(cut) {
+            assert!(!error.problem.is_empty(), "cut at {end}");
+        }
+    }
+}
+
 fn proxy(upstream: ProxyUpstream) -> ProxyOptions {
     ProxyOptions {
         upstream: Some(upstream),
