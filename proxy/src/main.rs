@@ -1,1 +1,21 @@
-fn main() {}
+//! `weir`: an MCP firewall. This file only chooses what to run.
+#![forbid(unsafe_code)]
+
+mod app;
+mod cli;
+mod config;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut args = std::env::args_os().skip(1);
+    // The reaper of a stdio server is this program again; it must not start a thread.
+    if args
+        .next()
+        .is_some_and(|first| first == stdio_child::REAPER_COMMAND)
+    {
+        let code = stdio_child::reaper_main(args);
+        return ExitCode::from(u8::try_from(code).unwrap_or(1));
+    }
+    cli::main()
+}

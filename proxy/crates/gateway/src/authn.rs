@@ -60,6 +60,11 @@ impl Keys {
         self.open = Some(principal);
     }
 
+    /// The principal that everyone is, where no key is asked for.
+    pub fn open(&self) -> Option<&Arc<Principal>> {
+        self.open.as_ref()
+    }
+
     /// The principal of a stored hash.
     pub fn by_hash(&self, hash: &KeyHash) -> Option<&Arc<Principal>> {
         self.by_hash.get(hash)

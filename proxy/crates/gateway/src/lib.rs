@@ -10,6 +10,7 @@
 //! send anything that the pipeline did not clear.
 #![forbid(unsafe_code)]
 
+mod admin;
 mod authn;
 mod breaker;
 mod exchange;
@@ -25,7 +26,9 @@ mod snapshot;
 mod tools;
 mod upstream;
 
+pub use admin::{AdminPage, serve_admin};
 pub use authn::hash_key;
+pub use exchange::{StdioEnd, front_stdio};
 pub use gateway::{Gateway, GatewayOptions};
 pub use listener::{TlsSlot, serve};
 pub use snapshot::{CompileError, Snapshot};

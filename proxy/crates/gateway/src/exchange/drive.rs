@@ -16,7 +16,41 @@ use crate::session::NewSession;
 use crate::upstream::{CallError, Fault, Link, UpstreamHeaders, Verb};
 
 /// Serves one message; what the client is to get goes into `out`, in order.
-pub(super) async fn drive(mut post: Post, message: Message, out: &mpsc::Sender<Cleared<ToClient>>) {
+pub(super) async fn drive(post: Post, message: Message, out: &mpsc::Sender<Cleared<ToClient>>) {
+    if let Some(sent) = send_up(post, message, out).await {
+        sent.bring_back(out).await;
+    }
+}
+
+/// A request that went up and waits for its answer.
+pub(super) struct Sent {
+    post: Post,
+    ready: Ready,
+    source: Source,
+    upstream: UpstreamHeaders,
+}
+
+impl Sent {
+    /// Takes the answer through the line into `out`.
+    pub(super) async fn bring_back(self, out: &mpsc::Sender<Cleared<ToClient>>) {
+        let down = Down {
+            context: &self.post.context,
+            era: self.ready.era,
+            calls: &self.ready.calls,
+            call: Some(&self.ready.call),
+            handles: None,
+            refusal: false,
+        };
+        carry(&down, self.source, self.upstream, self.post.trail, out).await;
+    }
+}
+
+/// Judges one message and sends it up. `None`: nothing more comes of it.
+pub(super) async fn send_up(
+    mut post: Post,
+    message: Message,
+    out: &mpsc::Sender<Cleared<ToClient>>,
+) -> Option<Sent> {
     let ready = match post.prepare(message) {
         Ok(ready) => ready,
         Err(answered) => {
@@ -24,34 +58,31 @@ pub(super) async fn drive(mut post: Post, message: Message, out: &mpsc::Sender<C
             if close(&post.context, post.trail, 200).await {
                 send(out, own.map(Cleared::of_ours)).await;
             }
-            return;
+            return None;
         }
     };
-    let id = ready.call.id.clone();
     post.trail.upstream_asked();
     match source_of(&mut post, &ready).await {
-        Ok(Some((source, upstream))) => {
-            let down = Down {
-                context: &post.context,
-                era: ready.era,
-                calls: &ready.calls,
-                call: Some(&ready.call),
-                handles: None,
-                refusal: false,
-            };
-            carry(&down, source, upstream, post.trail, out).await;
-        }
+        Ok(Some((source, upstream))) => Some(Sent {
+            post,
+            ready,
+            source,
+            upstream,
+        }),
         Ok(None) => {
             post.trail.upstream_done(UpstreamOutcome::Accepted);
             close(&post.context, post.trail, 202).await;
+            None
         }
         Err(fault) => {
             note_fault(&post.context, &mut post.trail, &fault);
             close(&post.context, post.trail, fault.status()).await;
             if ready.kind == MessageKind::Request {
-                let own = reply::error(id.as_ref(), code::UPSTREAM, fault.client_text());
+                let id = ready.call.id.as_ref();
+                let own = reply::error(id, code::UPSTREAM, fault.client_text());
                 send(out, Some(Cleared::of_ours(own))).await;
             }
+            None
         }
     }
 }

@@ -66,7 +66,7 @@ fn endpoint_base(path: &[u8]) -> String {
     path.strip_suffix("sse").unwrap_or("/").to_owned()
 }
 
-async fn open(
+pub(super) async fn open(
     context: &Context,
     channel: mpsc::Sender<Cleared<ToClient>>,
 ) -> Result<Arc<Session>, Refusal> {
@@ -113,7 +113,7 @@ async fn carry(
 }
 
 /// What a duplex upstream says unasked. Ends when the upstream does.
-async fn listen(context: Context, own: Arc<Session>) {
+pub(super) async fn listen(context: Context, own: Arc<Session>) {
     let (Some(duplex), Some(channel)) = (&own.duplex, &own.channel) else {
         return std::future::pending().await;
     };

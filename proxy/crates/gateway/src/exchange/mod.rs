@@ -17,6 +17,7 @@ mod legacy;
 mod listen;
 mod post;
 mod pump;
+mod stdio;
 mod trail;
 
 use std::sync::Arc;
@@ -33,6 +34,7 @@ use crate::snapshot::{ServerEntry, Snapshot};
 
 pub(crate) use attribute::{handle as handle_of, subscription as subscription_of};
 pub use head::Refusal;
+pub use stdio::{StdioEnd, front_stdio};
 pub use trail::NotAudited;
 
 use io::{Extra, Gone};

@@ -159,7 +159,9 @@ impl Post {
             .map(|s| s.version)
             .or(self.head.known_version());
         let era = attribute::era_of(&message, header_version);
-        if era == Era::Stateless {
+        // A pipe of one's own needs no session header to be told apart.
+        let pinned = self.own.as_ref().is_some_and(|own| own.channel.is_some());
+        if era == Era::Stateless && !pinned {
             self.own = None;
         }
         self.trail.spoken(era, header_version);

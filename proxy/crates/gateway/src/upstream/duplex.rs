@@ -273,6 +273,13 @@ impl DuplexSession {
         !*self.closed.borrow()
     }
 
+    /// Ends the server and waits until it is gone.
+    pub async fn stop(&self) {
+        if let Sender::Stdio(child) = &self.sender {
+            child.stop().await;
+        }
+    }
+
     fn used_lately(&self) -> bool {
         !self.router.lock().waiting.is_empty()
     }

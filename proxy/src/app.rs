@@ -1,0 +1,345 @@
+//! The wiring: the one place that knows every room. It starts them, reloads them and stops them.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context as _, bail};
+use arc_swap::ArcSwap;
+use audit_log::{AuditError, AuditLog, LogConfig};
+use domain::{AuditMode, ListenerTls, ServerId};
+use gateway::{Gateway, GatewayOptions, LinkOptions, StdioEnd, TlsSlot};
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::config::{ConfigError, Loaded, LogFormat, PROXY_SERVER};
+
+/// How often watched files are looked at. A look costs a few `stat` calls.
+const WATCH_EVERY: Duration = Duration::from_millis(500);
+/// Logs of processes that share a data folder.
+const SHARED_LOGS_MAX: usize = 64;
+
+/// What to run.
+pub struct Start {
+    /// The configuration.
+    pub loaded: Loaded,
+    /// Reads it again.
+    pub reload: Box<dyn Fn() -> Result<Loaded, ConfigError> + Send + Sync>,
+    /// Serve the one server at `/mcp`.
+    pub single: bool,
+    /// Several processes may use the same data folder, each with a log of its own.
+    pub shared_data_dir: bool,
+}
+
+/// Runs a gateway until SIGTERM or SIGINT.
+pub fn run(start: Start) -> anyhow::Result<ExitCode> {
+    init_log(&start.loaded)?;
+    let metrics = install_metrics()?;
+    runtime()?.block_on(serve(start, metrics))
+}
+
+/// Runs `weir stdio`.
+pub fn run_stdio(loaded: Loaded) -> anyhow::Result<ExitCode> {
+    init_log(&loaded)?;
+    let runtime = runtime()?;
+    let end = runtime.block_on(async {
+        let audit = open_audit(&loaded, true)?;
+        let gateway = make_gateway(&loaded, audit.clone(), true)?;
+        let stop = Arc::clone(&gateway);
+        tokio::spawn(async move {
+            stop_signal().await;
+            stop.stop();
+        });
+        let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+        let end = gateway::front_stdio(&gateway, input, output).await;
+        close_audit(audit);
+        anyhow::Ok(end)
+    })?;
+    // A read of standard input cannot be cancelled; the runtime must not wait for it.
+    runtime.shutdown_background();
+    match end {
+        StdioEnd::Client => Ok(ExitCode::SUCCESS),
+        other => bail!("{other}"),
+    }
+}
+
+async fn serve(start: Start, metrics: PrometheusHandle) -> anyhow::Result<ExitCode> {
+    let loaded = &start.loaded;
+    let audit = open_audit(loaded, start.shared_data_dir)?;
+    let gateway = make_gateway(loaded, audit.clone(), start.single)?;
+    let listener = bind(loaded.listen, "listen").await?;
+    let address = listener.local_addr()?;
+    gateway.bound_to(address.ip());
+    let tls = loaded.desired.tls.as_ref().map(tls_slot).transpose()?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let admin = match loaded.admin_listen {
+        Some(at) => Some(bind_admin(at, start.single).await?),
+        None => None,
+    };
+    if let Some(admin) = admin {
+        say(&format!("admin on http://{}", admin.local_addr()?));
+        let handle = metrics.clone();
+        let page: gateway::AdminPage = Arc::new(move || handle.render());
+        tokio::spawn(gateway::serve_admin(Arc::clone(&gateway), admin, page));
+    }
+    let path = if start.single { "/mcp" } else { "" };
+    say(&format!("listening on {scheme}://{address}{path}"));
+    tokio::spawn(upkeep(metrics));
+    tokio::spawn(Arc::clone(&gateway).sweep());
+    let watcher = tokio::spawn(watch(start, Arc::clone(&gateway), tls.clone()));
+    let serving = tokio::spawn(gateway::serve(Arc::clone(&gateway), listener, tls));
+    stop_signal().await;
+    tracing::info!("stopping: calls under way may end");
+    gateway.stop();
+    watcher.abort();
+    serving.await.context("the listener failed")?;
+    drop(gateway);
+    close_audit(audit);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn make_gateway(
+    loaded: &Loaded,
+    audit: Option<Arc<AuditLog>>,
+    single: bool,
+) -> anyhow::Result<Arc<Gateway>> {
+    let single = single.then(|| ServerId::parse(PROXY_SERVER)).transpose()?;
+    let options = GatewayOptions {
+        single,
+        audit,
+        links: LinkOptions::default(),
+    };
+    Gateway::new(&loaded.desired, options).context("the configuration does not compile")
+}
+
+/// Reads changed files again, and everything on SIGHUP. What does not load or compile is refused
+/// whole and said; the state in force stays.
+async fn watch(start: Start, gateway: Arc<Gateway>, tls: Option<TlsSlot>) -> anyhow::Result<()> {
+    let mut hangup = signal(SignalKind::hangup())?;
+    let mut files = start.loaded.files_watched.clone();
+    let mut seen = stamps(&files);
+    loop {
+        tokio::select! {
+            _ = hangup.recv() => {}
+            () = tokio::time::sleep(WATCH_EVERY) => {
+                let now = stamps(&files);
+                if now == seen { continue }
+                seen = now;
+            }
+        }
+        match reload(&start, &gateway, tls.as_ref()) {
+            Ok(watched) => {
+                files = watched;
+                seen = stamps(&files);
+                tracing::info!("configuration reloaded");
+                say("configuration reloaded");
+            }
+            Err(error) => {
+                tracing::error!("the new configuration is refused, the old one stays: {error:#}");
+                say(&format!(
+                    "the new configuration is refused, the old one stays: {error:#}"
+                ));
+            }
+        }
+    }
+}
+
+fn reload(start: &Start, gateway: &Gateway, tls: Option<&TlsSlot>) -> anyhow::Result<Vec<PathBuf>> {
+    let loaded = (start.reload)()?;
+    // Everything that can fail comes before anything is swapped.
+    let config = match (&loaded.desired.tls, tls) {
+        (Some(files), Some(_)) => Some(tls_config(files)?),
+        (None, None) => None,
+        _ => bail!("tls can only be switched on or off by a restart"),
+    };
+    gateway.reload(&loaded.desired)?;
+    if let (Some(slot), Some(config)) = (tls, config) {
+        slot.store(config);
+    }
+    if loaded.listen != start.loaded.listen || loaded.admin_listen != start.loaded.admin_listen {
+        tracing::warn!("listen addresses only change by a restart");
+    }
+    Ok(loaded.files_watched)
+}
+
+type Stamp = Option<(SystemTime, u64)>;
+
+fn stamps(files: &[PathBuf]) -> Vec<Stamp> {
+    let stamp = |path: &PathBuf| {
+        let meta = std::fs::metadata(path).ok()?;
+        Some((meta.modified().ok()?, meta.len()))
+    };
+    files.iter().map(stamp).collect()
+}
+
+fn open_audit(loaded: &Loaded, shared: bool) -> anyhow::Result<Option<Arc<AuditLog>>> {
+    gateway::pipeline::set_fingerprint_key(fingerprint_key(&loaded.data_dir)?);
+    if loaded.desired.audit == AuditMode::Off {
+        return Ok(None);
+    }
+    for nth in 0..SHARED_LOGS_MAX {
+        let name = if nth == 0 {
+            "audit".to_owned()
+        } else {
+            format!("audit-{nth}")
+        };
+        let mut config = LogConfig::new(loaded.data_dir.join(name));
+        config.retention_days = loaded.audit_retention_days;
+        match AuditLog::open(config) {
+            Ok(log) => {
+                let torn_bytes = log.recovery().torn_bytes;
+                if torn_bytes > 0 {
+                    tracing::warn!(torn_bytes, "an unfinished audit record was dropped");
+                }
+                return Ok(Some(Arc::new(log)));
+            }
+            Err(AuditError::InUse { .. }) if shared => {}
+            Err(error) => return Err(error).context("the audit log cannot be opened"),
+        }
+    }
+    bail!(
+        "{SHARED_LOGS_MAX} processes already write into {}",
+        loaded.data_dir.display()
+    )
+}
+
+fn close_audit(audit: Option<Arc<AuditLog>>) {
+    if let Some(log) = audit
+        && let Err(error) = log.close()
+    {
+        tracing::error!(%error, "the audit log could not be closed in order");
+    }
+}
+
+/// The key of the fingerprints in audit records, kept beside the log so that equal values stay
+/// equal over restarts.
+fn fingerprint_key(data_dir: &Path) -> anyhow::Result<[u8; 32]> {
+    use std::io::Write as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let path = data_dir.join("fingerprint.key");
+    std::fs::create_dir_all(data_dir)
+        .with_context(|| format!("the data folder {} cannot be made", data_dir.display()))?;
+    if let Ok(bytes) = std::fs::read(&path)
+        && let Ok(key) = bytes.try_into()
+    {
+        return Ok(key);
+    }
+    let mut key = [0u8; 32];
+    getrandom::fill(&mut key).context("the system gives no random numbers")?;
+    let mut file = std::fs::OpenOptions::new();
+    let file = file
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&path);
+    let mut file = file.with_context(|| format!("{} cannot be written", path.display()))?;
+    file.write_all(&key)?;
+    file.sync_all()?;
+    Ok(key)
+}
+
+fn tls_slot(files: &ListenerTls) -> anyhow::Result<TlsSlot> {
+    Ok(Arc::new(ArcSwap::new(tls_config(files)?)))
+}
+
+fn tls_config(files: &ListenerTls) -> anyhow::Result<Arc<rustls::ServerConfig>> {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let cert = &files.cert_file;
+    let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(cert)
+        .and_then(Iterator::collect)
+        .with_context(|| format!("tls.cert_file {}", cert.display()))?;
+    let key = PrivateKeyDer::from_pem_file(&files.key_file)
+        .with_context(|| format!("tls.key_file {}", files.key_file.display()))?;
+    let mut config = rustls::ServerConfig::builder()
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .context("tls: the certificate and the key do not fit")?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+async fn bind(at: std::net::SocketAddr, field: &str) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(at)
+        .await
+        .with_context(|| format!("{field}: {at} cannot be bound"))
+}
+
+/// A second `weir proxy` on the machine takes a free admin port rather than fail.
+async fn bind_admin(at: std::net::SocketAddr, or_free: bool) -> anyhow::Result<TcpListener> {
+    match bind(at, "admin_listen").await {
+        Err(_) if or_free => bind((at.ip(), 0).into(), "admin_listen").await,
+        other => other,
+    }
+}
+
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder
+        .enable_all()
+        .build()
+        .context("the runtime cannot be started")
+}
+
+async fn stop_signal() {
+    let (Ok(mut term), Ok(mut int)) = (
+        signal(SignalKind::terminate()),
+        signal(SignalKind::interrupt()),
+    ) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = term.recv() => {}
+        _ = int.recv() => {}
+    }
+}
+
+fn install_metrics() -> anyhow::Result<PrometheusHandle> {
+    const SECONDS: [f64; 16] = [
+        5e-6, 1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 5e-2, 0.25, 1.0,
+        5.0, 30.0,
+    ];
+    PrometheusBuilder::new()
+        .set_buckets(&SECONDS)?
+        .install_recorder()
+        .context("the metrics recorder cannot be installed")
+}
+
+/// Keeps the histograms' memory bounded between scrapes.
+async fn upkeep(metrics: PrometheusHandle) {
+    loop {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        metrics.run_upkeep();
+    }
+}
+
+fn init_log(loaded: &Loaded) -> anyhow::Result<()> {
+    use tracing_subscriber::EnvFilter;
+    let filter = EnvFilter::try_from_env("WEIR_LOG").unwrap_or_else(|_| {
+        // Errors of the HTTP stack may repeat what a peer sent, so they stay out of the log.
+        let level = loaded.log.level.as_str();
+        EnvFilter::new(format!(
+            "{level},pingora_core=off,h2=off,hyper=off,rustls=error"
+        ))
+    });
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
+    let done = match loaded.log.format {
+        LogFormat::Text => builder.with_ansi(false).try_init(),
+        LogFormat::Json => builder.json().try_init(),
+    };
+    done.map_err(|error| anyhow::anyhow!("the log cannot be set up: {error}"))
+}
+
+/// A line for the person (or script) that started this; logs go their own way.
+fn say(text: &str) {
+    #[expect(clippy::print_stderr, reason = "what the starter waits for")]
+    {
+        eprintln!("weir: {text}");
+    }
+}

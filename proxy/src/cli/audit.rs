@@ -1,0 +1,335 @@
+//! `weir audit`: reads the audit log, also while it is being written.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context as _, bail};
+use audit_log::{Action, Order, Query, Record, Tail, TailStart};
+use clap::{Args, Subcommand};
+
+/// How often a followed log is looked at.
+const POLL_EVERY: Duration = Duration::from_millis(200);
+
+/// What to read.
+#[derive(Debug, Subcommand)]
+pub enum AuditCommand {
+    /// The last records, and new ones as they come
+    Tail(TailArgs),
+    /// Records that fit, newest first
+    Search(SearchArgs),
+    /// Check that nothing was changed, removed or put in
+    Verify(VerifyArgs),
+}
+
+/// Where the log is and how a record is shown.
+#[derive(Debug, Args)]
+pub struct Where {
+    /// Folder of the data, as in the configuration [default: weir-data]
+    #[arg(long, value_name = "DIR", default_value = crate::config::DATA_DIR_DEFAULT)]
+    pub data_dir: PathBuf,
+    /// One JSON object a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `weir audit tail`.
+#[derive(Debug, Args)]
+pub struct TailArgs {
+    #[command(flatten)]
+    at: Where,
+    #[command(flatten)]
+    filter: Filter,
+    /// How many records to begin with
+    #[arg(short = 'n', long, default_value_t = 20)]
+    lines: usize,
+    /// Do not wait for new records
+    #[arg(long)]
+    no_follow: bool,
+}
+
+/// `weir audit search`.
+#[derive(Debug, Args)]
+pub struct SearchArgs {
+    #[command(flatten)]
+    at: Where,
+    #[command(flatten)]
+    filter: Filter,
+    /// At most so many records
+    #[arg(long, default_value_t = 100)]
+    limit: usize,
+    /// Oldest first
+    #[arg(long)]
+    oldest_first: bool,
+}
+
+/// `weir audit verify`.
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    #[command(flatten)]
+    at: Where,
+}
+
+/// Every option that is given must fit.
+#[derive(Debug, Args)]
+pub struct Filter {
+    /// Began at or after: seconds since 1970, or an age such as 15m, 6h, 7d
+    #[arg(long, value_parser = parse_time)]
+    since: Option<u64>,
+    /// Began before: the same forms
+    #[arg(long, value_parser = parse_time)]
+    until: Option<u64>,
+    /// Tenant
+    #[arg(long)]
+    tenant: Option<String>,
+    /// Key id
+    #[arg(long)]
+    principal: Option<String>,
+    /// Server id
+    #[arg(long)]
+    server: Option<String>,
+    /// JSON-RPC method
+    #[arg(long)]
+    method: Option<String>,
+    /// Tool
+    #[arg(long)]
+    tool: Option<String>,
+    /// pass, log, warn, redact, block, refused or error; may be given several times
+    #[arg(long)]
+    action: Vec<Action>,
+    /// Rule id
+    #[arg(long)]
+    rule: Option<String>,
+    /// secret, pii or injection
+    #[arg(long)]
+    category: Option<String>,
+    /// Audit id
+    #[arg(long)]
+    id: Option<String>,
+    /// Characters anywhere in the record
+    #[arg(long)]
+    text: Option<String>,
+}
+
+/// Runs the command.
+pub fn run(command: &AuditCommand, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    match command {
+        AuditCommand::Tail(args) => tail(args, out),
+        AuditCommand::Search(args) => search(args, out),
+        AuditCommand::Verify(args) => verify(args, out),
+    }
+}
+
+fn search(args: &SearchArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    let mut query = args.filter.query()?;
+    query.limit = Some(args.limit);
+    query.order = if args.oldest_first {
+        Order::OldestFirst
+    } else {
+        Order::NewestFirst
+    };
+    let mut failed = None;
+    for dir in logs(&args.at)? {
+        audit_log::search(&dir, &query, |record| match show(record, &args.at, out) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
+        })?;
+    }
+    // A reader such as `head` that went away is no fault.
+    match failed {
+        Some(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+fn tail(args: &TailArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    let query = args.filter.query()?;
+    let mut tails = Vec::new();
+    for dir in logs(&args.at)? {
+        tails.push(Tail::open(
+            &dir,
+            TailStart::Last(args.lines),
+            query.clone(),
+        )?);
+    }
+    loop {
+        let mut failed = false;
+        for tail in &mut tails {
+            tail.poll(|record| failed |= show(record, &args.at, out).is_err())?;
+        }
+        if failed || out.flush().is_err() || args.no_follow {
+            return Ok(ExitCode::SUCCESS);
+        }
+        std::thread::sleep(POLL_EVERY);
+    }
+}
+
+fn verify(args: &VerifyArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    for dir in logs(&args.at)? {
+        let report = audit_log::verify(&dir).with_context(|| format!("{}", dir.display()))?;
+        let root: String = report.root.iter().map(|b| format!("{b:02x}")).collect();
+        writeln!(
+            out,
+            "{}: {} records in {} segments, {} checkpoints, unchanged; root {root}",
+            dir.display(),
+            report.size - report.first_sequence,
+            report.segments,
+            report.checkpoints,
+        )?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The logs under a data folder: one, or several where processes share it.
+fn logs(at: &Where) -> anyhow::Result<Vec<PathBuf>> {
+    let dir = &at.data_dir;
+    let entries = std::fs::read_dir(dir)
+        .with_context(|| format!("there is no data folder {}; give --data-dir", dir.display()))?;
+    let mut found: Vec<PathBuf> = entries
+        .filter_map(|e| Some(e.ok()?.path()))
+        .filter(|p| {
+            let name = p.file_name().and_then(|n| n.to_str()).unwrap_or("");
+            name == "audit" || name.starts_with("audit-")
+        })
+        .filter(|p| p.is_dir())
+        .collect();
+    found.sort();
+    if found.is_empty() {
+        bail!("there is no audit log under {}", dir.display());
+    }
+    Ok(found)
+}
+
+impl Filter {
+    fn query(&self) -> anyhow::Result<Query> {
+        let text = |field: &Option<String>| field.as_deref().map(Into::into);
+        let id = self.id.as_deref().map(str::parse).transpose();
+        Ok(Query {
+            since_unix_us: self.since,
+            until_unix_us: self.until,
+            tenant: text(&self.tenant),
+            principal: text(&self.principal),
+            server: text(&self.server),
+            method: text(&self.method),
+            tool: text(&self.tool),
+            actions: self.action.clone(),
+            rule: text(&self.rule),
+            category: text(&self.category),
+            id: id.context("--id")?,
+            text: self.text.clone(),
+            limit: None,
+            order: Order::OldestFirst,
+        })
+    }
+}
+
+fn show(record: &Record, at: &Where, out: &mut dyn Write) -> std::io::Result<()> {
+    if at.json {
+        serde_json::to_writer(&mut *out, record)?;
+        return out.write_all(b"\n");
+    }
+    let or_dash = |text: &Option<audit_log::Text>| text.as_deref().unwrap_or("-").to_owned();
+    let l = &record.latency_us;
+    writeln!(
+        out,
+        "{}  {:<7}  {}/{}  {}  {}  {}{}  scan {} policy {} upstream {} total {} us  {}",
+        utc(record.time_unix_us),
+        record.action.as_str(),
+        record.tenant,
+        record.server,
+        or_dash(&record.principal),
+        or_dash(&record.method),
+        or_dash(&record.tool),
+        if record.dry_run { "  (dry run)" } else { "" },
+        l.scan,
+        l.policy,
+        l.upstream,
+        l.total,
+        record.id,
+    )?;
+    if let Some(reason) = &record.reason {
+        writeln!(out, "    because: {reason}")?;
+    }
+    for f in &record.findings {
+        let layers = match f.layers.is_empty() {
+            true => String::new(),
+            false => format!("  in {}", f.layers.join(">")),
+        };
+        writeln!(
+            out,
+            "    {}  {}  {} at {}{layers}",
+            f.action.as_str(),
+            f.category,
+            f.rule,
+            f.path
+        )?;
+    }
+    Ok(())
+}
+
+/// Seconds since 1970, or an age.
+fn parse_time(text: &str) -> Result<u64, String> {
+    let (number, unit_s) = match text.strip_suffix(['s', 'm', 'h', 'd']) {
+        None => (text, None),
+        Some(number) => {
+            let unit_s = match text.as_bytes()[text.len() - 1] {
+                b's' => 1,
+                b'm' => 60,
+                b'h' => 3600,
+                _ => 86_400,
+            };
+            (number, Some(unit_s))
+        }
+    };
+    let number: u64 = number
+        .parse()
+        .map_err(|_| "give seconds since 1970, or an age such as 15m, 6h, 7d")?;
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs();
+    let at_s = match unit_s {
+        None => number,
+        Some(unit_s) => now.saturating_sub(number.saturating_mul(unit_s)),
+    };
+    Ok(at_s.saturating_mul(1_000_000))
+}
+
+/// ISO 8601 in UTC (days to date after Howard Hinnant, chrono-compatible low-level date algorithms).
+fn utc(unix_us: u64) -> String {
+    let (secs, ms) = (unix_us / 1_000_000, unix_us / 1000 % 1000);
+    let (days, second) = (secs / 86_400, secs % 86_400);
+    let z = days + 719_468;
+    let era = z / 146_097;
+    let doe = z % 146_097;
+    let yoe = (doe - doe / 1460 + doe / 36_524 - doe / 146_096) / 365;
+    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+    let mp = (5 * doy + 2) / 153;
+    let day = doy - (153 * mp + 2) / 5 + 1;
+    let month = if mp < 10 { mp + 3 } else { mp - 9 };
+    let year = yoe + era * 400 + u64::from(month <= 2);
+    let (h, m, s) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02}T{h:02}:{m:02}:{s:02}.{ms:03}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_and_shown() {
+        assert_eq!(utc(0), "1970-01-01T00:00:00.000Z");
+        assert_eq!(utc(1_709_208_000_123_000), "2024-02-29T12:00:00.123Z");
+        assert_eq!(utc(1_795_264_496_000_000), "2026-11-21T12:34:56.000Z");
+        assert_eq!(parse_time("100"), Ok(100_000_000));
+        assert!(parse_time("1h").unwrap() < parse_time("1m").unwrap());
+        for bad in ["", "h", "x", "1y", "-1"] {
+            assert!(parse_time(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The command line.
+
+mod audit;
+mod check;
+mod client_config;
+mod config;
+mod demo;
+mod key;
+mod proxy;
+mod scan;
+mod serve;
+mod stdio;
+
+use std::io::{stderr, stdout};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// An MCP firewall: every message both ways is scanned, and only what policy allows goes on.
+#[derive(Debug, Parser)]
+#[command(
+    name = "weir",
+    version,
+    about,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Front one MCP server: a URL, or a command that speaks stdio
+    Proxy(proxy::ProxyArgs),
+    /// Serve many servers of many tenants from a configuration file
+    Serve(serve::ServeArgs),
+    /// Stand between a desktop client and the stdio server it starts
+    Stdio(stdio::StdioArgs),
+    /// Check, describe or show an example of the configuration file
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
+    /// Make API keys
+    #[command(subcommand)]
+    Key(key::KeyCommand),
+    /// Print ready snippets for MCP clients
+    ClientConfig(client_config::ClientConfigArgs),
+    /// Scan files (or standard input) and print what is found
+    Scan(scan::ScanArgs),
+    /// Show one message blocked, one redacted and one passed, against a built-in server
+    Check,
+    /// Read the audit log
+    #[command(subcommand)]
+    Audit(audit::AuditCommand),
+}
+
+/// Runs what the command line asks for.
+pub fn main() -> ExitCode {
+    match run(Cli::parse().command) {
+        Ok(code) => code,
+        Err(error) => {
+            #[expect(
+                clippy::print_stderr,
+                reason = "the one place where an error reaches a person"
+            )]
+            {
+                eprintln!("weir: {error:#}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<ExitCode> {
+    let (mut out, mut err) = (stdout().lock(), stderr());
+    match command {
+        Command::Proxy(args) => {
+            drop(out);
+            proxy::run(&args)
+        }
+        Command::Serve(args) => {
+            drop(out);
+            serve::run(&args)
+        }
+        Command::Stdio(args) => {
+            drop(out);
+            stdio::run(&args)
+        }
+        Command::Config(command) => Ok(config::run(&command, &mut out, &mut err)?),
+        Command::Key(command) => {
+            key::run(&command, &mut out, &mut err)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::ClientConfig(args) => {
+            let exe = std::env::current_exe()?;
+            client_config::run(&args, &exe.to_string_lossy(), &mut out, &mut err)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Scan(args) => scan::run(&args, &mut out),
+        Command::Check => {
+            drop(out);
+            check::run()
+        }
+        Command::Audit(command) => audit::run(&command, &mut out),
+    }
+}

@@ -1,0 +1,93 @@
+//! `weir proxy`: one server, no account, no database, no configuration file.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::bail;
+use clap::Args;
+use domain::Secret;
+
+use crate::app::{self, Start};
+use crate::config::{self, ProxyOptions, ProxyUpstream};
+
+/// What to front, and where.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  weir proxy --upstream http://127.0.0.1:9000/mcp\n  \
+    weir proxy -- npx -y @modelcontextprotocol/server-everything stdio"
+)]
+pub struct ProxyArgs {
+    /// The server's Streamable HTTP endpoint
+    #[arg(long, value_name = "URL", conflicts_with = "command")]
+    pub upstream: Option<String>,
+    /// The server's event stream, for a server of revision 2024-11-05 (HTTP+SSE)
+    #[arg(long, value_name = "URL", conflicts_with_all = ["upstream", "command"])]
+    pub upstream_sse: Option<String>,
+    /// A header that Weir sends to the server as its own credential; the value comes from an
+    /// environment variable: NAME=VARIABLE
+    #[arg(long, value_name = "NAME=VARIABLE", value_parser = parse_header)]
+    pub upstream_header: Vec<(String, String)>,
+    /// Where clients connect; port 0 takes a free one [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "IP:PORT")]
+    pub listen: Option<SocketAddr>,
+    /// Where metrics, health and readiness are served [default: 127.0.0.1:8081]
+    #[arg(long, value_name = "IP:PORT")]
+    pub admin_listen: Option<SocketAddr>,
+    /// A configuration file for policy, limits and keys
+    #[arg(long, short, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Folder of the audit log
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// Decide and record, but enforce nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// The command of a stdio server
+    #[arg(last = true, value_name = "CMD ARGS")]
+    pub command: Vec<String>,
+}
+
+/// Runs until it is told to stop.
+pub fn run(args: &ProxyArgs) -> anyhow::Result<ExitCode> {
+    let upstream = match (&args.upstream, &args.upstream_sse, &args.command[..]) {
+        (Some(url), None, []) => ProxyUpstream::Url(url.clone()),
+        (None, Some(url), []) => ProxyUpstream::Sse(url.clone()),
+        (None, None, [_, ..]) => ProxyUpstream::Command(args.command.clone()),
+        _ => bail!("say what to front: --upstream URL, or -- COMMAND of a stdio server"),
+    };
+    let mut upstream_headers = Vec::new();
+    for (name, variable) in &args.upstream_header {
+        let Ok(value) = std::env::var(variable) else {
+            bail!("--upstream-header {name}: the environment has no variable {variable}");
+        };
+        upstream_headers.push((name.clone(), Secret::new(value)));
+    }
+    let options = ProxyOptions {
+        upstream: Some(upstream),
+        upstream_headers,
+        config: args.config.clone(),
+        listen: args.listen,
+        admin_listen: args.admin_listen,
+        data_dir: args.data_dir.clone(),
+        key: None,
+        dry_run: args.dry_run,
+    };
+    let loaded = config::for_proxy(&options)?;
+    let reload = Box::new(move || config::for_proxy(&options));
+    app::run(Start {
+        loaded,
+        reload,
+        single: true,
+        shared_data_dir: true,
+    })
+}
+
+fn parse_header(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, variable)) if !name.is_empty() && !variable.is_empty() => {
+            Ok((name.to_owned(), variable.to_owned()))
+        }
+        _ => Err("give it as NAME=VARIABLE, such as Authorization=MY_TOKEN_VARIABLE".into()),
+    }
+}

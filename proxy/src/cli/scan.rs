@@ -1,0 +1,292 @@
+//! `weir scan`: the same engine and rules as the data path, on files or lines.
+
+use std::fs;
+use std::io::{self, BufRead, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use dlp_scan::{Budget, Finding, FingerprintKey, LeafInput, LeafKind, Outcome, RuleSet, Scanner};
+use serde::{Deserialize, Serialize};
+
+/// Largest file or line, in bytes.
+const INPUT_BYTES_MAX: u64 = 64 << 20;
+
+/// What to scan.
+#[derive(Debug, Args)]
+pub struct ScanArgs {
+    /// Read lines of {"id", "text"} from standard input and write lines of {"id", "findings"};
+    /// offsets count Unicode code points
+    #[arg(long, conflicts_with = "files")]
+    pub jsonl: bool,
+    /// Files to scan; none, or -, means standard input
+    pub files: Vec<PathBuf>,
+}
+
+/// Scans. The exit code is 1 when something was found in files, 0 otherwise.
+pub fn run(args: &ScanArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    let mut engine = Engine::new();
+    if args.jsonl {
+        jsonl(
+            &mut engine,
+            io::stdin().lock(),
+            &mut io::BufWriter::new(out),
+        )?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let stdin = [PathBuf::from("-")];
+    let files = if args.files.is_empty() {
+        &stdin[..]
+    } else {
+        &args.files
+    };
+    let mut found = 0;
+    for path in files {
+        found += file(&mut engine, path, out)?;
+    }
+    Ok(if found > 0 {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+struct Engine {
+    rules: Arc<RuleSet>,
+    scanner: Scanner,
+}
+
+impl Engine {
+    fn new() -> Self {
+        let mut key = [0u8; 32];
+        // Fingerprints are not shown here; without random numbers they only match over runs.
+        let _ = getrandom::fill(&mut key);
+        let scanner = Scanner::new(FingerprintKey::new(key));
+        Self {
+            rules: Arc::clone(RuleSet::builtin()),
+            scanner,
+        }
+    }
+
+    fn scan(&mut self, text: &str) -> Outcome {
+        let leaf = LeafInput {
+            text,
+            kind: LeafKind::String,
+            name: None,
+        };
+        self.scanner
+            .scan(&self.rules, std::iter::once(leaf), &Budget::default())
+    }
+}
+
+fn file(engine: &mut Engine, path: &Path, out: &mut dyn Write) -> anyhow::Result<usize> {
+    let (name, bytes) = if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        io::stdin()
+            .lock()
+            .take(INPUT_BYTES_MAX + 1)
+            .read_to_end(&mut bytes)?;
+        ("standard input".to_owned(), bytes)
+    } else {
+        let size = fs::metadata(path)
+            .with_context(|| format!("{}", path.display()))?
+            .len();
+        if size > INPUT_BYTES_MAX {
+            bail!("{}: larger than {INPUT_BYTES_MAX} bytes", path.display());
+        }
+        let bytes = fs::read(path).with_context(|| format!("{}", path.display()))?;
+        (path.display().to_string(), bytes)
+    };
+    if bytes.len() as u64 > INPUT_BYTES_MAX {
+        bail!("{name}: larger than {INPUT_BYTES_MAX} bytes");
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let outcome = engine.scan(&text);
+    for finding in &outcome.findings {
+        let rule = engine.rules.rule(finding.rule);
+        let (line, column) = place(&text, finding.start as usize);
+        let layers = match finding.layers.is_empty() {
+            true => String::new(),
+            false => format!("  in {}", finding.layers),
+        };
+        writeln!(
+            out,
+            "{name}:{line}:{column}  {:<9}  {}  ({})  {}{layers}",
+            finding.category.to_string(),
+            rule.id,
+            rule.title,
+            masked(&text, finding),
+        )?;
+    }
+    if let Some(over) = outcome.over_budget {
+        writeln!(
+            out,
+            "{name}: not all of it was looked at: the {over} budget is used up"
+        )?;
+    }
+    Ok(outcome.findings.len() + usize::from(outcome.over_budget.is_some()))
+}
+
+/// The matched value is never printed: its length and, when it is long, its first characters.
+fn masked(text: &str, finding: &Finding) -> String {
+    let value = &text[finding.start as usize..finding.end as usize];
+    let count = value.chars().count();
+    let shown: String = value
+        .chars()
+        .take(if count >= 16 { 4 } else { 0 })
+        .collect();
+    let shown: String = shown
+        .chars()
+        .map(|c| if c.is_control() { '.' } else { c })
+        .collect();
+    format!("{shown}*** ({count} characters)")
+}
+
+fn place(text: &str, at: usize) -> (usize, usize) {
+    let before = &text[..at];
+    let line_start = before.rfind('\n').map_or(0, |n| n + 1);
+    (
+        before.matches('\n').count() + 1,
+        before[line_start..].chars().count() + 1,
+    )
+}
+
+#[derive(Deserialize)]
+struct Row {
+    id: serde_json::Value,
+    text: String,
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    id: serde_json::Value,
+    findings: Vec<Shown<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    over_budget: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Shown<'a> {
+    rule: &'a str,
+    category: &'static str,
+    start: usize,
+    end: usize,
+}
+
+fn jsonl(engine: &mut Engine, input: impl BufRead, out: &mut impl Write) -> anyhow::Result<()> {
+    let mut input = input;
+    let mut line = Vec::new();
+    for number in 1.. {
+        line.clear();
+        let read = (&mut input)
+            .take(INPUT_BYTES_MAX + 1)
+            .read_until(b'\n', &mut line)?;
+        if read == 0 {
+            break;
+        }
+        if read as u64 > INPUT_BYTES_MAX {
+            bail!("line {number}: longer than {INPUT_BYTES_MAX} bytes");
+        }
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        let row: Row = serde_json::from_slice(&line)
+            .with_context(|| format!("line {number}: expected {{\"id\", \"text\"}}"))?;
+        let outcome = engine.scan(&row.text);
+        let points = CodePoints::of(&row.text);
+        let findings = outcome
+            .findings
+            .iter()
+            .map(|f| Shown {
+                rule: &engine.rules.rule(f.rule).id,
+                category: f.category.as_str(),
+                start: points.at(f.start as usize),
+                end: points.at(f.end as usize),
+            })
+            .collect();
+        let over_budget = outcome.over_budget.map(|o| o.to_string());
+        serde_json::to_writer(
+            &mut *out,
+            &Answer {
+                id: row.id,
+                findings,
+                over_budget,
+            },
+        )?;
+        out.write_all(b"\n")?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// Byte offsets to code point offsets; free for ASCII.
+struct CodePoints<'a>(Option<&'a str>);
+
+impl<'a> CodePoints<'a> {
+    fn of(text: &'a str) -> Self {
+        Self((!text.is_ascii()).then_some(text))
+    }
+
+    fn at(&self, byte: usize) -> usize {
+        self.0.map_or(byte, |text| text[..byte].chars().count())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_come_back_in_order_with_code_point_offsets() {
+        let secret = ["AKIA", "Z7Q2M4N6P8R3T5V1"].concat();
+        let text = format!("é key={secret}");
+        let rows = [
+            serde_json::json!({"id": 1, "text": "nothing"}),
+            serde_json::json!({"id": "b", "text": text}),
+        ];
+        let input: String = rows.iter().map(|r| format!("{r}\n")).collect();
+        let mut out = Vec::new();
+        jsonl(&mut Engine::new(), input.as_bytes(), &mut out).unwrap();
+        let lines: Vec<serde_json::Value> = String::from_utf8(out)
+            .unwrap()
+            .lines()
+            .map(|l| serde_json::from_str(l).unwrap())
+            .collect();
+        assert_eq!(lines[0], serde_json::json!({"id": 1, "findings": []}));
+        assert_eq!(lines[1]["id"], "b");
+        let finding = &lines[1]["findings"][0];
+        assert_eq!(finding["category"], "secret");
+        let (start, end) = (
+            finding["start"].as_u64().unwrap(),
+            finding["end"].as_u64().unwrap(),
+        );
+        let chars: Vec<char> = text.chars().collect();
+        let hit: String = chars[start as usize..end as usize].iter().collect();
+        assert_eq!(hit, secret);
+    }
+
+    #[test]
+    fn a_bad_line_is_named() {
+        let error = jsonl(
+            &mut Engine::new(),
+            &b"{\"id\":1,\"text\":\"a\"}\nno\n"[..],
+            &mut Vec::new(),
+        );
+        assert!(error.unwrap_err().to_string().contains("line 2"));
+    }
+
+    #[test]
+    fn a_value_is_not_printed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        let secret = ["AKIA", "Z7Q2M4N6P8R3T5V1"].concat();
+        std::fs::write(&path, format!("one\naws_access_key_id={secret}\n")).unwrap();
+        let mut out = Vec::new();
+        let found = file(&mut Engine::new(), &path, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(found >= 1 && text.contains(":2:"), "{text}");
+        assert!(!text.contains(&secret[4..]), "{text}");
+    }
+}
