@@ -40,7 +40,7 @@ use crate::{procfs, sys};
 /// Exit code when the reaper itself cannot work; the shell's for "found but not executed" is 126.
 const EXIT_SETUP: i32 = 125;
 const EXIT_NOT_STARTED: i32 = 126;
-/// Waits between two rounds of SIGKILL: doubling, for what cannot die at once (disk wait).
+/// Waits between two rounds of SIGKILL when nothing dies: doubling, for what cannot die at once (disk wait).
 const KILL_PAUSE_FIRST: Duration = Duration::from_millis(10);
 const KILL_PAUSE_MAX: Duration = Duration::from_millis(500);
 /// The name in process lists. Not the program's own: `pkill -9 weir` must leave reapers to do their work.
@@ -189,6 +189,15 @@ enum Phase {
     Killing { again_at: Instant, pause: Duration },
 }
 
+/// What [`Reaper::reap`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reaped {
+    None,
+    Some,
+    /// No child is left.
+    Last,
+}
+
 struct Reaper {
     /// `None` once the other end is closed.
     control: Option<UnixStream>,
@@ -202,26 +211,29 @@ struct Reaper {
 impl Reaper {
     fn run(mut self) -> i32 {
         loop {
-            if !self.reap() {
+            let reaped = self.reap();
+            if reaped == Reaped::Last {
                 self.report(Report::Done);
                 return exit_code(self.server_exit);
             }
-            self.advance(Instant::now());
+            self.advance(reaped, Instant::now());
             self.wait();
             self.read_signals();
             self.read_control();
         }
     }
 
-    /// Takes the status of every child that has ended. False if no child is left.
-    fn reap(&mut self) -> bool {
+    /// Takes the status of every child that has ended.
+    fn reap(&mut self) -> Reaped {
+        let mut reaped = Reaped::None;
         loop {
             let (pid, status) = match sys::wait_any() {
                 Ok(Some(ended)) => ended,
-                Ok(None) => return true,
+                Ok(None) => return reaped,
                 // ECHILD. Nothing else can be: the arguments are right and no handler interrupts.
-                Err(_) => return false,
+                Err(_) => return Reaped::Last,
             };
+            reaped = Reaped::Some;
             if pid == self.server {
                 self.server_exit = Some(status);
                 self.report(match status.signal() {
@@ -233,10 +245,15 @@ impl Reaper {
     }
 
     /// Goes on to the next phase when its time has come, and signals what is left.
-    fn advance(&mut self, now: Instant) {
+    fn advance(&mut self, reaped: Reaped, now: Instant) {
         match self.phase {
             Phase::Running if self.server_exit.is_some() => self.terminate(now),
             Phase::Terminating { kill_at } if kill_at <= now => {
+                self.kill_round(now, KILL_PAUSE_FIRST);
+            }
+            // A death may have made a child of ours that was not seen before. At once, since a process
+            // that forks and exits over and over is caught only while it is young.
+            Phase::Killing { .. } if reaped == Reaped::Some => {
                 self.kill_round(now, KILL_PAUSE_FIRST);
             }
             Phase::Killing { again_at, pause } if again_at <= now => {

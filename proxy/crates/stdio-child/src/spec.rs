@@ -106,7 +106,7 @@ impl fmt::Debug for StderrSink {
 #[derive(Clone, Debug)]
 pub enum ReaperMode {
     /// This program again, with [`REAPER_COMMAND`] as its first argument. Its `main` must call
-    /// [`crate::reaper_main`] before it starts a thread.
+    /// [`crate::reaper_main`] before it starts a thread. (A test program has no such `main`: name the real one.)
     CurrentExe,
     /// Another program, with leading arguments, which calls [`crate::reaper_main`].
     Program(PathBuf, Vec<OsString>),

@@ -165,7 +165,7 @@ async fn a_slow_reader_makes_the_server_wait() {
 #[tokio::test]
 async fn a_server_that_does_not_read_makes_the_sender_wait() {
     let (mut spec, mark) = program("sleep");
-    spec.args = vec!["1000".into()];
+    spec.args = vec!["100".into()];
     spec.stop_grace = Duration::from_millis(500);
     spec.queue_max = 3;
     let (child, _lines) = spawn(&spec).await;
@@ -184,6 +184,25 @@ async fn a_server_that_does_not_read_makes_the_sender_wait() {
     let (late, exit) = tokio::join!(child.send(kib32), child.stop());
     assert_eq!(late, Err(SendError::Closed));
     assert!(exit.signal.is_some());
+    all_gone(&mark, &Default::default()).await;
+}
+
+/// Nobody but the server holds the other ends of its pipes.
+#[tokio::test]
+async fn a_server_that_closes_its_pipes_is_seen_to() {
+    let (mut spec, mark) = shell("echo bye; exec <&- >&-; sleep 100");
+    spec.stop_grace = Duration::from_millis(100);
+    let (child, mut lines) = spawn(&spec).await;
+    assert_eq!(line(&mut lines).await, "bye");
+    assert!(within(lines.recv()).await.is_none());
+    let closed = async {
+        while child.send(Bytes::from("x")).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+    };
+    within(closed).await;
+    assert!(child.is_alive());
+    child.stop().await;
     all_gone(&mark, &Default::default()).await;
 }
 

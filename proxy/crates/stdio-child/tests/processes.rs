@@ -22,20 +22,20 @@ use stdio_child::{Child, ChildSpec, LineReceiver};
 /// `ready` when all its processes run.
 const SERVERS: &[(&str, &str)] = &[
     ("reads to the end", "echo ready; exec cat"),
-    ("never reads", "echo ready; exec sleep 1000"),
+    ("never reads", "echo ready; exec sleep 100"),
     (
         "has grandchildren",
-        "sh -c 'sleep 1000 & echo ready; cat; wait; true'; true",
+        "sh -c 'sleep 100 & echo ready; cat; wait; true'; true",
     ),
     (
         "ignores SIGTERM",
-        "trap '' TERM HUP INT; echo ready; while :; do sleep 1000; done",
+        "trap '' TERM HUP INT; echo ready; while :; do sleep 100; done",
     ),
     (
         "leaves a background process",
-        "trap '' TERM; sleep 1000 & echo ready; exec cat",
+        "trap '' TERM; sleep 100 & echo ready; exec cat",
     ),
-    ("is stopped", "sleep 1000 & echo ready; kill -STOP $$"),
+    ("is stopped", "sleep 100 & echo ready; kill -STOP $$"),
     (
         "kills its group",
         "trap 'kill -9 0' EXIT TERM; echo ready; cat",
@@ -45,7 +45,10 @@ const SERVERS: &[(&str, &str)] = &[
         "hides a daemon",
         "exec /usr/bin/python3 -c \"$HIDDEN_DAEMON\"",
     ),
-    ("hops from id to id", "exec /usr/bin/python3 -c \"$HOPPER\""),
+    (
+        "hops from id to id",
+        "HOPS=1 PAUSE=0.005 exec /usr/bin/python3 -c \"$HOPPERS\"",
+    ),
 ];
 
 /// Forks twice with `setsid` between, ignores SIGTERM, holds no pipe.
@@ -57,10 +60,10 @@ if os.fork() == 0:
     if os.fork() == 0:
         os.write(1, b'ready\\n')
         os.closerange(0, 10)
-        time.sleep(1000)
+        time.sleep(100)
     os._exit(0)
 os.wait()
-time.sleep(1000)
+time.sleep(100)
 ";
 
 /// The same, and the daemon has an empty environment.
@@ -71,25 +74,30 @@ if os.fork() == 0:
     if os.fork() == 0:
         os.write(1, b'pid %d\\nready\\n' % os.getpid())
         os.closerange(0, 10)
-        os.execve('/bin/sleep', ['sleep', '1000'], {})
+        os.execve('/bin/sleep', ['sleep', '100'], {})
     os._exit(0)
 os.wait()
-time.sleep(1000)
+time.sleep(100)
 ";
 
-/// Its only process has a new id every few milliseconds.
-const HOPPER: &str = "
+/// Processes that take a new id again and again: HOPS of them, every PAUSE seconds. They end by themselves, since
+/// what a failed test leaves behind could not be caught by hand.
+const HOPPERS: &str = "
 import os, signal, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
-if os.fork() == 0:
-    os.setsid()
-    os.write(1, b'ready\\n')
-    os.closerange(0, 10)
-    while True:
-        if os.fork() != 0:
-            os._exit(0)
-        time.sleep(0.002)
-time.sleep(1000)
+end = time.monotonic() + 30
+hops, pause = int(os.environ['HOPS']), float(os.environ['PAUSE'])
+for _ in range(hops):
+    if os.fork() == 0:
+        os.setsid()
+        os.closerange(0, 10)
+        while time.monotonic() < end:
+            if os.fork() != 0:
+                os._exit(0)
+            time.sleep(pause)
+        os._exit(0)
+os.write(1, b'ready\\n')
+time.sleep(100)
 ";
 
 fn server(script: &str) -> (ChildSpec, String) {
@@ -98,7 +106,7 @@ fn server(script: &str) -> (ChildSpec, String) {
     for (name, value) in [
         ("DAEMON", DAEMON),
         ("HIDDEN_DAEMON", HIDDEN_DAEMON),
-        ("HOPPER", HOPPER),
+        ("HOPPERS", HOPPERS),
     ] {
         spec.env.push((name.into(), value.into()));
     }
@@ -187,7 +195,7 @@ async fn death_of_the_parent_ends_all() {
         let mut holder = Command::new(testbed())
             .args(["hold", "sh", "-c", script])
             .envs([mark_env(&mark), ("DAEMON", DAEMON)])
-            .envs([("HIDDEN_DAEMON", HIDDEN_DAEMON), ("HOPPER", HOPPER)])
+            .envs([("HIDDEN_DAEMON", HIDDEN_DAEMON), ("HOPPERS", HOPPERS)])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -222,7 +230,7 @@ async fn death_of_the_reaper_ends_all() {
 async fn death_of_parent_and_reaper_ends_the_server() {
     let mark = new_mark();
     let mut holder = Command::new(testbed())
-        .args(["hold", "sh", "-c", "echo $$; exec sleep 1000"])
+        .args(["hold", "sh", "-c", "echo $$; exec sleep 100"])
         .envs([mark_env(&mark)])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -244,7 +252,7 @@ async fn death_of_parent_and_reaper_ends_the_server() {
 #[tokio::test]
 async fn a_hanging_reaper_does_not_hang_the_stop() {
     let (child, _lines, mark, processes) =
-        start("trap '' TERM; sleep 1000 & echo ready; sleep 1000").await;
+        start("trap '' TERM; sleep 100 & echo ready; sleep 100").await;
     signal(reaper_of(&child), Signal::SIGSTOP);
     within(child.stop()).await;
     all_gone(&mark, &processes).await;
@@ -253,7 +261,7 @@ async fn a_hanging_reaper_does_not_hang_the_stop() {
 /// A service manager's or an operator's polite signal to the reaper is passed on.
 #[tokio::test]
 async fn sigterm_to_the_reaper_ends_all() {
-    let (spec, mark) = shell("sleep 1000 & echo ready; sleep 1000; true");
+    let (spec, mark) = shell("sleep 100 & echo ready; sleep 100; true");
     let (child, mut lines) = within(Child::spawn(&spec)).await.unwrap();
     assert_eq!(within(lines.recv()).await.unwrap().unwrap(), "ready");
     let processes = marked(&mark).into_iter().filter_map(identity).collect();
@@ -265,6 +273,37 @@ async fn sigterm_to_the_reaper_ends_all() {
     let exit = within(child.exited()).await;
     assert_eq!((exit.code, exit.signal), (None, Some(15)));
     all_gone(&mark, &processes).await;
+}
+
+/// A swarm that is never where it was when one looked. Each round of SIGKILL gets some of it.
+#[tokio::test]
+async fn a_swarm_is_ended() {
+    let script = "HOPS=8 PAUSE=0.0002 exec /usr/bin/python3 -c \"$HOPPERS\"";
+    let (child, _lines, mark, processes) = start(script).await;
+    within(child.stop()).await;
+    all_gone(&mark, &processes).await;
+}
+
+/// SIGTERM alone would stay pending until the grace is over.
+#[tokio::test]
+async fn a_stopped_server_gets_its_polite_signal() {
+    let (spec, mark) = shell("echo ready; kill -STOP $$");
+    let (child, mut lines) = within(Child::spawn(&spec)).await.unwrap();
+    assert_eq!(within(lines.recv()).await.unwrap().unwrap(), "ready");
+    signal(reaper_of(&child), Signal::SIGTERM);
+    let exit = within(child.exited()).await;
+    assert_eq!((exit.code, exit.signal), (None, Some(15)));
+    all_gone(&mark, &BTreeSet::new()).await;
+}
+
+/// Its process group is its own, so the reaper lives to tell.
+#[tokio::test]
+async fn a_server_may_kill_its_group() {
+    let (spec, mark) = shell("sleep 100 & kill -9 0");
+    let (child, _lines) = within(Child::spawn(&spec)).await.unwrap();
+    let exit = within(child.exited()).await;
+    assert_eq!((exit.code, exit.signal), (None, Some(9)));
+    all_gone(&mark, &BTreeSet::new()).await;
 }
 
 #[tokio::test]
@@ -301,7 +340,7 @@ async fn a_server_outlives_the_thread_that_spawned_it() {
 #[tokio::test]
 async fn a_start_that_nobody_waits_for_leaves_nothing() {
     for micros in (0..4000).step_by(200) {
-        let (spec, mark) = server("trap '' TERM; sleep 1000 & exec cat");
+        let (spec, mark) = server("trap '' TERM; sleep 100 & exec cat");
         let started =
             tokio::time::timeout(Duration::from_micros(micros), Child::spawn(&spec)).await;
         drop(started);
@@ -320,7 +359,7 @@ fn the_end_of_the_runtime_ends_all() {
     };
     let first = runtime();
     let (child, lines, mark, _) =
-        first.block_on(start("trap '' TERM; sleep 1000 & echo ready; cat"));
+        first.block_on(start("trap '' TERM; sleep 100 & echo ready; cat"));
     drop(first);
     runtime().block_on(async {
         eventually("all gone", || marked(&mark).is_empty()).await;
