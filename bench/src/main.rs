@@ -10,6 +10,7 @@
 //! window in which an answer was wrong.
 #![forbid(unsafe_code)]
 
+mod child;
 mod cli;
 mod echo;
 mod floors;
@@ -17,6 +18,7 @@ mod guard;
 mod load;
 mod machine;
 mod payload;
+mod peers;
 mod pin;
 mod plan;
 mod process;

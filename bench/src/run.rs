@@ -3,13 +3,14 @@
 //! Interleaving is what makes the ratios trustworthy on a machine that is not quiet: within a round all targets meet
 //! the same minute, and a ratio is only ever taken within a round.
 
+use crate::child::Process;
 use crate::echo;
 use crate::load::{self, Endpoint, Outcome, Window};
 use crate::plan::{Cell, Plan};
 use crate::process::{cpu, noise};
 use crate::progress::Progress;
 use crate::random::Random;
-use crate::target::{Kind, Process, Target};
+use crate::target::{Kind, Target};
 use crate::wire::http::Reader;
 use crate::wire::rpc::{Ask, Era};
 use anyhow::Context;
