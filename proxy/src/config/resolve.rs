@@ -292,6 +292,7 @@ fn check_retention(audit: &raw::Audit, at: &FieldPath) -> Result<(), FieldError>
     }
 }
 
+/// The built-in rules, and the file's beside them.
 fn compile_rules(
     rules: &[(String, String)],
     at: &FieldPath,
@@ -299,10 +300,9 @@ fn compile_rules(
     if rules.is_empty() {
         return Ok(RuleSet::builtin().clone());
     }
-    let sources: Vec<RuleSource<'_>> = rules
-        .iter()
-        .map(|(name, yaml)| RuleSource { name, yaml })
-        .collect();
+    let further = rules.iter().map(|(name, yaml)| RuleSource { name, yaml });
+    let builtin = RuleSet::builtin_sources().iter().copied();
+    let sources: Vec<RuleSource<'_>> = builtin.chain(further).collect();
     RuleSet::compile(&sources)
         .map(Into::into)
         .or_else(|e| at.error(e.to_string()))

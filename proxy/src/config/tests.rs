@@ -491,6 +491,33 @@ tenants: {a: {servers: {s: {upstream: {url: 'http://x', auth: {bearer: {file: to
 }
 
 #[test]
+fn rule_files_stand_beside_the_built_in_rules() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let rule = "rules:\n- {id: our-badge, title: Badge, category: pii, confidence: 90, keywords: [BDG-], \
+                pattern: 'BDG-[0-9]{6}', examples: ['BDG-123456'], counter_examples: ['BDG-1']}\n";
+    std::fs::write(path("ours.yml"), rule).unwrap();
+    let binding = |id: &str| format!("{{rule: {id}, action: block}}");
+    let yaml = format!(
+        "rules: [ours.yml]\ntenants: {{a: {{policy: {{bindings: [{}, {}]}}}}}}\n",
+        binding("our-badge"),
+        binding("email")
+    );
+    std::fs::write(path("weir.yaml"), yaml).unwrap();
+    let loaded = load(&path("weir.yaml")).unwrap();
+    assert_eq!(
+        loaded.desired.rules,
+        [("ours.yml".to_owned(), rule.to_owned())]
+    );
+    assert_eq!(loaded.files_watched, ["weir.yaml", "ours.yml"].map(path));
+
+    std::fs::write(path("ours.yml"), "rules:\n- {id: x}\n").unwrap();
+    let error = load(&path("weir.yaml")).unwrap_err();
+    assert_eq!(error.field.to_string(), "rules");
+    assert!(error.problem.starts_with("ours.yml:"), "{error}");
+}
+
+#[test]
 fn a_file_is_bounded() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("weir.yaml");

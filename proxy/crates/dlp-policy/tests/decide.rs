@@ -1,0 +1,172 @@
+//! From text to decision, with the shipped rules.
+
+use dlp_policy::{Action, Decision, PolicyTable, Reason, decide};
+use dlp_scan::{
+    Budget, FingerprintKey, LeafInput, LeafKind, Outcome, OverBudget, RuleSet, Scanner,
+};
+use domain::PolicyAction::{Block, Ignore, Log, Redact, Warn};
+use domain::{Direction, FailureMode, Policy, PolicyAction, PolicyBinding};
+
+fn scan(text: &str) -> Outcome {
+    let leaf = LeafInput {
+        text,
+        kind: LeafKind::String,
+        name: None,
+    };
+    let mut scanner = Scanner::new(FingerprintKey::new([7; 32]));
+    scanner.scan(RuleSet::builtin(), [leaf].into_iter(), &Budget::default())
+}
+
+fn table(bindings: &[(&str, PolicyAction)]) -> PolicyTable {
+    let binding = |&(rule, action): &(&str, PolicyAction)| PolicyBinding {
+        tool: None,
+        direction: None,
+        category: None,
+        rule: Some(rule.into()),
+        action,
+    };
+    let server = Policy {
+        bindings: bindings.iter().map(binding).collect(),
+        ..Policy::default()
+    };
+    PolicyTable::compile(&Policy::default(), &server, RuleSet::builtin()).unwrap()
+}
+
+fn judge(table: &PolicyTable, direction: Direction, outcome: &Outcome, dry_run: bool) -> Decision {
+    let actions = table.for_tool(direction, None);
+    let (findings, over) = (&outcome.findings, outcome.over_budget);
+    decide(findings, over, &actions, table.failure_mode(), dry_run)
+}
+
+/// Two findings: a mail address, then an AWS access key id.
+const TEXT: &str = "ask anna.lindqvist@nordwind-logistik.de about AKIAQ3EGRX7ZKTWM4LHB please";
+
+#[test]
+fn the_strictest_finding_decides_and_each_keeps_its_own_action() {
+    let outcome = scan(TEXT);
+    assert_eq!(outcome.findings.len(), 2, "{outcome:?}");
+    let key_rule = RuleSet::builtin().rule(outcome.findings[1].rule).id.clone();
+    // what is bound to `email` and to the key's rule, direction, what comes of it
+    let cases: &[(
+        &[(&str, PolicyAction)],
+        Direction,
+        Action,
+        [PolicyAction; 2],
+        usize,
+    )] = &[
+        (&[], Direction::ToServer, Action::Block, [Log, Block], 1),
+        (&[], Direction::ToClient, Action::Redact, [Log, Redact], 1),
+        (
+            &[("email", Block)],
+            Direction::ToClient,
+            Action::Block,
+            [Block, Redact],
+            0,
+        ),
+        (
+            &[("email", Redact), (&key_rule, Redact)],
+            Direction::ToServer,
+            Action::Redact,
+            [Redact, Redact],
+            0,
+        ),
+        (
+            &[("email", Ignore), (&key_rule, Warn)],
+            Direction::ToServer,
+            Action::Warn,
+            [Ignore, Warn],
+            1,
+        ),
+        (
+            &[("*", Ignore)],
+            Direction::ToServer,
+            Action::Pass,
+            [Ignore, Ignore],
+            9,
+        ),
+    ];
+    for (bindings, direction, action, hits, reason) in cases {
+        let decision = judge(&table(bindings), *direction, &outcome, false);
+        assert_eq!(
+            (decision.action, &decision.hits[..]),
+            (*action, &hits[..]),
+            "{bindings:?}"
+        );
+        assert_eq!(decision.enforced, *action);
+        let rule = outcome.findings.get(*reason).map(|f| Reason::Rule(f.rule));
+        assert_eq!(
+            decision.reason,
+            rule.unwrap_or(Reason::Clean),
+            "{bindings:?}"
+        );
+
+        let dry = judge(&table(bindings), *direction, &outcome, true);
+        assert_eq!(
+            (dry.action, &dry.hits, &dry.reason),
+            (*action, &decision.hits, &decision.reason)
+        );
+        assert!(dry.enforced <= Action::Warn && dry.is_dry_run());
+    }
+}
+
+#[test]
+fn a_scan_cut_short_takes_the_failure_mode() {
+    let table = table(&[]);
+    let actions = table.for_tool(Direction::ToClient, None);
+    let over = Some(OverBudget::Depth);
+    let found = scan(TEXT).findings;
+    let reason = Reason::OverBudget(OverBudget::Depth);
+    for (findings, mode, action, reason) in [
+        (&[][..], FailureMode::Closed, Action::Block, reason.clone()),
+        (&[], FailureMode::Open, Action::Warn, reason.clone()),
+        (&found, FailureMode::Closed, Action::Block, reason),
+        (
+            &found,
+            FailureMode::Open,
+            Action::Redact,
+            Reason::Rule(found[1].rule),
+        ),
+    ] {
+        let decision = decide(findings, over, &actions, mode, false);
+        assert_eq!(
+            (decision.action, decision.reason),
+            (action, reason),
+            "{mode:?}"
+        );
+    }
+    assert_eq!(table.failure_mode(), FailureMode::Closed);
+}
+
+#[test]
+fn ordinary_text_passes_untouched() {
+    let table = table(&[]);
+    for text in [
+        "The weather in Berlin is 21 degrees, wind from the west.",
+        "commit 9fceb02d0ae598e95dc970b74767f19372d61af8 bumps the parser to 2.14.0",
+        "order 2024-11-05T10:15:00Z, 3 items, 129.90 EUR, id 550e8400-e29b-41d4-a716-446655440000",
+        r#"{"name":"echo","description":"Echoes the text back","inputSchema":{"type":"object"}}"#,
+    ] {
+        for direction in [Direction::ToServer, Direction::ToClient] {
+            let decision = judge(&table, direction, &scan(text), false);
+            assert_eq!(decision.action, Action::Pass, "{text}");
+            assert!(decision.hits.is_empty(), "{text}");
+        }
+    }
+}
+
+/// The everyday personal data of the built-in policy is named by globs over rule ids: each must name
+/// a rule that exists.
+#[test]
+fn the_built_in_globs_name_shipped_rules() {
+    let rules = RuleSet::builtin();
+    for id in ["email", "ipv4", "ipv6", "mac-address"] {
+        let rule = rules.find(id).unwrap_or_else(|| panic!("no rule {id}"));
+        for direction in [Direction::ToServer, Direction::ToClient] {
+            assert_eq!(
+                table(&[]).for_tool(direction, None).action(rule),
+                Log,
+                "{id}"
+            );
+        }
+    }
+}
