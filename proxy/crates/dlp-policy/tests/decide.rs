@@ -29,7 +29,8 @@ fn table(bindings: &[(&str, PolicyAction)]) -> PolicyTable {
         bindings: bindings.iter().map(binding).collect(),
         ..Policy::default()
     };
-    PolicyTable::compile(&Policy::default(), &server, RuleSet::builtin()).unwrap()
+    PolicyTable::compile(&Policy::default(), &server, RuleSet::builtin())
+        .expect("the lines name shipped rules")
 }
 
 fn judge(table: &PolicyTable, direction: Direction, outcome: &Outcome, dry_run: bool) -> Decision {
@@ -41,19 +42,21 @@ fn judge(table: &PolicyTable, direction: Direction, outcome: &Outcome, dry_run: 
 /// Two findings: a mail address, then an AWS access key id.
 const TEXT: &str = "ask anna.lindqvist@nordwind-logistik.de about AKIAQ3EGRX7ZKTWM4LHB please";
 
+/// Bindings, direction, what comes of the message and of each finding, which finding was the reason.
+type Case<'a> = (
+    &'a [(&'a str, PolicyAction)],
+    Direction,
+    Action,
+    [PolicyAction; 2],
+    usize,
+);
+
 #[test]
 fn the_strictest_finding_decides_and_each_keeps_its_own_action() {
     let outcome = scan(TEXT);
     assert_eq!(outcome.findings.len(), 2, "{outcome:?}");
     let key_rule = RuleSet::builtin().rule(outcome.findings[1].rule).id.clone();
-    // what is bound to `email` and to the key's rule, direction, what comes of it
-    let cases: &[(
-        &[(&str, PolicyAction)],
-        Direction,
-        Action,
-        [PolicyAction; 2],
-        usize,
-    )] = &[
+    let cases: &[Case] = &[
         (&[], Direction::ToServer, Action::Block, [Log, Block], 1),
         (&[], Direction::ToClient, Action::Redact, [Log, Redact], 1),
         (
