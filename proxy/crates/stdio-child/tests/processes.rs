@@ -191,23 +191,29 @@ async fn what_the_server_leaves_behind_is_ended() {
 async fn death_of_the_parent_ends_all() {
     for (name, script) in SERVERS {
         println!("{name}");
-        let mark = new_mark();
-        let mut holder = Command::new(testbed())
-            .args(["hold", "sh", "-c", script])
-            .envs([mark_env(&mark), ("DAEMON", DAEMON)])
-            .envs([("HIDDEN_DAEMON", HIDDEN_DAEMON), ("HOPPERS", HOPPERS)])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(holder.stdout.take().unwrap()).lines();
-        let mut processes: BTreeSet<_> = lines.map_while(|line| hidden(&line.unwrap())).collect();
-        processes.extend(marked(&mark).into_iter().filter_map(identity));
-        assert!(processes.len() >= 3, "holder, reaper, server");
+        let (mut holder, mark, processes) = hold(script);
         holder.kill().unwrap();
         holder.wait().unwrap();
         all_gone(&mark, &processes).await;
     }
+}
+
+/// A program that runs the server `script`, and all the processes of both.
+fn hold(script: &str) -> (std::process::Child, String, BTreeSet<Identity>) {
+    let mark = new_mark();
+    let mut holder = Command::new(testbed())
+        .args(["hold", "sh", "-c", script])
+        .envs([mark_env(&mark), ("DAEMON", DAEMON)])
+        .envs([("HIDDEN_DAEMON", HIDDEN_DAEMON), ("HOPPERS", HOPPERS)])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(holder.stdout.take().unwrap()).lines();
+    let mut processes: BTreeSet<_> = lines.map_while(|line| hidden(&line.unwrap())).collect();
+    processes.extend(marked(&mark).into_iter().filter_map(identity));
+    assert!(processes.len() >= 3, "holder, reaper, server");
+    (holder, mark, processes)
 }
 
 /// `kill -9` of the reaper, the process that was to clean up. Only a daemon without our environment and
@@ -228,18 +234,10 @@ async fn death_of_the_reaper_ends_all() {
 /// Both at once: nobody is left to look for anything, but the server itself dies by its parent-death signal.
 #[tokio::test]
 async fn death_of_parent_and_reaper_ends_the_server() {
-    let mark = new_mark();
-    let mut holder = Command::new(testbed())
-        .args(["hold", "sh", "-c", "echo $$; exec sleep 100"])
-        .envs([mark_env(&mark)])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(holder.stdout.take().unwrap()).lines();
-    let server: i32 = lines.next().unwrap().unwrap().parse().unwrap();
-    let processes = marked(&mark).into_iter().filter_map(identity).collect();
-    let (_, reaper, _) = stat(server).unwrap();
+    let (mut holder, mark, processes) = hold("echo ready; exec sleep 100");
+    let is_reaper =
+        |(pid, _): &&Identity| stat(*pid).is_some_and(|(_, _, name)| name == "mcp-reaper");
+    let (reaper, _) = *processes.iter().find(is_reaper).unwrap();
     // Stopped first, so that it cannot act on the parent's death.
     signal(reaper, Signal::SIGSTOP);
     holder.kill().unwrap();
@@ -275,12 +273,14 @@ async fn sigterm_to_the_reaper_ends_all() {
     all_gone(&mark, &processes).await;
 }
 
-/// A swarm that is never where it was when one looked. Each round of SIGKILL gets some of it.
+/// A swarm that is never where it was when one looked: each round of SIGKILL gets some of it, and only
+/// the reaper is there to go on.
 #[tokio::test]
 async fn a_swarm_is_ended() {
-    let script = "HOPS=8 PAUSE=0.0002 exec /usr/bin/python3 -c \"$HOPPERS\"";
-    let (child, _lines, mark, processes) = start(script).await;
-    within(child.stop()).await;
+    let script = "HOPS=30 PAUSE=0 exec /usr/bin/python3 -c \"$HOPPERS\"";
+    let (mut holder, mark, processes) = hold(script);
+    holder.kill().unwrap();
+    holder.wait().unwrap();
     all_gone(&mark, &processes).await;
 }
 
