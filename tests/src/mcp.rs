@@ -261,7 +261,7 @@ impl Client {
     pub fn delete(&self) -> u16 {
         let mut conn = Conn::open(self.addr);
         let mut headers = self.headers_for(&Value::Null);
-        headers.retain(|(n, _)| n != "Content-Type");
+        headers.retain(|(n, _)| n != "Content-Type" && n != "Mcp-Method");
         conn.send(self.request_bytes("DELETE", &headers, b""));
         conn.response().expect("an answer to DELETE").status()
     }

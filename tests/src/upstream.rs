@@ -473,12 +473,18 @@ fn plain_server(request: &Request) -> Reply {
     if message["id"].is_null() || message["method"].is_null() {
         return Reply::accepted();
     }
+    let method = message["method"].as_str().unwrap_or_default();
+    let has_session = request.header("mcp-session-id").is_some();
+    if !has_session && !request.is_stateless() && method != "initialize" {
+        let body = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": -32600, "message": "No session" } });
+        return Reply::status(400, "application/json", body.to_string());
+    }
     let params = &message["params"];
     let capabilities = json!({
         "tools": { "listChanged": true }, "resources": { "subscribe": true }, "prompts": {}, "completions": {},
         "logging": {},
     });
-    let result = match message["method"].as_str().unwrap_or_default() {
+    let result = match method {
         "initialize" => {
             let result = json!({
                 "protocolVersion": params["protocolVersion"],

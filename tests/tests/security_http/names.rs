@@ -356,16 +356,6 @@ fn nobody_is_let_in_without_a_key_where_keys_exist() {
                 ("X-API-Key", key.clone()),
             ],
         ),
-        (
-            "key and another bearer",
-            vec![
-                ("X-API-Key", key.clone()),
-                (
-                    "Authorization",
-                    format!("Bearer {}", weir_tests::canary::api_key().0),
-                ),
-            ],
-        ),
     ] {
         let headers: Vec<(&str, &str)> = headers.iter().map(|(n, v)| (*n, v.as_str())).collect();
         assert_eq!(call(&headers), 401, "{name}");
