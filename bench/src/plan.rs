@@ -82,6 +82,17 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// The measured part of a window of this cell: large texts take longer, and a handful of calls is no figure.
+    pub fn measure_for(&self, cell: &Cell) -> Duration {
+        if cell.size >= 1 << 20 {
+            self.measure * 2
+        } else {
+            self.measure
+        }
+    }
+}
+
 fn closed(sizes: &[usize], connections: &[usize], form: Form) -> Vec<Cell> {
     let cell = |size, connections| Cell {
         size,

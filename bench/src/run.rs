@@ -113,7 +113,7 @@ impl Runner<'_> {
             connections: cell.connections,
             rate: cell.rate,
             warmup: self.plan.warmup,
-            measure: self.plan.measure,
+            measure: self.plan.measure_for(cell),
         };
         let upstream_pid = self.upstream.map(|(process, _)| process.pid());
         let measured_pid = if target.kind == Kind::Direct {
@@ -412,6 +412,43 @@ mod tests {
             "{:?}",
             outcome.faults
         );
+    }
+
+    /// Calls that take longer than the whole window: every connection gets its one answer, and the window counts.
+    #[test]
+    fn a_slow_closed_loop_is_no_overload() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                std::thread::spawn(move || slow_echo(&stream));
+            }
+        });
+        let (endpoint, cell) = (Endpoint::parse(&url, false).unwrap(), cell(3, None));
+        let (outcome, (), ()) = load::run(
+            &endpoint,
+            &cell.ask(Era::Handshake),
+            &cell.pool(1),
+            &window(3, None, 20),
+            || (),
+        );
+        assert!(outcome.valid(), "{:?}", outcome.faults);
+        assert_eq!((outcome.calls, reject(&cell, &outcome, None)), (3, None));
+    }
+
+    /// Echoes each call 100 ms later.
+    fn slow_echo(stream: &TcpStream) {
+        let (mut reader, mut body) = (Reader::new(stream), Vec::new());
+        while let Ok(Some(_)) = reader.request(&mut body, &mut || Ok(())) {
+            let call: serde_json::Value = serde_json::from_slice(&body).unwrap();
+            let text = &call["params"]["arguments"]["text"];
+            let result = serde_json::json!({"content": [{"type": "text", "text": text}]});
+            let answer = serde_json::json!({"jsonrpc": "2.0", "id": call["id"], "result": result});
+            let answer = answer.to_string();
+            std::thread::sleep(Duration::from_millis(100));
+            let mut stream = stream;
+            write!(stream, "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{answer}", answer.len()).unwrap();
+        }
     }
 
     #[test]

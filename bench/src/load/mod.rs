@@ -54,8 +54,8 @@ pub struct Outcome {
     pub lateness: Histogram<u64>,
     /// Calls in flight on average, counted from calls that were answered (Little's law).
     pub in_flight: f64,
-    /// Closed loop: share of the offered connection time that went into calls that were answered, the load generator's
-    /// own work between two calls included. A target that leaves calls hanging shows less than 1.
+    /// Closed loop: share of the connections' time until the end of the window that led to an answer, the load
+    /// generator's own work between two calls included. A target that leaves calls hanging shows less than 1.
     pub occupancy: f64,
     /// New connections the target forced by closing old ones, per window.
     pub reconnects: u64,
@@ -136,7 +136,7 @@ pub fn run<T>(
             outcome.latency += tally.latency;
             outcome.lateness += tally.lateness;
             busy += tally.busy;
-            active += tally.active;
+            active += tally.active.min(window.measure);
         }
         outcome.failed = shared.failed.load(Ordering::Relaxed);
         outcome.faults = shared
@@ -145,7 +145,8 @@ pub fn run<T>(
             .map(|mut faults| std::mem::take(&mut *faults))
             .unwrap_or_default();
         outcome.in_flight = busy.as_secs_f64() / elapsed.as_secs_f64();
-        outcome.occupancy = active.as_secs_f64() / elapsed.as_secs_f64() / connections as f64;
+        outcome.occupancy =
+            active.as_secs_f64() / window.measure.as_secs_f64() / connections as f64;
         (outcome, before, after)
     })
 }
@@ -288,7 +289,7 @@ fn measure(
         }
         *nth += 1;
         // A far overloaded open loop ends late, but it ends.
-        if Instant::now() >= end + window.measure {
+        if due.is_some() && Instant::now() >= end + window.measure {
             shared.fail("overloaded: calls still due when twice the time was over".to_owned());
             return;
         }

@@ -294,7 +294,7 @@ fn about(out: &mut String, report: &Report) {
         (
             "windows",
             format!(
-                "{} ms after {} ms of warm-up; one failed or wrong answer makes a window invalid",
+                "{} ms (twice that from 1 MiB) after {} ms of warm-up; one failed or wrong answer makes a window invalid",
                 config.measure_ms, config.warmup_ms
             ),
         ),

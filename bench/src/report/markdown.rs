@@ -38,7 +38,7 @@ fn write_to(out: &mut String, report: &Report) -> std::fmt::Result {
     )?;
     writeln!(
         out,
-        "- {} rounds, interleaved; windows of {} ms after {} ms of warm-up; {} worker threads in floors; {}; seed {}; MCP {}",
+        "- {} rounds, interleaved; windows of {} ms (twice that from 1 MiB) after {} ms of warm-up; {} worker threads in floors; {}; seed {}; MCP {}",
         config.rounds,
         config.measure_ms,
         config.warmup_ms,
