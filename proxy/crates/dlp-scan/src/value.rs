@@ -318,7 +318,21 @@ fn run_of_one(v: &[u8]) -> bool {
         .filter(|w| w[1] == w[0].wrapping_add(1))
         .count();
     let pairs = v.len().saturating_sub(1).max(1);
-    v.len() >= 6 && (same * 10 > pairs * 6 || counting * 10 > pairs * 7)
+    let mut run = (0u8, 0usize);
+    let longest = v
+        .iter()
+        .map(|b| {
+            run = if *b == run.0 {
+                (*b, run.1 + 1)
+            } else {
+                (*b, 1)
+            };
+            run.1
+        })
+        .max()
+        .unwrap_or(0);
+    longest >= 8 && v[0] != b'a'
+        || v.len() >= 6 && (same * 10 > pairs * 6 || counting * 10 > pairs * 7)
 }
 
 #[cfg(test)]

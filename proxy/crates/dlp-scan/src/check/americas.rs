@@ -10,6 +10,7 @@ pub(crate) const CHECKS: &[(&str, fn(&[u8]) -> bool)] = &[
     ("us-ein", us_ein),
     ("us-dea", us_dea),
     ("us-phone", us_phone),
+    ("phone-plausible", phone_plausible),
     ("us-mbi", |v| {
         v.len() == 11
             && !v
@@ -72,7 +73,7 @@ fn us_itin(v: &[u8]) -> bool {
 fn us_npi(v: &[u8]) -> bool {
     let mut full = b"80840".to_vec();
     full.extend_from_slice(v);
-    v.len() == 10 && matches!(v[0], b'1' | b'2') && luhn(&full) && !one_digit(&v[1..])
+    v.len() == 10 && matches!(v[0], b'1' | b'2') && luhn(&full) && !one_digit(&v[..9])
 }
 
 /// IRS: campus prefixes in use.
@@ -100,6 +101,12 @@ fn us_phone(v: &[u8]) -> bool {
     };
     let ok = |at: usize| matches!(v[at], b'2'..=b'9') && &v[at + 1..at + 3] != b"11";
     v.len() == 10 && ok(0) && ok(3) && !one_digit(&v[3..])
+}
+
+/// ITU-T E.164: 7 to 15 digits, not one digit over and over, not counting up.
+fn phone_plausible(v: &[u8]) -> bool {
+    let counting = v.windows(2).filter(|w| w[1] == w[0] + 1).count() + 1 == v.len();
+    (7..=15).contains(&v.len()) && v.iter().all(u8::is_ascii_digit) && !one_digit(v) && !counting
 }
 
 /// Receita Federal, IN 1548/2015: two mod 11 check digits.

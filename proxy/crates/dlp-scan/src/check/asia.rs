@@ -11,6 +11,17 @@ pub(crate) const CHECKS: &[(&str, fn(&[u8]) -> bool)] = &[
         v.len() == 10 && b"ABCFGHLJPTK".contains(&v[3])
     }),
     ("in-gstin", in_gstin),
+    ("in-gstin-shape", |v| {
+        v.len() == 15
+            && v[13] == b'Z'
+            && matches!(v.get(..2).and_then(number), Some(1..=38 | 97 | 99))
+    }),
+    ("ph-mobile", |v| {
+        v.len() == 11 && v[1] == b'9' && !one_digit(&v[2..])
+    }),
+    ("sg-nric-shape", |v| {
+        v.len() == 9 && b"STFGM".contains(&v[0])
+    }),
     ("cn-id", cn_id),
     ("hk-hkid", hk_hkid),
     ("tw-id", tw_id),

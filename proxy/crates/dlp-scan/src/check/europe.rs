@@ -8,8 +8,23 @@ pub(crate) const CHECKS: &[(&str, fn(&[u8]) -> bool)] = &[
     ("uk-nino", uk_nino),
     ("uk-utr", uk_utr),
     ("uk-driving", uk_driving),
+    ("uk-postcode", uk_postcode),
+    ("uk-vrm", |v| {
+        v.len() == 7 && !v.iter().any(|b| matches!(b, b'I' | b'Q'))
+    }),
+    ("tr-plate", |v| {
+        v.get(..2)
+            .and_then(number)
+            .is_some_and(|p| (1..=81).contains(&p))
+    }),
     ("de-steuer-id", de_steuer_id),
     ("de-id-card", de_id_card),
+    ("de-id-card-loose", |v| {
+        v.len() >= 9
+            && v[0].is_ascii_uppercase()
+            && v.iter().filter(|b| b.is_ascii_digit()).count() >= 4
+            && de_id_card(v)
+    }),
     ("de-svnr", de_svnr),
     ("de-kvnr", de_kvnr),
     ("de-lanr", de_lanr),
@@ -98,6 +113,22 @@ fn uk_utr(v: &[u8]) -> bool {
 fn uk_driving(v: &[u8]) -> bool {
     let part = |r: std::ops::Range<usize>| v.get(r).and_then(number);
     v.len() == 16 && matches!((part(6..8), part(8..10)), (Some(m), Some(d)) if valid_md(m % 50, d))
+}
+
+/// Royal Mail PAF: the inward part ends in two letters without C, I, K, M, O, V; first letters in use.
+fn uk_postcode(v: &[u8]) -> bool {
+    let Some(cut) = v.len().checked_sub(3) else {
+        return false;
+    };
+    let inward = v[cut].is_ascii_digit()
+        && v[cut + 1..]
+            .iter()
+            .all(|b| b.is_ascii_uppercase() && !b"CIKMOV".contains(b));
+    v == b"GIR0AA"
+        || inward
+            && (2..=4).contains(&cut)
+            && !b"QVX".contains(&v[0])
+            && (!v[1].is_ascii_uppercase() || !b"IJZ".contains(&v[1]))
 }
 
 /// Steuer-ID, section 139b AO: ISO 7064 MOD 11,10; among the first ten one digit repeats.

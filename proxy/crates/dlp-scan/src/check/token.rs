@@ -10,6 +10,24 @@ pub(crate) const CHECKS: &[(&str, fn(&[u8]) -> bool)] = &[
     ("base58check", base58check),
     ("bech32", bech32),
     ("mixed", mixed),
+    ("not-negated", not_negated),
+    ("day-of-life", super::dates::day_of_life),
+    ("hex-only", |v| {
+        v.iter()
+            .filter(|b| b.is_ascii_alphanumeric())
+            .all(u8::is_ascii_hexdigit)
+            && mixed_digits(v)
+    }),
+    ("hex-after-0x", |v| {
+        v.get(2..)
+            .is_some_and(|h| h.iter().all(u8::is_ascii_hexdigit) && mixed_digits(h))
+    }),
+    ("btc-address", |v| {
+        matches!(v.first(), Some(b'1' | b'3')) && base58check(v)
+    }),
+    ("has-digits-4", |v| {
+        v.iter().filter(|b| b.is_ascii_digit()).count() >= 4
+    }),
     ("has-digit", |v| v.iter().any(u8::is_ascii_digit)),
     ("no-words", |v| crate::entropy::wordiness(v) < 0.75),
     ("not-hex", |v| !v.iter().all(u8::is_ascii_hexdigit)),
@@ -170,6 +188,27 @@ fn bech32(value: &[u8]) -> bool {
 fn mixed(value: &[u8]) -> bool {
     let c = crate::entropy::Classes::of(value);
     c.digit > 0 && c.letters() > 0 && c.changes >= 3
+}
+
+/// A phrase that says not to is none: the pattern takes the negation in, and this throws it out.
+fn not_negated(value: &[u8]) -> bool {
+    let lower = value
+        .get(..value.len().min(8))
+        .unwrap_or(value)
+        .to_ascii_lowercase();
+    !["not", "never", "don", "without"]
+        .iter()
+        .any(|n| lower.starts_with(n.as_bytes()))
+}
+
+/// Not one character repeated.
+fn mixed_digits(value: &[u8]) -> bool {
+    value
+        .iter()
+        .filter(|b| b.is_ascii_alphanumeric())
+        .collect::<std::collections::BTreeSet<_>>()
+        .len()
+        > 2
 }
 
 /// Decodes base64 in either alphabet, padded or not. Short values only.

@@ -38,8 +38,21 @@ fn spaced(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
         }
         let next = last.max(at) + SINGLES_MIN;
         if (last - first) / 2 + 1 >= SINGLES_MIN - 1 && first >= 1 {
-            let span = (base + first - 1, base + (last + 2).min(text.len()));
-            emit_spaced(node, cell, span, spawn);
+            // A word before the first separator, or after the last, is no part of it.
+            let word = |i: usize| text.get(i).is_some_and(|b| b.is_ascii_alphanumeric());
+            let start = if first >= 2 && word(first - 2) && word(first - 1) {
+                first + 1
+            } else {
+                first - 1
+            };
+            let end = if word(last + 1) && word(last + 2) {
+                last
+            } else {
+                (last + 2).min(text.len())
+            };
+            if start < end {
+                emit_spaced(node, cell, (base + start, base + end), spawn);
+            }
         }
         at = next;
     }
@@ -114,12 +127,10 @@ fn chunks(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
             count += 1;
         } else {
             if count >= CHUNKS_MIN {
-                let tail = if adjoining && piece.len() < len {
-                    stop
-                } else {
-                    prev_end
-                };
-                emit_chunks(node, cell, (base + start, base + tail), spawn);
+                emit_chunks(node, cell, (base + start, base + prev_end), spawn);
+                if adjoining && !piece.is_empty() && piece.len() < len {
+                    emit_chunks(node, cell, (base + start, base + stop), spawn);
+                }
             }
             (start, len, count) = (
                 from,

@@ -55,8 +55,27 @@ impl Names {
         {
             return believe(value, promise, true, sink);
         }
-        if let Some(found) = self.read(name, &cell.1, sink) {
-            believe(found.value, promise, found.quoted, sink);
+        let before = &sink.text()[..name.start as usize];
+        // `arn:aws:secretsmanager:...:secret:name` names no secret by itself.
+        let in_urn = before.ends_with(b":")
+            && before
+                .iter()
+                .rev()
+                .nth(1)
+                .is_some_and(|b| b.is_ascii_alphanumeric() || *b == b':');
+        if let Some(found) = self.read(name, &cell.1, sink).filter(|_| !in_urn) {
+            if promise == Promise::Mnemonic {
+                return believe(
+                    words_from(sink.text(), found.value, &cell.1),
+                    promise,
+                    true,
+                    sink,
+                );
+            }
+            let rest = &sink.text()[found.value.end as usize..];
+            if !rest.starts_with(b"...") {
+                believe(found.value, promise, found.quoted, sink);
+            }
         }
     }
 
@@ -114,6 +133,18 @@ impl Names {
         self.last = Some((name, found));
         found
     }
+}
+
+/// A value that goes on over blanks as long as there are words of lower case.
+fn words_from(text: &[u8], value: Span, cell: &Cell) -> Span {
+    let ceil = (cell.span.end as usize).min(value.start as usize + 256);
+    let rest = &text[value.start as usize..ceil];
+    let len = rest
+        .iter()
+        .take_while(|b| b.is_ascii_lowercase() || **b == b' ')
+        .count();
+    let len = rest[..len].trim_ascii_end().len().max(value.len());
+    Span::new(value.start as usize, value.start as usize + len)
 }
 
 fn believe(value: Span, promise: Promise, quoted: bool, sink: &mut Sink<'_>) {
@@ -359,6 +390,7 @@ impl Reader<'_> {
             _ if self.starts("is ") => (Sep::Loose, 3),
             _ if self.starts("value=") => (Sep::Equals, 6),
             _ if flag && blanks > 0 => (Sep::Blank, 0),
+            _ if blanks == 1 && !closed && self.generated_next() => (Sep::Blank, 0),
             b'\'' | b'"' if blanks > 0 => (Sep::Loose, 0),
             _ => return None,
         };
@@ -371,6 +403,20 @@ impl Reader<'_> {
             }
         }
         Some(sep.0)
+    }
+
+    /// `TOKEN 5f4dcc...`: nothing between the name and something that can only be a key.
+    fn generated_next(&self) -> bool {
+        let rest = self.rest();
+        let len = rest
+            .iter()
+            .take(200)
+            .take_while(|b| {
+                b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'+' | b'/' | b'=')
+            })
+            .count();
+        let c = crate::entropy::Classes::of(&rest[..len]);
+        len >= 20 && c.digit >= 4 && c.letters() >= 4 && c.changes >= 6
     }
 
     /// `: string =`, `: &str =`: skipped when an equals sign follows.

@@ -5,6 +5,7 @@ mod hidden;
 mod net;
 mod number;
 mod pem;
+mod phone;
 mod token;
 mod url;
 
@@ -150,6 +151,7 @@ pub(crate) fn detect(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     if !sink.node.only_injection {
         number::scan(sink, scratch);
         net::scan(sink);
+        phone::scan(sink);
     }
     hidden::scan(sink);
 }
@@ -207,12 +209,12 @@ fn act(
     match action {
         Action::Try(rule) => match sink.rules.compiled(rule).kind {
             Kind::Token {
-                before_any,
+                before,
                 after_any,
                 ahead,
             } => {
                 let edges = token::Edges {
-                    before_any,
+                    before,
                     after_any,
                     ahead,
                 };

@@ -149,6 +149,7 @@ fn nobody(local: &[u8], host: &[u8], after: Option<u8>, text: &[u8], start: usiz
         && matches!(text[start - 1], b':' | b'/')
         && text[..start].windows(3).rev().take(64).any(|w| w == b"://");
     scp || in_url
+        || start > 0 && matches!(text[start - 1], b'$' | b'{' | b'%')
         || after == Some(b'(')
         || after == Some(b'/') && local.len() < 3
         || DOCS.iter().chain(GENERIC).any(|d| is_or_under(d))

@@ -44,30 +44,13 @@ pub(super) fn scan(sink: &mut Sink<'_>, scratch: &mut Scratch) {
             at += 1;
             continue;
         }
-        count_leet(
-            text,
-            at,
-            &cell,
-            crate::text::to_u32(cell_index),
-            &mut leet,
-            scratch,
-        );
-        at = chain(at, &cell, sink, scratch);
+        let leet_cell = crate::text::to_u32(cell_index);
+        at = chain(at, &cell, (leet_cell, &mut leet), sink, scratch);
     }
 }
 
-/// Words such as `1gn0r3`: a digit between letters of lower case.
-fn count_leet(
-    text: &[u8],
-    at: usize,
-    cell: &Cell,
-    index: u32,
-    leet: &mut (u32, u32),
-    scratch: &mut Scratch,
-) {
-    let start = group_start(text, at, cell.span.start as usize);
-    let end = group_end(text, at, (cell.span.end as usize).min(at + 20));
-    let word = &text[start..end];
+/// Words such as `1gn0r3`: digits among letters of lower case.
+fn count_leet(word: &[u8], index: u32, leet: &mut (u32, u32), scratch: &mut Scratch) {
     let letters = word.iter().filter(|b| b.is_ascii_alphabetic()).count();
     let lower = word.iter().skip(1).all(|b| !b.is_ascii_uppercase());
     if !(2..=16).contains(&word.len())
@@ -87,7 +70,13 @@ fn count_leet(
 }
 
 /// Looks at the groups joined around the digit at `at`; returns where to go on.
-fn chain(at: usize, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) -> usize {
+fn chain(
+    at: usize,
+    cell: &Cell,
+    leet: (u32, &mut (u32, u32)),
+    sink: &mut Sink<'_>,
+    scratch: &mut Scratch,
+) -> usize {
     let text = sink.text();
     let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
     let mut start = group_start(text, at, floor);
@@ -114,6 +103,9 @@ fn chain(at: usize, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) -> 
         let digits = group.iter().any(u8::is_ascii_digit);
         if group.is_empty() || (!digits && group.len() > LETTERS_MAX) {
             break;
+        }
+        if digits {
+            count_leet(group, leet.0, leet.1, scratch);
         }
         groups[n] = (from, stop);
         n += 1;
@@ -188,10 +180,12 @@ fn shaped(start: usize, end: usize, cell: &Cell, sink: &mut Sink<'_>, scratch: &
             continue;
         };
         let span = Span::new(start, end);
-        let clear = !touched(text, start, end, cell);
+        if touched(text, start, end, cell) {
+            continue;
+        }
         let alone = cell.span == span && cell.name.is_empty();
         let ok = match need {
-            Need::Nothing => clear || has_context(shape.rule, span, cell, sink, scratch),
+            Need::Nothing => true,
             Need::Context => has_context(shape.rule, span, cell, sink, scratch),
             Need::ContextOrAlone => alone || has_context(shape.rule, span, cell, sink, scratch),
         };
@@ -229,7 +223,13 @@ fn touched(text: &[u8], start: usize, end: usize, cell: &Cell) -> bool {
                     || matches!(text[start - 1], b'.' | b'$' | b'#' | b'/')));
     let after = end < ceil
         && (text[end] == b'_' || glue(text[end]) && end + 1 < ceil && word(text[end + 1]));
-    before || after
+    // A part of a longer row of groups is not a number of its own.
+    let grouped = text[start..end].contains(&b' ');
+    let digit = |i: usize| text.get(i).is_some_and(u8::is_ascii_digit);
+    let in_row = grouped
+        && (start >= floor + 2 && text[start - 1] == b' ' && digit(start - 2) && digit(start)
+            || end + 1 < ceil && text[end] == b' ' && digit(end + 1) && digit(end - 1));
+    before || after || in_row
 }
 
 /// Does one of the rule's words stand near the value, in its name, or at the head of its column?
@@ -247,7 +247,15 @@ pub(super) fn has_context(
     let text = sink.text();
     let window = &mut scratch.context;
     window.clear();
-    let before = (span.start as usize).saturating_sub(CONTEXT_BEFORE);
+    // At the head of its cell a value is explained by the cells before it, else by its own text.
+    let floor = if span.start < cell.span.start + 4 {
+        0
+    } else {
+        cell.span.start as usize
+    };
+    let before = (span.start as usize)
+        .saturating_sub(CONTEXT_BEFORE)
+        .max(floor);
     window.extend_from_slice(&text[before..span.start as usize]);
     window.push(0);
     let after = (span.end as usize + CONTEXT_AFTER).min(cell.span.end as usize);

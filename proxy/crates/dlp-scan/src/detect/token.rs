@@ -4,12 +4,13 @@ use regex_automata::{Anchored, Input};
 
 use super::{Scratch, Sink};
 use crate::rule::RuleId;
+use crate::ruleset::load::Edge;
 use crate::text::{Cell, Span};
 
 /// What may touch a token, and how far it may reach.
 #[derive(Clone, Copy)]
 pub(super) struct Edges {
-    pub before_any: bool,
+    pub before: Edge,
     pub after_any: bool,
     pub ahead: u32,
 }
@@ -25,9 +26,7 @@ pub(super) fn anchored(
 ) {
     let done = scratch.done[rule.index()];
     let text = sink.text();
-    if at < done
-        || (!edges.before_any && touches_before(text, at as usize, cell.span.start as usize))
-    {
+    if at < done || !free_before(edges.before, text, at as usize, cell.span.start as usize) {
         return;
     }
     if !sink.limits.spend(1) {
@@ -118,6 +117,17 @@ fn search(rule: RuleId, input: Input<'_>, sink: &Sink<'_>) -> Option<(Span, Span
     let whole = Span::new(whole.start(), whole.end());
     let group = (1..caps.group_len()).find_map(|i| caps.get_group(i));
     Some((whole, group.map_or(whole, |g| Span::new(g.start, g.end))))
+}
+
+fn free_before(edge: Edge, text: &[u8], at: usize, floor: usize) -> bool {
+    match edge {
+        Edge::Any => true,
+        Edge::Word => !touches_before(text, at, floor),
+        Edge::Strict => {
+            !touches_before(text, at, floor)
+                && !(at > floor && matches!(text[at - 1], b'-' | b'.' | b'/'))
+        }
+    }
 }
 
 /// Is the byte before part of the same word? `\n` and `%3D` written out before it are not.

@@ -16,7 +16,7 @@ use crate::names;
 use crate::rule::{Rule, RuleId};
 
 /// Longest shape, and so longest number looked at.
-pub(crate) const SHAPE_BYTES_MAX: usize = 40;
+pub(crate) const SHAPE_BYTES_MAX: usize = 44;
 /// How far a pattern may reach, unless the rule says more.
 const AHEAD_DEFAULT: u32 = 512;
 const AHEAD_MAX: u32 = 4096;
@@ -239,7 +239,7 @@ impl Builder {
             let turned = matches!(kind, Kind::Token { .. }) && category == Category::Secret
                 || matches!(kind, Kind::Text { .. }) && category == Category::Injection;
             // Four bytes are too common once the case is folded away; five and more are not.
-            if turned && word.len() >= 4 && word.is_ascii() {
+            if turned && (word.len() >= 4 || word.contains('.')) && word.is_ascii() {
                 self.turned(word.as_bytes());
             }
         }
@@ -249,7 +249,7 @@ impl Builder {
     /// The keyword backwards and rotated, so that turned-around values are noticed by the same gate.
     fn turned(&mut self, word: &[u8]) {
         let letters = word.iter().filter(|b| b.is_ascii_alphabetic()).count();
-        if letters < 3 {
+        if letters < 2 || letters < 3 && word.len() > 3 {
             return;
         }
         let mut back = word.to_vec();
@@ -333,7 +333,7 @@ fn kind_of(raw: &RawRule, defaults: &super::load::Defaults) -> Result<Kind, Refu
     }
     Ok(match kind {
         RawKind::Token => Kind::Token {
-            before_any: raw.before == Edge::Any,
+            before: raw.before,
             after_any: raw.after == Edge::Any,
             ahead,
         },

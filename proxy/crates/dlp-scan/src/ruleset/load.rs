@@ -42,6 +42,8 @@ pub(crate) enum Edge {
     /// A letter, digit or `_` may not touch.
     #[default]
     Word,
+    /// Nor may `-`, `.`, `/`.
+    Strict,
     /// Anything may.
     Any,
 }

@@ -76,7 +76,7 @@ pub(crate) struct Compiled {
 pub(crate) enum Kind {
     /// The pattern begins at the keyword.
     Token {
-        before_any: bool,
+        before: load::Edge,
         after_any: bool,
         ahead: u32,
     },
@@ -115,7 +115,6 @@ pub(crate) enum Detector {
     Ipv6,
     Mac,
     Phone,
-    DateOfBirth,
     UnicodeTags,
     VariationSelectors,
     Bidi,

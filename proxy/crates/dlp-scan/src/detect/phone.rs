@@ -1,0 +1,134 @@
+//! Phone numbers that say so themselves: a country code after `+`, or an area code in brackets.
+
+use super::Sink;
+use crate::check;
+use crate::ruleset::Detector;
+use crate::text::Span;
+
+/// ITU-T E.164: at most 15 digits; fewer than 8 with the country code reach nobody.
+const DIGITS: std::ops::RangeInclusive<usize> = 8..=15;
+
+pub(super) fn scan(sink: &mut Sink<'_>) {
+    if !sink.rules.detectors.contains_key(&Detector::Phone) {
+        return;
+    }
+    for cell in &sink.node.cells {
+        if cell.span.len() < 8 {
+            continue;
+        }
+        let text = &sink.node.text[cell.span.range()];
+        let base = cell.span.start as usize;
+        let mut done = 0;
+        for at in memchr::memchr2_iter(b'+', b'(', text) {
+            if at < done || !sink.limits.spend(1) {
+                continue;
+            }
+            let end = if text[at] == b'+' {
+                international(text, at)
+            } else {
+                bracketed(text, at)
+            };
+            if let Some(end) = end {
+                done = end;
+                sink.report_for(Detector::Phone, Span::new(base + at, base + end), None);
+            }
+        }
+    }
+}
+
+/// `+49 (30) 1234-567`
+fn international(text: &[u8], at: usize) -> Option<usize> {
+    if at > 0
+        && (text[at - 1].is_ascii_alphanumeric()
+            || matches!(text[at - 1], b'.' | b'_' | b'-' | b'+' | b'/'))
+    {
+        return None;
+    }
+    let (end, digits, n) = number(text, at + 1)?;
+    (DIGITS.contains(&n) && calling_code(&digits[..n]) && plausible(&digits[..n])).then_some(end)
+}
+
+/// `(415) 555-0132`: North America, where brackets round the area code are the custom.
+fn bracketed(text: &[u8], at: usize) -> Option<usize> {
+    let shape = text.get(at..at + 5)?;
+    let area = shape[1..4].iter().all(u8::is_ascii_digit) && shape[4] == b')';
+    if !area || at > 0 && text[at - 1].is_ascii_alphanumeric() {
+        return None;
+    }
+    let (end, digits, n) = number(text, at)?;
+    let check = check::find("us-phone")?;
+    (n == 10 && (check.run)(&digits[..n])).then_some(end)
+}
+
+/// Digits with single separators between them: where they end, and what they are.
+fn number(text: &[u8], from: usize) -> Option<(usize, [u8; 16], usize)> {
+    let mut digits = [0; 16];
+    let (mut n, mut end, mut gap) = (0, from, 0);
+    let mut at = from;
+    while let Some(b) = text.get(at) {
+        if b.is_ascii_digit() {
+            if n == digits.len() {
+                return None;
+            }
+            digits[n] = *b;
+            n += 1;
+            (end, gap) = (at + 1, 0);
+        } else if matches!(b, b' ' | b'-' | b'.' | b'(' | b')' | b'/') && gap < 2 {
+            gap += 1;
+        } else {
+            break;
+        }
+        at += 1;
+    }
+    let glued = text
+        .get(end)
+        .is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_' || *b == b':');
+    (!glued && n > 0).then_some((end, digits, n))
+}
+
+fn plausible(digits: &[u8]) -> bool {
+    check::find("phone-plausible").is_some_and(|c| (c.run)(digits))
+        && digits[2..].iter().any(|d| *d != b'0')
+}
+
+/// ITU-T E.164 list of assigned country codes.
+fn calling_code(digits: &[u8]) -> bool {
+    let n = |len: usize| {
+        digits[..len]
+            .iter()
+            .fold(0u32, |n, d| n * 10 + u32::from(d - b'0'))
+    };
+    if matches!(n(1), 1 | 7) {
+        return digits.len() == 11;
+    }
+    let two = matches!(n(2), 20 | 27 | 30..=34 | 36 | 39..=41 | 43..=49 | 51..=58 | 60..=66 | 81 | 82 | 84 | 86 | 90..=95 | 98);
+    let three = matches!(n(3), 211..=213 | 216 | 218 | 220..=269 | 290 | 291 | 297..=299 | 350..=359 | 370..=389 | 420 | 421 | 423
+        | 500..=509 | 590..=599 | 670 | 672..=692 | 850 | 852 | 853 | 855 | 856 | 880 | 886 | 960..=968 | 970..=977 | 992..=998);
+    two || three
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_say_so() {
+        let cases: &[(&str, Option<&str>)] = &[
+            ("+36 20 123 3301 x", Some("+36 20 123 3301")),
+            ("+44 (20) 7123 4567", Some("+44 (20) 7123 4567")),
+            ("+64211235632", Some("+64211235632")),
+            ("+1 212 702 3599.", Some("+1 212 702 3599")),
+            ("+999 123 456 789", None),
+            ("+1 added", None),
+            ("+02:00", None),
+            ("+20260101120000123456", None),
+        ];
+        for (text, want) in cases {
+            let got = international(text.as_bytes(), 0).map(|end| &text[..end]);
+            assert_eq!(got, *want, "{text}");
+        }
+        assert_eq!(bracketed(b"(415) 555-0132", 0), Some(14));
+        assert_eq!(bracketed(b"(111) 555-0132", 0), None);
+        assert_eq!(bracketed(b"(415)555-0132x", 0), None);
+    }
+}
