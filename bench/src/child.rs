@@ -33,8 +33,7 @@ impl Process {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let mut child = command
-            .spawn()
+        let mut child = guard::unmasked(|| command.spawn())
             .with_context(|| command.get_program().to_string_lossy().into_owned())?;
         guard::watch(child.id());
         let (sender, urls) = channel();
@@ -239,6 +238,24 @@ mod tests {
         let pid = process.pid();
         drop(process);
         assert!(!Path::new(&format!("/proc/{pid}")).exists());
+    }
+
+    #[test]
+    fn a_child_of_a_guarded_thread_hears_the_polite_signal() {
+        let spawn = || {
+            let set = nix::sys::signal::SigSet::from(Signal::SIGTERM);
+            set.thread_block().unwrap();
+            let mut command = Command::new("sleep");
+            command.arg("60");
+            Process::start(command).unwrap()
+        };
+        let mut process = std::thread::spawn(spawn).join().unwrap();
+        kill(Pid::from_raw(process.pid() as i32), Signal::SIGTERM).unwrap();
+        let status = process.child.wait().unwrap();
+        assert_eq!(
+            std::os::unix::process::ExitStatusExt::signal(&status),
+            Some(15)
+        );
     }
 
     #[test]

@@ -9,12 +9,9 @@ use std::sync::Mutex;
 static CHILDREN: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 static SCRATCH: Mutex<Option<PathBuf>> = Mutex::new(None);
 
-/// Takes over SIGINT, SIGTERM and SIGHUP. Call before any thread is started; children start with a clean mask.
+/// Takes over SIGINT, SIGTERM and SIGHUP. Call before any thread is started.
 pub fn install() -> anyhow::Result<()> {
-    let mut set = SigSet::empty();
-    [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]
-        .into_iter()
-        .for_each(|signal| set.add(signal));
+    let set = signals();
     set.thread_block()?;
     std::thread::spawn(move || {
         if let Ok(signal) = set.wait() {
@@ -23,6 +20,24 @@ pub fn install() -> anyhow::Result<()> {
         }
     });
     Ok(())
+}
+
+/// Runs `spawn` with these signals let through: a child inherits the mask, and one that cannot hear SIGTERM would have
+/// to be killed, with children of its own left behind.
+pub fn unmasked<T>(spawn: impl FnOnce() -> T) -> T {
+    let blocked = SigSet::thread_get_mask().ok();
+    let _ = signals().thread_unblock();
+    let spawned = spawn();
+    if let Some(mask) = blocked {
+        let _ = mask.thread_set_mask();
+    }
+    spawned
+}
+
+fn signals() -> SigSet {
+    [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]
+        .into_iter()
+        .collect()
 }
 
 /// Makes a child of ours end with its parent, however that one ends.

@@ -155,6 +155,7 @@ impl Cell {
 /// `300 B`, `4 KiB`, `1 MiB`.
 pub fn size_label(bytes: usize) -> String {
     match bytes {
+        0 => "no text".to_owned(),
         b if b >= 1 << 20 && b % (1 << 20) == 0 => format!("{} MiB", b >> 20),
         b if b >= 1 << 10 && b % (1 << 10) == 0 => format!("{} KiB", b >> 10),
         b => format!("{b} B"),
@@ -186,7 +187,7 @@ mod tests {
             (4096, "4 KiB"),
             (1 << 20, "1 MiB"),
             (1025, "1025 B"),
-            (0, "0 B"),
+            (0, "no text"),
         ];
         assert!(
             sizes

@@ -44,6 +44,7 @@ pub enum Kind {
     /// `weir proxy`, scanning and audit on, default policy.
     Weir,
     /// The user's own endpoint.
+    #[value(skip)]
     Url,
 }
 
