@@ -87,8 +87,8 @@ fn without_the_key_every_scenario_fails() {
         None,
         &[("SETS", "2025-11-25"), ("SCENARIO", "tools-list")],
     );
-    let text = std::fs::read_to_string(out.path().join("weir/checks.tsv")).unwrap_or_default();
-    assert!(!text.contains("SUCCESS"), "{text}");
+    let found = status(&out.path().join("weir"), "tools-list\ttools-list");
+    assert_eq!(found, "FAILURE");
 }
 
 /// Runs the suite; how many checks it made.
