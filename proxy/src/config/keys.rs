@@ -41,16 +41,6 @@ pub fn hash_text(hash: &KeyHash) -> String {
     })
 }
 
-/// Whether a text is a whole key of ours, check digits included.
-pub fn is_key(text: &str) -> bool {
-    let Some(digits) = text.strip_prefix(KEY_PREFIX) else {
-        return false;
-    };
-    digits.len() == RANDOM_DIGITS + CHECK_DIGITS
-        && digits.bytes().all(|b| b.is_ascii_alphanumeric())
-        && text.ends_with(&check_of(&text[..text.len() - CHECK_DIGITS]))
-}
-
 fn key_of(random: [u8; RANDOM_BYTES]) -> String {
     let body = format!("{KEY_PREFIX}{}", base62(&random, RANDOM_DIGITS));
     let check = check_of(&body);
@@ -83,6 +73,16 @@ fn base62(number: &[u8], digits: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Whether a text is a whole key of ours, check digits included.
+    fn is_key(text: &str) -> bool {
+        let Some(digits) = text.strip_prefix(KEY_PREFIX) else {
+            return false;
+        };
+        digits.len() == RANDOM_DIGITS + CHECK_DIGITS
+            && digits.bytes().all(|b| b.is_ascii_alphanumeric())
+            && text.ends_with(&check_of(&text[..text.len() - CHECK_DIGITS]))
+    }
 
     #[test]
     fn keys_are_fresh_and_check() {

@@ -28,10 +28,10 @@ use std::path::PathBuf;
 use domain::{Desired, Secret};
 
 pub use check::url as check_url;
-pub use error::{ConfigError, FieldPath, Step};
+pub use error::ConfigError;
 pub use load::{PROXY_SERVER, ProxyOptions, ProxyUpstream, for_proxy, load};
 pub use published::{EXAMPLE, schema_json};
-pub use raw::{Log, LogFormat, LogLevel};
+pub use raw::{Log, LogFormat};
 pub use resolve::DATA_DIR_DEFAULT;
 
 /// All that a configuration says.
