@@ -55,7 +55,7 @@ pub(crate) type TaskKey = (Arc<str>, Arc<str>, Box<str>);
 impl std::fmt::Debug for Gateway {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Gateway")
-            .field("sessions", &self.sessions.len())
+            .field("sessions", &self.sessions.count())
             .finish_non_exhaustive()
     }
 }
@@ -186,7 +186,7 @@ impl Gateway {
                 _ = every.tick() => {
                     let idle_ms = self.snapshot().limits.session_idle_s.saturating_mul(1000);
                     self.sessions.sweep(idle_ms);
-                    self.metrics.sessions.set(self.sessions.len() as f64);
+                    self.metrics.sessions.set(self.sessions.count() as f64);
                 }
             }
         }

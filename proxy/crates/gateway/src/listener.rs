@@ -20,11 +20,18 @@ use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-use crate::exchange;
+use crate::exchange::{self, After};
 use crate::gateway::{Gateway, SlotKind};
 
 /// After an accept that failed for lack of descriptors: time for connections to close.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Time to flush what is left of an answer and close in order.
+const FINISH_WAIT: Duration = Duration::from_secs(10);
+/// Between two looks at a preface that came in pieces.
+const PEEK_AGAIN: Duration = Duration::from_millis(5);
+/// How HTTP/2 without TLS begins (RFC 9113 section 3.4).
+const H2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// TLS of a listener; swapped when the certificate changes, without touching open connections.
 pub type TlsSlot = Arc<ArcSwap<ServerConfig>>;
@@ -32,10 +39,17 @@ pub type TlsSlot = Arc<ArcSwap<ServerConfig>>;
 /// Serves a gateway on a bound listener until [`Gateway::stop`], then waits for calls under way.
 pub async fn serve(gateway: Arc<Gateway>, listener: TcpListener, tls: Option<TlsSlot>) {
     let mut stopping = gateway.stopping();
-    let app = Arc::new(App {
-        gateway: Arc::clone(&gateway),
-        options: server_options(),
-    });
+    let app = |h2c| {
+        let options = server_options(h2c);
+        Arc::new(App {
+            gateway: Arc::clone(&gateway),
+            options,
+        })
+    };
+    let apps = Apps {
+        h1: app(false),
+        h2c: app(true),
+    };
     let (shutdown, watch) = watch::channel(false);
     loop {
         let accepted = tokio::select! {
@@ -44,7 +58,7 @@ pub async fn serve(gateway: Arc<Gateway>, listener: TcpListener, tls: Option<Tls
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, _)) => admit(&app, stream, tls.as_ref(), &watch),
+            Ok((stream, _)) => admit(&apps, stream, tls.as_ref(), &watch),
             Err(error) => pause_after(&error).await,
         }
     }
@@ -53,26 +67,36 @@ pub async fn serve(gateway: Arc<Gateway>, listener: TcpListener, tls: Option<Tls
     drain(&gateway).await;
 }
 
-fn admit(app: &Arc<App>, stream: TcpStream, tls: Option<&TlsSlot>, shutdown: &ShutdownWatch) {
-    let limits = app.gateway.snapshot().limits.clone();
-    let Some(slot) = app
+fn admit(apps: &Apps, stream: TcpStream, tls: Option<&TlsSlot>, shutdown: &ShutdownWatch) {
+    let limits = apps.h1.gateway.snapshot().limits.clone();
+    let Some(slot) = apps
+        .h1
         .gateway
         .slot(SlotKind::Connection, limits.connections_max)
     else {
-        app.gateway.metrics.connections_refused.increment(1);
+        apps.h1.gateway.metrics.connections_refused.increment(1);
         return;
     };
     // Small answers must not wait for an acknowledgement (RFC 896 against delayed ACK).
     let _ = stream.set_nodelay(true);
-    let (app, shutdown) = (Arc::clone(app), shutdown.clone());
+    let (apps, shutdown) = (apps.clone(), shutdown.clone());
     let acceptor = tls.map(|slot| Acceptor::from_server_config(slot.load_full()));
     tokio::spawn(async move {
         let _slot = slot;
+        let wait = Duration::from_millis(limits.header_timeout_ms);
+        let app = match acceptor {
+            Some(_) => apps.h1,
+            None => match tokio::time::timeout(wait, starts_h2(&stream)).await {
+                Ok(Ok(true)) => apps.h2c,
+                Ok(Ok(false)) => apps.h1,
+                // It said nothing, or not enough, for as long as a whole head may take.
+                Ok(Err(_)) | Err(_) => return,
+            },
+        };
         let stream: TcpStreamOfPingora = stream.into();
         let stream: Stream = match acceptor {
             None => Box::new(stream),
             Some(acceptor) => {
-                let wait = Duration::from_millis(limits.header_timeout_ms);
                 match tokio::time::timeout(wait, acceptor.tls_handshake(stream)).await {
                     Ok(Ok(stream)) => Box::new(stream),
                     _ => return,
@@ -102,9 +126,35 @@ struct App {
     options: HttpServerOptions,
 }
 
-fn server_options() -> HttpServerOptions {
+/// Whether a connection begins with the HTTP/2 preface. Looks without taking anything.
+async fn starts_h2(stream: &TcpStream) -> io::Result<bool> {
+    let mut seen = [0u8; H2_PREFACE.len()];
+    loop {
+        let len = stream.peek(&mut seen).await?;
+        if len == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        if seen[..len] != H2_PREFACE[..len] {
+            return Ok(false);
+        }
+        if len == H2_PREFACE.len() {
+            return Ok(true);
+        }
+        // The rest of the preface is on its way; `peek` would return at once with the same bytes.
+        tokio::time::sleep(PEEK_AGAIN).await;
+    }
+}
+
+/// One app for each way a connection can begin.
+#[derive(Clone)]
+struct Apps {
+    h1: Arc<App>,
+    h2c: Arc<App>,
+}
+
+fn server_options(h2c: bool) -> HttpServerOptions {
     let mut options = HttpServerOptions::default();
-    options.h2c = true;
+    options.h2c = h2c;
     options.h2_idle_timeout = Some(Duration::from_secs(300));
     options
 }
@@ -117,12 +167,16 @@ impl HttpServerApp for App {
         shutdown: &ShutdownWatch,
     ) -> Option<ReusedHttpStream> {
         session.set_pipelining_enabled(true);
-        let outcome = exchange::serve_one(&self.gateway, &mut session).await;
-        if outcome == exchange::After::Close || *shutdown.borrow() {
-            session.set_keepalive(None);
+        match exchange::serve_one(&self.gateway, &mut session).await {
+            // Nothing can be said or awaited any more; dropping the stream closes it.
+            After::Drop => return None,
+            After::Close => session.set_keepalive(None),
+            After::Keep if *shutdown.borrow() => session.set_keepalive(None),
+            After::Keep => {}
         }
         let settings = HttpPersistentSettings::for_session(&session);
-        let reusable = session.finish().await.ok()??;
+        let finished = tokio::time::timeout(FINISH_WAIT, session.finish()).await;
+        let reusable = finished.ok()?.ok()??;
         Some(ReusedHttpStream::from_reusable_stream(reusable, settings))
     }
 

@@ -5,8 +5,8 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use domain::ProtocolVersion;
@@ -75,22 +75,24 @@ impl<K: Eq + Hash + Clone, V> BoundedMap<K, V> {
     pub fn remove(&mut self, key: &K) -> Option<V> {
         self.entries.remove(key)
     }
-
-    /// How many entries there are.
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
 }
 
 /// The calls of one session (or of one stateless request) by every handle a message may name.
 #[derive(Debug)]
 pub struct Calls {
     maps: Mutex<Maps>,
+    client: OnceLock<Capabilities>,
+}
+
+/// What a client declared that it can be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capabilities {
+    /// `sampling/createMessage`.
+    pub sampling: bool,
+    /// `elicitation/create`.
+    pub elicitation: bool,
+    /// `roots/list`.
+    pub roots: bool,
 }
 
 #[derive(Debug)]
@@ -109,6 +111,25 @@ impl Calls {
                 progress: BoundedMap::new(max),
                 server_requests: BoundedMap::new(max),
             }),
+            client: OnceLock::new(),
+        }
+    }
+
+    /// What the client declared. The first word of a session counts.
+    pub fn client_says(&self, capabilities: Capabilities) {
+        let _ = self.client.set(capabilities);
+    }
+
+    /// Whether the client can be asked this. One that never said may be able to.
+    pub fn client_can(&self, method: &str) -> bool {
+        let Some(client) = self.client.get() else {
+            return true;
+        };
+        match method {
+            "sampling/createMessage" => client.sampling,
+            "elicitation/create" => client.elicitation,
+            "roots/list" => client.roots,
+            _ => true,
         }
     }
 
@@ -289,13 +310,8 @@ impl Sessions {
     }
 
     /// How many there are.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.table.lock().len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     fn now_ms(&self) -> u64 {
@@ -377,7 +393,7 @@ mod tests {
             ..sessions
         };
         assert!(late.open(new("c"), LIMITS).is_ok());
-        assert_eq!(late.len(), 1);
+        assert_eq!(late.count(), 1);
     }
 
     #[test]
@@ -413,6 +429,9 @@ mod tests {
         map.insert(1, 1);
         map.insert(2, 2);
         map.insert(3, 3);
-        assert_eq!((map.len(), map.get(&1), map.get(&3)), (2, None, Some(&3)));
+        assert_eq!(
+            (map.entries.len(), map.get(&1), map.get(&3)),
+            (2, None, Some(&3))
+        );
     }
 }

@@ -9,6 +9,10 @@ use parking_lot::RwLock;
 
 /// Tools remembered for one server; the rest are judged without their schema.
 const TOOLS_MAX: usize = 2048;
+/// Arguments of one tool that headers may repeat.
+const MIRRORS_MAX: usize = 64;
+/// How deep such an argument may lie.
+const MIRROR_DEPTH_MAX: usize = 8;
 /// Largest schema that is kept, in bytes.
 const SCHEMA_BYTES_MAX: usize = 256 << 10;
 
@@ -17,9 +21,24 @@ const SCHEMA_BYTES_MAX: usize = 256 << 10;
 pub struct ToolSchemas {
     input: Schema,
     output: Schema,
+    mirrors: Vec<Mirror>,
+}
+
+/// An argument that a header repeats (`x-mcp-header`, revision 2026-07-28).
+#[derive(Debug, PartialEq, Eq)]
+pub struct Mirror {
+    /// Lower-case header name, `mcp-param-` included.
+    pub header: Box<str>,
+    /// Keys from `arguments` down.
+    pub path: Vec<Box<str>>,
 }
 
 impl ToolSchemas {
+    /// The arguments that headers repeat.
+    pub fn mirrors(&self) -> &[Mirror] {
+        &self.mirrors
+    }
+
     /// Whether a value (JSON text) satisfies the schema of its direction.
     ///
     /// No schema accepts everything; one that does not compile accepts nothing, since nobody can
@@ -85,6 +104,7 @@ impl ToolCache {
             let schemas = ToolSchemas {
                 input: Schema::new(schema("inputSchema")),
                 output: Schema::new(schema("outputSchema")),
+                mirrors: mirrors(doc, doc.member(tool, "inputSchema")),
             };
             known.insert(name.into(), Arc::new(schemas));
         }
@@ -94,6 +114,42 @@ impl ToolCache {
     pub fn get(&self, tool: &str) -> Option<Arc<ToolSchemas>> {
         self.tools.read().get(tool).cloned()
     }
+}
+
+/// Finds `x-mcp-header` on properties, nested objects included, without recursion.
+fn mirrors(doc: &Document, schema: Option<Node>) -> Vec<Mirror> {
+    let mut found = Vec::new();
+    let mut open: Vec<(Node, Vec<Box<str>>)> =
+        schema.map(|s| (s, Vec::new())).into_iter().collect();
+    while let Some((node, path)) = open.pop() {
+        let properties = doc
+            .member(node, "properties")
+            .filter(|p| doc.kind(*p) == Kind::Object);
+        let Some(properties) = properties else {
+            continue;
+        };
+        for (_, key, property) in doc.members(properties) {
+            if found.len() == MIRRORS_MAX || doc.kind(property) != Kind::Object {
+                continue;
+            }
+            let mut path = path.clone();
+            path.push(key.into());
+            if let Some(name) = doc
+                .member(property, "x-mcp-header")
+                .and_then(|n| doc.str(n))
+            {
+                let header = format!("mcp-param-{}", name.to_ascii_lowercase()).into();
+                found.push(Mirror {
+                    header,
+                    path: path.clone(),
+                });
+            }
+            if path.len() < MIRROR_DEPTH_MAX {
+                open.push((property, path));
+            }
+        }
+    }
+    found
 }
 
 #[cfg(test)]
@@ -121,6 +177,26 @@ mod tests {
         assert!(!t.accepts(down, br#"{"m":"[REDACTED:x]"}"#));
         assert!(t.accepts(Direction::ToServer, br#"{"anything":1}"#));
         assert!(cache.get("other").is_none());
+    }
+
+    #[test]
+    fn mirrored_arguments_are_found_where_they_lie() {
+        let cache = cache(
+            r#"[{"name":"t","inputSchema":{"properties":{"r":{"x-mcp-header":"Region"},
+                "o":{"properties":{"k":{"x-mcp-header":"Kind"}}},"n":{"type":"string"}}}}]"#,
+        );
+        let tool = cache.get("t").unwrap();
+        let mut found: Vec<_> = tool
+            .mirrors()
+            .iter()
+            .map(|m| (&*m.header, m.path.join(".")))
+            .collect();
+        found.sort();
+        let expected = [
+            ("mcp-param-kind", "o.k".to_owned()),
+            ("mcp-param-region", "r".to_owned()),
+        ];
+        assert_eq!(found, expected);
     }
 
     #[test]

@@ -8,8 +8,10 @@ use domain::{Era, ProtocolVersion};
 use mcp_codec::{Document, Id, Kind, Message, MessageKind, Node};
 
 use super::Context;
-use crate::pipeline::{Attribution, Judge};
-use crate::session::{Call, Calls};
+use super::head::Refusal;
+use crate::pipeline::{Attribution, HeaderLeaf, Judge};
+use crate::reply::code;
+use crate::session::{Call, Calls, Capabilities};
 use crate::tools::ToolSchemas;
 
 /// The `_meta` member that makes a request one of the stateless era.
@@ -109,6 +111,12 @@ pub(super) fn call_of(context: &Context, message: &Message) -> Call {
 pub(super) fn progress_token(message: &Message) -> Option<Id> {
     let doc = message.doc();
     handle(doc, doc.get(&["params", "_meta", "progressToken"])?)
+}
+
+/// Whether 2026-07-28 requires `Mcp-Name` with this method. The tasks extension asks for it as well,
+/// but its methods differ between drafts, so there it is only compared.
+pub(super) fn must_be_named(method: &str) -> bool {
+    matches!(method, "tools/call" | "prompts/get" | "resources/read")
 }
 
 /// What the 2026-07-28 `Mcp-Name` header repeats of this method's params.
@@ -221,4 +229,62 @@ pub(crate) fn handle(doc: &Document, node: Node) -> Option<Id> {
 pub(crate) fn subscription(message: &Message) -> Option<Id> {
     let doc = message.doc();
     handle(doc, doc.get(&["params", "_meta", META_SUBSCRIPTION])?)
+}
+
+/// What a client declares in `initialize` that servers may ask it for.
+pub(super) fn capabilities(message: &Message) -> Capabilities {
+    let doc = message.doc();
+    let has = |name| doc.get(&["params", "capabilities", name]).is_some();
+    Capabilities {
+        sampling: has("sampling"),
+        elicitation: has("elicitation"),
+        roots: has("roots"),
+    }
+}
+
+/// Compares `Mcp-Param-*` headers with the arguments they repeat, where the tool was listed.
+///
+/// # Errors
+/// A header says something else than its argument, or one of the two is missing.
+pub(super) fn params_agree(
+    context: &Context,
+    message: &Message,
+    headers: &[HeaderLeaf],
+) -> Result<(), Refusal> {
+    let doc = message.doc();
+    let name = doc.get(&["params", "name"]).and_then(|n| doc.str(n));
+    let Some(tool) = name.and_then(|n| context.server.runtime.tools.get(n)) else {
+        return Ok(());
+    };
+    for mirror in tool.mirrors() {
+        let mut argument = doc.get(&["params", "arguments"]);
+        for key in &mirror.path {
+            argument = argument.and_then(|node| doc.member(node, key));
+        }
+        let header = headers
+            .iter()
+            .find(|h| h.name == mirror.header)
+            .map(|h| &*h.value);
+        let agree = match (argument.map(|node| (node, doc.kind(node))), header) {
+            (None | Some((_, Kind::Null)), None) => true,
+            (Some((node, Kind::String)), Some(header)) => doc.str(node) == Some(header),
+            (Some((_, Kind::True)), Some(header)) => header == "true",
+            (Some((_, Kind::False)), Some(header)) => header == "false",
+            (Some((node, Kind::Number)), Some(header)) => same_number(doc.number(node), header),
+            _ => false,
+        };
+        if !agree {
+            let text = "An Mcp-Param header and the argument it repeats differ.";
+            return Err(Refusal::new(400, code::HEADER_MISMATCH, text));
+        }
+    }
+    Ok(())
+}
+
+fn same_number(argument: Option<&str>, header: &str) -> bool {
+    let Some(argument) = argument else {
+        return false;
+    };
+    let value = |text: &str| text.parse::<f64>().ok().filter(|v| v.is_finite());
+    argument == header || value(argument).is_some_and(|a| value(header) == Some(a))
 }

@@ -12,9 +12,17 @@ use super::head::RequestHead;
 use super::io::{self, Extra, Gone};
 use super::post::Post;
 use super::trail::Trail;
-use super::{After, Context, drive};
+use super::{After, Context, Refusal, drive, post};
 use crate::pipeline::{Cleared, ToClient};
+use crate::reply::code;
 use crate::session::Session;
+
+/// Two answers could not be told apart, nor tied to their tools.
+const SAME_ID: Refusal = Refusal::new(
+    400,
+    code::INVALID_REQUEST,
+    "Two messages of the batch have the same id.",
+);
 
 /// Serves a batch.
 pub(super) async fn serve(
@@ -25,6 +33,11 @@ pub(super) async fn serve(
     messages: Vec<Message>,
     extra: Extra,
 ) -> Result<After, Gone> {
+    let mut ids: Vec<_> = messages.iter().filter_map(Message::id).collect();
+    ids.sort();
+    if ids.windows(2).any(|pair| pair[0] == pair[1]) {
+        return post::refuse(&context, session, SAME_ID, None, extra).await;
+    }
     let (out, mut answers) = mpsc::channel(64);
     let work = async move {
         for message in messages {

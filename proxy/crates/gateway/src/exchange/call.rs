@@ -237,7 +237,7 @@ impl Down<'_> {
         let kind = message.kind();
         let is_answer = matches!(kind, MessageKind::Response | MessageKind::ErrorResponse);
         let last = is_answer && self.ends_call(&message);
-        if is_answer && self.call.is_some() && !last && self.era == Era::Stateless {
+        if is_answer && self.call.is_some() && !last {
             // An answer to somebody else's question.
             return Ok(Step::Skip { to_server: None });
         }
@@ -248,6 +248,15 @@ impl Down<'_> {
         };
         let message = self.prepared(message, &tie)?;
         let id = message.id().cloned();
+        if let (MessageKind::Request, Some(id)) = (kind, &id)
+            && !self.calls.client_can(message.method().unwrap_or(""))
+        {
+            // The client never said that it can; it would not know what to do with it.
+            let own = reply::error(Some(id), reply::code::METHOD_NOT_FOUND, "Not supported.");
+            return Ok(Step::Skip {
+                to_server: Some(Cleared::of_ours(own)),
+            });
+        }
         if kind == MessageKind::Request
             && let (Some(id), Some(call)) = (&id, &tie.call)
         {
@@ -383,6 +392,7 @@ impl Down<'_> {
         let edits = match &*call.method {
             "tools/list" => self.tools_listed(&message),
             "server/discover" => versions_narrowed(&message),
+            "initialize" => version_clamped(&message),
             _ => return Ok(message),
         };
         if edits.is_empty() {
@@ -476,6 +486,22 @@ fn versions_narrowed(message: &Message) -> Edits {
                 edits.remove(version);
             }
         }
+    }
+    edits
+}
+
+/// A handshake never ends in a revision that has none: the client would go on in an era that this
+/// session is not in.
+fn version_clamped(message: &Message) -> Edits {
+    let mut edits = Edits::new();
+    let doc = message.doc();
+    let Some(node) = doc.get(&["result", "protocolVersion"]) else {
+        return edits;
+    };
+    let version = doc.str(node).and_then(ProtocolVersion::parse);
+    if version.is_none_or(|v| v.era() == Era::Stateless) {
+        let newest = reply::json_string(ProtocolVersion::V2025_11_25.as_str());
+        edits.replace_value(node, &newest);
     }
     edits
 }

@@ -7,9 +7,10 @@ use tokio::sync::mpsc;
 
 use super::Context;
 use super::call::{Down, Halt, Origin, Source, Step};
-use super::post::{Answered, Post, Ready, note_fault, usable_answer};
+use super::post::{Answered, Post, Ready, note_fault};
 use super::pump;
 use super::trail::Trail;
+use super::usable::usable_answer;
 use crate::pipeline::{Cleared, ToClient};
 use crate::reply::{self, code};
 use crate::session::NewSession;

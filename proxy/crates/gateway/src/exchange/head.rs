@@ -153,6 +153,8 @@ pub struct BodyFacts<'a> {
     pub name: Option<&'a str>,
     /// `params._meta` version.
     pub version: Option<&'a str>,
+    /// Whether the method requires `Mcp-Name`.
+    pub names: bool,
 }
 
 impl RequestHead {
@@ -188,7 +190,7 @@ impl RequestHead {
             _ => {}
         }
         match (self.name.as_deref(), body.name) {
-            (None, Some(_)) if required => {
+            (None, Some(_)) if required && body.names => {
                 Err(Refusal::mismatch("The Mcp-Name header is missing."))
             }
             (Some(header), Some(name)) if header != name => Err(Refusal::mismatch(
@@ -426,6 +428,7 @@ mod tests {
             method: "tools/call",
             name: Some("t"),
             version: Some("2026-07-28"),
+            names: true,
         };
         assert!(head.agrees_with(body, true).is_ok());
         for wrong in [

@@ -18,6 +18,9 @@ use crate::reply::{self, code};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gone;
 
+/// Where nothing else is configured.
+const WRITE_WAIT: Duration = Duration::from_secs(30);
+
 /// Extra headers of an answer.
 pub type Extra = Vec<(HeaderName, HeaderValue)>;
 
@@ -145,14 +148,8 @@ async fn whole(
     for (name, value) in extra {
         insert(&mut head, name, value)?;
     }
-    session
-        .write_response_header(Box::new(head))
-        .await
-        .map_err(|_| Gone)?;
-    session
-        .write_response_body(body, true)
-        .await
-        .map_err(|_| Gone)
+    write_head(session, head).await?;
+    write_body(session, body, true).await
 }
 
 /// Begins an event stream.
@@ -179,10 +176,7 @@ pub async fn begin_events(session: &mut ServerSession, extra: Extra) -> Result<(
     for (name, value) in extra {
         insert(&mut head, name, value)?;
     }
-    session
-        .write_response_header(Box::new(head))
-        .await
-        .map_err(|_| Gone)
+    write_head(session, head).await
 }
 
 /// Writes one event at once.
@@ -199,10 +193,7 @@ pub async fn keep_alive(session: &mut ServerSession) -> Result<(), Gone> {
 
 /// Ends a stream.
 pub async fn end(session: &mut ServerSession) -> Result<(), Gone> {
-    session
-        .write_response_body(Bytes::new(), true)
-        .await
-        .map_err(|_| Gone)
+    write_body(session, Bytes::new(), true).await
 }
 
 /// Resolves when the client closes its side.
@@ -217,10 +208,30 @@ pub async fn closed(session: &mut ServerSession) {
 }
 
 async fn chunk(session: &mut ServerSession, bytes: Bytes) -> Result<(), Gone> {
-    session
-        .write_response_body(bytes, false)
-        .await
-        .map_err(|_| Gone)
+    write_body(session, bytes, false).await
+}
+
+async fn write_head(session: &mut ServerSession, head: ResponseHeader) -> Result<(), Gone> {
+    let wait = session.get_write_timeout().unwrap_or(WRITE_WAIT);
+    let write = session.write_response_header(Box::new(head));
+    in_time(wait, write).await
+}
+
+async fn write_body(session: &mut ServerSession, bytes: Bytes, end: bool) -> Result<(), Gone> {
+    let wait = session.get_write_timeout().unwrap_or(WRITE_WAIT);
+    let write = session.write_response_body(bytes, end);
+    in_time(wait, write).await
+}
+
+/// A client that takes nothing for so long is cut, whatever pingora's own timer covers.
+async fn in_time(
+    wait: Duration,
+    write: impl Future<Output = pingora_core::Result<()>>,
+) -> Result<(), Gone> {
+    match tokio::time::timeout(wait, write).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(_)) | Err(_) => Err(Gone),
+    }
 }
 
 fn insert(head: &mut ResponseHeader, name: HeaderName, value: HeaderValue) -> Result<(), Gone> {

@@ -25,6 +25,11 @@ const NO_STREAM: Refusal = Refusal::new(
     "There is no stream to listen to here.",
 );
 
+const ALLOW_POST: (http::HeaderName, HeaderValue) = (
+    http::header::ALLOW,
+    HeaderValue::from_static("POST, DELETE, OPTIONS"),
+);
+
 /// Serves a GET.
 pub(super) async fn listen(
     context: Context,
@@ -35,6 +40,10 @@ pub(super) async fn listen(
         Ok(head) => head,
         Err(refusal) => return post::refuse(&context, session, refusal, None, extra).await,
     };
+    if head.known_version() == Some(domain::ProtocolVersion::V2026_07_28) {
+        extra.push(ALLOW_POST);
+        return post::refuse(&context, session, NO_STREAM, None, extra).await;
+    }
     let own = match head.session_id.as_deref().map(|id| context.session(id)) {
         None => None,
         Some(Some(own)) => Some(own),
@@ -56,8 +65,7 @@ pub(super) async fn listen(
         Ok(opened) => opened,
         Err(refusal) => {
             if refusal.status == 405 {
-                let allow = HeaderValue::from_static("POST, DELETE, OPTIONS");
-                extra.push((http::header::ALLOW, allow));
+                extra.push(ALLOW_POST);
             }
             return post::refuse(&context, session, refusal, None, extra).await;
         }

@@ -11,6 +11,7 @@ mod batch;
 mod call;
 mod delete;
 mod drive;
+mod duplex;
 mod head;
 mod io;
 mod legacy;
@@ -19,6 +20,7 @@ mod post;
 mod pump;
 mod stdio;
 mod trail;
+mod usable;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,8 +46,10 @@ use io::{Extra, Gone};
 pub enum After {
     /// It may serve another request.
     Keep,
-    /// It is closed: the client misbehaved, is gone, or its body was not read.
+    /// It is closed in order: the client misbehaved, or its body was not read.
     Close,
+    /// It is dropped: the client is gone, too slow, or said nothing.
+    Drop,
 }
 
 /// Everything that stays the same during one exchange.
@@ -81,7 +85,7 @@ pub(crate) async fn serve_one(gateway: &Arc<Gateway>, session: &mut ServerSessio
     let read = tokio::time::timeout(Duration::from_millis(wait_ms), session.read_request()).await;
     match read {
         Ok(Ok(true)) => {}
-        Ok(Ok(false)) | Err(_) => return After::Close,
+        Ok(Ok(false)) | Err(_) => return After::Drop,
         Ok(Err(error)) => {
             // The error's text repeats the request; it is not logged.
             drop(error);
@@ -92,7 +96,8 @@ pub(crate) async fn serve_one(gateway: &Arc<Gateway>, session: &mut ServerSessio
     }
     match dispatch(gateway, snapshot, session).await {
         Ok(after) if session.is_body_done() => after,
-        Ok(_) | Err(Gone) => After::Close,
+        Ok(After::Drop) | Err(Gone) => After::Drop,
+        Ok(_) => After::Close,
     }
 }
 
@@ -225,6 +230,15 @@ fn well_formed(session: &mut ServerSession, snapshot: &Snapshot) -> Result<(), R
     const BAD: Refusal = Refusal::new(400, code::INVALID_REQUEST, "The HTTP request is malformed.");
     let limits = &snapshot.limits;
     let head = session.req_header();
+    let has_body = head.headers.contains_key(http::header::TRANSFER_ENCODING)
+        || head
+            .headers
+            .get(http::header::CONTENT_LENGTH)
+            .is_some_and(|v| v != "0");
+    if has_body && head.method != Method::POST {
+        let text = "Only a POST may have a body here.";
+        return Err(Refusal::new(400, code::INVALID_REQUEST, text));
+    }
     if head.headers.len() > limits.headers_max {
         let text = "The request has too many headers.";
         return Err(Refusal::new(431, code::INVALID_REQUEST, text));
@@ -271,7 +285,7 @@ fn strict_h1(raw: &[u8]) -> bool {
         .split(|b| *b == b' ')
         .nth(1)
         .unwrap_or_default();
-    if target.first() != Some(&b'/') {
+    if target.first() != Some(&b'/') || target.contains(&b'#') {
         return false;
     }
     let (mut framing, mut hosts) = (0, 0);
@@ -417,6 +431,7 @@ mod tests {
             "POST /mcp HTTP/1.1\r\nHost: h\r\nX: a\rb\r\n\r\n",
             "POST /mcp HTTP/1.1\r\nHost: h\r\nX: a\r\n folded\r\n\r\n",
             "POST /mcp HTTP/1.1\r\nHost: h\r\nUpgrade: h2c\r\n\r\n",
+            "POST /mcp#x HTTP/1.1\r\nHost: h\r\n\r\n",
             "POST http://h/mcp HTTP/1.1\r\nHost: h\r\n\r\n",
             "POST /a b HTTP/1.1\r\nHost: h\r\n\r\n",
         ];

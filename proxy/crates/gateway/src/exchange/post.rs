@@ -11,26 +11,18 @@ use mcp_codec::{BatchRule, Edits, Id, Message, MessageKind, Payload};
 use pingora_core::protocols::http::ServerSession;
 
 use super::attribute::{self, Tie};
-use super::call::{Down, Handles, Origin, Source};
+use super::call::{Down, Origin, Source};
 use super::head::{self, BodyFacts, Refusal, RequestHead, Trace};
 use super::io::{self, Extra, Gone};
 use super::pump::Pump;
 use super::trail::Trail;
+use super::usable::{Usable, usable};
 use super::{After, Context, SESSION_NOT_FOUND};
 use crate::gate::Permit;
 use crate::pipeline::{self, Cleared, Decoded, Release, ToServer};
 use crate::reply::{self, code};
 use crate::session::{Call, Calls, NewSession, Session, SessionError};
-use crate::upstream::{
-    Answer, CallError, DuplexLink, DuplexSession, Fault, Head, HttpLink, Link, UpstreamHeaders,
-    Verb,
-};
-
-const DUPLICATE_ID: Refusal = Refusal::new(
-    400,
-    code::INVALID_REQUEST,
-    "This id or progress token is already in use.",
-);
+use crate::upstream::{DuplexSession, Fault, Head, HttpLink, Link, UpstreamHeaders, Verb};
 
 /// Serves a POST.
 pub(super) async fn post(
@@ -165,14 +157,20 @@ impl Post {
             self.own = None;
         }
         self.trail.spoken(era, header_version);
+        // A mismatch comes first: with two versions named there is no telling which was meant.
+        if !pinned {
+            self.check_headers(&message)
+                .map_err(|r| refuse(r, &message))?;
+        }
         self.check_versions(&message, era)?;
-        self.check_headers(&message)
-            .map_err(|r| refuse(r, &message))?;
         let message = inspected_version(message);
         let calls = match &self.own {
             Some(own) => Arc::clone(&own.calls),
             None => Arc::new(Calls::new(self.context.snapshot.limits.pending_calls_max)),
         };
+        if message.method() == Some("initialize") {
+            calls.client_says(attribute::capabilities(&message));
+        }
         let kind = message.kind();
         let permits = if kind == MessageKind::Request {
             self.enter_gates(&message)?
@@ -252,9 +250,16 @@ impl Post {
         if fits || (era == Era::Stateless && known.is_some()) {
             return Ok(());
         }
+        // A stateless request can only be repeated in a stateless revision.
+        let stateless = attribute::meta_version(message).is_some();
+        let supported: Vec<&str> = ProtocolVersion::ALL
+            .into_iter()
+            .filter(|v| !stateless || v.era() == Era::Stateless)
+            .map(ProtocolVersion::as_str)
+            .collect();
         let data = format!(
             r#"{{"supported":{},"requested":{}}}"#,
-            serde_json::Value::from(ProtocolVersion::ALL.map(ProtocolVersion::as_str).to_vec()),
+            serde_json::Value::from(supported),
             reply::json_string(&named.chars().take(64).collect::<String>()),
         );
         let text = "This protocol version is not supported.";
@@ -271,11 +276,14 @@ impl Post {
             method,
             name: attribute::named_thing(message),
             version,
+            names: attribute::must_be_named(method),
         };
-        self.head.agrees_with(
-            facts,
-            version.is_some() && message.kind() == MessageKind::Request,
-        )
+        let required = version.is_some() && message.kind() == MessageKind::Request;
+        self.head.agrees_with(facts, required)?;
+        if required && method == "tools/call" {
+            attribute::params_agree(&self.context, message, &self.head.params)?;
+        }
+        Ok(())
     }
 
     fn enter_gates(&self, message: &Message) -> Result<Vec<Permit>, Box<Answered>> {
@@ -343,7 +351,7 @@ impl Post {
             biased;
             answer = link.send(Verb::Post, &upstream, Some(&ready.cleared)) => answer,
             () = io::closed(session) => {
-                self.trail.failed("client gone", UpstreamOutcome::Cancelled);
+                self.trail.upstream_done(UpstreamOutcome::Cancelled);
                 self.close(499).await;
                 return Err(Gone);
             }
@@ -429,6 +437,7 @@ impl Post {
             extra,
             upstream,
             events,
+            resumable: false,
         };
         pump.run(session, self.trail).await
     }
@@ -470,146 +479,10 @@ impl Post {
         .await
     }
 
-    async fn forward_duplex(
-        mut self,
-        session: &mut ServerSession,
-        ready: Ready,
-        link: &DuplexLink,
-    ) -> Result<After, Gone> {
-        if ready.kind != MessageKind::Request {
-            return self.tell_duplex(session, ready).await;
-        }
-        let opened = match (ready.era, &self.own) {
-            (Era::Stateless, _) => link.shared(&self.context.principal.owner).await,
-            (Era::Handshake, Some(own)) => match &own.duplex {
-                Some(duplex) if duplex.is_open() => Ok(Arc::clone(duplex)),
-                _ => {
-                    self.context.gateway.sessions.close(own);
-                    return self
-                        .answer(
-                            session,
-                            Answered::Refused(SESSION_NOT_FOUND, ready.call.id.clone(), None),
-                        )
-                        .await;
-                }
-            },
-            (Era::Handshake, None) if &*ready.call.method == "initialize" => link.open().await,
-            (Era::Handshake, None) => link.shared(&self.context.principal.owner).await,
-        };
-        let duplex = match opened {
-            Ok(duplex) => duplex,
-            Err(fault) => return self.fault(session, &ready, fault).await,
-        };
-        self.call_duplex(session, ready, duplex).await
-    }
-
-    async fn call_duplex(
-        mut self,
-        session: &mut ServerSession,
-        mut ready: Ready,
-        duplex: Arc<DuplexSession>,
-    ) -> Result<After, Gone> {
-        let initializes = &*ready.call.method == "initialize";
-        let own_duplex = self.own.is_some() || initializes;
-        let Some(id) = ready.call.id.clone() else {
-            return Err(Gone);
-        };
-        let mut handles = None;
-        if !own_duplex {
-            let ours = duplex.fresh_handle();
-            let changes: [(&[&str], Id); 2] = [
-                (&["id"], ours.clone()),
-                (&["params", "_meta", "progressToken"], ours.clone()),
-            ];
-            ready.cleared = match ready
-                .cleared
-                .with_handles(&changes, &self.context.snapshot.codec)
-            {
-                Ok(cleared) => cleared,
-                Err(_) => return Err(Gone),
-            };
-            handles = Some(Handles {
-                ours,
-                id: id.clone(),
-                token: ready.progress.take(),
-            });
-        } else {
-            ready.calls.opened(&ready.call, ready.progress.clone());
-        }
-        let (wire_id, token) = match &handles {
-            Some(h) => (h.ours.clone(), h.token.as_ref().map(|_| h.ours.clone())),
-            None => (id, ready.progress.clone()),
-        };
-        let subscription = match duplex.call(wire_id, token, &ready.cleared).await {
-            Ok(subscription) => subscription,
-            Err(CallError::DuplicateId) => {
-                return self
-                    .answer(
-                        session,
-                        Answered::Refused(DUPLICATE_ID, ready.call.id.clone(), None),
-                    )
-                    .await;
-            }
-            Err(CallError::TooMany) => return self.fault(session, &ready, Fault::Busy).await,
-            Err(CallError::Fault(fault)) => return self.fault(session, &ready, fault).await,
-        };
-        let mut source = Source::new(Origin::Duplex(subscription));
-        if initializes {
-            match self
-                .open_session(&ready, &mut source, None, Some(Arc::clone(&duplex)))
-                .await
-            {
-                Ok(_) => {}
-                Err(answered) => return self.answer(session, *answered).await,
-            }
-        }
-        let down = Down {
-            context: &self.context,
-            era: ready.era,
-            calls: &ready.calls,
-            call: Some(&ready.call),
-            handles: handles.as_ref(),
-            refusal: false,
-        };
-        let extra = std::mem::take(&mut self.extra);
-        let upstream = UpstreamHeaders::default();
-        let pump = Pump {
-            down,
-            source,
-            status: 200,
-            extra,
-            upstream,
-            events: false,
-        };
-        pump.run(session, self.trail).await
-    }
-
-    async fn tell_duplex(
-        mut self,
-        session: &mut ServerSession,
-        ready: Ready,
-    ) -> Result<After, Gone> {
-        let told = match &self.own {
-            Some(own) => match &own.duplex {
-                Some(duplex) => duplex.send(&ready.cleared).await,
-                None => Err(Fault::Broken("the session has no duplex")),
-            },
-            // Without a session there is nobody whom a notification could reach.
-            None => Ok(()),
-        };
-        match told {
-            Ok(()) => {
-                self.trail.upstream_done(UpstreamOutcome::Accepted);
-                self.accepted(session).await
-            }
-            Err(fault) => self.fault(session, &ready, fault).await,
-        }
-    }
-
     /// Makes the session that an `initialize` asks for, if the server's answer is a result.
     ///
     /// The answer is looked at only for that; the pump takes it through the line like any other.
-    async fn open_session(
+    pub(super) async fn open_session(
         &mut self,
         ready: &Ready,
         source: &mut Source,
@@ -680,7 +553,7 @@ impl Post {
         }
     }
 
-    async fn fault(
+    pub(super) async fn fault(
         mut self,
         session: &mut ServerSession,
         ready: &Ready,
@@ -692,7 +565,7 @@ impl Post {
         self.answer(session, Answered::Said(status, own)).await
     }
 
-    async fn accepted(self, session: &mut ServerSession) -> Result<After, Gone> {
+    pub(super) async fn accepted(self, session: &mut ServerSession) -> Result<After, Gone> {
         let context = self.context;
         let kept = self
             .trail
@@ -704,7 +577,7 @@ impl Post {
     }
 
     /// Answers with Weir's own words, once the record is kept.
-    async fn answer(
+    pub(super) async fn answer(
         mut self,
         session: &mut ServerSession,
         answered: Answered,
@@ -819,7 +692,8 @@ fn inspected_version(message: Message) -> Message {
     let Some(node) = doc.get(&["params", "protocolVersion"]) else {
         return message;
     };
-    if doc.str(node).and_then(ProtocolVersion::parse).is_some() {
+    let named = doc.str(node).and_then(ProtocolVersion::parse);
+    if named.is_some_and(|v| v.era() == Era::Handshake) {
         return message;
     }
     let mut edits = Edits::new();
@@ -828,38 +702,4 @@ fn inspected_version(message: Message) -> Message {
         &reply::json_string(ProtocolVersion::V2025_11_25.as_str()),
     );
     message.edited(&edits).unwrap_or(message)
-}
-
-enum Usable {
-    Json(Head, Bytes),
-    Events(Head, Box<crate::upstream::EventStream>),
-    Nothing(Head),
-}
-
-/// Which statuses of an upstream mean something to the client; the rest is the upstream's fault.
-fn usable(answer: Answer) -> Result<Usable, Fault> {
-    let status = match &answer {
-        Answer::Json(head, _) | Answer::Events(head, _) | Answer::Empty(head) => head.status,
-    };
-    match status {
-        200..=299 | 400 | 404..=406 | 409..=413 | 415 | 422 | 429 => {}
-        401 | 403 | 407 => return Err(Fault::Credentials(status)),
-        _ => return Err(Fault::Status(status)),
-    }
-    Ok(match answer {
-        Answer::Json(head, body) if body.is_empty() => Usable::Nothing(head),
-        Answer::Json(head, body) => Usable::Json(head, body),
-        Answer::Events(head, events) if head.status == 200 => Usable::Events(head, events),
-        Answer::Events(head, _) | Answer::Empty(head) => Usable::Nothing(head),
-    })
-}
-
-/// What an answer gives to read on: `None` when it has no content.
-pub(super) fn usable_answer(answer: Answer) -> Result<Option<Origin>, Fault> {
-    Ok(match usable(answer)? {
-        Usable::Json(head, body) if head.status == 200 => Some(Origin::Body(Some(body))),
-        Usable::Events(_, events) => Some(Origin::Events(events)),
-        Usable::Nothing(head) if (200..300).contains(&head.status) => None,
-        Usable::Json(head, _) | Usable::Nothing(head) => return Err(Fault::Status(head.status)),
-    })
 }

@@ -27,6 +27,8 @@ pub(super) struct Pump<'a> {
     pub upstream: UpstreamHeaders,
     /// Events even for a single message: the upstream chose so.
     pub events: bool,
+    /// The stream named event ids, so a client can come back for the rest.
+    pub resumable: bool,
 }
 
 impl Pump<'_> {
@@ -41,10 +43,17 @@ impl Pump<'_> {
             Ok(Some((message, event))) => {
                 return self.release(session, trail, begun, message, event).await;
             }
+            Ok(None) if self.resumable && begun => {
+                // SEP-1699: the server hung up on purpose; the client comes back with Last-Event-ID.
+                trail.upstream_done(UpstreamOutcome::Answered);
+                self.close(trail, 200).await;
+                io::end(session).await?;
+                return Ok(After::Keep);
+            }
             Ok(None) => Halt::Fault(Fault::Broken("the answer ended too early")),
             Err(Stopped::Halt(halt)) => halt,
             Err(Stopped::Gone) => {
-                trail.failed("client gone", UpstreamOutcome::Cancelled);
+                trail.upstream_done(UpstreamOutcome::Cancelled);
                 self.cancel_upstream().await;
                 self.close(trail, 499).await;
                 return Err(Gone);
@@ -60,8 +69,12 @@ impl Pump<'_> {
         trail: &mut Trail,
         begun: &mut bool,
     ) -> Result<Option<(Cleared<ToClient>, Event)>, Stopped> {
+        if self.events {
+            // The upstream began its stream, so ours begins: the head must not wait for an event.
+            self.begin(session, begun).await?;
+        }
         loop {
-            let item = self.next(session, *begun).await?;
+            let item = self.next(session, begun).await?;
             let Some(item) = item else { return Ok(None) };
             match self.down.step(item, trail).await.map_err(Stopped::Halt)? {
                 Step::Send {
@@ -88,6 +101,7 @@ impl Pump<'_> {
                         let fault = Fault::Broken("an answer to another request");
                         return Err(Stopped::Halt(Halt::Fault(fault)));
                     }
+                    self.resumable |= id.is_some();
                     self.begin(session, begun).await?;
                     send_event(
                         session,
@@ -101,6 +115,7 @@ impl Pump<'_> {
                     .await?;
                 }
                 Step::Prime { id, retry_ms } => {
+                    self.resumable |= id.is_some();
                     self.begin(session, begun).await?;
                     let event = Event {
                         id,
@@ -123,10 +138,12 @@ impl Pump<'_> {
     async fn next(
         &mut self,
         session: &mut ServerSession,
-        begun: bool,
+        begun: &mut bool,
     ) -> Result<Option<super::call::Item>, Stopped> {
         let limits = &self.down.context.snapshot.limits;
         let every = Duration::from_millis(limits.keep_alive_ms.max(100));
+        let may_begin = matches!(self.source.origin, Origin::Duplex(_));
+        let extra = &mut self.extra;
         let next = self.source.next();
         tokio::pin!(next);
         loop {
@@ -134,7 +151,11 @@ impl Pump<'_> {
                 biased;
                 item = &mut next => return item.map_err(|f| Stopped::Halt(Halt::Fault(f))),
                 () = tokio::time::sleep(every) => {
-                    if begun {
+                    if !*begun && may_begin {
+                        *begun = true;
+                        io::begin_events(session, std::mem::take(extra)).await?;
+                    }
+                    if *begun {
                         io::keep_alive(session).await?;
                     }
                 }

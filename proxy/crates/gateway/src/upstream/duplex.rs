@@ -390,6 +390,12 @@ impl Router {
         }
     }
 
+    /// Fails every request that waits: their channels close.
+    fn fail_all(&mut self) {
+        self.waiting.clear();
+        self.tokens.clear();
+    }
+
     /// Where a message goes, and whether it said so itself.
     fn route(&mut self, message: &Message) -> Option<(mpsc::Sender<Incoming>, bool)> {
         if matches!(
@@ -431,18 +437,21 @@ enum Reader {
     Sse(SseReceiver),
 }
 
+/// What a reader gives.
+enum Read {
+    Message(Bytes),
+    /// A line over the bound, skipped.
+    TooLong,
+}
+
 impl Reader {
-    async fn next(&mut self) -> Option<Bytes> {
+    async fn next(&mut self) -> Option<Read> {
         match self {
-            Self::Stdio(lines, _) => loop {
-                match lines.recv().await? {
-                    Ok(line) => return Some(line),
-                    Err(_) => {
-                        tracing::warn!("a line of a stdio server was too long and is dropped")
-                    }
-                }
-            },
-            Self::Sse(events) => events.next().await,
+            Self::Stdio(lines, _) => Some(match lines.recv().await? {
+                Ok(line) => Read::Message(line),
+                Err(_) => Read::TooLong,
+            }),
+            Self::Sse(events) => events.next().await.map(Read::Message),
         }
     }
 }
@@ -455,14 +464,31 @@ async fn read(
     backoff: Arc<Mutex<Restart>>,
 ) {
     let started = Instant::now();
-    while let Some(bytes) = reader.next().await {
-        let Ok(message) = Message::decode(bytes, &codec) else {
-            tracing::warn!("a server sent something that is no message; it is dropped");
-            continue;
-        };
+    let mut spoke = false;
+    while let Some(read) = reader.next().await {
         let Some(router) = router.upgrade() else {
             break;
         };
+        let message = match read {
+            Read::Message(bytes) => Message::decode(bytes, &codec),
+            Read::TooLong => {
+                // Whose answer it was cannot be told; nobody is left waiting for it.
+                tracing::warn!("a server's line was too long; the calls that wait are failed");
+                router.lock().fail_all();
+                continue;
+            }
+        };
+        let message = match message {
+            Ok(message) => message,
+            Err(error) => {
+                tracing::warn!(reason = %error.kind, "a server's line is no message; it is dropped");
+                if let Some(id) = error.recovered_id {
+                    router.lock().forget(&id);
+                }
+                continue;
+            }
+        };
+        spoke = true;
         let routed = router.lock().route(&message);
         drop(router);
         if let Some((channel, certain)) = routed {
@@ -472,9 +498,12 @@ async fn read(
     }
     closing.send_replace(true);
     if let Some(router) = router.upgrade() {
-        // Somebody still wanted it, so it ended by itself.
         *router.lock() = Router::default();
-        backoff.lock().ended(started.elapsed());
+        // Somebody still wanted it, so it ended by itself. One that spoke did start; that one
+        // session ended says nothing about the next.
+        if !spoke {
+            backoff.lock().ended(started.elapsed());
+        }
     }
     if let Reader::Stdio(_, child) = reader {
         child.stop().await;

@@ -29,6 +29,8 @@ const RESOLVED_FOR: Duration = Duration::from_secs(30);
 /// Node closes idle connections after 5 s; ours are given up before, so that none is used while
 /// it is being closed.
 const POOL_IDLE: Duration = Duration::from_secs(4);
+/// Largest head of an answer, in bytes of names and values.
+const HEAD_BYTES_MAX: usize = 64 << 10;
 /// Informational answers that are passed over before the real one.
 const INFORMATIONAL_MAX: usize = 8;
 
@@ -418,6 +420,14 @@ async fn read_head(session: &mut HttpSession) -> Result<(Head, BodyKind), Fault>
         }
         if status == 101 {
             return Err(Fault::Broken("an unasked protocol switch"));
+        }
+        let bytes: usize = response
+            .headers
+            .iter()
+            .map(|(n, v)| n.as_str().len() + v.len())
+            .sum();
+        if bytes > HEAD_BYTES_MAX {
+            return Err(Fault::Broken("an answer head above the size limit"));
         }
         let encoding = response.headers.get(http::header::CONTENT_ENCODING);
         if encoding.is_some_and(|e| !e.as_bytes().eq_ignore_ascii_case(b"identity")) {

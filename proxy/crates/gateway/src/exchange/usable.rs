@@ -1,0 +1,41 @@
+//! Which answers of an upstream mean something to the client.
+
+use bytes::Bytes;
+
+use super::call::Origin;
+use crate::upstream::{Answer, EventStream, Fault, Head};
+
+/// An answer that can be read on.
+pub(super) enum Usable {
+    Json(Head, Bytes),
+    Events(Head, Box<EventStream>),
+    Nothing(Head),
+}
+
+/// Sorts an answer by its status; what means nothing to the client is the upstream's fault.
+pub(super) fn usable(answer: Answer) -> Result<Usable, Fault> {
+    let status = match &answer {
+        Answer::Json(head, _) | Answer::Events(head, _) | Answer::Empty(head) => head.status,
+    };
+    match status {
+        200..=299 | 400 | 404..=406 | 409..=413 | 415 | 422 | 429 => {}
+        401 | 403 | 407 => return Err(Fault::Credentials(status)),
+        _ => return Err(Fault::Status(status)),
+    }
+    Ok(match answer {
+        Answer::Json(head, body) if body.is_empty() => Usable::Nothing(head),
+        Answer::Json(head, body) => Usable::Json(head, body),
+        Answer::Events(head, events) if head.status == 200 => Usable::Events(head, events),
+        Answer::Events(head, _) | Answer::Empty(head) => Usable::Nothing(head),
+    })
+}
+
+/// What an answer gives to read on: `None` when it has no content.
+pub(super) fn usable_answer(answer: Answer) -> Result<Option<Origin>, Fault> {
+    Ok(match usable(answer)? {
+        Usable::Json(head, body) if head.status == 200 => Some(Origin::Body(Some(body))),
+        Usable::Events(_, events) => Some(Origin::Events(events)),
+        Usable::Nothing(head) if (200..300).contains(&head.status) => None,
+        Usable::Json(head, _) | Usable::Nothing(head) => return Err(Fault::Status(head.status)),
+    })
+}
