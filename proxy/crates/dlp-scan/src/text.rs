@@ -198,6 +198,19 @@ impl Node {
             .then_some(i)
     }
 
+    /// The value or key cell around `at`, for positions that only grow. Made-up cells are passed over.
+    pub fn cell_from(&self, at: usize, index: &mut usize) -> Option<&Cell> {
+        while self
+            .cells
+            .get(*index)
+            .is_some_and(|c| c.span.end as usize <= at)
+        {
+            *index += 1;
+        }
+        let cell = self.cells.get(*index)?;
+        (cell.span.start as usize <= at && cell.leaf != NO_LEAF).then_some(cell)
+    }
+
     /// Where a decoded range stood in the parent's text: one range, or one for each part if the node was joined
     /// from several places.
     pub fn to_parent(&self, span: Span) -> SmallVec<[Span; 2]> {

@@ -14,13 +14,12 @@ const WRAPPED_LINE_MIN: usize = 48;
 /// Decoded bytes that have to be text before the rest is decoded.
 const HEAD: usize = 10;
 
-pub(super) fn decode(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
-    let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
+pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
     let text = &node.text;
-    let mut done = floor;
-    let mut at = floor + RUN_BYTES_MIN - 1;
-    // Any run of sixteen holds one of every sixteenth bytes.
-    while at < ceil {
+    let (mut done, mut index) = (0, 0);
+    let mut at = RUN_BYTES_MIN - 1;
+    // Any run of sixteen holds one of every sixteenth bytes, and no run goes over the end of its cell.
+    while at < text.len() {
         if !is_run(text[at]) {
             at += RUN_BYTES_MIN;
             continue;
@@ -30,10 +29,12 @@ pub(super) fn decode(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
             start -= 1;
         }
         let mut end = at + 1;
-        while end < ceil && is_run(text[end]) {
+        while end < text.len() && is_run(text[end]) {
             end += 1;
         }
-        if end - start >= RUN_BYTES_MIN {
+        if end - start >= RUN_BYTES_MIN
+            && let Some(cell) = node.cell_from(start, &mut index)
+        {
             end = run(node, cell, (start, end), spawn);
         }
         done = end;

@@ -10,52 +10,63 @@ const SINGLES_MIN: usize = 8;
 const CHUNKS_MIN: usize = 3;
 const CHUNK_BYTES: std::ops::RangeInclusive<usize> = 3..=40;
 
-pub(super) fn decode(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
-    spaced(node, cell, spawn);
-    chunks(node, cell, spawn);
-    concat(node, cell, spawn);
+pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
+    spaced(node, spawn);
+    chunks(node, spawn);
+    for cell in super::cells_with(node, [b'"', b'\'', b'`']) {
+        concat(node, cell, spawn);
+    }
 }
 
 /// Every other byte is the same separator.
-fn spaced(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
-    let text = &node.text[cell.span.range()];
-    let base = cell.span.start as usize;
-    let mut at = 0;
+fn spaced(node: &Node, spawn: &mut Spawner<'_>) {
+    let (mut at, mut index) = (0, 0);
+    let text = &node.text;
     while at + 6 < text.len() {
         let Some(phase) = (0..2).find(|p| alternates(text, at + p)) else {
             at += SINGLES_MIN;
             continue;
         };
-        let sep = text[at + phase];
-        let mut first = at + phase;
-        while first >= 2 && text[first - 2] == sep && first + 2 > at.saturating_sub(SINGLES_MIN * 2)
-        {
-            first -= 2;
+        let middle = at + phase;
+        at += SINGLES_MIN;
+        if let Some(cell) = node.cell_from(middle, &mut index) {
+            let next = spaced_around(node, cell, middle, spawn);
+            at = at.max(next);
         }
-        let mut last = at + phase;
-        while last + 2 < text.len() && text[last + 2] == sep && text[last + 1] != b'\n' {
-            last += 2;
-        }
-        let next = last.max(at) + SINGLES_MIN;
-        if (last - first) / 2 + 1 >= SINGLES_MIN - 1 && first >= 1 {
-            // A word before the first separator, or after the last, is no part of it.
-            let word = |i: usize| text.get(i).is_some_and(|b| b.is_ascii_alphanumeric());
-            let start = if first >= 2 && word(first - 2) && word(first - 1) {
-                first + 1
-            } else {
-                first - 1
-            };
-            let end = if word(last + 1) && word(last + 2) {
-                last
-            } else {
-                (last + 2).min(text.len())
-            };
-            if start < end {
-                emit_spaced(node, cell, (base + start, base + end), spawn);
-            }
-        }
-        at = next;
     }
+}
+
+/// The run of single characters around the separator at `middle`; returns where it ended.
+fn spaced_around(node: &Node, cell: &Cell, middle: usize, spawn: &mut Spawner<'_>) -> usize {
+    let text = &node.text[..cell.span.end as usize];
+    let floor = cell.span.start as usize;
+    let sep = text[middle];
+    let mut first = middle;
+    while first >= floor + 2 && text[first - 2] == sep && first + 2 * SINGLES_MIN > middle {
+        first -= 2;
+    }
+    let mut last = middle;
+    while last + 2 < text.len() && text[last + 2] == sep && text[last + 1] != b'\n' {
+        last += 2;
+    }
+    if (last - first) / 2 + 1 >= SINGLES_MIN - 1 && first > floor {
+        // A word before the first separator, or after the last, is no part of it.
+        let word = |i: usize| text.get(i).is_some_and(u8::is_ascii_alphanumeric);
+        let start = if first >= floor + 2 && word(first - 2) && word(first - 1) {
+            first + 1
+        } else {
+            first - 1
+        };
+        let end = if word(last + 1) && word(last + 2) {
+            last
+        } else {
+            (last + 2).min(text.len())
+        };
+        if start < end {
+            emit_spaced(node, cell, (start, end), spawn);
+        }
+    }
+    last + SINGLES_MIN
 }
 
 fn alternates(text: &[u8], at: usize) -> bool {
@@ -114,35 +125,69 @@ fn emit_spaced(node: &Node, cell: &Cell, (from, to): (usize, usize), spawn: &mut
 }
 
 /// Pieces of one length between blanks or line ends.
-fn chunks(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
-    let text = &node.text[cell.span.range()];
-    let base = cell.span.start as usize;
-    let (mut start, mut len, mut count, mut prev_end) = (0usize, 0usize, 0usize, usize::MAX);
+fn chunks(node: &Node, spawn: &mut Spawner<'_>) {
+    let mut row = Row::default();
     let mut from = 0;
-    let stops = memchr::memchr2_iter(b' ', b'\n', text).chain([text.len()]);
-    for stop in stops {
-        let piece = &text[from.min(stop)..stop];
-        let adjoining = from == prev_end.wrapping_add(1);
-        if count > 0 && adjoining && piece.len() == len {
-            count += 1;
+    for stop in memchr::memchr3_iter(b' ', b'\n', crate::text::CELL_END, &node.text) {
+        let len = stop - from;
+        let adjoining = from == row.end + 1;
+        if row.count > 0 && adjoining && len == row.len {
+            row.count += 1;
         } else {
-            if count >= CHUNKS_MIN {
-                emit_chunks(node, cell, (base + start, base + prev_end), spawn);
-                if adjoining && !piece.is_empty() && piece.len() < len {
-                    emit_chunks(node, cell, (base + start, base + stop), spawn);
-                }
+            if row.count >= CHUNKS_MIN {
+                row.emit(
+                    node,
+                    (adjoining && len > 0 && len < row.len).then_some(stop),
+                    spawn,
+                );
             }
-            (start, len, count) = (
-                from,
-                piece.len(),
-                usize::from(CHUNK_BYTES.contains(&piece.len())),
+            row = Row {
+                start: from,
+                len,
+                count: usize::from(CHUNK_BYTES.contains(&len)),
+                end: stop,
+            };
+        }
+        row.end = stop;
+        from = stop + 1;
+        if node.text[stop] == crate::text::CELL_END {
+            if row.count >= CHUNKS_MIN {
+                row.emit(node, None, spawn);
+            }
+            row = Row::default();
+        }
+    }
+}
+
+/// Pieces of one length, one after another.
+#[derive(Default)]
+struct Row {
+    start: usize,
+    end: usize,
+    len: usize,
+    count: usize,
+}
+
+impl Row {
+    /// Joins them, and once more with a shorter last piece.
+    fn emit(&self, node: &Node, tail: Option<usize>, spawn: &mut Spawner<'_>) {
+        let Some(cell) = node
+            .cell_at(crate::text::to_u32(self.start))
+            .map(|i| node.cells[i])
+        else {
+            return;
+        };
+        if cell.leaf == crate::text::NO_LEAF {
+            return;
+        }
+        for end in [Some(self.end), tail].into_iter().flatten() {
+            emit_chunks(
+                node,
+                &cell,
+                (self.start, end.min(cell.span.end as usize)),
+                spawn,
             );
         }
-        prev_end = stop;
-        from = stop + 1;
-    }
-    if count >= CHUNKS_MIN {
-        emit_chunks(node, cell, (base + start, base + text.len()), spawn);
     }
 }
 

@@ -11,7 +11,7 @@ mod turned;
 mod written;
 
 use crate::detect::Scratch;
-use crate::text::{How, NO_LEAF, Node, Parent, Span};
+use crate::text::{Cell, How, NO_LEAF, Node, Parent, Span};
 use crate::{Layer, LeafKind, OverBudget};
 
 pub(crate) use turned::{LEET_WORDS_MIN, rot13};
@@ -111,19 +111,15 @@ pub(crate) fn margin_after(text: &[u8], at: usize, ceil: usize) -> usize {
     to
 }
 
-/// Runs every decoder over the node.
+/// Runs every decoder over the node. Each looks at the whole text first: most cells are short, and most texts hold
+/// nothing that is encoded.
 pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
-    let ascii = node.text.is_ascii();
-    for cell in &node.cells {
-        if cell.leaf == NO_LEAF || cell.span.len() < 8 {
-            continue;
-        }
-        let text = &node.text[cell.span.range()];
-        nested_json(text, cell, spawn);
-        written::decode(node, cell, spawn);
-        base::decode(node, cell, spawn);
-        breaks::decode(node, cell, spawn);
-        if !ascii {
+    nested_json(node, spawn);
+    written::decode(node, spawn);
+    base::decode(node, spawn);
+    breaks::decode(node, spawn);
+    if !node.text.is_ascii() {
+        for cell in node.cells.iter().filter(|c| c.leaf != NO_LEAF) {
             fold::decode(node, cell, spawn);
         }
     }
@@ -131,24 +127,46 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     joined::decode(node, scratch, spawn);
 }
 
-fn nested_json(text: &[u8], cell: &crate::text::Cell, spawn: &mut Spawner<'_>) {
-    if !json::looks_like(text) {
-        return;
-    }
-    let Some(mut child) = spawn.begin(Layer::Json) else {
-        return;
-    };
-    if json::walk(text, cell.span.start as usize, &mut child) {
-        spawn.end(child);
-    } else {
-        spawn.drop(child);
+/// The cells which hold one of `signs`, each once.
+pub(crate) fn cells_with<'n>(node: &'n Node, signs: [u8; 3]) -> impl Iterator<Item = &'n Cell> {
+    let (mut index, mut at) = (0, 0);
+    std::iter::from_fn(move || {
+        loop {
+            at += memchr::memchr3(signs[0], signs[1], signs[2], node.text.get(at..)?)?;
+            match node.cell_from(at, &mut index) {
+                Some(cell) => {
+                    at = cell.span.end as usize;
+                    if cell.span.len() >= 8 {
+                        return Some(cell);
+                    }
+                }
+                None => at += 1,
+            }
+        }
+    })
+}
+
+fn nested_json(node: &Node, spawn: &mut Spawner<'_>) {
+    for cell in cells_with(node, [b'{', b'[', b'{']) {
+        let text = &node.text[cell.span.range()];
+        if !json::looks_like(text) {
+            continue;
+        }
+        let Some(mut child) = spawn.begin(Layer::Json) else {
+            return;
+        };
+        if json::walk(text, cell.span.start as usize, &mut child) {
+            spawn.end(child);
+        } else {
+            spawn.drop(child);
+        }
     }
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::text::{CELL_END, Cell};
+    use crate::text::CELL_END;
 
     type Child = (
         Layer,

@@ -9,12 +9,12 @@ const GAP_MAX: usize = 64;
 
 type Reader = fn(&[u8], usize) -> Option<(char, usize)>;
 
-pub(super) fn decode(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
-    if node.layer != Some(Layer::Escapes) || cell.span.len() < 4096 {
+pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
+    for cell in super::cells_with(node, [b'\\', b'%', b'&']) {
         islands(node, cell, b'\\', backslash, Layer::Escapes, spawn);
+        islands(node, cell, b'%', percent, Layer::Percent, spawn);
+        islands(node, cell, b'&', entity, Layer::Html, spawn);
     }
-    islands(node, cell, b'%', percent, Layer::Percent, spawn);
-    islands(node, cell, b'&', entity, Layer::Html, spawn);
 }
 
 /// Finds each sign, reads what it begins, and makes a child of every cluster.

@@ -111,7 +111,7 @@ impl<'a> Sink<'a> {
 
     /// Reports for a rule that is code, if the set has it.
     pub fn report_for(&mut self, detector: Detector, span: Span, confidence: Option<u8>) {
-        if let Some(rule) = self.rules.detectors.get(&detector).copied() {
+        if let Some(rule) = self.rules.detectors[detector as usize] {
             let confidence = confidence.unwrap_or(self.rules.rule(rule).confidence);
             self.report(rule, span, confidence);
         }

@@ -5,36 +5,54 @@ use crate::ruleset::Detector;
 use crate::text::Span;
 
 pub(super) fn scan(sink: &mut Sink<'_>) {
-    let has = |d: &Detector| sink.rules.detectors.contains_key(d);
+    let has = |d: Detector| sink.rules.detectors[d as usize].is_some();
     let (email, colon, dots) = (
-        has(&Detector::Email),
-        has(&Detector::Ipv6) || has(&Detector::Mac),
-        has(&Detector::Ipv4),
+        has(Detector::Email),
+        has(Detector::Ipv6) || has(Detector::Mac),
+        has(Detector::Ipv4),
     );
-    let cells = sink.node.cells.iter();
-    for cell in cells {
-        if cell.span.len() < 6 {
-            continue;
-        }
-        let text = &sink.node.text[cell.span.range()];
-        let base = cell.span.start as usize;
-        if email {
-            for at in memchr::memchr_iter(b'@', text) {
-                if !sink.limits.spend(1) {
-                    return;
+    if email {
+        emails(sink);
+    }
+    // One look at the whole node, not one for each cell: most cells are short.
+    if colon && memchr::memchr(b':', &sink.node.text).is_some() {
+        each_cell_with(b':', sink, colons);
+    }
+    if dots {
+        each_cell_with(b'.', sink, ipv4s);
+    }
+}
+
+/// Calls `look` on every cell that holds `sign`.
+fn each_cell_with(sign: u8, sink: &mut Sink<'_>, look: fn(&[u8], usize, &mut Sink<'_>)) {
+    let node = sink.node;
+    let (mut index, mut at) = (0, 0);
+    while let Some(n) = node.text.get(at..).and_then(|t| memchr::memchr(sign, t)) {
+        at += n;
+        match node.cell_from(at, &mut index) {
+            Some(cell) => {
+                let span = cell.span;
+                if span.len() >= 6 {
+                    look(&node.text[span.range()], span.start as usize, sink);
                 }
-                if let Some((s, e)) = email_around(text, at) {
-                    sink.report_for(Detector::Email, Span::new(base + s, base + e), None);
-                }
+                at = span.end as usize;
             }
-        }
-        if colon {
-            colons(text, base, sink);
-        }
-        if dots {
-            ipv4s(text, base, sink);
+            None => at += 1,
         }
     }
+}
+
+fn emails(sink: &mut Sink<'_>) {
+    each_cell_with(b'@', sink, |text, base, sink| {
+        for at in memchr::memchr_iter(b'@', text) {
+            if !sink.limits.spend(1) {
+                return;
+            }
+            if let Some((s, e)) = email_around(text, at) {
+                sink.report_for(Detector::Email, Span::new(base + s, base + e), None);
+            }
+        }
+    });
 }
 
 /// RFC 5321 in practice: dot-atom, `@`, labels, a top-level domain of letters.

@@ -24,10 +24,9 @@ pub(super) fn scan(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     let mut at = 0;
     let mut leet = (u32::MAX, 0);
     while at < text.len() {
-        // No shape has fewer than two digits in any three places next to each other that hold one at all.
-        if !text[at].is_ascii_digit() {
-            at += 1;
-            continue;
+        match next_digit(text, at) {
+            Some(digit) => at = digit,
+            None => return,
         }
         while sink
             .node
@@ -47,6 +46,26 @@ pub(super) fn scan(sink: &mut Sink<'_>, scratch: &mut Scratch) {
         let leet_cell = crate::text::to_u32(cell_index);
         at = chain(at, &cell, (leet_cell, &mut leet), sink, scratch);
     }
+}
+
+/// The first digit at or after `at`, eight bytes at a look.
+fn next_digit(text: &[u8], mut at: usize) -> Option<usize> {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    while let Some(c) = text.get(at..at + 8) {
+        let word = u64::from_le_bytes([c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]]);
+        // A digit is 0x30 + 0..=9: with 0x30 taken off, adding 0x76 does not reach the top bit.
+        let off = word ^ (ONES * 0x30);
+        let not = ((off & (ONES * 0x7F)) + ONES * 0x76) | off;
+        let digits = !not & (ONES * 0x80);
+        if digits != 0 {
+            return Some(at + digits.trailing_zeros() as usize / 8);
+        }
+        at += 8;
+    }
+    text.get(at..)?
+        .iter()
+        .position(u8::is_ascii_digit)
+        .map(|n| at + n)
 }
 
 /// Words such as `1gn0r3`: digits among letters of lower case.

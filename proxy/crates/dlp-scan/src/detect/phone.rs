@@ -9,29 +9,31 @@ use crate::text::Span;
 const DIGITS: std::ops::RangeInclusive<usize> = 8..=15;
 
 pub(super) fn scan(sink: &mut Sink<'_>) {
-    if !sink.rules.detectors.contains_key(&Detector::Phone) {
+    if sink.rules.detectors[Detector::Phone as usize].is_none() {
         return;
     }
-    for cell in &sink.node.cells {
-        if cell.span.len() < 8 {
+    let node = sink.node;
+    let (mut index, mut done) = (0, 0);
+    for at in memchr::memchr2_iter(b'+', b'(', &node.text) {
+        if at < done {
             continue;
         }
-        let text = &sink.node.text[cell.span.range()];
-        let base = cell.span.start as usize;
-        let mut done = 0;
-        for at in memchr::memchr2_iter(b'+', b'(', text) {
-            if at < done || !sink.limits.spend(1) {
-                continue;
-            }
-            let end = if text[at] == b'+' {
-                international(text, at)
-            } else {
-                bracketed(text, at)
-            };
-            if let Some(end) = end {
-                done = end;
-                sink.report_for(Detector::Phone, Span::new(base + at, base + end), None);
-            }
+        let Some(cell) = node.cell_from(at, &mut index).filter(|c| c.span.len() >= 8) else {
+            continue;
+        };
+        let (text, base) = (&node.text[cell.span.range()], cell.span.start as usize);
+        if !sink.limits.spend(1) {
+            return;
+        }
+        let from = at - base;
+        let end = if text[from] == b'+' {
+            international(text, from)
+        } else {
+            bracketed(text, from)
+        };
+        if let Some(end) = end {
+            done = base + end;
+            sink.report_for(Detector::Phone, Span::new(at, base + end), None);
         }
     }
 }

@@ -29,7 +29,12 @@ pub(super) fn anchored(
     if at < done || !free_before(edges.before, text, at as usize, cell.span.start as usize) {
         return;
     }
-    if !sink.limits.spend(1) {
+    let compiled = sink.rules.compiled(rule);
+    let rest = &text[at as usize..cell.span.end as usize];
+    if !compiled.cased.is_empty() && !compiled.cased.iter().any(|k| rest.starts_with(k)) {
+        return;
+    }
+    if !sink.limits.spend(1) || !solid(rest, usize::from(compiled.solid), at, scratch) {
         return;
     }
     let end = cell.span.end.min(at.saturating_add(edges.ahead));
@@ -117,6 +122,19 @@ fn search(rule: RuleId, input: Input<'_>, sink: &Sink<'_>) -> Option<(Span, Span
     let whole = Span::new(whole.start(), whole.end());
     let group = (1..caps.group_len()).find_map(|i| caps.get_group(i));
     Some((whole, group.map_or(whole, |g| Span::new(g.start, g.end))))
+}
+
+/// Does the text go on solidly for long enough? Where it ends with the cell, the next one may have the rest.
+fn solid(rest: &[u8], want: usize, at: u32, scratch: &mut Scratch) -> bool {
+    let breaks = |b: &u8| *b <= b' ' || matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>');
+    match rest.iter().take(want).position(breaks) {
+        Some(_) => false,
+        None if rest.len() < want => {
+            scratch.broken.push(at);
+            false
+        }
+        None => true,
+    }
 }
 
 fn free_before(edge: Edge, text: &[u8], at: usize, floor: usize) -> bool {

@@ -99,7 +99,7 @@ struct Builder {
     keyword_ids: HashMap<Box<[u8]>, usize>,
     actions: Vec<Vec<Action>>,
     shapes: Vec<Vec<ShapeRef>>,
-    detectors: HashMap<Detector, RuleId>,
+    detectors: [Option<RuleId>; Detector::COUNT],
 }
 
 impl Builder {
@@ -146,7 +146,7 @@ impl Builder {
         self.keywords_of(raw, kind, id, category)?;
         self.shapes_of(raw, kind, id)?;
         if let Kind::Detector(d) = kind {
-            self.detectors.insert(d, id);
+            self.detectors[d as usize] = Some(id);
         }
         if self.by_id.insert(raw.id.as_str().into(), id).is_some() {
             return Err(("id", "is used twice; ids are unique in a set".into()));
@@ -167,6 +167,8 @@ impl Builder {
             kind,
             pattern,
             checks,
+            solid: raw.solid,
+            cased: cased(raw, kind),
             entropy_min: raw.entropy,
             context,
             placeholders_pass: raw.placeholders_pass || category != Category::Secret,
@@ -305,7 +307,7 @@ impl Builder {
             Detector::GenericPassword,
             Detector::Mnemonic,
         ];
-        if names.iter().any(|d| self.detectors.contains_key(d)) {
+        if names.iter().any(|d| self.detectors[*d as usize].is_some()) {
             for word in names::KEYWORDS {
                 self.keyword(word.as_bytes(), Action::SecretName);
             }
@@ -320,6 +322,15 @@ impl Builder {
             detectors: self.detectors,
         }
     }
+}
+
+/// The keywords as they are written, for patterns in which case counts.
+fn cased(raw: &RawRule, kind: Kind) -> Vec<Box<[u8]>> {
+    let folds = raw.pattern.as_deref().is_none_or(|p| p.contains("(?i"));
+    if folds || !matches!(kind, Kind::Token { .. }) {
+        return Vec::new();
+    }
+    raw.keywords.iter().map(|k| k.as_bytes().into()).collect()
 }
 
 fn kind_of(raw: &RawRule, defaults: &super::load::Defaults) -> Result<Kind, Refusal> {

@@ -82,6 +82,8 @@ pub(crate) struct RawRule {
     #[serde(default)]
     pub checks: Vec<String>,
     #[serde(default)]
+    pub solid: u16,
+    #[serde(default)]
     pub entropy: f32,
     #[serde(default)]
     pub context: Vec<String>,

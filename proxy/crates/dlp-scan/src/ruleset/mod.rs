@@ -23,7 +23,7 @@ pub struct RuleSet {
     /// What to do about a hit, by keyword.
     pub(crate) actions: Vec<Vec<Action>>,
     pub(crate) shapes: Vec<Vec<ShapeRef>>,
-    pub(crate) detectors: HashMap<Detector, RuleId>,
+    pub(crate) detectors: [Option<RuleId>; Detector::COUNT],
 }
 
 impl std::fmt::Debug for RuleSet {
@@ -65,6 +65,10 @@ pub(crate) struct Compiled {
     pub kind: Kind,
     pub pattern: Option<Pattern>,
     pub checks: Vec<Check>,
+    /// Every match begins with at least this many bytes that are neither blank, quote nor control.
+    pub solid: u16,
+    /// The keywords as written, when case counts.
+    pub cased: Vec<Box<[u8]>>,
     pub entropy_min: f32,
     /// Lower case, blanks for `_` and `-`.
     pub context: Vec<Box<[u8]>>,
@@ -119,6 +123,11 @@ pub(crate) enum Detector {
     VariationSelectors,
     Bidi,
     ZeroWidth,
+}
+
+impl Detector {
+    /// How many there are.
+    pub const COUNT: usize = Self::ZeroWidth as usize + 1;
 }
 
 /// What a keyword hit leads to.
