@@ -1,12 +1,16 @@
 //! No target outlives the benchmark: an interrupt ends the children first, then this program.
 
 use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 static CHILDREN: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 static SCRATCH: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 /// Takes over SIGINT, SIGTERM and SIGHUP. Call before any thread is started.
@@ -15,11 +19,20 @@ pub fn install() -> anyhow::Result<()> {
     set.thread_block()?;
     std::thread::spawn(move || {
         if let Ok(signal) = set.wait() {
+            INTERRUPTED.store(true, Ordering::SeqCst);
             end_children();
             std::process::exit(128 + signal as i32);
         }
     });
     Ok(())
+}
+
+/// Leaves the end of the program to the interrupt, if there is one: the run fails when its targets go, and that failure
+/// is neither news nor the exit code.
+pub fn yield_to_interrupt() {
+    while INTERRUPTED.load(Ordering::SeqCst) {
+        std::thread::park();
+    }
 }
 
 /// Runs `spawn` with these signals let through: a child inherits the mask, and one that cannot hear SIGTERM would have
@@ -73,16 +86,29 @@ pub fn give_up(why: &str) -> ! {
     std::process::exit(3)
 }
 
+/// Asks, waits two seconds, kills.
 fn end_children() {
     let children = CHILDREN
         .lock()
         .map(|mut children| std::mem::take(&mut *children))
         .unwrap_or_default();
-    for pid in children
+    let mut left: Vec<Pid> = children
         .into_iter()
         .filter_map(|pid| i32::try_from(pid).ok())
-    {
-        let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
+        .map(Pid::from_raw)
+        .collect();
+    for &pid in &left {
+        let _ = kill(pid, Signal::SIGTERM);
+    }
+    for _ in 0..100 {
+        left.retain(|&pid| waitpid(pid, Some(WaitPidFlag::WNOHANG)) == Ok(WaitStatus::StillAlive));
+        if left.is_empty() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    for pid in left {
+        let _ = kill(pid, Signal::SIGKILL);
     }
     if let Ok(Some(folder)) = SCRATCH.lock().map(|mut scratch| scratch.take()) {
         let _ = std::fs::remove_dir_all(folder);

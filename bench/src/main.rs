@@ -36,7 +36,9 @@ use cli::{Cli, Command};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match dispatch(Cli::parse().command) {
+    let outcome = dispatch(Cli::parse().command);
+    guard::yield_to_interrupt();
+    match outcome {
         Ok(code) => code,
         Err(error) => {
             progress::say(&format!("weir-bench: {error:#}"));

@@ -7,6 +7,7 @@ mod hyper;
 mod pingora;
 mod stock;
 
+use pingora_core::server::configuration::ServerConf;
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
@@ -41,4 +42,14 @@ pub fn announce(addr: SocketAddr) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "listening on http://{addr}/mcp")?;
     out.flush()
+}
+
+/// pingora's defaults, except that it ends at once when told to (it would drain connections for five minutes).
+fn pingora_conf(threads: usize) -> ServerConf {
+    ServerConf {
+        threads,
+        grace_period_seconds: Some(0),
+        graceful_shutdown_timeout_seconds: Some(0),
+        ..ServerConf::default()
+    }
 }

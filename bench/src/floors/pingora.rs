@@ -9,7 +9,6 @@ use async_trait::async_trait;
 use pingora_core::apps::{HttpPersistentSettings, HttpServerApp, ReusedHttpStream};
 use pingora_core::connectors::http::Connector;
 use pingora_core::protocols::http::ServerSession;
-use pingora_core::server::configuration::ServerConf;
 use pingora_core::server::{Server, ShutdownWatch};
 use pingora_core::services::listening::Service;
 use pingora_core::upstreams::peer::HttpPeer;
@@ -19,10 +18,7 @@ use std::sync::Arc;
 /// Serves until the process is killed.
 pub fn serve(upstream: SocketAddr, threads: usize) -> anyhow::Result<()> {
     let addr = super::free_port()?;
-    let conf = ServerConf {
-        threads,
-        ..ServerConf::default()
-    };
+    let conf = super::pingora_conf(threads);
     let mut server = Server::new_with_opt_and_conf(None, conf);
     server.bootstrap();
     let app = PassThrough {

@@ -3,7 +3,6 @@
 use super::announce;
 use async_trait::async_trait;
 use pingora_core::server::Server;
-use pingora_core::server::configuration::ServerConf;
 use pingora_core::upstreams::peer::HttpPeer;
 use pingora_proxy::{ProxyHttp, Session, http_proxy_service};
 use std::net::SocketAddr;
@@ -11,10 +10,7 @@ use std::net::SocketAddr;
 /// Serves until the process is killed.
 pub fn serve(upstream: SocketAddr, threads: usize) -> anyhow::Result<()> {
     let addr = super::free_port()?;
-    let conf = ServerConf {
-        threads,
-        ..ServerConf::default()
-    };
+    let conf = super::pingora_conf(threads);
     let mut server = Server::new_with_opt_and_conf(None, conf);
     server.bootstrap();
     let mut service = http_proxy_service(&server.configuration, Stock(upstream));
