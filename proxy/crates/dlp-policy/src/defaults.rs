@@ -61,7 +61,7 @@ pub const DEFAULTS: &[DefaultBinding] = &[
 const SURE: u8 = 80;
 
 /// Personal data that tools are full of.
-const EVERYDAY: &[&str] = &["email*", "ip*", "phone*", "mac-address*", "url*"];
+const EVERYDAY: &[&str] = &["email*", "ip*", "phone*", "*-mobile", "mac-address*"];
 
 const fn line(
     category: Category,
@@ -126,6 +126,7 @@ mod tests {
             ("email-address", Pii, 90, Log, Log),
             ("phone", Pii, 70, Log, Log),
             ("phone-us", Pii, 70, Log, Log),
+            ("tr-mobile", Pii, 65, Log, Log),
             ("ipv4", Pii, 70, Log, Log),
             ("ip-address", Pii, 70, Log, Log),
             ("email-password", Secret, 70, Block, Redact),

@@ -1,8 +1,10 @@
 //! From text to decision, with the shipped rules.
 
+use std::collections::BTreeSet;
+
 use dlp_policy::{Action, Decision, PolicyTable, Reason, decide};
 use dlp_scan::{
-    Budget, FingerprintKey, LeafInput, LeafKind, Outcome, OverBudget, RuleSet, Scanner,
+    Budget, Category, FingerprintKey, LeafInput, LeafKind, Outcome, OverBudget, RuleSet, Scanner,
 };
 use domain::PolicyAction::{Block, Ignore, Log, Redact, Warn};
 use domain::{Direction, FailureMode, Policy, PolicyAction, PolicyBinding};
@@ -157,19 +159,48 @@ fn ordinary_text_passes_untouched() {
     }
 }
 
-/// The everyday personal data of the built-in policy is named by globs over rule ids: each must name
-/// a rule that exists.
+/// The everyday personal data of the built-in policy is named by globs over rule ids: this is all that
+/// they name in the shipped rules. A new rule whose id fits by chance shows here.
 #[test]
-fn the_built_in_globs_name_shipped_rules() {
+fn everyday_personal_data_by_name() {
     let rules = RuleSet::builtin();
-    for id in ["email", "ipv4", "ipv6", "mac-address"] {
+    let table = table(&[]);
+    for direction in [Direction::ToServer, Direction::ToClient] {
+        let actions = table.for_tool(direction, None);
+        let pii = rules.rules().filter(|(_, r)| r.category == Category::Pii);
+        let logged: BTreeSet<&str> = pii
+            .filter(|(id, _)| actions.action(*id) != Redact)
+            .map(|(_, rule)| &*rule.id)
+            .collect();
+        let expected = [
+            "email",
+            "ipv4",
+            "ipv6",
+            "mac-address",
+            "mac-address-dashed",
+            "ph-mobile",
+            "phone-international",
+            "phone-national",
+            "tr-mobile",
+        ];
+        assert_eq!(logged, BTreeSet::from(expected), "{direction}");
+    }
+}
+
+/// What the built-in policy blocks on its way to the client, and what only warns.
+#[test]
+fn sure_injection_is_blocked_and_the_rest_warns() {
+    let rules = RuleSet::builtin();
+    let actions = table(&[]).for_tool(Direction::ToClient, None);
+    for (id, action) in [
+        ("instruction-override", Block),
+        ("override-de", Block),
+        ("unicode-tags", Block),
+        ("variation-selectors", Block),
+        ("dangerous-command", Warn),
+        ("persona-switch", Warn),
+    ] {
         let rule = rules.find(id).unwrap_or_else(|| panic!("no rule {id}"));
-        for direction in [Direction::ToServer, Direction::ToClient] {
-            assert_eq!(
-                table(&[]).for_tool(direction, None).action(rule),
-                Log,
-                "{id}"
-            );
-        }
+        assert_eq!(actions.action(rule), action, "{id}");
     }
 }
