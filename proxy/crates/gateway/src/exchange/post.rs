@@ -163,7 +163,8 @@ impl Post {
                 .map_err(|r| refuse(r, &message))?;
         }
         self.check_versions(&message, era)?;
-        let message = inspected_version(message);
+        let message =
+            inspected_version(message).map_err(|r| Box::new(Answered::Refused(r, None, None)))?;
         let calls = match &self.own {
             Some(own) => Arc::clone(&own.calls),
             None => Arc::new(Calls::new(self.context.snapshot.limits.pending_calls_max)),
@@ -684,22 +685,25 @@ pub(super) async fn refuse(
 }
 
 /// A handshake that asks for a revision nobody inspects is made one for the newest that has one.
-fn inspected_version(message: Message) -> Message {
+fn inspected_version(message: Message) -> Result<Message, Refusal> {
     if message.method() != Some("initialize") {
-        return message;
+        return Ok(message);
     }
     let doc = message.doc();
     let Some(node) = doc.get(&["params", "protocolVersion"]) else {
-        return message;
+        return Ok(message);
     };
     let named = doc.str(node).and_then(ProtocolVersion::parse);
     if named.is_some_and(|v| v.era() == Era::Handshake) {
-        return message;
+        return Ok(message);
     }
     let mut edits = Edits::new();
     edits.replace_value(
         node,
         &reply::json_string(ProtocolVersion::V2025_11_25.as_str()),
     );
-    message.edited(&edits).unwrap_or(message)
+    let text = "The protocolVersion cannot be read.";
+    message
+        .edited(&edits)
+        .map_err(|_| Refusal::new(400, code::INVALID_REQUEST, text))
 }

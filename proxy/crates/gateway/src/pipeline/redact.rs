@@ -68,27 +68,20 @@ pub(super) fn redact(
         Ok(edits) => edits,
         Err(stop) => return Redaction::Impossible(stop),
     };
-    let Ok(bytes) = doc.edit(&edits) else {
+    // Read again as a whole message: an edit may not make another one of it.
+    let Ok(redacted) = message.edited(&edits) else {
         return Redaction::Impossible(Stop::Unredactable);
     };
-    let limits = crate::codec_limits(judge.limits);
-    // The replacement may be longer than what it replaces.
-    let limits = mcp_codec::Limits {
-        bytes_max: limits.bytes_max.saturating_mul(2),
-        ..limits
-    };
-    let Ok(redacted) = Document::parse(bytes.clone(), &limits) else {
-        return Redaction::Impossible(Stop::Unredactable);
-    };
-    mirror_headers(doc, &redacted, headers, &mut new_headers);
-    if still_found(direction, &redacted, &new_headers, judge) {
+    let redacted = redacted.doc();
+    mirror_headers(doc, redacted, headers, &mut new_headers);
+    if still_found(direction, redacted, &new_headers, judge) {
         return Redaction::Impossible(Stop::Unredactable);
     }
-    if !schema_holds(direction, doc, &redacted, judge) {
+    if !schema_holds(direction, doc, redacted, judge) {
         return Redaction::Impossible(Stop::SchemaInvalid);
     }
     Redaction::Done {
-        bytes,
+        bytes: redacted.to_bytes(),
         headers: new_headers,
     }
 }
