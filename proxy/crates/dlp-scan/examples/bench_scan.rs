@@ -131,6 +131,14 @@ impl Message {
     }
 }
 
+/// Time on the processor, which a busy machine does not stretch as it does the clock on the wall.
+fn cpu_time() -> Duration {
+    static START: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
+    let read = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let ns = read.and_then(|s| s.split(' ').next().and_then(|n| n.parse().ok()));
+    ns.map_or_else(|| START.elapsed(), Duration::from_nanos)
+}
+
 fn measure(label: &str, messages: &[Message], rules: &RuleSet, scanner: &mut Scanner) {
     let budget = Budget::default();
     let bytes: usize = messages.iter().map(|m| m.bytes).sum();
@@ -139,14 +147,14 @@ fn measure(label: &str, messages: &[Message], rules: &RuleSet, scanner: &mut Sca
     let mut findings = 0;
     let deadline = Instant::now() + Duration::from_millis(1500);
     while Instant::now() < deadline {
-        let start = Instant::now();
+        let start = cpu_time();
         for _ in 0..per_round {
             findings = messages
                 .iter()
                 .map(|m| scanner.scan(rules, m.leaves(), &budget).findings.len())
                 .sum();
         }
-        best = best.min(start.elapsed() / per_round as u32);
+        best = best.min((cpu_time() - start) / per_round as u32);
     }
     let seconds = best.as_secs_f64();
     println!(

@@ -31,6 +31,8 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug)]
 pub(crate) struct GramGate {
     bits: Box<[u64; TABLE_WORDS]>,
+    /// The same grams under another hash: asked only where `bits` says yes, to spare most of the confirming.
+    again: Box<[u64; TABLE_WORDS]>,
     heads: Box<[u32]>,
     entries: Vec<Entry>,
     keywords: Vec<Box<[u8]>>,
@@ -50,6 +52,7 @@ impl GramGate {
     pub fn new(keywords: Vec<Box<[u8]>>) -> Self {
         let mut gate = Self {
             bits: Box::new([0; TABLE_WORDS]),
+            again: Box::new([0; TABLE_WORDS]),
             heads: vec![NONE; HEADS].into(),
             entries: Vec::new(),
             keywords: Vec::new(),
@@ -84,6 +87,8 @@ impl GramGate {
         let gram = u32::from_le_bytes(gram) | FOLD;
         let h = hash(gram);
         self.bits[(h >> 6) as usize % TABLE_WORDS] |= 1 << (h & 63);
+        let h2 = hash2(gram);
+        self.again[(h2 >> 6) as usize % TABLE_WORDS] |= 1 << (h2 & 63);
         let head = &mut self.heads[h as usize % HEADS];
         let next = *head;
         *head = u32::try_from(self.entries.len()).unwrap_or(NONE);
@@ -93,6 +98,11 @@ impl GramGate {
             offset,
             next,
         });
+    }
+
+    fn passes_again(&self, gram: u32) -> bool {
+        let h = hash2(gram);
+        (self.again[(h >> 6) as usize % TABLE_WORDS] >> (h & 63)) & 1 == 1
     }
 
     #[cold]
@@ -149,7 +159,7 @@ impl LiteralGate for GramGate {
             ];
             if (set[0] | set[1] | set[2] | set[3]) != 0 {
                 for i in 0..4 {
-                    if set[i] != 0 {
+                    if set[i] != 0 && self.passes_again(grams[i]) {
                         self.confirm(text, at + i, grams[i], out);
                     }
                 }
@@ -158,7 +168,7 @@ impl LiteralGate for GramGate {
         }
         while let Some(g) = text.get(at..at + 4) {
             let gram = fold4(g);
-            if test(gram) != 0 {
+            if test(gram) != 0 && self.passes_again(gram) {
                 self.confirm(text, at, gram, out);
             }
             at += 1;
@@ -169,6 +179,10 @@ impl LiteralGate for GramGate {
 
 fn hash(gram: u32) -> u32 {
     gram.wrapping_mul(0x9E37_79B1) >> (32 - TABLE_BITS)
+}
+
+fn hash2(gram: u32) -> u32 {
+    (gram ^ (gram >> 15)).wrapping_mul(0x85EB_CA6B) >> (32 - TABLE_BITS)
 }
 
 fn fold4(g: &[u8]) -> u32 {

@@ -2,17 +2,17 @@
 
 use super::{Spawner, begin_cell, copy, margin_after, margin_before};
 use crate::Layer;
+use crate::detect::Scratch;
 use crate::text::{Cell, How, Node, Span};
 
 /// Single characters in a row before they count as spaced out.
 const SINGLES_MIN: usize = 8;
-/// Pieces of one length in a row before they count as one value, and how long a piece may be.
-const CHUNKS_MIN: usize = 3;
+/// How long a piece of a broken value may be.
 const CHUNK_BYTES: std::ops::RangeInclusive<usize> = 3..=40;
 
-pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
+pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     spaced(node, spawn);
-    chunks(node, spawn);
+    chunks(node, scratch, spawn);
     for cell in super::cells_with(node, [b'"', b'\'', b'`']) {
         concat(node, cell, spawn);
     }
@@ -124,71 +124,55 @@ fn emit_spaced(node: &Node, cell: &Cell, (from, to): (usize, usize), spawn: &mut
     spawn.end(child);
 }
 
-/// Pieces of one length between blanks or line ends.
-fn chunks(node: &Node, spawn: &mut Spawner<'_>) {
-    let mut row = Row::default();
-    let mut from = 0;
-    for stop in memchr::memchr3_iter(b' ', b'\n', crate::text::CELL_END, &node.text) {
-        let len = stop - from;
-        let adjoining = from == row.end + 1;
-        if row.count > 0 && adjoining && len == row.len {
-            row.count += 1;
-        } else {
-            if row.count >= CHUNKS_MIN {
-                row.emit(
-                    node,
-                    (adjoining && len > 0 && len < row.len).then_some(stop),
-                    spawn,
-                );
-            }
-            row = Row {
-                start: from,
-                len,
-                count: usize::from(CHUNK_BYTES.contains(&len)),
-                end: stop,
-            };
-        }
-        row.end = stop;
-        from = stop + 1;
-        if node.text[stop] == crate::text::CELL_END {
-            if row.count >= CHUNKS_MIN {
-                row.emit(node, None, spawn);
-            }
-            row = Row::default();
-        }
-    }
-}
-
-/// Pieces of one length, one after another.
-#[derive(Default)]
-struct Row {
-    start: usize,
-    end: usize,
-    len: usize,
-    count: usize,
-}
-
-impl Row {
-    /// Joins them, and once more with a shorter last piece.
-    fn emit(&self, node: &Node, tail: Option<usize>, spawn: &mut Spawner<'_>) {
-        let Some(cell) = node
-            .cell_at(crate::text::to_u32(self.start))
-            .map(|i| node.cells[i])
-        else {
-            return;
+/// Pieces of one length between blanks or line ends: where the digits' detector saw two such.
+fn chunks(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
+    let mut done = 0;
+    for at in &scratch.rows {
+        let at = *at as usize;
+        let Some(cell) = node.cell_at(crate::text::to_u32(at)).map(|i| node.cells[i]) else {
+            continue;
         };
-        if cell.leaf == crate::text::NO_LEAF {
-            return;
+        if at < done || cell.leaf == crate::text::NO_LEAF {
+            continue;
         }
-        for end in [Some(self.end), tail].into_iter().flatten() {
-            emit_chunks(
-                node,
-                &cell,
-                (self.start, end.min(cell.span.end as usize)),
-                spawn,
-            );
+        let (start, end, tail) = row(&node.text, at, &cell);
+        done = end;
+        for end in [Some(end), tail].into_iter().flatten() {
+            emit_chunks(node, &cell, (start, end), spawn);
         }
     }
+}
+
+/// The row around the piece at `at`: where it starts and ends, and where a shorter last piece ends.
+fn row(text: &[u8], at: usize, cell: &Cell) -> (usize, usize, Option<usize>) {
+    let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
+    let blank = |b: u8| matches!(b, b' ' | b'\n');
+    let piece = |from: usize| {
+        text[from.min(ceil)..ceil]
+            .iter()
+            .take(*CHUNK_BYTES.end() + 1)
+            .take_while(|b| !blank(**b))
+            .count()
+    };
+    let len = piece(at);
+    let mut start = at;
+    while start >= floor + len + 1
+        && blank(text[start - 1])
+        && text[start - 1 - len..start - 1].iter().all(|b| !blank(*b))
+        && (start == floor + len + 1 || blank(text[start - len - 2]))
+    {
+        start -= len + 1;
+    }
+    let mut end = at + len;
+    while end < ceil && piece(end + 1) == len {
+        end += len + 1;
+    }
+    let last = if end < ceil { piece(end + 1) } else { 0 };
+    (
+        start,
+        end,
+        (last > 0 && last < len).then_some(end + 1 + last),
+    )
 }
 
 fn emit_chunks(node: &Node, cell: &Cell, (from, to): (usize, usize), spawn: &mut Spawner<'_>) {

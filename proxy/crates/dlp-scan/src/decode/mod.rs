@@ -117,7 +117,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     nested_json(node, spawn);
     written::decode(node, spawn);
     base::decode(node, spawn);
-    breaks::decode(node, spawn);
+    breaks::decode(node, scratch, spawn);
     if !node.text.is_ascii() {
         for cell in node.cells.iter().filter(|c| c.leaf != NO_LEAF) {
             fold::decode(node, cell, spawn);
@@ -206,7 +206,9 @@ pub(crate) mod tests {
             parent_depth: 0,
             parent_only_injection: false,
         };
-        decode(&node, &Scratch::default(), &mut spawn);
+        let mut scratch = Scratch::default();
+        crate::detect::note_traces(&node, &mut scratch);
+        decode(&node, &scratch, &mut spawn);
         (nodes, over)
     }
 

@@ -61,6 +61,10 @@ pub(crate) struct Scratch {
     pub context: Vec<u8>,
     /// For each rule, the end of what it has already been tried on in this node.
     pub done: Vec<u32>,
+    /// For each rule, whether one of its context words is in this node.
+    pub context_seen: Vec<bool>,
+    /// Where a row of equally long pieces may be.
+    pub rows: Vec<u32>,
     /// Where something is to be read backwards or rotated.
     pub turned: Vec<(Action, Span)>,
     /// Cells with words that have digits for letters.
@@ -147,6 +151,7 @@ pub(crate) fn detect(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     scratch.turned.clear();
     scratch.broken.clear();
     scratch.leet.clear();
+    scratch.rows.clear();
     keyword_hits(sink, scratch);
     if !sink.node.only_injection {
         number::scan(sink, scratch);
@@ -156,14 +161,37 @@ pub(crate) fn detect(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     hidden::scan(sink);
 }
 
+/// What the decoders are told by the detectors, without rules: for their tests.
+#[cfg(test)]
+pub(crate) fn note_traces(node: &Node, scratch: &mut Scratch) {
+    for cell in &node.cells {
+        for at in cell
+            .span
+            .range()
+            .filter(|at| node.text[*at].is_ascii_digit())
+        {
+            number::note_row(&node.text, at, cell, scratch);
+        }
+    }
+}
+
 fn keyword_hits(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     use crate::gate::LiteralGate;
     let mut hits = std::mem::take(&mut scratch.hits);
     hits.clear();
     sink.rules.gate.hits(&sink.node.text, &mut hits);
+    scratch.context_seen.clear();
+    scratch.context_seen.resize(sink.rules.len(), false);
     if !hits.is_empty() {
         scratch.done.clear();
         scratch.done.resize(sink.rules.len(), 0);
+        for hit in &hits {
+            for action in &sink.rules.actions[usize::from(hit.keyword)] {
+                if let Action::Context(rule) = action {
+                    scratch.context_seen[rule.index()] = true;
+                }
+            }
+        }
         let mut names = assign::Names::default();
         let mut cell_index = 0;
         for hit in &hits {
@@ -230,7 +258,7 @@ fn act(
         Action::Detect(Detector::PrivateKey) => pem::private_key(at, &cell.1, sink),
         Action::Detect(Detector::UrlCredentials) => url::credentials(at, &cell.1, sink),
         Action::Detect(Detector::AuthHeader) => url::auth_header(at, &cell.1, sink),
-        Action::Detect(_) => {}
+        Action::Detect(_) | Action::Context(_) => {}
         Action::Reversed | Action::Rot13 => {
             let span = Span {
                 start: at,

@@ -88,6 +88,24 @@ fn count_leet(word: &[u8], index: u32, leet: &mut (u32, u32), scratch: &mut Scra
     }
 }
 
+/// Is the piece around `at` as long as the next one, after a blank or a line end? Broken values look like that.
+pub(super) fn note_row(text: &[u8], at: usize, cell: &Cell, scratch: &mut Scratch) {
+    const PIECE_MAX: usize = 40;
+    let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
+    let blank = |b: u8| matches!(b, b' ' | b'\n');
+    let mut start = at;
+    while start > floor && at - start <= PIECE_MAX && !blank(text[start - 1]) {
+        start -= 1;
+    }
+    let rest = &text[start..ceil.min(start + 2 * PIECE_MAX + 2)];
+    let len = rest.iter().position(|b| blank(*b)).unwrap_or(0);
+    let more = rest.len() > len + 1 && rest[len + 1..].iter().take(len).all(|b| !blank(*b));
+    let ends = rest.get(2 * len + 1).is_none_or(|b| blank(*b)) && rest.len() >= 2 * len + 1;
+    if (3..=PIECE_MAX).contains(&len) && more && ends && scratch.rows.len() < 4096 {
+        scratch.rows.push(crate::text::to_u32(start));
+    }
+}
+
 /// Looks at the groups joined around the digit at `at`; returns where to go on.
 fn chain(
     at: usize,
@@ -112,7 +130,7 @@ fn chain(
         }
         start = left;
     }
-    let mut groups = [(0usize, 0usize); 24];
+    let mut groups = [(0usize, 0usize); 12];
     let mut n = 0;
     let mut from = start;
     let mut end = start;
@@ -125,6 +143,7 @@ fn chain(
         }
         if digits {
             count_leet(group, leet.0, leet.1, scratch);
+            note_row(text, from, cell, scratch);
         }
         groups[n] = (from, stop);
         n += 1;
@@ -182,37 +201,43 @@ fn shaped(start: usize, end: usize, cell: &Cell, sink: &mut Sink<'_>, scratch: &
     let rules = sink.rules;
     let text = sink.text();
     let value = &text[start..end];
-    for shape in &rules.shapes[end - start] {
-        if !fits(&shape.shape, value) {
-            continue;
-        }
-        let compiled = rules.compiled(shape.rule);
-        crate::check::compact(value, &mut scratch.compact);
-        if !compiled
-            .checks
-            .iter()
-            .all(|c| (c.run)(if c.raw { value } else { &scratch.compact }))
-        {
-            continue;
-        }
-        let Kind::Number { need } = compiled.kind else {
-            continue;
-        };
-        let span = Span::new(start, end);
+    for shape in rules.shapes[end - start]
+        .iter()
+        .filter(|s| fits(&s.shape, value))
+    {
         if touched(text, start, end, cell) {
-            continue;
+            return;
         }
-        let alone = cell.span == span && cell.name.is_empty();
-        let ok = match need {
-            Need::Nothing => true,
-            Need::Context => has_context(shape.rule, span, cell, sink, scratch),
-            Need::ContextOrAlone => alone || has_context(shape.rule, span, cell, sink, scratch),
-        };
-        if ok {
-            let base = rules.rule(shape.rule).confidence;
-            sink.report(shape.rule, span, base);
+        for rule in &shape.rules {
+            candidate(*rule, Span::new(start, end), cell, sink, scratch);
         }
     }
+}
+
+/// A value of the right shape: its check digits, then the words around it.
+fn candidate(rule: RuleId, span: Span, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) {
+    let compiled = sink.rules.compiled(rule);
+    let Kind::Number { need } = compiled.kind else {
+        return;
+    };
+    let alone = need == Need::ContextOrAlone && cell.span == span && cell.name.is_empty();
+    if need != Need::Nothing && !alone && !context_possible(rule, sink, scratch) {
+        return;
+    }
+    let value = &sink.text()[span.range()];
+    crate::check::compact(value, &mut scratch.compact);
+    let passes = compiled
+        .checks
+        .iter()
+        .all(|c| (c.run)(if c.raw { value } else { &scratch.compact }));
+    if passes && (need == Need::Nothing || alone || has_context(rule, span, cell, sink, scratch)) {
+        sink.report(rule, span, sink.rules.rule(rule).confidence);
+    }
+}
+
+/// False when the gate saw none of the rule's words in the whole node.
+fn context_possible(rule: RuleId, sink: &Sink<'_>, scratch: &Scratch) -> bool {
+    !sink.rules.compiled(rule).context_gated || scratch.context_seen[rule.index()]
 }
 
 fn fits(shape: &[u8], value: &[u8]) -> bool {
@@ -260,7 +285,7 @@ pub(super) fn has_context(
     scratch: &mut Scratch,
 ) -> bool {
     let words = &sink.rules.compiled(rule).context;
-    if words.is_empty() {
+    if words.is_empty() || !context_possible(rule, sink, scratch) {
         return false;
     }
     let text = sink.text();

@@ -145,6 +145,7 @@ impl Builder {
         }
         self.keywords_of(raw, kind, id, category)?;
         self.shapes_of(raw, kind, id)?;
+        let context_gated = self.context_of(raw, id);
         if let Kind::Detector(d) = kind {
             self.detectors[d as usize] = Some(id);
         }
@@ -171,6 +172,7 @@ impl Builder {
             cased: cased(raw, kind),
             entropy_min: raw.entropy,
             context,
+            context_gated,
             placeholders_pass: raw.placeholders_pass || category != Category::Secret,
         });
         Ok(())
@@ -248,6 +250,30 @@ impl Builder {
         Ok(())
     }
 
+    /// Files the context words with the gate, by their longest part. False if one is too short for that.
+    fn context_of(&mut self, raw: &RawRule, rule: RuleId) -> bool {
+        let mut all = true;
+        for word in &raw.context {
+            let plain = names::plain(word.as_bytes());
+            let part = plain
+                .split(|b| *b == b' ')
+                .max_by_key(|p| p.len())
+                .unwrap_or_default();
+            match part.len() {
+                0..=2 => all = false,
+                // Three bytes and what may stand after a word.
+                3 => {
+                    for after in *b" _:=\"\x1e\x1f-.,;\n|')#/&<>\t\r(s" {
+                        let word: Vec<u8> = part.iter().copied().chain([after]).collect();
+                        self.keyword(&word, Action::Context(rule));
+                    }
+                }
+                _ => self.keyword(part, Action::Context(rule)),
+            }
+        }
+        all
+    }
+
     /// The keyword backwards and rotated, so that turned-around values are noticed by the same gate.
     fn turned(&mut self, word: &[u8]) {
         let letters = word.iter().filter(|b| b.is_ascii_alphabetic()).count();
@@ -293,10 +319,16 @@ impl Builder {
             if self.shapes.len() <= len {
                 self.shapes.resize_with(len + 1, Vec::new);
             }
-            self.shapes[len].push(ShapeRef {
-                shape: shape.as_bytes().into(),
-                rule,
-            });
+            let same = self.shapes[len]
+                .iter_mut()
+                .find(|s| *s.shape == *shape.as_bytes());
+            match same {
+                Some(known) => known.rules.push(rule),
+                None => self.shapes[len].push(ShapeRef {
+                    shape: shape.as_bytes().into(),
+                    rules: vec![rule],
+                }),
+            }
         }
         Ok(())
     }

@@ -72,6 +72,8 @@ pub(crate) struct Compiled {
     pub entropy_min: f32,
     /// Lower case, blanks for `_` and `-`.
     pub context: Vec<Box<[u8]>>,
+    /// The gate knows all context words: where it saw none, there is none.
+    pub context_gated: bool,
     pub placeholders_pass: bool,
 }
 
@@ -136,6 +138,8 @@ pub(crate) enum Action {
     Try(RuleId),
     /// Part of a name that says its value is a secret.
     SecretName,
+    /// One of the words a rule wants to see nearby.
+    Context(RuleId),
     /// A word that some detector begins at.
     Detect(Detector),
     /// Something read backwards.
@@ -148,7 +152,8 @@ pub(crate) enum Action {
 #[derive(Debug)]
 pub(crate) struct ShapeRef {
     pub shape: Box<[u8]>,
-    pub rule: RuleId,
+    /// The rules that share it.
+    pub rules: Vec<RuleId>,
 }
 
 /// A pattern, compiled when it is first needed: most rules never fire in most processes.
