@@ -56,7 +56,9 @@ const IMPURE_CRATES: &[&str] = &[
 ];
 const IMPURE_WORDS: &[&str] = &[
     "std::fs",
-    "std::net",
+    "std::net::Tcp",
+    "std::net::Udp",
+    "ToSocketAddrs",
     "std::process",
     "std::thread",
     "Instant::now",
@@ -151,7 +153,8 @@ fn files_have_a_size_to_read() {
         if file == "tests.rs" || path.components().any(|c| c.as_os_str() == "tests") {
             continue;
         }
-        let lines = without_tests(&read(&path)).lines().count();
+        let text = without_tests(&read(&path));
+        let lines = text.lines().filter(|l| !is_table_row(l)).count();
         if lines > LINES_MAX {
             wrong.push(format!("{}: {lines} lines", path.display()));
         } else if lines > LINES_WARN {
@@ -189,6 +192,12 @@ fn nothing_of_a_machine_is_written_down() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// A long table of texts is no long file.
+fn is_table_row(line: &str) -> bool {
+    let line = line.trim();
+    (line.starts_with('"') || line.starts_with("(\"")) && line.ends_with(',')
 }
 
 fn root() -> PathBuf {

@@ -90,7 +90,11 @@ fn caller(
                 return;
             }
             if era == Era::Handshake && i % 50 == 0 {
-                client.session = None;
+                // Sessions are bounded per caller; an orderly client ends its own.
+                if client.session.is_some() {
+                    client.delete();
+                    client.session = None;
+                }
                 client.initialize();
             }
             let hostile = i % 100 == 7;
