@@ -17,6 +17,8 @@ const HANDSHAKE: [&str; 9] = [
     "mcp-remote",
     "supergateway",
 ];
+/// Those over HTTP+SSE of revision 2024-11-05.
+const FIRST: [&str; 3] = ["ts1-sse", "py1-sse", "inspector-sse"];
 /// Those that speak nothing but the stateless era.
 const STATELESS: [&str; 3] = ["ts2-modern", "py2-modern", "inspector-modern"];
 
@@ -65,6 +67,35 @@ fn server_everything_over_stdio() {
     let words = kit::everything_stdio();
     let upstream = json!({ "command": words[0], "args": words[1..] });
     check(upstream, &ECHO(), &[&HANDSHAKE[..], &STATELESS].concat());
+}
+
+/// Clients of revision 2024-11-05 find the event stream beside the endpoint, whatever the server behind it speaks.
+#[test]
+fn clients_of_the_first_revision_and_a_server_of_theirs() {
+    if !kit::ready() {
+        return;
+    }
+    let server = kit::Server::start("ts-sse");
+    check_at("/sse", json!({ "sse": server.url }), &ECHO(), &FIRST);
+}
+
+#[test]
+fn clients_of_the_first_revision_and_a_newer_server() {
+    if !kit::ready() {
+        return;
+    }
+    let server = kit::Server::start("ts");
+    check_at("/sse", json!({ "url": server.url }), &ECHO(), &FIRST);
+}
+
+#[test]
+fn clients_of_the_first_revision_and_a_stdio_server() {
+    if !kit::ready() {
+        return;
+    }
+    let words = kit::everything_stdio();
+    let upstream = json!({ "command": words[0], "args": words[1..] });
+    check_at("/sse", upstream, &ECHO(), &FIRST);
 }
 
 #[test]
@@ -170,14 +201,20 @@ impl Tool {
 }
 
 fn check(upstream: Value, tool: &Tool, clients: &[&str]) {
+    check_at("/mcp", upstream, tool, clients);
+}
+
+/// The same at another end of the server's path.
+fn check_at(end: &str, upstream: Value, tool: &Tool, clients: &[&str]) {
     let mut config = Config::of(upstream);
     let key = config.key(TENANT, "clients");
     let weir = Weir::serve(&config);
+    let url = weir.url().replace("/mcp", end);
     let mut wrong = Vec::new();
     for client in clients {
         let canary = Canary::github();
         let header = format!("X-API-Key: {key}");
-        match kit::client(client, &weir.url(), &tool.calls(&canary), Some(&header)) {
+        match kit::client(client, &url, &tool.calls(&canary), Some(&header)) {
             Err(text) => wrong.push(text),
             Ok(report) => {
                 let faults = faults(&report, &canary);
