@@ -21,7 +21,7 @@ pub(crate) trait LiteralGate {
     fn hits(&self, text: &[u8], out: &mut Vec<Hit>);
 }
 
-const TABLE_BITS: u32 = 16;
+const TABLE_BITS: u32 = 18;
 const TABLE_WORDS: usize = 1 << (TABLE_BITS - 6);
 const FOLD: u32 = 0x2020_2020;
 const HEADS: usize = 1 << 12;

@@ -38,6 +38,9 @@ pub struct Scanner {
     free: Vec<Node>,
     scratch: Scratch,
     raw: Vec<Raw>,
+    /// Candidates looked at and bytes decoded for the last message.
+    #[cfg(test)]
+    work: (u32, u32),
 }
 
 impl Scanner {
@@ -49,6 +52,8 @@ impl Scanner {
             free: Vec::new(),
             scratch: Scratch::default(),
             raw: Vec::new(),
+            #[cfg(test)]
+            work: (0, 0),
         }
     }
 
@@ -102,6 +107,13 @@ impl Scanner {
         } else {
             self.resolve(rules, leaves)
         };
+        #[cfg(test)]
+        {
+            self.work = (
+                budget.candidates_max - limits.candidates,
+                budget.decoded_bytes_max - bytes_left,
+            );
+        }
         self.recycle();
         Outcome {
             findings,
@@ -331,4 +343,268 @@ fn without_repeats(found: &mut Vec<Finding>) {
         kept.push(f);
     }
     *found = kept;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scan(
+        leaves: &[(&str, &str)],
+        budget: &Budget,
+    ) -> (
+        Vec<(String, u32, String, String)>,
+        Option<OverBudget>,
+        (u32, u32),
+    ) {
+        let rules = RuleSet::builtin();
+        let mut scanner = Scanner::new(FingerprintKey::new([3; 32]));
+        let inputs = leaves.iter().map(|(name, text)| LeafInput {
+            text,
+            kind: LeafKind::String,
+            name: (!name.is_empty()).then_some(*name),
+        });
+        let outcome = scanner.scan(rules, inputs, budget);
+        let shown = outcome.findings.iter().map(|f| {
+            let text = &leaves[f.leaf as usize].1[f.start as usize..f.end as usize];
+            (
+                rules.rule(f.rule).id.to_string(),
+                f.leaf,
+                text.to_owned(),
+                f.layers.to_string(),
+            )
+        });
+        (shown.collect(), outcome.over_budget, scanner.work)
+    }
+
+    fn one(text: &str) -> Vec<(String, String, String)> {
+        scan(&[("", text)], &Budget::default())
+            .0
+            .into_iter()
+            .map(|(r, _, t, l)| (r, t, l))
+            .collect()
+    }
+
+    /// A token whose checksum holds, put together here so that none stands in the repository.
+    fn github_token() -> String {
+        let body = "Zq7kW2mXv9Lp4TsR8bNc3YdF6hJg1K";
+        let mut crc = crc32fast::hash(body.as_bytes());
+        let mut tail = [0u8; 6];
+        for b in tail.iter_mut().rev() {
+            *b = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                [(crc % 62) as usize];
+            crc /= 62;
+        }
+        format!("ghp_{body}{}", String::from_utf8_lossy(&tail))
+    }
+
+    #[test]
+    fn a_token_is_found_under_layers_and_led_back() {
+        let token = github_token();
+        let hex: String = token.bytes().map(|b| format!("{b:02x}")).collect();
+        let percent: String = token.bytes().map(|b| format!("%{b:02X}")).collect();
+        let escapes: String = token
+            .chars()
+            .map(|c| format!("\\u{:04x}", c as u32))
+            .collect();
+        let reversed: String = token.chars().rev().collect();
+        let cases = [
+            (format!("use {token} now"), token.clone(), ""),
+            (format!("d {hex} e"), hex.clone(), "hex"),
+            (format!("d={percent} e"), percent.clone(), "percent"),
+            (format!("d {escapes} e"), escapes.clone(), "escapes"),
+            (format!("d {reversed} e"), reversed.clone(), "reversed"),
+            (format!("{{\"a\":\"x {token} y\"}}"), token.clone(), "json"),
+            (
+                format!("{{\"a\":\"{{\\\"b\\\":\\\"{token}\\\"}}\"}}"),
+                token.clone(),
+                "json",
+            ),
+            (
+                format!("{{\"a\":\"x {percent} y\"}}"),
+                percent.clone(),
+                "json>percent",
+            ),
+        ];
+        for (text, want, layers) in cases {
+            let found = one(&text);
+            assert!(
+                found.contains(&("github-pat".to_owned(), want.clone(), layers.to_owned())),
+                "{text}: {found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_value_split_over_leaves_gives_a_finding_for_each_part() {
+        let token = github_token();
+        let (a, b) = token.split_at(19);
+        let left = format!("token {a}");
+        let right = format!("{b} ok");
+        let (found, ..) = scan(
+            &[("text", &left), ("type", "text"), ("text", &right)],
+            &Budget::default(),
+        );
+        let parts: Vec<_> = found
+            .iter()
+            .filter(|f| f.0 == "github-pat")
+            .map(|f| (f.1, f.2.as_str(), f.3.as_str()))
+            .collect();
+        assert_eq!(parts, vec![(0, a, "joined"), (2, b, "joined")]);
+    }
+
+    #[test]
+    fn any_cut_of_a_token_over_two_parts_is_found() {
+        let token = github_token();
+        for cut in 2..token.len() - 2 {
+            let (a, b) = token.split_at(cut);
+            let (found, ..) = scan(&[("text", a), ("text", b)], &Budget::default());
+            assert!(
+                found.iter().any(|f| f.0 == "github-pat"),
+                "cut at {cut}: {found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn names_give_values_away_wherever_they_stand() {
+        let value = "Iqvldm982*cfBKh";
+        let cases: [&[(&str, &str)]; 4] = [
+            &[("db_password", value)],
+            &[("cfg", "DB_PASSWORD=Iqvldm982*cfBKh")],
+            &[("name", "DB_PASSWORD"), ("value", value)],
+            &[("x", "{\"db\":{\"password\":\"Iqvldm982*cfBKh\"}}")],
+        ];
+        for leaves in cases {
+            let (found, ..) = scan(leaves, &Budget::default());
+            assert!(
+                found
+                    .iter()
+                    .any(|f| f.0 == "generic-password" && f.2 == value),
+                "{leaves:?}: {found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn running_out_is_said() {
+        let token = github_token();
+        let hex: String = token.bytes().map(|b| format!("{b:02x}")).collect();
+        let cases = [
+            (
+                Budget {
+                    decoded_bytes_max: 10,
+                    ..Budget::default()
+                },
+                hex.clone(),
+                OverBudget::DecodedBytes,
+            ),
+            (
+                Budget {
+                    depth_max: 0,
+                    ..Budget::default()
+                },
+                hex,
+                OverBudget::Depth,
+            ),
+            (
+                Budget {
+                    findings_max: 1,
+                    ..Budget::default()
+                },
+                format!("{token} {token}"),
+                OverBudget::Findings,
+            ),
+            (
+                Budget {
+                    candidates_max: 2,
+                    ..Budget::default()
+                },
+                "password=a token=b secret=c".repeat(9),
+                OverBudget::Candidates,
+            ),
+        ];
+        for (budget, text, want) in cases {
+            assert_eq!(scan(&[("", &text)], &budget).1, Some(want), "{text}");
+        }
+    }
+
+    #[test]
+    fn hostile_repetition_costs_no_more_than_linear_work() {
+        let pieces = [
+            "token ",
+            "secret=",
+            "api_key=",
+            "ghp_a",
+            "eyJa.",
+            "a://b:c@",
+            "1 ",
+            "12-",
+            "a1 ",
+            "a@b.",
+            "a:",
+            "%41",
+            "\\u0041",
+            "&#65;",
+            "QUFB",
+            "41",
+            "\" + \"",
+            "a ",
+            "-----BEGIN PRIVATE KEY-----",
+            "ignore all ",
+            "you are now ",
+            "act as ",
+            "(415) 555-0132 ",
+            "GB62 NXZW ",
+            "aа",
+            "\u{200b}",
+            "abcd1234\n",
+            "\"a\",",
+            "$1$",
+            "erongi ",
+            "{\"a\":",
+            "[",
+        ];
+        let budget = Budget {
+            decoded_bytes_max: u32::MAX,
+            candidates_max: u32::MAX,
+            ..Budget::default()
+        };
+        for piece in pieces {
+            let work = |n: usize| {
+                let (candidates, decoded) =
+                    scan(&[("", &piece.repeat(n / piece.len()))], &budget).2;
+                u64::from(candidates) + u64::from(decoded)
+            };
+            let (small, large) = (work(8_000), work(32_000));
+            assert!(
+                large <= small * 5 + 4_000,
+                "{piece:?}: {small} then {large}"
+            );
+            assert!(large <= 32_000 * 24, "{piece:?}: {large} for 32000 bytes");
+        }
+    }
+
+    #[test]
+    fn scratch_is_reused_and_leaves_nothing_behind() {
+        let rules = RuleSet::builtin();
+        let mut scanner = Scanner::new(FingerprintKey::new([3; 32]));
+        let token = github_token();
+        let leaf = |text| {
+            [LeafInput {
+                text,
+                kind: LeafKind::String,
+                name: None,
+            }]
+            .into_iter()
+        };
+        let first = scanner.scan(rules, leaf(&token), &Budget::default());
+        assert!(
+            scanner
+                .scan(rules, leaf("nothing here"), &Budget::default())
+                .findings
+                .is_empty()
+        );
+        assert_eq!(scanner.scan(rules, leaf(&token), &Budget::default()), first);
+    }
 }

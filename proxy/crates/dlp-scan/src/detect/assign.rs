@@ -9,6 +9,8 @@ use crate::value;
 
 /// Longest value taken.
 const VALUE_BYTES_MAX: usize = 4096;
+/// Longest value that is not in quotes.
+const BARE_BYTES_MAX: usize = 768;
 /// Longest name read.
 const NAME_BYTES_MAX: usize = 96;
 /// Elements looked at under one name.
@@ -499,7 +501,8 @@ impl Reader<'_> {
         let whole_line = line && matches!(sep, Sep::Equals | Sep::Colon);
         let start = self.at;
         let mut end = start;
-        while end < self.ceil && !stops(self.text[end], whole_line) {
+        let ceil = self.ceil.min(start + BARE_BYTES_MAX);
+        while end < ceil && !stops(self.text[end], whole_line) {
             end += 1;
         }
         while end > start && matches!(self.text[end - 1], b',' | b';' | b'.' | b'"' | b'\'') {

@@ -63,6 +63,8 @@ pub(crate) struct Scratch {
     pub done: Vec<u32>,
     /// For each rule, whether one of its context words is in this node.
     pub context_seen: Vec<bool>,
+    /// Where patterns are to be looked for.
+    pub windows: Vec<token::Window>,
     /// Where a row of equally long pieces may be.
     pub rows: Vec<u32>,
     /// Where something is to be read backwards or rotated.
@@ -223,6 +225,7 @@ fn keyword_hits(sink: &mut Sink<'_>, scratch: &mut Scratch) {
             }
         }
     }
+    token::search_windows(sink, scratch);
     scratch.hits = hits;
 }
 

@@ -62,50 +62,82 @@ pub(super) fn anchored(
     }
 }
 
-/// The pattern is anywhere from `back` before the keyword to `ahead` after it. What one try has covered, the next
-/// does not cover again, so many keywords close together cost no more than one.
+/// Where a pattern is to be looked for once all hits are known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    rule: RuleId,
+    cell: Cell,
+    span: Span,
+}
+
+/// Notes that the pattern may be anywhere from `back` before the keyword to `ahead` after it. Windows that touch
+/// become one, so that many keywords close together are searched once and not once each.
 pub(super) fn around(
     rule: RuleId,
     at: u32,
     cell: &Cell,
     reach: (u32, u32),
-    sink: &mut Sink<'_>,
+    sink: &Sink<'_>,
     scratch: &mut Scratch,
 ) {
     let (back, ahead) = reach;
-    let done = scratch.done[rule.index()];
+    let text = sink.text();
+    let start = char_start(text, at.saturating_sub(back).max(cell.span.start));
     let end = char_end(
-        sink.text(),
+        text,
         cell.span.end.min(at.saturating_add(ahead)),
         cell.span.end,
     );
-    let mut start = char_start(
-        sink.text(),
-        at.saturating_sub(back).max(cell.span.start).max(done),
-    );
-    if at < done {
+    // `done` holds the index of the rule's last window, one up.
+    let last = scratch.done[rule.index()] as usize;
+    if let Some(window) = last.checked_sub(1).and_then(|i| scratch.windows.get_mut(i))
+        && window.cell.span == cell.span
+        && start <= window.span.end
+    {
+        window.span.end = window.span.end.max(end);
         return;
     }
-    let needed = sink.rules.compiled(rule).context.is_empty()
-        || super::number::has_context(
-            rule,
-            Span {
-                start: at,
-                end: at + 1,
-            },
-            cell,
-            sink,
-            scratch,
-        );
-    while needed && start < end && sink.limits.spend(1 + (end - start) / 64) {
-        let input = Input::new(sink.text()).range(start as usize..end as usize);
-        let Some((whole, value)) = search(rule, input, sink) else {
-            break;
-        };
-        sink.accept(rule, value, &mut scratch.compact);
-        start = whole.end.max(start + 1);
-        scratch.done[rule.index()] = start;
+    scratch.windows.push(Window {
+        rule,
+        cell: *cell,
+        span: Span { start, end },
+    });
+    scratch.done[rule.index()] = crate::text::to_u32(scratch.windows.len());
+}
+
+/// Looks into every window.
+pub(super) fn search_windows(sink: &mut Sink<'_>, scratch: &mut Scratch) {
+    let windows = std::mem::take(&mut scratch.windows);
+    for window in &windows {
+        let Window { rule, cell, span } = window;
+        let needs = !sink.rules.compiled(*rule).context.is_empty();
+        if needs
+            && !super::number::has_context(
+                *rule,
+                Span {
+                    start: span.start,
+                    end: span.start + 1,
+                },
+                cell,
+                sink,
+                scratch,
+            )
+        {
+            continue;
+        }
+        let mut start = span.start;
+        // A long gap in a pattern costs a step for each byte and each place in the gap: hence by the byte.
+        while start < span.end && sink.limits.spend(1 + (span.end - start) / 4) {
+            let input = Input::new(sink.text()).range(start as usize..span.end as usize);
+            let Some((whole, value)) = search(*rule, input, sink) else {
+                break;
+            };
+            sink.accept(*rule, value, &mut scratch.compact);
+            start = whole.end.max(start + 1);
+        }
     }
+    scratch.windows = windows;
+    scratch.windows.clear();
 }
 
 /// The match, and the part of it that is the value: the first group that took part, else all.
