@@ -88,6 +88,29 @@ pub(crate) fn cancelled(id: &Id) -> Own {
     )))
 }
 
+/// Asks a server whether it speaks the stateless era.
+pub(crate) fn probe(id: &Id) -> Own {
+    let (id, version) = (id.to_json(), env!("CARGO_PKG_VERSION"));
+    Own(Bytes::from(format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"server/discover","params":{{"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}},"io.modelcontextprotocol/clientInfo":{{"name":"weir","version":"{version}"}}}}}}}}"#
+    )))
+}
+
+/// Begins a handshake of our own.
+pub(crate) fn hello(id: &Id) -> Own {
+    let (id, version) = (id.to_json(), env!("CARGO_PKG_VERSION"));
+    Own(Bytes::from(format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"initialize","params":{{"protocolVersion":"2025-11-25","capabilities":{{}},"clientInfo":{{"name":"weir","version":"{version}"}}}}}}"#
+    )))
+}
+
+/// Ends a handshake of our own.
+pub(crate) fn initialized() -> Own {
+    Own(Bytes::from_static(
+        br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+    ))
+}
+
 /// Text as a JSON string.
 pub fn json_string(text: &str) -> String {
     serde_json::Value::from(text).to_string()

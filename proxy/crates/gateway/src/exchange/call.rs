@@ -154,6 +154,8 @@ pub(super) struct Down<'a> {
     pub handles: Option<&'a Handles>,
     /// The answer is a refusal (HTTP 4xx): whatever id it carries, it ends the call.
     pub refusal: bool,
+    /// The server only knows the handshake: its results lack what the stateless era requires.
+    pub adapt: bool,
 }
 
 /// A shared duplex knows a request by our handle; the client knows it by its own.
@@ -249,9 +251,10 @@ impl Down<'_> {
         let message = self.prepared(message, &tie)?;
         let id = message.id().cloned();
         if let (MessageKind::Request, Some(id)) = (kind, &id)
-            && !self.calls.client_can(message.method().unwrap_or(""))
+            && (self.era == Era::Stateless
+                || !self.calls.client_can(message.method().unwrap_or("")))
         {
-            // The client never said that it can; it would not know what to do with it.
+            // The client never said that it can, or its era has no such thing.
             let own = reply::error(Some(id), reply::code::METHOD_NOT_FOUND, "Not supported.");
             return Ok(Step::Skip {
                 to_server: Some(Cleared::of_ours(own)),
@@ -389,12 +392,15 @@ impl Down<'_> {
             return Ok(message);
         }
         attribute::learn_task(self.context, call, &message);
-        let edits = match &*call.method {
+        let mut edits = match &*call.method {
             "tools/list" => self.tools_listed(&message),
             "server/discover" => versions_narrowed(&message),
             "initialize" => version_clamped(&message),
-            _ => return Ok(message),
+            _ => Edits::new(),
         };
+        if self.adapt {
+            adapted(&message, &call.method, &mut edits);
+        }
         if edits.is_empty() {
             return Ok(message);
         }
@@ -504,4 +510,22 @@ fn version_clamped(message: &Message) -> Edits {
         edits.replace_value(node, &newest);
     }
     edits
+}
+
+/// What revision 2026-07-28 requires of a result that an older server gave.
+fn adapted(message: &Message, method: &str, edits: &mut Edits) {
+    let doc = message.doc();
+    let Some(result) = message.result() else {
+        return;
+    };
+    let mut lacks = |name: &str, value: &str| {
+        if doc.member(result, name).is_none() {
+            edits.insert_member(result, name, value);
+        }
+    };
+    lacks("resultType", "\"complete\"");
+    if method.ends_with("/list") || matches!(method, "resources/read" | "server/discover") {
+        lacks("ttlMs", "0");
+        lacks("cacheScope", "\"private\"");
+    }
 }

@@ -14,12 +14,19 @@ use domain::Era;
 pub(super) async fn delete(
     context: Context,
     session: &mut ServerSession,
-    extra: Extra,
+    mut extra: Extra,
 ) -> Result<After, Gone> {
     let head = match RequestHead::parse(&session.req_header().headers) {
         Ok(head) => head,
         Err(refusal) => return post::refuse(&context, session, refusal, None, extra).await,
     };
+    if head.known_version() == Some(domain::ProtocolVersion::V2026_07_28) {
+        let text = "There are no sessions in this protocol version.";
+        let refusal = super::Refusal::new(405, crate::reply::code::INVALID_REQUEST, text);
+        let allow = http::HeaderValue::from_static("POST, OPTIONS");
+        extra.push((http::header::ALLOW, allow));
+        return post::refuse(&context, session, refusal, None, extra).await;
+    }
     let Some(own) = head
         .session_id
         .as_deref()

@@ -41,6 +41,7 @@ impl Sent {
             call: Some(&self.ready.call),
             handles: None,
             refusal: false,
+            adapt: false,
         };
         carry(&down, self.source, self.upstream, self.post.trail, out).await;
     }

@@ -69,7 +69,17 @@ impl Post {
             return Err(Gone);
         };
         let mut handles = None;
+        let mut adapt = false;
         if !own_duplex {
+            let facade = match duplex.facade().await {
+                Ok(facade) => facade,
+                Err(fault) => return self.fault(session, &ready, fault).await,
+            };
+            adapt = facade.is_some() && ready.era == Era::Stateless;
+            if let (Some(hello), true, "server/discover") = (facade, adapt, &*ready.call.method) {
+                let source = Source::new(Origin::Body(Some(hello.discovered(&id))));
+                return self.carry_duplex(session, ready, source, None, false).await;
+            }
             let ours = duplex.fresh_handle();
             let changes: [(&[&str], Id); 2] = [
                 (&["id"], ours.clone()),
@@ -117,6 +127,18 @@ impl Post {
                 Err(answered) => return self.answer(session, *answered).await,
             }
         }
+        self.carry_duplex(session, ready, source, handles, adapt)
+            .await
+    }
+
+    async fn carry_duplex(
+        mut self,
+        session: &mut ServerSession,
+        ready: Ready,
+        source: Source,
+        handles: Option<Handles>,
+        adapt: bool,
+    ) -> Result<After, Gone> {
         let down = Down {
             context: &self.context,
             era: ready.era,
@@ -124,6 +146,7 @@ impl Post {
             call: Some(&ready.call),
             handles: handles.as_ref(),
             refusal: false,
+            adapt,
         };
         let extra = std::mem::take(&mut self.extra);
         let upstream = UpstreamHeaders::default();

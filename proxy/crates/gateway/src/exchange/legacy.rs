@@ -126,6 +126,7 @@ pub(super) async fn listen(context: Context, own: Arc<Session>) {
         call: None,
         handles: None,
         refusal: false,
+        adapt: false,
     };
     while let Ok(Some(item)) = source.next().await {
         match down.step(item, &mut trail).await {

@@ -82,6 +82,7 @@ pub(super) async fn listen(
         call: None,
         handles: None,
         refusal: false,
+        adapt: false,
     };
     let ended = carry(&down, source, &upstream, session, &mut trail).await;
     trail.upstream_done(UpstreamOutcome::Answered);

@@ -183,7 +183,7 @@ impl Pump<'_> {
     ) -> Result<After, Gone> {
         trail.upstream_done(UpstreamOutcome::Answered);
         let context = self.down.context;
-        let status = self.status;
+        let status = self.status_of(&message);
         let kept = trail
             .close(&context.gateway, &context.snapshot, &context.server, status)
             .await;
@@ -257,6 +257,21 @@ impl Pump<'_> {
             io::cleared(session, status, &message, std::mem::take(&mut self.extra)).await?;
         }
         Ok(After::Keep)
+    }
+
+    /// In the stateless era an unknown method is HTTP 404; a duplex upstream has no status to say so.
+    fn status_of(&self, message: &Cleared<ToClient>) -> u16 {
+        let stateless = self.down.era == domain::Era::Stateless;
+        let duplex = matches!(self.source.origin, Origin::Duplex(_));
+        let unknown = message.message().is_some_and(|m| {
+            let code = m.doc().get(&["error", "code"]);
+            code.and_then(|n| m.doc().number(n)) == Some("-32601")
+        });
+        if stateless && duplex && unknown {
+            404
+        } else {
+            self.status
+        }
     }
 
     fn id(&self) -> Option<mcp_codec::Id> {

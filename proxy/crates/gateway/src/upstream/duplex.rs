@@ -21,10 +21,10 @@ use domain::Limits;
 use mcp_codec::{Id, Message, MessageKind};
 use parking_lot::Mutex;
 use stdio_child::{Backoff, BackoffPolicy, Child, ChildSpec, LineReceiver};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{OnceCell, mpsc, watch};
 
 use super::sse_link::{SseReceiver, SseSender};
-use super::{Fault, HttpLink};
+use super::{Fault, Handshake, HttpLink};
 use crate::pipeline::{Cleared, ToServer};
 
 /// Messages that may wait for one request's reader; above it the server waits.
@@ -84,6 +84,7 @@ pub struct DuplexSession {
     closed: watch::Receiver<bool>,
     next_handle: AtomicI64,
     pending_max: usize,
+    era: OnceCell<Option<Handshake>>,
     _slot: OpenSlot,
 }
 
@@ -225,6 +226,7 @@ impl DuplexLink {
             closed,
             next_handle: AtomicI64::new(1),
             pending_max: self.pending_max,
+            era: OnceCell::new(),
             _slot: slot,
         }))
     }
@@ -282,6 +284,11 @@ impl DuplexSession {
 
     fn used_lately(&self) -> bool {
         !self.router.lock().waiting.is_empty()
+    }
+
+    /// Which era the server turned out to speak.
+    pub(super) fn era(&self) -> &OnceCell<Option<Handshake>> {
+        &self.era
     }
 
     /// A handle of ours that no request of this duplex has.

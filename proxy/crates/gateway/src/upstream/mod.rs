@@ -9,6 +9,7 @@
 //! nobody has judged yet.
 
 mod duplex;
+mod facade;
 mod fault;
 mod http;
 mod sse_link;
@@ -20,6 +21,7 @@ use domain::{Limits, ServerId, Upstream, UpstreamTransport};
 use pingora_core::connectors::http::Connector;
 
 pub use duplex::{CallError, DuplexLink, DuplexSession, Subscription};
+pub use facade::Handshake;
 pub use fault::Fault;
 pub use http::{Answer, EventStream, Head, HttpLink, UpstreamHeaders, Verb};
 pub use target::{LinkError, Target};

@@ -1,0 +1,139 @@
+//! A face of the stateless era for servers that only know the handshake.
+//!
+//! Once per duplex the server is asked `server/discover`. One that answers speaks for itself. One
+//! that does not is given a handshake by Weir, and what it says of itself there becomes the answer
+//! to the client's `server/discover` (revision 2026-07-28, versioning).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use mcp_codec::{Document, Id};
+
+use super::{CallError, DuplexSession, Fault};
+use crate::pipeline::{Cleared, ToServer};
+use crate::reply;
+
+/// How long a server may think about a method it does not know.
+const PROBE_WAIT: Duration = Duration::from_secs(5);
+/// How long it may take to shake hands.
+const HANDSHAKE_WAIT: Duration = Duration::from_secs(60);
+
+/// What a handshake-only server said of itself. Unjudged: it goes through the line when it is told.
+#[derive(Debug)]
+pub struct Handshake {
+    capabilities: Vec<u8>,
+    server_info: Option<Vec<u8>>,
+    instructions: Option<Vec<u8>>,
+}
+
+impl DuplexSession {
+    /// What stands in for the stateless era; `None` when the server speaks it itself.
+    ///
+    /// # Errors
+    /// The server answers neither question.
+    pub async fn facade(self: &Arc<Self>) -> Result<Option<&Handshake>, Fault> {
+        let known = self.era().get_or_try_init(|| async {
+            let id = self.fresh_handle();
+            let probe = self.ask(&id, reply::probe(&id), PROBE_WAIT).await;
+            match probe {
+                Ok(Some(_)) => return Ok(None),
+                Ok(None) | Err(Fault::TimedOut) => {}
+                Err(fault) => return Err(fault),
+            }
+            let id = self.fresh_handle();
+            let hello = self.ask(&id, reply::hello(&id), HANDSHAKE_WAIT).await?;
+            let hello = hello.ok_or(Fault::Broken("the server refuses the handshake"))?;
+            self.send(&Cleared::<ToServer>::of_ours(reply::initialized()))
+                .await?;
+            Ok(Some(hello))
+        });
+        known.await.map(Option::as_ref)
+    }
+
+    /// Asks something of our own; `None` when the answer is an error.
+    async fn ask(
+        self: &Arc<Self>,
+        id: &Id,
+        own: reply::Own,
+        wait: Duration,
+    ) -> Result<Option<Handshake>, Fault> {
+        let request = Cleared::<ToServer>::of_ours(own);
+        let asked = self.call(id.clone(), None, &request).await;
+        let mut answers = asked.map_err(|error| match error {
+            CallError::Fault(fault) => fault,
+            CallError::TooMany | CallError::DuplicateId => Fault::Busy,
+        })?;
+        let answer = async {
+            loop {
+                let Some(incoming) = answers.next().await else {
+                    return Err(Fault::Broken("the server ended"));
+                };
+                let message = incoming.message;
+                if message.id() == Some(id) && message.method().is_none() {
+                    return Ok(message
+                        .result()
+                        .is_some()
+                        .then(|| Handshake::of(message.doc())));
+                }
+            }
+        };
+        tokio::time::timeout(wait, answer)
+            .await
+            .map_err(|_| Fault::TimedOut)?
+    }
+}
+
+impl Handshake {
+    fn of(doc: &Document) -> Self {
+        let raw = |name| {
+            doc.get(&["result", name])
+                .map(|node| doc.raw(node).to_vec())
+        };
+        Self {
+            capabilities: raw("capabilities").unwrap_or_else(|| b"{}".to_vec()),
+            server_info: raw("serverInfo"),
+            instructions: raw("instructions"),
+        }
+    }
+
+    /// The answer to `server/discover`, as the server would have given it.
+    pub fn discovered(&self, id: &Id) -> Bytes {
+        let text = |raw: &[u8]| String::from_utf8_lossy(raw).into_owned();
+        let instructions = self.instructions.as_deref().map(text);
+        let instructions =
+            instructions.map_or(String::new(), |i| format!(r#","instructions":{i}"#));
+        let info = self.server_info.as_deref().map(text);
+        let info = info.map_or(String::new(), |i| {
+            format!(r#","_meta":{{"io.modelcontextprotocol/serverInfo":{i}}}"#)
+        });
+        Bytes::from(format!(
+            r#"{{"jsonrpc":"2.0","id":{},"result":{{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{}{instructions},"ttlMs":0,"cacheScope":"private"{info}}}}}"#,
+            id.to_json(),
+            text(&self.capabilities),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handshake_is_told_as_a_discovery() {
+        let result = br#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25",
+            "capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"},"instructions":"hi"}}"#;
+        let doc = Document::parse(result.as_slice().into(), &mcp_codec::Limits::default()).unwrap();
+        let told = Handshake::of(&doc).discovered(&Id::String("a".into()));
+        let v: serde_json::Value = serde_json::from_slice(&told).unwrap();
+        assert_eq!(v["id"], "a");
+        assert_eq!(v["result"]["resultType"], "complete");
+        assert_eq!(v["result"]["capabilities"]["tools"], serde_json::json!({}));
+        assert_eq!(v["result"]["instructions"], "hi");
+        assert_eq!(
+            v["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["name"],
+            "s"
+        );
+        assert!(mcp_codec::Message::decode(told, &mcp_codec::Limits::default()).is_ok());
+    }
+}
