@@ -24,7 +24,7 @@ pub(crate) trait LiteralGate {
 const TABLE_BITS: u32 = 18;
 const TABLE_WORDS: usize = 1 << (TABLE_BITS - 6);
 const FOLD: u32 = 0x2020_2020;
-const HEADS: usize = 1 << 12;
+const HEADS: usize = 1 << 14;
 const NONE: u32 = u32::MAX;
 
 /// The pure Rust gate.

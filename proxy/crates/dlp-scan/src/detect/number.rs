@@ -16,7 +16,7 @@ const GROUPS_MAX: usize = 10;
 
 /// Every candidate of the node.
 pub(super) fn scan(sink: &mut Sink<'_>, scratch: &mut Scratch) {
-    if sink.rules.shapes.iter().all(Vec::is_empty) {
+    if sink.rules.shapes.is_empty() {
         return;
     }
     let text = sink.text();
@@ -143,7 +143,9 @@ fn chain(
         }
         if digits {
             count_leet(group, leet.0, leet.1, scratch);
-            note_row(text, from, cell, scratch);
+            if stop < ceil && matches!(text[stop], b' ' | b'\n') {
+                note_row(text, from, cell, scratch);
+            }
         }
         groups[n] = (from, stop);
         n += 1;
@@ -168,7 +170,13 @@ fn chain(
             if len > crate::ruleset::SHAPE_BYTES_MAX {
                 break;
             }
-            if sink.rules.shapes.get(len).is_some_and(|s| !s.is_empty()) {
+            let lead = usize::from(!text[groups[first].0].is_ascii_digit());
+            if sink
+                .rules
+                .shapes
+                .get(len)
+                .is_some_and(|s| !s[lead].is_empty())
+            {
                 shaped(groups[first].0, groups[last].1, cell, sink, scratch);
             }
         }
@@ -201,7 +209,7 @@ fn shaped(start: usize, end: usize, cell: &Cell, sink: &mut Sink<'_>, scratch: &
     let rules = sink.rules;
     let text = sink.text();
     let value = &text[start..end];
-    for shape in rules.shapes[end - start]
+    for shape in rules.shapes[end - start][usize::from(!value[0].is_ascii_digit())]
         .iter()
         .filter(|s| fits(&s.shape, value))
     {

@@ -98,7 +98,7 @@ struct Builder {
     keywords: Vec<Box<[u8]>>,
     keyword_ids: HashMap<Box<[u8]>, usize>,
     actions: Vec<Vec<Action>>,
-    shapes: Vec<Vec<ShapeRef>>,
+    shapes: Vec<[Vec<ShapeRef>; 2]>,
     detectors: [Option<RuleId>; Detector::COUNT],
 }
 
@@ -317,17 +317,22 @@ impl Builder {
                 ));
             }
             if self.shapes.len() <= len {
-                self.shapes.resize_with(len + 1, Vec::new);
+                self.shapes.resize_with(len + 1, Default::default);
             }
-            let same = self.shapes[len]
-                .iter_mut()
-                .find(|s| *s.shape == *shape.as_bytes());
-            match same {
-                Some(known) => known.rules.push(rule),
-                None => self.shapes[len].push(ShapeRef {
-                    shape: shape.as_bytes().into(),
-                    rules: vec![rule],
-                }),
+            let leads: &[usize] = match shape.as_bytes()[0] {
+                b'X' => &[0, 1],
+                b if b.is_ascii_digit() => &[0],
+                _ => &[1],
+            };
+            for lead in leads {
+                let known = &mut self.shapes[len][*lead];
+                match known.iter_mut().find(|s| *s.shape == *shape.as_bytes()) {
+                    Some(known) => known.rules.push(rule),
+                    None => known.push(ShapeRef {
+                        shape: shape.as_bytes().into(),
+                        rules: vec![rule],
+                    }),
+                }
             }
         }
         Ok(())

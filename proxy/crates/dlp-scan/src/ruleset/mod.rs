@@ -22,7 +22,8 @@ pub struct RuleSet {
     pub(crate) gate: GramGate,
     /// What to do about a hit, by keyword.
     pub(crate) actions: Vec<Vec<Action>>,
-    pub(crate) shapes: Vec<Vec<ShapeRef>>,
+    /// By length, then by whether they begin with a digit or a letter.
+    pub(crate) shapes: Vec<[Vec<ShapeRef>; 2]>,
     pub(crate) detectors: [Option<RuleId>; Detector::COUNT],
 }
 
@@ -149,7 +150,7 @@ pub(crate) enum Action {
 }
 
 /// A shape of a number rule: `9` a digit, `A` a letter, `X` either, all else itself.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ShapeRef {
     pub shape: Box<[u8]>,
     /// The rules that share it.
