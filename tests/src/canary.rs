@@ -22,6 +22,15 @@ impl Canary {
         }
     }
 
+    /// The same with this word somewhere inside.
+    pub fn github_holding(word: &str) -> Self {
+        let mut body = base62(30);
+        body.replace_range(12..12 + word.len(), word);
+        Self {
+            value: format!("gh{}_{body}{}", 'p', crc_base62(&body)),
+        }
+    }
+
     /// An AWS access key id.
     pub fn aws() -> Self {
         const BASE32: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";

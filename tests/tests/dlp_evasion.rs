@@ -184,6 +184,35 @@ fn disguised_secrets_do_not_reach_the_client() {
     }
 }
 
+/// Random characters spell words now and then. A token whose check digits are right is a token all the same.
+#[test]
+fn a_word_inside_does_not_make_a_token_a_placeholder() {
+    let upstream = Upstream::mcp(|_| None);
+    let weir = Weir::serve(&Config::new(&upstream.url()).category("secret", "block"));
+    let mut client = Client::connect(&weir, Era::Stateless);
+    let words = [
+        "fake", "FAKE", "null", "NULL", "none", "test", "TEST", "XXXX", "xxxx", "example",
+        "sample", "dummy", "demo", "0000", "1234", "12345678", "abcd", "changeme", "foo", "bar",
+        "your", "token", "secret", "password", "aaaa", "todo",
+    ];
+    let mut passed = Vec::new();
+    for word in words {
+        let canary = Canary::github_holding(word);
+        upstream.forget();
+        client.call(
+            "echo",
+            json!({ "message": format!("it is {}", canary.value()) }),
+        );
+        if reached(&upstream) {
+            passed.push(word);
+        }
+    }
+    assert!(
+        passed.is_empty(),
+        "tokens with these words inside got through: {passed:?}"
+    );
+}
+
 #[test]
 fn padding_and_place_do_not_matter() {
     let upstream = Upstream::mcp(|_| None);
