@@ -15,7 +15,7 @@
 //! is judged, rule by rule, by the strictest action that any tool would have got
 //! ([`PolicyTable::strictest`]).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use dlp_scan::{Rule, RuleId, RuleSet};
@@ -26,7 +26,8 @@ use crate::error::{Level, PolicyError};
 use crate::lines::Lines;
 use crate::tools::ToolFilter;
 
-/// Most tool names remembered with their actions; above it a name is matched anew each time.
+/// Most tool names remembered, of those that some line names and of the others; above it a name is
+/// matched anew each time.
 const KNOWN_TOOLS_MAX: usize = 4096;
 /// Longer names are not remembered.
 const KNOWN_TOOL_BYTES_MAX: usize = 256;
@@ -90,6 +91,9 @@ impl PolicyTable {
         if let Some(tables) = known.tools.get(tool) {
             return tables[direction as usize].clone();
         }
+        if known.unnamed.contains(tool) {
+            return self.no_tool[direction as usize].clone();
+        }
         drop(known);
         self.learn(tool)[direction as usize].clone()
     }
@@ -120,11 +124,14 @@ impl PolicyTable {
     fn learn(&self, tool: &str) -> Tables {
         let patterns = self.lines.patterns().iter();
         let set: MatchSet = patterns.map(|p| p.matches(tool)).collect();
+        let short = tool.len() <= KNOWN_TOOL_BYTES_MAX;
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         if !set.contains(&true) {
-            // Nothing in the policy names it: not worth remembering a client's invention.
+            if short && known.unnamed.len() < KNOWN_TOOLS_MAX {
+                known.unnamed.insert(tool.into());
+            }
             return self.no_tool.clone();
         }
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         let tables = match known.tables.get(&set) {
             Some(tables) => tables.clone(),
             None => {
@@ -136,7 +143,7 @@ impl PolicyTable {
                 tables
             }
         };
-        if known.tools.len() < KNOWN_TOOLS_MAX && tool.len() <= KNOWN_TOOL_BYTES_MAX {
+        if short && known.tools.len() < KNOWN_TOOLS_MAX {
             known.tools.insert(tool.into(), tables.clone());
         }
         tables
@@ -167,6 +174,8 @@ type MatchSet = Box<[bool]>;
 #[derive(Debug, Default)]
 struct Known {
     tools: HashMap<Box<str>, Tables>,
+    /// Names that no pattern matches. Apart, so that a client's inventions cannot crowd out the others.
+    unnamed: HashSet<Box<str>>,
     tables: HashMap<MatchSet, Tables>,
 }
 
@@ -426,6 +435,7 @@ pub(crate) mod tests {
         }
         let known = table.known.read().unwrap();
         assert_eq!(known.tools.len(), KNOWN_TOOLS_MAX);
+        assert_eq!(known.unnamed.len(), KNOWN_TOOLS_MAX);
         assert!(
             known
                 .tools
