@@ -8,6 +8,7 @@
 
 pub mod canary;
 pub mod config;
+pub mod h2;
 pub mod http;
 pub mod kit;
 pub mod mcp;

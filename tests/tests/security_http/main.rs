@@ -1,6 +1,7 @@
 //! Attacks at the level of HTTP, from clients and from upstreams, with raw sockets.
 
 mod framing;
+mod h2;
 mod limits;
 mod names;
 mod upstreams;
