@@ -305,8 +305,6 @@ const WEAK: &[&str] = &[
     "key",
     "auth",
     "authorization",
-    "signature",
-    "sig",
     "sid",
     "salt",
     "sessionid",

@@ -168,7 +168,7 @@ const PLACEHOLDERS: &[&str] = &[
     "....",
     "todo",
     "fixme",
-    "<",
+    "1234567890",
     "${",
     "{{",
     "%(",
@@ -307,7 +307,37 @@ pub(crate) fn is_placeholder(value: &[u8]) -> bool {
         (first, lower.last()),
         (Some(b'{'), Some(b'}')) | (Some(b'['), Some(b']')) | (Some(b'%'), Some(b'%'))
     ) || lower.len() <= 3
+        || first == Some(&b'<') && lower.contains(&b'>')
+        || lower.windows(2).any(|w| w == b"'$" || w == b"\"$")
         || run_of_one(lower)
+        || counts_up(lower)
+        || prose(value)
+}
+
+/// Letters in the order of the alphabet, or digits in theirs, whatever stands between: typed, not generated.
+fn counts_up(v: &[u8]) -> bool {
+    let steps = |keep: fn(&u8) -> bool, last: u8, first: u8, least: usize| {
+        let (mut prev, mut n, mut up) = (0u8, 0usize, 0usize);
+        for b in v.iter().copied().filter(keep) {
+            n += 1;
+            let next = b == prev.wrapping_add(1)
+                || prev == last && b == first
+                || prev == b'f' && b == b'a';
+            up += usize::from(prev != 0 && next);
+            prev = b;
+        }
+        n >= least && up * 10 >= (n - 1) * 7
+    };
+    v.len() >= 10
+        && (steps(u8::is_ascii_lowercase, b'z', b'a', 8)
+            || steps(u8::is_ascii_digit, b'9', b'0', 8))
+}
+
+/// Long, and all of it words.
+fn prose(v: &[u8]) -> bool {
+    let letters = v.iter().filter(|b| b.is_ascii_alphabetic()).count();
+    let one = !v.iter().any(u8::is_ascii_whitespace);
+    one && v.len() >= 24 && letters * 10 >= v.len() * 8 && wordiness(v) > 0.8
 }
 
 /// One character makes up most of it, or it only counts up.

@@ -486,6 +486,20 @@ impl Reader<'_> {
         if matches!(self.peek(0), b'[' | b'(') && matches!(self.peek(1), b'"' | b'\'') {
             self.at += 1;
         }
+        for scheme in [
+            "Bearer ",
+            "Basic ",
+            "Token ",
+            "ApiKey ",
+            "Api-Token ",
+            "Api-Key ",
+            "token ",
+            "bearer ",
+        ] {
+            if self.starts(scheme) {
+                self.at += scheme.len();
+            }
+        }
         let escaped = self.peek(0) == b'\\' && matches!(self.peek(1), b'"' | b'\'');
         self.at += usize::from(escaped);
         let quote = self.peek(0);

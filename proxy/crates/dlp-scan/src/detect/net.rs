@@ -232,6 +232,8 @@ fn is_mac(token: &[u8], sep: u8) -> bool {
         && token
             .iter()
             .any(|b| !matches!(b, b'f' | b'F' | b':' | b'-'))
+        && !token.eq_ignore_ascii_case(b"aa:bb:cc:dd:ee:ff")
+        && !token.starts_with(b"00:11:22:33:44")
 }
 
 fn is_ipv6(token: &[u8]) -> bool {
