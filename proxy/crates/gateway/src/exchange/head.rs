@@ -204,11 +204,13 @@ impl RequestHead {
 /// A header value that arrives intact: visible ASCII stays, anything else takes the base64 sentinel
 /// of revision 2026-07-28.
 pub fn encode_sentinel(text: &str) -> Option<HeaderValue> {
+    let looks_encoded = text.starts_with("=?base64?") && text.ends_with("?=");
+    let edges = |c: char| c == ' ' || c == '\t';
     let plain = !text.is_empty()
+        && !looks_encoded
         && text.bytes().all(|b| (0x20..0x7f).contains(&b))
-        && !text.starts_with([' ', '\t'])
-        && !text.ends_with([' ', '\t'])
-        && !(text.starts_with("=?base64?") && text.ends_with("?="));
+        && !text.starts_with(edges)
+        && !text.ends_with(edges);
     if plain {
         return HeaderValue::from_str(text).ok();
     }

@@ -201,7 +201,7 @@ impl Trail {
         let text = |path: &[&str]| -> Option<Arc<str>> {
             let node = doc.get(path)?;
             let leaf = doc.leaf_of(node)?;
-            if places.iter().any(|p| *p == Place::Leaf(leaf)) {
+            if places.contains(&Place::Leaf(leaf)) {
                 return Some("[masked]".into());
             }
             Some(doc.leaf(leaf).text.into())
