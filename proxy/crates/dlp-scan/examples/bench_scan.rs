@@ -3,6 +3,8 @@
 //!
 //!     cargo run --release -p dlp-scan --example bench_scan [ROWS.jsonl]
 
+#![expect(clippy::print_stdout, reason = "it is what a benchmark is for")]
+
 use std::time::{Duration, Instant};
 
 use dlp_scan::{Budget, FingerprintKey, LeafInput, LeafKind, RuleSet, Scanner};

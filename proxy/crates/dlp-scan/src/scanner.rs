@@ -349,14 +349,13 @@ fn without_repeats(found: &mut Vec<Finding>) {
 mod tests {
     use super::*;
 
+    /// Rule, leaf, matched text, layers.
+    type Shown = (String, u32, String, String);
+
     fn scan(
         leaves: &[(&str, &str)],
         budget: &Budget,
-    ) -> (
-        Vec<(String, u32, String, String)>,
-        Option<OverBudget>,
-        (u32, u32),
-    ) {
+    ) -> (Vec<Shown>, Option<OverBudget>, (u32, u32)) {
         let rules = RuleSet::builtin();
         let mut scanner = Scanner::new(FingerprintKey::new([3; 32]));
         let inputs = leaves.iter().map(|(name, text)| LeafInput {

@@ -1,9 +1,10 @@
 //! National identifiers of the Americas, Africa and Oceania.
 
+use super::Table;
 use super::dates::valid_ymd;
 use super::sums::{digit, digits, luhn, number, one_digit, weighted};
 
-pub(crate) const CHECKS: &[(&str, fn(&[u8]) -> bool)] = &[
+pub(crate) const CHECKS: Table = &[
     ("us-ssn", us_ssn),
     ("us-itin", us_itin),
     ("us-npi", us_npi),
@@ -209,7 +210,7 @@ fn au_tfn(v: &[u8]) -> bool {
     let Some(d) = digits::<9>(v) else {
         return false;
     };
-    weighted(&d, &[1, 4, 3, 7, 5, 8, 6, 9, 10]) % 11 == 0 && !one_digit(v)
+    weighted(&d, &[1, 4, 3, 7, 5, 8, 6, 9, 10]).is_multiple_of(11) && !one_digit(v)
 }
 
 /// ABR: one less in first place, weights 10-1-3-5..., mod 89.
@@ -221,7 +222,7 @@ fn au_abn(v: &[u8]) -> bool {
         return false;
     }
     d[0] -= 1;
-    weighted(&d, &[10, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19]) % 89 == 0
+    weighted(&d, &[10, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19]).is_multiple_of(89)
 }
 
 /// ASIC: weights 8 to 1, mod 10.

@@ -1,9 +1,10 @@
 //! National identifiers of Asia and the Middle East.
 
+use super::Table;
 use super::dates::{valid_md, valid_ymd, valid_yyyymmdd};
 use super::sums::{digit, digits, luhn, number, one_digit, verhoeff, weighted};
 
-pub(crate) const CHECKS: &[(&str, fn(&[u8]) -> bool)] = &[
+pub(crate) const CHECKS: Table = &[
     ("in-aadhaar", |v| {
         v.len() == 12 && matches!(v[0], b'2'..=b'9') && verhoeff(v) && !one_digit(v)
     }),
@@ -104,7 +105,7 @@ fn tw_id(v: &[u8]) -> bool {
     };
     let n = place as u32 + 10;
     matches!(d[0], 1 | 2 | 8 | 9)
-        && (n / 10 + n % 10 * 9 + weighted(&d, &[8, 7, 6, 5, 4, 3, 2, 1, 1])) % 10 == 0
+        && (n / 10 + n % 10 * 9 + weighted(&d, &[8, 7, 6, 5, 4, 3, 2, 1, 1])).is_multiple_of(10)
 }
 
 /// ICA: weights 2-7-6-5-4-3-2; T and G add 4, M adds 3.

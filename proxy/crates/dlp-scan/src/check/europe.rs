@@ -1,9 +1,10 @@
 //! National identifiers of Europe.
 
+use super::Table;
 use super::dates::{valid_dmy, valid_md, valid_ymd};
 use super::sums::{digit, digits, luhn, mod11_10, number, one_digit, weighted};
 
-pub(crate) const CHECKS: &[(&str, fn(&[u8]) -> bool)] = &[
+pub(crate) const CHECKS: Table = &[
     ("uk-nhs", uk_nhs),
     ("uk-nino", uk_nino),
     ("uk-utr", uk_utr),
@@ -304,7 +305,7 @@ fn nl_bsn(v: &[u8]) -> bool {
         return false;
     };
     let sum = weighted(&d, &[9, 8, 7, 6, 5, 4, 3, 2]);
-    sum >= d[8] && (sum - d[8]) % 11 == 0 && !one_digit(v)
+    sum >= d[8] && (sum - d[8]).is_multiple_of(11) && !one_digit(v)
 }
 
 /// Rijksregisternummer, KB 3/4/1984: 97 minus the number mod 97; a 2 before it from 2000 on.
@@ -377,7 +378,7 @@ fn pl_pesel(v: &[u8]) -> bool {
     };
     let month = u64::from((d[2] % 2) * 10 + d[3]);
     valid_md(month, u64::from(d[4] * 10 + d[5]))
-        && weighted(&d, &[1, 3, 7, 9, 1, 3, 7, 9, 1, 3, 1]) % 10 == 0
+        && weighted(&d, &[1, 3, 7, 9, 1, 3, 7, 9, 1, 3, 1]).is_multiple_of(10)
 }
 
 /// NIP, Dz.U. 1995 nr 142: weights 6-5-7-2-3-4-5-6-7, mod 11.
@@ -494,7 +495,8 @@ fn ch_ahv(v: &[u8]) -> bool {
     let Some(d) = digits::<13>(v) else {
         return false;
     };
-    v.starts_with(b"756") && weighted(&d, &[1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1]) % 10 == 0
+    v.starts_with(b"756")
+        && weighted(&d, &[1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1]).is_multiple_of(10)
 }
 
 /// Sozialversicherungsnummer, Dachverband: weights 3-7-9, 5-8-4-2-1-6, mod 11 in fourth place.

@@ -13,6 +13,9 @@ mod token;
 
 pub(crate) use token::{base64_digit, base64_value};
 
+/// Checks by name.
+type Table = &'static [(&'static str, fn(&[u8]) -> bool)];
+
 /// A named check.
 #[derive(Clone, Copy)]
 pub(crate) struct Check {
@@ -30,7 +33,7 @@ impl std::fmt::Debug for Check {
 
 /// The check of that name.
 pub(crate) fn find(name: &str) -> Option<Check> {
-    let tables: [(bool, &[(&'static str, fn(&[u8]) -> bool)]); 5] = [
+    let tables: [(bool, Table); 5] = [
         (true, token::CHECKS),
         (false, money::CHECKS),
         (false, europe::CHECKS),

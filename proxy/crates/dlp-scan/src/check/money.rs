@@ -1,8 +1,9 @@
 //! Cards, accounts, companies that are persons, vehicles, devices.
 
+use super::Table;
 use super::sums::{digits, luhn, mod97, number, one_digit, weighted};
 
-pub(crate) const CHECKS: &[(&str, fn(&[u8]) -> bool)] = &[
+pub(crate) const CHECKS: Table = &[
     ("card", card),
     ("luhn", |v| luhn(v) && !one_digit(v)),
     ("iban", iban),
@@ -153,7 +154,7 @@ fn aba(v: &[u8]) -> bool {
     };
     let lead = d[0] * 10 + d[1];
     (matches!(lead, 1..=12 | 21..=32 | 61..=72 | 80))
-        && weighted(&d, &[3, 7, 1, 3, 7, 1, 3, 7, 1]) % 10 == 0
+        && weighted(&d, &[3, 7, 1, 3, 7, 1, 3, 7, 1]).is_multiple_of(10)
 }
 
 /// ISO 3779 shape with the check digit of 49 CFR 565 where it fits, else any VIN without I, O, Q that has both

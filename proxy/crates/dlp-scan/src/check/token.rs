@@ -1,6 +1,8 @@
 //! Structure of secrets. These take the value as it stands.
 
-pub(crate) const CHECKS: &[(&str, fn(&[u8]) -> bool)] = &[
+use super::Table;
+
+pub(crate) const CHECKS: Table = &[
     ("github-crc", github_crc),
     ("jwt", jwt),
     ("base64-user-pass", base64_user_pass),

@@ -46,7 +46,7 @@ pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
 fn run(node: &Node, cell: &Cell, (start, end): (usize, usize), spawn: &mut Spawner<'_>) -> usize {
     let text = &node.text[start..end];
     let hex_from = usize::from(text.starts_with(b"0x")) * 2;
-    if text.len() % 2 == 0 && text[hex_from..].iter().all(u8::is_ascii_hexdigit) {
+    if text.len().is_multiple_of(2) && text[hex_from..].iter().all(u8::is_ascii_hexdigit) {
         emit(node, cell, (start + hex_from, end), Layer::Hex, spawn);
         return end;
     }
@@ -88,7 +88,7 @@ fn wrapped_end(node: &Node, cell: &Cell, start: usize, end: usize) -> usize {
     let ceil = cell.span.end as usize;
     let mut end = end;
     let mut line = end - start;
-    while line >= WRAPPED_LINE_MIN && line % 4 == 0 {
+    while line >= WRAPPED_LINE_MIN && line.is_multiple_of(4) {
         let gap = node.text[end..ceil]
             .iter()
             .take(2)

@@ -156,7 +156,7 @@ fn row(text: &[u8], at: usize, cell: &Cell) -> (usize, usize, Option<usize>) {
     };
     let len = piece(at);
     let mut start = at;
-    while start >= floor + len + 1
+    while start > floor + len
         && blank(text[start - 1])
         && text[start - 1 - len..start - 1].iter().all(|b| !blank(*b))
         && (start == floor + len + 1 || blank(text[start - len - 2]))
@@ -184,7 +184,7 @@ fn emit_chunks(node: &Node, cell: &Cell, (from, to): (usize, usize), spawn: &mut
         .count()
         * 8
         >= joined;
-    if joined < 16 || joined > 16 * 1024 || !telling || !text[from..to].is_ascii() {
+    if !(16..=16 * 1024).contains(&joined) || !telling || !text[from..to].is_ascii() {
         return;
     }
     let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);

@@ -266,7 +266,8 @@ mod tests {
 
     #[test]
     fn values_come_with_their_names() {
-        let cases: &[(&str, Option<&[(&str, &str)]>)] = &[
+        type Want = Option<&'static [(&'static str, &'static str)]>;
+        let cases: &[(&str, Want)] = &[
             (r#"{"a":"b"}"#, Some(&[("a", "b")])),
             (
                 r#"{"a":["b","c",{"d":"e"}],"f":"g"}"#,

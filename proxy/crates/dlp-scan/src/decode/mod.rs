@@ -128,7 +128,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
 }
 
 /// The cells which hold one of `signs`, each once.
-pub(crate) fn cells_with<'n>(node: &'n Node, signs: [u8; 3]) -> impl Iterator<Item = &'n Cell> {
+pub(crate) fn cells_with(node: &Node, signs: [u8; 3]) -> impl Iterator<Item = &Cell> {
     let (mut index, mut at) = (0, 0);
     std::iter::from_fn(move || {
         loop {

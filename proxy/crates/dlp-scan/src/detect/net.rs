@@ -184,7 +184,8 @@ fn colons(text: &[u8], base: usize, sink: &mut Sink<'_>) {
             continue;
         }
         let next = text.get(at + 1).copied().unwrap_or(0);
-        if !part(next) && !(at > 0 && text[at - 1] == b':') {
+        let after_colon = at > 0 && text[at - 1] == b':';
+        if !part(next) && !after_colon {
             continue;
         }
         let mut start = at;

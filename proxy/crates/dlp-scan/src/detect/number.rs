@@ -100,7 +100,7 @@ pub(super) fn note_row(text: &[u8], at: usize, cell: &Cell, scratch: &mut Scratc
     let rest = &text[start..ceil.min(start + 2 * PIECE_MAX + 2)];
     let len = rest.iter().position(|b| blank(*b)).unwrap_or(0);
     let more = rest.len() > len + 1 && rest[len + 1..].iter().take(len).all(|b| !blank(*b));
-    let ends = rest.get(2 * len + 1).is_none_or(|b| blank(*b)) && rest.len() >= 2 * len + 1;
+    let ends = rest.get(2 * len + 1).is_none_or(|b| blank(*b)) && rest.len() > 2 * len;
     if (3..=PIECE_MAX).contains(&len) && more && ends && scratch.rows.len() < 4096 {
         scratch.rows.push(crate::text::to_u32(start));
     }

@@ -174,8 +174,8 @@ fn free_before(edge: Edge, text: &[u8], at: usize, floor: usize) -> bool {
         Edge::Any => true,
         Edge::Word => !touches_before(text, at, floor),
         Edge::Strict => {
-            !touches_before(text, at, floor)
-                && !(at > floor && matches!(text[at - 1], b'-' | b'.' | b'/'))
+            let glued = at > floor && matches!(text[at - 1], b'-' | b'.' | b'/');
+            !touches_before(text, at, floor) && !glued
         }
     }
 }

@@ -99,10 +99,8 @@ pub(crate) struct RawRule {
     #[allow(dead_code)]
     pub provenance: String,
     #[serde(default)]
-    #[allow(dead_code)]
     pub examples: Vec<Example>,
     #[serde(default)]
-    #[allow(dead_code)]
     pub counter_examples: Vec<Example>,
 }
 
@@ -114,7 +112,6 @@ pub(crate) enum Example {
     Parts(Vec<String>),
 }
 
-#[cfg(test)]
 impl Example {
     pub fn text(&self) -> String {
         match self {
