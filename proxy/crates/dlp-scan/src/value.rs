@@ -24,6 +24,12 @@ fn generated(value: &[u8], strong: bool) -> bool {
     if is_uuid(value) {
         return strong;
     }
+    if value
+        .iter()
+        .any(|b| matches!(b, b'(' | b')' | b'[' | b']' | b'{' | b'}' | b','))
+    {
+        return false;
+    }
     let c = Classes::of(value);
     let body = value.strip_prefix(b"0x").unwrap_or(value);
     if body.iter().all(u8::is_ascii_hexdigit) {
@@ -52,6 +58,9 @@ fn password(value: &[u8], quoted: bool) -> Option<u8> {
         || reference(value)
         || c.letters() == 0 && c.other == 0 && value.len() < 8
     {
+        return None;
+    }
+    if value.starts_with(b"0x") && value.len() <= 18 {
         return None;
     }
     if generated(value, true) {
@@ -337,7 +346,7 @@ fn counts_up(v: &[u8]) -> bool {
 fn prose(v: &[u8]) -> bool {
     let letters = v.iter().filter(|b| b.is_ascii_alphabetic()).count();
     let one = !v.iter().any(u8::is_ascii_whitespace);
-    one && v.len() >= 24 && letters * 10 >= v.len() * 8 && wordiness(v) > 0.8
+    one && v.len() >= 24 && letters * 4 >= v.len() * 3 && wordiness(v) > 0.8
 }
 
 /// One character makes up most of it, or it only counts up.

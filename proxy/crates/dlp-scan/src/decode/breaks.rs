@@ -90,7 +90,10 @@ fn alternates(text: &[u8], at: usize) -> bool {
             | b':'
             | b';'
     );
-    is_sep
+    // `[5,5,6]` is a list of numbers.
+    let list = matches!(sep, b',' | b';') && w[1].is_ascii_digit() && w[3].is_ascii_digit();
+    !list
+        && is_sep
         && w[2] == sep
         && w[4] == sep
         && w[1] < 0x80

@@ -312,12 +312,15 @@ fn is_public_v4(token: &[u8]) -> bool {
         o,
         [8, 8, 8 | 4, 8 | 4] | [1, 1, 1, 1] | [1, 0, 0, 1] | [9, 9, 9, 9]
     );
+    // RFC 5737: for documentation.
+    let example = matches!(o, [192, 0, 2, _] | [198, 51, 100, _] | [203, 0, 113, _]);
     let version_like = o.iter().all(|n| *n < 20) && o[0] < 10;
     !(ip.is_loopback()
         || ip.is_unspecified()
         || ip.is_broadcast()
         || mask
         || resolver
+        || example
         || version_like
         || ip.is_multicast())
 }
