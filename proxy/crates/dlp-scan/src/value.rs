@@ -24,10 +24,20 @@ fn generated(value: &[u8], strong: bool) -> bool {
     if is_uuid(value) {
         return strong;
     }
-    if value
+    // Brackets are code's, unless there are signs in it that code does not have.
+    let brackets = value
         .iter()
-        .any(|b| matches!(b, b'(' | b')' | b'[' | b']' | b'{' | b'}' | b','))
-    {
+        .any(|b| matches!(b, b'(' | b')' | b'[' | b']' | b'{' | b'}' | b','));
+    let signs = value
+        .iter()
+        .filter(|b| {
+            matches!(
+                b,
+                b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'*' | b'~' | b'?'
+            )
+        })
+        .count();
+    if brackets && signs < 2 {
         return false;
     }
     let c = Classes::of(value);
@@ -177,6 +187,11 @@ const PLACEHOLDERS: &[&str] = &[
     "....",
     "todo",
     "fixme",
+    "tokenhere",
+    "keyhere",
+    "secrethere",
+    "helloworld",
+    "hello_world",
     "1234567890",
     "${",
     "{{",

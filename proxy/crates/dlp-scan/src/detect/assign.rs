@@ -64,7 +64,11 @@ impl Names {
                 .iter()
                 .rev()
                 .nth(1)
-                .is_some_and(|b| b.is_ascii_alphanumeric() || *b == b':');
+                .is_some_and(|b| b.is_ascii_alphanumeric() || *b == b':')
+            && !before[before.len().saturating_sub(5)..].eq_ignore_ascii_case(b"$env:");
+        for value in column_values(sink.text(), name, &cell.1) {
+            believe(value, promise, false, sink);
+        }
         if let Some(found) = self.read(name, &cell.1, sink).filter(|_| !in_urn) {
             if promise == Promise::Mnemonic {
                 return believe(
@@ -135,6 +139,42 @@ impl Names {
         self.last = Some((name, found));
         found
     }
+}
+
+/// In a table of lines: the values under a name that stands in the first line.
+fn column_values(text: &[u8], name: Span, cell: &Cell) -> Vec<Span> {
+    let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
+    let before = &text[floor..name.start as usize];
+    let after = text[name.end as usize..ceil].first();
+    let delimiter = [b',', b';', b'\t', b'|']
+        .into_iter()
+        .find(|d| before.last() == Some(d) || after == Some(d));
+    let (Some(delimiter), false) = (delimiter, before.len() > 512 || before.contains(&b'\n'))
+    else {
+        return Vec::new();
+    };
+    let column = before.iter().filter(|b| **b == delimiter).count();
+    let mut out = Vec::new();
+    let mut at = floor;
+    for line in text[floor..ceil.min(floor + 16 * 1024)]
+        .split(|b| *b == b'\n')
+        .take(ELEMENTS_MAX)
+    {
+        let mut field = at;
+        for (i, part) in line.split(|b| *b == delimiter).enumerate() {
+            if i == column && at > floor {
+                let quoted = part.len() > 2 && part[0] == b'"' && part[part.len() - 1] == b'"';
+                let inset = usize::from(quoted);
+                out.push(trim(
+                    text,
+                    Span::new(field + inset, field + part.len() - inset),
+                ));
+            }
+            field += part.len() + 1;
+        }
+        at += line.len() + 1;
+    }
+    out
 }
 
 /// A value that goes on over blanks as long as there are words of lower case.
@@ -380,6 +420,8 @@ impl Reader<'_> {
             b':' if self.peek(1) == b':' => return None,
             b':' => (Sep::Colon, 1),
             b'?' if self.peek(1) == b'=' => (Sep::Equals, 2),
+            b'{' if closed => (Sep::Equals, self.block_default()?),
+            b'\t' => (Sep::Loose, 1),
             b'|' => (Sep::Table, 1),
             b'>' => (Sep::Xml, 1),
             b'<' if self.peek(1) == b'/' => (
@@ -387,7 +429,7 @@ impl Reader<'_> {
                 self.rest().iter().take(32).position(|b| *b == b'>')? + 1,
             ),
             b',' if closed => (Sep::Loose, 1),
-            b'\t' | b';' if closed => (Sep::Loose, 1),
+            b';' if closed => (Sep::Loose, 1),
             b'\n' | b'\r' | b'\\' => return self.value_line(),
             _ if self.starts("is ") => (Sep::Loose, 3),
             _ if self.starts("value=") => (Sep::Equals, 6),
@@ -405,6 +447,15 @@ impl Reader<'_> {
             }
         }
         Some(sep.0)
+    }
+
+    /// `variable "x" { default = `: how far it is to the value.
+    fn block_default(&self) -> Option<usize> {
+        let rest = &self.rest()[..self.rest().len().min(160)];
+        let at = memchr::memmem::find(rest, b"default")
+            .or_else(|| memchr::memmem::find(rest, b"value"))?;
+        let eq = rest[at..].iter().position(|b| *b == b'=')?;
+        (!rest[..at].contains(&b'}')).then_some(at + eq + 1)
     }
 
     /// `TOKEN 5f4dcc...`: nothing between the name and something that can only be a key.
@@ -472,6 +523,23 @@ impl Reader<'_> {
         self.blanks();
         if sep == Sep::Xml {
             self.xml_value();
+        }
+        if sep == Sep::Colon && matches!(self.peek(0), b'\n' | b'\r') {
+            self.at += self
+                .rest()
+                .iter()
+                .take(2)
+                .take_while(|b| matches!(b, b'\n' | b'\r'))
+                .count();
+            // YAML: what belongs to the key is indented.
+            if self.blanks() == 0 {
+                return None;
+            }
+            let rest = self.rest();
+            let word = rest.iter().take_while(|b| !b.is_ascii_whitespace()).count();
+            if rest[..word].ends_with(b":") || rest.starts_with(b"- ") {
+                return None;
+            }
         }
         // Rust, Python, C#: r"", b"", f"", @"", $""; YAML tags; calls such as `String::from("`.
         if matches!(self.peek(0), b'b' | b'r' | b'f' | b'u' | b'@' | b'L')
@@ -632,6 +700,12 @@ mod tests {
             ("name=\"password\" value=\"abc\"", Some("abc")),
             ("define('password', 'abc')", Some("abc")),
             ("**password**: abc", Some("abc")),
+            ("password:\n  abc", Some("abc")),
+            ("password:\n  next: abc", None),
+            (
+                "variable \"password\" {\n  default = \"abc\"\n}",
+                Some("abc"),
+            ),
         ];
         for (text, want) in cases {
             let name = if text.contains("DB_PASSWORD") {
