@@ -10,7 +10,7 @@ use crate::value;
 /// Longest value taken.
 const VALUE_BYTES_MAX: usize = 4096;
 /// Longest value that is not in quotes.
-const BARE_BYTES_MAX: usize = 768;
+const BARE_BYTES_MAX: usize = 512;
 /// Longest name read.
 const NAME_BYTES_MAX: usize = 96;
 /// Elements looked at under one name.
@@ -77,6 +77,10 @@ impl Names {
                     true,
                     sink,
                 );
+            }
+            if !found.quoted && found.value.len() + 8 >= BARE_BYTES_MAX {
+                // Longer than any value without quotes: no use in reading it again from each name inside.
+                self.secret_done = found.value.end;
             }
             let rest = &sink.text()[found.value.end as usize..];
             if !rest.starts_with(b"...") {
