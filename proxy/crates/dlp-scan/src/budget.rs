@@ -21,7 +21,7 @@ impl Default for Budget {
             decoded_bytes_max: 8 << 20,
             depth_max: 6,
             findings_max: 1024,
-            candidates_max: 1 << 20,
+            candidates_max: 1 << 22,
         }
     }
 }
