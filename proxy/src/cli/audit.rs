@@ -27,9 +27,10 @@ pub enum AuditCommand {
 /// Where the log is and how a record is shown.
 #[derive(Debug, Args)]
 pub struct Where {
-    /// Folder of the data, as in the configuration [default: weir-data]
-    #[arg(long, value_name = "DIR", default_value = crate::config::DATA_DIR_DEFAULT)]
-    pub data_dir: PathBuf,
+    /// Folder of the data, as in the configuration [default: weir-data here, or else
+    /// ~/.local/state/weir, where `weir proxy` and `weir stdio` write]
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
     /// One JSON object a line
     #[arg(long)]
     pub json: bool,
@@ -187,7 +188,7 @@ fn verify(args: &VerifyArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
 
 /// The logs under a data folder: one, or several where processes share it.
 fn logs(at: &Where) -> anyhow::Result<Vec<PathBuf>> {
-    let dir = &at.data_dir;
+    let dir = &at.data_dir.clone().unwrap_or_else(super::found_data_dir);
     let entries = std::fs::read_dir(dir)
         .with_context(|| format!("there is no data folder {}; give --data-dir", dir.display()))?;
     let mut found: Vec<PathBuf> = entries

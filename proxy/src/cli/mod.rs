@@ -12,6 +12,7 @@ mod serve;
 mod stdio;
 
 use std::io::{stderr, stdout};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -104,4 +105,27 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         }
         Command::Audit(command) => audit::run(&command, &mut out),
     }
+}
+
+/// Where a command without a configuration file keeps its data: a desktop client may start it
+/// anywhere, also where nothing can be written (XDG Base Directory: state).
+fn state_dir() -> PathBuf {
+    let from = |name: &str, below: &str| {
+        let dir = PathBuf::from(std::env::var_os(name)?);
+        dir.is_absolute().then(|| dir.join(below))
+    };
+    from("XDG_STATE_HOME", "weir")
+        .or_else(|| from("HOME", ".local/state/weir"))
+        .unwrap_or_else(|| crate::config::DATA_DIR_DEFAULT.into())
+}
+
+/// The command line's word, else the file's, else the state folder.
+fn data_dir(given: Option<PathBuf>, has_file: bool) -> Option<PathBuf> {
+    given.or_else(|| (!has_file).then(state_dir))
+}
+
+/// Where a log is to be looked for when nobody says.
+fn found_data_dir() -> PathBuf {
+    let here = PathBuf::from(crate::config::DATA_DIR_DEFAULT);
+    if here.is_dir() { here } else { state_dir() }
 }

@@ -8,6 +8,7 @@ use anyhow::bail;
 use clap::Args;
 use domain::Secret;
 
+use super::data_dir;
 use crate::app::{self, Start};
 use crate::config::{self, ProxyOptions, ProxyUpstream};
 
@@ -37,7 +38,7 @@ pub struct ProxyArgs {
     /// A configuration file for policy, limits and keys
     #[arg(long, short, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Folder of the audit log
+    /// Folder of the audit log [default: the file's, or ~/.local/state/weir]
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
     /// Decide and record, but enforce nothing
@@ -69,7 +70,7 @@ pub fn run(args: &ProxyArgs) -> anyhow::Result<ExitCode> {
         config: args.config.clone(),
         listen: args.listen,
         admin_listen: args.admin_listen,
-        data_dir: args.data_dir.clone(),
+        data_dir: data_dir(args.data_dir.clone(), args.config.is_some()),
         key: None,
         dry_run: args.dry_run,
     };

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use clap::Args;
 
+use super::data_dir;
 use crate::app;
 use crate::config::{self, ProxyOptions, ProxyUpstream};
 
@@ -18,7 +19,7 @@ pub struct StdioArgs {
     /// A configuration file for policy and limits
     #[arg(long, short, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Folder of the audit log
+    /// Folder of the audit log [default: the file's, or ~/.local/state/weir]
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
     /// Decide and record, but enforce nothing
@@ -40,7 +41,7 @@ pub fn run(args: &StdioArgs) -> anyhow::Result<ExitCode> {
         config: args.config.clone(),
         listen: None,
         admin_listen: None,
-        data_dir: args.data_dir.clone(),
+        data_dir: data_dir(args.data_dir.clone(), args.config.is_some()),
         key: None,
         dry_run: args.dry_run,
     };

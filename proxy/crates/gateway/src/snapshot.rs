@@ -179,11 +179,14 @@ fn compile_rules(sources: &[(String, String)]) -> Result<Arc<RuleSet>, RuleError
     if sources.is_empty() {
         return Ok(Arc::clone(RuleSet::builtin()));
     }
-    let sources: Vec<_> = sources
+    // The operator's rules come beside the built-in ones, never in their place.
+    let own = sources.iter().map(|(name, yaml)| RuleSource { name, yaml });
+    let all: Vec<_> = RuleSet::builtin_sources()
         .iter()
-        .map(|(name, yaml)| RuleSource { name, yaml })
+        .copied()
+        .chain(own)
         .collect();
-    RuleSet::compile(&sources).map(Arc::new)
+    RuleSet::compile(&all).map(Arc::new)
 }
 
 fn compile_server(
@@ -275,5 +278,25 @@ fn keep_gate(old: Option<&Arc<Gate>>, limits: &CallLimits) -> Arc<Gate> {
     match old {
         Some(gate) if gate.limits() == limits => Arc::clone(gate),
         _ => Gate::new(limits),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_of_ones_own_come_beside_the_built_in_ones() {
+        let built_in = RuleSet::builtin();
+        let known = built_in
+            .rules()
+            .next()
+            .map(|(_, rule)| rule.id.clone())
+            .unwrap();
+        let yaml = "rules:\n  - id: house-ticket\n    title: House ticket\n    category: secret\n    \
+                    keywords: [htk-]\n    pattern: 'htk-[0-9]{12}'\n    examples: ['htk-123456789012']\n";
+        let all = compile_rules(&[("own.yml".into(), yaml.into())]).unwrap();
+        assert_eq!(all.len(), built_in.len() + 1);
+        assert!(all.find("house-ticket").is_some() && all.find(&known).is_some());
     }
 }
