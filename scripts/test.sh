@@ -23,7 +23,8 @@ step_setup() {
 }
 step_fmt() { one fmt cargo fmt --all --check; }
 step_clippy() { one clippy cargo clippy --release --workspace --all-targets --quiet -- -D warnings; }
-step_build() { one build cargo build --release -p weir; }
+# Programs and tests in one go: built apart, the large dependencies would be compiled twice, for other features.
+step_build() { one build cargo build --release --workspace --bins --tests; }
 step_deny() { one deny scripts/deny.sh; }
 
 # What needs the kit of other people's programs fails without it; by hand (cargo test) it is skipped with a word.
