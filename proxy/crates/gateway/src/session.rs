@@ -174,8 +174,7 @@ pub struct Session {
     pub owner: Arc<str>,
     /// Which server it is for.
     pub server: Arc<str>,
-    /// The upstream's own id; absent for a duplex upstream.
-    pub upstream_id: Option<Box<str>>,
+    upstream_id: OnceLock<Box<str>>,
     /// The revision both sides agreed on.
     pub version: ProtocolVersion,
     /// Its calls.
@@ -274,7 +273,7 @@ impl Sessions {
             id: Arc::clone(&id),
             owner: new.owner,
             server: new.server,
-            upstream_id: new.upstream_id,
+            upstream_id: new.upstream_id.map_or_else(OnceLock::new, OnceLock::from),
             version: new.version,
             calls: new.calls,
             duplex: new.duplex,
@@ -320,6 +319,16 @@ impl Sessions {
 }
 
 impl Session {
+    /// The upstream's own id; absent for a duplex upstream and before an upstream minted one.
+    pub fn upstream_id(&self) -> Option<Box<str>> {
+        self.upstream_id.get().cloned()
+    }
+
+    /// The upstream minted its id after this session was made. The first one counts.
+    pub fn upstream_says(&self, id: Box<str>) {
+        let _ = self.upstream_id.set(id);
+    }
+
     fn idle_since(&self, now_ms: u64, idle_ms: u64) -> bool {
         now_ms.saturating_sub(self.used_ms.load(Ordering::Relaxed)) > idle_ms
     }

@@ -48,7 +48,7 @@ pub(super) async fn delete(
     if let Link::Http(link) = &context.server.runtime.link {
         let mut protocol = Vec::new();
         head::push(&mut protocol, "mcp-protocol-version", own.version.as_str());
-        let session_id = own.upstream_id.clone();
+        let session_id = own.upstream_id();
         let headers = UpstreamHeaders {
             accept: head.accept,
             session_id,

@@ -105,7 +105,10 @@ async fn source_of(
             let answer = link
                 .send(Verb::Post, &upstream, Some(&ready.cleared))
                 .await?;
-            let origin = usable_answer(answer)?;
+            let (origin, head) = usable_answer(answer)?;
+            if let (Some(id), Some(own)) = (head.session_id, &post.own) {
+                own.upstream_says(id);
+            }
             Ok(origin.map(|origin| (Source::new(origin), upstream)))
         }
         Link::Duplex(_) => {

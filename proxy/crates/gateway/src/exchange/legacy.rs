@@ -20,7 +20,7 @@ use crate::gateway::{Gateway, SlotKind};
 use crate::pipeline::{Cleared, ToClient};
 use crate::reply::code;
 use crate::session::{Session, SessionError};
-use crate::upstream::{Link, UpstreamHeaders};
+use crate::upstream::{Link, UpstreamHeaders, Verb};
 
 /// Answers that may wait for a slow client; above it the upstream waits.
 const CHANNEL_MAX: usize = 64;
@@ -56,7 +56,22 @@ pub(super) async fn stream(
     io::event(session, &endpoint).await?;
     let ended = carry(&context, session, &own, answers).await;
     context.gateway.sessions.close(&own);
+    end_upstream(&context, &own).await;
     ended
+}
+
+/// The upstream's session ends with the stream it was opened for.
+async fn end_upstream(context: &Context, own: &Session) {
+    let (Link::Http(link), Some(id)) = (&context.server.runtime.link, own.upstream_id()) else {
+        return;
+    };
+    let headers = UpstreamHeaders {
+        session_id: Some(id),
+        ..UpstreamHeaders::default()
+    };
+    if let Err(fault) = link.send(Verb::Delete, &headers, None).await {
+        tracing::debug!(server_id = %context.server.id, %fault, "the upstream's session stays");
+    }
 }
 
 /// `/servers/x/sse` -> `/servers/x/`; the path was checked by the router.

@@ -122,7 +122,7 @@ async fn open(
             }
             let upstream = UpstreamHeaders {
                 accept: head.accept,
-                session_id: own.and_then(|o| o.upstream_id.clone()),
+                session_id: own.and_then(|o| o.upstream_id()),
                 protocol,
             };
             let answer = tokio::select! {

@@ -547,7 +547,7 @@ impl Post {
             }
         }
         self.trail.traceparent(&head.trace, &mut protocol);
-        let session_id = self.own.as_ref().and_then(|s| s.upstream_id.clone());
+        let session_id = self.own.as_ref().and_then(|s| s.upstream_id());
         UpstreamHeaders {
             accept: head.accept,
             session_id,

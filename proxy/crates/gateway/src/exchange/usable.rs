@@ -30,12 +30,16 @@ pub(super) fn usable(answer: Answer) -> Result<Usable, Fault> {
     })
 }
 
-/// What an answer gives to read on: `None` when it has no content.
-pub(super) fn usable_answer(answer: Answer) -> Result<Option<Origin>, Fault> {
-    Ok(match usable(answer)? {
+/// What an answer gives to read on (`None` when it has no content), and its head.
+pub(super) fn usable_answer(answer: Answer) -> Result<(Option<Origin>, Head), Fault> {
+    let answer = usable(answer)?;
+    let (Usable::Json(head, _) | Usable::Events(head, _) | Usable::Nothing(head)) = &answer;
+    let head = head.clone();
+    let origin = match answer {
         Usable::Json(head, body) if head.status == 200 => Some(Origin::Body(Some(body))),
         Usable::Events(_, events) => Some(Origin::Events(events)),
         Usable::Nothing(head) if (200..300).contains(&head.status) => None,
         Usable::Json(head, _) | Usable::Nothing(head) => return Err(Fault::Status(head.status)),
-    })
+    };
+    Ok((origin, head))
 }
