@@ -328,13 +328,9 @@ fn the_stateless_era_has_no_sessions_no_listen_stream_and_no_client_responses() 
     assert_eq!(client.delete(), 405);
     upstream.forget();
     let response = json!({ "jsonrpc": "2.0", "id": 1, "result": {} });
-    let answer = client.try_post(&response).expect("an answer");
-    assert!(
-        (400..500).contains(&answer.status()),
-        "{} {}",
-        answer.status(),
-        answer.text()
-    );
+    // Refused, or taken and thrown away: the revision names no answer for it.
+    let status = client.try_post(&response).expect("an answer").status();
+    assert!(matches!(status, 202 | 400..500), "{status}");
     assert!(
         upstream.requests().is_empty(),
         "a client's response was passed on"
