@@ -23,7 +23,12 @@ pub(crate) struct Check {
     pub run: fn(&[u8]) -> bool,
     /// Takes the value as it stands, not in compact form.
     pub raw: bool,
+    /// A checksum that no made-up value passes by chance (30 bits or more).
+    pub proves: bool,
 }
+
+/// Checks that prove a value to be what it claims.
+const PROOFS: [&str; 4] = ["github-crc", "base58check", "bech32", "btc-address"];
 
 impl std::fmt::Debug for Check {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -46,6 +51,7 @@ pub(crate) fn find(name: &str) -> Option<Check> {
                 name,
                 run: *run,
                 raw,
+                proves: PROOFS.contains(name),
             });
         }
     }

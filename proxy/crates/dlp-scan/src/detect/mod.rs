@@ -127,10 +127,17 @@ impl<'a> Sink<'a> {
     pub fn accept(&mut self, rule: RuleId, span: Span, scratch: &mut Vec<u8>) -> bool {
         let compiled = self.rules.compiled(rule);
         let value = &self.node.text[span.range()];
-        if compiled.entropy_min > 0.0 && crate::entropy::shannon(value) < compiled.entropy_min {
+        // A right checksum outweighs how the value looks: one random token in thousands holds a word.
+        let proven = compiled
+            .checks
+            .iter()
+            .any(|c| c.proves && c.raw && (c.run)(value));
+        let dull =
+            || compiled.entropy_min > 0.0 && crate::entropy::shannon(value) < compiled.entropy_min;
+        if !proven && dull() {
             return false;
         }
-        if !compiled.placeholders_pass && crate::value::is_placeholder(value) {
+        if !proven && !compiled.placeholders_pass && crate::value::is_placeholder(value) {
             return false;
         }
         if compiled.checks.iter().any(|c| !c.raw) {

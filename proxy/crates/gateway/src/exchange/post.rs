@@ -24,6 +24,13 @@ use crate::reply::{self, code};
 use crate::session::{Call, Calls, NewSession, Session, SessionError};
 use crate::upstream::{DuplexSession, Fault, Head, HttpLink, Link, UpstreamHeaders, Verb};
 
+/// In the stateless era nothing is asked of a client that it could answer (2026-07-28, transports).
+const NO_RESPONSES: Refusal = Refusal::new(
+    400,
+    code::INVALID_REQUEST,
+    "In this protocol version clients send no responses.",
+);
+
 /// Serves a POST.
 pub(super) async fn post(
     context: Context,
@@ -157,6 +164,13 @@ impl Post {
             self.own = None;
         }
         self.trail.spoken(era, header_version);
+        let answers = matches!(
+            message.kind(),
+            MessageKind::Response | MessageKind::ErrorResponse
+        );
+        if answers && era == Era::Stateless && !pinned {
+            return Err(refuse(NO_RESPONSES, &message));
+        }
         // A mismatch comes first: with two versions named there is no telling which was meant.
         if !pinned {
             self.check_headers(&message)
