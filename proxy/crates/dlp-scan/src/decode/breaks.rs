@@ -7,11 +7,14 @@ use crate::text::{Cell, How, Node, Span};
 
 /// Single characters in a row before they count as spaced out.
 const SINGLES_MIN: usize = 8;
+/// Hexadecimal pairs in a row before they count as text.
+const PAIRS_MIN: usize = 8;
 /// How long a piece of a broken value may be.
 const CHUNK_BYTES: std::ops::RangeInclusive<usize> = 3..=40;
 
 pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     spaced(node, spawn);
+    pairs(node, spawn);
     chunks(node, scratch, spawn);
     for cell in super::cells_with(node, [b'"', b'\'', b'`']) {
         concat(node, cell, spawn);
@@ -123,6 +126,69 @@ fn emit_spaced(node: &Node, cell: &Cell, (from, to): (usize, usize), spawn: &mut
     let bytes: Vec<u8> = text[from..to].iter().step_by(2).copied().collect();
     child.push(&bytes, Span::new(from, to), How::Blocks { dst: 1, src: 2 });
     copy(&mut child, node, to, margin_after(text, to, ceil));
+    child.close_cell(start, name, cell.kind, 0);
+    spawn.end(child);
+}
+
+/// Hexadecimal bytes with a separator between them: `67 68 70`, `67:68:70`.
+fn pairs(node: &Node, spawn: &mut Spawner<'_>) {
+    const STEP: usize = 3 * PAIRS_MIN / 2;
+    let (text, mut at, mut index) = (&node.text, 0, 0);
+    while at + STEP < text.len() {
+        let Some(phase) = (0..3).find(|p| pair_at(text, at + p).is_some()) else {
+            at += STEP;
+            continue;
+        };
+        let (mut first, mut last) = (at + phase, at + phase);
+        let sep = pair_at(text, first);
+        let cell = node.cell_from(first, &mut index);
+        at += STEP;
+        let (Some(cell), Some(sep)) = (cell, sep) else {
+            continue;
+        };
+        let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
+        while first >= floor + 3 && pair_at(text, first - 3) == Some(sep) {
+            first -= 3;
+        }
+        while pair_at(text, last + 3) == Some(sep) && last + 6 <= ceil {
+            last += 3;
+        }
+        // The last pair has no separator behind it.
+        let end = (last + 5).min(ceil);
+        at = at.max(end);
+        if first >= floor && (end - first) / 3 >= PAIRS_MIN {
+            emit_pairs(node, cell, (first, end), spawn);
+        }
+    }
+}
+
+/// Two hexadecimal digits and a separator.
+fn pair_at(text: &[u8], at: usize) -> Option<u8> {
+    let w = text.get(at..at + 3)?;
+    let hex = w[0].is_ascii_hexdigit() && w[1].is_ascii_hexdigit();
+    (hex && matches!(w[2], b' ' | b':' | b'-' | b',' | b'.' | b'_')).then_some(w[2])
+}
+
+fn emit_pairs(node: &Node, cell: &Cell, (from, to): (usize, usize), spawn: &mut Spawner<'_>) {
+    let digit = |b: u8| {
+        char::from(b)
+            .to_digit(16)
+            .and_then(|d| u8::try_from(d).ok())
+    };
+    let bytes: Option<Vec<u8>> = node.text[from..to]
+        .chunks(3)
+        .map(|pair| Some(digit(*pair.first()?)? * 16 + digit(*pair.get(1)?)?))
+        .collect();
+    // Addresses and hashes are bytes too, but no text.
+    let Some(bytes) = bytes.filter(|b| b.iter().all(|b| (0x09..0x7F).contains(b))) else {
+        return;
+    };
+    let Some(mut child) = spawn.begin(Layer::Hex) else {
+        return;
+    };
+    let name = begin_cell(&mut child, node, cell.name);
+    let start = child.text.len();
+    child.push(&bytes, Span::new(from, to), How::Blocks { dst: 1, src: 3 });
     child.close_cell(start, name, cell.kind, 0);
     spawn.end(child);
 }

@@ -5,6 +5,8 @@ use crate::Layer;
 use crate::detect::unseen;
 use crate::text::{Cell, How, Node, Span};
 
+/// Asks for an emoji's colours: ordinary behind an emoji, a disguise between letters.
+const EMOJI_STYLE: char = '\u{FE0F}';
 /// The first variation selector of the supplement.
 const SELECTOR_BASE: u32 = 0xE0100;
 
@@ -75,7 +77,12 @@ fn worth(text: &str) -> bool {
             (in_word, mixed) = (len, is_mixed);
         }
         in_word = in_word.saturating_sub(1);
-        match if c.is_ascii() { Folded::Same } else { fold(c) } {
+        let emoji = c == EMOJI_STYLE && !text[..i].ends_with(|p: char| p.is_ascii_alphanumeric());
+        match if c.is_ascii() || emoji {
+            Folded::Same
+        } else {
+            fold(c)
+        } {
             Folded::Compat(_) | Folded::Gone => return true,
             Folded::Look(_) if mixed => return true,
             Folded::Plain(p) if prev_digit && (p == ' ' || p == '-') => return true,
@@ -112,7 +119,7 @@ fn fold(c: char) -> Folded {
         return Folded::Same;
     }
     let n = u32::from(c);
-    if unseen(c).is_some() {
+    if unseen(c).is_some() || c == EMOJI_STYLE {
         return Folded::Gone;
     }
     let plus = |from: u32, to: u32, base: char| {

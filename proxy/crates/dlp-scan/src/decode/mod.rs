@@ -18,7 +18,7 @@ pub(crate) use turned::{LEET_WORDS_MIN, rot13};
 
 /// Bytes of the surrounding text that come along.
 const MARGIN_BEFORE: usize = 48;
-const MARGIN_AFTER: usize = 24;
+const MARGIN_AFTER: usize = 128;
 
 /// Makes children, within the budget.
 pub(crate) struct Spawner<'a> {

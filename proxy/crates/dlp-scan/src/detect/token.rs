@@ -26,10 +26,14 @@ pub(super) fn anchored(
 ) {
     let done = scratch.done[rule.index()];
     let text = sink.text();
-    if at < done || !free_before(edges.before, text, at as usize, cell.span.start as usize) {
+    let compiled = sink.rules.compiled(rule);
+    // Where a checksum will prove the value, it need not stand free: base64 that was cut elsewhere
+    // leaves a letter before it.
+    let proves = compiled.checks.iter().any(|c| c.proves);
+    let free = || free_before(edges.before, text, at as usize, cell.span.start as usize);
+    if at < done || !(proves || free()) {
         return;
     }
-    let compiled = sink.rules.compiled(rule);
     let rest = &text[at as usize..cell.span.end as usize];
     if !compiled.cased.is_empty() && !compiled.cased.iter().any(|k| rest.starts_with(k)) {
         return;

@@ -51,7 +51,7 @@ pub async fn read_body(session: &mut ServerSession, limits: &Limits) -> Result<B
     if expects && session.write_continue_response().await.is_err() {
         return Err(TOO_SLOW);
     }
-    let read = read_chunks(session, limits.message_bytes_max, declared.unwrap_or(0));
+    let read = read_chunks(session, limits.message_bytes_max, declared);
     match tokio::time::timeout(Duration::from_millis(limits.body_timeout_ms), read).await {
         Ok(Ok(Some(body))) => Ok(body),
         Ok(Ok(None)) => Err(TOO_LARGE),
@@ -67,7 +67,7 @@ pub async fn read_body(session: &mut ServerSession, limits: &Limits) -> Result<B
 async fn read_chunks(
     session: &mut ServerSession,
     max: usize,
-    declared: usize,
+    declared: Option<usize>,
 ) -> pingora_core::Result<Option<Bytes>> {
     let Some(first) = session.read_request_body().await? else {
         return Ok(Some(Bytes::new()));
@@ -75,11 +75,11 @@ async fn read_chunks(
     if first.len() > max {
         return Ok(None);
     }
-    if first.len() == declared {
+    if declared == Some(first.len()) {
         // The whole body came at once: no copy. The end of the body is already known.
         return Ok(Some(first));
     }
-    let mut body = BytesMut::with_capacity(declared.clamp(first.len() * 2, max));
+    let mut body = BytesMut::with_capacity(declared.unwrap_or(0).max(first.len() * 2).min(max));
     body.extend_from_slice(&first);
     while let Some(chunk) = session.read_request_body().await? {
         if body.len() + chunk.len() > max {

@@ -94,6 +94,15 @@ pub(crate) async fn serve_one(gateway: &Arc<Gateway>, session: &mut ServerSessio
             return After::Close;
         }
     }
+    if session
+        .get_header(http::header::TRANSFER_ENCODING)
+        .is_some()
+    {
+        // Chunk heads have leniences of their own (extensions, bare LF) on which two parsers can
+        // differ about where the body ends. Nothing that follows on this connection is a request.
+        session.set_keepalive(None);
+        session.set_pipelining_enabled(false);
+    }
     match dispatch(gateway, snapshot, session).await {
         Ok(after) if session.is_body_done() => after,
         Ok(After::Drop) | Err(Gone) => After::Drop,
