@@ -295,3 +295,69 @@ fn target(span: &ExchangeSpan) -> Option<(&'static str, Arc<str>)> {
     };
     Some((key, span.tool.clone()?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(method: &str, tool: &str) -> ExchangeSpan {
+        ExchangeSpan {
+            trace_id: [1; 16],
+            span_id: [2; 8],
+            parent_id: None,
+            start_unix_us: 1_000_000,
+            total_us: 5,
+            scan_us: 1,
+            policy_us: 1,
+            upstream_us: 1,
+            tenant: "acme".into(),
+            server: "files".into(),
+            principal: None,
+            method: Some(method.into()),
+            tool: Some(tool.into()),
+            action: "pass",
+            status: 200,
+            audit_id: "aud_0".into(),
+            error: false,
+        }
+    }
+
+    #[test]
+    fn a_span_is_named_after_known_methods_only_and_holds_no_address() {
+        let scope = InstrumentationScope::builder("weir").build();
+        for (method, tool, name, key) in [
+            ("tools/call", "echo", "tools/call", Some("gen_ai.tool.name")),
+            (
+                "prompts/get",
+                "hi",
+                "prompts/get",
+                Some("gen_ai.prompt.name"),
+            ),
+            ("resources/read", "file:///a", "resources/read", None),
+            ("made/up", "echo", "mcp", None),
+        ] {
+            let data = span_data(span(method, tool), &scope);
+            assert_eq!(data.name, name);
+            let found = data.attributes.iter().find(|a| a.value.as_str() == tool);
+            assert_eq!(found.map(|a| a.key.as_str()), key, "{method}");
+        }
+    }
+
+    #[test]
+    fn a_full_queue_drops_and_never_waits() {
+        let (queue, mut spans) = mpsc::channel(1);
+        let dropped = metrics::Counter::noop();
+        let queue = Queue { queue, dropped };
+        queue.exchange(span("ping", "first"));
+        queue.exchange(span("ping", "second"));
+        assert_eq!(spans.try_recv().unwrap().tool.as_deref(), Some("first"));
+        assert!(spans.try_recv().is_err());
+    }
+
+    #[test]
+    fn traces_are_taken_below_the_base_url() {
+        for base in ["http://c:4318", "http://c:4318/", "http://c:4318/v1/traces"] {
+            assert_eq!(traces_url(base), "http://c:4318/v1/traces");
+        }
+    }
+}
