@@ -17,6 +17,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::{ConfigError, Loaded, LogFormat, PROXY_SERVER};
+use crate::otel::Traces;
 
 /// How often watched files are looked at. A look costs a few `stat` calls.
 const WATCH_EVERY: Duration = Duration::from_millis(500);
@@ -48,7 +49,8 @@ pub fn run_stdio(loaded: Loaded) -> anyhow::Result<ExitCode> {
     let runtime = runtime()?;
     let end = runtime.block_on(async {
         let audit = open_audit(&loaded, true)?;
-        let gateway = make_gateway(&loaded, audit.clone(), true)?;
+        let traces = loaded.otlp.as_ref().map(Traces::start).transpose()?;
+        let gateway = make_gateway(&loaded, audit.clone(), traces.as_ref(), true)?;
         let stop = Arc::clone(&gateway);
         tokio::spawn(async move {
             stop_signal().await;
@@ -56,6 +58,7 @@ pub fn run_stdio(loaded: Loaded) -> anyhow::Result<ExitCode> {
         });
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
         let end = gateway::front_stdio(&gateway, input, output).await;
+        stop_traces(traces).await;
         close_audit(audit);
         anyhow::Ok(end)
     })?;
@@ -70,7 +73,8 @@ pub fn run_stdio(loaded: Loaded) -> anyhow::Result<ExitCode> {
 async fn serve(start: Start, metrics: PrometheusHandle) -> anyhow::Result<ExitCode> {
     let loaded = &start.loaded;
     let audit = open_audit(loaded, start.shared_data_dir)?;
-    let gateway = make_gateway(loaded, audit.clone(), start.single)?;
+    let traces = loaded.otlp.as_ref().map(Traces::start).transpose()?;
+    let gateway = make_gateway(loaded, audit.clone(), traces.as_ref(), start.single)?;
     let listener = bind(loaded.listen, "listen").await?;
     let address = listener.local_addr()?;
     gateway.bound_to(address.ip());
@@ -98,6 +102,7 @@ async fn serve(start: Start, metrics: PrometheusHandle) -> anyhow::Result<ExitCo
     watcher.abort();
     serving.await.context("the listener failed")?;
     drop(gateway);
+    stop_traces(traces).await;
     close_audit(audit);
     Ok(ExitCode::SUCCESS)
 }
@@ -105,6 +110,7 @@ async fn serve(start: Start, metrics: PrometheusHandle) -> anyhow::Result<ExitCo
 fn make_gateway(
     loaded: &Loaded,
     audit: Option<Arc<AuditLog>>,
+    traces: Option<&Traces>,
     single: bool,
 ) -> anyhow::Result<Arc<Gateway>> {
     let single = single.then(|| ServerId::parse(PROXY_SERVER)).transpose()?;
@@ -112,6 +118,7 @@ fn make_gateway(
         single,
         audit,
         links: LinkOptions::default(),
+        spans: traces.map(Traces::sink),
     };
     Gateway::new(&loaded.desired, options).context("the configuration does not compile")
 }
@@ -163,6 +170,9 @@ fn reload(start: &Start, gateway: &Gateway, tls: Option<&TlsSlot>) -> anyhow::Re
     if loaded.listen != start.loaded.listen || loaded.admin_listen != start.loaded.admin_listen {
         tracing::warn!("listen addresses only change by a restart");
     }
+    if loaded.otlp != start.loaded.otlp {
+        tracing::warn!("otlp only changes by a restart");
+    }
     Ok(loaded.files_watched)
 }
 
@@ -205,6 +215,12 @@ fn open_audit(loaded: &Loaded, shared: bool) -> anyhow::Result<Option<Arc<AuditL
         "{SHARED_LOGS_MAX} processes already write into {}",
         loaded.data_dir.display()
     )
+}
+
+async fn stop_traces(traces: Option<Traces>) {
+    if let Some(traces) = traces {
+        traces.stop().await;
+    }
 }
 
 fn close_audit(audit: Option<Arc<AuditLog>>) {

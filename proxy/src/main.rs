@@ -4,6 +4,7 @@
 mod app;
 mod cli;
 mod config;
+mod otel;
 
 use std::process::ExitCode;
 

@@ -52,6 +52,12 @@ pub fn url(text: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// Whether a URL that passed [`url`] asks for TLS.
+pub fn url_is_tls(text: &str) -> bool {
+    text.parse::<Uri>()
+        .is_ok_and(|uri| uri.scheme_str() == Some("https"))
+}
+
 fn port_is_sane(authority: &str, host: &str) -> bool {
     match authority.strip_prefix(host) {
         None | Some("") => true,

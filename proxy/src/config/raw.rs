@@ -37,7 +37,7 @@ pub struct Config {
     pub audit: Audit,
     /// Weir's own log.
     pub log: Log,
-    /// Traces go there by OTLP over HTTP; absent: no traces.
+    /// Traces go there by OTLP over HTTP (JSON), read once at the start; absent: no traces.
     pub otlp: Option<Otlp>,
     /// Files with further detection rules, in the form of the built-in ones.
     pub rules: Vec<PathBuf>,
@@ -111,7 +111,7 @@ impl LogLevel {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Otlp {
-    /// The collector's base URL, such as http://127.0.0.1:4318.
+    /// The collector's base URL, such as http://127.0.0.1:4318; plain HTTP. Spans go to /v1/traces below it.
     pub endpoint: String,
     /// Headers sent with every export.
     #[serde(default)]

@@ -132,7 +132,13 @@ impl Resolver<'_> {
 
     fn otlp(&mut self, raw: Option<raw::Otlp>, at: &FieldPath) -> Result<Option<Otlp>, FieldError> {
         let Some(raw) = raw else { return Ok(None) };
-        check::url(&raw.endpoint).or_else(|problem| at.key("endpoint").error(problem))?;
+        let endpoint = at.key("endpoint");
+        check::url(&raw.endpoint).or_else(|problem| endpoint.error(problem))?;
+        if check::url_is_tls(&raw.endpoint) {
+            let problem = "traces are sent by plain HTTP only; name a collector on this machine or \
+                           in a trusted network, such as http://127.0.0.1:4318, and let it speak TLS";
+            return endpoint.error(problem);
+        }
         let headers = self.headers(&raw.headers, &at.key("headers"))?;
         Ok(Some(Otlp {
             endpoint: raw.endpoint,

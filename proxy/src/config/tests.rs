@@ -259,6 +259,10 @@ fn a_refusal_names_the_place_and_what_to_do() {
             "rules[0]: /etc/weir/no.yml cannot be opened: ",
         ),
         ("otlp: {endpoint: 'localhost:4318'}", "otlp.endpoint: "),
+        (
+            "otlp: {endpoint: 'https://collector.example:4318'}",
+            "otlp.endpoint: traces are sent by plain HTTP only",
+        ),
     ];
     for (yaml, expected) in cases {
         refused(yaml, expected);

@@ -15,6 +15,7 @@ use crate::guard::Guard;
 use crate::metrics::GatewayMetrics;
 use crate::session::{BoundedMap, SessionLimits, Sessions};
 use crate::snapshot::{CompileError, Snapshot};
+use crate::span::SpanSink;
 use crate::upstream::LinkOptions;
 
 /// Tasks remembered over all servers, by owner and id.
@@ -29,6 +30,8 @@ pub struct GatewayOptions {
     pub audit: Option<Arc<AuditLog>>,
     /// How upstreams are reached.
     pub links: LinkOptions,
+    /// Takes the spans of exchanges; without one a trace is carried on, but none is begun.
+    pub spans: Option<Arc<dyn SpanSink>>,
 }
 
 /// One gateway: many listeners, one state.
@@ -46,6 +49,8 @@ pub struct Gateway {
     single: Option<ServerId>,
     audit: Option<Arc<AuditLog>>,
     links: LinkOptions,
+    /// Where spans go.
+    pub(crate) spans: Option<Arc<dyn SpanSink>>,
     stopping: watch::Sender<bool>,
 }
 
@@ -91,6 +96,7 @@ impl Gateway {
             single: options.single,
             audit: options.audit,
             links: options.links,
+            spans: options.spans,
             stopping: watch::Sender::new(false),
         }))
     }

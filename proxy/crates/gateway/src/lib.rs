@@ -23,6 +23,7 @@ pub mod pipeline;
 mod reply;
 mod session;
 mod snapshot;
+mod span;
 mod tools;
 mod upstream;
 
@@ -32,6 +33,7 @@ pub use exchange::{StdioEnd, front_stdio};
 pub use gateway::{Gateway, GatewayOptions};
 pub use listener::{TlsSlot, serve};
 pub use snapshot::{CompileError, Snapshot};
+pub use span::{ExchangeSpan, SpanSink};
 pub use upstream::LinkOptions;
 
 /// The decoder's bounds out of the data plane's.

@@ -296,7 +296,7 @@ fn accept(headers: &HeaderMap) -> Option<&'static str> {
 }
 
 /// Trace context level 1: `00-<32 hex>-<16 hex>-<2 hex>`; anything else starts a new trace.
-fn trace(headers: &HeaderMap) -> Trace {
+pub fn trace(headers: &HeaderMap) -> Trace {
     let value = headers.get("traceparent").and_then(|v| v.to_str().ok());
     let parts: Vec<&str> = value.unwrap_or("").split('-').collect();
     let hex = |text: &str, len: usize| {

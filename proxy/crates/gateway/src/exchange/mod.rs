@@ -36,6 +36,7 @@ use crate::snapshot::{ServerEntry, Snapshot};
 
 pub(crate) use attribute::{handle as handle_of, subscription as subscription_of};
 pub use head::Refusal;
+pub(crate) use head::Trace;
 pub use stdio::{StdioEnd, front_stdio};
 pub use trail::NotAudited;
 

@@ -12,7 +12,7 @@ use pingora_core::protocols::http::ServerSession;
 
 use super::attribute::{self, Tie};
 use super::call::{Down, Origin, Source};
-use super::head::{self, BodyFacts, Refusal, RequestHead, Trace};
+use super::head::{self, BodyFacts, Refusal, RequestHead};
 use super::io::{self, Extra, Gone};
 use super::pump::Pump;
 use super::trail::Trail;
@@ -560,7 +560,7 @@ impl Post {
                 protocol.push((name, value));
             }
         }
-        self.trail.traceparent(&head.trace, &mut protocol);
+        self.trail.traceparent(&mut protocol);
         let session_id = self.own.as_ref().and_then(|s| s.upstream_id());
         UpstreamHeaders {
             accept: head.accept,
@@ -685,7 +685,8 @@ pub(super) async fn refuse(
     extra: Extra,
 ) -> Result<After, Gone> {
     let mut trail = Trail::new(&context.server);
-    trail.begun(context, None, &Trace::default(), 0);
+    let trace = head::trace(&session.req_header().headers);
+    trail.begun(context, None, &trace, 0);
     trail.refused(refusal.text);
     let _ = trail
         .close(

@@ -13,6 +13,7 @@ use crate::gateway::Gateway;
 use crate::pipeline::{Cleared, Place, Places, Report, Stop, Way};
 use crate::session::Session;
 use crate::snapshot::{ServerEntry, Snapshot};
+use crate::span::SpanIds;
 
 /// Findings kept in memory for one exchange; the log keeps fewer.
 const FINDINGS_MAX: usize = 64;
@@ -27,6 +28,7 @@ pub struct Trail {
     record: Record,
     started: Instant,
     upstream_since: Option<Instant>,
+    span: Option<SpanIds>,
 }
 
 impl Trail {
@@ -41,6 +43,7 @@ impl Trail {
             record,
             started: Instant::now(),
             upstream_since: None,
+            span: None,
         }
     }
 
@@ -65,7 +68,11 @@ impl Trail {
         self.record.principal = Some(Arc::clone(&context.principal.key_id));
         self.record.client.clone_from(&context.client);
         self.record.session = session.map(|s| Arc::clone(&s.tag));
-        self.record.trace_id = trace.trace_id.as_deref().map(Into::into);
+        self.span = SpanIds::new(trace, context.gateway.spans.is_some());
+        self.record.trace_id = match &self.span {
+            Some(span) => Some(span.trace_id().into()),
+            None => trace.trace_id.as_deref().map(Into::into),
+        };
         self.record.bytes.request = request_bytes;
     }
 
@@ -111,29 +118,15 @@ impl Trail {
             record,
             started: Instant::now(),
             upstream_since: None,
+            span: None,
         }
     }
 
-    /// The trace context that goes up: the caller's trace, with a span of ours.
-    pub fn traceparent(
-        &self,
-        trace: &Trace,
-        headers: &mut Vec<(http::HeaderName, http::HeaderValue)>,
-    ) {
-        let Some(trace_id) = &trace.trace_id else {
-            return;
-        };
-        let mut span = [0u8; 8];
-        if getrandom::fill(&mut span).is_err() {
-            return;
+    /// The trace context that goes up: the trace, with this exchange as the parent of what follows.
+    pub fn traceparent(&self, headers: &mut Vec<(http::HeaderName, http::HeaderValue)>) {
+        if let Some(span) = &self.span {
+            super::head::push(headers, "traceparent", &span.traceparent());
         }
-        let span: String = span.iter().map(|b| format!("{b:02x}")).collect();
-        let flags = u8::from(trace.sampled);
-        super::head::push(
-            headers,
-            "traceparent",
-            &format!("00-{trace_id}-{span}-{flags:02x}"),
-        );
     }
 
     /// The upstream is asked now.
@@ -293,14 +286,21 @@ impl Trail {
                 .record(seconds(latency.upstream));
         }
         self.tell();
-        let must = match snapshot.audit {
-            AuditMode::Off => return Ok(()),
-            AuditMode::All => true,
+        let span = gateway.spans.as_ref().zip(self.span);
+        let span = span.and_then(|(sink, ids)| Some((sink, ids.close(&mut self.record, status)?)));
+        let kept = match snapshot.audit {
+            AuditMode::Off => Ok(()),
+            AuditMode::All => gateway.audit(self.record, true).await,
             AuditMode::Enforced => {
-                matches!(self.record.action, Action::Block | Action::Redact)
+                let must = matches!(self.record.action, Action::Block | Action::Redact);
+                gateway.audit(self.record, must).await
             }
         };
-        gateway.audit(self.record, must).await
+        if let Some((sink, mut span)) = span {
+            span.error |= kept.is_err();
+            sink.exchange(span);
+        }
+        kept
     }
 
     fn tell(&self) {
