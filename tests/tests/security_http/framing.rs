@@ -152,10 +152,6 @@ fn desyncs(path: &str) -> Vec<(String, Vec<u8>)> {
             "chunk longer than its size",
             format!("{:x}\r\n{outer}\r\n0\r\n\r\n", n - 1),
         ),
-        (
-            "chunk extension with LF",
-            format!("{n:x};a\nb\r\n{outer}\r\n0\r\n\r\n"),
-        ),
         ("chunk size empty", format!("\r\n{outer}\r\n0\r\n\r\n")),
     ] {
         add(
@@ -297,6 +293,37 @@ fn desync(weir: &Weir, upstream: &Upstream, bytes: &[u8]) -> Option<String> {
         }
         () => None,
     }
+}
+
+/// pingora reads over a line feed inside a chunk extension, and shows chunk heads to nobody, so this one
+/// body cannot be refused. What two parsers could make of it must then not matter: the body that goes on
+/// is Weir's own, and nothing that follows on the connection is read as a request.
+#[test]
+fn a_chunk_head_that_cannot_be_refused_ends_its_connection() {
+    let upstream = Upstream::mcp(|_| None);
+    let weir = Weir::serve(&Config::new(&upstream.url()));
+    let (outer, inner) = (body("echo", "outer"), body("smuggled", "x"));
+    let bytes = format!(
+        "{}Transfer-Encoding: chunked\r\n\r\n{:x};a\nb\r\n{outer}\r\n0\r\n\r\n{}Content-Length: {}\r\n\r\n{inner}",
+        head(weir.path(), "echo"),
+        outer.len(),
+        head(weir.path(), "smuggled"),
+        inner.len()
+    );
+    let mut conn = Conn::open(weir.addr);
+    conn.send(bytes.as_bytes());
+    conn.finish();
+    let rest = conn.rest(PATIENCE);
+    let text = String::from_utf8_lossy(&rest.bytes).into_owned();
+    assert_ne!(rest.end, End::StillOpen, "{text:.300}");
+    assert_eq!(text.matches("HTTP/1.1 ").count(), 1, "{text:.300}");
+    let seen = upstream.requests();
+    assert_eq!(seen.len(), 1, "{text:.300}");
+    let forwarded = String::from_utf8_lossy(&seen[0].body).into_owned();
+    assert!(
+        forwarded.contains("outer") && !forwarded.contains("smuggled"),
+        "{forwarded:.300}"
+    );
 }
 
 /// The same against servers whose own parsers are known to differ: nothing of the second call is ever answered.
