@@ -211,7 +211,7 @@ pub(super) async fn message(
         trail,
         extra: Extra::new(),
     };
-    // The answer's wait must not hold the POST; `pending_calls_max` bounds these tasks.
+    // The answer must not hold the POST. Before a duplex `pending_calls_max` bounds these tasks.
     if let Some(channel) = channel {
         tokio::spawn(async move { drive::drive(post, message, &channel).await });
     }
