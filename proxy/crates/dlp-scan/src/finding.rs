@@ -32,6 +32,9 @@ pub struct Finding {
     pub layers: Layers,
     /// Keyed hash of the matched value (decoded, whole even when split).
     pub fingerprint: Fingerprint,
+    /// Bit `n`: the whole value (decoded) matches the `n`-th of the [allowlist's
+    /// patterns](crate::Own::allow_patterns).
+    pub marks: u64,
 }
 
 /// One decoding step.

@@ -26,5 +26,7 @@ pub use budget::{Budget, OverBudget};
 pub use finding::{Finding, Fingerprint, FingerprintKey, Layer, Layers, Outcome};
 pub use leaf::{LeafInput, LeafKind};
 pub use rule::{Category, Rule, RuleId};
-pub use ruleset::{ExampleFailure, RuleError, RuleSet, RuleSource};
+pub use ruleset::{
+    AllowPattern, ExampleFailure, Own, RuleError, RuleFacts, RuleSet, RuleSource, ValueList,
+};
 pub use scanner::Scanner;

@@ -193,7 +193,7 @@ impl Scanner {
             )
         });
         on_boundaries(&mut found, leaves);
-        without_repeats(&mut found);
+        without_repeats(&mut found, rules);
         found
     }
 
@@ -215,6 +215,7 @@ impl Scanner {
                 .try_fold(Layers::default(), |l, s| l.then(*s))
                 .unwrap_or_default(),
             fingerprint: raw.fingerprint,
+            marks: raw.marks,
         };
         loop {
             let node = &self.nodes[at];
@@ -325,12 +326,19 @@ fn on_boundaries<'a>(found: &mut Vec<Finding>, leaves: impl Iterator<Item = Leaf
     });
 }
 
-/// One finding for each place and category, unless a less sure one reaches further.
-fn without_repeats(found: &mut Vec<Finding>) {
+/// One finding for each place and category, unless a less sure one reaches further. A tenant's own rules speak for
+/// themselves, beside whatever else is found there.
+fn without_repeats(found: &mut Vec<Finding>, rules: &RuleSet) {
+    let own = |f: &Finding| rules.compiled(f.rule).own;
     let mut kept: Vec<Finding> = Vec::with_capacity(found.len());
     for f in found.drain(..) {
         let inside = |k: &Finding| {
-            k.leaf == f.leaf && k.category == f.category && k.start <= f.start && f.end <= k.end
+            k.leaf == f.leaf
+                && k.category == f.category
+                && k.start <= f.start
+                && f.end <= k.end
+                && (k.rule == f.rule || !own(k) && !own(&f))
+                && (!rules.keep_covered || k.start == f.start && k.end == f.end)
         };
         // Sorted by start: only the latest can reach over this one.
         let from = kept.len().saturating_sub(8);

@@ -1,6 +1,7 @@
 //! From a text to raw findings. Detectors read one node and report into a [`Sink`]; none looks past its cell.
 
 mod assign;
+mod exact;
 mod hidden;
 mod net;
 mod number;
@@ -26,6 +27,7 @@ pub(crate) struct Raw {
     pub rule: RuleId,
     pub confidence: u8,
     pub fingerprint: Fingerprint,
+    pub marks: u64,
 }
 
 /// What is left of the budget.
@@ -105,13 +107,16 @@ impl<'a> Sink<'a> {
             return;
         }
         self.limits.findings -= 1;
-        let fingerprint = self.key.fingerprint(&self.node.text[span.range()]);
+        let value = &self.node.text[span.range()];
+        let fingerprint = self.key.fingerprint(value);
+        let marks = self.rules.marks(value);
         self.raw.push(Raw {
             node: self.index,
             span,
             rule,
             confidence,
             fingerprint,
+            marks,
         });
     }
 
@@ -262,9 +267,10 @@ fn act(
                 token::around(rule, at, &cell.1, (back, ahead), sink, scratch)
             }
             Kind::Assign { any_name } => names.provider(rule, any_name, at, cell, sink, scratch),
-            Kind::Number { .. } | Kind::Detector(_) => {}
+            Kind::Number { .. } | Kind::Detector(_) | Kind::Values => {}
         },
         Action::SecretName => names.secret(at, cell, sink),
+        Action::Exact => exact::values(at, &cell.1, sink, scratch),
         Action::Detect(Detector::PrivateKey) => pem::private_key(at, &cell.1, sink),
         Action::Detect(Detector::UrlCredentials) => url::credentials(at, &cell.1, sink),
         Action::Detect(Detector::AuthHeader) => url::auth_header(at, &cell.1, sink),

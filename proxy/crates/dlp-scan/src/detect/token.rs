@@ -38,7 +38,8 @@ pub(super) fn anchored(
     if !compiled.cased.is_empty() && !compiled.cased.iter().any(|k| rest.starts_with(k)) {
         return;
     }
-    if !sink.limits.spend(1) || !solid(rest, usize::from(compiled.solid), at, scratch) {
+    if !sink.limits.spend(compiled.weight) || !solid(rest, usize::from(compiled.solid), at, scratch)
+    {
         return;
     }
     let end = cell.span.end.min(at.saturating_add(edges.ahead));
@@ -131,7 +132,9 @@ pub(super) fn search_windows(sink: &mut Sink<'_>, scratch: &mut Scratch) {
         }
         let mut start = span.start;
         // A long gap in a pattern costs a step for each byte and each place in the gap: hence by the byte.
-        while start < span.end && sink.limits.spend(1 + (span.end - start) / 4) {
+        let weight = sink.rules.compiled(*rule).weight;
+        let cost = |from: u32| (1 + (span.end - from) / 4).saturating_mul(weight);
+        while start < span.end && sink.limits.spend(cost(start)) {
             let input = Input::new(sink.text()).range(start as usize..span.end as usize);
             let Some((whole, value)) = search(*rule, input, sink) else {
                 break;

@@ -6,8 +6,11 @@ use regex_automata::meta::Regex;
 use regex_automata::util::syntax;
 
 use super::load::{Edge, RawKind, RawNeed, RawRule, load};
+use super::own::OwnBounds;
+use super::place;
 use super::{
-    Action, Compiled, Detector, Kind, Need, Pattern, RuleError, RuleSet, RuleSource, ShapeRef,
+    Action, Compiled, Detector, ExactSet, Kind, Need, Pattern, RuleError, RuleSet, RuleSource,
+    ShapeRef,
 };
 use crate::Category;
 use crate::check;
@@ -21,6 +24,8 @@ pub(crate) const SHAPE_BYTES_MAX: usize = 44;
 const AHEAD_DEFAULT: u32 = 512;
 const AHEAD_MAX: u32 = 4096;
 const RULES_MAX: usize = 4000;
+/// Longest id of a rule.
+const ID_BYTES_MAX: usize = 64;
 
 /// Whether patterns are compiled now, to be refused, or when first needed.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -48,10 +53,11 @@ pub(crate) fn regex(source: &str) -> Result<Regex, String> {
         )
         .build(source)
         .map_err(|e| {
-            let cause = std::error::Error::source(&e)
-                .map(|s| format!(": {s}"))
-                .unwrap_or_default();
-            format!("{e}{cause}")
+            // The cause quotes the pattern over several lines; what is wrong stands in the last one.
+            let cause = std::error::Error::source(&e).map(ToString::to_string);
+            let cause = cause.unwrap_or_else(|| e.to_string());
+            let line = cause.lines().last().unwrap_or_default();
+            line.trim_start_matches("error: ").to_owned()
         })
 }
 
@@ -61,37 +67,16 @@ pub(crate) fn compile(
 ) -> Result<RuleSet, RuleError> {
     let mut builder = Builder::default();
     for source in sources {
-        let file = load(source)?;
-        for raw in &file.rules {
-            builder
-                .rule(raw, &file.defaults, patterns)
-                .map_err(|(field, problem)| RuleError {
-                    file: source.name.to_owned(),
-                    line: line_of(source.yaml, &raw.id),
-                    rule: Some(raw.id.clone()),
-                    field,
-                    problem,
-                })?;
-        }
+        builder.file(source, patterns)?;
     }
-    Ok(builder.finish())
+    builder.finish()
 }
 
-/// The line that an id stands on.
-fn line_of(yaml: &str, id: &str) -> usize {
-    let at = yaml.lines().position(|l| {
-        l.trim_start()
-            .trim_start_matches("- ")
-            .strip_prefix("id:")
-            .is_some_and(|v| v.trim().trim_matches(['"', '\'']) == id)
-    });
-    at.map_or(0, |n| n + 1)
-}
+pub(super) type Refusal = (&'static str, String);
 
-type Refusal = (&'static str, String);
-
+/// A set in the making.
 #[derive(Default)]
-struct Builder {
+pub(super) struct Builder {
     rules: Vec<Rule>,
     compiled: Vec<Compiled>,
     by_id: HashMap<Box<str>, RuleId>,
@@ -100,29 +85,107 @@ struct Builder {
     actions: Vec<Vec<Action>>,
     shapes: Vec<[Vec<ShapeRef>; 2]>,
     detectors: [Option<RuleId>; Detector::COUNT],
+    pub(super) exact: ExactSet,
+    pub(super) marks: Vec<Regex>,
+    pub(super) keep_covered: bool,
+    /// Set while a tenant's own rules are read: they are bound more tightly.
+    pub(super) own: Option<OwnBounds>,
 }
 
 impl Builder {
-    fn rule(
+    /// Begins with the rules of another set; what both have is shared.
+    pub(super) fn from_set(set: &RuleSet) -> Self {
+        let ids = set.keywords.iter().cloned().enumerate();
+        Self {
+            rules: set.rules.clone(),
+            compiled: set.compiled.clone(),
+            by_id: set.by_id.clone(),
+            keyword_ids: ids.map(|(i, word)| (word, i)).collect(),
+            keywords: set.keywords.clone(),
+            actions: set.actions.clone(),
+            shapes: set.shapes.clone(),
+            detectors: set.detectors,
+            exact: set.exact.clone(),
+            marks: set.marks.clone(),
+            keep_covered: set.keep_covered,
+            own: None,
+        }
+    }
+
+    /// Adds the rules of one file.
+    pub(super) fn file(
         &mut self,
-        raw: &RawRule,
-        defaults: &super::load::Defaults,
+        source: &RuleSource<'_>,
         patterns: Patterns,
-    ) -> Result<(), Refusal> {
-        let id = RuleId(u16::try_from(self.rules.len()).unwrap_or(u16::MAX));
+    ) -> Result<(), RuleError> {
+        let file = load(source)?;
+        for (nth, raw) in file.rules.iter().enumerate() {
+            self.rule(raw, &file.defaults, patterns)
+                .map_err(|(field, problem)| RuleError {
+                    file: source.name.to_owned(),
+                    line: place::line_of(source.yaml, nth, field),
+                    rule: Some(raw.id.clone()),
+                    field,
+                    problem,
+                })?;
+        }
+        Ok(())
+    }
+
+    /// Adds what is known about a rule that has no pattern: a list of values.
+    pub(super) fn list(&mut self, rule: Rule) -> Result<RuleId, Refusal> {
+        let id = self.next_id(&rule.id)?;
+        self.by_id.insert(rule.id.clone(), id);
+        self.rules.push(rule);
+        self.compiled.push(Compiled {
+            kind: Kind::Values,
+            pattern: None,
+            checks: Vec::new(),
+            solid: 0,
+            cased: Vec::new(),
+            entropy_min: 0.0,
+            context: Vec::new(),
+            context_gated: true,
+            placeholders_pass: true,
+            own: true,
+            weight: 1,
+        });
+        Ok(id)
+    }
+
+    fn next_id(&self, id: &str) -> Result<RuleId, Refusal> {
         if self.rules.len() >= RULES_MAX {
             return Err((
                 "id",
                 format!("a set holds at most {RULES_MAX} rules; split it"),
             ));
         }
-        if raw.id.is_empty()
-            || !raw
-                .id
-                .bytes()
-                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-        {
-            return Err(("id", "use lower-case letters, digits and dashes".into()));
+        let good = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+        if id.is_empty() || id.len() > ID_BYTES_MAX || !id.bytes().all(good) {
+            return Err((
+                "id",
+                format!("use 1 to {ID_BYTES_MAX} lower-case letters, digits and dashes"),
+            ));
+        }
+        if self.by_id.contains_key(id) {
+            let problem = match self.own {
+                Some(_) => "is taken; the built-in rules and one's own share one space of ids",
+                None => "is used twice; ids are unique in a set",
+            };
+            return Err(("id", problem.into()));
+        }
+        Ok(RuleId(u16::try_from(self.rules.len()).unwrap_or(u16::MAX)))
+    }
+
+    fn rule(
+        &mut self,
+        raw: &RawRule,
+        defaults: &super::load::Defaults,
+        patterns: Patterns,
+    ) -> Result<(), Refusal> {
+        let id = self.next_id(&raw.id)?;
+        if let Some(own) = &mut self.own {
+            own.admit(raw, defaults)?;
         }
         let category = raw.category.or(defaults.category).ok_or((
             "category",
@@ -133,7 +196,7 @@ impl Builder {
             return Err(("confidence", "is 0 to 100".into()));
         }
         let kind = kind_of(raw, defaults)?;
-        let pattern = self.pattern(raw, kind, patterns)?;
+        let (pattern, weight) = self.pattern(raw, kind, patterns)?;
         let mut checks = Vec::new();
         for name in &raw.checks {
             checks.push(check::find(name).ok_or_else(|| {
@@ -149,9 +212,7 @@ impl Builder {
         if let Kind::Detector(d) = kind {
             self.detectors[d as usize] = Some(id);
         }
-        if self.by_id.insert(raw.id.as_str().into(), id).is_some() {
-            return Err(("id", "is used twice; ids are unique in a set".into()));
-        }
+        self.by_id.insert(raw.id.as_str().into(), id);
         self.rules.push(Rule {
             id: raw.id.as_str().into(),
             category,
@@ -174,22 +235,24 @@ impl Builder {
             context,
             context_gated,
             placeholders_pass: raw.placeholders_pass || category != Category::Secret,
+            own: self.own.is_some(),
+            weight,
         });
         Ok(())
     }
 
     fn pattern(
-        &self,
+        &mut self,
         raw: &RawRule,
         kind: Kind,
         patterns: Patterns,
-    ) -> Result<Option<Pattern>, Refusal> {
+    ) -> Result<(Option<Pattern>, u32), Refusal> {
         let Some(source) = &raw.pattern else {
             return match kind {
                 Kind::Token { .. } | Kind::Text { .. } | Kind::Assign { .. } => {
                     Err(("pattern", "is missing; this kind of rule needs one".into()))
                 }
-                _ => Ok(None),
+                _ => Ok((None, 1)),
             };
         };
         let source = match kind {
@@ -210,7 +273,11 @@ impl Builder {
                 ));
             }
         }
-        Ok(Some(Pattern::new(&source)))
+        let weight = match &mut self.own {
+            Some(own) => own.weigh(&source, kind)?,
+            None => 1,
+        };
+        Ok((Some(Pattern::new(&source)), weight))
     }
 
     fn keywords_of(
@@ -275,7 +342,7 @@ impl Builder {
     }
 
     /// The keyword backwards and rotated, so that turned-around values are noticed by the same gate.
-    fn turned(&mut self, word: &[u8]) {
+    pub(super) fn turned(&mut self, word: &[u8]) {
         let letters = word.iter().filter(|b| b.is_ascii_alphabetic()).count();
         if letters < 2 || letters < 3 && word.len() > 3 {
             return;
@@ -289,7 +356,7 @@ impl Builder {
         self.keyword(&rot, Action::Rot13);
     }
 
-    fn keyword(&mut self, word: &[u8], action: Action) {
+    pub(super) fn keyword(&mut self, word: &[u8], action: Action) {
         let next = self.keywords.len();
         let at = *self.keyword_ids.entry(word.into()).or_insert(next);
         if at == next {
@@ -338,7 +405,7 @@ impl Builder {
         Ok(())
     }
 
-    fn finish(mut self) -> RuleSet {
+    pub(super) fn finish(mut self) -> Result<RuleSet, RuleError> {
         let names = [
             Detector::GenericSecret,
             Detector::GenericPassword,
@@ -349,15 +416,33 @@ impl Builder {
                 self.keyword(word.as_bytes(), Action::SecretName);
             }
         }
-        RuleSet {
+        // The gate numbers its words with 16 bits.
+        if self.keywords.len() > usize::from(u16::MAX) {
+            return Err(RuleError {
+                file: "all rules".into(),
+                line: 0,
+                rule: None,
+                field: "keywords",
+                problem: format!(
+                    "{} keywords and values together, at most {} are possible; take some out",
+                    self.keywords.len(),
+                    u16::MAX
+                ),
+            });
+        }
+        Ok(RuleSet {
             rules: self.rules,
             compiled: self.compiled,
             by_id: self.by_id,
-            gate: GramGate::new(self.keywords),
+            gate: GramGate::new(self.keywords.clone()),
             actions: self.actions,
             shapes: self.shapes,
             detectors: self.detectors,
-        }
+            exact: self.exact,
+            marks: self.marks,
+            keep_covered: self.keep_covered,
+            keywords: self.keywords,
+        })
     }
 }
 

@@ -22,7 +22,6 @@ pub(crate) struct Defaults {
     pub kind: Option<RawKind>,
     pub confidence: Option<u8>,
     #[serde(default)]
-    #[allow(dead_code)]
     pub provenance: String,
 }
 
@@ -96,7 +95,6 @@ pub(crate) struct RawRule {
     pub detector: Option<Detector>,
     pub confidence: Option<u8>,
     #[serde(default)]
-    #[allow(dead_code)]
     pub provenance: String,
     #[serde(default)]
     pub examples: Vec<Example>,
