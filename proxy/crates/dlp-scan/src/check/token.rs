@@ -13,6 +13,7 @@ pub(crate) const CHECKS: Table = &[
     ("bech32", bech32),
     ("mixed", mixed),
     ("not-negated", not_negated),
+    ("not-advice", not_advice),
     ("day-of-life", super::dates::day_of_life),
     ("hex-only", |v| {
         v.iter()
@@ -192,15 +193,37 @@ fn mixed(value: &[u8]) -> bool {
     c.digit > 0 && c.letters() > 0 && c.changes >= 3
 }
 
-/// A phrase that says not to is none: the pattern takes the negation in, and this throws it out.
+/// A phrase that says not to is none: the pattern takes the negation in, and this throws it out. Negations stand before
+/// the verb ("do not ignore", "no ignores", "не забудь", "不要忽略") or right after it ("vergiss nicht", "glöm inte").
 fn not_negated(value: &[u8]) -> bool {
-    let lower = value
-        .get(..value.len().min(8))
-        .unwrap_or(value)
-        .to_ascii_lowercase();
-    !["not", "never", "don", "without"]
-        .iter()
-        .any(|n| lower.starts_with(n.as_bytes()))
+    const WORDS: [&str; 16] = [
+        "not", "never", "without", "no", "nunca", "não", "nao", "non", "mai", "nie", "nu", "не",
+        "ni", "đừng", "jangan", "dont",
+    ];
+    const STARTS: [&str; 10] = [
+        "don'", "don’", "n'", "n’", "不要", "请勿", "切勿", "別", "别", "勿",
+    ];
+    const AFTER: [&str; 6] = ["nicht", "niet", "inte", "ikke", "nie", "not"];
+    let head = String::from_utf8_lossy(&value[..value.len().min(64)]).to_lowercase();
+    let mut words = head.split(|c: char| c.is_whitespace() || c == ',');
+    let first = words.next().unwrap_or_default();
+    let second = words.next().unwrap_or_default();
+    !(WORDS.contains(&first)
+        || STARTS.iter().any(|s| first.starts_with(s))
+        || AFTER.contains(&second))
+}
+
+/// "Do not tell the user their password is wrong" says how to put something, not to conceal an act: the pattern takes
+/// in the word that shows it, and this throws it out.
+fn not_advice(value: &[u8]) -> bool {
+    const TELLING: [&[u8]; 7] = [
+        b"their", b"his", b"her", b"which", b"whether", b"how", b"where",
+    ];
+    let last = value
+        .rsplit(|b| b.is_ascii_whitespace())
+        .next()
+        .unwrap_or_default();
+    !TELLING.iter().any(|w| last.eq_ignore_ascii_case(w))
 }
 
 /// Not one character repeated.

@@ -327,6 +327,7 @@ static BUILTIN_SOURCES: &[RuleSource<'static>] = sources![
     "secrets-generic.yml",
     "pii.yml",
     "injection.yml",
+    "injection-intl.yml",
 ];
 
 #[cfg(test)]
