@@ -140,6 +140,24 @@ pub(crate) enum Promise {
     Mnemonic,
 }
 
+/// The ways a word is commonly written. The gate and [`plain`] fold the case of ASCII alone, so a word of another
+/// script is looked for in lower case, upper case, and with a capital.
+pub(crate) fn cases(word: &str) -> Vec<String> {
+    let lower = word.to_lowercase();
+    if lower.is_ascii() {
+        return vec![lower];
+    }
+    let mut first = lower.chars();
+    let capital = first
+        .next()
+        .map(|c| c.to_uppercase().chain(first).collect())
+        .unwrap_or_default();
+    let mut out = vec![lower.to_uppercase(), capital, lower];
+    out.sort();
+    out.dedup();
+    out
+}
+
 /// Lower case, with a blank for every `_`, `-` and `.`: so that one way to write a word finds all.
 pub(crate) fn plain(name: &[u8]) -> Vec<u8> {
     let mut out = name.to_vec();

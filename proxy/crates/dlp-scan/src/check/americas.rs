@@ -284,7 +284,7 @@ fn nz_nhi(v: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::passes;
+    use super::super::check_passes as passes;
 
     #[test]
     fn americas_africa_oceania() {

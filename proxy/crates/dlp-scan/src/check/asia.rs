@@ -214,7 +214,7 @@ fn kz_iin(v: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::passes;
+    use super::super::check_passes as passes;
 
     #[test]
     fn asia() {

@@ -547,7 +547,7 @@ fn tr_tckn(v: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::passes;
+    use super::super::check_passes as passes;
 
     #[test]
     fn europe() {

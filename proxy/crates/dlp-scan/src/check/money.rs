@@ -169,7 +169,7 @@ fn vin(v: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::passes;
+    use super::super::check_passes as passes;
 
     #[test]
     fn money() {

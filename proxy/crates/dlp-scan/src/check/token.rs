@@ -271,7 +271,7 @@ pub(crate) fn base64_digit(b: u8) -> Option<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::passes;
+    use super::super::check_passes as passes;
 
     #[test]
     fn structure_of_secrets() {

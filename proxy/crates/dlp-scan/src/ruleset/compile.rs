@@ -223,6 +223,7 @@ impl Builder {
         let context = raw
             .context
             .iter()
+            .flat_map(|w| names::cases(w))
             .map(|w| names::plain(w.as_bytes()).into())
             .collect();
         self.compiled.push(Compiled {
@@ -320,7 +321,7 @@ impl Builder {
     /// Files the context words with the gate, by their longest part. False if one is too short for that.
     fn context_of(&mut self, raw: &RawRule, rule: RuleId) -> bool {
         let mut all = true;
-        for word in &raw.context {
+        for word in raw.context.iter().flat_map(|w| names::cases(w)) {
             let plain = names::plain(word.as_bytes());
             let part = plain
                 .split(|b| *b == b' ')
@@ -412,7 +413,7 @@ impl Builder {
             Detector::Mnemonic,
         ];
         if names.iter().any(|d| self.detectors[*d as usize].is_some()) {
-            for word in names::KEYWORDS {
+            for word in names::KEYWORDS.iter().flat_map(|w| names::cases(w)) {
                 self.keyword(word.as_bytes(), Action::SecretName);
             }
         }

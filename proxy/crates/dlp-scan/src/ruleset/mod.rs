@@ -326,6 +326,7 @@ static BUILTIN_SOURCES: &[RuleSource<'static>] = sources![
     "secrets-observability.yml",
     "secrets-generic.yml",
     "pii.yml",
+    "pii-registers.yml",
     "injection.yml",
     "injection-intl.yml",
 ];
