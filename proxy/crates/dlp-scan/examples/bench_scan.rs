@@ -1,7 +1,8 @@
-//! Speed of a scan: clean leaves of a varied JSON message at several sizes, and, given a file of `{"text"}` lines,
-//! those rows. Prints the best of many rounds, because the machine is shared.
+//! Speed of a scan: clean leaves of a varied JSON message at several sizes, and the files given: the rows of a
+//! `.jsonl` file of `{"text"}` lines, any other file as one leaf. Prints the best of many rounds, because the machine
+//! is shared.
 //!
-//!     cargo run --release -p dlp-scan --example bench_scan [ROWS.jsonl]
+//!     cargo run --release -p dlp-scan --example bench_scan [ROWS.jsonl | TEXT]...
 
 #![expect(clippy::print_stdout, reason = "it is what a benchmark is for")]
 
@@ -18,7 +19,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         start.elapsed().as_secs_f64() * 1e3
     );
     let mut scanner = Scanner::new(FingerprintKey::new([1; 32]));
-    for size in [300, 4 << 10, 64 << 10, 1 << 20] {
+    let files: Vec<String> = std::env::args().skip(1).collect();
+    let sizes: &[usize] = if files.is_empty() {
+        &[300, 4 << 10, 64 << 10, 1 << 20]
+    } else {
+        &[]
+    };
+    for &size in sizes {
         let message = Message::clean(size);
         measure(
             &format!("clean {size:>8} B"),
@@ -27,8 +34,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             &mut scanner,
         );
     }
-    if let Some(path) = std::env::args().nth(1) {
-        let rows = std::fs::read_to_string(path)?;
+    for path in files {
+        let rows = std::fs::read_to_string(&path)?;
+        if !path.ends_with(".jsonl") {
+            let label = format!("one leaf {:>7} B", rows.len());
+            measure(&label, &[Message::of_text(&rows)], rules, &mut scanner);
+            continue;
+        }
         let rows: Result<Vec<_>, _> = rows
             .lines()
             .map(serde_json::from_str::<serde_json::Value>)
