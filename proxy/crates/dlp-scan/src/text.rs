@@ -48,6 +48,42 @@ pub(crate) fn to_u32(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
+/// Eight bytes as one number, the first the lowest; nothing at the end of the text.
+pub(crate) fn word_at(text: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(*text.get(at..)?.first_chunk()?))
+}
+
+/// The characters of a text that are not ASCII, and where they begin. Most text has few, so the rest is passed over
+/// by the word.
+pub(crate) struct Wide<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl<'t> Wide<'t> {
+    pub fn new(text: &'t str) -> Self {
+        Self { text, at: 0 }
+    }
+}
+
+impl Iterator for Wide<'_> {
+    type Item = (usize, char);
+
+    fn next(&mut self) -> Option<(usize, char)> {
+        let bytes = self.text.as_bytes();
+        while let Some(block) = bytes.get(self.at..self.at + 16) {
+            if !block.is_ascii() {
+                break;
+            }
+            self.at += 16;
+        }
+        let at = self.at + bytes.get(self.at..)?.iter().position(|b| !b.is_ascii())?;
+        let c = self.text[at..].chars().next()?;
+        self.at = at + c.len_utf8();
+        Some((at, c))
+    }
+}
+
 /// One value, key or number inside a node's text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cell {
@@ -261,6 +297,16 @@ mod tests {
             layer: Some(layer),
             ..Node::default()
         }
+    }
+
+    #[test]
+    fn wide_characters_are_found_at_every_place() {
+        for pad in 0..40 {
+            let text = format!("{}é{}—日x\u{e0041}", "a".repeat(pad), "b".repeat(pad / 3));
+            let want: Vec<_> = text.char_indices().filter(|(_, c)| !c.is_ascii()).collect();
+            assert_eq!(Wide::new(&text).collect::<Vec<_>>(), want, "{pad}");
+        }
+        assert_eq!(Wide::new("").next(), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::io::Read;
 use super::{Spawner, begin_cell, copy, margin_after, margin_before};
 use crate::Layer;
 use crate::check::base64_digit;
-use crate::text::{Cell, How, Node, Span};
+use crate::text::{Cell, How, Node, Span, word_at};
 
 /// Shorter runs hold nothing that a rule finds.
 const RUN_BYTES_MIN: usize = 16;
@@ -17,18 +17,18 @@ const HEAD: usize = 10;
 pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
     let text = &node.text;
     let (mut done, mut index) = (0, 0);
-    let mut at = RUN_BYTES_MIN - 1;
-    // Any run of sixteen holds one of every sixteenth bytes, and no run goes over the end of its cell.
-    while at < text.len() {
-        if !is_run(text[at]) {
-            at += RUN_BYTES_MIN;
+    let mut at = 0;
+    // Any run of sixteen holds eight bytes that begin at a multiple of eight, and no run goes over the end of its cell.
+    while let Some(word) = word_at(text, at) {
+        if holds_below(word, b'+') || !text[at..at + 8].iter().all(|b| is_run(*b)) {
+            at += 8;
             continue;
         }
         let mut start = at;
         while start > done && is_run(text[start - 1]) {
             start -= 1;
         }
-        let mut end = at + 1;
+        let mut end = at + 8;
         while end < text.len() && is_run(text[end]) {
             end += 1;
         }
@@ -38,8 +38,14 @@ pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
             end = run(node, cell, (start, end), spawn);
         }
         done = end;
-        at = end + RUN_BYTES_MIN;
+        at = end.next_multiple_of(8);
     }
+}
+
+/// Is one of the eight bytes less than `least`? Blanks, quotes and most punctuation are: a quick no for most places.
+fn holds_below(word: u64, least: u8) -> bool {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    word.wrapping_sub(ONES * u64::from(least)) & !word & (ONES * 0x80) != 0
 }
 
 /// One run; returns where it ended, wrapped lines included.

@@ -3,7 +3,7 @@
 use super::{Spawner, begin_cell, copy, margin_after, margin_before};
 use crate::Layer;
 use crate::detect::Scratch;
-use crate::text::{Cell, How, Node, Span};
+use crate::text::{Cell, How, Node, Span, word_at};
 
 /// Single characters in a row before they count as spaced out.
 const SINGLES_MIN: usize = 8;
@@ -26,6 +26,10 @@ fn spaced(node: &Node, spawn: &mut Spawner<'_>) {
     let (mut at, mut index) = (0, 0);
     let text = &node.text;
     while at + 6 < text.len() {
+        if !maybe_alternates(text, at) {
+            at += SINGLES_MIN;
+            continue;
+        }
         let Some(phase) = (0..2).find(|p| alternates(text, at + p)) else {
             at += SINGLES_MIN;
             continue;
@@ -70,6 +74,16 @@ fn spaced_around(node: &Node, cell: &Cell, middle: usize, spawn: &mut Spawner<'_
         }
     }
     last + SINGLES_MIN
+}
+
+/// Are three bytes, each two after the last, the same? Asked of every eighth place, so by the word: where a byte is
+/// as the second after it, the difference is zero.
+fn maybe_alternates(text: &[u8], at: usize) -> bool {
+    let Some(w) = word_at(text, at) else {
+        return true;
+    };
+    let differ = w ^ (w >> 16);
+    differ & 0x00FF_00FF == 0 || differ & 0xFF00_FF00 == 0
 }
 
 fn alternates(text: &[u8], at: usize) -> bool {
@@ -132,10 +146,16 @@ fn emit_spaced(node: &Node, cell: &Cell, (from, to): (usize, usize), spawn: &mut
 
 /// Hexadecimal bytes with a separator between them: `67 68 70`, `67:68:70`.
 fn pairs(node: &Node, spawn: &mut Spawner<'_>) {
-    const STEP: usize = 3 * PAIRS_MIN / 2;
+    // A row has at least 23 bytes, so one of every sixteen places begins eight that lie in it.
+    const STEP: usize = 3 * PAIRS_MIN - 8;
     let (text, mut at, mut index) = (&node.text, 0, 0);
-    while at + STEP < text.len() {
-        let Some(phase) = (0..3).find(|p| pair_at(text, at + p).is_some()) else {
+    while let Some(w) = word_at(text, at) {
+        // Its separators, three bytes apart, are the same: the difference to the third byte after is zero there.
+        let differ = w ^ (w >> 24);
+        let maybe = differ & 0x0000_FF00_00FF == 0
+            || differ & 0x00FF_0000_FF00 == 0
+            || differ & 0x0000_00FF_0000 == 0;
+        let Some(phase) = (0..3).find(|p| maybe && pair_at(text, at + p).is_some()) else {
             at += STEP;
             continue;
         };
@@ -165,9 +185,27 @@ fn pairs(node: &Node, spawn: &mut Spawner<'_>) {
 /// Two hexadecimal digits and a separator.
 fn pair_at(text: &[u8], at: usize) -> Option<u8> {
     let w = text.get(at..at + 3)?;
-    let hex = w[0].is_ascii_hexdigit() && w[1].is_ascii_hexdigit();
-    (hex && matches!(w[2], b' ' | b':' | b'-' | b',' | b'.' | b'_')).then_some(w[2])
+    let kind = |i: usize| PAIR[usize::from(w[i])];
+    (kind(0) & kind(1) & HEX != 0 && kind(2) & SEP != 0).then_some(w[2])
 }
+
+const HEX: u8 = 1;
+const SEP: u8 = 2;
+/// What a byte is in such a row.
+static PAIR: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut b = 0;
+    while b < 256 {
+        let c = b as u8;
+        if c.is_ascii_hexdigit() {
+            table[b] = HEX;
+        } else if matches!(c, b' ' | b':' | b'-' | b',' | b'.' | b'_') {
+            table[b] = SEP;
+        }
+        b += 1;
+    }
+    table
+};
 
 fn emit_pairs(node: &Node, cell: &Cell, (from, to): (usize, usize), spawn: &mut Spawner<'_>) {
     let digit = |b: u8| {

@@ -1,14 +1,16 @@
 //! Characters that look like others, or like nothing: folded to the plain ones, and the invisible ones read.
 
-use super::{Spawner, begin_cell};
+use super::{Spawner, begin_cell, copy};
 use crate::Layer;
 use crate::detect::unseen;
-use crate::text::{Cell, How, Node, Span};
+use crate::text::{Cell, How, Node, Span, Wide};
 
 /// Asks for an emoji's colours: ordinary behind an emoji, a disguise between letters.
 const EMOJI_STYLE: char = '\u{FE0F}';
 /// The first variation selector of the supplement.
 const SELECTOR_BASE: u32 = 0xE0100;
+/// A word is looked at this far to either side.
+const WORD_CHARS_MAX: usize = 512;
 
 /// What becomes of a character.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,77 +43,86 @@ pub(super) fn decode(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
     };
     let name = begin_cell(&mut child, node, cell.name);
     let start = child.text.len();
-    let mut word_mixed = false;
-    let mut word_left = 0;
-    for (i, c) in text.char_indices() {
-        if word_left == 0 {
-            let (len, mixed) = word(&text[i..]);
-            (word_left, word_mixed) = (len, mixed);
-        }
-        word_left = word_left.saturating_sub(1);
-        let at = cell.span.start as usize + i;
-        let src = Span::new(at, at + c.len_utf8());
-        match fold(c) {
-            Folded::Gone => {}
-            Folded::Plain(p) | Folded::Compat(p) => {
-                child.push(p.encode_utf8(&mut [0; 4]).as_bytes(), src, How::Atom)
-            }
-            Folded::Look(p) if word_mixed => {
-                child.push(p.encode_utf8(&mut [0; 4]).as_bytes(), src, How::Atom)
-            }
-            _ => child.push(c.encode_utf8(&mut [0; 4]).as_bytes(), src, How::Copy),
+    let base = cell.span.start as usize;
+    let mut words = Words::default();
+    let mut copied = 0;
+    for (i, c) in Wide::new(text) {
+        let plain = match fold(c) {
+            Folded::Gone => None,
+            Folded::Plain(p) | Folded::Compat(p) => Some(p),
+            Folded::Look(p) if words.mixed(text, i) => Some(p),
+            _ => continue,
+        };
+        copy(&mut child, node, base + copied, base + i);
+        copied = i + c.len_utf8();
+        if let Some(plain) = plain {
+            let src = Span::new(base + i, base + copied);
+            child.push(plain.encode_utf8(&mut [0; 4]).as_bytes(), src, How::Atom);
         }
     }
+    copy(&mut child, node, base + copied, base + text.len());
     child.close_cell(start, name, cell.kind, 0);
     spawn.end(child);
 }
 
 /// Is there anything to fold that is more than typography?
 fn worth(text: &str) -> bool {
-    let mut prev_digit = false;
-    let mut in_word = 0;
-    let mut mixed = false;
-    for (i, c) in text.char_indices() {
-        if in_word == 0 && !c.is_whitespace() {
-            let (len, is_mixed) = word(&text[i..]);
-            (in_word, mixed) = (len, is_mixed);
+    let mut words = Words::default();
+    let before = |i: usize| {
+        text.as_bytes()
+            .get(i.wrapping_sub(1))
+            .copied()
+            .unwrap_or(b' ')
+    };
+    Wide::new(text).any(|(i, c)| {
+        if c == EMOJI_STYLE && !before(i).is_ascii_alphanumeric() {
+            return false;
         }
-        in_word = in_word.saturating_sub(1);
-        let emoji = c == EMOJI_STYLE && !text[..i].ends_with(|p: char| p.is_ascii_alphanumeric());
-        match if c.is_ascii() || emoji {
-            Folded::Same
-        } else {
-            fold(c)
-        } {
-            Folded::Compat(_) | Folded::Gone => return true,
-            Folded::Look(_) if mixed => return true,
-            Folded::Plain(p) if prev_digit && (p == ' ' || p == '-') => return true,
-            _ => {}
+        match fold(c) {
+            Folded::Compat(_) | Folded::Gone => true,
+            Folded::Look(_) => words.mixed(text, i),
+            Folded::Plain(p) => before(i).is_ascii_digit() && (p == ' ' || p == '-'),
+            Folded::Same => false,
         }
-        prev_digit = c.is_ascii_digit();
-    }
-    false
+    })
 }
 
-/// The word at the start: how many characters, and whether it mixes ASCII letters or digits with look-alikes.
-fn word(text: &str) -> (usize, bool) {
-    let (mut len, mut ascii, mut look) = (0, 0, 0);
-    for c in text.chars().take(512) {
-        let f = if c.is_ascii() { Folded::Same } else { fold(c) };
-        if c.is_whitespace()
-            || matches!(
-                c,
-                '"' | '\'' | '<' | '>' | '=' | ',' | ';' | '(' | ')' | ':'
-            )
-            || f == Folded::Plain(' ')
-        {
-            break;
+/// Which words mix look-alikes with ASCII letters or digits. Asked in order; looks at each word once.
+#[derive(Default)]
+struct Words {
+    end: usize,
+    mixed: bool,
+}
+
+impl Words {
+    /// Is the word around the look-alike at `at` a mixed one?
+    fn mixed(&mut self, text: &str, at: usize) -> bool {
+        if at < self.end {
+            return self.mixed;
         }
-        len += 1;
-        ascii += u32::from(c.is_ascii_alphanumeric());
-        look += u32::from(matches!(f, Folded::Look(_)));
+        let plain = |c: char| c.is_ascii_alphanumeric();
+        let before = text[self.end..at].chars().rev().take(WORD_CHARS_MAX);
+        self.mixed = before.take_while(|c| !ends_word(*c)).any(plain);
+        self.end = text.len();
+        for (i, c) in text[at..].char_indices().take(WORD_CHARS_MAX) {
+            self.end = at + i;
+            if ends_word(c) {
+                break;
+            }
+            self.end += c.len_utf8();
+            self.mixed |= plain(c);
+        }
+        self.mixed
     }
-    (len.max(1), ascii > 0 && look > 0)
+}
+
+fn ends_word(c: char) -> bool {
+    c.is_whitespace()
+        || matches!(
+            c,
+            '"' | '\'' | '<' | '>' | '=' | ',' | ';' | '(' | ')' | ':'
+        )
+        || !c.is_ascii() && fold(c) == Folded::Plain(' ')
 }
 
 fn fold(c: char) -> Folded {
@@ -274,7 +285,11 @@ static LOOKS: [(char, char); 82] = [
 /// Text written in tag characters or variation selectors.
 fn hidden(text: &str, cell: &Cell, spawn: &mut Spawner<'_>) {
     let mut child: Option<Node> = None;
-    for (i, c) in text.char_indices() {
+    // The first bytes of all such characters.
+    for i in memchr::memchr2_iter(0xEF, 0xF3, text.as_bytes()) {
+        let Some(c) = text[i..].chars().next() else {
+            return;
+        };
         let Some(byte) = hidden_byte(c) else { continue };
         if child.is_none() {
             child = spawn.begin(Layer::Hidden);

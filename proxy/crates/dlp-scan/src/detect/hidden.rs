@@ -2,7 +2,7 @@
 
 use super::Sink;
 use crate::ruleset::Detector;
-use crate::text::Span;
+use crate::text::{Span, Wide};
 
 /// This many tag characters in a row are no flag: the longest regional flag has six.
 const TAGS_MIN: u32 = 8;
@@ -47,8 +47,9 @@ pub(super) fn scan(sink: &mut Sink<'_>) {
         return;
     }
     for cell in &sink.node.cells {
-        if let Ok(cell_text) = std::str::from_utf8(&text[cell.span.range()])
-            && !cell_text.is_ascii()
+        let bytes = &text[cell.span.range()];
+        if !bytes.is_ascii()
+            && let Ok(cell_text) = std::str::from_utf8(bytes)
         {
             scan_cell(cell_text, cell.span.start, sink);
         }
@@ -83,24 +84,30 @@ fn scan_cell(text: &str, base: u32, sink: &mut Sink<'_>) {
         Run::default(),
         Run::default(),
     );
-    for (i, c) in text.char_indices() {
+    let mut overrides = false;
+    let mut last_end = base;
+    for (i, c) in Wide::new(text) {
+        let Some(kind) = unseen(c) else { continue };
         let start = base + i as u32;
         let end = start + c.len_utf8() as u32;
-        let kind = if c.is_ascii() { None } else { unseen(c) };
+        if start > last_end {
+            // Something to be seen stands between: a new row begins.
+            flush(&mut tags, TAGS_MIN, Detector::UnicodeTags, sink);
+            flush(
+                &mut selectors,
+                SELECTORS_MIN,
+                Detector::VariationSelectors,
+                sink,
+            );
+        }
+        last_end = end;
         match kind {
-            Some(Unseen::Tag) => tags.add(start, end),
-            Some(Unseen::Selector) => selectors.add(start, end),
-            // Between ASCII letters: scripts that need joiners do not look like this.
-            Some(Unseen::ZeroWidth) => zero.add(start, end),
-            Some(Unseen::Bidi) => bidi.add(start, end),
-            None => {
-                flush(&mut tags, TAGS_MIN, Detector::UnicodeTags, sink);
-                flush(
-                    &mut selectors,
-                    SELECTORS_MIN,
-                    Detector::VariationSelectors,
-                    sink,
-                );
+            Unseen::Tag => tags.add(start, end),
+            Unseen::Selector => selectors.add(start, end),
+            Unseen::ZeroWidth => zero.add(start, end),
+            Unseen::Bidi => {
+                overrides |= matches!(c, '\u{202D}' | '\u{202E}');
+                bidi.add(start, end);
             }
         }
     }
@@ -111,19 +118,19 @@ fn scan_cell(text: &str, base: u32, sink: &mut Sink<'_>) {
         Detector::VariationSelectors,
         sink,
     );
-    let ascii_letters = text.bytes().filter(u8::is_ascii_alphanumeric).count();
+    // Between ASCII letters: scripts that need joiners do not look like this.
     if zero.count >= ZERO_WIDTH_MIN
-        && ascii_letters as u32 >= zero.count
+        && text.bytes().filter(u8::is_ascii_alphanumeric).count() as u32 >= zero.count
         && between_letters(text) >= ZERO_WIDTH_MIN
     {
         flush(&mut zero, ZERO_WIDTH_MIN, Detector::ZeroWidth, sink);
     }
     // An override in a text with no right-to-left letters turns only the reader's eyes.
-    let overrides = text.chars().any(|c| matches!(c, '\u{202D}' | '\u{202E}'));
-    let right_to_left = text
-        .chars()
-        .any(|c| matches!(u32::from(c), 0x590..=0x8FF | 0xFB1D..=0xFDFF | 0xFE70..=0xFEFC));
-    if overrides && !right_to_left {
+    let right_to_left = || {
+        Wide::new(text)
+            .any(|(_, c)| matches!(u32::from(c), 0x590..=0x8FF | 0xFB1D..=0xFDFF | 0xFE70..=0xFEFC))
+    };
+    if overrides && !right_to_left() {
         flush(&mut bidi, 1, Detector::Bidi, sink);
     }
 }
