@@ -178,13 +178,16 @@ pub(crate) fn detect(sink: &mut Sink<'_>, scratch: &mut Scratch) {
 /// What the decoders are told by the detectors, without rules: for their tests.
 #[cfg(test)]
 pub(crate) fn note_traces(node: &Node, scratch: &mut Scratch) {
+    let text = &node.text;
     for cell in &node.cells {
-        for at in cell
-            .span
-            .range()
-            .filter(|at| node.text[*at].is_ascii_digit())
-        {
-            number::note_row(&node.text, at, cell, scratch);
+        let range = cell.span.range();
+        for at in range.clone().filter(|at| text[*at].is_ascii_digit()) {
+            let rest = &text[at..range.end];
+            if let Some(len) = rest.iter().position(|b| !b.is_ascii_alphanumeric())
+                && matches!(rest[len], b' ' | b'\n')
+            {
+                number::note_row(text, (at, at + len), cell, scratch);
+            }
         }
     }
 }
@@ -237,8 +240,8 @@ fn keyword_hits(sink: &mut Sink<'_>, scratch: &mut Scratch) {
             }
         }
     }
-    token::search_windows(sink, scratch);
     scratch.hits = hits;
+    token::search_windows(sink, scratch);
 }
 
 fn act(

@@ -3,14 +3,14 @@
 use super::{Scratch, Sink};
 use crate::names;
 use crate::rule::RuleId;
-use crate::ruleset::{Kind, Need};
+use crate::ruleset::{Action, Kind, Need, ShapeRef};
 use crate::text::{Cell, Span};
 
 /// How far before and after a number the words count that say what it is.
-const CONTEXT_BEFORE: usize = 72;
-const CONTEXT_AFTER: usize = 36;
-/// Longest letters-only group inside a number (`AB 12 34 56 C`).
-const LETTERS_MAX: usize = 6;
+const CONTEXT_BEFORE: u32 = 72;
+const CONTEXT_AFTER: u32 = 36;
+/// How far into a cell its first line may reach to be the head of a table.
+const HEAD_BYTES_MAX: u32 = 512;
 /// Most groups in one number.
 const GROUPS_MAX: usize = 10;
 
@@ -88,21 +88,36 @@ fn count_leet(word: &[u8], index: u32, leet: &mut (u32, u32), scratch: &mut Scra
     }
 }
 
-/// Is the piece around `at` as long as the next one, after a blank or a line end? Broken values look like that.
-pub(super) fn note_row(text: &[u8], at: usize, cell: &Cell, scratch: &mut Scratch) {
+/// Is the piece that ends with the group as long as the next one, after a blank or a line end? Broken values look
+/// like that.
+pub(super) fn note_row(
+    text: &[u8],
+    (from, stop): (usize, usize),
+    cell: &Cell,
+    scratch: &mut Scratch,
+) {
     const PIECE_MAX: usize = 40;
-    let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
-    let blank = |b: u8| matches!(b, b' ' | b'\n');
-    let mut start = at;
-    while start > floor && at - start <= PIECE_MAX && !blank(text[start - 1]) {
-        start -= 1;
+    if stop - from > PIECE_MAX {
+        return;
     }
-    let rest = &text[start..ceil.min(start + 2 * PIECE_MAX + 2)];
-    let len = rest.iter().position(|b| blank(*b)).unwrap_or(0);
-    let more = rest.len() > len + 1 && rest[len + 1..].iter().take(len).all(|b| !blank(*b));
-    let ends = rest.get(2 * len + 1).is_none_or(|b| blank(*b)) && rest.len() > 2 * len;
-    if (3..=PIECE_MAX).contains(&len) && more && ends && scratch.rows.len() < 4096 {
-        scratch.rows.push(crate::text::to_u32(start));
+    let blank = |b: &u8| matches!(b, b' ' | b'\n');
+    let floor = (cell.span.start as usize).max(stop.saturating_sub(PIECE_MAX + 1));
+    let len = text[floor..from]
+        .iter()
+        .rev()
+        .take_while(|b| !blank(b))
+        .count()
+        + stop
+        - from;
+    let after = &text[stop + 1..cell.span.end as usize];
+    let ends = after.get(len).is_none_or(blank);
+    if (3..=PIECE_MAX).contains(&len)
+        && ends
+        && after.len() >= len
+        && !after[..len].iter().any(blank)
+        && scratch.rows.len() < 4096
+    {
+        scratch.rows.push(crate::text::to_u32(stop - len));
     }
 }
 
@@ -116,8 +131,9 @@ fn chain(
 ) -> usize {
     let text = sink.text();
     let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
+    let lettered = sink.rules.lettered;
     let mut start = group_start(text, at, floor);
-    for _ in 0..3 {
+    for _ in 0..lettered.lead_max {
         let Some(before) = start
             .checked_sub(1)
             .filter(|s| *s > floor && is_sep(text[*s]) && text[*s - 1].is_ascii_alphabetic())
@@ -125,7 +141,7 @@ fn chain(
             break;
         };
         let left = group_start(text, before - 1, floor);
-        if before - left > LETTERS_MAX {
+        if before - left > lettered.bytes_max {
             break;
         }
         start = left;
@@ -134,28 +150,34 @@ fn chain(
     let mut n = 0;
     let mut from = start;
     let mut end = start;
+    let mut letters_row = 0;
     while from < ceil && n < groups.len() {
-        let stop = group_end(text, from, ceil);
-        let group = &text[from..stop];
-        let digits = group.iter().any(u8::is_ascii_digit);
-        if group.is_empty() || (!digits && group.len() > LETTERS_MAX) {
+        let (len, kinds) = group(&text[from..ceil]);
+        let stop = from + len;
+        let digits = kinds & DIGIT != 0;
+        letters_row = if digits { 0 } else { letters_row + 1 };
+        if len == 0 || (!digits && len > lettered.bytes_max) || letters_row > lettered.row_max {
             break;
         }
         if digits {
-            count_leet(group, leet.0, leet.1, scratch);
+            if kinds & LETTER != 0 {
+                count_leet(&text[from..stop], leet.0, leet.1, scratch);
+            }
             if stop < ceil && matches!(text[stop], b' ' | b'\n') {
-                note_row(text, from, cell, scratch);
+                note_row(text, (from, stop), cell, scratch);
             }
         }
         groups[n] = (from, stop);
         n += 1;
         end = stop;
-        let gap = stop..ceil.min(stop + 2);
-        let sep = text[gap.clone()].iter().take_while(|b| is_sep(**b)).count();
-        if sep == 0 || sep > 2 || (sep == 2 && text[stop] != b')') {
+        let Some(sep) = text[stop..ceil].first().filter(|b| is_sep(**b)) else {
+            break;
+        };
+        let second = text[stop + 1..ceil].first().is_some_and(|b| is_sep(*b));
+        if second && *sep != b')' {
             break;
         }
-        from = stop + sep;
+        from = stop + 1 + usize::from(second);
     }
     let mut next = end.max(at + 1);
     if n == groups.len() {
@@ -171,13 +193,12 @@ fn chain(
                 break;
             }
             let lead = usize::from(!text[groups[first].0].is_ascii_digit());
-            if sink
-                .rules
-                .shapes
-                .get(len)
-                .is_some_and(|s| !s[lead].is_empty())
+            let known = sink.rules.shapes.get(len).map(|s| &s[lead]);
+            if let Some(shapes) = known.and_then(|s| s.get(last - first + 1))
+                && !shapes.is_empty()
             {
-                shaped(groups[first].0, groups[last].1, cell, sink, scratch);
+                let span = (groups[first].0, groups[last].1);
+                shaped(span, shapes, cell, sink, scratch);
             }
         }
     }
@@ -185,34 +206,68 @@ fn chain(
 }
 
 fn group_start(text: &[u8], at: usize, floor: usize) -> usize {
-    let mut start = at;
-    while start > floor && text[start - 1].is_ascii_alphanumeric() {
-        start -= 1;
-    }
-    start
+    let before = &text[floor.min(at)..at];
+    at - before
+        .iter()
+        .rev()
+        .take_while(|b| class(**b) & ALNUM != 0)
+        .count()
 }
 
-fn group_end(text: &[u8], at: usize, ceil: usize) -> usize {
-    let mut end = at;
-    while end < ceil && text[end].is_ascii_alphanumeric() {
-        end += 1;
+/// The run of letters and digits at the start: how long it is, and what its bytes are, taken together.
+fn group(text: &[u8]) -> (usize, u8) {
+    let mut kinds = 0;
+    for (i, b) in text.iter().enumerate() {
+        let kind = class(*b);
+        if kind & ALNUM == 0 {
+            return (i, kinds);
+        }
+        kinds |= kind;
     }
-    end
+    (text.len(), kinds)
 }
 
 fn is_sep(b: u8) -> bool {
-    matches!(b, b' ' | b'-' | b'.' | b'/' | b'(' | b')')
+    class(b) & SEP != 0
 }
 
-/// Tries the shapes of that length.
-fn shaped(start: usize, end: usize, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) {
-    let rules = sink.rules;
+const DIGIT: u8 = 1;
+const LETTER: u8 = 2;
+const ALNUM: u8 = DIGIT | LETTER;
+const SEP: u8 = 4;
+
+fn class(b: u8) -> u8 {
+    CLASS[usize::from(b)]
+}
+
+static CLASS: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut b = 0;
+    while b < 256 {
+        let c = b as u8;
+        if c.is_ascii_digit() {
+            table[b] = DIGIT;
+        } else if c.is_ascii_alphabetic() {
+            table[b] = LETTER;
+        } else if matches!(c, b' ' | b'-' | b'.' | b'/' | b'(' | b')') {
+            table[b] = SEP;
+        }
+        b += 1;
+    }
+    table
+};
+
+/// Tries the shapes of that length and that many groups.
+fn shaped(
+    (start, end): (usize, usize),
+    shapes: &[ShapeRef],
+    cell: &Cell,
+    sink: &mut Sink<'_>,
+    scratch: &mut Scratch,
+) {
     let text = sink.text();
     let value = &text[start..end];
-    for shape in rules.shapes[end - start][usize::from(!value[0].is_ascii_digit())]
-        .iter()
-        .filter(|s| fits(&s.shape, value))
-    {
+    for shape in shapes.iter().filter(|s| fits(&s.shape, value)) {
         if touched(text, start, end, cell) {
             return;
         }
@@ -297,29 +352,54 @@ pub(super) fn has_context(
         return false;
     }
     let text = sink.text();
-    let window = &mut scratch.context;
-    window.clear();
     // At the head of its cell a value is explained by the cells before it, else by its own text.
     let floor = if span.start < cell.span.start + 4 {
         0
     } else {
-        cell.span.start as usize
+        cell.span.start
     };
-    let before = (span.start as usize)
-        .saturating_sub(CONTEXT_BEFORE)
-        .max(floor);
-    window.extend_from_slice(&text[before..span.start as usize]);
-    window.push(0);
-    let after = (span.end as usize + CONTEXT_AFTER).min(cell.span.end as usize);
-    window.extend_from_slice(&text[span.end as usize..after]);
-    window.push(0);
-    window.extend_from_slice(&text[cell.name.range()]);
-    window.push(0);
-    if let Some(head) = column_head(text, span, cell) {
-        window.extend_from_slice(&text[head.range()]);
+    let before = Span {
+        start: span.start.saturating_sub(CONTEXT_BEFORE).max(floor),
+        end: span.start,
+    };
+    let after = Span {
+        start: span.end,
+        end: (span.end + CONTEXT_AFTER).min(cell.span.end),
+    };
+    let first_line = Span {
+        start: cell.span.start,
+        end: cell.span.end.min(cell.span.start + HEAD_BYTES_MAX),
+    };
+    let near = |part: Span| context_in(rule, part, sink, scratch);
+    let (around, head) = (
+        near(before) || near(after) || near(cell.name),
+        near(first_line),
+    );
+    if !around && !head {
+        return false;
+    }
+    let head = head.then(|| column_head(text, span, cell)).flatten();
+    let window = &mut scratch.context;
+    window.clear();
+    for part in [Some(before), Some(after), Some(cell.name), head] {
+        window.extend_from_slice(part.map_or(&[], |p| &text[p.range()]));
+        window.push(0);
     }
     names::plain_in_place(window);
     words.iter().any(|w| has_word(window, w))
+}
+
+/// Did the gate see one of the rule's context words begin there? Always yes for a rule with a word that the gate does
+/// not know.
+fn context_in(rule: RuleId, part: Span, sink: &Sink<'_>, scratch: &Scratch) -> bool {
+    if !sink.rules.compiled(rule).context_gated {
+        return true;
+    }
+    let first = scratch.hits.partition_point(|h| h.at < part.start);
+    scratch.hits[first..]
+        .iter()
+        .take_while(|h| h.at < part.end)
+        .any(|h| sink.rules.actions[usize::from(h.keyword)].contains(&Action::Context(rule)))
 }
 
 /// `word` in `window`; a word of ASCII letters has to stand by itself.
@@ -337,10 +417,9 @@ fn has_word(window: &[u8], word: &[u8]) -> bool {
 
 /// In a table of lines: the words over the value's column.
 fn column_head(text: &[u8], span: Span, cell: &Cell) -> Option<Span> {
-    const HEAD_BYTES_MAX: usize = 512;
     let floor = cell.span.start as usize;
     let upto = &text[floor..span.start as usize];
-    let head_len = memchr::memchr(b'\n', &upto[..upto.len().min(HEAD_BYTES_MAX)])?;
+    let head_len = memchr::memchr(b'\n', &upto[..upto.len().min(HEAD_BYTES_MAX as usize)])?;
     let head = &upto[..head_len];
     let delimiter = [b';', b',', b'\t', b'|']
         .into_iter()

@@ -9,8 +9,8 @@ use super::load::{Edge, RawKind, RawNeed, RawRule, load};
 use super::own::OwnBounds;
 use super::place;
 use super::{
-    Action, Compiled, Detector, ExactSet, Kind, Need, Pattern, RuleError, RuleSet, RuleSource,
-    ShapeRef,
+    Action, Compiled, Detector, ExactSet, Kind, Lettered, Need, Pattern, RuleError, RuleSet,
+    RuleSource, ShapeRef, Shapes,
 };
 use crate::Category;
 use crate::check;
@@ -43,7 +43,7 @@ pub(crate) fn regex(source: &str) -> Result<Regex, String> {
                 .utf8_empty(false)
                 .nfa_size_limit(Some(1 << 20))
                 .onepass_size_limit(Some(1 << 16))
-                .hybrid_cache_capacity(1 << 18),
+                .hybrid_cache_capacity(2 << 20),
         )
         .syntax(
             syntax::Config::new()
@@ -83,7 +83,8 @@ pub(super) struct Builder {
     keywords: Vec<Box<[u8]>>,
     keyword_ids: HashMap<Box<[u8]>, usize>,
     actions: Vec<Vec<Action>>,
-    shapes: Vec<[Vec<ShapeRef>; 2]>,
+    shapes: Vec<[Shapes; 2]>,
+    lettered: Lettered,
     detectors: [Option<RuleId>; Detector::COUNT],
     pub(super) exact: ExactSet,
     pub(super) marks: Vec<Regex>,
@@ -104,6 +105,7 @@ impl Builder {
             keywords: set.keywords.clone(),
             actions: set.actions.clone(),
             shapes: set.shapes.clone(),
+            lettered: set.lettered,
             detectors: set.detectors,
             exact: set.exact.clone(),
             marks: set.marks.clone(),
@@ -328,6 +330,12 @@ impl Builder {
                 .max_by_key(|p| p.len())
                 .unwrap_or_default();
             match part.len() {
+                // `d o b`: only together are they long enough, with whatever may stand for the blanks.
+                0..=2 if (4..=6).contains(&plain.len()) && plain.len() > part.len() => {
+                    for word in with_separators(&plain) {
+                        self.keyword(&word, Action::Context(rule));
+                    }
+                }
                 0..=2 => all = false,
                 // Three bytes and what may stand after a word.
                 3 => {
@@ -384,6 +392,7 @@ impl Builder {
                     format!("{shape:?} has to be 5 to {SHAPE_BYTES_MAX} characters of ASCII"),
                 ));
             }
+            self.lettered = self.lettered.with(shape.as_bytes());
             if self.shapes.len() <= len {
                 self.shapes.resize_with(len + 1, Default::default);
             }
@@ -394,6 +403,11 @@ impl Builder {
             };
             for lead in leads {
                 let known = &mut self.shapes[len][*lead];
+                let groups = groups(shape.as_bytes()).count();
+                if known.len() <= groups {
+                    known.resize_with(groups + 1, Vec::new);
+                }
+                let known = &mut known[groups];
                 match known.iter_mut().find(|s| *s.shape == *shape.as_bytes()) {
                     Some(known) => known.rules.push(rule),
                     None => known.push(ShapeRef {
@@ -438,6 +452,7 @@ impl Builder {
             gate: GramGate::new(self.keywords.clone()),
             actions: self.actions,
             shapes: self.shapes,
+            lettered: self.lettered,
             detectors: self.detectors,
             exact: self.exact,
             marks: self.marks,
@@ -445,6 +460,46 @@ impl Builder {
             keywords: self.keywords,
         })
     }
+}
+
+/// The runs of letters and digits of a shape.
+fn groups(shape: &[u8]) -> impl Iterator<Item = &[u8]> {
+    shape
+        .split(|b| !b.is_ascii_alphanumeric())
+        .filter(|g| !g.is_empty())
+}
+
+impl Lettered {
+    fn with(mut self, shape: &[u8]) -> Self {
+        let (mut row, mut leading) = (0, true);
+        for group in groups(shape) {
+            // `9` and written-out digits are digits; `A`, `X` and written-out letters may be letters.
+            let letters = !group.iter().any(u8::is_ascii_digit);
+            leading &= letters;
+            row = if letters { row + 1 } else { 0 };
+            if letters {
+                self.bytes_max = self.bytes_max.max(group.len());
+                self.row_max = self.row_max.max(row);
+            }
+            if leading {
+                self.lead_max = self.lead_max.max(row);
+            }
+        }
+        self
+    }
+}
+
+/// A plain text with each of its blanks as every byte that [`names::plain`] makes a blank of.
+fn with_separators(plain: &[u8]) -> Vec<Vec<u8>> {
+    let mut all = vec![Vec::new()];
+    for b in plain {
+        let bytes: &[u8] = if *b == b' ' { names::BLANKS } else { &[*b] };
+        all = all
+            .iter()
+            .flat_map(|word: &Vec<u8>| bytes.iter().map(|b| [word.as_slice(), &[*b]].concat()))
+            .collect();
+    }
+    all
 }
 
 /// The keywords as they are written, for patterns in which case counts.

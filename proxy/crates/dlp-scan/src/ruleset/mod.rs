@@ -31,7 +31,8 @@ pub struct RuleSet {
     /// What to do about a hit, by keyword.
     pub(crate) actions: Vec<Vec<Action>>,
     /// By length, then by whether they begin with a digit or a letter.
-    pub(crate) shapes: Vec<[Vec<ShapeRef>; 2]>,
+    pub(crate) shapes: Vec<[Shapes; 2]>,
+    pub(crate) lettered: Lettered,
     pub(crate) detectors: [Option<RuleId>; Detector::COUNT],
     /// Values that are looked for as they are.
     pub(crate) exact: ExactSet,
@@ -190,6 +191,20 @@ pub(crate) struct ShapeRef {
     pub shape: Box<[u8]>,
     /// The rules that share it.
     pub rules: Vec<RuleId>,
+}
+
+/// The shapes of one length, by how many runs of letters and digits they have.
+pub(crate) type Shapes = Vec<Vec<ShapeRef>>;
+
+/// What runs of letters without a digit the shapes allow for. Text is not followed further than any shape goes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Lettered {
+    /// Bytes of the longest.
+    pub bytes_max: usize,
+    /// Most in a row, anywhere.
+    pub row_max: usize,
+    /// Most in a row, at the beginning.
+    pub lead_max: usize,
 }
 
 /// A pattern, compiled when it is first needed: most rules never fire in most processes. Shared by all sets that have it.
