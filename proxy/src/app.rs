@@ -126,6 +126,7 @@ fn make_gateway(
 /// Reads changed files again, and everything on SIGHUP. What does not load or compile is refused
 /// whole and said; the state in force stays.
 async fn watch(start: Start, gateway: Arc<Gateway>, tls: Option<TlsSlot>) -> anyhow::Result<()> {
+    let start = Arc::new(start);
     let mut hangup = signal(SignalKind::hangup())?;
     let mut files = start.loaded.files_watched.clone();
     let mut seen = stamps(&files);
@@ -138,7 +139,10 @@ async fn watch(start: Start, gateway: Arc<Gateway>, tls: Option<TlsSlot>) -> any
                 seen = now;
             }
         }
-        match reload(&start, &gateway, tls.as_ref()) {
+        // Rules are compiled on a thread of their own: no call waits for them.
+        let (start, gateway, tls) = (Arc::clone(&start), Arc::clone(&gateway), tls.clone());
+        let work = move || reload(&start, &gateway, tls.as_ref());
+        match tokio::task::spawn_blocking(work).await? {
             Ok(watched) => {
                 files = watched;
                 seen = stamps(&files);
@@ -233,7 +237,7 @@ fn close_audit(audit: Option<Arc<AuditLog>>) {
 
 /// The key of the fingerprints in audit records, kept beside the log so that equal values stay
 /// equal over restarts.
-fn fingerprint_key(data_dir: &Path) -> anyhow::Result<[u8; 32]> {
+pub fn fingerprint_key(data_dir: &Path) -> anyhow::Result<[u8; 32]> {
     use std::io::Write as _;
     use std::os::unix::fs::OpenOptionsExt as _;
     let path = data_dir.join("fingerprint.key");

@@ -171,6 +171,8 @@ fn proxy_server(upstream: &ProxyUpstream, options: &ProxyOptions) -> raw::Server
         upstream: raw,
         policy: raw::Policy::default(),
         limits: domain::CallLimits::default(),
+        rules: Vec::new(),
+        values: std::collections::BTreeMap::new(),
     }
 }
 

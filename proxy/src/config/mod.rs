@@ -11,6 +11,7 @@
 mod check;
 mod error;
 mod load;
+mod own;
 mod place;
 mod published;
 mod raw;

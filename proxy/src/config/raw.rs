@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use domain::{
-    AuditMode, CallLimits, Cors, FailureMode, Limits, ListenerTls, PolicyBinding, ToolAccess,
+    AllowLine, AuditMode, CallLimits, Cors, FailureMode, Limits, ListenerTls, PolicyBinding,
+    ToolAccess,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -126,6 +127,11 @@ pub struct Tenant {
     pub policy: Policy,
     /// Bounds over all its calls.
     pub limits: CallLimits,
+    /// Files with detection rules of its own, in the form of the built-in ones. Nobody else's messages are judged by
+    /// them.
+    pub rules: Vec<PathBuf>,
+    /// Lists of values to be found exactly as they are, under any encoding, by the rule id to report them under.
+    pub values: BTreeMap<String, Values>,
     /// API keys. If no tenant has any, everyone who can connect is let in: on loopback only.
     pub keys: Vec<Key>,
     /// Its MCP servers by id. Ids stand in URLs and are unique over all tenants.
@@ -164,6 +170,27 @@ pub struct Server {
     /// Bounds over the calls to it.
     #[serde(default)]
     pub limits: CallLimits,
+    /// Files with further detection rules, for this server only.
+    #[serde(default)]
+    pub rules: Vec<PathBuf>,
+    /// Further lists of values, for this server only.
+    #[serde(default)]
+    pub values: BTreeMap<String, Values>,
+}
+
+/// Values to be found exactly as they are; at most 10,000 of 4 to 16,384 bytes. They are never shown.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Values {
+    /// A line for people.
+    pub title: Option<String>,
+    /// What they are: `secret` (the default), `pii` or `injection`.
+    #[schemars(extend("enum" = ["secret", "pii", "injection", null]))]
+    pub category: Option<String>,
+    /// The values, or where to read each of them.
+    pub list: Vec<SecretRef>,
+    /// A file with one value a line; empty lines do not count.
+    pub file: Option<PathBuf>,
 }
 
 /// Where a server is: exactly one of `url`, `sse` and `command`.
@@ -235,6 +262,8 @@ pub struct Policy {
     pub failure_mode: Option<FailureMode>,
     /// The lines of policy; the most specific wins.
     pub bindings: Vec<PolicyBinding>,
+    /// Findings that are let pass: neither redacted nor blocked, but recorded.
+    pub allow: Vec<AllowLine>,
     /// Tools that anybody may call, whatever a key says.
     pub tools: ToolAccess,
 }

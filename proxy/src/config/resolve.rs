@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use dlp_policy::{Level, PolicyTable, ToolFilter};
-use dlp_scan::{RuleSet, RuleSource};
+use dlp_scan::RuleSet;
 use domain::{
     ApiKey, AuditMode, CallLimits, Cors, Desired, IdError, KeyHash, KeyId, ListenerTls, Policy,
     Server, ServerId, Tenant, TenantId,
@@ -14,6 +15,7 @@ use domain::{
 use super::check;
 use super::error::{FieldError, FieldPath};
 use super::load::{FILE_BYTES_MAX, read_bounded};
+use super::own;
 use super::raw;
 use super::{Loaded, Otlp, keys};
 
@@ -54,7 +56,8 @@ impl Resolver<'_> {
         let origins = each(&raw.cors.origins, &top.join("cors.origins"), check::origin)?;
         check_retention(&raw.audit, &top.key("audit"))?;
         let rules = self.rules(&raw.rules, &top.key("rules"))?;
-        let rule_set = compile_rules(&rules, &top.key("rules"))?;
+        let rule_set =
+            dlp_policy::base_rules(&rules).or_else(|e| top.key("rules").error(e.to_string()))?;
         let data_dir = self.path(raw.data_dir.as_deref().unwrap_or(DATA_DIR_DEFAULT.as_ref()));
         let otlp = self.otlp(raw.otlp, &top.key("otlp"))?;
         let people = self.tenants(raw.tenants, &rule_set, &top.key("tenants"))?;
@@ -114,7 +117,7 @@ impl Resolver<'_> {
         }))
     }
 
-    fn rules(
+    pub(super) fn rules(
         &mut self,
         files: &[PathBuf],
         at: &FieldPath,
@@ -149,7 +152,7 @@ impl Resolver<'_> {
     fn tenants(
         &mut self,
         raw: BTreeMap<String, raw::Tenant>,
-        rules: &RuleSet,
+        rules: &Arc<RuleSet>,
         at: &FieldPath,
     ) -> Result<People, FieldError> {
         let mut people = People::default();
@@ -165,14 +168,16 @@ impl Resolver<'_> {
         &mut self,
         id: &TenantId,
         raw: raw::Tenant,
-        rules: &RuleSet,
+        rules: &Arc<RuleSet>,
         people: &mut People,
         at: &FieldPath,
     ) -> Result<(), FieldError> {
         call_limits(&raw.limits, &at.key("limits"))?;
         let policy = policy_of(&raw.policy, &raw::Policy::default());
+        let detection = self.detection(&raw.rules, raw.values, at)?;
+        let rules = own::rules_with(rules, &detection, &policy.allow, at)?;
         // A tenant may have no server yet; its policy is checked all the same.
-        compile(&policy, &Policy::default(), rules, at, at)?;
+        compile(&policy, &Policy::default(), &rules, at, at)?;
         for (name, server) in raw.servers {
             let at = at.key("servers").key(&name);
             let server_id = ServerId::parse(&name).or_else(|e| at.error(bad_id("server", &e)))?;
@@ -185,12 +190,15 @@ impl Resolver<'_> {
             }
             call_limits(&server.limits, &at.key("limits"))?;
             let own = policy_of(&server.policy, &raw.policy);
-            compile(&policy, &own, rules, &at, &at)?;
+            let detection = self.detection(&server.rules, server.values, &at)?;
+            let rules = own::rules_with(&rules, &detection, &own.allow, &at)?;
+            compile(&policy, &own, &rules, &at, &at)?;
             let server = Server {
                 tenant: id.clone(),
                 upstream: self.upstream(server.upstream, &at.key("upstream"))?,
                 policy: own,
                 limits: server.limits,
+                detection,
             };
             people.servers.insert(server_id, server);
         }
@@ -200,6 +208,7 @@ impl Resolver<'_> {
         let tenant = Tenant {
             policy,
             limits: raw.limits,
+            detection,
         };
         people.tenants.insert(id.clone(), tenant);
         Ok(())
@@ -298,22 +307,6 @@ fn check_retention(audit: &raw::Audit, at: &FieldPath) -> Result<(), FieldError>
     }
 }
 
-/// The built-in rules, and the file's beside them.
-fn compile_rules(
-    rules: &[(String, String)],
-    at: &FieldPath,
-) -> Result<std::sync::Arc<RuleSet>, FieldError> {
-    if rules.is_empty() {
-        return Ok(RuleSet::builtin().clone());
-    }
-    let further = rules.iter().map(|(name, yaml)| RuleSource { name, yaml });
-    let builtin = RuleSet::builtin_sources().iter().copied();
-    let sources: Vec<RuleSource<'_>> = builtin.chain(further).collect();
-    RuleSet::compile(&sources)
-        .map(Into::into)
-        .or_else(|e| at.error(e.to_string()))
-}
-
 /// Compiles the policy of one server, for its errors only.
 fn compile(
     tenant: &Policy,
@@ -341,6 +334,7 @@ fn policy_of(raw: &raw::Policy, above: &raw::Policy) -> Policy {
         dry_run: raw.dry_run.or(above.dry_run).unwrap_or_default(),
         failure_mode: raw.failure_mode.or(above.failure_mode).unwrap_or_default(),
         bindings: raw.bindings.clone(),
+        allow: raw.allow.clone(),
         tools: raw.tools.clone(),
     }
 }

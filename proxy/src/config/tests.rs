@@ -708,3 +708,166 @@ fn a_server_that_nobody_could_call_is_refused() {
     };
     assert!(for_proxy(&with_key).is_ok());
 }
+
+#[test]
+fn a_tenants_own_rules_values_and_allowlist_arrive() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let rule = |id: &str| {
+        format!(
+            "rules:\n- {{id: {id}, title: T, category: pii, keywords: [{id}], pattern: '{id}[0-9]{{4}}'}}\n"
+        )
+    };
+    std::fs::write(path("t.yml"), rule("ten-")).unwrap();
+    std::fs::write(path("s.yml"), rule("srv-")).unwrap();
+    std::fs::write(path("names.txt"), "Ada Lovelace\n\nGrace Hopper\r\n").unwrap();
+    std::fs::write(path("vault"), "hunter22hunter22\n").unwrap();
+    let yaml = "
+tenants:
+  a:
+    rules: [t.yml]
+    values:
+      customers: {title: Customers, category: pii, file: names.txt}
+    policy:
+      bindings: [{rule: ten-, action: redact, form: keep_last_4}]
+      allow: [{rule: customers, path: $.result.**, note: public}]
+    servers:
+      s:
+        upstream: {command: x}
+        rules: [s.yml]
+        values: {vault: {list: [{file: vault}, another-value]}}
+        policy:
+          bindings: [{rule: vault, action: block}, {rule: srv-, action: redact, form: hash}]
+          allow: [{pattern: 'ten-0+', tool: t}]
+      other: {upstream: {command: y}}
+";
+    std::fs::write(path("weir.yaml"), yaml).unwrap();
+    let loaded = load(&path("weir.yaml")).unwrap();
+    let (tenant, server) = (&loaded.desired.tenants["a"], &loaded.desired.servers["s"]);
+    assert_eq!(tenant.detection.rules, [("t.yml".to_owned(), rule("ten-"))]);
+    let list = &tenant.detection.values[0];
+    assert_eq!(
+        (list.id.as_str(), list.category.as_str()),
+        ("customers", "pii")
+    );
+    let names = ["Ada Lovelace", "Grace Hopper"].map(Secret::new);
+    assert_eq!(list.values, names);
+    let list = &server.detection.values[0];
+    assert_eq!(
+        list.values,
+        ["hunter22hunter22", "another-value"].map(Secret::new)
+    );
+    assert_eq!(list.category, "secret");
+    assert_eq!(server.policy.allow[0].pattern.as_deref(), Some("ten-0+"));
+    assert_eq!(
+        tenant.policy.bindings[0].form,
+        Some(domain::RedactForm::KeepLast4)
+    );
+    assert!(loaded.desired.servers["other"].detection.is_empty());
+    for name in ["t.yml", "s.yml", "names.txt", "vault"] {
+        let watched = &loaded.files_watched;
+        assert!(
+            watched.iter().any(|p| p.ends_with(name)),
+            "{name}: {watched:?}"
+        );
+    }
+    assert!(!format!("{loaded:?}").contains("hunter22"));
+}
+
+#[test]
+fn what_is_wrong_with_a_tenants_own_is_said_where_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let text =
+        "rules:\n- id: own-a\n  title: t\n  category: pii\n  keywords: [own]\n  pattern: 'own('\n";
+    std::fs::write(path("bad.yml"), text).unwrap();
+    std::fs::write(path("short.txt"), "long enough\nabc\n").unwrap();
+    let cases = [
+        (
+            "rules: [bad.yml]",
+            "tenants.a.rules[0]",
+            "bad.yml:6: rule own-a: pattern: unclosed group",
+        ),
+        (
+            "rules: [none.yml]",
+            "tenants.a.rules[0]",
+            "cannot be opened",
+        ),
+        (
+            "values: {v: {file: short.txt}}",
+            "tenants.a.values.v",
+            "the 2. value is 3 bytes",
+        ),
+        ("values: {v: {}}", "tenants.a.values.v", "holds no value"),
+        (
+            "values: {v: {list: [{env: NONE_SUCH_HERE}]}}",
+            "tenants.a.values.v.list[0]",
+            "is not set",
+        ),
+        (
+            "values: {email: {list: [abcdef]}}",
+            "tenants.a.values.email",
+            "is taken",
+        ),
+        (
+            "values: {V: {list: [abcdef]}}",
+            "tenants.a.values.V",
+            "lower-case",
+        ),
+        (
+            "values: {v: {category: food, list: [abcdef]}}",
+            "tenants.a.values.v.category",
+            "no category",
+        ),
+        (
+            "policy: {allow: [{tool: x}]}",
+            "tenants.a.policy.allow[0]",
+            "names none of value",
+        ),
+        (
+            "policy: {allow: [{pattern: 'a*'}]}",
+            "tenants.a.policy.allow[0].pattern",
+            "empty text",
+        ),
+        (
+            "policy: {allow: [{path: a.b}]}",
+            "tenants.a.policy.allow[0].path",
+            "begin with $",
+        ),
+        (
+            "policy: {allow: [{value: x}]}",
+            "tenants.a.policy.allow[0].value",
+            "weir rules hash",
+        ),
+        (
+            "policy: {bindings: [{rule: email, action: log, form: hash}]}",
+            "tenants.a.policy.bindings[0].form",
+            "not redact",
+        ),
+        (
+            "policy: {bindings: [{rule: email, action: redact, form: blur}]}",
+            "tenants.a.policy.bindings[0].form",
+            "blur",
+        ),
+    ];
+    for (line, field, why) in cases {
+        let yaml = format!("tenants:\n  a:\n    {line}\n");
+        std::fs::write(path("weir.yaml"), yaml).unwrap();
+        let error = load(&path("weir.yaml")).unwrap_err();
+        assert_eq!(error.field.to_string(), field, "{error}");
+        assert!(error.to_string().contains(why), "{error}");
+        assert_eq!(error.at.map(|(line, _)| line), Some(3), "{error}");
+        assert!(!error.to_string().contains("long enough"));
+    }
+    // A server's rule is not there for its tenant, nor for another server.
+    let rule = "rules: [{id: own-b, title: t, category: pii, keywords: [own], pattern: own1}]";
+    std::fs::write(path("good.yml"), rule).unwrap();
+    let yaml = "tenants: {a: {servers: {s: {upstream: {command: x}, rules: [good.yml]},
+      o: {upstream: {command: x}, policy: {bindings: [{rule: own-b, action: block}]}}}}}";
+    std::fs::write(path("weir.yaml"), yaml).unwrap();
+    let error = load(&path("weir.yaml")).unwrap_err();
+    assert_eq!(
+        error.field.to_string(),
+        "tenants.a.servers.o.policy.bindings[0].rule"
+    );
+}

@@ -127,6 +127,9 @@ pub struct FindingRecord {
     /// Keyed hash of the matched value in hexadecimal: equal values can be told, the value cannot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<Text>,
+    /// The line of an allowlist that let it pass: `tenant[2]` or `server[0]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed_by: Option<Text>,
 }
 
 /// What was done, mildest first.
@@ -276,6 +279,9 @@ impl FindingRecord {
         cut(&mut self.path, PATH_BYTES_MAX);
         if let Some(fingerprint) = &mut self.fingerprint {
             cut(fingerprint, NAME_BYTES_MAX);
+        }
+        if let Some(line) = &mut self.allowed_by {
+            cut(line, NAME_BYTES_MAX);
         }
         self.layers.truncate(LAYERS_MAX);
         for layer in &mut self.layers {

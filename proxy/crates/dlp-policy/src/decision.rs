@@ -5,6 +5,7 @@ use std::sync::Arc;
 use dlp_scan::{Finding, OverBudget, RuleId};
 use domain::{FailureMode, PolicyAction};
 
+use crate::allow::Allowed;
 use crate::evaluator::{EvalError, Evaluator, Verdict};
 use crate::table::ActionsRef;
 
@@ -21,13 +22,37 @@ pub fn decide(
     failure_mode: FailureMode,
     dry_run: bool,
 ) -> Decision {
+    decide_allowing(
+        findings,
+        over_budget,
+        actions,
+        Allowed::default(),
+        failure_mode,
+        dry_run,
+    )
+}
+
+/// The same, with the findings that an allowlist lets pass ([`Allow::of`](crate::Allow::of)): their action is at most
+/// `log`.
+pub fn decide_allowing(
+    findings: &[Finding],
+    over_budget: Option<OverBudget>,
+    actions: &ActionsRef,
+    allowed: Allowed,
+    failure_mode: FailureMode,
+    dry_run: bool,
+) -> Decision {
     let mut decision = Decision::clean(dry_run);
     decision.hits.reserve_exact(findings.len());
-    for finding in findings {
-        let action = actions.action(finding.rule);
+    for (index, finding) in findings.iter().enumerate() {
+        let mut action = actions.action(finding.rule);
+        if allowed.by(index).is_some() {
+            action = action.min(PolicyAction::Log);
+        }
         decision.hits.push(action);
         decision.raise(action.into(), || Reason::Rule(finding.rule));
     }
+    decision.allowed = allowed;
     if let Some(bound) = over_budget {
         decision.raise(failed(failure_mode), || Reason::OverBudget(bound));
     }
@@ -124,6 +149,8 @@ pub struct Decision {
     /// What policy says about each finding, in the order of the findings. In a dry run the values with
     /// [`PolicyAction::Redact`] are not redacted: look at `enforced` first.
     pub hits: Vec<PolicyAction>,
+    /// Findings that an allowlist lets pass, and the line that does.
+    pub allowed: Allowed,
     /// What made it so.
     pub reason: Reason,
     dry_run: bool,
@@ -136,6 +163,7 @@ impl Decision {
             action: Action::Pass,
             enforced: Action::Pass,
             hits: Vec::new(),
+            allowed: Allowed::default(),
             reason: Reason::Clean,
             dry_run,
         }

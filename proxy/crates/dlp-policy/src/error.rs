@@ -69,6 +69,27 @@ pub enum Problem {
         /// What the glob parser said.
         why: String,
     },
+    /// A form for something that is not redacted.
+    #[error("says how to redact, but the action is not redact; take it out")]
+    FormWithoutRedact,
+    /// A line of an allowlist that would let everything pass.
+    #[error(
+        "names none of value, pattern, path and rule, so it would let everything pass; name one"
+    )]
+    AllowsAll,
+    /// Not a fingerprint.
+    #[error("must be 32 hexadecimal digits in lower case; `weir rules hash` makes them")]
+    BadFingerprint,
+    /// Not a path.
+    #[error(
+        "{path:?} is no path: {why}; write it as audit records do, such as $.params.arguments.to"
+    )]
+    BadPath {
+        /// The text that was given.
+        path: String,
+        /// What is wrong.
+        why: &'static str,
+    },
     /// Longer than a list may be.
     #[error("{count} entries, at most {max} are allowed")]
     TooMany {

@@ -12,17 +12,23 @@
 //! Never here: async, I/O, a clock, logging, the matched text.
 #![forbid(unsafe_code)]
 
+mod allow;
 mod decision;
 mod defaults;
 mod error;
 mod evaluator;
 mod lines;
+mod own;
+mod place;
 mod table;
 mod tools;
 
-pub use decision::{Action, Decision, Reason, decide};
+pub use allow::{Allow, AllowInput, Allowed};
+pub use decision::{Action, Decision, Reason, decide, decide_allowing};
 pub use defaults::{DEFAULTS, DefaultBinding};
 pub use error::{Level, PolicyError, Problem};
 pub use evaluator::{EvalError, EvalInput, Evaluator, Verdict};
+pub use lines::LineRef;
+pub use own::{OwnError, base_rules, own_rules};
 pub use table::{ActionsRef, PolicyTable};
 pub use tools::ToolFilter;

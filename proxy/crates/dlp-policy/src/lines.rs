@@ -1,13 +1,44 @@
 //! Lines of policy, compiled for one rule set, and what they make of the actions.
 
 use dlp_scan::{Category, Rule};
-use domain::{Direction, Policy, PolicyAction, PolicyBinding, nearest};
+use domain::{Direction, Policy, PolicyAction, PolicyBinding, RedactForm, nearest};
 
 use crate::error::{Level, PolicyError, Problem};
 use crate::tools::Pattern;
 
 /// Most bindings in one policy.
 pub(crate) const BINDINGS_MAX: usize = 1024;
+
+/// What is done with a finding: the action and, where that is a redaction, its form. Ordered by how little passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Treatment {
+    pub action: PolicyAction,
+    pub form: RedactForm,
+}
+
+impl From<PolicyAction> for Treatment {
+    fn from(action: PolicyAction) -> Self {
+        Self {
+            action,
+            form: RedactForm::default(),
+        }
+    }
+}
+
+/// Where a line of policy stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LineRef {
+    /// Whose policy.
+    pub level: Level,
+    /// Its index in that policy's list, from 0.
+    pub index: usize,
+}
+
+impl std::fmt::Display for LineRef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}[{}]", self.level, self.index)
+    }
+}
 
 /// The lines of a tenant and of one of its servers, weakest first.
 #[derive(Debug)]
@@ -49,43 +80,52 @@ impl Lines {
     /// Applies the lines over the built-in actions. `matched` says which tool patterns count.
     pub(crate) fn apply(
         &self,
-        builtin: &[PolicyAction],
+        builtin: &[Treatment],
         direction: Direction,
         matched: &dyn Fn(usize) -> bool,
-    ) -> Vec<PolicyAction> {
-        let mut actions = builtin.to_vec();
+    ) -> Vec<Treatment> {
+        let mut treatments = builtin.to_vec();
         for line in self.lines.iter().filter(|l| l.pattern.is_none_or(matched)) {
-            for (rule, action) in actions.iter_mut().enumerate() {
+            for (rule, treatment) in treatments.iter_mut().enumerate() {
                 if line.applies(rule, direction) {
-                    *action = line.action;
+                    *treatment = line.treatment;
                 }
             }
         }
-        actions
+        treatments
+    }
+
+    /// The line that decides about a rule, if any does.
+    pub(crate) fn winner(
+        &self,
+        rule: usize,
+        direction: Direction,
+        matched: &dyn Fn(usize) -> bool,
+    ) -> Option<LineRef> {
+        let mut fitting = self.lines.iter().rev();
+        fitting
+            .find(|l| l.pattern.is_none_or(matched) && l.applies(rule, direction))
+            .map(|l| l.at)
     }
 
     /// Per rule, the strictest action that could win for some tool. A line with a tool pattern can win
     /// as long as no stronger line without one follows; of two with the same pattern the stronger wins.
-    pub(crate) fn strictest(
-        &self,
-        builtin: &[PolicyAction],
-        direction: Direction,
-    ) -> Vec<PolicyAction> {
+    pub(crate) fn strictest(&self, builtin: &[Treatment], direction: Direction) -> Vec<Treatment> {
         let mut by_pattern = vec![None; self.patterns.len()];
-        let strictest_of = |(rule, builtin): (usize, &PolicyAction)| {
+        let strictest_of = |(rule, builtin): (usize, &Treatment)| {
             by_pattern.fill(None);
             let mut without_tool = *builtin;
             for line in self.lines.iter().filter(|l| l.applies(rule, direction)) {
                 match line.pattern {
-                    Some(pattern) => by_pattern[pattern] = Some(line.action),
+                    Some(pattern) => by_pattern[pattern] = Some(line.treatment),
                     None => {
                         by_pattern.fill(None);
-                        without_tool = line.action;
+                        without_tool = line.treatment;
                     }
                 }
             }
             let by_tool = by_pattern.iter().flatten().copied();
-            by_tool.fold(without_tool, PolicyAction::max)
+            by_tool.fold(without_tool, Treatment::max)
         };
         builtin.iter().enumerate().map(strictest_of).collect()
     }
@@ -100,7 +140,8 @@ struct Line {
     direction: Option<Direction>,
     /// By rule index.
     rules: Box<[bool]>,
-    action: PolicyAction,
+    treatment: Treatment,
+    at: LineRef,
 }
 
 /// Grounds 2 to 4, in this order; grounds 5 and 6 are the order of the lines.
@@ -134,24 +175,32 @@ impl Compiler<'_> {
             });
         }
         for (index, binding) in policy.bindings.iter().enumerate() {
-            let line = self.line(binding).map_err(|(field, problem)| PolicyError {
-                level,
-                field: format!("bindings[{index}].{field}"),
-                problem,
-            })?;
+            let at = LineRef { level, index };
+            let line = self
+                .line(binding, at)
+                .map_err(|(field, problem)| PolicyError {
+                    level,
+                    field: format!("bindings[{index}].{field}"),
+                    problem,
+                })?;
             self.lines.push(line);
         }
         Ok(())
     }
 
-    fn line(&mut self, binding: &PolicyBinding) -> Result<Line, (&'static str, Problem)> {
-        let (mut rules, rule_rank) = self
-            .rule_mask(binding.rule.as_deref())
-            .map_err(|p| ("rule", p))?;
-        if let Some(word) = &binding.category {
-            self.narrow(&mut rules, word, binding.rule.is_some())
-                .map_err(|p| ("category", p))?;
+    fn line(
+        &mut self,
+        binding: &PolicyBinding,
+        at: LineRef,
+    ) -> Result<Line, (&'static str, Problem)> {
+        if binding.form.is_some() && binding.action != PolicyAction::Redact {
+            return Err(("form", Problem::FormWithoutRedact));
         }
+        let (rules, rule_rank) = rule_mask(
+            self.rules,
+            binding.rule.as_deref(),
+            binding.category.as_deref(),
+        )?;
         let pattern = match &binding.tool {
             Some(text) => Some(self.pattern(text).map_err(|p| ("tool", p))?),
             None => None,
@@ -167,43 +216,12 @@ impl Compiler<'_> {
             pattern,
             direction: binding.direction,
             rules,
-            action: binding.action,
+            treatment: Treatment {
+                action: binding.action,
+                form: binding.form.unwrap_or_default(),
+            },
+            at,
         })
-    }
-
-    fn rule_mask(&self, rule: Option<&str>) -> Result<(Box<[bool]>, u8), Problem> {
-        let Some(text) = rule else {
-            return Ok((vec![true; self.rules.len()].into(), 0));
-        };
-        let pattern = Pattern::parse(text)?;
-        let mask: Box<[bool]> = self.rules.iter().map(|r| pattern.matches(&r.id)).collect();
-        match (mask.contains(&true), pattern.is_exact()) {
-            (true, exact) => Ok((mask, 1 + u8::from(exact))),
-            (false, true) => Err(Problem::UnknownRule {
-                rule: text.into(),
-                near: nearest(text, self.rules.iter().map(|r| &*r.id)).map(str::to_owned),
-            }),
-            (false, false) => Err(Problem::NoRuleMatches { glob: text.into() }),
-        }
-    }
-
-    fn narrow(&self, mask: &mut [bool], word: &str, has_rule: bool) -> Result<(), Problem> {
-        let category = [Category::Secret, Category::Pii, Category::Injection]
-            .into_iter()
-            .find(|c| c.as_str() == word)
-            .ok_or_else(|| Problem::UnknownCategory {
-                category: word.into(),
-            })?;
-        for (applies, rule) in mask.iter_mut().zip(self.rules) {
-            *applies &= rule.category == category;
-        }
-        if mask.contains(&true) || !has_rule {
-            Ok(())
-        } else {
-            Err(Problem::CategoryMismatch {
-                category: word.into(),
-            })
-        }
     }
 
     fn pattern(&mut self, text: &str) -> Result<usize, Problem> {
@@ -214,4 +232,57 @@ impl Compiler<'_> {
         self.texts.push(text.into());
         Ok(self.patterns.len() - 1)
     }
+}
+
+/// Which rules a line names, by index, and how closely: 0 without `rule`, 1 by a glob, 2 by an id.
+pub(crate) fn rule_mask(
+    rules: &[&Rule],
+    rule: Option<&str>,
+    category: Option<&str>,
+) -> Result<(Box<[bool]>, u8), (&'static str, Problem)> {
+    let (mut mask, rank) = by_id(rules, rule).map_err(|p| ("rule", p))?;
+    if let Some(word) = category {
+        narrow(rules, &mut mask, word, rule.is_some()).map_err(|p| ("category", p))?;
+    }
+    Ok((mask, rank))
+}
+
+fn by_id(rules: &[&Rule], rule: Option<&str>) -> Result<(Box<[bool]>, u8), Problem> {
+    let Some(text) = rule else {
+        return Ok((vec![true; rules.len()].into(), 0));
+    };
+    let pattern = Pattern::parse(text)?;
+    let mask: Box<[bool]> = rules.iter().map(|r| pattern.matches(&r.id)).collect();
+    match (mask.contains(&true), pattern.is_exact()) {
+        (true, exact) => Ok((mask, 1 + u8::from(exact))),
+        (false, true) => Err(Problem::UnknownRule {
+            rule: text.into(),
+            near: nearest(text, rules.iter().map(|r| &*r.id)).map(str::to_owned),
+        }),
+        (false, false) => Err(Problem::NoRuleMatches { glob: text.into() }),
+    }
+}
+
+fn narrow(rules: &[&Rule], mask: &mut [bool], word: &str, has_rule: bool) -> Result<(), Problem> {
+    let category = category(word)?;
+    for (applies, rule) in mask.iter_mut().zip(rules) {
+        *applies &= rule.category == category;
+    }
+    if mask.contains(&true) || !has_rule {
+        Ok(())
+    } else {
+        Err(Problem::CategoryMismatch {
+            category: word.into(),
+        })
+    }
+}
+
+/// The category of that name.
+pub(crate) fn category(word: &str) -> Result<Category, Problem> {
+    [Category::Secret, Category::Pii, Category::Injection]
+        .into_iter()
+        .find(|c| c.as_str() == word)
+        .ok_or_else(|| Problem::UnknownCategory {
+            category: word.into(),
+        })
 }

@@ -19,11 +19,12 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use dlp_scan::{Rule, RuleId, RuleSet};
-use domain::{Direction, FailureMode, Policy, PolicyAction};
+use domain::{Direction, FailureMode, Policy, PolicyAction, RedactForm};
 
+use crate::allow::Allow;
 use crate::defaults::default_action;
 use crate::error::{Level, PolicyError};
-use crate::lines::Lines;
+use crate::lines::{LineRef, Lines, Treatment};
 use crate::tools::ToolFilter;
 
 /// Most tool names remembered, of those that some line names and of the others; above it a name is
@@ -38,7 +39,8 @@ const TABLES_MAX: usize = 1024;
 #[derive(Debug)]
 pub struct PolicyTable {
     lines: Lines,
-    builtin: [Vec<PolicyAction>; 2],
+    allow: Allow,
+    builtin: [Vec<Treatment>; 2],
     no_tool: [ActionsRef; 2],
     strictest: [ActionsRef; 2],
     known: RwLock<Known>,
@@ -64,7 +66,7 @@ impl PolicyTable {
     fn compile_for(tenant: &Policy, server: &Policy, facts: &[&Rule]) -> Result<Self, PolicyError> {
         let lines = Lines::compile(tenant, server, facts)?;
         let builtin = [Direction::ToServer, Direction::ToClient].map(|d| {
-            let actions = facts.iter().map(|rule| default_action(rule, d));
+            let actions = facts.iter().map(|rule| default_action(rule, d).into());
             actions.collect::<Vec<_>>()
         });
         Ok(Self {
@@ -72,6 +74,7 @@ impl PolicyTable {
             strictest: both(|d| lines.strictest(&builtin[d as usize], d)),
             builtin,
             lines,
+            allow: Allow::compile(tenant, server, facts)?,
             known: RwLock::default(),
             tenant_tools: filter(Level::Tenant, tenant)?,
             server_tools: filter(Level::Server, server)?,
@@ -102,6 +105,23 @@ impl PolicyTable {
     /// action that any tool, or no tool, would have got.
     pub fn strictest(&self, direction: Direction) -> ActionsRef {
         self.strictest[direction as usize].clone()
+    }
+
+    /// The line that decides about a rule for a tool (or for messages of none); `None`: the built-in policy does.
+    pub fn line_for(
+        &self,
+        rule: RuleId,
+        direction: Direction,
+        tool: Option<&str>,
+    ) -> Option<LineRef> {
+        let patterns = self.lines.patterns();
+        let matched = |p: usize| tool.is_some_and(|tool| patterns[p].matches(tool));
+        self.lines.winner(rule.index(), direction, &matched)
+    }
+
+    /// The allowlist.
+    pub fn allow(&self) -> &Allow {
+        &self.allow
     }
 
     /// Whether policy lets anyone call this tool. Keys may narrow it further.
@@ -152,7 +172,7 @@ impl PolicyTable {
 
 /// The action of every rule, for one direction and tool. Cheap to clone, O(1) to ask.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ActionsRef(Arc<[PolicyAction]>);
+pub struct ActionsRef(Arc<[Treatment]>);
 
 impl ActionsRef {
     /// The action for a rule of the set that the table was compiled for. A rule of another set is a
@@ -160,8 +180,14 @@ impl ActionsRef {
     pub fn action(&self, rule: RuleId) -> PolicyAction {
         self.0
             .get(rule.index())
-            .copied()
-            .unwrap_or(PolicyAction::Block)
+            .map_or(PolicyAction::Block, |t| t.action)
+    }
+
+    /// What stands in the place of a value that this rule found and that is redacted.
+    pub fn form(&self, rule: RuleId) -> RedactForm {
+        self.0
+            .get(rule.index())
+            .map_or_else(RedactForm::default, |t| t.form)
     }
 }
 
@@ -187,7 +213,7 @@ fn filter(level: Level, policy: &Policy) -> Result<ToolFilter, PolicyError> {
     })
 }
 
-fn both(actions: impl Fn(Direction) -> Vec<PolicyAction>) -> Tables {
+fn both(actions: impl Fn(Direction) -> Vec<Treatment>) -> Tables {
     [Direction::ToServer, Direction::ToClient].map(|d| ActionsRef(actions(d).into()))
 }
 
@@ -230,6 +256,7 @@ pub(crate) mod tests {
             category: None,
             rule: None,
             action: Log,
+            form: None,
         };
         for word in text.split_whitespace() {
             match word.split_once('=') {
@@ -269,7 +296,7 @@ pub(crate) mod tests {
     }
 
     fn ask(actions: &ActionsRef, id: &str) -> PolicyAction {
-        actions.0[rules().iter().position(|r| &*r.id == id).unwrap()]
+        actions.0[rules().iter().position(|r| &*r.id == id).unwrap()].action
     }
 
     #[test]

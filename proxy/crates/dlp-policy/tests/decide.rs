@@ -26,6 +26,7 @@ fn table(bindings: &[(&str, PolicyAction)]) -> PolicyTable {
         category: None,
         rule: Some(rule.into()),
         action,
+        form: None,
     };
     let server = Policy {
         bindings: bindings.iter().map(binding).collect(),

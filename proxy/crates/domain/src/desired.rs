@@ -40,6 +40,38 @@ pub struct Tenant {
     pub policy: Policy,
     /// Bounds over all its calls.
     pub limits: CallLimits,
+    /// What it has looked for, beside what everybody has.
+    pub detection: Detection,
+}
+
+/// What a tenant, or one of its servers, has looked for beside the built-in rules. Nobody else's messages are judged
+/// by it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Detection {
+    /// Rule files: (file name, YAML text).
+    pub rules: Vec<(String, String)>,
+    /// Lists of values.
+    pub values: Vec<ValueList>,
+}
+
+impl Detection {
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty() && self.values.is_empty()
+    }
+}
+
+/// Values that are looked for exactly as they are.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ValueList {
+    /// Rule id under which they are reported.
+    pub id: String,
+    /// A line for people.
+    pub title: String,
+    /// `secret`, `pii` or `injection`.
+    pub category: String,
+    /// The values.
+    pub values: Vec<Secret>,
 }
 
 /// One fronted MCP server.
@@ -53,6 +85,8 @@ pub struct Server {
     pub policy: Policy,
     /// Bounds over the calls to this server.
     pub limits: CallLimits,
+    /// What it has looked for, beside what its tenant has.
+    pub detection: Detection,
 }
 
 /// Where and how a server is reached.
@@ -172,6 +206,8 @@ pub struct Policy {
     pub failure_mode: FailureMode,
     /// The bindings.
     pub bindings: Vec<PolicyBinding>,
+    /// Findings that are let pass and counted.
+    pub allow: Vec<AllowLine>,
     /// Tools that nobody may call on this server, whatever the key says.
     pub tools: ToolAccess,
 }
@@ -195,6 +231,86 @@ pub struct PolicyBinding {
     pub rule: Option<String>,
     /// What to do.
     pub action: PolicyAction,
+    /// What stands in the place of a redacted value; only with `action: redact`. Default placeholder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<RedactForm>,
+}
+
+/// What stands in the place of a redacted value. A value that is too short for a form, or lay under an encoding, gets
+/// the placeholder. In the order of what they give away, the most first.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Default,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum RedactForm {
+    /// `****1234`: the last four characters stay. For values of at least 12 characters.
+    #[serde(rename = "keep_last_4")]
+    KeepLast4,
+    /// Other characters of the same classes in the same places: digits for digits, letters for letters. Equal values of
+    /// a tenant become equal. For values with at least 6 letters and digits, all ASCII.
+    FormatPreserving,
+    /// `[HASH:rule:0123456789abcdef]`: a keyed hash; equal values of a tenant become equal.
+    Hash,
+    /// `[REDACTED:rule]`.
+    #[default]
+    Placeholder,
+}
+
+impl RedactForm {
+    /// The word used in configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::KeepLast4 => "keep_last_4",
+            Self::FormatPreserving => "format_preserving",
+            Self::Hash => "hash",
+            Self::Placeholder => "placeholder",
+        }
+    }
+}
+
+/// A finding that is let pass: neither redacted nor blocked, but recorded. Everything that the line names must fit;
+/// it has to name at least one of `value`, `pattern`, `path` and `rule`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct AllowLine {
+    /// Fingerprint of the value, as audit records and `weir rules hash` give it.
+    #[schemars(regex(pattern = "^[0-9a-f]{32}$"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// Regular expression that the whole value has to match.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
+    /// Where the value stands, as audit records write it: `$.params.arguments.to`. `*` stands for any one step
+    /// (`$.result.content[*].text`), `**` for any number of steps (`$.result.**.id`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Glob over rule ids.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// `secret`, `pii` or `injection`.
+    #[schemars(extend("enum" = ["secret", "pii", "injection", null]))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
+    /// Glob over tool names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// Absent: both directions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub direction: Option<Direction>,
+    /// Why, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// The actions, weakest first. The strictest of a message's findings decides about the message.

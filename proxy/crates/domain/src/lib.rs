@@ -12,9 +12,9 @@ mod protocol;
 mod secret;
 
 pub use desired::{
-    ApiKey, AuditMode, CallLimits, Cors, Desired, FailureMode, ListenerTls, Policy, PolicyAction,
-    PolicyBinding, RateLimit, Server, Tenant, ToolAccess, Upstream, UpstreamAuth,
-    UpstreamTransport,
+    AllowLine, ApiKey, AuditMode, CallLimits, Cors, Desired, Detection, FailureMode, ListenerTls,
+    Policy, PolicyAction, PolicyBinding, RateLimit, RedactForm, Server, Tenant, ToolAccess,
+    Upstream, UpstreamAuth, UpstreamTransport, ValueList,
 };
 pub use id::{IdError, KeyId, ServerId, TenantId, ToolName};
 pub use limits::Limits;

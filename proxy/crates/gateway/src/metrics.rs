@@ -22,6 +22,8 @@ pub struct ServerMetrics {
     pub upstream_seconds: Histogram,
     /// The whole exchange.
     pub total_seconds: Histogram,
+    /// Findings that an allowlist let pass.
+    pub allowed: Counter,
     /// Calls refused by a limit.
     pub throttled: Counter,
     /// Upstream faults.
@@ -52,6 +54,7 @@ impl ServerMetrics {
             policy_seconds: histogram!("weir_policy_seconds", &labels()),
             upstream_seconds: histogram!("weir_upstream_seconds", &labels()),
             total_seconds: histogram!("weir_exchange_seconds", &labels()),
+            allowed: counter!("weir_findings_allowed_total", &labels()),
             throttled: counter!("weir_throttled_total", &labels()),
             upstream_faults: counter!("weir_upstream_faults_total", &labels()),
             running: gauge!("weir_calls_running", &labels()),
@@ -114,6 +117,10 @@ fn describe() {
     describe_counter!(
         "weir_messages_total",
         "Message exchanges by what was done with them"
+    );
+    describe_counter!(
+        "weir_findings_allowed_total",
+        "Findings that an allowlist let pass"
     );
     describe_histogram!("weir_scan_seconds", "Time to scan an exchange, both ways");
     describe_histogram!(

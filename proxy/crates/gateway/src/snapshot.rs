@@ -8,9 +8,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dlp_policy::{PolicyError, PolicyTable, ToolFilter};
-use dlp_scan::{RuleError, RuleSet, RuleSource};
-use domain::{AuditMode, CallLimits, Desired, Limits, Server, ServerId, Upstream};
+use dlp_policy::{OwnError, PolicyError, PolicyTable, ToolFilter};
+use dlp_scan::{RuleError, RuleSet};
+use domain::{AuditMode, CallLimits, Desired, Limits, Server, ServerId, TenantId, Upstream};
 use mcp_codec::sse::SseLimits;
 
 use crate::authn::{Keys, Principal};
@@ -29,8 +29,6 @@ pub struct Snapshot {
     pub codec: mcp_codec::Limits,
     /// The same for event streams.
     pub sse: SseLimits,
-    /// The compiled rules.
-    pub rules: Arc<RuleSet>,
     /// When records must be on disk.
     pub audit: AuditMode,
     /// Browser origins.
@@ -48,6 +46,8 @@ pub struct ServerEntry {
     pub id: Arc<str>,
     /// Its tenant.
     pub tenant: Arc<str>,
+    /// The rules its messages are judged by: the built-in ones, the operator's, its tenant's and its own.
+    pub rules: Arc<RuleSet>,
     /// Its compiled policy.
     pub policy: PolicyTable,
     /// Its call limits.
@@ -78,6 +78,22 @@ pub enum CompileError {
     /// A detection rule.
     #[error("rules: {0}")]
     Rules(#[source] RuleError),
+    /// A tenant's rules, lists of values or allowlist.
+    #[error("tenant {tenant}: {source}")]
+    TenantRules {
+        /// The tenant.
+        tenant: TenantId,
+        /// What is wrong.
+        source: OwnError,
+    },
+    /// A server's.
+    #[error("server {server}: {source}")]
+    ServerRules {
+        /// The server.
+        server: ServerId,
+        /// What is wrong.
+        source: OwnError,
+    },
     /// A policy.
     #[error("server {server}: policy: {source}")]
     Policy {
@@ -116,7 +132,7 @@ impl Snapshot {
         before: Option<&Snapshot>,
         options: &LinkOptions,
     ) -> Result<Self, CompileError> {
-        let rules = compile_rules(&desired.rules).map_err(CompileError::Rules)?;
+        let rules = tenant_rules(desired)?;
         let tenant_gates: HashMap<_, _> = desired
             .tenants
             .iter()
@@ -132,7 +148,8 @@ impl Snapshot {
                 .get(&server.tenant)
                 .cloned()
                 .unwrap_or_else(|| Gate::new(&CallLimits::default()));
-            let entry = compile_server(desired, id, server, &rules, old, tenant_gate, options)?;
+            let rules = rules.of(server, id)?;
+            let entry = compile_server(desired, id, server, rules, old, tenant_gate, options)?;
             servers.insert(id.clone(), Arc::new(entry));
         }
         Ok(Self {
@@ -143,7 +160,6 @@ impl Snapshot {
                 id_bytes_max: 1024,
             },
             limits: desired.limits.clone(),
-            rules,
             audit: desired.audit,
             origins: desired.cors.origins.clone(),
             hosts: desired.hosts.clone(),
@@ -175,25 +191,43 @@ impl Snapshot {
     }
 }
 
-fn compile_rules(sources: &[(String, String)]) -> Result<Arc<RuleSet>, RuleError> {
-    if sources.is_empty() {
-        return Ok(Arc::clone(RuleSet::builtin()));
+/// The rule set of each tenant, and the one below them.
+struct TenantRules {
+    base: Arc<RuleSet>,
+    tenants: HashMap<TenantId, Arc<RuleSet>>,
+}
+
+fn tenant_rules(desired: &Desired) -> Result<TenantRules, CompileError> {
+    let base = dlp_policy::base_rules(&desired.rules).map_err(CompileError::Rules)?;
+    let mut tenants = HashMap::new();
+    for (id, tenant) in &desired.tenants {
+        let rules = dlp_policy::own_rules(&base, &tenant.detection, &tenant.policy.allow);
+        let rules = rules.map_err(|source| CompileError::TenantRules {
+            tenant: id.clone(),
+            source,
+        })?;
+        tenants.insert(id.clone(), rules);
     }
-    // The operator's rules come beside the built-in ones, never in their place.
-    let own = sources.iter().map(|(name, yaml)| RuleSource { name, yaml });
-    let all: Vec<_> = RuleSet::builtin_sources()
-        .iter()
-        .copied()
-        .chain(own)
-        .collect();
-    RuleSet::compile(&all).map(Arc::new)
+    Ok(TenantRules { base, tenants })
+}
+
+impl TenantRules {
+    fn of(&self, server: &Server, id: &ServerId) -> Result<Arc<RuleSet>, CompileError> {
+        let tenant = self.tenants.get(&server.tenant).unwrap_or(&self.base);
+        dlp_policy::own_rules(tenant, &server.detection, &server.policy.allow).map_err(|source| {
+            CompileError::ServerRules {
+                server: id.clone(),
+                source,
+            }
+        })
+    }
 }
 
 fn compile_server(
     desired: &Desired,
     id: &ServerId,
     server: &Server,
-    rules: &RuleSet,
+    rules: Arc<RuleSet>,
     old: Option<&Arc<ServerEntry>>,
     tenant_gate: Arc<Gate>,
     options: &LinkOptions,
@@ -203,7 +237,7 @@ fn compile_server(
         .tenants
         .get(&server.tenant)
         .map_or(&none, |t| &t.policy);
-    let policy = PolicyTable::compile(tenant_policy, &server.policy, rules).map_err(|source| {
+    let policy = PolicyTable::compile(tenant_policy, &server.policy, &rules).map_err(|source| {
         CompileError::Policy {
             server: id.clone(),
             source,
@@ -232,6 +266,7 @@ fn compile_server(
     Ok(ServerEntry {
         id: id.as_str().into(),
         tenant: server.tenant.as_str().into(),
+        rules,
         policy,
         gate: keep_gate(old.map(|o| &o.gate), &server.limits),
         tenant_gate,
@@ -278,25 +313,5 @@ fn keep_gate(old: Option<&Arc<Gate>>, limits: &CallLimits) -> Arc<Gate> {
     match old {
         Some(gate) if gate.limits() == limits => Arc::clone(gate),
         _ => Gate::new(limits),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rules_of_ones_own_come_beside_the_built_in_ones() {
-        let built_in = RuleSet::builtin();
-        let known = built_in
-            .rules()
-            .next()
-            .map(|(_, rule)| rule.id.clone())
-            .unwrap();
-        let yaml = "rules:\n  - id: house-ticket\n    title: House ticket\n    category: secret\n    \
-                    keywords: [htk-]\n    pattern: 'htk-[0-9]{12}'\n    examples: ['htk-123456789012']\n";
-        let all = compile_rules(&[("own.yml".into(), yaml.into())]).unwrap();
-        assert_eq!(all.len(), built_in.len() + 1);
-        assert!(all.find("house-ticket").is_some() && all.find(&known).is_some());
     }
 }

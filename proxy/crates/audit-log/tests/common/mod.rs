@@ -42,6 +42,7 @@ pub fn finding(rule: &str) -> FindingRecord {
         end: 44,
         layers: vec!["base64".into()],
         fingerprint: Some("0123456789abcdef".into()),
+        allowed_by: None,
     }
 }
 

@@ -61,7 +61,8 @@ impl Tie {
             (None, true) => Attribution::NoTool,
         };
         Judge {
-            rules: &context.snapshot.rules,
+            rules: &context.server.rules,
+            tenant: &context.server.tenant,
             policy: &context.server.policy,
             limits: &context.snapshot.limits,
             attribution,

@@ -275,7 +275,7 @@ impl Down<'_> {
         };
         let step = match release {
             Release::Cleared(mut cleared) => {
-                trail.passed(&self.context.snapshot, &mut cleared);
+                trail.passed(&mut cleared);
                 let id = cleared.headers().first().map(|h| h.value.clone());
                 let message = self.handles_put_back(cleared)?;
                 Step::Send {
@@ -286,10 +286,8 @@ impl Down<'_> {
                 }
             }
             Release::Blocked(blocked) => {
-                let snapshot = &self.context.snapshot;
                 let doc = blocked.message.doc();
                 trail.absorb(
-                    snapshot,
                     domain::Direction::ToClient,
                     doc,
                     &blocked.report,
@@ -297,7 +295,7 @@ impl Down<'_> {
                 );
                 let text = blocked
                     .stop
-                    .client_text(domain::Direction::ToClient, &snapshot.rules);
+                    .client_text(domain::Direction::ToClient, &self.context.server.rules);
                 self.instead(kind, id, &tie, &text, last, retry_ms, trail)
             }
         };

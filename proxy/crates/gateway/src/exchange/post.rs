@@ -222,22 +222,16 @@ impl Post {
     ) -> Result<Cleared<ToServer>, Box<Answered>> {
         let headers = std::mem::take(&mut self.head.params);
         let judge = tie.judge(&self.context, era);
-        let snapshot = &self.context.snapshot;
         match pipeline::run(Decoded::<ToServer>::new(message, headers), &judge) {
             Release::Cleared(mut cleared) => {
-                self.trail.passed(snapshot, &mut cleared);
+                self.trail.passed(&mut cleared);
                 Ok(cleared)
             }
             Release::Blocked(blocked) => {
                 let (doc, stop) = (blocked.message.doc(), &blocked.stop);
-                self.trail.absorb(
-                    snapshot,
-                    Direction::ToServer,
-                    doc,
-                    &blocked.report,
-                    Some(stop),
-                );
-                let text = stop.client_text(Direction::ToServer, &snapshot.rules);
+                self.trail
+                    .absorb(Direction::ToServer, doc, &blocked.report, Some(stop));
+                let text = stop.client_text(Direction::ToServer, &self.context.server.rules);
                 Err(Box::new(Answered::Blocked(self.block(
                     &blocked.message,
                     era,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use audit_log::{Action, FindingRecord, Record, UpstreamOutcome};
+use dlp_scan::RuleSet;
 use domain::{AuditMode, Direction, Era, PolicyAction, ProtocolVersion};
 use mcp_codec::{Document, LeafId};
 
@@ -26,6 +27,8 @@ pub struct NotAudited;
 #[derive(Debug)]
 pub struct Trail {
     record: Record,
+    /// The rules that findings name.
+    rules: Arc<RuleSet>,
     started: Instant,
     upstream_since: Option<Instant>,
     span: Option<SpanIds>,
@@ -41,6 +44,7 @@ impl Trail {
         );
         Self {
             record,
+            rules: Arc::clone(&server.rules),
             started: Instant::now(),
             upstream_since: None,
             span: None,
@@ -116,6 +120,7 @@ impl Trail {
         record.tool.clone_from(&from.tool);
         Self {
             record,
+            rules: Arc::clone(&self.rules),
             started: Instant::now(),
             upstream_since: None,
             span: None,
@@ -143,12 +148,12 @@ impl Trail {
     }
 
     /// Adds what the line found and decided about one message that may pass.
-    pub fn passed<W: Way>(&mut self, snapshot: &Snapshot, cleared: &mut Cleared<W>) {
+    pub fn passed<W: Way>(&mut self, cleared: &mut Cleared<W>) {
         let Some(report) = cleared.take_report() else {
             return;
         };
         if let Some(message) = cleared.message() {
-            self.absorb(snapshot, W::DIRECTION, message.doc(), &report, None);
+            self.absorb(W::DIRECTION, message.doc(), &report, None);
         }
         self.record.bytes.forwarded += report.forwarded_bytes as u64;
     }
@@ -156,7 +161,6 @@ impl Trail {
     /// Adds what the line found and decided about one message.
     pub fn absorb(
         &mut self,
-        snapshot: &Snapshot,
         direction: Direction,
         doc: &Document,
         report: &Report,
@@ -173,7 +177,7 @@ impl Trail {
         };
         if action >= self.record.action {
             if action > self.record.action || stop.is_some() {
-                self.record.reason = reason(snapshot, report, stop);
+                self.record.reason = reason(&self.rules, report, stop);
             }
             if action > Action::Pass {
                 self.record.direction = audit_direction(direction);
@@ -184,7 +188,7 @@ impl Trail {
             self.record.dry_run = true;
         }
         if !report.outcome.findings.is_empty() {
-            self.add_findings(snapshot, doc, report);
+            self.add_findings(doc, report);
         }
     }
 
@@ -205,7 +209,7 @@ impl Trail {
         self.record.tool = tool.or_else(|| self.record.tool.take());
     }
 
-    fn add_findings(&mut self, snapshot: &Snapshot, doc: &Document, report: &Report) {
+    fn add_findings(&mut self, doc: &Document, report: &Report) {
         let places = Places::of(doc);
         let key_leaves: Vec<LeafId> = report
             .outcome
@@ -216,7 +220,8 @@ impl Trail {
                 Place::Header(_) => None,
             })
             .collect();
-        for (finding, action) in report.outcome.findings.iter().zip(&report.decision.hits) {
+        let hits = report.outcome.findings.iter().zip(&report.decision.hits);
+        for (index, (finding, action)) in hits.enumerate() {
             if *action == PolicyAction::Ignore {
                 continue;
             }
@@ -230,7 +235,7 @@ impl Trail {
                 Place::Header(index) => format!("header[{index}]"),
             };
             self.record.findings.push(FindingRecord {
-                rule: snapshot.rules.rule(finding.rule).id.as_ref().into(),
+                rule: self.rules.rule(finding.rule).id.as_ref().into(),
                 category: finding.category.as_str().into(),
                 action: audit_action((*action).into()),
                 path: path.into(),
@@ -238,6 +243,11 @@ impl Trail {
                 end: finding.end,
                 layers: finding.layers.iter().map(|l| l.name().into()).collect(),
                 fingerprint: Some(finding.fingerprint.to_string().into()),
+                allowed_by: report
+                    .decision
+                    .allowed
+                    .by(index)
+                    .map(|line| line.to_string().into()),
             });
         }
     }
@@ -273,6 +283,12 @@ impl Trail {
         let latency = &self.record.latency_us;
         let seconds = |us: u64| us as f64 / 1e6;
         server.metrics.count(self.record.action);
+        let allowed = self
+            .record
+            .findings
+            .iter()
+            .filter(|f| f.allowed_by.is_some());
+        server.metrics.allowed.increment(allowed.count() as u64);
         server.metrics.scan_seconds.record(seconds(latency.scan));
         server
             .metrics
@@ -317,9 +333,9 @@ impl Trail {
     }
 }
 
-fn reason(snapshot: &Snapshot, report: &Report, stop: Option<&Stop>) -> Option<Arc<str>> {
+fn reason(rules: &RuleSet, report: &Report, stop: Option<&Stop>) -> Option<Arc<str>> {
     let rule = match &report.decision.reason {
-        dlp_policy::Reason::Rule(id) => Some(&*snapshot.rules.rule(*id).id),
+        dlp_policy::Reason::Rule(id) => Some(&*rules.rule(*id).id),
         _ => None,
     };
     let word = stop.map_or(report.decision.reason.as_str(), Stop::as_str);

@@ -1,9 +1,11 @@
 //! What a message is judged by: the rules, the policy of its server, and the call it belongs to.
 
-use dlp_policy::{ActionsRef, Decision, PolicyTable};
-use dlp_scan::{Outcome, RuleSet};
+use dlp_policy::{ActionsRef, AllowInput, Decision, PolicyTable};
+use dlp_scan::{Finding, Outcome, RuleSet};
 use domain::{Direction, Era, Limits};
+use mcp_codec::Document;
 
+use super::stage::{Place, Places};
 use crate::tools::ToolSchemas;
 
 /// Which call a message belongs to.
@@ -20,8 +22,10 @@ pub enum Attribution<'a> {
 /// Everything that judges one message. Borrowed from the snapshot the request started with.
 #[derive(Clone, Copy)]
 pub struct Judge<'a> {
-    /// The compiled rules.
+    /// The server's compiled rules.
     pub rules: &'a RuleSet,
+    /// Whose server it is.
+    pub tenant: &'a str,
     /// The server's policy.
     pub policy: &'a PolicyTable,
     /// Bounds.
@@ -35,11 +39,33 @@ pub struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    pub(super) fn decide(&self, direction: Direction, outcome: &Outcome) -> Decision {
-        dlp_policy::decide(
+    pub(super) fn decide(
+        &self,
+        direction: Direction,
+        doc: &Document,
+        outcome: &Outcome,
+    ) -> Decision {
+        let places = std::cell::OnceCell::new();
+        let place =
+            |finding: &Finding| match places.get_or_init(|| Places::of(doc)).of_finding(finding) {
+                Place::Leaf(leaf) => doc.path(leaf).to_string(),
+                Place::Header(index) => format!("header[{index}]"),
+            };
+        let tool = match self.attribution {
+            Attribution::Tool(tool) => Some(tool),
+            Attribution::NoTool | Attribution::Unknown => None,
+        };
+        let input = AllowInput {
+            direction,
+            tool,
+            place: &place,
+        };
+        let allowed = self.policy.allow().of(&outcome.findings, &input);
+        dlp_policy::decide_allowing(
             &outcome.findings,
             outcome.over_budget,
             &self.actions(direction),
+            allowed,
             self.policy.failure_mode(),
             self.policy.dry_run(),
         )

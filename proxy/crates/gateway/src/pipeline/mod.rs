@@ -2,6 +2,7 @@
 //!
 //! Nothing in here awaits, reads a socket or keeps state between messages.
 
+mod forms;
 mod judge;
 mod redact;
 mod scratch;

@@ -3,14 +3,19 @@
 //! Afterwards the result is parsed and scanned once more: a redaction that leaves a value behind
 //! (or makes a new one by joining its surroundings) is a block, not a hope.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+
 use base64::Engine as _;
 use bytes::Bytes;
-use dlp_policy::Decision;
+use dlp_policy::{ActionsRef, Decision};
 use dlp_scan::{Finding, Outcome};
-use domain::{Direction, PolicyAction};
+use domain::{Direction, PolicyAction, RedactForm};
 use mcp_codec::{Document, Edits, LeafId, LeafKind, Message};
 
+use super::forms::{self, FormKey, placeholder};
 use super::judge::Judge;
+use super::scratch;
 use super::stage::{HeaderLeaf, Place, Places, scan_leaves};
 use super::stop::Stop;
 
@@ -50,6 +55,8 @@ const PROTECTED: &[&[&str]] = &[
     &["result", "nextCursor"],
 ];
 
+/// Redacts in the forms that policy names; where those leave something that a rule finds, or that the tool's schema
+/// refuses, by placeholders alone.
 pub(super) fn redact(
     direction: Direction,
     message: &Message,
@@ -58,83 +65,237 @@ pub(super) fn redact(
     decision: &Decision,
     judge: &Judge<'_>,
 ) -> Redaction {
-    let doc = message.doc();
     let marked = outcome.findings.iter().zip(decision.hits.iter());
-    let marked = marked
+    let marked: Vec<&Finding> = marked
         .filter(|(_, action)| **action == PolicyAction::Redact)
-        .map(|(f, _)| f);
-    let mut new_headers = headers.to_vec();
-    let edits = match mark(doc, marked, &mut new_headers, judge) {
-        Ok(edits) => edits,
-        Err(stop) => return Redaction::Impossible(stop),
-    };
-    // Read again as a whole message: an edit may not make another one of it.
-    let Ok(redacted) = message.edited(&edits) else {
-        return Redaction::Impossible(Stop::Unredactable);
-    };
-    let redacted = redacted.doc();
-    mirror_headers(doc, redacted, headers, &mut new_headers);
-    if still_found(direction, redacted, &new_headers, judge) {
-        return Redaction::Impossible(Stop::Unredactable);
-    }
-    if !schema_holds(direction, doc, redacted, judge) {
-        return Redaction::Impossible(Stop::SchemaInvalid);
-    }
-    Redaction::Done {
-        bytes: redacted.to_bytes(),
-        headers: new_headers,
-    }
-}
-
-fn mark<'f>(
-    doc: &Document,
-    findings: impl Iterator<Item = &'f Finding>,
-    headers: &mut [HeaderLeaf],
-    judge: &Judge<'_>,
-) -> Result<Edits, Stop> {
-    let protected: Vec<LeafId> = PROTECTED
-        .iter()
-        .filter_map(|path| doc.leaf_of(doc.get(path)?))
+        .map(|(f, _)| f)
         .collect();
-    let places = Places::of(doc);
-    let mut edits = Edits::new();
-    for (nth, finding) in findings.enumerate() {
-        let rule = judge.rules.rule(finding.rule);
-        match places.of_finding(finding) {
-            Place::Header(index) => {
-                headers[index].value = placeholder(&rule.id).into();
-            }
-            Place::Leaf(leaf) if protected.contains(&leaf) => return Err(Stop::Unredactable),
-            Place::Leaf(leaf) => mark_leaf(doc, leaf, finding, &rule.id, nth, &mut edits),
+    let actions = judge.actions(direction);
+    let formed = marked
+        .iter()
+        .any(|f| actions.form(f.rule) != RedactForm::Placeholder);
+    let work = Work {
+        direction,
+        message,
+        headers,
+        judge,
+    };
+    if formed {
+        let key = scratch::form_key(judge.tenant);
+        let done = work.carry_out(&marked, Some((&actions, &key)));
+        if matches!(done, Redaction::Done { .. }) {
+            return done;
         }
     }
-    Ok(edits)
+    work.carry_out(&marked, None)
 }
 
-fn mark_leaf(
+/// The forms that policy names, and the tenant's key; none: placeholders.
+type Forms<'a> = Option<(&'a ActionsRef, &'a FormKey)>;
+
+/// One message to be redacted.
+struct Work<'a> {
+    direction: Direction,
+    message: &'a Message,
+    headers: &'a [HeaderLeaf],
+    judge: &'a Judge<'a>,
+}
+
+impl Work<'_> {
+    fn carry_out(&self, marked: &[&Finding], forms: Forms<'_>) -> Redaction {
+        let doc = self.message.doc();
+        let mut headers = self.headers.to_vec();
+        let mut plan = match self.plan(marked, &mut headers, forms) {
+            Ok(plan) => plan,
+            Err(stop) => return Redaction::Impossible(stop),
+        };
+        let (edits, made_up) = plan.edits(doc);
+        // Read again as a whole message: an edit may not make another one of it.
+        let Ok(redacted) = self.message.edited(&edits) else {
+            return Redaction::Impossible(Stop::Unredactable);
+        };
+        let redacted = redacted.doc();
+        mirror_headers(doc, redacted, self.headers, &mut headers);
+        if self.still_found(redacted, &headers, &made_up) {
+            return Redaction::Impossible(Stop::Unredactable);
+        }
+        if !schema_holds(self.direction, doc, redacted, self.judge) {
+            return Redaction::Impossible(Stop::SchemaInvalid);
+        }
+        Redaction::Done {
+            bytes: redacted.to_bytes(),
+            headers,
+        }
+    }
+
+    fn plan(
+        &self,
+        marked: &[&Finding],
+        headers: &mut [HeaderLeaf],
+        forms: Forms<'_>,
+    ) -> Result<Plan, Stop> {
+        let doc = self.message.doc();
+        let protected: Vec<LeafId> = PROTECTED
+            .iter()
+            .filter_map(|path| doc.leaf_of(doc.get(path)?))
+            .collect();
+        let places = Places::of(doc);
+        let mut plan = Plan::default();
+        for (nth, finding) in marked.iter().enumerate() {
+            let rule = &self.judge.rules.rule(finding.rule).id;
+            match places.of_finding(finding) {
+                Place::Header(index) => headers[index].value = placeholder(rule).into(),
+                Place::Leaf(leaf) if protected.contains(&leaf) => return Err(Stop::Unredactable),
+                Place::Leaf(leaf) => {
+                    let change = change(doc, leaf, finding, rule, nth, forms);
+                    plan.0.entry(leaf).or_default().push(change);
+                }
+            }
+        }
+        Ok(plan)
+    }
+
+    fn still_found(&self, doc: &Document, headers: &[HeaderLeaf], made_up: &MadeUp) -> bool {
+        let outcome = scan_leaves(doc, headers, self.judge);
+        if outcome.over_budget.is_some() {
+            return true;
+        }
+        if outcome.findings.is_empty() {
+            return false;
+        }
+        let decision = self.judge.decide(self.direction, doc, &outcome);
+        let places = Places::of(doc);
+        let hits = outcome.findings.iter().zip(&decision.hits);
+        let mut left = hits.filter(|(_, action)| **action >= PolicyAction::Redact);
+        left.any(|(finding, _)| {
+            !made_up.explains(finding, places.of_finding(finding), doc, headers)
+        })
+    }
+}
+
+/// What is changed, by leaf.
+#[derive(Default)]
+struct Plan(BTreeMap<LeafId, Vec<Change>>);
+
+struct Change {
+    range: Range<usize>,
+    text: String,
+    made_up: bool,
+    /// What stands there if another change overlaps this one: of two values over each other no part is shown.
+    plain: String,
+}
+
+impl Plan {
+    /// The changes as edits, overlapping ones as one, and where our own inventions will stand.
+    fn edits(&mut self, doc: &Document) -> (Edits, MadeUp) {
+        let (mut edits, mut made_up) = (Edits::new(), MadeUp::default());
+        for (leaf, changes) in &mut self.0 {
+            let is_text = doc.leaf(*leaf).kind == LeafKind::String;
+            // How much longer the text became so far.
+            let mut longer = 0isize;
+            for change in joined(changes) {
+                edits.replace(*leaf, change.range.clone(), &change.text);
+                let start = change.range.start.saturating_add_signed(longer);
+                if change.made_up && is_text {
+                    made_up.0.push((*leaf, start..start + change.text.len()));
+                }
+                longer += change.text.len() as isize - change.range.len() as isize;
+            }
+        }
+        (edits, made_up)
+    }
+}
+
+/// Overlapping changes become one, by the first one's placeholder.
+fn joined(changes: &mut Vec<Change>) -> Vec<Change> {
+    changes.sort_by_key(|c| c.range.start);
+    let mut out: Vec<Change> = Vec::with_capacity(changes.len());
+    for change in changes.drain(..) {
+        match out.last_mut() {
+            // Two rules for the very same place: the first one's form is as good as any.
+            Some(last) if change.range == last.range => {}
+            Some(last) if change.range.start < last.range.end => {
+                last.range.end = last.range.end.max(change.range.end);
+                last.text.clone_from(&last.plain);
+                last.made_up = false;
+            }
+            _ => out.push(change),
+        }
+    }
+    out
+}
+
+/// Where values of our own making stand in the redacted message.
+#[derive(Default)]
+struct MadeUp(Vec<(LeafId, Range<usize>)>);
+
+impl MadeUp {
+    /// Whether a finding in the redacted message is about such a value, and about nothing else.
+    fn explains(
+        &self,
+        finding: &Finding,
+        place: Place,
+        doc: &Document,
+        headers: &[HeaderLeaf],
+    ) -> bool {
+        let within = |range: &Range<usize>| {
+            range.start <= finding.start as usize && finding.end as usize <= range.end
+        };
+        let mut known = self.0.iter().filter(|(_, range)| within(range));
+        finding.layers.is_empty()
+            && match place {
+                Place::Leaf(leaf) => known.any(|(l, _)| *l == leaf),
+                // A header that repeats the argument.
+                Place::Header(i) => known.any(|(l, _)| doc.leaf(*l).text == &*headers[i].value),
+            }
+    }
+}
+
+fn change(
     doc: &Document,
     leaf: LeafId,
     finding: &Finding,
     rule: &str,
     nth: usize,
-    edits: &mut Edits,
-) {
+    forms: Forms<'_>,
+) -> Change {
     let at = doc.leaf(leaf);
     let range = finding.start as usize..finding.end as usize;
-    match at.kind {
+    if at.kind == LeafKind::Key {
         // Several keys of one object may be redacted; each needs its own name.
-        LeafKind::Key => edits.replace(leaf, range, &format!("[REDACTED:{rule}:{}]", nth + 1)),
-        LeafKind::String if is_blob(at.name) && !finding.layers.is_empty() => {
-            let text = base64::engine::general_purpose::STANDARD.encode(placeholder(rule));
-            edits.replace(leaf, 0..at.text.len(), &text);
-        }
-        _ => edits.replace(leaf, range, &placeholder(rule)),
+        let text = format!("[REDACTED:{rule}:{}]", nth + 1);
+        return Change {
+            range,
+            plain: text.clone(),
+            text,
+            made_up: false,
+        };
     }
-}
-
-/// What stands in the place of a value. No rule matches it; the rules' own tests see to that.
-fn placeholder(rule: &str) -> String {
-    format!("[REDACTED:{rule}]")
+    let value = at.text.get(range.clone()).unwrap_or_default();
+    let forms::Replacement { text, made_up } = match forms {
+        Some((actions, key)) => {
+            forms::replacement(actions.form(finding.rule), value, finding, rule, key)
+        }
+        None => forms::Replacement {
+            text: placeholder(rule),
+            made_up: false,
+        },
+    };
+    if at.kind == LeafKind::String && is_blob(at.name) && !finding.layers.is_empty() {
+        let encode = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
+        return Change {
+            range: 0..at.text.len(),
+            text: encode(&text),
+            made_up: false,
+            plain: encode(&placeholder(rule)),
+        };
+    }
+    Change {
+        range,
+        text,
+        made_up,
+        plain: placeholder(rule),
+    }
 }
 
 /// Members whose value the specification declares as base64 (`format: byte`).
@@ -156,21 +317,6 @@ fn mirror_headers(before: &Document, after: &Document, old: &[HeaderLeaf], new: 
             new.value = after.text.into();
         }
     }
-}
-
-fn still_found(
-    direction: Direction,
-    doc: &Document,
-    headers: &[HeaderLeaf],
-    judge: &Judge<'_>,
-) -> bool {
-    let outcome = scan_leaves(doc, headers, judge);
-    let actions = judge.actions(direction);
-    outcome.over_budget.is_some()
-        || outcome
-            .findings
-            .iter()
-            .any(|f| actions.action(f.rule) >= PolicyAction::Redact)
 }
 
 /// Whether the part that has a declared schema still satisfies it, if it did before.

@@ -120,7 +120,7 @@ impl<W: Way> Scanned<W> {
     /// Merges what policy says about each finding into one decision.
     pub fn decide(self, judge: &Judge<'_>) -> Decided<W> {
         let started = Instant::now();
-        let decision = judge.decide(W::DIRECTION, &self.outcome);
+        let decision = judge.decide(W::DIRECTION, self.message.doc(), &self.outcome);
         let mut times = self.times;
         times.policy_us = elapsed_us(started);
         Decided {

@@ -1,0 +1,74 @@
+//! What a tenant or a server has looked for: rule files and lists of values, read from where the file says they are.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use dlp_scan::RuleSet;
+use domain::{AllowLine, Detection, Secret, ValueList};
+
+use super::error::{FieldError, FieldPath};
+use super::load::{FILE_BYTES_MAX, read_bounded};
+use super::raw;
+use super::resolve::Resolver;
+
+impl Resolver<'_> {
+    /// Reads the files that `rules` and `values` name.
+    pub(super) fn detection(
+        &mut self,
+        rules: &[PathBuf],
+        values: BTreeMap<String, raw::Values>,
+        at: &FieldPath,
+    ) -> Result<Detection, FieldError> {
+        let rules = self.rules(rules, &at.key("rules"))?;
+        let mut lists = Vec::with_capacity(values.len());
+        for (id, raw) in values {
+            let at = at.key("values").key(&id);
+            lists.push(self.value_list(id, raw, &at)?);
+        }
+        Ok(Detection {
+            rules,
+            values: lists,
+        })
+    }
+
+    fn value_list(
+        &mut self,
+        id: String,
+        raw: raw::Values,
+        at: &FieldPath,
+    ) -> Result<ValueList, FieldError> {
+        let mut values = Vec::new();
+        for (i, value) in raw.list.iter().enumerate() {
+            values.push(self.secret(value, &at.key("list").index(i))?);
+        }
+        if let Some(file) = &raw.file {
+            let path = self.path(file);
+            let text = read_bounded(&path, FILE_BYTES_MAX)
+                .or_else(|p| at.key("file").error(format!("{} {p}", path.display())))?;
+            self.watch(path);
+            values.extend(text.lines().filter(|l| !l.is_empty()).map(Secret::new));
+        }
+        if values.is_empty() {
+            return at.error("holds no value; name some under `list`, or a `file` with one a line");
+        }
+        Ok(ValueList {
+            title: raw
+                .title
+                .unwrap_or_else(|| format!("Value of the list {id}")),
+            category: raw.category.unwrap_or_else(|| "secret".into()),
+            id,
+            values,
+        })
+    }
+}
+
+/// The rule set of a tenant or a server: what stands above it and what it adds.
+pub(super) fn rules_with(
+    above: &Arc<RuleSet>,
+    detection: &Detection,
+    allow: &[AllowLine],
+    at: &FieldPath,
+) -> Result<Arc<RuleSet>, FieldError> {
+    dlp_policy::own_rules(above, detection, allow).or_else(|e| at.join(&e.field).error(e.problem))
+}
