@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -132,7 +132,7 @@ fn search(args: &SearchArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
         Order::NewestFirst
     };
     let mut failed = None;
-    for dir in logs(&args.at)? {
+    for dir in logs(args.at.data_dir.as_deref())? {
         audit_log::search(&dir, &query, |record| match show(record, &args.at, out) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
@@ -151,7 +151,7 @@ fn search(args: &SearchArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
 fn tail(args: &TailArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let query = args.filter.query()?;
     let mut tails = Vec::new();
-    for dir in logs(&args.at)? {
+    for dir in logs(args.at.data_dir.as_deref())? {
         tails.push(Tail::open(
             &dir,
             TailStart::Last(args.lines),
@@ -171,7 +171,7 @@ fn tail(args: &TailArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
 }
 
 fn verify(args: &VerifyArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    for dir in logs(&args.at)? {
+    for dir in logs(args.at.data_dir.as_deref())? {
         let report = audit_log::verify(&dir).with_context(|| format!("{}", dir.display()))?;
         let root: String = report.root.iter().map(|b| format!("{b:02x}")).collect();
         writeln!(
@@ -187,8 +187,8 @@ fn verify(args: &VerifyArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
 }
 
 /// The logs under a data folder: one, or several where processes share it.
-fn logs(at: &Where) -> anyhow::Result<Vec<PathBuf>> {
-    let dir = &at.data_dir.clone().unwrap_or_else(super::found_data_dir);
+pub(super) fn logs(data_dir: Option<&Path>) -> anyhow::Result<Vec<PathBuf>> {
+    let dir = &data_dir.map_or_else(super::found_data_dir, Path::to_path_buf);
     let entries = std::fs::read_dir(dir)
         .with_context(|| format!("there is no data folder {}; give --data-dir", dir.display()))?;
     let mut found: Vec<PathBuf> = entries
@@ -302,7 +302,7 @@ fn parse_time(text: &str) -> Result<u64, String> {
 }
 
 /// ISO 8601 in UTC (days to date after Howard Hinnant, chrono-compatible low-level date algorithms).
-fn utc(unix_us: u64) -> String {
+pub(super) fn utc(unix_us: u64) -> String {
     let (secs, ms) = (unix_us / 1_000_000, unix_us / 1000 % 1000);
     let (days, second) = (secs / 86_400, secs % 86_400);
     let z = days + 719_468;

@@ -5,8 +5,11 @@ mod check;
 mod client_config;
 mod config;
 mod demo;
+mod explain;
 mod key;
 mod proxy;
+mod reference;
+mod rules;
 mod scan;
 mod serve;
 mod stdio;
@@ -49,6 +52,11 @@ enum Command {
     ClientConfig(client_config::ClientConfigArgs),
     /// Scan files (or standard input) and print what is found
     Scan(scan::ScanArgs),
+    /// List, show, test and explain detection rules
+    #[command(subcommand)]
+    Rules(rules::RulesCommand),
+    /// Say what was found in an exchange, what was done, why, and what would allow just this
+    Explain(explain::ExplainArgs),
     /// Show one message blocked, one redacted and one passed, against a built-in server
     Check,
     /// Read the audit log
@@ -99,6 +107,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Command::Scan(args) => scan::run(&args, &mut out),
+        Command::Rules(command) => rules::run(&command, &mut out),
+        Command::Explain(args) => explain::run(&args, &mut out),
         Command::Check => {
             drop(out);
             check::run()

@@ -12,6 +12,7 @@ mod check;
 mod decode;
 mod detect;
 mod entropy;
+mod explain;
 mod finding;
 mod gate;
 mod leaf;
@@ -23,6 +24,7 @@ mod text;
 mod value;
 
 pub use budget::{Budget, OverBudget};
+pub use explain::{Explained, Miss, Near, explain};
 pub use finding::{Finding, Fingerprint, FingerprintKey, Layer, Layers, Outcome};
 pub use leaf::{LeafInput, LeafKind};
 pub use rule::{Category, Rule, RuleId};

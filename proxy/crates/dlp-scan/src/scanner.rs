@@ -38,6 +38,8 @@ pub struct Scanner {
     free: Vec<Node>,
     scratch: Scratch,
     raw: Vec<Raw>,
+    /// The texts looked at, where somebody wants to know.
+    kept: Option<Vec<Kept>>,
     /// Candidates looked at and bytes decoded for the last message.
     #[cfg(test)]
     work: (u32, u32),
@@ -52,6 +54,7 @@ impl Scanner {
             free: Vec::new(),
             scratch: Scratch::default(),
             raw: Vec::new(),
+            kept: None,
             #[cfg(test)]
             work: (0, 0),
         }
@@ -84,6 +87,9 @@ impl Scanner {
                 limits: &mut limits,
             };
             detect(&mut sink, &mut self.scratch);
+            if let Some(kept) = &mut self.kept {
+                kept.push(Kept::of(&node, &self.nodes));
+            }
             if self.nodes.len() < NODES_MAX {
                 let mut spawn = Spawner {
                     parent: to_u32(index),
@@ -119,6 +125,18 @@ impl Scanner {
             findings,
             over_budget: over.or(limits.over),
         }
+    }
+
+    /// The same for one leaf, with all the texts that were looked at.
+    pub(crate) fn scan_keeping(
+        &mut self,
+        rules: &RuleSet,
+        leaf: LeafInput<'_>,
+        budget: &Budget,
+    ) -> (Outcome, Vec<Kept>) {
+        self.kept = Some(Vec::new());
+        let outcome = self.scan(rules, std::iter::once(leaf), budget);
+        (outcome, self.kept.take().unwrap_or_default())
     }
 
     /// All leaves one after another in the root; leaves that are JSON become children of their own.
@@ -259,6 +277,36 @@ impl Scanner {
             if node.text.capacity() > BUFFER_KEPT {
                 *node = Node::default();
             }
+        }
+    }
+}
+
+/// A text that was looked at.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    /// The encodings it lay under, outermost first, `>` between them.
+    pub layers: String,
+    pub text: Vec<u8>,
+    pub cells: Vec<crate::text::Cell>,
+}
+
+impl Kept {
+    fn of(node: &Node, nodes: &[Node]) -> Self {
+        let mut steps = Vec::new();
+        let mut at = Some(node);
+        while let Some(node) = at {
+            steps.extend(node.layer);
+            steps.extend(node.under);
+            at = match node.parent {
+                Parent::Node(parent) => nodes.get(parent as usize),
+                Parent::Root | Parent::Leaf(_) => None,
+            };
+        }
+        let names: Vec<&str> = steps.iter().rev().map(|s| s.name()).collect();
+        Self {
+            layers: names.join(">"),
+            text: node.text.clone(),
+            cells: node.cells.clone(),
         }
     }
 }
