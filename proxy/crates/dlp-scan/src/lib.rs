@@ -20,6 +20,7 @@ mod names;
 mod rule;
 mod ruleset;
 mod scanner;
+mod stream;
 mod text;
 mod value;
 
@@ -32,3 +33,4 @@ pub use ruleset::{
     AllowPattern, ExampleFailure, Own, RuleError, RuleFacts, RuleSet, RuleSource, ValueList,
 };
 pub use scanner::Scanner;
+pub use stream::{StreamFinding, StreamScanner};
