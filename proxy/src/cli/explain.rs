@@ -57,7 +57,10 @@ fn find(args: &ExplainArgs) -> anyhow::Result<Record> {
     }
     match found {
         Some(record) => Ok(record),
-        None => bail!("there is no record {} in the audit log; give --data-dir", args.id),
+        None => bail!(
+            "there is no record {} in the audit log; give --data-dir",
+            args.id
+        ),
     }
 }
 
@@ -120,10 +123,17 @@ fn tell(record: &Record, judge: Option<&Judge>, out: &mut dyn Write) -> std::io:
         record.id,
         audit::utc(record.time_unix_us),
         record.action.as_str(),
-        if record.dry_run { "  (dry run: nothing was enforced)" } else { "" },
+        if record.dry_run {
+            "  (dry run: nothing was enforced)"
+        } else {
+            ""
+        },
     )?;
     let rows = [
-        ("server", Some(format!("{} of tenant {}", record.server, record.tenant))),
+        (
+            "server",
+            Some(format!("{} of tenant {}", record.server, record.tenant)),
+        ),
         ("caller", record.principal.as_deref().map(str::to_owned)),
         ("method", record.method.as_deref().map(str::to_owned)),
         ("tool", record.tool.as_deref().map(str::to_owned)),
@@ -140,10 +150,17 @@ fn tell(record: &Record, judge: Option<&Judge>, out: &mut dyn Write) -> std::io:
         tell_finding(record, finding, judge, out)?;
     }
     if record.findings_dropped > 0 {
-        writeln!(out, "\nand {} more findings, which the log did not keep", record.findings_dropped)?;
+        writeln!(
+            out,
+            "\nand {} more findings, which the log did not keep",
+            record.findings_dropped
+        )?;
     }
     if judge.is_none() && !record.findings.is_empty() {
-        writeln!(out, "\nwith -c weir.yaml, the line of policy that decided is named")?;
+        writeln!(
+            out,
+            "\nwith -c weir.yaml, the line of policy that decided is named"
+        )?;
     }
     Ok(())
 }
@@ -155,13 +172,19 @@ fn tell_finding(
     out: &mut dyn Write,
 ) -> std::io::Result<()> {
     let rules = judge.map_or_else(|| RuleSet::builtin(), |j| &j.rules);
-    let title = rules.find(&finding.rule).map_or("", |id| &*rules.rule(id).title);
+    let title = rules
+        .find(&finding.rule)
+        .map_or("", |id| &*rules.rule(id).title);
     writeln!(out, "{}  {}  {title}", finding.rule, finding.category)?;
     let encodings = match finding.layers.is_empty() {
         true => "none, as it stands".to_owned(),
         false => format!("{}, outermost first", finding.layers.join(" > ")),
     };
-    writeln!(out, "  where     {}, bytes {} to {}", finding.path, finding.start, finding.end)?;
+    writeln!(
+        out,
+        "  where     {}, bytes {} to {}",
+        finding.path, finding.start, finding.end
+    )?;
     writeln!(out, "  encodings {encodings}")?;
     let done = match &finding.allowed_by {
         Some(line) => format!("let pass by line {line} of the allowlist, and recorded"),
@@ -182,7 +205,10 @@ fn tell_finding(
             }
             writeln!(out, "    {}- {line}", "  ".repeat(above.len()))
         }
-        None => writeln!(out, "  the record has no fingerprint, so no line can name the value"),
+        None => writeln!(
+            out,
+            "  the record has no fingerprint, so no line can name the value"
+        ),
     }
 }
 
@@ -267,10 +293,16 @@ mod tests {
         let text = told(&record());
         let (_, yaml) = text.split_once("here:\n\n").unwrap();
         let yaml = yaml.split("\n\n").next().unwrap();
-        let yaml: String = yaml.lines().map(|l| format!("{}\n", l.strip_prefix("    ").unwrap())).collect();
+        let yaml: String = yaml
+            .lines()
+            .map(|l| format!("{}\n", l.strip_prefix("    ").unwrap()))
+            .collect();
         let file = tempfile::NamedTempFile::new().unwrap();
         let upstream = "tenants:\n  acme:\n    servers:\n      files:\n        upstream: {command: x}\n        policy:";
-        let yaml = yaml.replace("tenants:\n  acme:\n    servers:\n      files:\n        policy:", upstream);
+        let yaml = yaml.replace(
+            "tenants:\n  acme:\n    servers:\n      files:\n        policy:",
+            upstream,
+        );
         std::fs::write(file.path(), &yaml).unwrap();
         let loaded = config::load(file.path()).unwrap_or_else(|e| panic!("{e}\n{yaml}"));
         let allow = &loaded.desired.servers["files"].policy.allow[0];

@@ -67,7 +67,9 @@ fn needs(f: &RuleFacts) -> String {
     }
     match (f.kind, f.need, f.context.is_empty()) {
         ("number", "context", false) | ("text", _, false) => needs.push("a word near it".into()),
-        ("number", "context-or-alone", false) => needs.push("a word near it, or to stand alone".into()),
+        ("number", "context-or-alone", false) => {
+            needs.push("a word near it, or to stand alone".into())
+        }
         ("assign", ..) => needs.push("its name".into()),
         ("detector", ..) => needs.push("code".into()),
         _ => {}
@@ -100,7 +102,11 @@ mod tests {
     fn every_rule_has_a_row() {
         let page = page();
         for (_, rule) in RuleSet::builtin().rules() {
-            assert!(page.contains(&format!("\n| `{}` | ", rule.id)), "{}", rule.id);
+            assert!(
+                page.contains(&format!("\n| `{}` | ", rule.id)),
+                "{}",
+                rule.id
+            );
         }
     }
 }

@@ -156,7 +156,11 @@ fn list(args: &ListArgs, out: &mut dyn Write) -> anyhow::Result<()> {
             severity(f),
             f.confidence,
             f.title,
-            if f.provenance.is_empty() { String::new() } else { format!("  ({})", f.provenance) },
+            if f.provenance.is_empty() {
+                String::new()
+            } else {
+                format!("  ({})", f.provenance)
+            },
         )?;
     }
     writeln!(out, "{} rules", facts.len())?;
@@ -202,18 +206,38 @@ fn show(args: &ShowArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     }
     let rows = [
         ("category", f.category.as_str().to_owned()),
-        ("severity", format!("{} (confidence {})", severity(f), f.confidence)),
+        (
+            "severity",
+            format!("{} (confidence {})", severity(f), f.confidence),
+        ),
         ("kind", f.kind.to_owned()),
         ("keywords", f.keywords.join(", ")),
         ("pattern", f.pattern.clone().unwrap_or_default()),
         ("shapes", f.shapes.join(", ")),
         ("checks", f.checks.join(", ")),
         ("context", f.context.join(", ")),
-        ("needs", if f.kind == "number" { f.need.into() } else { String::new() }),
-        ("entropy", if f.entropy > 0.0 { format!("at least {} bits a byte", f.entropy) } else { String::new() }),
+        (
+            "needs",
+            if f.kind == "number" {
+                f.need.into()
+            } else {
+                String::new()
+            },
+        ),
+        (
+            "entropy",
+            if f.entropy > 0.0 {
+                format!("at least {} bits a byte", f.entropy)
+            } else {
+                String::new()
+            },
+        ),
         ("provenance", f.provenance.clone()),
         ("file", f.file.clone()),
-        ("examples", format!("{} that match, {} that do not", f.examples.0, f.examples.1)),
+        (
+            "examples",
+            format!("{} that match, {} that do not", f.examples.0, f.examples.1),
+        ),
     ];
     for (name, value) in rows.iter().filter(|(_, v)| !v.is_empty()) {
         writeln!(out, "  {name:<11} {value}")?;
@@ -242,7 +266,11 @@ fn test(args: &TestArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
             out,
             "rule {}: {} {:?}",
             failure.rule,
-            if failure.expected { "does not match its example" } else { "matches its counter-example" },
+            if failure.expected {
+                "does not match its example"
+            } else {
+                "matches its counter-example"
+            },
             failure.text,
         )?;
         if failure.expected {
@@ -275,7 +303,10 @@ fn why_not(rules: &RuleSet, id: &str, text: &str, out: &mut dyn Write) -> io::Re
     let rule = rules.find(id);
     match explained.near.iter().find(|n| Some(n.rule) == rule) {
         Some(near) => writeln!(out, "    {}", say(&near.miss)),
-        None => writeln!(out, "    none of its keywords (or shapes) stands in the text"),
+        None => writeln!(
+            out,
+            "    none of its keywords (or shapes) stands in the text"
+        ),
     }
 }
 
@@ -302,12 +333,20 @@ fn tell(
     all: bool,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let undone: Vec<&str> = explained.layers.iter().filter(|l| !l.is_empty()).map(String::as_str).collect();
+    let undone: Vec<&str> = explained
+        .layers
+        .iter()
+        .filter(|l| !l.is_empty())
+        .map(String::as_str)
+        .collect();
     if !undone.is_empty() {
         writeln!(out, "encodings undone: {}", undone.join(", "))?;
     }
     if let Some(over) = explained.outcome.over_budget {
-        writeln!(out, "not all of it was looked at: the {over} budget is used up")?;
+        writeln!(
+            out,
+            "not all of it was looked at: the {over} budget is used up"
+        )?;
     }
     writeln!(out, "found: {}", explained.outcome.findings.len())?;
     for f in &explained.outcome.findings {
@@ -323,15 +362,27 @@ fn tell(
             f.end,
             value.chars().count(),
             f.confidence,
-            if f.layers.is_empty() { "as it stands".to_owned() } else { format!("under {}", f.layers) },
+            if f.layers.is_empty() {
+                "as it stands".to_owned()
+            } else {
+                format!("under {}", f.layers)
+            },
         )?;
     }
-    let near: Vec<_> = explained.near.iter().filter(|n| all || !is_far(&n.miss)).collect();
+    let near: Vec<_> = explained
+        .near
+        .iter()
+        .filter(|n| all || !is_far(&n.miss))
+        .collect();
     if !near.is_empty() {
         writeln!(out, "nearly:")?;
     }
     for n in near {
-        let under = if n.layers.is_empty() { String::new() } else { format!(" of the text under {}", n.layers) };
+        let under = if n.layers.is_empty() {
+            String::new()
+        } else {
+            format!(" of the text under {}", n.layers)
+        };
         writeln!(
             out,
             "  {}  at byte {}{under}: {}",
@@ -350,16 +401,27 @@ fn is_far(miss: &Miss) -> bool {
 
 fn say(miss: &Miss) -> String {
     match miss {
-        Miss::Before => "its keyword is there, but a letter, digit or `_` stands right before it (`before`)".into(),
+        Miss::Before => {
+            "its keyword is there, but a letter, digit or `_` stands right before it (`before`)"
+                .into()
+        }
         Miss::Case => "its keyword is there in another case; the pattern has no (?i)".into(),
         Miss::Pattern => "its keyword is there, but `pattern` does not match".into(),
-        Miss::Value => "its keyword is part of a name, but no value as `pattern` has it was given to it".into(),
-        Miss::After => "`pattern` matches, but a letter, digit or `_` follows right after (`after`)".into(),
+        Miss::Value => {
+            "its keyword is part of a name, but no value as `pattern` has it was given to it".into()
+        }
+        Miss::After => {
+            "`pattern` matches, but a letter, digit or `_` follows right after (`after`)".into()
+        }
         Miss::Context => "it has the form, but none of the words of `context` stands near".into(),
         Miss::Entropy { found, min } => {
-            format!("`pattern` matches, but the value has {found:.2} bits a byte of `entropy`, less than {min}")
+            format!(
+                "`pattern` matches, but the value has {found:.2} bits a byte of `entropy`, less than {min}"
+            )
         }
-        Miss::Placeholder => "`pattern` matches, but the value looks like a placeholder (`placeholders_pass`)".into(),
+        Miss::Placeholder => {
+            "`pattern` matches, but the value looks like a placeholder (`placeholders_pass`)".into()
+        }
         Miss::Check(name) => format!("it has the form, but the check {name} says no"),
         Miss::Covered => "it has the form; a surer or wider finding stands there instead".into(),
     }
@@ -368,7 +430,10 @@ fn say(miss: &Miss) -> String {
 fn hash(args: &HashArgs, input: impl Read, out: &mut dyn Write) -> anyhow::Result<()> {
     let dir = args.data_dir.clone().unwrap_or_else(super::found_data_dir);
     let mut text = String::new();
-    input.take(TEXT_BYTES_MAX + 1).read_to_string(&mut text).context("the value is not UTF-8 text")?;
+    input
+        .take(TEXT_BYTES_MAX + 1)
+        .read_to_string(&mut text)
+        .context("the value is not UTF-8 text")?;
     let value = text.strip_suffix('\n').unwrap_or(&text);
     let value = value.strip_suffix('\r').unwrap_or(value);
     if value.is_empty() || text.len() as u64 > TEXT_BYTES_MAX {
@@ -398,14 +463,20 @@ fn read_all(files: &[PathBuf]) -> anyhow::Result<Vec<(String, String)>> {
 }
 
 fn sources(texts: &[(String, String)]) -> Vec<RuleSource<'_>> {
-    texts.iter().map(|(name, yaml)| RuleSource { name, yaml }).collect()
+    texts
+        .iter()
+        .map(|(name, yaml)| RuleSource { name, yaml })
+        .collect()
 }
 
 /// The text itself, or that of the file it names.
 fn text_of(given: &str) -> anyhow::Result<String> {
     if given == "-" {
         let mut text = String::new();
-        io::stdin().lock().take(TEXT_BYTES_MAX).read_to_string(&mut text)?;
+        io::stdin()
+            .lock()
+            .take(TEXT_BYTES_MAX)
+            .read_to_string(&mut text)?;
         return Ok(text);
     }
     let path = Path::new(given);

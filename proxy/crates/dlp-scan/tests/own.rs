@@ -392,17 +392,18 @@ fn patterns_of_an_allowlist_mark_whole_values_only() {
     }
 }
 
+/// A number inside a longer value of the same category: covered unless somebody asks.
 #[test]
 fn covered_findings_are_kept_on_request() {
-    let url = format!("postgres://svc:{}@db.example.net/app", "gT7#kQ2v!pL9");
-    let text = format!("dsn = {url} and ghp");
     let kept = RuleSet::builtin().with(&Own {
         keep_covered: true,
         ..Own::default()
     });
+    let token = ["AKIA", "Z7Q2M4N6P3R7T5V2"].concat();
+    let text = format!("https://svc:{token}@db.example.net/app");
     let (more, less) = (
         scan(&kept.unwrap(), &[&text]).findings.len(),
         scan(RuleSet::builtin(), &[&text]).findings.len(),
     );
-    assert!(more >= less && less >= 1, "{more} {less}");
+    assert_eq!((more > less, less), (true, 1), "{more} {less}");
 }
