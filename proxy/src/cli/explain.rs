@@ -12,7 +12,7 @@ use audit_log::{FindingRecord, Order, Query, Record};
 use clap::Args;
 use dlp_policy::{Level, LineRef, PolicyTable};
 use dlp_scan::RuleSet;
-use domain::{Direction, Policy, PolicyAction};
+use domain::Direction;
 
 use super::audit;
 use crate::config;
@@ -81,8 +81,7 @@ impl Judge {
         let rules = dlp_policy::base_rules(&desired.rules)?;
         let rules = dlp_policy::own_rules(&rules, &tenant.detection, &tenant.policy.allow)?;
         let rules = dlp_policy::own_rules(&rules, &server.detection, &server.policy.allow)?;
-        let policy: (&Policy, &Policy) = (&tenant.policy, &server.policy);
-        let table = PolicyTable::compile(policy.0, policy.1, &rules)?;
+        let table = PolicyTable::compile(&tenant.policy, &server.policy, &rules)?;
         Ok(Self { rules, table })
     }
 
@@ -101,12 +100,8 @@ impl Judge {
             Some(line) => format!("{}.bindings[{}]", policy_path(record, line), line.index),
             None => "the built-in policy".into(),
         };
-        format!("{by}: {} ({direction})", word(action))
+        format!("{by}: {} ({direction})", action.as_str())
     }
-}
-
-fn word(action: PolicyAction) -> &'static str {
-    action.as_str()
 }
 
 fn policy_path(record: &Record, line: LineRef) -> String {
@@ -171,7 +166,7 @@ fn tell_finding(
     judge: Option<&Judge>,
     out: &mut dyn Write,
 ) -> std::io::Result<()> {
-    let rules = judge.map_or_else(|| RuleSet::builtin(), |j| &j.rules);
+    let rules = judge.map_or_else(RuleSet::builtin, |j| &j.rules);
     let title = rules
         .find(&finding.rule)
         .map_or("", |id| &*rules.rule(id).title);
