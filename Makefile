@@ -1,3 +1,6 @@
+# `--workspace` with one `--bin`, never `-p`: cargo gives the dependencies the features that the packages it was asked for
+# need, so that `-p weir` would compile the large ones again, for other features than the tests have.
+#
 # Every target sets up what it needs by itself; the first time takes minutes.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
@@ -12,22 +15,22 @@ test: ## everything: format, lints, all tests, the conformance suite, real clien
 	@scripts/test.sh
 
 build: ## the weir binary, in target/release
-	@scripts/setup.sh build && . scripts/env.sh && cargo build --release -p weir
+	@scripts/setup.sh build && . scripts/env.sh && cargo build --release --workspace --bin weir
 
 check: ## quick feedback: format and lints only
 	@scripts/setup.sh build && . scripts/env.sh && cargo fmt --check && cargo clippy --release --workspace --all-targets -- -D warnings
 
 bench: build ## added latency and CPU per call against direct and against a bare pass-through (a few minutes)
-	@. scripts/env.sh && cargo run --release -p weir-bench -- quick
+	@. scripts/env.sh && cargo build --release --workspace --bin weir-bench && "$$TARGET/release/weir-bench" quick
 
 fuzz: ## each fuzz target for SECONDS_EACH seconds (default 60)
 	@scripts/fuzz.sh
 
 soak: build ## steady mixed traffic for MINUTES minutes (default 10): memory, descriptors, wrong answers
-	@. scripts/env.sh && cargo run --release -q -p weir-tests --bin soak -- $(or $(MINUTES),10)
+	@. scripts/env.sh && cargo build --release -q --workspace --bins && "$$TARGET/release/soak" $(or $(MINUTES),10)
 
 kill-loop: build ## kill -9 in mid-traffic ROUNDS times (default 100): no acknowledged record lost, no child left
-	@. scripts/env.sh && cargo build --release -q -p weir-tests --bins && cargo run --release -q -p weir-tests --bin kill-loop -- $(or $(ROUNDS),100)
+	@. scripts/env.sh && cargo build --release -q --workspace --bins && "$$TARGET/release/kill-loop" $(or $(ROUNDS),100)
 
 deny: ## dependency rules: licences, sources, bans, advisories
 	@scripts/setup.sh test && scripts/deny.sh

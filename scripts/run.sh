@@ -13,7 +13,7 @@ TOKEN="ghp_Q7dR2mXk9LwZtV4c""NpB1sYhE6uJgA34eUZEa"
 main() {
   scripts/setup.sh run
   say "building weir (the first time takes some minutes)"
-  cargo build --release -p weir
+  cargo build --release --workspace --bin weir
   use_node
   work=$(mktemp -d); log=$work/log; trap stop EXIT; trap 'exit 130' INT; trap 'exit 143' TERM
   start

@@ -23,7 +23,7 @@ step_setup() {
 }
 step_fmt() { one fmt cargo fmt --all --check; }
 step_clippy() { one clippy cargo clippy --release --workspace --all-targets --quiet -- -D warnings; }
-# Programs and tests in one go: built apart, the large dependencies would be compiled twice, for other features.
+# The whole workspace, as in `make run`: for one package the large dependencies would be compiled again, for other features.
 step_build() { one build cargo build --release --workspace --bins --tests; }
 step_deny() { one deny scripts/deny.sh; }
 
