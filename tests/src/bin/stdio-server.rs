@@ -2,7 +2,9 @@
 //!
 //! `echo` says it back, `pid` names this process, `spawn` starts a long-lived child in a session of its own and names
 //! it, `exit` ends the process in mid-call, `silent` never answers, `flood` writes a line of that many bytes,
-//! `garbage` writes a line that is no JSON before its answer. `IGNORE_TERM=1` makes it deaf to SIGTERM.
+//! `garbage` writes a line that is no JSON before its answer, `progress` reports so many times at such intervals
+//! before it answers, `ask` asks the client to elicit something and answers when the client did, `heard` tells
+//! which notifications came. `IGNORE_TERM=1` makes it deaf to SIGTERM.
 
 use std::io::{BufRead, Write};
 use std::process::{Command, Stdio};
@@ -13,14 +15,38 @@ fn main() {
     if std::env::var_os("IGNORE_TERM").is_some() {
         ignore_term();
     }
-    let stdout = std::io::stdout();
+    let mut heard = Vec::new();
+    let mut asking = None;
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { return };
         let Ok(message) = serde_json::from_str::<Value>(&line) else {
             continue;
         };
-        if message["id"].is_null() || message["method"].is_null() {
+        if message["id"].is_null() {
+            heard.push(message);
             continue;
+        }
+        if message["method"].is_null() {
+            if let Some(id) = asking.take() {
+                say(&json!({ "jsonrpc": "2.0", "id": id, "result": text("the client answered") }));
+            }
+            continue;
+        }
+        match message["params"]["name"].as_str() {
+            Some("ask") => {
+                asking = Some(message["id"].clone());
+                say(
+                    &json!({ "jsonrpc": "2.0", "id": "asked", "method": "elicitation/create",
+                    "params": { "message": "?", "requestedSchema": { "type": "object", "properties": {} } } }),
+                );
+                continue;
+            }
+            Some("heard") => {
+                let told = text(&json!(heard).to_string());
+                say(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": told }));
+                continue;
+            }
+            _ => {}
         }
         let Some(body) = answer(&message) else {
             continue;
@@ -29,11 +55,23 @@ fn main() {
         for (name, value) in body.as_object().into_iter().flatten() {
             reply[name] = value.clone();
         }
-        let mut out = stdout.lock();
-        if writeln!(out, "{reply}").and_then(|()| out.flush()).is_err() {
-            return;
-        }
+        say(&reply);
     }
+}
+
+/// Writes a message; ends the process when nobody reads any more.
+fn say(message: &Value) {
+    let mut out = std::io::stdout().lock();
+    if writeln!(out, "{message}")
+        .and_then(|()| out.flush())
+        .is_err()
+    {
+        std::process::exit(0);
+    }
+}
+
+fn text(text: &str) -> Value {
+    json!({ "content": [{ "type": "text", "text": text }] })
 }
 
 fn answer(message: &Value) -> Option<Value> {
@@ -49,7 +87,10 @@ fn answer(message: &Value) -> Option<Value> {
         }),
         "ping" => json!({}),
         "tools/list" => {
-            let names = ["echo", "pid", "spawn", "exit", "silent", "flood", "garbage"];
+            let names = [
+                "echo", "pid", "spawn", "exit", "silent", "flood", "garbage", "progress", "ask",
+                "heard",
+            ];
             json!({ "tools": names.map(|n| json!({ "name": n, "inputSchema": { "type": "object" } })) })
         }
         "tools/call" => return call(params),
@@ -59,7 +100,7 @@ fn answer(message: &Value) -> Option<Value> {
 }
 
 fn call(params: &Value) -> Option<Value> {
-    let text = match params["name"].as_str()? {
+    let said = match params["name"].as_str()? {
         "echo" => params["arguments"]["message"]
             .as_str()
             .unwrap_or_default()
@@ -74,9 +115,25 @@ fn call(params: &Value) -> Option<Value> {
             let _closed = writeln!(out, "this line is no JSON");
             "after garbage".to_owned()
         }
+        "progress" => {
+            progress(params);
+            "done".to_owned()
+        }
         _ => return Some(json!({ "error": { "code": -32602, "message": "Unknown tool" } })),
     };
-    Some(json!({ "result": { "content": [{ "type": "text", "text": text }] } }))
+    Some(json!({ "result": text(&said) }))
+}
+
+fn progress(params: &Value) {
+    let arguments = &params["arguments"];
+    for n in 1..=arguments["times"].as_u64().unwrap_or(1) {
+        let every_ms = arguments["every_ms"].as_u64().unwrap_or(100);
+        std::thread::sleep(std::time::Duration::from_millis(every_ms));
+        say(
+            &json!({ "jsonrpc": "2.0", "method": "notifications/progress",
+            "params": { "progressToken": params["_meta"]["progressToken"], "progress": n } }),
+        );
+    }
 }
 
 /// `setsid` puts the child out of reach of a process-group kill.

@@ -60,10 +60,16 @@ pub struct Limits {
     /// Time to connect to an upstream, in milliseconds. Default 5,000.
     #[schemars(range(min = 10, max = 3_600_000))]
     pub upstream_connect_timeout_ms: u64,
-    /// Time until an upstream's answer begins, in milliseconds. Default 60,000.
+    /// Longest silence of an upstream that owes an answer, in milliseconds, over every transport:
+    /// from the request until something comes of it (the answer, the head of an answer over HTTP,
+    /// progress or another message of the call), and again from each such sign until the answer is
+    /// whole. `upstream_idle_timeout_ms` takes its place once the answer is an event stream over
+    /// HTTP, and once the server asked the client something itself. Default 60,000.
     #[schemars(range(min = 10, max = 86_400_000))]
     pub upstream_response_timeout_ms: u64,
-    /// Longest silence on an upstream event stream of a call, in milliseconds. Default 300,000.
+    /// Longest silence of an upstream in the course of a call, in milliseconds, where it may have
+    /// reason to be silent: on an event stream that it began, or (over stdio and HTTP+SSE) after it
+    /// asked the client something. A subscription may be silent for ever. Default 300,000.
     #[schemars(range(min = 10, max = 86_400_000))]
     pub upstream_idle_timeout_ms: u64,
     /// A comment is sent on an idle event stream every, in milliseconds. Default 15,000.

@@ -81,10 +81,10 @@ pub fn block(id: &Id, method: &str, era: Era, text: &str) -> Own {
 }
 
 /// A notification to the server that a call of ours is over.
-pub(crate) fn cancelled(id: &Id) -> Own {
+pub(crate) fn cancelled(id: &Id, reason: &'static str) -> Own {
     let id = id.to_json();
     Own(Bytes::from(format!(
-        r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id},"reason":"client disconnected"}}}}"#
+        r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id},"reason":"{reason}"}}}}"#
     )))
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use domain::{Era, ProtocolVersion};
@@ -13,7 +14,7 @@ use super::trail::{NotAudited, Trail};
 use crate::pipeline::{self, Cleared, Decoded, HeaderLeaf, Release, ToClient, ToServer};
 use crate::reply;
 use crate::session::{Call, Calls};
-use crate::upstream::{EventStream, Fault, Subscription};
+use crate::upstream::{EventStream, Fault, Silence, Subscription};
 
 /// Messages that may come before the result of an `initialize`.
 const PEEKED_MAX: usize = 16;
@@ -24,6 +25,8 @@ pub(super) struct Source {
     pub origin: Origin,
     /// Items that were looked at before their turn.
     peeked: VecDeque<Item>,
+    /// What came instead of an item when one was looked for before its turn.
+    failed: Option<Fault>,
 }
 
 /// What a source is.
@@ -56,14 +59,19 @@ impl Source {
         Self {
             origin,
             peeked: VecDeque::new(),
+            failed: None,
         }
     }
 
     /// The next item, or `None` at the end.
     pub(super) async fn next(&mut self) -> Result<Option<Item>, Fault> {
-        match self.peeked.pop_front() {
-            Some(item) => Ok(Some(item)),
-            None => self.origin.next().await,
+        match (self.peeked.pop_front(), self.failed.take()) {
+            (Some(item), failed) => {
+                self.failed = failed;
+                Ok(Some(item))
+            }
+            (None, Some(fault)) => Err(fault),
+            (None, None) => self.origin.next().await,
         }
     }
 
@@ -74,7 +82,13 @@ impl Source {
         codec: &mcp_codec::Limits,
     ) -> Option<ProtocolVersion> {
         while self.peeked.len() < PEEKED_MAX {
-            let mut item = self.origin.next().await.ok()??;
+            let mut item = match self.origin.next().await {
+                Ok(item) => item?,
+                Err(fault) => {
+                    self.failed = Some(fault);
+                    return None;
+                }
+            };
             if let Payload::Bytes(bytes) = &item.payload {
                 match Message::decode(bytes.clone(), codec) {
                     Ok(message) => item.payload = Payload::Message(message, true),
@@ -122,7 +136,7 @@ impl Origin {
                     retry_ms: event.retry_ms,
                 }))
             }
-            Self::Duplex(subscription) => match subscription.next().await {
+            Self::Duplex(subscription) => match subscription.next().await? {
                 Some(incoming) => Ok(Some(Item::of(Payload::Message(
                     incoming.message,
                     incoming.certain,
@@ -164,6 +178,21 @@ pub(super) struct Handles {
     pub ours: Id,
     pub id: Id,
     pub token: Option<Id>,
+}
+
+/// How long a duplex upstream may be silent on a call. A subscription has no answer to wait for.
+pub(super) fn silence(context: &Context, call: &Call) -> Option<Silence> {
+    (!listens(call)).then(|| Silence::of(&context.snapshot.limits))
+}
+
+/// The same for the event stream that an HTTP upstream answers a call with.
+pub(super) fn stream_silence(context: &Context, call: &Call) -> Option<Duration> {
+    let idle_ms = context.snapshot.limits.upstream_idle_timeout_ms;
+    (!listens(call)).then(|| Duration::from_millis(idle_ms))
+}
+
+fn listens(call: &Call) -> bool {
+    &*call.method == "subscriptions/listen"
 }
 
 /// What to do with one item.

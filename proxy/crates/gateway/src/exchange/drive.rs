@@ -6,8 +6,8 @@ use mcp_codec::{Message, MessageKind};
 use tokio::sync::mpsc;
 
 use super::Context;
-use super::call::{Down, Halt, Origin, Source, Step};
-use super::post::{Answered, Post, Ready, note_fault};
+use super::call::{Down, Halt, Origin, Source, Step, silence, stream_silence};
+use super::post::{Answered, Post, Ready, circuit_admits, note_fault};
 use super::pump;
 use super::trail::Trail;
 use super::usable::usable_answer;
@@ -63,6 +63,9 @@ pub(super) async fn send_up(
             return None;
         }
     };
+    if !circuit_admits(&post.context, ready.kind) {
+        return faulted(post, &ready, Fault::CircuitOpen, out).await;
+    }
     post.trail.upstream_asked();
     match source_of(&mut post, &ready).await {
         Ok(Some((source, upstream))) => Some(Sent {
@@ -76,17 +79,25 @@ pub(super) async fn send_up(
             close(&post.context, post.trail, 202).await;
             None
         }
-        Err(fault) => {
-            note_fault(&post.context, &mut post.trail, &fault);
-            close(&post.context, post.trail, fault.status()).await;
-            if ready.kind == MessageKind::Request {
-                let id = ready.call.id.as_ref();
-                let own = reply::error(id, code::UPSTREAM, fault.client_text());
-                send(out, Some(Cleared::of_ours(own))).await;
-            }
-            None
-        }
+        Err(fault) => faulted(post, &ready, fault, out).await,
     }
+}
+
+/// A message that could not be sent up.
+async fn faulted(
+    mut post: Post,
+    ready: &Ready,
+    fault: Fault,
+    out: &mpsc::Sender<Cleared<ToClient>>,
+) -> Option<Sent> {
+    note_fault(&post.context, &mut post.trail, &fault);
+    close(&post.context, post.trail, fault.status()).await;
+    if ready.kind == MessageKind::Request {
+        let id = ready.call.id.as_ref();
+        let own = reply::error(id, code::UPSTREAM, fault.client_text());
+        send(out, Some(Cleared::of_ours(own))).await;
+    }
+    None
 }
 
 /// Sends the message up. `None`: it wants no answer and was taken.
@@ -106,10 +117,16 @@ async fn source_of(
                 .send(Verb::Post, &upstream, Some(&ready.cleared))
                 .await?;
             let (origin, head) = usable_answer(answer)?;
+            runtime.breaker.succeeded();
             if let (Some(id), Some(own)) = (head.session_id, &post.own) {
                 own.upstream_says(id);
             }
-            Ok(origin.map(|origin| (Source::new(origin), upstream)))
+            Ok(origin.map(|mut origin| {
+                if let Origin::Events(events) = &mut origin {
+                    events.set_idle_timeout(stream_silence(&post.context, &ready.call));
+                }
+                (Source::new(origin), upstream)
+            }))
         }
         Link::Duplex(_) => {
             let duplex = post.own.as_ref().and_then(|own| own.duplex.clone());
@@ -124,8 +141,9 @@ async fn source_of(
             let Some(id) = ready.call.id.clone() else {
                 return Ok(None);
             };
+            let silence = silence(&post.context, &ready.call);
             let subscription = duplex
-                .call(id, ready.progress.clone(), &ready.cleared)
+                .call(id, ready.progress.clone(), &ready.cleared, silence)
                 .await;
             let subscription = subscription.map_err(|error| match error {
                 CallError::Fault(fault) => fault,
@@ -158,6 +176,8 @@ async fn carry(
                 ..
             }) => {
                 trail.upstream_done(UpstreamOutcome::Answered);
+                // For a duplex this is the first sign that it is well.
+                down.context.server.runtime.breaker.succeeded();
                 if close(down.context, trail, 200).await {
                     send(out, Some(message)).await;
                 }
@@ -176,6 +196,7 @@ async fn carry(
     let id = down.call.and_then(|c| c.id.clone());
     let own = match halt {
         Halt::Fault(fault) => {
+            pump::give_up(down, &source, &fault).await;
             note_fault(down.context, &mut trail, &fault);
             close(down.context, trail, fault.status()).await;
             reply::error(id.as_ref(), code::UPSTREAM, fault.client_text())

@@ -7,7 +7,7 @@ use domain::Era;
 use mcp_codec::{Id, MessageKind};
 use pingora_core::protocols::http::ServerSession;
 
-use super::call::{Down, Handles, Origin, Source};
+use super::call::{Down, Handles, Origin, Source, silence};
 use super::head::Refusal;
 use super::io::Gone;
 use super::post::{Answered, Post, Ready};
@@ -104,7 +104,9 @@ impl Post {
             Some(h) => (h.ours.clone(), h.token.as_ref().map(|_| h.ours.clone())),
             None => (id, ready.progress.clone()),
         };
-        let subscription = match duplex.call(wire_id, token, &ready.cleared).await {
+        let silence = silence(&self.context, &ready.call);
+        let called = duplex.call(wire_id, token, &ready.cleared, silence).await;
+        let subscription = match called {
             Ok(subscription) => subscription,
             Err(CallError::DuplicateId) => {
                 return self

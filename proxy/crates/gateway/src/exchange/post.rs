@@ -11,7 +11,7 @@ use mcp_codec::{BatchRule, Edits, Id, Message, MessageKind, Payload};
 use pingora_core::protocols::http::ServerSession;
 
 use super::attribute::{self, Tie};
-use super::call::{Down, Origin, Source};
+use super::call::{Down, Origin, Source, stream_silence};
 use super::head::{self, BodyFacts, Refusal, RequestHead};
 use super::io::{self, Extra, Gone};
 use super::pump::Pump;
@@ -335,7 +335,7 @@ impl Post {
 
     /// Sends a cleared message up and brings back what comes of it.
     async fn forward(mut self, session: &mut ServerSession, ready: Ready) -> Result<After, Gone> {
-        if !self.context.server.runtime.breaker.admits(Instant::now()) {
+        if !circuit_admits(&self.context, ready.kind) {
             return self.fault(session, &ready, Fault::CircuitOpen).await;
         }
         let runtime = Arc::clone(&self.context.server.runtime);
@@ -402,10 +402,7 @@ impl Post {
         events: bool,
     ) -> Result<After, Gone> {
         if let Origin::Events(events) = &mut source.origin {
-            let idle_ms = self.context.snapshot.limits.upstream_idle_timeout_ms;
-            let listens = &*ready.call.method == "subscriptions/listen";
-            let idle = std::time::Duration::from_millis(idle_ms);
-            events.set_idle_timeout((!listens).then_some(idle));
+            events.set_idle_timeout(stream_silence(&self.context, &ready.call));
         }
         if head.status == 404 && self.own.is_some() {
             // The upstream forgot the session; the client starts a new one on 404.
@@ -648,6 +645,14 @@ pub(super) fn may_call(context: &Context, tool: &str) -> bool {
     ToolName::parse(tool).is_ok()
         && context.server.policy.tool_allowed(tool)
         && context.principal.tools.allows(tool)
+}
+
+/// Whether the upstream's circuit lets a message through. A duplex never says that it took one that
+/// wants no answer; such a message can open or close no circuit, so it is not asked.
+pub(super) fn circuit_admits(context: &Context, kind: MessageKind) -> bool {
+    let runtime = &context.server.runtime;
+    let unanswered = matches!(runtime.link, Link::Duplex(_)) && kind != MessageKind::Request;
+    unanswered || runtime.breaker.admits(Instant::now())
 }
 
 /// Notes an upstream fault in metrics, breaker and trail.

@@ -17,6 +17,9 @@ use crate::upstream::{Fault, Link, UpstreamHeaders, Verb};
 /// How long an upstream may take to end a stream whose answer was given.
 const TAIL_WAIT: Duration = Duration::from_millis(20);
 
+/// How long a server may take to read that it is to stop.
+const CANCEL_WAIT: Duration = Duration::from_millis(500);
+
 /// One answer on its way.
 pub(super) struct Pump<'a> {
     pub down: Down<'a>,
@@ -183,6 +186,8 @@ impl Pump<'_> {
     ) -> Result<After, Gone> {
         trail.upstream_done(UpstreamOutcome::Answered);
         let context = self.down.context;
+        // For a duplex this is the first sign that it is well.
+        context.server.runtime.breaker.succeeded();
         let status = self.status_of(&message);
         let kept = trail
             .close(&context.gateway, &context.snapshot, &context.server, status)
@@ -225,6 +230,7 @@ impl Pump<'_> {
             Halt::Fault(fault) => fault,
             Halt::NotAudited => return self.unavailable(session, begun).await,
         };
+        give_up(&self.down, &self.source, &fault).await;
         super::post::note_fault(self.down.context, &mut trail, &fault);
         let status = if begun { 200 } else { fault.status() };
         self.close(trail, status).await;
@@ -288,20 +294,41 @@ impl Pump<'_> {
     /// In the stateless era a closed answer is a cancellation (2026-07-28, transports); over HTTP
     /// dropping the connection says it, a duplex upstream is told.
     async fn cancel_upstream(&self) {
-        if self.down.era != domain::Era::Stateless {
-            return;
-        }
-        if let (Origin::Duplex(subscription), Some(handles)) =
-            (&self.source.origin, self.down.handles)
-        {
-            let word = Cleared::of_ours(reply::cancelled(&handles.ours));
-            let _ = subscription.session().send(&word).await;
+        if self.down.era == domain::Era::Stateless {
+            cancel(&self.source, "client disconnected").await;
         }
     }
 
     async fn tell_server(&self, message: &Cleared<ToServer>) {
         tell_server(self.down.context, &self.source, &self.upstream, message).await;
     }
+}
+
+/// Nothing is awaited any more from a server that was silent too long: it is told to stop, and
+/// whatever else it says on the call is nobody's.
+pub(super) async fn give_up(down: &Down<'_>, source: &Source, fault: &Fault) {
+    let Some(call) = down.call.filter(|_| *fault == Fault::TimedOut) else {
+        return;
+    };
+    if let Some(id) = &call.id {
+        down.calls.answered(id);
+    }
+    // An `initialize` must not be cancelled (cancellation, all revisions that have one).
+    if &*call.method != "initialize" {
+        cancel(source, "no answer in time").await;
+    }
+}
+
+/// Tells a duplex upstream that nobody waits for an answer any more.
+async fn cancel(source: &Source, reason: &'static str) {
+    let Origin::Duplex(subscription) = &source.origin else {
+        return;
+    };
+    let Some(id) = subscription.id() else { return };
+    let word = Cleared::<ToServer>::of_ours(reply::cancelled(id, reason));
+    // It may have stopped reading: the client's answer does not wait for it.
+    let told = tokio::time::timeout(CANCEL_WAIT, subscription.session().send(&word));
+    let _ = told.await;
 }
 
 /// Sends a word of ours up, in the session that an answer belongs to.

@@ -12,7 +12,7 @@
 //! on the way down, so that two clients which both count from 0 never meet.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -37,6 +37,7 @@ pub struct DuplexLink {
     opener: Opener,
     codec: mcp_codec::Limits,
     pending_max: usize,
+    write_timeout: Duration,
     open: Arc<AtomicUsize>,
     backoff: Arc<Mutex<Restart>>,
     shared: tokio::sync::Mutex<HashMap<Arc<str>, Weak<DuplexSession>>>,
@@ -84,6 +85,7 @@ pub struct DuplexSession {
     closed: watch::Receiver<bool>,
     next_handle: AtomicI64,
     pending_max: usize,
+    write_timeout: Duration,
     era: OnceCell<Option<Handshake>>,
     _slot: OpenSlot,
 }
@@ -117,6 +119,28 @@ struct Router {
 struct Waiting {
     channel: mpsc::Sender<Incoming>,
     token: Option<Id>,
+    asks: Arc<AtomicBool>,
+}
+
+/// How long a server that owes an answer may say nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Silence {
+    /// From the request, and again from each message about it.
+    pub max: Duration,
+    /// Once the server asked something itself: it may be the client (a person) who is silent.
+    pub asking_max: Duration,
+}
+
+impl Silence {
+    /// What the limits allow.
+    pub fn of(limits: &Limits) -> Self {
+        let max = Duration::from_millis(limits.upstream_response_timeout_ms);
+        let idle = Duration::from_millis(limits.upstream_idle_timeout_ms);
+        Self {
+            max,
+            asking_max: max.max(idle),
+        }
+    }
 }
 
 /// The messages of one request. Dropping it forgets the request.
@@ -124,6 +148,8 @@ pub struct Subscription {
     receiver: mpsc::Receiver<Incoming>,
     id: Option<Id>,
     session: Arc<DuplexSession>,
+    silence: Option<Silence>,
+    asks: Arc<AtomicBool>,
 }
 
 impl std::fmt::Debug for Subscription {
@@ -133,9 +159,36 @@ impl std::fmt::Debug for Subscription {
 }
 
 impl Subscription {
-    /// The next message, or `None` when the server is gone.
-    pub async fn next(&mut self) -> Option<Incoming> {
-        self.receiver.recv().await
+    /// The next message, or `None` when the server is gone. May be dropped between polls.
+    ///
+    /// # Errors
+    /// The server said nothing for longer than [`Silence`] allows, counted from this call: time
+    /// that the client took for the message before is not the server's.
+    pub async fn next(&mut self) -> Result<Option<Incoming>, Fault> {
+        let Some(silence) = self.silence else {
+            return Ok(self.receiver.recv().await);
+        };
+        let since = tokio::time::Instant::now();
+        loop {
+            // The server's question may have gone to a listener while this call waited.
+            let asks = self.asks.load(Ordering::Relaxed);
+            let max = if asks {
+                silence.asking_max
+            } else {
+                silence.max
+            };
+            let next = tokio::time::timeout_at(since + max, self.receiver.recv()).await;
+            match next {
+                Ok(next) => return Ok(next),
+                Err(_) if !asks && self.asks.load(Ordering::Relaxed) => {}
+                Err(_) => return Err(Fault::TimedOut),
+            }
+        }
+    }
+
+    /// By which id the server knows the request; absent for a listener.
+    pub fn id(&self) -> Option<&Id> {
+        self.id.as_ref()
     }
 
     /// The session it belongs to.
@@ -168,6 +221,7 @@ impl DuplexLink {
             opener,
             codec: crate::codec_limits(limits),
             pending_max: limits.pending_calls_max,
+            write_timeout: Duration::from_millis(limits.write_timeout_ms),
             open: Arc::default(),
             backoff: Arc::new(Mutex::new(Restart {
                 backoff: Backoff::new(BackoffPolicy::default(), jitter_seed()),
@@ -226,6 +280,7 @@ impl DuplexLink {
             closed,
             next_handle: AtomicI64::new(1),
             pending_max: self.pending_max,
+            write_timeout: self.write_timeout,
             era: OnceCell::new(),
             _slot: slot,
         }))
@@ -296,24 +351,34 @@ impl DuplexSession {
         Id::Number(self.next_handle.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Sends a request and subscribes to what comes of it.
+    /// Sends a request and subscribes to what comes of it. Without `silence` the server may take as
+    /// long as it likes.
     ///
     /// # Errors
-    /// The id is in use, too many requests wait, or the server is gone.
+    /// The id is in use, too many requests wait, or the server is gone or does not read.
     pub async fn call(
         self: &Arc<Self>,
         id: Id,
         token: Option<Id>,
         request: &Cleared<ToServer>,
+        silence: Option<Silence>,
     ) -> Result<Subscription, CallError> {
         let (channel, receiver) = mpsc::channel(CHANNEL_MAX);
+        let asks = Arc::new(AtomicBool::new(false));
+        let waiting = Waiting {
+            channel,
+            token,
+            asks: Arc::clone(&asks),
+        };
         self.router
             .lock()
-            .register(id.clone(), token, channel, self.pending_max)?;
+            .register(id.clone(), waiting, self.pending_max)?;
         let subscription = Subscription {
             receiver,
             id: Some(id),
             session: Arc::clone(self),
+            silence,
+            asks,
         };
         self.send(request).await.map_err(CallError::Fault)?;
         Ok(subscription)
@@ -325,10 +390,14 @@ impl DuplexSession {
     /// The server is gone or does not read.
     pub async fn send(&self, message: &Cleared<ToServer>) -> Result<(), Fault> {
         match &self.sender {
-            Sender::Stdio(child) => child
-                .send(message.bytes().clone())
-                .await
-                .map_err(|_| Fault::Broken("the process ended or does not read")),
+            Sender::Stdio(child) => {
+                // The queue is full while the process does not read.
+                let sent = child.send(message.bytes().clone());
+                tokio::time::timeout(self.write_timeout, sent)
+                    .await
+                    .map_err(|_| Fault::TimedOut)?
+                    .map_err(|_| Fault::Broken("the process ended"))
+            }
             Sender::Sse(sender) => sender.send(message).await,
         }
     }
@@ -341,6 +410,8 @@ impl DuplexSession {
             receiver,
             id: None,
             session: Arc::clone(self),
+            silence: None,
+            asks: Arc::default(),
         }
     }
 }
@@ -368,24 +439,18 @@ pub enum CallError {
 }
 
 impl Router {
-    fn register(
-        &mut self,
-        id: Id,
-        token: Option<Id>,
-        channel: mpsc::Sender<Incoming>,
-        max: usize,
-    ) -> Result<(), CallError> {
+    fn register(&mut self, id: Id, waiting: Waiting, max: usize) -> Result<(), CallError> {
         if self.waiting.len() >= max {
             return Err(CallError::TooMany);
         }
-        let token_taken = token.as_ref().is_some_and(|t| self.tokens.contains_key(t));
-        if self.waiting.contains_key(&id) || token_taken {
+        let token = waiting.token.as_ref();
+        if self.waiting.contains_key(&id) || token.is_some_and(|t| self.tokens.contains_key(t)) {
             return Err(CallError::DuplicateId);
         }
-        if let Some(token) = &token {
+        if let Some(token) = token {
             self.tokens.insert(token.clone(), id.clone());
         }
-        self.waiting.insert(id, Waiting { channel, token });
+        self.waiting.insert(id, waiting);
         Ok(())
     }
 
@@ -413,6 +478,12 @@ impl Router {
             let id = message.id()?;
             let channel = self.waiting.get(id)?.channel.clone();
             return Some((channel, true));
+        }
+        if message.kind() == MessageKind::Request && message.method() != Some("ping") {
+            // In the course of which call is often not said; each may now wait for the client.
+            for waiting in self.waiting.values() {
+                waiting.asks.store(true, Ordering::Relaxed);
+            }
         }
         if let Some(id) = self.named_request(message) {
             return self.waiting.get(&id).map(|w| (w.channel.clone(), true));

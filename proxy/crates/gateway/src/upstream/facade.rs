@@ -59,14 +59,14 @@ impl DuplexSession {
         wait: Duration,
     ) -> Result<Option<Handshake>, Fault> {
         let request = Cleared::<ToServer>::of_ours(own);
-        let asked = self.call(id.clone(), None, &request).await;
+        let asked = self.call(id.clone(), None, &request, None).await;
         let mut answers = asked.map_err(|error| match error {
             CallError::Fault(fault) => fault,
             CallError::TooMany | CallError::DuplicateId => Fault::Busy,
         })?;
         let answer = async {
             loop {
-                let Some(incoming) = answers.next().await else {
+                let Some(incoming) = answers.next().await? else {
                     return Err(Fault::Broken("the server ended"));
                 };
                 let message = incoming.message;

@@ -138,6 +138,11 @@ impl HttpLink {
         &self.target
     }
 
+    /// How long an answer may keep its reader waiting.
+    pub(super) fn response_timeout(&self) -> Duration {
+        self.response_timeout
+    }
+
     /// Sends one request and reads its answer up to the head, or whole if it is not a stream.
     ///
     /// # Errors

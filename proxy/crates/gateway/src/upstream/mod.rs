@@ -20,7 +20,7 @@ use std::sync::Arc;
 use domain::{Limits, ServerId, Upstream, UpstreamTransport};
 use pingora_core::connectors::http::Connector;
 
-pub use duplex::{CallError, DuplexLink, DuplexSession, Subscription};
+pub use duplex::{CallError, DuplexLink, DuplexSession, Silence, Subscription};
 pub use facade::Handshake;
 pub use fault::Fault;
 pub use http::{Answer, EventStream, Head, HttpLink, UpstreamHeaders, Verb};

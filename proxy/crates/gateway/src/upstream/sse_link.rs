@@ -73,7 +73,8 @@ async fn endpoint(events: &mut EventStream) -> Result<String, Fault> {
 
 impl SseSender {
     pub(super) async fn send(&self, message: &Cleared<ToServer>) -> Result<(), Fault> {
-        let _turn = self.turn.lock().await;
+        let turn = tokio::time::timeout(self.http.response_timeout(), self.turn.lock());
+        let _turn = turn.await.map_err(|_| Fault::TimedOut)?;
         let headers = UpstreamHeaders {
             accept: Some("application/json"),
             ..Default::default()
