@@ -322,3 +322,35 @@ fn a_server_that_does_not_read_holds_nobody() {
     let answer = weir_tests::mcp::read_answer(&mut conn).expect("an answer");
     assert_eq!(answer.status(), 504, "{}", answer.text());
 }
+
+#[test]
+fn a_client_of_the_first_revision_has_so_many_calls_under_way_and_no_more() {
+    let upstream = Upstream::mcp(|r| (r.rpc_method() == "tools/call").then_some(Reply::Hang));
+    let config = Config::new(&upstream.url()).set("limits.pending_calls_max", json!(2));
+    let weir = Weir::serve(&config);
+    let mut first = First::connect(&weir);
+    let mut statuses = Vec::new();
+    let mut refused = None;
+    for _ in 0..3 {
+        let params = json!({ "name": "echo", "arguments": {} });
+        let message = first.poster.message("tools/call", params);
+        let answer = first.poster.post(&message);
+        statuses.push(answer.status());
+        refused = Some(answer);
+    }
+    assert_eq!(statuses, [202, 202, 429]);
+    let refused = refused.expect("three were posted");
+    assert_eq!(refused.response()["id"], refused.id, "{}", refused.text());
+    assert!(refused.head.header("retry-after").is_some());
+    let words = refused.error()["message"].as_str().unwrap_or_default();
+    assert!(words.contains("limits.pending_calls_max"), "{words}");
+    // What wants no answer is not a call: the client must be able to cancel one.
+    let word = first
+        .poster
+        .notify("notifications/cancelled", json!({ "requestId": 1 }));
+    assert_eq!(word.status(), 202, "{}", word.text());
+    upstream.wait_for("the cancellation", |r| {
+        r.rpc_method() == "notifications/cancelled"
+    });
+    assert_eq!(upstream.calls("tools/call").len(), 2);
+}

@@ -10,9 +10,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use domain::ProtocolVersion;
-use mcp_codec::Id;
+use mcp_codec::{Id, MessageKind};
 use parking_lot::Mutex;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::pipeline::{Cleared, ToClient};
 use crate::upstream::DuplexSession;
@@ -165,6 +165,42 @@ impl Calls {
     }
 }
 
+/// Where the answers of a client go that do not come on the request they answer, and how many of
+/// its messages may be under way.
+#[derive(Debug, Clone)]
+pub struct Channel {
+    answers: mpsc::Sender<Cleared<ToClient>>,
+    calls: Arc<Semaphore>,
+    words: Arc<Semaphore>,
+}
+
+impl Channel {
+    /// For at most `under_way_max` calls, and as many messages that want no answer.
+    pub fn new(answers: mpsc::Sender<Cleared<ToClient>>, under_way_max: usize) -> Self {
+        let slots = || Arc::new(Semaphore::new(under_way_max.min(Semaphore::MAX_PERMITS)));
+        Self {
+            answers,
+            calls: slots(),
+            words: slots(),
+        }
+    }
+
+    /// Where answers go.
+    pub fn answers(&self) -> &mpsc::Sender<Cleared<ToClient>> {
+        &self.answers
+    }
+
+    /// A place for one message, or `None` when all are taken. Calls cannot take the places of
+    /// notifications and responses: those may be what the calls wait for.
+    pub fn slot(&self, kind: MessageKind) -> Option<OwnedSemaphorePermit> {
+        let slots = match kind {
+            MessageKind::Request => &self.calls,
+            _ => &self.words,
+        };
+        Arc::clone(slots).try_acquire_owned().ok()
+    }
+}
+
 /// One session.
 #[derive(Debug)]
 pub struct Session {
@@ -182,7 +218,7 @@ pub struct Session {
     /// The child process or event stream that is this session's alone.
     pub duplex: Option<Arc<DuplexSession>>,
     /// Where the answers of a client of 2024-11-05 go.
-    pub channel: Option<mpsc::Sender<Cleared<ToClient>>>,
+    pub channel: Option<Channel>,
     /// Short hash of the id, for logs and audit records.
     pub tag: Arc<str>,
     used_ms: AtomicU64,
@@ -215,7 +251,7 @@ pub struct NewSession {
     /// Its own duplex upstream.
     pub duplex: Option<Arc<DuplexSession>>,
     /// Where the answers of a client of 2024-11-05 go.
-    pub channel: Option<mpsc::Sender<Cleared<ToClient>>>,
+    pub channel: Option<Channel>,
 }
 
 /// All sessions of a gateway.
@@ -425,6 +461,20 @@ mod tests {
             calls.answered(&Id::Number(1)).is_none(),
             "a second answer is nobody's"
         );
+    }
+
+    #[test]
+    fn calls_under_way_are_bounded_and_leave_room_for_answers() {
+        let (answers, _kept) = mpsc::channel(1);
+        let channel = Channel::new(answers, 2);
+        let held: Vec<_> = (0..2)
+            .map(|_| channel.slot(MessageKind::Request).unwrap())
+            .collect();
+        assert!(channel.slot(MessageKind::Request).is_none());
+        assert!(channel.slot(MessageKind::Response).is_some());
+        assert!(channel.slot(MessageKind::Notification).is_some());
+        drop(held);
+        assert!(channel.slot(MessageKind::Request).is_some());
     }
 
     #[test]

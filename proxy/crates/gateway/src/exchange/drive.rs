@@ -5,12 +5,12 @@ use audit_log::UpstreamOutcome;
 use mcp_codec::{Message, MessageKind};
 use tokio::sync::mpsc;
 
-use super::Context;
 use super::call::{Down, Halt, Origin, Source, Step, silence, stream_silence};
 use super::post::{Answered, Post, Ready, circuit_admits, note_fault};
 use super::pump;
 use super::trail::Trail;
 use super::usable::usable_answer;
+use super::{Context, Refusal};
 use crate::pipeline::{Cleared, ToClient};
 use crate::reply::{self, code};
 use crate::session::NewSession;
@@ -80,6 +80,21 @@ pub(super) async fn send_up(
             None
         }
         Err(fault) => faulted(post, &ready, fault, out).await,
+    }
+}
+
+/// Refuses a message in `out`.
+pub(super) async fn refuse(
+    mut post: Post,
+    message: &Message,
+    refusal: Refusal,
+    out: &mpsc::Sender<Cleared<ToClient>>,
+) {
+    post.trail.refused(refusal.text);
+    let id = message.id().cloned();
+    if close(&post.context, post.trail, refusal.status).await {
+        let own = own_words(Answered::Refused(refusal, id, None));
+        send(out, own.map(Cleared::of_ours)).await;
     }
 }
 

@@ -12,7 +12,7 @@ use super::head::Refusal;
 use super::io::Gone;
 use super::post::{Answered, Post, Ready};
 use super::pump::Pump;
-use super::{After, SESSION_NOT_FOUND};
+use super::{After, SESSION_NOT_FOUND, TOO_MANY_CALLS};
 use crate::reply::code;
 use crate::upstream::{CallError, DuplexLink, DuplexSession, Fault, UpstreamHeaders};
 
@@ -116,7 +116,10 @@ impl Post {
                     )
                     .await;
             }
-            Err(CallError::TooMany) => return self.fault(session, &ready, Fault::Busy).await,
+            Err(CallError::TooMany) => {
+                let refused = Answered::Refused(TOO_MANY_CALLS, ready.call.id.clone(), Some(1));
+                return self.answer(session, refused).await;
+            }
             Err(CallError::Fault(fault)) => return self.fault(session, &ready, fault).await,
         };
         let mut source = Source::new(Origin::Duplex(subscription));

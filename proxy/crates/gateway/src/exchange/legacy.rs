@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use domain::Era;
+use http::HeaderValue;
 use mcp_codec::sse::Event;
 use mcp_codec::{BatchRule, Payload};
 use pingora_core::protocols::http::ServerSession;
@@ -15,11 +16,11 @@ use super::head::{self, Refusal, RequestHead};
 use super::io::{self, Extra, Gone};
 use super::post::Post;
 use super::trail::Trail;
-use super::{After, Context, SESSION_NOT_FOUND, drive, post, pump};
+use super::{After, Context, SESSION_NOT_FOUND, TOO_MANY_CALLS, drive, post, pump};
 use crate::gateway::{Gateway, SlotKind};
 use crate::pipeline::{Cleared, ToClient};
 use crate::reply::code;
-use crate::session::{Session, SessionError};
+use crate::session::{Channel, Session, SessionError};
 use crate::upstream::{Link, UpstreamHeaders, Verb};
 
 /// Answers that may wait for a slow client; above it the upstream waits.
@@ -83,10 +84,11 @@ fn endpoint_base(path: &[u8]) -> String {
 
 pub(super) async fn open(
     context: &Context,
-    channel: mpsc::Sender<Cleared<ToClient>>,
+    answers: mpsc::Sender<Cleared<ToClient>>,
 ) -> Result<Arc<Session>, Refusal> {
     let mut new = drive::new_session(context);
-    new.channel = Some(channel);
+    let under_way_max = context.snapshot.limits.pending_calls_max;
+    new.channel = Some(Channel::new(answers, under_way_max));
     if let Link::Duplex(link) = &context.server.runtime.link {
         let duplex = link.open().await.map_err(|fault| {
             tracing::warn!(server_id = %context.server.id, %fault, "upstream fault");
@@ -146,7 +148,7 @@ pub(super) async fn listen(context: Context, own: Arc<Session>) {
     while let Ok(Some(item)) = source.next().await {
         match down.step(item, &mut trail).await {
             Ok(Step::Send { message, .. }) => {
-                if channel.send(message).await.is_err() {
+                if channel.answers().send(message).await.is_err() {
                     return;
                 }
             }
@@ -201,9 +203,18 @@ pub(super) async fn message(
             .await;
         }
     };
+    let Some(channel) = own.channel.clone() else {
+        return Err(Gone);
+    };
+    // The answer must not hold the POST, so each message is a task, and there are only so many.
+    let Some(slot) = channel.slot(message.kind()) else {
+        context.server.metrics.throttled.increment(1);
+        let mut extra = extra;
+        extra.push((http::header::RETRY_AFTER, HeaderValue::from_static("1")));
+        return post::refuse(&context, session, TOO_MANY_CALLS, message.id(), extra).await;
+    };
     let mut trail = Trail::new(&context.server);
     trail.begun(&context, Some(&own), &head.trace, size);
-    let channel = own.channel.clone();
     let post = Post {
         context,
         head,
@@ -211,10 +222,10 @@ pub(super) async fn message(
         trail,
         extra: Extra::new(),
     };
-    // The answer must not hold the POST. Before a duplex `pending_calls_max` bounds these tasks.
-    if let Some(channel) = channel {
-        tokio::spawn(async move { drive::drive(post, message, &channel).await });
-    }
+    tokio::spawn(async move {
+        drive::drive(post, message, channel.answers()).await;
+        drop(slot);
+    });
     io::empty(session, 202, extra).await?;
     Ok(After::Keep)
 }

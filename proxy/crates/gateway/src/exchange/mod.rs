@@ -73,6 +73,11 @@ impl Context {
 }
 
 const NOT_FOUND: Refusal = Refusal::new(404, code::NOT_FOUND, "There is nothing here.");
+const TOO_MANY_CALLS: Refusal = Refusal::new(
+    429,
+    code::LIMITED,
+    "Too many calls of this session wait for their answer (limits.pending_calls_max).",
+);
 const SESSION_NOT_FOUND: Refusal = Refusal::new(404, code::NOT_FOUND, "Session not found.");
 
 /// Serves one request on a connection.

@@ -19,7 +19,7 @@ use super::head::RequestHead;
 use super::io::Extra;
 use super::post::Post;
 use super::trail::Trail;
-use super::{Context, drive, legacy};
+use super::{Context, TOO_MANY_CALLS, drive, legacy};
 use crate::gateway::Gateway;
 use crate::pipeline::{Cleared, ToClient};
 use crate::reply;
@@ -146,9 +146,16 @@ async fn one(
         trail,
         extra: Extra::new(),
     };
+    let slot = own.channel.as_ref().and_then(|c| c.slot(message.kind()));
+    let Some(slot) = slot else {
+        return drive::refuse(post, &message, TOO_MANY_CALLS, channel).await;
+    };
     if let Some(sent) = drive::send_up(post, message, channel).await {
         let channel = channel.clone();
-        tokio::spawn(async move { sent.bring_back(&channel).await });
+        tokio::spawn(async move {
+            sent.bring_back(&channel).await;
+            drop(slot);
+        });
     }
 }
 
