@@ -19,7 +19,7 @@ pub fn binary() -> PathBuf {
     let path = std::env::var_os("WEIR_BIN").map_or_else(beside_the_tests, PathBuf::from);
     assert!(
         path.exists(),
-        "{} is missing; build it with: cargo build --release -p weir (or point WEIR_BIN at one)",
+        "{} is missing; build it with: make build (or point WEIR_BIN at one)",
         path.display()
     );
     path

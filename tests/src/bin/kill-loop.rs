@@ -32,7 +32,7 @@ fn main() {
         .with_file_name("stdio-server");
     assert!(
         stdio.exists(),
-        "{} is missing: cargo build --release -p weir-tests --bins",
+        "{} is missing: cargo build --release --workspace --bins",
         stdio.display()
     );
     let config = Config::new(&upstream.url())
