@@ -28,7 +28,7 @@ pub enum KeyCommand {
 pub fn run(command: &KeyCommand, out: &mut dyn Write, err: &mut dyn Write) -> anyhow::Result<()> {
     let KeyCommand::New { id, tenant } = command;
     let key = keys::new_key().context("the system gives no random numbers")?;
-    let hash = keys::hash_text(&keys::hash_key(key.expose()));
+    let hash = keys::hash_text(&gateway::hash_key(key.expose()));
     let tenant = tenant.as_ref().map_or("TENANT", TenantId::as_str);
     writeln!(
         err,
@@ -63,7 +63,7 @@ mod tests {
         let key = out.strip_suffix('\n').unwrap();
         assert!(key.starts_with(keys::KEY_PREFIX));
         assert!(err.contains("tenants: acme: keys:\n      - id: laptop\n        hash: sha256:"));
-        assert!(err.contains(&keys::hash_text(&keys::hash_key(key))));
+        assert!(err.contains(&keys::hash_text(&gateway::hash_key(key))));
         assert!(!err.contains(key));
     }
 }

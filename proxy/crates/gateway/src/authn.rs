@@ -88,7 +88,8 @@ impl Keys {
     }
 }
 
-/// What is stored in place of a key.
+/// What is stored in place of a key: its SHA-256. A key carries enough random bits that nothing
+/// slower is needed.
 pub fn hash_key(key: &str) -> KeyHash {
     KeyHash(Sha256::digest(key.as_bytes()).into())
 }
