@@ -449,7 +449,7 @@ impl Down<'_> {
         }
         for tool in doc.elements(tools) {
             let name = doc.member(tool, "name").and_then(|n| doc.str(n));
-            if name.is_some_and(|name| !super::post::may_call(self.context, name)) {
+            if name.is_some_and(|name| !super::prepare::may_call(self.context, name)) {
                 edits.remove(tool);
             }
         }

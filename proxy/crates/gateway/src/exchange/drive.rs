@@ -6,7 +6,9 @@ use mcp_codec::{Message, MessageKind};
 use tokio::sync::mpsc;
 
 use super::call::{Down, Halt, Origin, Source, Step, silence, stream_silence};
-use super::post::{Answered, Post, Ready, circuit_admits, note_fault};
+use super::forward::{circuit_admits, note_fault};
+use super::post::{Answered, Post};
+use super::prepare::Ready;
 use super::pump;
 use super::trail::Trail;
 use super::usable::usable_answer;

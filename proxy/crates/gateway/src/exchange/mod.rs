@@ -3,8 +3,9 @@
 //! accept -> authenticate -> route -> [the line] -> forward -> [the line] -> respond -> audit
 //!
 //! Which file does what: `head` checks headers, `post` `listen` `delete` `legacy` are the four
-//! things a client can ask for, `attribute` ties messages to calls, `pump` carries an answer back,
-//! `trail` gathers the audit record, `io` speaks HTTP.
+//! things a client can ask for, `prepare` checks and judges a message, `forward` and `duplex` send
+//! it up, `attribute` ties messages to calls, `pump` carries an answer back, `trail` gathers the
+//! audit record, `io` speaks HTTP.
 
 mod attribute;
 mod batch;
@@ -12,11 +13,13 @@ mod call;
 mod delete;
 mod drive;
 mod duplex;
+mod forward;
 mod head;
 mod io;
 mod legacy;
 mod listen;
 mod post;
+mod prepare;
 mod pump;
 mod stdio;
 mod trail;

@@ -231,7 +231,7 @@ impl Pump<'_> {
             Halt::NotAudited => return self.unavailable(session, begun).await,
         };
         give_up(&self.down, &self.source, &fault).await;
-        super::post::note_fault(self.down.context, &mut trail, &fault);
+        super::forward::note_fault(self.down.context, &mut trail, &fault);
         let status = if begun { 200 } else { fault.status() };
         self.close(trail, status).await;
         let own = reply::error(self.id().as_ref(), code::UPSTREAM, fault.client_text());

@@ -1,0 +1,284 @@
+//! Sends a message that may go up to an HTTP upstream, and sorts what comes back.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use audit_log::UpstreamOutcome;
+use http::HeaderValue;
+use mcp_codec::MessageKind;
+use pingora_core::protocols::http::ServerSession;
+
+use super::call::{Down, Origin, Source, stream_silence};
+use super::head::{self, Refusal};
+use super::io::{self, Gone};
+use super::post::{Answered, Post};
+use super::prepare::Ready;
+use super::pump::Pump;
+use super::trail::Trail;
+use super::usable::{Usable, usable};
+use super::{After, Context, SESSION_NOT_FOUND};
+use crate::pipeline::{Cleared, ToServer};
+use crate::reply::code;
+use crate::session::{NewSession, Session, SessionError};
+use crate::upstream::{DuplexSession, Fault, Head, HttpLink, Link, UpstreamHeaders, Verb};
+
+impl Post {
+    /// Sends a cleared message up and brings back what comes of it.
+    pub(super) async fn forward(
+        mut self,
+        session: &mut ServerSession,
+        ready: Ready,
+    ) -> Result<After, Gone> {
+        if !circuit_admits(&self.context, ready.kind) {
+            return self.fault(session, &ready, Fault::CircuitOpen).await;
+        }
+        let runtime = Arc::clone(&self.context.server.runtime);
+        self.trail.upstream_asked();
+        match &runtime.link {
+            Link::Http(link) => self.forward_http(session, ready, link).await,
+            Link::Duplex(link) => self.forward_duplex(session, ready, link).await,
+        }
+    }
+
+    async fn forward_http(
+        mut self,
+        session: &mut ServerSession,
+        ready: Ready,
+        link: &HttpLink,
+    ) -> Result<After, Gone> {
+        let upstream = self.upstream_headers(&ready.cleared);
+        if ready.kind == MessageKind::Request {
+            ready.calls.opened(&ready.call, ready.progress.clone());
+        }
+        let answer = tokio::select! {
+            biased;
+            answer = link.send(Verb::Post, &upstream, Some(&ready.cleared)) => answer,
+            () = io::closed(session) => {
+                self.trail.upstream_done(UpstreamOutcome::Cancelled);
+                self.close(499).await;
+                return Err(Gone);
+            }
+        };
+        let answer = match answer.and_then(usable) {
+            Ok(answer) => answer,
+            Err(fault) => return self.fault(session, &ready, fault).await,
+        };
+        self.context.server.runtime.breaker.succeeded();
+        match answer {
+            Usable::Json(head, body) => {
+                self.answer_up(
+                    session,
+                    ready,
+                    upstream,
+                    head,
+                    Source::new(Origin::Body(Some(body))),
+                    false,
+                )
+                .await
+            }
+            Usable::Events(head, events) => {
+                let source = Source::new(Origin::Events(events));
+                self.answer_up(session, ready, upstream, head, source, true)
+                    .await
+            }
+            Usable::Nothing(head) => self.nothing(session, ready, head).await,
+        }
+    }
+
+    /// An answer with content goes down message by message.
+    async fn answer_up(
+        mut self,
+        session: &mut ServerSession,
+        ready: Ready,
+        upstream: UpstreamHeaders,
+        head: Head,
+        mut source: Source,
+        events: bool,
+    ) -> Result<After, Gone> {
+        if let Origin::Events(events) = &mut source.origin {
+            events.set_idle_timeout(stream_silence(&self.context, &ready.call));
+        }
+        if head.status == 404 && self.own.is_some() {
+            // The upstream forgot the session; the client starts a new one on 404.
+            if let Some(own) = self.own.take() {
+                self.context.gateway.sessions.close(&own);
+            }
+            return self
+                .answer(
+                    session,
+                    Answered::Refused(SESSION_NOT_FOUND, ready.call.id.clone(), None),
+                )
+                .await;
+        }
+        let mut calls = Arc::clone(&ready.calls);
+        if &*ready.call.method == "initialize" && head.status == 200 {
+            match self
+                .open_session(&ready, &mut source, head.session_id, None)
+                .await
+            {
+                Ok(Some(opened)) => calls = Arc::clone(&opened.calls),
+                Ok(None) => {}
+                Err(answered) => return self.answer(session, *answered).await,
+            }
+        }
+        let down = Down {
+            context: &self.context,
+            era: ready.era,
+            calls: &calls,
+            call: Some(&ready.call),
+            handles: None,
+            refusal: head.status >= 400,
+            adapt: false,
+        };
+        let extra = std::mem::take(&mut self.extra);
+        let pump = Pump {
+            down,
+            source,
+            status: head.status,
+            extra,
+            upstream,
+            events,
+            resumable: false,
+        };
+        pump.run(session, self.trail).await
+    }
+
+    /// A status without content.
+    async fn nothing(
+        mut self,
+        session: &mut ServerSession,
+        ready: Ready,
+        head: Head,
+    ) -> Result<After, Gone> {
+        if head.status == 404 && self.own.is_some() {
+            if let Some(own) = self.own.take() {
+                self.context.gateway.sessions.close(&own);
+            }
+            return self
+                .answer(
+                    session,
+                    Answered::Refused(SESSION_NOT_FOUND, ready.call.id.clone(), None),
+                )
+                .await;
+        }
+        if (200..300).contains(&head.status) {
+            if ready.kind == MessageKind::Request {
+                return self
+                    .fault(session, &ready, Fault::Broken("no answer to a request"))
+                    .await;
+            }
+            self.trail.upstream_done(UpstreamOutcome::Accepted);
+            return self.accepted(session).await;
+        }
+        self.trail.upstream_done(UpstreamOutcome::Answered);
+        let text = "The MCP server refused the request.";
+        let refusal = Refusal::new(head.status, code::UPSTREAM, text);
+        self.answer(
+            session,
+            Answered::Refused(refusal, ready.call.id.clone(), None),
+        )
+        .await
+    }
+
+    /// Makes the session that an `initialize` asks for, if the server's answer is a result.
+    ///
+    /// The answer is looked at only for that; the pump takes it through the line like any other.
+    pub(super) async fn open_session(
+        &mut self,
+        ready: &Ready,
+        source: &mut Source,
+        upstream_id: Option<Box<str>>,
+        duplex: Option<Arc<DuplexSession>>,
+    ) -> Result<Option<Arc<Session>>, Box<Answered>> {
+        if upstream_id.is_none() && duplex.is_none() {
+            return Ok(None);
+        }
+        let version = source.peek_version(&self.context.snapshot.codec).await;
+        let Some(version) = version else {
+            return Ok(None);
+        };
+        let new = NewSession {
+            owner: Arc::clone(&self.context.principal.owner),
+            server: Arc::clone(&self.context.server.id),
+            upstream_id,
+            version,
+            calls: Arc::clone(&ready.calls),
+            duplex,
+            channel: None,
+        };
+        let limits = crate::gateway::Gateway::session_limits(&self.context.snapshot);
+        match self.context.gateway.sessions.open(new, limits) {
+            Ok(session) => {
+                if let Ok(id) = HeaderValue::from_str(&session.id) {
+                    self.extra
+                        .push((http::HeaderName::from_static("mcp-session-id"), id));
+                }
+                self.trail.record().session = Some(Arc::clone(&session.tag));
+                Ok(Some(session))
+            }
+            Err(SessionError::Full | SessionError::PrincipalFull) => {
+                let text = "Too many sessions are open; try again later.";
+                let refusal = Refusal::new(429, code::LIMITED, text);
+                Err(Box::new(Answered::Refused(
+                    refusal,
+                    ready.call.id.clone(),
+                    Some(30),
+                )))
+            }
+        }
+    }
+
+    pub(super) fn upstream_headers(&self, cleared: &Cleared<ToServer>) -> UpstreamHeaders {
+        let head = &self.head;
+        let mut protocol = Vec::new();
+        if let Some(version) = &head.version {
+            head::push(&mut protocol, "mcp-protocol-version", version);
+        }
+        let named = [("mcp-method", &head.method), ("mcp-name", &head.name)];
+        let named = named.iter().filter_map(|(n, v)| Some((*n, v.as_deref()?)));
+        let params = cleared.headers().iter().map(|h| (&*h.name, &*h.value));
+        for (name, value) in named.chain(params) {
+            if let (Ok(name), Some(value)) = (
+                http::HeaderName::from_bytes(name.as_bytes()),
+                head::encode_sentinel(value),
+            ) {
+                protocol.push((name, value));
+            }
+        }
+        self.trail.traceparent(&mut protocol);
+        let session_id = self.own.as_ref().and_then(|s| s.upstream_id());
+        UpstreamHeaders {
+            accept: head.accept,
+            session_id,
+            protocol,
+        }
+    }
+}
+
+/// Whether the upstream's circuit lets a message through. A duplex never says that it took one that
+/// wants no answer; such a message can open or close no circuit, so it is not asked.
+pub(super) fn circuit_admits(context: &Context, kind: MessageKind) -> bool {
+    let runtime = &context.server.runtime;
+    let unanswered = matches!(runtime.link, Link::Duplex(_)) && kind != MessageKind::Request;
+    unanswered || runtime.breaker.admits(Instant::now())
+}
+
+/// Notes an upstream fault in metrics, breaker and trail.
+pub(super) fn note_fault(context: &Context, trail: &mut Trail, fault: &Fault) {
+    let server = &context.server;
+    server.metrics.upstream_faults.increment(1);
+    tracing::warn!(server_id = %server.id, %fault, "upstream fault");
+    let (word, outcome) = match fault {
+        Fault::Unreachable(_) => ("upstream unreachable", UpstreamOutcome::Unreachable),
+        Fault::TimedOut => ("upstream timed out", UpstreamOutcome::TimedOut),
+        Fault::CircuitOpen => ("circuit open", UpstreamOutcome::NotSent),
+        Fault::Busy => ("too many upstream sessions", UpstreamOutcome::NotSent),
+        Fault::Credentials(_) => ("upstream refused credentials", UpstreamOutcome::Answered),
+        Fault::Status(_) | Fault::Broken(_) => ("upstream broken", UpstreamOutcome::Broken),
+    };
+    trail.failed(word, outcome);
+    let counts = !matches!(fault, Fault::CircuitOpen | Fault::Busy);
+    if counts && server.runtime.breaker.failed(Instant::now()) {
+        tracing::warn!(server_id = %server.id, "the upstream's circuit is open");
+    }
+}

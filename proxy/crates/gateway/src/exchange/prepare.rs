@@ -1,0 +1,253 @@
+//! What a message from the client is checked for before it may go up: its era and version, the
+//! headers that repeat it, call limits, the tools it may name, and the line. Nothing awaits here.
+
+use std::sync::Arc;
+
+use domain::{Direction, Era, ProtocolVersion, ToolName};
+use mcp_codec::{Edits, Id, Message, MessageKind};
+
+use super::Context;
+use super::attribute::{self, Tie};
+use super::head::{BodyFacts, Refusal};
+use super::post::{Answered, Post};
+use crate::gate::Permit;
+use crate::pipeline::{self, Cleared, Decoded, Release, ToServer};
+use crate::reply::{self, code};
+use crate::session::{Call, Calls};
+
+/// In the stateless era nothing is asked of a client that it could answer (2026-07-28, transports).
+const NO_RESPONSES: Refusal = Refusal::new(
+    400,
+    code::INVALID_REQUEST,
+    "In this protocol version clients send no responses.",
+);
+
+/// A request that went through the line and may be sent.
+pub(super) struct Ready {
+    pub(super) cleared: Cleared<ToServer>,
+    pub(super) call: Arc<Call>,
+    pub(super) calls: Arc<Calls>,
+    pub(super) era: Era,
+    pub(super) kind: MessageKind,
+    pub(super) progress: Option<Id>,
+    _permits: Vec<Permit>,
+}
+
+impl Post {
+    /// Everything before the message goes up: no await, no lock held, nothing sent.
+    pub(super) fn prepare(&mut self, message: Message) -> Result<Ready, Box<Answered>> {
+        let refuse = |refusal, message: &Message| {
+            Box::new(Answered::Refused(refusal, message.id().cloned(), None))
+        };
+        let header_version = self
+            .own
+            .as_ref()
+            .map(|s| s.version)
+            .or(self.head.known_version());
+        let era = attribute::era_of(&message, header_version);
+        // A pipe of one's own needs no session header to be told apart.
+        let pinned = self.own.as_ref().is_some_and(|own| own.channel.is_some());
+        if era == Era::Stateless && !pinned {
+            self.own = None;
+        }
+        self.trail.spoken(era, header_version);
+        let answers = matches!(
+            message.kind(),
+            MessageKind::Response | MessageKind::ErrorResponse
+        );
+        if answers && era == Era::Stateless && !pinned {
+            return Err(refuse(NO_RESPONSES, &message));
+        }
+        // A mismatch comes first: with two versions named there is no telling which was meant.
+        if !pinned {
+            self.check_headers(&message)
+                .map_err(|r| refuse(r, &message))?;
+        }
+        self.check_versions(&message, era)?;
+        let message =
+            inspected_version(message).map_err(|r| Box::new(Answered::Refused(r, None, None)))?;
+        let calls = match &self.own {
+            Some(own) => Arc::clone(&own.calls),
+            None => Arc::new(Calls::new(self.context.snapshot.limits.pending_calls_max)),
+        };
+        if message.method() == Some("initialize") {
+            calls.client_says(attribute::capabilities(&message));
+        }
+        let kind = message.kind();
+        let permits = if kind == MessageKind::Request {
+            self.enter_gates(&message)?
+        } else {
+            Vec::new()
+        };
+        let tie = attribute::tie_from_client(&self.context, &message, &calls);
+        let call = tie
+            .call
+            .clone()
+            .unwrap_or_else(|| Arc::new(attribute::call_of(&self.context, &message)));
+        if message.method() == Some("tools/call") {
+            self.check_tool(&message, era)?;
+        }
+        let progress = attribute::progress_token(&message);
+        let cleared = self.judge(message, &tie, era)?;
+        Ok(Ready {
+            cleared,
+            call,
+            calls,
+            era,
+            kind,
+            progress,
+            _permits: permits,
+        })
+    }
+
+    /// Through the line.
+    fn judge(
+        &mut self,
+        message: Message,
+        tie: &Tie,
+        era: Era,
+    ) -> Result<Cleared<ToServer>, Box<Answered>> {
+        let headers = std::mem::take(&mut self.head.params);
+        let judge = tie.judge(&self.context, era);
+        match pipeline::run(Decoded::<ToServer>::new(message, headers), &judge) {
+            Release::Cleared(mut cleared) => {
+                self.trail.passed(&mut cleared);
+                Ok(cleared)
+            }
+            Release::Blocked(blocked) => {
+                let (doc, stop) = (blocked.message.doc(), &blocked.stop);
+                self.trail
+                    .absorb(Direction::ToServer, doc, &blocked.report, Some(stop));
+                let text = stop.client_text(Direction::ToServer, &self.context.server.rules);
+                Err(Box::new(Answered::Blocked(self.block(
+                    &blocked.message,
+                    era,
+                    &text,
+                ))))
+            }
+        }
+    }
+
+    fn block(&self, message: &Message, era: Era, text: &str) -> Option<reply::Own> {
+        let text = format!("{text} Audit id: {}", self.trail.id());
+        match (message.kind(), message.id()) {
+            (MessageKind::Request, Some(id)) => {
+                Some(reply::block(id, message.method().unwrap_or(""), era, &text))
+            }
+            _ => None,
+        }
+    }
+
+    fn check_versions(&self, message: &Message, era: Era) -> Result<(), Box<Answered>> {
+        let named = attribute::meta_version(message).or(self.head.version.as_deref());
+        let Some(named) = named else { return Ok(()) };
+        let known = ProtocolVersion::parse(named);
+        let fits = known.is_some_and(|v| era == Era::Stateless || v.era() == Era::Handshake);
+        if fits || (era == Era::Stateless && known.is_some()) {
+            return Ok(());
+        }
+        // A stateless request can only be repeated in a stateless revision.
+        let stateless = attribute::meta_version(message).is_some();
+        let supported: Vec<&str> = ProtocolVersion::ALL
+            .into_iter()
+            .filter(|v| !stateless || v.era() == Era::Stateless)
+            .map(ProtocolVersion::as_str)
+            .collect();
+        let data = format!(
+            r#"{{"supported":{},"requested":{}}}"#,
+            serde_json::Value::from(supported),
+            reply::json_string(&named.chars().take(64).collect::<String>()),
+        );
+        let text = "This protocol version is not supported.";
+        let own = reply::error_with(message.id(), code::UNSUPPORTED_VERSION, text, &data);
+        Err(Box::new(Answered::Said(400, own)))
+    }
+
+    fn check_headers(&self, message: &Message) -> Result<(), Refusal> {
+        let Some(method) = message.method() else {
+            return Ok(());
+        };
+        let version = attribute::meta_version(message);
+        let facts = BodyFacts {
+            method,
+            name: attribute::named_thing(message),
+            version,
+            names: attribute::must_be_named(method),
+        };
+        let required = version.is_some() && message.kind() == MessageKind::Request;
+        self.head.agrees_with(facts, required)?;
+        if required && method == "tools/call" {
+            attribute::params_agree(&self.context, message, &self.head.params)?;
+        }
+        Ok(())
+    }
+
+    fn enter_gates(&self, message: &Message) -> Result<Vec<Permit>, Box<Answered>> {
+        let server = &self.context.server;
+        let gates = [
+            &self.context.principal.gate,
+            &server.gate,
+            &server.tenant_gate,
+        ];
+        let mut permits = Vec::with_capacity(gates.len());
+        for gate in gates {
+            match gate.enter() {
+                Ok(permit) => permits.push(permit),
+                Err(refused) => {
+                    server.metrics.throttled.increment(1);
+                    let text = "Too many calls; try again later.";
+                    let refusal = Refusal::new(429, code::LIMITED, text);
+                    let after_s = refused.retry_after.as_secs().max(1);
+                    let id = message.id().cloned();
+                    return Err(Box::new(Answered::Refused(refusal, id, Some(after_s))));
+                }
+            }
+        }
+        Ok(permits)
+    }
+
+    fn check_tool(&mut self, message: &Message, era: Era) -> Result<(), Box<Answered>> {
+        let doc = message.doc();
+        let name = doc
+            .get(&["params", "name"])
+            .and_then(|n| doc.str(n))
+            .unwrap_or("");
+        if may_call(&self.context, name) {
+            return Ok(());
+        }
+        self.trail.denied();
+        let text = "Weir blocked this request: this tool may not be called.";
+        Err(Box::new(Answered::Blocked(self.block(message, era, text))))
+    }
+}
+
+/// Whether this principal may call a tool of this server. Names are compared as they are.
+pub(super) fn may_call(context: &Context, tool: &str) -> bool {
+    ToolName::parse(tool).is_ok()
+        && context.server.policy.tool_allowed(tool)
+        && context.principal.tools.allows(tool)
+}
+
+/// A handshake that asks for a revision nobody inspects is made one for the newest that has one.
+fn inspected_version(message: Message) -> Result<Message, Refusal> {
+    if message.method() != Some("initialize") {
+        return Ok(message);
+    }
+    let doc = message.doc();
+    let Some(node) = doc.get(&["params", "protocolVersion"]) else {
+        return Ok(message);
+    };
+    let named = doc.str(node).and_then(ProtocolVersion::parse);
+    if named.is_some_and(|v| v.era() == Era::Handshake) {
+        return Ok(message);
+    }
+    let mut edits = Edits::new();
+    edits.replace_value(
+        node,
+        &reply::json_string(ProtocolVersion::V2025_11_25.as_str()),
+    );
+    let text = "The protocolVersion cannot be read.";
+    message
+        .edited(&edits)
+        .map_err(|_| Refusal::new(400, code::INVALID_REQUEST, text))
+}
