@@ -317,6 +317,9 @@ pub(super) async fn give_up(down: &Down<'_>, source: &Source, fault: &Fault) {
     if &*call.method != "initialize" {
         cancel(source, "no answer in time").await;
     }
+    if let Origin::Duplex(subscription) = &source.origin {
+        subscription.forget();
+    }
 }
 
 /// Tells a duplex upstream that nobody waits for an answer any more.

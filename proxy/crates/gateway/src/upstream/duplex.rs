@@ -186,6 +186,17 @@ impl Subscription {
         }
     }
 
+    /// Forgets the request: nothing more that comes for it is wanted, and its place is free.
+    pub fn forget(&self) {
+        let Some(id) = &self.id else { return };
+        let mut router = self.session.router.lock();
+        let waits = router.waiting.get(id);
+        // Once it was answered its id may be another request's.
+        if waits.is_some_and(|w| Arc::ptr_eq(&w.asks, &self.asks)) {
+            router.forget(id);
+        }
+    }
+
     /// By which id the server knows the request; absent for a listener.
     pub fn id(&self) -> Option<&Id> {
         self.id.as_ref()
@@ -199,9 +210,7 @@ impl Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        if let Some(id) = &self.id {
-            self.session.router.lock().forget(id);
-        }
+        self.forget();
     }
 }
 
@@ -477,6 +486,8 @@ impl Router {
             // An answer to nothing (late, doubled, made up) goes nowhere.
             let id = message.id()?;
             let channel = self.waiting.get(id)?.channel.clone();
+            // Its place is free before the client can know of its answer.
+            self.forget(id);
             return Some((channel, true));
         }
         if message.kind() == MessageKind::Request && message.method() != Some("ping") {
