@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use weir_tests::upstream::result_message;
 use weir_tests::wait::{self, PATIENCE};
 use weir_tests::{Canary, Era, Reply, Value, json};
 
-use crate::{Bench, Policy, plant, report, short};
+use crate::{Bench, Policy, Table, clean, echo, plant, told};
 
 #[test]
 fn block() {
@@ -88,12 +87,13 @@ fn rows() -> Vec<(&'static str, &'static str, Value)> {
 }
 
 fn check(policy: Policy) {
-    let bench = Bench::new(Era::Handshake, policy);
-    let mut faults = Vec::new();
+    let mut table = Table::new(Era::Handshake, policy);
     for (name, method, answer) in rows() {
-        faults.extend(one(&bench, method, &answer).map(|f| format!("{method} {name}: {f}")));
+        table.row(&format!("{method} {name}"), |bench| {
+            one(bench, method, &answer)
+        });
     }
-    report(Era::Handshake, policy, rows().len(), &faults);
+    table.end();
 }
 
 fn one(bench: &Bench, method: &'static str, template: &Value) -> Option<String> {
@@ -102,10 +102,7 @@ fn one(bench: &Bench, method: &'static str, template: &Value) -> Option<String> 
     let go_on = Arc::clone(&answered);
     bench.upstream.answer(move |r| {
         (r.rpc_method() == "tools/call").then(|| {
-            let last = result_message(
-                r,
-                json!({ "content": [{ "type": "text", "text": "clean" }] }),
-            );
+            let last = clean(r);
             let go_on = Arc::clone(&go_on);
             Reply::wire(move |wire| {
                 wire.event_head();
@@ -123,10 +120,7 @@ fn one(bench: &Bench, method: &'static str, template: &Value) -> Option<String> 
     });
     let mut client = bench.client();
     bench.upstream.forget();
-    let call = client.message(
-        "tools/call",
-        json!({ "name": "echo", "arguments": { "message": "hi" } }),
-    );
+    let call = echo(&mut client);
     let mut stream = client.open(&call);
     let asked = match stream.message(PATIENCE) {
         Ok(asked) => asked,
@@ -145,33 +139,26 @@ fn one(bench: &Bench, method: &'static str, template: &Value) -> Option<String> 
         Err(e) => return Some(format!("no answer to the answer: {e}")),
     };
     if posted.status() != 202 {
-        return Some(format!(
-            "not 202: {} {}",
-            posted.status(),
-            short(&posted.text())
-        ));
+        return Some(format!("not 202: {}", told(&posted)));
     }
     // The result shows that the call went on.
     match stream.message(PATIENCE) {
         Ok(last) if last["result"]["content"][0]["text"] == json!("clean") => {}
         other => return Some(format!("the call did not end well: {other:?}")),
     }
-    bench
-        .upstream_leak(&canary)
-        .or_else(|| bench.leak(&canary))
-        .or_else(|| {
-            // The server must hear something, or it waits for ever: the masked answer, or an error in its place.
-            let heard = bench
-                .upstream
-                .requests()
-                .into_iter()
-                .find(|r| r.json()["id"] == json!(7))?
-                .json();
-            match bench.policy {
-                Policy::Block => {
-                    (!heard["error"].is_object()).then(|| format!("the server got {heard}"))
-                }
-                Policy::Redact => None,
+    bench.any_leak(&canary).or_else(|| {
+        // The server must hear something, or it waits for ever: the masked answer, or an error in its place.
+        let heard = bench
+            .upstream
+            .requests()
+            .into_iter()
+            .find(|r| r.json()["id"] == json!(7))?
+            .json();
+        match bench.policy {
+            Policy::Block => {
+                (!heard["error"].is_object()).then(|| format!("the server got {heard}"))
             }
-        })
+            Policy::Redact => None,
+        }
+    })
 }

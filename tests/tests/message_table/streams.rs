@@ -3,34 +3,12 @@
 
 use std::time::Duration;
 
-use weir_tests::upstream::result_message;
 use weir_tests::wait::PATIENCE;
 use weir_tests::{Canary, Era, Reply, Value, json};
 
-use crate::{Bench, Policy, plant, report, short};
+use crate::{B, Bench, H, Policy, Table, clean, echo, plant, post, short, shown, told};
 
-#[test]
-fn handshake_block() {
-    check(Era::Handshake, Policy::Block);
-}
-
-#[test]
-fn handshake_redact() {
-    check(Era::Handshake, Policy::Redact);
-}
-
-#[test]
-fn stateless_block() {
-    check(Era::Stateless, Policy::Block);
-}
-
-#[test]
-fn stateless_redact() {
-    check(Era::Stateless, Policy::Redact);
-}
-
-const H: &[Era] = &[Era::Handshake];
-const B: &[Era] = &Era::ALL;
+in_both_eras_and_policies!(check);
 
 /// Name, eras, method, params, whether it is sent on a call's stream too (or only on listen streams).
 fn notifications() -> Vec<(&'static str, &'static [Era], &'static str, Value)> {
@@ -200,28 +178,22 @@ fn server_requests() -> Vec<(&'static str, &'static str, Value)> {
 }
 
 fn check(era: Era, policy: Policy) {
-    let bench = Bench::new(era, policy);
-    let mut faults = Vec::new();
-    let mut rows = 0;
+    let mut table = Table::new(era, policy);
     for (name, eras, method, params) in notifications() {
-        if eras.contains(&era) {
-            rows += 2;
-            faults.extend(
-                on_a_call(&bench, method, &params, None).map(|f| format!("{method} {name}: {f}")),
-            );
-            faults.extend(
-                on_a_listen_stream(&bench, method, &params)
-                    .map(|f| format!("{method} {name}, listening: {f}")),
-            );
+        if !eras.contains(&era) {
+            continue;
         }
+        let name = format!("{method} {name}");
+        table.row(&name, |bench| on_a_call(bench, method, &params, None));
+        table.row(&format!("{name}, listening"), |bench| {
+            on_a_listen_stream(bench, method, &params)
+        });
     }
     if era == Era::Handshake {
         for (name, method, params) in server_requests() {
-            rows += 1;
-            faults.extend(
-                on_a_call(&bench, method, &params, Some("srv-1"))
-                    .map(|f| format!("{method} {name}: {f}")),
-            );
+            table.row(&format!("{method} {name}"), |bench| {
+                on_a_call(bench, method, &params, Some("srv-1"))
+            });
         }
     }
     for (name, event) in [
@@ -235,10 +207,9 @@ fn check(era: Era, policy: Policy) {
             "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\ndata: \"params\":{\"level\":\"info\",\"data\":\"$T\"}}\n\n",
         ),
     ] {
-        rows += 1;
-        faults.extend(beside_the_data(&bench, event).map(|f| format!("{name}: {f}")));
+        table.row(name, |bench| beside_the_data(bench, event));
     }
-    report(era, policy, rows, &faults);
+    table.end();
 }
 
 /// The message comes on the stream of a call, before its clean result. With `id` it is a server request.
@@ -255,9 +226,7 @@ fn on_a_call(
         sent["id"] = json!(id);
     }
     bench.upstream.answer(move |r| {
-        let clean = json!({ "content": [{ "type": "text", "text": "clean" }] });
-        (r.rpc_method() == "tools/call")
-            .then(|| Reply::events(&[sent.clone(), result_message(r, clean)]))
+        (r.rpc_method() == "tools/call").then(|| Reply::events(&[sent.clone(), clean(r)]))
     });
     let mut client = bench.client();
     bench.upstream.forget();
@@ -266,22 +235,15 @@ fn on_a_call(
         json!({ "name": "echo", "arguments": { "message": "hi" },
         "_meta": { "progressToken": "p", "io.modelcontextprotocol/logLevel": "debug" } }),
     );
-    let answer = match client.try_post(&message) {
+    let answer = match post(&client, &message) {
         Ok(answer) => answer,
-        Err(e) => return Some(format!("no answer: {e}")),
+        Err(fault) => return Some(fault),
     };
-    if let Some(form) = canary.found_in(&answer.bytes()) {
-        return Some(format!(
-            "the client got the secret ({form}): {}",
-            short(&answer.text())
-        ));
+    if let Some(fault) = shown(&canary, &answer.bytes()) {
+        return Some(fault);
     }
     if answer.first_text() != "clean" {
-        return Some(format!(
-            "the clean result did not come: {} {}",
-            answer.status(),
-            short(&answer.text())
-        ));
+        return Some(format!("the clean result did not come: {}", told(&answer)));
     }
     if let Some(leak) = bench.leak(&canary) {
         return Some(leak);
@@ -370,11 +332,8 @@ fn on_a_listen_stream(bench: &Bench, method: &str, template: &Value) -> Option<S
         }
     }
     let text = format!("{seen:?}");
-    if let Some(form) = canary.found_in(text.as_bytes()) {
-        return Some(format!(
-            "the client got the secret ({form}): {}",
-            short(&text)
-        ));
+    if let Some(fault) = shown(&canary, text.as_bytes()) {
+        return Some(fault);
     }
     let came = seen
         .iter()
@@ -390,18 +349,12 @@ fn beside_the_data(bench: &Bench, event: &str) -> Option<String> {
     let event = event.replace("$T", canary.value());
     bench.upstream.answer(move |r| {
         (r.rpc_method() == "tools/call").then(|| {
-            let last = result_message(
-                r,
-                json!({ "content": [{ "type": "text", "text": "clean" }] }),
-            );
+            let last = clean(r);
             Reply::status(200, "text/event-stream", format!("{event}data: {last}\n\n"))
         })
     });
     let mut client = bench.client();
-    let message = client.message(
-        "tools/call",
-        json!({ "name": "echo", "arguments": { "message": "hi" } }),
-    );
+    let message = echo(&mut client);
     let mut stream = client.open(&message);
     let mut raw = stream.head.raw.clone();
     // To the end of the stream or its first silence; comments and ids count.
@@ -412,13 +365,5 @@ fn beside_the_data(bench: &Bench, event: &str) -> Option<String> {
             break;
         }
     }
-    canary
-        .found_in(&raw)
-        .map(|form| {
-            format!(
-                "the client got the secret ({form}): {}",
-                short(&String::from_utf8_lossy(&raw))
-            )
-        })
-        .or_else(|| bench.leak(&canary))
+    shown(&canary, &raw).or_else(|| bench.leak(&canary))
 }

@@ -3,31 +3,9 @@
 use weir_tests::upstream::result_message;
 use weir_tests::{Answer, Canary, Client, Era, Reply, Value, json};
 
-use crate::{Bench, Policy, plant, report, short};
+use crate::{B, Bench, H, Policy, S, Table, plant, post, short, shown};
 
-#[test]
-fn handshake_block() {
-    check(Era::Handshake, Policy::Block);
-}
-
-#[test]
-fn handshake_redact() {
-    check(Era::Handshake, Policy::Redact);
-}
-
-#[test]
-fn stateless_block() {
-    check(Era::Stateless, Policy::Block);
-}
-
-#[test]
-fn stateless_redact() {
-    check(Era::Stateless, Policy::Redact);
-}
-
-const H: &[Era] = &[Era::Handshake];
-const S: &[Era] = &[Era::Stateless];
-const B: &[Era] = &Era::ALL;
+in_both_eras_and_policies!(check);
 
 /// Whether the words around the secret must survive `redact`.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -650,24 +628,22 @@ enum Framing {
 }
 
 fn check(era: Era, policy: Policy) {
-    let bench = Bench::new(era, policy);
-    let mut faults = Vec::new();
-    let mut count = 0;
+    let mut table = Table::new(era, policy);
     for (name, eras, method, params, mask, answer) in rows() {
         if !eras.contains(&era) {
             continue;
         }
         for framing in [Framing::Json, Framing::Events] {
-            count += 1;
-            let fault = one(&bench, method, &params, mask, &answer, framing);
-            faults.extend(fault.map(|f| format!("{method} {name} ({framing:?}): {f}")));
+            let name = format!("{method} {name} ({framing:?})");
+            table.row(&name, |bench| {
+                one(bench, method, &params, mask, &answer, framing)
+            });
         }
     }
     for (name, template) in hello_rows(era) {
-        count += 1;
-        faults.extend(hello(&bench, &template).map(|f| format!("hello {name}: {f}")));
+        table.row(&format!("hello {name}"), |bench| hello(bench, &template));
     }
-    report(era, policy, count, &faults);
+    table.end();
 }
 
 fn one(
@@ -696,9 +672,9 @@ fn one(
     });
     let mut client = bench.client();
     let message = client.message(method, params.clone());
-    let answer = match client.try_post(&message) {
+    let answer = match post(&client, &message) {
         Ok(answer) => answer,
-        Err(e) => return Some(format!("no answer: {e}")),
+        Err(fault) => return Some(fault),
     };
     leak(bench, &canary, &answer)
         .or_else(|| judge(bench, method, mask, &answer))
@@ -707,10 +683,7 @@ fn one(
 }
 
 fn leak(bench: &Bench, canary: &Canary, answer: &Answer) -> Option<String> {
-    let seen = canary
-        .found_in(&answer.bytes())
-        .map(|form| format!("the client got the secret ({form})"));
-    seen.or_else(|| bench.leak(canary))
+    shown(canary, &answer.bytes()).or_else(|| bench.leak(canary))
 }
 
 fn judge(bench: &Bench, method: &str, mask: Mask, answer: &Answer) -> Option<String> {

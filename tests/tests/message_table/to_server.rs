@@ -3,32 +3,9 @@
 use weir_tests::mcp::header_value;
 use weir_tests::{Answer, Canary, Client, Era, Value, json};
 
-use crate::{Bench, Policy, plant, report, short};
+use crate::{B, Bench, H, Policy, S, Table, echo, plant, post, short, told};
 
-#[test]
-fn handshake_block() {
-    check(Era::Handshake, Policy::Block);
-}
-
-#[test]
-fn handshake_redact() {
-    check(Era::Handshake, Policy::Redact);
-}
-
-#[test]
-fn stateless_block() {
-    check(Era::Stateless, Policy::Block);
-}
-
-#[test]
-fn stateless_redact() {
-    check(Era::Stateless, Policy::Redact);
-}
-
-/// Eras that have the message.
-const H: &[Era] = &[Era::Handshake];
-const S: &[Era] = &[Era::Stateless];
-const B: &[Era] = &Era::ALL;
+in_both_eras_and_policies!(check);
 
 /// What `redact` can do about a place.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -388,36 +365,24 @@ fn notifications() -> Vec<Row> {
 }
 
 fn check(era: Era, policy: Policy) {
-    let bench = Bench::new(era, policy);
-    let mut faults = Vec::new();
-    let mut rows = 0;
-    for (name, eras, method, mask, params) in requests() {
-        if eras.contains(&era) {
-            rows += 1;
-            let fault = request(&bench, method, mask, &params);
-            faults.extend(fault.map(|f| format!("{method} {name}: {f}")));
-        }
+    let mut table = Table::new(era, policy);
+    let in_era = |row: &Row| row.1.contains(&era);
+    for (name, _, method, mask, params) in requests().into_iter().filter(in_era) {
+        let name = format!("{method} {name}");
+        table.row(&name, |bench| request(bench, method, mask, &params));
     }
-    for (name, eras, method, _, params) in notifications() {
-        if eras.contains(&era) {
-            rows += 1;
-            faults.extend(
-                notification(&bench, method, &params).map(|f| format!("{method} {name}: {f}")),
-            );
-        }
+    for (name, _, method, _, params) in notifications().into_iter().filter(in_era) {
+        let name = format!("{method} {name}");
+        table.row(&name, |bench| notification(bench, method, &params));
     }
     for (name, place) in PLACES {
-        rows += 1;
-        faults.extend(outside_the_body(&bench, *place).map(|f| format!("{name}: {f}")));
+        table.row(name, |bench| outside_the_body(bench, *place));
     }
-    if era == Era::Handshake {
-        rows += 1;
-        faults.extend(initialize(&bench).map(|f| format!("initialize: {f}")));
-    } else {
-        rows += 1;
-        faults.extend(param_header(&bench).map(|f| format!("Mcp-Param: {f}")));
+    match era {
+        Era::Handshake => table.row("initialize", initialize),
+        Era::Stateless => table.row("Mcp-Param", param_header),
     }
-    report(era, policy, rows, &faults);
+    table.end();
 }
 
 fn request(bench: &Bench, method: &str, mask: Mask, template: &Value) -> Option<String> {
@@ -431,19 +396,16 @@ fn request(bench: &Bench, method: &str, mask: Mask, template: &Value) -> Option<
     });
     let method = method.replace("$T", canary.value());
     let message = client.message(&method, plant(template, &canary));
-    let answer = match client.try_post(&message) {
+    let answer = match post(&client, &message) {
         Ok(answer) => answer,
-        Err(e) => return Some(format!("no answer: {e}")),
+        Err(fault) => return Some(fault),
     };
     let passed = bench.upstream.calls(&method).pop();
-    let leak = bench
-        .upstream_leak(&canary)
-        .or_else(|| bench.leak(&canary))
-        .or_else(|| {
-            canary
-                .found_in(&answer.bytes())
-                .map(|_| format!("the answer repeats the secret: {}", short(&answer.text())))
-        });
+    let leak = bench.any_leak(&canary).or_else(|| {
+        canary
+            .found_in(&answer.bytes())
+            .map(|_| format!("the answer repeats the secret: {}", short(&answer.text())))
+    });
     leak.or_else(|| match bench.policy {
         Policy::Block => match passed {
             Some(_) => Some("it was passed on".into()),
@@ -457,11 +419,7 @@ fn request(bench: &Bench, method: &str, mask: Mask, template: &Value) -> Option<
             }
             Some(_) => (answer.status() != 200)
                 .then(|| format!("masked but not answered: {}", short(&answer.text()))),
-            None if mask == InPlace => Some(format!(
-                "not passed on: {} {}",
-                answer.status(),
-                short(&answer.text())
-            )),
+            None if mask == InPlace => Some(format!("not passed on: {}", told(&answer))),
             None => refused(&method, bench.era, &answer),
         },
     })
@@ -482,21 +440,14 @@ fn notification(bench: &Bench, method: &str, template: &Value) -> Option<String>
     bench.upstream.forget();
     let answer = client.notify(method, plant(template, &canary));
     if answer.status() != 202 || !answer.body.is_empty() {
-        return Some(format!(
-            "not 202: {} {}",
-            answer.status(),
-            short(&answer.text())
-        ));
+        return Some(format!("not 202: {}", told(&answer)));
     }
     // The one behind it on the same path shows that the first was dealt with.
     client.request("tools/list", json!({}));
     let passed = bench.upstream.calls(method).pop();
-    bench
-        .upstream_leak(&canary)
-        .or_else(|| bench.leak(&canary))
-        .or_else(|| {
-            (bench.policy == Policy::Block && passed.is_some()).then(|| "it was passed on".into())
-        })
+    bench.any_leak(&canary).or_else(|| {
+        (bench.policy == Policy::Block && passed.is_some()).then(|| "it was passed on".into())
+    })
 }
 
 /// Places beside the message where a client can put text.
@@ -560,10 +511,7 @@ fn outside_the_body(bench: &Bench, place: Place) -> Option<String> {
     let mut client = bench.client();
     bench.upstream.forget();
     let extra = place(&mut client, &canary);
-    let message = client.message(
-        "tools/call",
-        json!({ "name": "echo", "arguments": { "message": "hi" } }),
-    );
+    let message = echo(&mut client);
     let mut headers = client.headers_for(&message);
     headers.retain(|(name, _)| !extra.iter().any(|(n, _)| n.eq_ignore_ascii_case(name)));
     headers.extend(extra);
@@ -571,12 +519,8 @@ fn outside_the_body(bench: &Bench, place: Place) -> Option<String> {
         Ok(answer) => answer,
         Err(e) => return Some(format!("no answer: {e}")),
     };
-    let server_fault =
-        (answer.status() >= 500).then(|| format!("{} {}", answer.status(), short(&answer.text())));
-    bench
-        .upstream_leak(&canary)
-        .or_else(|| bench.leak(&canary))
-        .or(server_fault)
+    let server_fault = (answer.status() >= 500).then(|| told(&answer));
+    bench.any_leak(&canary).or(server_fault)
 }
 
 fn initialize(bench: &Bench) -> Option<String> {
@@ -598,15 +542,11 @@ fn initialize(bench: &Bench) -> Option<String> {
         params["protocolVersion"] = json!(client.revision);
         let answer = client.request("initialize", params);
         let passed = !bench.upstream.calls("initialize").is_empty();
-        let fault = bench
-            .upstream_leak(&canary)
-            .or_else(|| bench.leak(&canary))
-            .or_else(|| match bench.policy {
-                Policy::Block if passed => Some("it was passed on".to_owned()),
-                Policy::Block => answer.blocked_request_fault().map(|f| short(&f)),
-                Policy::Redact => (answer.status() != 200)
-                    .then(|| format!("{} {}", answer.status(), short(&answer.text()))),
-            });
+        let fault = bench.any_leak(&canary).or_else(|| match bench.policy {
+            Policy::Block if passed => Some("it was passed on".to_owned()),
+            Policy::Block => answer.blocked_request_fault().map(|f| short(&f)),
+            Policy::Redact => (answer.status() != 200).then(|| told(&answer)),
+        });
         if let Some(fault) = fault {
             return Some(format!("{place}: {fault}"));
         }
@@ -632,16 +572,11 @@ fn param_header(bench: &Bench) -> Option<String> {
         .expect("an answer");
     let passed = bench.upstream.calls("tools/call").pop();
     bench
-        .upstream_leak(&canary)
-        .or_else(|| bench.leak(&canary))
+        .any_leak(&canary)
         .or_else(|| match (bench.policy, passed) {
             (Policy::Block, Some(_)) => Some("it was passed on".into()),
             (Policy::Block, None) => None,
-            (Policy::Redact, None) => Some(format!(
-                "not passed on: {} {}",
-                answer.status(),
-                short(&answer.text())
-            )),
+            (Policy::Redact, None) => Some(format!("not passed on: {}", told(&answer))),
             (Policy::Redact, Some(got)) => {
                 let argument = got.json()["params"]["arguments"]["region"]
                     .as_str()
