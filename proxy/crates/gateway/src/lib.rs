@@ -16,6 +16,7 @@ mod breaker;
 mod exchange;
 mod gate;
 mod gateway;
+mod gather;
 mod guard;
 mod listener;
 mod metrics;

@@ -22,6 +22,7 @@ use tokio::sync::watch;
 
 use crate::exchange::{self, After};
 use crate::gateway::{Gateway, SlotKind};
+use crate::gather::Gather;
 
 /// After an accept that failed for lack of descriptors: time for connections to close.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -103,6 +104,7 @@ fn admit(apps: &Apps, stream: TcpStream, tls: Option<&TlsSlot>, shutdown: &Shutd
                 }
             }
         };
+        let stream = Box::new(Gather::new(stream));
         app.process_new(stream, &shutdown).await;
     });
 }

@@ -1,4 +1,4 @@
-//! Streamable HTTP upstreams over pingora's connection pool.
+//! Streamable HTTP upstreams over pingora's HTTP/1.1 client.
 //!
 //! Only an allowlist of headers goes up: Weir's own credentials and the protocol's. Redirects are
 //! not followed, compressed answers are refused, and nothing is retried: a call may have effects.
@@ -14,21 +14,20 @@ use domain::Limits;
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST};
 use http::{HeaderName, HeaderValue};
 use mcp_codec::sse::{Decoder, Event, SseLimits};
-use pingora_core::connectors::ConnectorOptions;
-use pingora_core::connectors::http::Connector;
+use pingora_core::connectors::{ConnectorOptions, TransportConnector};
 use pingora_core::protocols::http::client::HttpSession;
+use pingora_core::protocols::http::v1::client::HttpSession as H1Session;
 use pingora_core::upstreams::peer::HttpPeer;
 use pingora_core::{Error, ErrorType};
 use pingora_http::RequestHeader;
 
+use super::pool::Pool;
 use super::{Fault, LinkOptions, Target};
+use crate::gather::{self, Gather};
 use crate::pipeline::{Cleared, ToServer};
 
 /// How long an address stays good before the name is looked up again.
 const RESOLVED_FOR: Duration = Duration::from_secs(30);
-/// Node closes idle connections after 5 s; ours are given up before, so that none is used while
-/// it is being closed.
-const POOL_IDLE: Duration = Duration::from_secs(4);
 /// Largest head of an answer, in bytes of names and values.
 const HEAD_BYTES_MAX: usize = 64 << 10;
 /// Informational answers that are passed over before the real one.
@@ -36,7 +35,8 @@ const INFORMATIONAL_MAX: usize = 8;
 
 /// An HTTP upstream.
 pub struct HttpLink {
-    connector: Arc<Connector>,
+    connector: Arc<TransportConnector>,
+    pool: Arc<Pool>,
     target: Target,
     resolved: ArcSwapOption<Resolved>,
     connect_timeout: Duration,
@@ -48,6 +48,7 @@ pub struct HttpLink {
 
 struct Resolved {
     peer: HttpPeer,
+    address: SocketAddr,
     at: Instant,
 }
 
@@ -113,12 +114,13 @@ impl HttpLink {
             Some(file) => {
                 let mut options = ConnectorOptions::new(128);
                 options.ca_file = Some(file.to_owned());
-                Arc::new(Connector::new(Some(options)))
+                Arc::new(TransportConnector::new(Some(options)))
             }
             None => options.connector(),
         };
         Self {
             connector,
+            pool: Arc::default(),
             target,
             resolved: ArcSwapOption::empty(),
             connect_timeout: Duration::from_millis(limits.upstream_connect_timeout_ms),
@@ -168,11 +170,17 @@ impl HttpLink {
         body: Option<&Cleared<ToServer>>,
     ) -> Result<Answer, Fault> {
         let resolved = self.resolve().await?;
-        let (mut session, _reused) = self
-            .connector
-            .get_http_session(&resolved.peer)
-            .await
-            .map_err(|e| connect_fault(&e))?;
+        let mut stream = match self.pool.take(resolved.address) {
+            Some(stream) => stream,
+            None => {
+                let stream = self.connector.new_stream(&resolved.peer).await;
+                Box::new(Gather::new(stream.map_err(|e| connect_fault(&e))?))
+            }
+        };
+        if body.is_some_and(|body| !body.bytes().is_empty()) {
+            stream.more_follows();
+        }
+        let mut session = HttpSession::H1(H1Session::new(stream));
         session.set_write_timeout(Some(self.write_timeout));
         session.set_read_timeout(Some(self.response_timeout));
         let request = self.request(path, verb, headers, body.map(Cleared::bytes))?;
@@ -211,13 +219,13 @@ impl HttpLink {
             }
             BodyKind::Json => {
                 let body = self.read_body(&mut session).await?;
-                self.release(session, &resolved.peer).await;
+                self.release(session, &resolved).await;
                 Ok(Answer::Json(head, body))
             }
             BodyKind::Other => {
                 // A short body is read so that the connection can be used again; never looked at.
                 if self.read_body(&mut session).await.is_ok() {
-                    self.release(session, &resolved.peer).await;
+                    self.release(session, &resolved).await;
                 }
                 Ok(Answer::Empty(head))
             }
@@ -264,17 +272,18 @@ impl HttpLink {
     /// Gives the connection of a stream that ended in order back to the pool.
     pub async fn give_back(&self, stream: EventStream) {
         if stream.ended {
-            self.release(stream.session, &stream.resolved.peer).await;
+            self.release(stream.session, &stream.resolved).await;
         }
     }
 
-    async fn release(&self, mut session: HttpSession, peer: &HttpPeer) {
-        if let HttpSession::H1(h1) = &mut session {
-            h1.respect_keepalive();
+    async fn release(&self, session: HttpSession, resolved: &Resolved) {
+        let HttpSession::H1(mut session) = session else {
+            return;
+        };
+        session.respect_keepalive();
+        if let Some(stream) = session.reuse().await.and_then(gather::regain) {
+            self.pool.put(stream, resolved.address);
         }
-        self.connector
-            .release_http_session(session, peer, Some(POOL_IDLE))
-            .await;
     }
 
     fn request(
@@ -325,9 +334,9 @@ impl HttpLink {
         let mut peer = HttpPeer::new(address, self.target.tls, self.target.host.clone());
         peer.options.connection_timeout = Some(self.connect_timeout);
         peer.options.total_connection_timeout = Some(self.connect_timeout * 2);
-        peer.options.idle_timeout = Some(POOL_IDLE);
         let resolved = Arc::new(Resolved {
             peer,
+            address,
             at: Instant::now(),
         });
         self.resolved.store(Some(Arc::clone(&resolved)));

@@ -12,13 +12,14 @@ mod duplex;
 mod facade;
 mod fault;
 mod http;
+mod pool;
 mod sse_link;
 mod target;
 
 use std::sync::Arc;
 
 use domain::{Limits, ServerId, Upstream, UpstreamTransport};
-use pingora_core::connectors::http::Connector;
+use pingora_core::connectors::TransportConnector;
 
 pub use duplex::{CallError, DuplexLink, DuplexSession, Silence, Subscription};
 pub use facade::Handshake;
@@ -31,8 +32,8 @@ pub use target::{LinkError, Target};
 pub struct LinkOptions {
     /// Program and leading arguments of the child reaper; this program itself when absent.
     pub reaper: stdio_child::ReaperMode,
-    /// The pool of connections to upstreams without trusted roots of their own.
-    connector: Arc<std::sync::OnceLock<Arc<Connector>>>,
+    /// Connects to upstreams without trusted roots of their own.
+    connector: Arc<std::sync::OnceLock<Arc<TransportConnector>>>,
 }
 
 impl std::fmt::Debug for LinkOptions {
@@ -53,10 +54,10 @@ impl Default for LinkOptions {
 }
 
 impl LinkOptions {
-    fn connector(&self) -> Arc<Connector> {
+    fn connector(&self) -> Arc<TransportConnector> {
         Arc::clone(
             self.connector
-                .get_or_init(|| Arc::new(Connector::new(None))),
+                .get_or_init(|| Arc::new(TransportConnector::new(None))),
         )
     }
 }

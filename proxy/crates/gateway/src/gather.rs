@@ -1,0 +1,278 @@
+//! A stream whose small writes gather until they are flushed, so that a head and its body are one
+//! write, one segment and one wake-up of the other side. Never holds anything back by itself: what
+//! was written goes out at the next flush at the latest, and what is large goes through.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use async_trait::async_trait;
+use pingora_core::protocols::raw_connect::ProxyDigest;
+use pingora_core::protocols::tls::{SslDigest, TlsRef};
+use pingora_core::protocols::{
+    ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, IO, Peek, Shutdown, SocketDigest, Ssl,
+    Stream, TimingDigest, UniqueID, UniqueIDType,
+};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// Bytes that may gather: a head and a small message.
+const HELD_MAX: usize = 16 << 10;
+
+/// A stream whose small writes gather.
+#[derive(Debug)]
+pub struct Gather {
+    inner: Stream,
+    held: Vec<u8>,
+    /// How much of `held` was written.
+    written: usize,
+    more_follows: bool,
+}
+
+impl Gather {
+    /// Around a stream that writes at once.
+    pub fn new(inner: Stream) -> Self {
+        Self {
+            inner,
+            held: Vec::new(),
+            written: 0,
+            more_follows: false,
+        }
+    }
+
+    /// The next flush is no end: more is written right after it, and flushed. For a request's head,
+    /// which pingora flushes although a body follows.
+    pub fn more_follows(&mut self) {
+        self.more_follows = true;
+    }
+
+    /// Whether the other side is silent and there: what an idle connection must be to be used.
+    pub fn is_idle(&mut self) -> bool {
+        let mut byte = [0u8; 1];
+        let mut buf = ReadBuf::new(&mut byte);
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        // Bytes without a question, an end or an error: none of them is silence.
+        self.held.is_empty()
+            && Pin::new(&mut self.inner)
+                .poll_read(&mut context, &mut buf)
+                .is_pending()
+    }
+
+    fn poll_drain(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while self.written < self.held.len() {
+            let rest = &self.held[self.written..];
+            let written = ready!(Pin::new(&mut self.inner).poll_write(context, rest))?;
+            if written == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.written += written;
+        }
+        self.held.clear();
+        self.written = 0;
+        Poll::Ready(Ok(()))
+    }
+
+    fn fits(&self, bytes: usize) -> bool {
+        // Once it is being written nothing is added: `written` counts from its start.
+        self.written == 0 && self.held.len() + bytes <= HELD_MAX
+    }
+}
+
+impl AsyncWrite for Gather {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        if this.fits(bytes.len()) {
+            this.held.extend_from_slice(bytes);
+            return Poll::Ready(Ok(bytes.len()));
+        }
+        ready!(this.poll_drain(context))?;
+        Pin::new(&mut this.inner).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let bytes = slices.iter().map(|s| s.len()).sum();
+        if this.fits(bytes) {
+            for slice in slices {
+                this.held.extend_from_slice(slice);
+            }
+            return Poll::Ready(Ok(bytes));
+        }
+        ready!(this.poll_drain(context))?;
+        Pin::new(&mut this.inner).poll_write_vectored(context, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        if std::mem::take(&mut this.more_follows) {
+            return Poll::Ready(Ok(()));
+        }
+        ready!(this.poll_drain(context))?;
+        Pin::new(&mut this.inner).poll_flush(context)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        ready!(this.poll_drain(context))?;
+        Pin::new(&mut this.inner).poll_shutdown(context)
+    }
+}
+
+impl AsyncRead for Gather {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().inner).poll_read(context, buf)
+    }
+}
+
+#[async_trait]
+impl Shutdown for Gather {
+    async fn shutdown(&mut self) {
+        // Who shuts down has flushed what was to be sent.
+        self.inner.shutdown().await;
+    }
+}
+
+#[async_trait]
+impl Peek for Gather {
+    async fn try_peek(&mut self, buf: &mut [u8]) -> io::Result<bool> {
+        self.inner.try_peek(buf).await
+    }
+}
+
+impl UniqueID for Gather {
+    fn id(&self) -> UniqueIDType {
+        self.inner.id()
+    }
+}
+
+impl Ssl for Gather {
+    fn get_ssl(&self) -> Option<&TlsRef> {
+        self.inner.get_ssl()
+    }
+
+    fn get_ssl_digest(&self) -> Option<Arc<SslDigest>> {
+        self.inner.get_ssl_digest()
+    }
+
+    fn selected_alpn_proto(&self) -> Option<ALPN> {
+        self.inner.selected_alpn_proto()
+    }
+}
+
+impl GetTimingDigest for Gather {
+    fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {
+        self.inner.get_timing_digest()
+    }
+}
+
+impl GetProxyDigest for Gather {
+    fn get_proxy_digest(&self) -> Option<Arc<ProxyDigest>> {
+        self.inner.get_proxy_digest()
+    }
+}
+
+impl GetSocketDigest for Gather {
+    fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
+        self.inner.get_socket_digest()
+    }
+
+    fn set_socket_digest(&mut self, digest: SocketDigest) {
+        self.inner.set_socket_digest(digest);
+    }
+}
+
+/// The stream inside a session that was made of a [`Gather`].
+pub fn regain(stream: Stream) -> Option<Box<Gather>> {
+    let any: Box<dyn IO> = stream;
+    any.into_any().downcast().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pingora_core::protocols::l4::stream::Stream as L4Stream;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{TcpListener, TcpStream};
+
+    async fn pair() -> (Gather, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap())
+            .await
+            .unwrap();
+        let (far, _) = listener.accept().await.unwrap();
+        let near: L4Stream = near.into();
+        (Gather::new(Box::new(near)), far)
+    }
+
+    #[tokio::test]
+    async fn small_writes_go_out_at_the_flush_that_ends_them() {
+        let (mut near, mut far) = pair().await;
+        near.write_all(b"head ").await.unwrap();
+        near.more_follows();
+        near.flush().await.unwrap();
+        assert_eq!(near.held.len(), 5, "the head waits for its body");
+        near.write_all(b"body").await.unwrap();
+        near.flush().await.unwrap();
+        let mut seen = [0; 9];
+        far.read_exact(&mut seen).await.unwrap();
+        assert_eq!(&seen, b"head body");
+        near.write_all(b"next").await.unwrap();
+        near.flush().await.unwrap();
+        far.read_exact(&mut seen[..4]).await.unwrap();
+        assert_eq!(&seen[..4], b"next", "only one flush is no end");
+    }
+
+    #[tokio::test]
+    async fn nothing_is_lost_or_reordered_whatever_the_sizes() {
+        let (mut near, mut far) = pair().await;
+        let sizes = [1, HELD_MAX - 1, 1, 2, HELD_MAX, HELD_MAX + 1, 3 << 20, 5];
+        let total: usize = sizes.iter().sum();
+        let bytes: Vec<u8> = (0..total).map(|i| (i * 31 % 251) as u8).collect();
+        let expected = bytes.clone();
+        let reader = tokio::spawn(async move {
+            let mut seen = vec![0; expected.len()];
+            far.read_exact(&mut seen).await.unwrap();
+            assert!(seen == expected);
+            far
+        });
+        let mut rest = &bytes[..];
+        for size in sizes {
+            near.write_all(&rest[..size]).await.unwrap();
+            assert!(near.held.len() <= HELD_MAX);
+            rest = &rest[size..];
+        }
+        AsyncWriteExt::shutdown(&mut near).await.unwrap();
+        reader.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn an_idle_connection_is_silent_and_open() {
+        let (mut near, mut far) = pair().await;
+        assert!(near.is_idle());
+        far.write_all(b"unasked").await.unwrap();
+        while near.is_idle() {
+            tokio::task::yield_now().await;
+        }
+        let (mut near, far) = pair().await;
+        drop(far);
+        while near.is_idle() {
+            tokio::task::yield_now().await;
+        }
+    }
+}
