@@ -166,7 +166,10 @@ fn tell_finding(
     judge: Option<&Judge>,
     out: &mut dyn Write,
 ) -> std::io::Result<()> {
-    let rules = judge.map_or_else(RuleSet::builtin, |j| &j.rules);
+    let rules = match judge {
+        Some(judge) => &judge.rules,
+        None => RuleSet::builtin(),
+    };
     let title = rules
         .find(&finding.rule)
         .map_or("", |id| &*rules.rule(id).title);
