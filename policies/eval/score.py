@@ -100,4 +100,5 @@ def main():
         open(a.json, 'a').write(json.dumps(record) + '\n')
 
 
-main()
+if __name__ == '__main__':
+    main()
