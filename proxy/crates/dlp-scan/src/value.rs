@@ -123,6 +123,13 @@ fn reference(value: &[u8]) -> bool {
         || starts("sha256:")
         || starts("ssh-")
         || starts("urn:")
+        || [
+            "!vault", "!secret", "!env", "!ref", "!sub", "!getatt", "!import",
+        ]
+        .iter()
+        .any(|tag| {
+            value.len() >= tag.len() && value[..tag.len()].eq_ignore_ascii_case(tag.as_bytes())
+        })
 }
 
 /// `some_name`, `SomeName`, `some.name.here`, `kebab-name-2`: parts that are words.
@@ -416,6 +423,7 @@ mod tests {
             "REDACTED",
             "arn:aws:secretsmanager:eu-west-1:123456789012:secret:x",
             "TokenRefreshHandler2",
+            "!vault-ref data/app#2",
         ];
         for v in nothing {
             assert!(judge(v.as_bytes(), Promise::Strong, true).is_none(), "{v}");

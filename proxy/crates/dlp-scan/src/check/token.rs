@@ -14,6 +14,7 @@ pub(crate) const CHECKS: Table = &[
     ("mixed", mixed),
     ("not-negated", not_negated),
     ("not-advice", not_advice),
+    ("not-filler", not_filler),
     ("day-of-life", super::dates::day_of_life),
     ("hex-only", |v| {
         v.iter()
@@ -224,6 +225,31 @@ fn not_advice(value: &[u8]) -> bool {
         .next()
         .unwrap_or_default();
     !TELLING.iter().any(|w| last.eq_ignore_ascii_case(w))
+}
+
+/// Nothing that only marks a place. Less strict than [`crate::value::is_placeholder`], for rules that know the
+/// service, the word and the length: there, a value that merely counts up is still taken for a key.
+fn not_filler(value: &[u8]) -> bool {
+    const FILLERS: [&[u8]; 12] = [
+        b"xxxx",
+        b"your",
+        b"example",
+        b"placeholder",
+        b"changeme",
+        b"redacted",
+        b"dummy",
+        b"****",
+        b"....",
+        b"<",
+        b"${",
+        b"_here",
+    ];
+    let lower = value.to_ascii_lowercase();
+    let longest = lower.chunk_by(|a, b| a == b).map(<[u8]>::len).max();
+    longest.unwrap_or(0) < 7
+        && !FILLERS
+            .iter()
+            .any(|f| memchr::memmem::find(&lower, f).is_some())
 }
 
 /// Not one character repeated.

@@ -338,6 +338,8 @@ static BUILTIN_SOURCES: &[RuleSource<'static>] = sources![
     "secrets-code.yml",
     "secrets-ai.yml",
     "secrets-saas.yml",
+    "secrets-formats.yml",
+    "secrets-services.yml",
     "secrets-observability.yml",
     "secrets-generic.yml",
     "pii.yml",

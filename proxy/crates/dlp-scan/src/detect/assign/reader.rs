@@ -1,0 +1,350 @@
+//! Reads what stands between a name and its value, and where the value ends, in every dress they wear.
+
+use super::Assigned;
+use super::{BARE_BYTES_MAX, VALUE_BYTES_MAX, trim};
+use crate::text::Span;
+
+/// The value that stands after a name, if something between them says that it is its value.
+pub(super) fn value_after(text: &[u8], name: Span, cell: Span) -> Option<Assigned> {
+    let ceil = (cell.end as usize).min(name.end as usize + VALUE_BYTES_MAX);
+    let floor = cell.start as usize;
+    let flag = name.start as usize >= floor + 2
+        && &text[name.start as usize - 2..name.start as usize] == b"--";
+    let mut r = Reader {
+        text,
+        at: name.end as usize,
+        ceil,
+    };
+    let sep = r.separator(flag)?;
+    let line = line_start(text, name.start as usize, floor);
+    r.value(sep, line).map(|(value, quoted)| Assigned {
+        name,
+        value,
+        quoted,
+    })
+}
+
+/// Only blanks, a comment sign, a dash or `export` between the line's start and the name.
+fn line_start(text: &[u8], name: usize, floor: usize) -> bool {
+    let from = name.saturating_sub(40).max(floor);
+    let before = &text[from..name];
+    let line = before
+        .iter()
+        .rposition(|b| *b == b'\n')
+        .map_or(before, |n| &before[n + 1..]);
+    let line = line.trim_ascii();
+    let whole = from == floor || before.contains(&b'\n');
+    whole
+        && (line.is_empty()
+            || matches!(
+                line,
+                b"-" | b"#"
+                    | b"//"
+                    | b"export"
+                    | b"set"
+                    | b"ENV"
+                    | b"ARG"
+                    | b"$env:"
+                    | b"- "
+                    | b"setx"
+            ))
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Sep {
+    Equals,
+    Colon,
+    /// A blank after `--flag`.
+    Blank,
+    Table,
+    Xml,
+    /// `, ` between a quoted name and a quoted value; `is`.
+    Loose,
+}
+
+struct Reader<'t> {
+    text: &'t [u8],
+    at: usize,
+    ceil: usize,
+}
+
+impl Reader<'_> {
+    fn peek(&self, n: usize) -> u8 {
+        let i = self.at + n;
+        if i < self.ceil { self.text[i] } else { 0 }
+    }
+
+    fn rest(&self) -> &[u8] {
+        &self.text[self.at..self.ceil]
+    }
+
+    fn blanks(&mut self) -> usize {
+        let from = self.at;
+        while matches!(self.peek(0), b' ' | b'\t') && self.at - from < 40 {
+            self.at += 1;
+        }
+        self.at - from
+    }
+
+    fn starts(&self, word: &str) -> bool {
+        self.rest().starts_with(word.as_bytes())
+    }
+
+    fn separator(&mut self, flag: bool) -> Option<Sep> {
+        let mut closed = false;
+        for _ in 0..4 {
+            match self.peek(0) {
+                b'"' | b'\'' | b'`' | b']' | b')' | b'*' => closed = true,
+                b'\\' if matches!(self.peek(1), b'"' | b'\'') => {
+                    closed = true;
+                    self.at += 1;
+                }
+                _ => break,
+            }
+            self.at += 1;
+        }
+        let blanks = self.blanks();
+        self.type_note();
+        let sep = match self.peek(0) {
+            b'=' if self.peek(1) == b'=' => return None,
+            b'=' if self.peek(1) == b'>' => (Sep::Equals, 2),
+            b'=' => (Sep::Equals, 1),
+            b':' if self.peek(1) == b'=' => (Sep::Equals, 2),
+            b':' if self.peek(1) == b':' => return None,
+            b':' => (Sep::Colon, 1),
+            b'?' if self.peek(1) == b'=' => (Sep::Equals, 2),
+            b'{' if closed => (Sep::Equals, self.block_default()?),
+            b'\t' => (Sep::Loose, 1),
+            b'|' => (Sep::Table, 1),
+            b'>' => (Sep::Xml, 1),
+            b'<' if self.peek(1) == b'/' => (
+                Sep::Xml,
+                self.rest().iter().take(32).position(|b| *b == b'>')? + 1,
+            ),
+            b',' if closed => (Sep::Loose, 1),
+            b';' if closed => (Sep::Loose, 1),
+            b'\n' | b'\r' | b'\\' => return self.value_line(),
+            _ if self.starts("is ") => (Sep::Loose, 3),
+            _ if self.starts("value=") => (Sep::Equals, 6),
+            _ if flag && blanks > 0 => (Sep::Blank, 0),
+            _ if blanks == 1 && !closed && self.generated_next() => (Sep::Blank, 0),
+            b'\'' | b'"' if blanks > 0 => (Sep::Loose, 0),
+            _ => return None,
+        };
+        self.at += sep.1;
+        if sep.0 == Sep::Colon {
+            self.blanks();
+            self.type_note();
+            if self.peek(0) == b'=' && self.peek(1) != b'=' {
+                self.at += 1;
+            }
+        }
+        Some(sep.0)
+    }
+
+    /// `variable "x" { default = `: how far it is to the value.
+    fn block_default(&self) -> Option<usize> {
+        let rest = &self.rest()[..self.rest().len().min(160)];
+        let at = memchr::memmem::find(rest, b"default")
+            .or_else(|| memchr::memmem::find(rest, b"value"))?;
+        let eq = rest[at..].iter().position(|b| *b == b'=')?;
+        (!rest[..at].contains(&b'}')).then_some(at + eq + 1)
+    }
+
+    /// `TOKEN 5f4dcc...`: nothing between the name and something that can only be a key.
+    fn generated_next(&self) -> bool {
+        let rest = self.rest();
+        let len = rest
+            .iter()
+            .take(200)
+            .take_while(|b| {
+                b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'+' | b'/' | b'=')
+            })
+            .count();
+        let c = crate::entropy::Classes::of(&rest[..len]);
+        len >= 20 && c.digit >= 4 && c.letters() >= 4 && c.changes >= 6
+    }
+
+    /// `: string =`, `: &str =`: skipped when an equals sign follows.
+    fn type_note(&mut self) {
+        let rest = &self.rest()[..self.rest().len().min(48)];
+        let from = usize::from(rest.first() == Some(&b':'));
+        let Some(eq) = rest.iter().position(|b| *b == b'=') else {
+            return;
+        };
+        let note = &rest[from..eq];
+        let plain = note.iter().all(|b| {
+            b.is_ascii_alphabetic() || matches!(b, b' ' | b'&' | b'<' | b'>' | b'?' | b'|' | b'\'')
+        });
+        if eq > from + 2
+            && plain
+            && note.iter().any(u8::is_ascii_alphabetic)
+            && rest.get(eq + 1) != Some(&b'=')
+        {
+            self.at += eq;
+        }
+    }
+
+    /// Kubernetes: the value on the next line under its own key.
+    fn value_line(&mut self) -> Option<Sep> {
+        for _ in 0..4 {
+            match (self.peek(0), self.peek(1)) {
+                (b'\\', b'n' | b'r' | b't') => self.at += 2,
+                (b'\n' | b'\r', _) => self.at += 1,
+                _ => break,
+            }
+        }
+        self.blanks();
+        if self.peek(0) == b'"' {
+            self.at += 1;
+        }
+        if !self.starts("value") {
+            return None;
+        }
+        self.at += 5;
+        if self.peek(0) == b'"' {
+            self.at += 1;
+        }
+        self.blanks();
+        (self.peek(0) == b':' || self.peek(0) == b'=').then(|| {
+            self.at += 1;
+            Sep::Colon
+        })
+    }
+
+    fn value(&mut self, sep: Sep, line: bool) -> Option<(Span, bool)> {
+        self.blanks();
+        if sep == Sep::Xml {
+            self.xml_value();
+        }
+        if sep == Sep::Colon && matches!(self.peek(0), b'\n' | b'\r') {
+            self.at += self
+                .rest()
+                .iter()
+                .take(2)
+                .take_while(|b| matches!(b, b'\n' | b'\r'))
+                .count();
+            // YAML: what belongs to the key is indented.
+            if self.blanks() == 0 {
+                return None;
+            }
+            let rest = self.rest();
+            let word = rest.iter().take_while(|b| !b.is_ascii_whitespace()).count();
+            if rest[..word].ends_with(b":") || rest.starts_with(b"- ") {
+                return None;
+            }
+        }
+        // Rust, Python, C#: r"", b"", f"", @"", $""; YAML tags; calls such as `String::from("`.
+        if matches!(self.peek(0), b'b' | b'r' | b'f' | b'u' | b'@' | b'L')
+            && matches!(self.peek(1), b'"' | b'\'')
+        {
+            self.at += 1;
+        }
+        if self.peek(0) == b'*' && self.peek(1) == b'*' {
+            self.at += 2;
+            self.blanks();
+        }
+        if matches!(self.peek(0), b'[' | b'(') && matches!(self.peek(1), b'"' | b'\'') {
+            self.at += 1;
+        }
+        for scheme in [
+            "Bearer ",
+            "Basic ",
+            "Token ",
+            "ApiKey ",
+            "Api-Token ",
+            "Api-Key ",
+            "token ",
+            "bearer ",
+        ] {
+            if self.starts(scheme) {
+                self.at += scheme.len();
+            }
+        }
+        let escaped = self.peek(0) == b'\\' && matches!(self.peek(1), b'"' | b'\'');
+        self.at += usize::from(escaped);
+        let quote = self.peek(0);
+        if matches!(quote, b'"' | b'\'' | b'`') {
+            self.at += 1;
+            let start = self.at;
+            let end = self.quoted_end(quote, escaped)?;
+            return self.finish(start, end, true);
+        }
+        if sep == Sep::Loose && !self.loose_ok() {
+            return None;
+        }
+        let whole_line = line && matches!(sep, Sep::Equals | Sep::Colon);
+        let start = self.at;
+        let mut end = start;
+        let ceil = self.ceil.min(start + BARE_BYTES_MAX);
+        while end < ceil && !stops(self.text[end], whole_line) {
+            end += 1;
+        }
+        while end > start && matches!(self.text[end - 1], b',' | b';' | b'.' | b'"' | b'\'') {
+            end -= 1;
+        }
+        self.finish(start, end, false)
+    }
+
+    /// After "is" or a comma: only something that cannot be the next word of a sentence.
+    fn loose_ok(&self) -> bool {
+        let word: &[u8] = self
+            .rest()
+            .split(|b| b.is_ascii_whitespace())
+            .next()
+            .unwrap_or(b"");
+        word.len() >= 6 && crate::entropy::Classes::of(word).changes >= 2
+    }
+
+    /// `<key>password</key><string>...`
+    fn xml_value(&mut self) {
+        let rest = self.rest();
+        let Some(open) = rest.iter().take(4).position(|b| *b == b'<') else {
+            return;
+        };
+        if open > 0 && !rest[..open].iter().all(u8::is_ascii_whitespace) {
+            return;
+        }
+        if let Some(close) = rest.iter().take(48).position(|b| *b == b'>') {
+            self.at += close + 1;
+        }
+    }
+
+    fn quoted_end(&self, quote: u8, escaped: bool) -> Option<usize> {
+        let mut i = self.at;
+        while i < self.ceil {
+            let b = self.text[i];
+            if escaped && b == b'\\' && self.text.get(i + 1) == Some(&quote) {
+                return Some(i);
+            }
+            if !escaped && b == b'\\' {
+                i += 2;
+                continue;
+            }
+            if b == quote && !escaped {
+                return Some(i);
+            }
+            if b == b'\n' {
+                return None;
+            }
+            i += 1;
+        }
+        None
+    }
+
+    fn finish(&self, start: usize, end: usize, quoted: bool) -> Option<(Span, bool)> {
+        let span = trim(self.text, Span::new(start, end.min(self.ceil)));
+        (!span.is_empty()).then_some((span, quoted))
+    }
+}
+
+/// Ends a value that is not in quotes.
+fn stops(b: u8, whole_line: bool) -> bool {
+    b.is_ascii_whitespace()
+        || matches!(b, b'"' | b'\'' | b'\\' | b'`' | 0x1E | 0x1F)
+        || (!whole_line
+            && matches!(
+                b,
+                b',' | b';' | b'<' | b'>' | b')' | b']' | b'}' | b'|' | b'&'
+            ))
+}

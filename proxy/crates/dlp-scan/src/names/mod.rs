@@ -1,0 +1,248 @@
+//! What a name says about the value under it.
+
+mod lists;
+mod words;
+
+use lists::{ABOUT, KEY_BEFORE, KEY_DENIED, MNEMONIC, PASSWORD, STRONG, TOKEN_DENIED, WEAK};
+use words::Words;
+
+pub(crate) use lists::KEYWORDS;
+pub(crate) use words::{BLANKS, cases, plain, plain_in_place};
+
+/// How much a name promises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Promise {
+    Nothing,
+    /// `SENDGRID_KEY`, `auth`, `signature`: believed if the value looks made by a generator.
+    Weak,
+    /// `api_token`, `client_secret`.
+    Strong,
+    /// A password: chosen by people too.
+    Password,
+    /// Seed words.
+    Mnemonic,
+}
+
+/// What the identifier `name` promises about its value.
+pub(crate) fn promise(name: &[u8]) -> Promise {
+    let w = Words::of(name);
+    if w.n == 0 {
+        return Promise::Nothing;
+    }
+    let last = w.back(0);
+    let numbered = last.iter().all(u8::is_ascii_digit);
+    let (last, before) = if numbered && w.n > 1 {
+        (w.back(1), w.back(2))
+    } else {
+        (last, w.back(1))
+    };
+    if is_in(last, MNEMONIC)
+        || (is_in(last, &["phrase", "seed", "words"])
+            && is_in(
+                before,
+                &["seed", "recovery", "secret", "wallet", "backup", "mnemonic"],
+            ))
+    {
+        return Promise::Mnemonic;
+    }
+    if is_in(last, ABOUT) {
+        return about(&w, last, before);
+    }
+    if is_in(last, PASSWORD) {
+        return if is_in(
+            before,
+            &["no", "forgot", "reset", "change", "show", "hide", "one"],
+        ) {
+            Promise::Nothing
+        } else {
+            Promise::Password
+        };
+    }
+    if w.any(&[
+        "public",
+        "pubkey",
+        "publishable",
+        "example",
+        "sample",
+        "dummy",
+        "fake",
+        "mock",
+    ]) {
+        return Promise::Nothing;
+    }
+    if last == b"key" || last == b"keys" {
+        return key_promise(before, &w);
+    }
+    if is_in(last, STRONG) {
+        let token = last.ends_with(b"token");
+        return if token
+            && (is_in(before, TOKEN_DENIED)
+                || w.any(&["csrf", "xsrf", "pagination", "continuation"]))
+        {
+            Promise::Nothing
+        } else {
+            Promise::Strong
+        };
+    }
+    if is_in(last, WEAK) {
+        return Promise::Weak;
+    }
+    by_ending(last, &w)
+}
+
+/// `secret_id`, `token_value`: mostly about, sometimes the thing itself.
+fn about(w: &Words, last: &[u8], before: &[u8]) -> Promise {
+    if (last == b"id" || last == b"hash") && is_in(before, &["secret", "session", "sess"]) {
+        return Promise::Weak;
+    }
+    if is_in(last, &["header", "config", "env", "var", "login"]) && w.any(&["authorization"]) {
+        return Promise::Weak;
+    }
+    Promise::Nothing
+}
+
+fn key_promise(before: &[u8], w: &Words) -> Promise {
+    if is_in(before, KEY_DENIED) {
+        Promise::Nothing
+    } else if is_in(before, KEY_BEFORE) || w.any(&["secret", "private", "api"]) {
+        Promise::Strong
+    } else {
+        Promise::Weak
+    }
+}
+
+/// Names run together: `mydbpassword`, `slacktoken`.
+fn by_ending(last: &[u8], w: &Words) -> Promise {
+    let ends = |list: &[&str]| {
+        list.iter()
+            .any(|e| e.len() < last.len() && last.ends_with(e.as_bytes()))
+    };
+    if ends(&["password", "passwd", "passphrase", "passwort"]) {
+        Promise::Password
+    } else if ends(&[
+        "secret",
+        "token",
+        "apikey",
+        "secretkey",
+        "accesskey",
+        "authkey",
+        "privatekey",
+    ]) {
+        Promise::Strong
+    } else if ends(&["key"])
+        && !is_in(
+            last,
+            &[
+                "monkey",
+                "turkey",
+                "hotkey",
+                "pubkey",
+                "publickey",
+                "hockey",
+                "whiskey",
+                "jockey",
+                "donkey",
+                "hickey",
+            ],
+        )
+    {
+        Promise::Weak
+    } else if w.any(&["password", "passwd", "secret", "token", "apikey"])
+        && is_in(
+            last,
+            &[
+                "value",
+                "val",
+                "data",
+                "prod",
+                "production",
+                "dev",
+                "staging",
+                "test",
+                "live",
+                "current",
+                "old",
+                "new",
+                "primary",
+                "secondary",
+                "base64",
+                "b64",
+                "hex",
+                "raw",
+                "string",
+                "str",
+                "default",
+                "main",
+                "backup",
+                "plaintext",
+                "plain",
+                "hash",
+                "hashed",
+            ],
+        )
+    {
+        if w.any(&["password", "passwd"]) {
+            Promise::Password
+        } else {
+            Promise::Strong
+        }
+    } else {
+        Promise::Nothing
+    }
+}
+
+fn is_in(word: &[u8], list: &[&str]) -> bool {
+    list.iter().any(|w| w.as_bytes() == word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn promises() {
+        use Promise::*;
+        let cases = [
+            ("password", Password),
+            ("DB_PASSWORD", Password),
+            ("dbPassword", Password),
+            ("mysql.root.pwd", Password),
+            ("userpassword1", Nothing),
+            ("token", Strong),
+            ("RAILWAY_TOKEN", Strong),
+            ("accessToken", Strong),
+            ("client_secret", Strong),
+            ("AccountKey", Strong),
+            ("x_functions_key", Strong),
+            ("SENDGRID_KEY", Weak),
+            ("AWS_SECRET_ACCESS_KEY", Strong),
+            ("primary_key", Nothing),
+            ("public_key", Nothing),
+            ("publishableKey", Nothing),
+            ("cacheKey", Nothing),
+            ("max_tokens", Nothing),
+            ("next_page_token", Nothing),
+            ("nextPageToken", Nothing),
+            ("csrf_token", Nothing),
+            ("token_count", Nothing),
+            ("password_policy", Nothing),
+            ("passwordResetUrl", Nothing),
+            ("api_key_id", Nothing),
+            ("mnemonic", Mnemonic),
+            ("seed_phrase", Mnemonic),
+            ("monkey", Nothing),
+            ("name", Nothing),
+            ("", Nothing),
+            ("slacktoken", Strong),
+            ("AUTH", Weak),
+            ("ASANA_PAT", Strong),
+            ("sort_key", Nothing),
+            ("secretsManager", Nothing),
+            ("password_prod", Password),
+            ("API_KEY_2", Strong),
+        ];
+        for (name, want) in cases {
+            assert_eq!(promise(name.as_bytes()), want, "{name}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Names cut into words: by `_ - . / space` and by humps, whatever the case.
+
+/// The ways a word is commonly written. The gate and [`plain`] fold the case of ASCII alone, so a word of another
+/// script is looked for in lower case, upper case, and with a capital.
+pub(crate) fn cases(word: &str) -> Vec<String> {
+    let lower = word.to_lowercase();
+    if lower.is_ascii() {
+        return vec![lower];
+    }
+    let mut first = lower.chars();
+    let capital = first
+        .next()
+        .map(|c| c.to_uppercase().chain(first).collect())
+        .unwrap_or_default();
+    let mut out = vec![lower.to_uppercase(), capital, lower];
+    out.sort();
+    out.dedup();
+    out
+}
+
+/// Lower case, with a blank for every `_`, `-` and `.`: so that one way to write a word finds all.
+pub(crate) fn plain(name: &[u8]) -> Vec<u8> {
+    let mut out = name.to_vec();
+    plain_in_place(&mut out);
+    out
+}
+
+/// What [`plain`] takes for a blank.
+pub(crate) const BLANKS: &[u8] = b" _-.\x1e\x1f";
+
+/// [`plain`], where it stands.
+pub(crate) fn plain_in_place(text: &mut [u8]) {
+    for b in text {
+        *b = match *b {
+            b'_' | b'-' | b'.' | 0x1E | 0x1F => b' ',
+            b => b.to_ascii_lowercase(),
+        };
+    }
+}
+
+/// The words of an identifier, lower case, at most 12 of at most 24 bytes: by `_ - . / space` and by humps.
+pub(super) struct Words {
+    buf: [u8; 160],
+    ends: [u8; 12],
+    pub(super) n: usize,
+}
+
+impl Words {
+    pub(super) fn of(name: &[u8]) -> Self {
+        let name = &name[name.len().saturating_sub(128)..];
+        let mut w = Self {
+            buf: [0; 160],
+            ends: [0; 12],
+            n: 0,
+        };
+        let mut len = 0u8;
+        let mut prev = 0u8;
+        for (i, b) in name.iter().enumerate() {
+            let next_lower = name.get(i + 1).is_some_and(u8::is_ascii_lowercase);
+            let hump = b.is_ascii_uppercase()
+                && (prev.is_ascii_lowercase()
+                    || prev.is_ascii_digit()
+                    || (prev.is_ascii_uppercase() && next_lower));
+            let word_byte = b.is_ascii_alphanumeric() || *b >= 0x80;
+            if (hump || !word_byte) && len > w.start(w.n) && w.n < 11 {
+                w.ends[w.n] = len;
+                w.n += 1;
+            }
+            if word_byte && usize::from(len) < w.buf.len() {
+                w.buf[usize::from(len)] = b.to_ascii_lowercase();
+                len += 1;
+            }
+            prev = *b;
+        }
+        if len > w.start(w.n) {
+            w.ends[w.n] = len;
+            w.n += 1;
+        }
+        w
+    }
+
+    fn start(&self, i: usize) -> u8 {
+        if i == 0 { 0 } else { self.ends[i - 1] }
+    }
+
+    fn get(&self, i: usize) -> &[u8] {
+        if i >= self.n {
+            return b"";
+        }
+        &self.buf[usize::from(self.start(i))..usize::from(self.ends[i])]
+    }
+
+    /// Counted from the last, which is 0.
+    pub(super) fn back(&self, i: usize) -> &[u8] {
+        if i < self.n {
+            self.get(self.n - 1 - i)
+        } else {
+            b""
+        }
+    }
+
+    pub(super) fn any(&self, list: &[&str]) -> bool {
+        (0..self.n).any(|i| super::is_in(self.get(i), list))
+    }
+}
