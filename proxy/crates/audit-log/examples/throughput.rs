@@ -174,6 +174,7 @@ fn sample() -> Record {
         end: 160,
         layers: Vec::new(),
         fingerprint: Some(Arc::from("0123456789abcdef")),
+        allowed_by: None,
     });
     record.status = Some(200);
     record.trace_id = Some("4bf92f3577b34da6a3ce929d0e0e4736".into());
