@@ -235,11 +235,14 @@ impl Compiler<'_> {
 }
 
 /// Which rules a line names, by index, and how closely: 0 without `rule`, 1 by a glob, 2 by an id.
+type RuleMask = (Box<[bool]>, u8);
+
+/// The mask of a line, or the field at fault and what is wrong with it.
 pub(crate) fn rule_mask(
     rules: &[&Rule],
     rule: Option<&str>,
     category: Option<&str>,
-) -> Result<(Box<[bool]>, u8), (&'static str, Problem)> {
+) -> Result<RuleMask, (&'static str, Problem)> {
     let (mut mask, rank) = by_id(rules, rule).map_err(|p| ("rule", p))?;
     if let Some(word) = category {
         narrow(rules, &mut mask, word, rule.is_some()).map_err(|p| ("category", p))?;
@@ -247,7 +250,7 @@ pub(crate) fn rule_mask(
     Ok((mask, rank))
 }
 
-fn by_id(rules: &[&Rule], rule: Option<&str>) -> Result<(Box<[bool]>, u8), Problem> {
+fn by_id(rules: &[&Rule], rule: Option<&str>) -> Result<RuleMask, Problem> {
     let Some(text) = rule else {
         return Ok((vec![true; rules.len()].into(), 0));
     };

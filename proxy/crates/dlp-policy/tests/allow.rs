@@ -66,9 +66,9 @@ impl Judge {
     fn new(tenant: &[&str], server: &[&str]) -> Self {
         let (tenant, server) = (policy(tenant), policy(server));
         let none = Detection::default();
-        let rules = own_rules(RuleSet::builtin(), &none, &tenant.allow).unwrap();
-        let rules = own_rules(&rules, &none, &server.allow).unwrap();
-        let table = PolicyTable::compile(&tenant, &server, &rules).unwrap();
+        let rules = own_rules(RuleSet::builtin(), &none, &tenant.allow).expect("it is in the set");
+        let rules = own_rules(&rules, &none, &server.allow).expect("it is in the set");
+        let table = PolicyTable::compile(&tenant, &server, &rules).expect("it is in the set");
         Self { rules, table }
     }
 
