@@ -25,13 +25,15 @@ pub fn binary() -> PathBuf {
     path
 }
 
-/// `target/<profile>/deps/this-test` has the program two steps up.
+/// A test is in `target/<profile>/deps`, a program such as kill-loop beside `weir` itself.
 fn beside_the_tests() -> PathBuf {
     let me = std::env::current_exe().expect("a running program has a path");
-    me.parent()
-        .and_then(Path::parent)
-        .unwrap_or(Path::new("."))
-        .join("weir")
+    let folder = me.parent().unwrap_or(Path::new("."));
+    let folder = match folder.file_name() {
+        Some(name) if name == "deps" => folder.parent().unwrap_or(folder),
+        _ => folder,
+    };
+    folder.join("weir")
 }
 
 /// A running Weir. It is killed, and its files removed, when this goes out of scope.
