@@ -185,7 +185,7 @@ impl Tries<'_> {
                 let Some((_, value)) = find(compiled, text, start..end, false) else {
                     return Miss::Pattern;
                 };
-                if !near_words(compiled, kept, start, end, cell) {
+                if !near_words(self.rules, compiled, kept, start, end, cell) {
                     return Miss::Context;
                 }
                 judge(compiled, &text[value])
@@ -237,7 +237,9 @@ impl Tries<'_> {
                 );
                 let checked = checks(compiled, value);
                 let miss = match checked {
-                    None if needs && !near_words(compiled, kept, range.start, range.end, cell) => {
+                    None if needs
+                        && !near_words(rules, compiled, kept, range.start, range.end, cell) =>
+                    {
                         Miss::Context
                     }
                     None => Miss::Covered,
@@ -319,15 +321,26 @@ fn find(
 }
 
 /// Does one of the rule's words stand around the range, or in its name? Rougher than the data path: for a hint.
-fn near_words(compiled: &Compiled, kept: &Kept, start: usize, end: usize, cell: &Cell) -> bool {
-    if compiled.context.is_empty() {
+fn near_words(
+    rules: &RuleSet,
+    compiled: &Compiled,
+    kept: &Kept,
+    start: usize,
+    end: usize,
+    cell: &Cell,
+) -> bool {
+    if !compiled.needs_context() {
         return true;
     }
     let from = start.saturating_sub(72).max(cell.span.start as usize);
     let to = (end + 36).min(cell.span.end as usize);
     let around = crate::names::plain(&kept.text[from..to]);
     let name = crate::names::plain(&kept.text[cell.name.range()]);
-    let mut words = compiled.context.iter();
+    let phrases = compiled
+        .context
+        .iter()
+        .map(|p| &rules.phrases[usize::from(*p)]);
+    let mut words = phrases.chain(&compiled.context_short);
     words.any(|w| {
         memchr::memmem::find(&around, w).is_some() || memchr::memmem::find(&name, w).is_some()
     })

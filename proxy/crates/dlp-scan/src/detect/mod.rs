@@ -1,6 +1,8 @@
 //! From a text to raw findings. Detectors read one node and report into a [`Sink`]; none looks past its cell.
 
 mod assign;
+mod automata;
+mod context;
 mod exact;
 mod hidden;
 mod net;
@@ -60,11 +62,12 @@ impl Limits {
 pub(crate) struct Scratch {
     pub hits: Vec<Hit>,
     pub compact: Vec<u8>,
-    pub context: Vec<u8>,
     /// For each rule, the end of what it has already been tried on in this node.
     pub done: Vec<u32>,
-    /// For each rule, whether one of its context words is in this node.
-    pub context_seen: Vec<bool>,
+    /// Whether the gate saw part of any context phrase in this node.
+    pub phrases_seen: bool,
+    pub near: context::Near,
+    pub automata: automata::Automata,
     /// Where patterns are to be looked for.
     pub windows: Vec<token::Window>,
     /// Where a row of equally long pieces may be.
@@ -197,18 +200,11 @@ fn keyword_hits(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     let mut hits = std::mem::take(&mut scratch.hits);
     hits.clear();
     sink.rules.gate.hits(&sink.node.text, &mut hits);
-    scratch.context_seen.clear();
-    scratch.context_seen.resize(sink.rules.len(), false);
+    scratch.near.begin(sink.rules.phrases.len());
+    scratch.phrases_seen = false;
     if !hits.is_empty() {
         scratch.done.clear();
         scratch.done.resize(sink.rules.len(), 0);
-        for hit in &hits {
-            for action in &sink.rules.actions[usize::from(hit.keyword)] {
-                if let Action::Context(rule) = action {
-                    scratch.context_seen[rule.index()] = true;
-                }
-            }
-        }
         let mut names = assign::Names::default();
         let mut cell_index = 0;
         for hit in &hits {
@@ -277,7 +273,8 @@ fn act(
         Action::Detect(Detector::PrivateKey) => pem::private_key(at, &cell.1, sink),
         Action::Detect(Detector::UrlCredentials) => url::credentials(at, &cell.1, sink),
         Action::Detect(Detector::AuthHeader) => url::auth_header(at, &cell.1, sink),
-        Action::Detect(_) | Action::Context(_) => {}
+        Action::Context { .. } => scratch.phrases_seen = true,
+        Action::Detect(_) => {}
         Action::Reversed | Action::Rot13 => {
             let span = Span {
                 start: at,

@@ -1,16 +1,10 @@
 //! Identifiers of a fixed shape: found by their digits, told apart by shape, check digits and the words around them.
 
-use super::{Scratch, Sink};
-use crate::names;
+use super::{Scratch, Sink, context};
 use crate::rule::RuleId;
-use crate::ruleset::{Action, Kind, Need, ShapeRef};
+use crate::ruleset::{Kind, Need, ShapeRef};
 use crate::text::{Cell, Span};
 
-/// How far before and after a number the words count that say what it is.
-const CONTEXT_BEFORE: u32 = 72;
-const CONTEXT_AFTER: u32 = 36;
-/// How far into a cell its first line may reach to be the head of a table.
-const HEAD_BYTES_MAX: u32 = 512;
 /// Most groups in one number.
 const GROUPS_MAX: usize = 10;
 
@@ -267,9 +261,14 @@ fn shaped(
 ) {
     let text = sink.text();
     let value = &text[start..end];
+    let mut compacted = false;
     for shape in shapes.iter().filter(|s| fits(&s.shape, value)) {
-        if touched(text, start, end, cell) {
-            return;
+        if !compacted {
+            if touched(text, start, end, cell) {
+                return;
+            }
+            crate::check::compact(value, &mut scratch.compact);
+            compacted = true;
         }
         for rule in &shape.rules {
             candidate(*rule, Span::new(start, end), cell, sink, scratch);
@@ -277,30 +276,21 @@ fn shaped(
     }
 }
 
-/// A value of the right shape: its check digits, then the words around it.
+/// A value of the right shape, compacted in `scratch.compact`: the words around it, then its check digits.
 fn candidate(rule: RuleId, span: Span, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) {
     let compiled = sink.rules.compiled(rule);
     let Kind::Number { need } = compiled.kind else {
         return;
     };
     let alone = need == Need::ContextOrAlone && cell.span == span && cell.name.is_empty();
-    if need != Need::Nothing && !alone && !context_possible(rule, sink, scratch) {
+    if need != Need::Nothing && !alone && !context::has(rule, span, cell, sink, scratch) {
         return;
     }
     let value = &sink.text()[span.range()];
-    crate::check::compact(value, &mut scratch.compact);
-    let passes = compiled
-        .checks
-        .iter()
-        .all(|c| (c.run)(if c.raw { value } else { &scratch.compact }));
-    if passes && (need == Need::Nothing || alone || has_context(rule, span, cell, sink, scratch)) {
+    let passes = |c: &crate::check::Check| (c.run)(if c.raw { value } else { &scratch.compact });
+    if compiled.checks.iter().all(passes) {
         sink.report(rule, span, sink.rules.rule(rule).confidence);
     }
-}
-
-/// False when the gate saw none of the rule's words in the whole node.
-fn context_possible(rule: RuleId, sink: &Sink<'_>, scratch: &Scratch) -> bool {
-    !sink.rules.compiled(rule).context_gated || scratch.context_seen[rule.index()]
 }
 
 fn fits(shape: &[u8], value: &[u8]) -> bool {
@@ -337,104 +327,4 @@ fn touched(text: &[u8], start: usize, end: usize, cell: &Cell) -> bool {
         && (start >= floor + 2 && text[start - 1] == b' ' && digit(start - 2) && digit(start)
             || end + 1 < ceil && text[end] == b' ' && digit(end + 1) && digit(end - 1));
     before || after || in_row
-}
-
-/// Does one of the rule's words stand near the value, in its name, or at the head of its column?
-pub(super) fn has_context(
-    rule: RuleId,
-    span: Span,
-    cell: &Cell,
-    sink: &Sink<'_>,
-    scratch: &mut Scratch,
-) -> bool {
-    let words = &sink.rules.compiled(rule).context;
-    if words.is_empty() || !context_possible(rule, sink, scratch) {
-        return false;
-    }
-    let text = sink.text();
-    // At the head of its cell a value is explained by the cells before it, else by its own text.
-    let floor = if span.start < cell.span.start + 4 {
-        0
-    } else {
-        cell.span.start
-    };
-    let before = Span {
-        start: span.start.saturating_sub(CONTEXT_BEFORE).max(floor),
-        end: span.start,
-    };
-    let after = Span {
-        start: span.end,
-        end: (span.end + CONTEXT_AFTER).min(cell.span.end),
-    };
-    let first_line = Span {
-        start: cell.span.start,
-        end: cell.span.end.min(cell.span.start + HEAD_BYTES_MAX),
-    };
-    let near = |part: Span| context_in(rule, part, sink, scratch);
-    let (around, head) = (
-        near(before) || near(after) || near(cell.name),
-        near(first_line),
-    );
-    if !around && !head {
-        return false;
-    }
-    let head = head.then(|| column_head(text, span, cell)).flatten();
-    let window = &mut scratch.context;
-    window.clear();
-    for part in [Some(before), Some(after), Some(cell.name), head] {
-        window.extend_from_slice(part.map_or(&[], |p| &text[p.range()]));
-        window.push(0);
-    }
-    names::plain_in_place(window);
-    words.iter().any(|w| has_word(window, w))
-}
-
-/// Did the gate see one of the rule's context words begin there? Always yes for a rule with a word that the gate does
-/// not know.
-fn context_in(rule: RuleId, part: Span, sink: &Sink<'_>, scratch: &Scratch) -> bool {
-    if !sink.rules.compiled(rule).context_gated {
-        return true;
-    }
-    let first = scratch.hits.partition_point(|h| h.at < part.start);
-    scratch.hits[first..]
-        .iter()
-        .take_while(|h| h.at < part.end)
-        .any(|h| sink.rules.actions[usize::from(h.keyword)].contains(&Action::Context(rule)))
-}
-
-/// `word` in `window`; a word of ASCII letters has to stand by itself.
-fn has_word(window: &[u8], word: &[u8]) -> bool {
-    let letter = |b: Option<&u8>| b.is_some_and(u8::is_ascii_alphabetic);
-    let ends_plain = |b: Option<&u8>| b.is_some_and(u8::is_ascii_alphanumeric);
-    memchr::memmem::find_iter(window, word).any(|at| {
-        let starts = at == 0 || !letter(window.get(at - 1)) || !ends_plain(word.first());
-        let after = window.get(at + word.len());
-        let ends =
-            !letter(after) || !ends_plain(word.last()) || (word.len() > 4 && after == Some(&b's'));
-        starts && ends
-    })
-}
-
-/// In a table of lines: the words over the value's column.
-fn column_head(text: &[u8], span: Span, cell: &Cell) -> Option<Span> {
-    let floor = cell.span.start as usize;
-    let upto = &text[floor..span.start as usize];
-    let head_len = memchr::memchr(b'\n', &upto[..upto.len().min(HEAD_BYTES_MAX as usize)])?;
-    let head = &upto[..head_len];
-    let delimiter = [b';', b',', b'\t', b'|']
-        .into_iter()
-        .max_by_key(|d| head.iter().filter(|b| *b == d).count())?;
-    let line = memchr::memrchr(b'\n', upto)? + 1;
-    if upto.len() - line > 2048 {
-        return None;
-    }
-    let column = upto[line..].iter().filter(|b| **b == delimiter).count();
-    let mut at = floor;
-    for (i, part) in head.split(|b| *b == delimiter).enumerate() {
-        if i == column && i + usize::from(column == 0) > 0 && head.contains(&delimiter) {
-            return Some(Span::new(at, at + part.len()));
-        }
-        at += part.len() + 1;
-    }
-    None
 }

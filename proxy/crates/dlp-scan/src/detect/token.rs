@@ -46,7 +46,7 @@ pub(super) fn anchored(
     let input = Input::new(text)
         .range(at as usize..end as usize)
         .anchored(Anchored::Yes);
-    let Some((whole, value)) = search(rule, input, sink) else {
+    let Some((whole, value)) = search(rule, &input, sink, scratch) else {
         // The beginning of a token that ends with its cell may go on in the next one.
         if cell.span.end - at < edges.ahead.min(96)
             && token_to_end(&text[at as usize..cell.span.end as usize])
@@ -115,9 +115,9 @@ pub(super) fn search_windows(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     let windows = std::mem::take(&mut scratch.windows);
     for window in &windows {
         let Window { rule, cell, span } = window;
-        let needs = !sink.rules.compiled(*rule).context.is_empty();
+        let needs = sink.rules.compiled(*rule).needs_context();
         if needs
-            && !super::number::has_context(
+            && !super::context::has(
                 *rule,
                 Span {
                     start: span.start,
@@ -136,7 +136,7 @@ pub(super) fn search_windows(sink: &mut Sink<'_>, scratch: &mut Scratch) {
         let cost = |from: u32| (1 + (span.end - from) / 4).saturating_mul(weight);
         while start < span.end && sink.limits.spend(cost(start)) {
             let input = Input::new(sink.text()).range(start as usize..span.end as usize);
-            let Some((whole, value)) = search(*rule, input, sink) else {
+            let Some((whole, value)) = search(*rule, &input, sink, scratch) else {
                 break;
             };
             sink.accept(*rule, value, &mut scratch.compact);
@@ -147,20 +147,15 @@ pub(super) fn search_windows(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     scratch.windows.clear();
 }
 
-/// The match, and the part of it that is the value: the first group that took part, else all.
-fn search(rule: RuleId, input: Input<'_>, sink: &Sink<'_>) -> Option<(Span, Span)> {
-    let regex = sink.rules.compiled(rule).pattern.as_ref()?.regex()?;
-    if regex.captures_len() == 1 {
-        let m = regex.search(&input)?;
-        let span = Span::new(m.start(), m.end());
-        return Some((span, span));
-    }
-    let mut caps = regex.create_captures();
-    regex.search_captures(&input, &mut caps);
-    let whole = caps.get_match()?;
-    let whole = Span::new(whole.start(), whole.end());
-    let group = (1..caps.group_len()).find_map(|i| caps.get_group(i));
-    Some((whole, group.map_or(whole, |g| Span::new(g.start, g.end))))
+/// The match, and the part of it that is the value.
+fn search(
+    rule: RuleId,
+    input: &Input<'_>,
+    sink: &Sink<'_>,
+    scratch: &mut Scratch,
+) -> Option<(Span, Span)> {
+    let pattern = sink.rules.compiled(rule).pattern.as_ref()?;
+    scratch.automata.find(pattern, input)
 }
 
 /// Does the text go on solidly for long enough? Where it ends with the cell, the next one may have the rest.

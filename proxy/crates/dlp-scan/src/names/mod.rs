@@ -7,7 +7,7 @@ use lists::{ABOUT, KEY_BEFORE, KEY_DENIED, MNEMONIC, PASSWORD, STRONG, TOKEN_DEN
 use words::Words;
 
 pub(crate) use lists::KEYWORDS;
-pub(crate) use words::{BLANKS, cases, plain, plain_in_place};
+pub(crate) use words::{BLANKS, cases, plain, plain_byte};
 
 /// How much a name promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -31,10 +31,15 @@ pub(crate) const BLANKS: &[u8] = b" _-.\x1e\x1f";
 /// [`plain`], where it stands.
 pub(crate) fn plain_in_place(text: &mut [u8]) {
     for b in text {
-        *b = match *b {
-            b'_' | b'-' | b'.' | 0x1E | 0x1F => b' ',
-            b => b.to_ascii_lowercase(),
-        };
+        *b = plain_byte(*b);
+    }
+}
+
+/// [`plain`] of one byte.
+pub(crate) fn plain_byte(b: u8) -> u8 {
+    match b {
+        b'_' | b'-' | b'.' | 0x1E | 0x1F => b' ',
+        b => b.to_ascii_lowercase(),
     }
 }
 

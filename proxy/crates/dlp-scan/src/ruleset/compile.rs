@@ -24,6 +24,8 @@ pub(crate) const SHAPE_BYTES_MAX: usize = 44;
 const AHEAD_DEFAULT: u32 = 512;
 const AHEAD_MAX: u32 = 4096;
 const RULES_MAX: usize = 4000;
+/// Longest context phrase: an offset into one is a byte.
+const CONTEXT_BYTES_MAX: usize = 96;
 /// Longest id of a rule.
 const ID_BYTES_MAX: usize = 64;
 
@@ -43,7 +45,7 @@ pub(crate) fn regex(source: &str) -> Result<Regex, String> {
                 .utf8_empty(false)
                 .nfa_size_limit(Some(1 << 20))
                 .onepass_size_limit(Some(1 << 16))
-                .hybrid_cache_capacity(2 << 20),
+                .hybrid_cache_capacity(1 << 20),
         )
         .syntax(
             syntax::Config::new()
@@ -74,6 +76,13 @@ pub(crate) fn compile(
 
 pub(super) type Refusal = (&'static str, String);
 
+/// A rule's context phrases: those the gate knows, by number, and those too short for it.
+#[derive(Default)]
+struct ContextPhrases {
+    filed: Vec<u16>,
+    short: Vec<Box<[u8]>>,
+}
+
 /// A set in the making.
 #[derive(Default)]
 pub(super) struct Builder {
@@ -83,6 +92,8 @@ pub(super) struct Builder {
     keywords: Vec<Box<[u8]>>,
     keyword_ids: HashMap<Box<[u8]>, usize>,
     actions: Vec<Vec<Action>>,
+    phrases: Vec<Box<[u8]>>,
+    phrase_ids: HashMap<Box<[u8]>, u16>,
     shapes: Vec<[Shapes; 2]>,
     lettered: Lettered,
     detectors: [Option<RuleId>; Detector::COUNT],
@@ -104,6 +115,11 @@ impl Builder {
             keyword_ids: ids.map(|(i, word)| (word, i)).collect(),
             keywords: set.keywords.clone(),
             actions: set.actions.clone(),
+            phrase_ids: (0u16..)
+                .zip(&set.phrases)
+                .map(|(i, p)| (p.clone(), i))
+                .collect(),
+            phrases: set.phrases.clone(),
             shapes: set.shapes.clone(),
             lettered: set.lettered,
             detectors: set.detectors,
@@ -147,7 +163,7 @@ impl Builder {
             cased: Vec::new(),
             entropy_min: 0.0,
             context: Vec::new(),
-            context_gated: true,
+            context_short: Vec::new(),
             placeholders_pass: true,
             own: true,
             weight: 1,
@@ -210,7 +226,7 @@ impl Builder {
         }
         self.keywords_of(raw, kind, id, category)?;
         self.shapes_of(raw, kind, id)?;
-        let context_gated = self.context_of(raw, id);
+        let context = self.context_of(raw)?;
         if let Kind::Detector(d) = kind {
             self.detectors[d as usize] = Some(id);
         }
@@ -222,12 +238,6 @@ impl Builder {
             description: raw.description.as_str().into(),
             confidence,
         });
-        let context = raw
-            .context
-            .iter()
-            .flat_map(|w| names::cases(w))
-            .map(|w| names::plain(w.as_bytes()).into())
-            .collect();
         self.compiled.push(Compiled {
             kind,
             pattern,
@@ -235,8 +245,8 @@ impl Builder {
             solid: raw.solid,
             cased: cased(raw, kind),
             entropy_min: raw.entropy,
-            context,
-            context_gated,
+            context: context.filed,
+            context_short: context.short,
             placeholders_pass: raw.placeholders_pass || category != Category::Secret,
             own: self.own.is_some(),
             weight,
@@ -320,34 +330,69 @@ impl Builder {
         Ok(())
     }
 
-    /// Files the context words with the gate, by their longest part. False if one is too short for that.
-    fn context_of(&mut self, raw: &RawRule, rule: RuleId) -> bool {
-        let mut all = true;
+    /// Files the context phrases with the gate, each by its longest part; returns them, and those too short for it.
+    fn context_of(&mut self, raw: &RawRule) -> Result<ContextPhrases, Refusal> {
+        let mut phrases = ContextPhrases::default();
         for word in raw.context.iter().flat_map(|w| names::cases(w)) {
-            let plain = names::plain(word.as_bytes());
-            let part = plain
-                .split(|b| *b == b' ')
-                .max_by_key(|p| p.len())
-                .unwrap_or_default();
-            match part.len() {
-                // `d o b`: only together are they long enough, with whatever may stand for the blanks.
-                0..=2 if (4..=6).contains(&plain.len()) && plain.len() > part.len() => {
-                    for word in with_separators(&plain) {
-                        self.keyword(&word, Action::Context(rule));
-                    }
-                }
-                0..=2 => all = false,
-                // Three bytes and what may stand after a word.
-                3 => {
-                    for after in *b" _:=\"\x1e\x1f-.,;\n|')#/&<>\t\r(s" {
-                        let word: Vec<u8> = part.iter().copied().chain([after]).collect();
-                        self.keyword(&word, Action::Context(rule));
-                    }
-                }
-                _ => self.keyword(part, Action::Context(rule)),
+            let phrase: Box<[u8]> = names::plain(word.as_bytes()).trim_ascii().into();
+            if phrase.is_empty() || phrase.len() > CONTEXT_BYTES_MAX {
+                return Err((
+                    "context",
+                    format!("{word:?} has to be 1 to {CONTEXT_BYTES_MAX} bytes long"),
+                ));
+            }
+            let known = self.phrase_ids.get(&phrase).copied();
+            match known.map_or_else(|| self.phrase(&phrase), |id| Ok(Some(id)))? {
+                Some(id) => phrases.filed.push(id),
+                None => phrases.short.push(phrase),
             }
         }
-        all
+        Ok(phrases)
+    }
+
+    /// A phrase not filed before. Nothing for one that is too short.
+    fn phrase(&mut self, phrase: &[u8]) -> Result<Option<u16>, Refusal> {
+        let (mut at, mut part) = (0, &phrase[..0]);
+        let mut from = 0;
+        for p in phrase.split(|b| *b == b' ') {
+            if p.len() >= part.len() {
+                (at, part) = (from, p);
+            }
+            from += p.len() + 1;
+        }
+        let together = (4..=6).contains(&phrase.len()) && phrase.len() > part.len();
+        if part.len() <= 2 && !together {
+            return Ok(None);
+        }
+        let id = u16::try_from(self.phrases.len()).map_err(|_| {
+            (
+                "context",
+                "are too many in one set; take some out".to_owned(),
+            )
+        })?;
+        let action = |offset: usize| Action::Context {
+            phrase: id,
+            offset: u8::try_from(offset).unwrap_or(u8::MAX),
+        };
+        match part.len() {
+            // `d o b`: only together are they long enough, with whatever may stand for the blanks.
+            0..=2 => {
+                for word in with_separators(phrase) {
+                    self.keyword(&word, action(0));
+                }
+            }
+            // Three bytes and what may stand after a word.
+            3 => {
+                for after in *b" _:=\"\x1e\x1f-.,;\n|')#/&<>\t\r(s" {
+                    let word: Vec<u8> = part.iter().copied().chain([after]).collect();
+                    self.keyword(&word, action(at));
+                }
+            }
+            _ => self.keyword(part, action(at)),
+        }
+        self.phrases.push(phrase.into());
+        self.phrase_ids.insert(phrase.into(), id);
+        Ok(Some(id))
     }
 
     /// The keyword backwards and rotated, so that turned-around values are noticed by the same gate.
@@ -451,6 +496,7 @@ impl Builder {
             by_id: self.by_id,
             gate: GramGate::new(self.keywords.clone()),
             actions: self.actions,
+            phrases: self.phrases,
             shapes: self.shapes,
             lettered: self.lettered,
             detectors: self.detectors,

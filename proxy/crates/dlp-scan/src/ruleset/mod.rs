@@ -8,6 +8,7 @@ mod own;
 mod place;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use regex_automata::meta::Regex;
@@ -30,6 +31,8 @@ pub struct RuleSet {
     pub(crate) gate: GramGate,
     /// What to do about a hit, by keyword.
     pub(crate) actions: Vec<Vec<Action>>,
+    /// The context phrases of all rules, as [`crate::names::plain`] writes them.
+    pub(crate) phrases: Vec<Box<[u8]>>,
     /// By length, then by whether they begin with a digit or a letter.
     pub(crate) shapes: Vec<[Shapes; 2]>,
     pub(crate) lettered: Lettered,
@@ -99,15 +102,21 @@ pub(crate) struct Compiled {
     /// The keywords as written, when case counts.
     pub cased: Vec<Box<[u8]>>,
     pub entropy_min: f32,
-    /// Lower case, blanks for `_` and `-`.
-    pub context: Vec<Box<[u8]>>,
-    /// The gate knows all context words: where it saw none, there is none.
-    pub context_gated: bool,
+    /// Indices into [`RuleSet::phrases`].
+    pub context: Vec<u16>,
+    /// Context phrases that are too short for the gate, as [`crate::names::plain`] writes them.
+    pub context_short: Vec<Box<[u8]>>,
     pub placeholders_pass: bool,
     /// A tenant's own: neither covers a finding of another rule nor is covered by one.
     pub own: bool,
     /// What one try costs of the candidates' budget: 1 for built-in rules, by the size of its automaton for others.
     pub weight: u32,
+}
+
+impl Compiled {
+    pub fn needs_context(&self) -> bool {
+        !self.context.is_empty() || !self.context_short.is_empty()
+    }
 }
 
 /// How a rule is tried.
@@ -173,8 +182,11 @@ pub(crate) enum Action {
     Try(RuleId),
     /// Part of a name that says its value is a secret.
     SecretName,
-    /// One of the words a rule wants to see nearby.
-    Context(RuleId),
+    /// Part of a phrase that some rules want to see nearby, so many bytes into it.
+    Context {
+        phrase: u16,
+        offset: u8,
+    },
     /// A word that some detector begins at.
     Detect(Detector),
     /// Something read backwards.
@@ -213,16 +225,24 @@ pub(crate) struct Pattern(Arc<LazyPattern>);
 
 #[derive(Debug)]
 struct LazyPattern {
+    /// No two patterns of a process have the same.
+    id: u32,
     source: Box<str>,
     compiled: OnceLock<Option<Regex>>,
 }
 
 impl Pattern {
     pub fn new(source: &str) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
         Self(Arc::new(LazyPattern {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
             source: source.into(),
             compiled: OnceLock::new(),
         }))
+    }
+
+    pub fn id(&self) -> u32 {
+        self.0.id
     }
 
     /// `None` only for a pattern that does not compile, which loading refuses.

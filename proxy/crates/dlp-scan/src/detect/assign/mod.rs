@@ -5,6 +5,8 @@ mod reader;
 use reader::value_after;
 
 use super::{Scratch, Sink, is_value};
+use regex_automata::Input;
+
 use crate::names::{self, Promise};
 use crate::rule::RuleId;
 use crate::ruleset::Detector;
@@ -112,15 +114,11 @@ impl Names {
             return;
         }
         let mut take = |value: Span, sink: &mut Sink<'_>| {
+            let Some(pattern) = &sink.rules.compiled(rule).pattern else {
+                return;
+            };
             let text = &sink.text()[value.range()];
-            let matched = sink
-                .rules
-                .compiled(rule)
-                .pattern
-                .as_ref()
-                .and_then(|p| p.regex())
-                .is_some_and(|r| r.is_match(text));
-            if matched {
+            if scratch.automata.find(pattern, &Input::new(text)).is_some() {
                 sink.accept(rule, value, &mut scratch.compact);
             }
         };

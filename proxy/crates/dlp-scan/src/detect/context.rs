@@ -1,0 +1,213 @@
+//! The words around a value that say what it is: near it, in its name, or at the head of its column.
+//!
+//! The gate has seen where parts of context phrases begin. For each place, the phrases around it are noted once, and
+//! every rule then asks whether one of its own is among them: what a place costs depends on the words near it, not on
+//! how many rules look at it.
+
+use super::{Scratch, Sink};
+use crate::names;
+use crate::rule::RuleId;
+use crate::ruleset::Action;
+use crate::text::{Cell, Span, to_u32};
+
+/// How far before and after a value the words count that say what it is.
+const BEFORE: u32 = 72;
+const AFTER: u32 = 36;
+/// How far into a cell its first line may reach to be the head of a table.
+const HEAD_BYTES_MAX: usize = 512;
+/// Longest head of a column.
+const COLUMN_BYTES_MAX: usize = 64;
+/// Longest line of a table, up to the value.
+const LINE_BYTES_MAX: usize = 2048;
+
+/// What stands around the place that was looked at last.
+#[derive(Debug, Default)]
+pub(crate) struct Near {
+    /// The place, and where its cell begins.
+    place: Option<(Span, u32)>,
+    parts: [Span; 4],
+    /// By phrase: the last place that it stood near to, as counted by `places`.
+    seen: Vec<u32>,
+    places: u32,
+    /// Whether any did.
+    any: bool,
+    /// The head of the cell that was asked for last, by the cell's start.
+    head: Option<(u32, Option<Head>)>,
+}
+
+/// The first line of a table.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    end: usize,
+    delimiter: u8,
+}
+
+impl Near {
+    /// Begins a text: what was seen in the last one says nothing about it.
+    pub fn begin(&mut self, phrases: usize) {
+        self.place = None;
+        self.head = None;
+        self.seen.resize(phrases, 0);
+    }
+
+    fn note(&mut self, phrase: u16) {
+        self.seen[usize::from(phrase)] = self.places;
+        self.any = true;
+    }
+
+    fn next_place(&mut self, place: (Span, u32)) {
+        self.place = Some(place);
+        self.any = false;
+        self.places = self.places.wrapping_add(1);
+        if self.places == 0 {
+            self.seen.fill(0);
+            self.places = 1;
+        }
+    }
+}
+
+/// Does one of the rule's phrases stand near the value, in its name, or over its column?
+pub(super) fn has(
+    rule: RuleId,
+    span: Span,
+    cell: &Cell,
+    sink: &mut Sink<'_>,
+    scratch: &mut Scratch,
+) -> bool {
+    let compiled = sink.rules.compiled(rule);
+    if compiled.context.is_empty() && compiled.context_short.is_empty() {
+        return false;
+    }
+    if !scratch.phrases_seen && compiled.context_short.is_empty() {
+        return false;
+    }
+    if scratch.near.place != Some((span, cell.span.start)) {
+        look(span, cell, sink, scratch);
+    }
+    let near = &scratch.near;
+    let seen = |p: &u16| near.seen[usize::from(*p)] == near.places;
+    near.any && compiled.context.iter().any(seen) || has_short(rule, sink, scratch)
+}
+
+/// Notes the phrases around the value.
+fn look(span: Span, cell: &Cell, sink: &Sink<'_>, scratch: &mut Scratch) {
+    let text = sink.text();
+    let near = &mut scratch.near;
+    near.next_place((span, cell.span.start));
+    // At the head of its cell a value is explained by the cells before it, else by its own text.
+    let floor = if span.start < cell.span.start + 4 {
+        0
+    } else {
+        cell.span.start
+    };
+    let before = Span {
+        start: span.start.saturating_sub(BEFORE).max(floor),
+        end: span.start,
+    };
+    let after = Span {
+        start: span.end,
+        end: (span.end + AFTER).min(cell.span.end),
+    };
+    let column = column_head(text, span, cell, near).unwrap_or_default();
+    near.parts = [before, after, cell.name, column];
+    for part in near.parts {
+        let first = scratch.hits.partition_point(|h| h.at < part.start);
+        let hits = scratch.hits[first..].iter();
+        for hit in hits.take_while(|h| h.at < part.end) {
+            for action in &sink.rules.actions[usize::from(hit.keyword)] {
+                if let Action::Context { phrase, offset } = *action
+                    && stands(
+                        text,
+                        hit.at,
+                        u32::from(offset),
+                        &sink.rules.phrases[usize::from(phrase)],
+                        part,
+                    )
+                {
+                    near.note(phrase);
+                }
+            }
+        }
+    }
+}
+
+/// Does the phrase stand there by itself, in the part, with the keyword at `at` being `offset` bytes into it?
+fn stands(text: &[u8], at: u32, offset: u32, phrase: &[u8], part: Span) -> bool {
+    let Some(start) = at.checked_sub(offset).filter(|s| *s >= part.start) else {
+        return false;
+    };
+    let range = start as usize..start as usize + phrase.len();
+    if range.end > part.end as usize {
+        return false;
+    }
+    let same = |(t, p): (&u8, &u8)| names::plain_byte(*t) == *p;
+    text[range.clone()].iter().zip(phrase).all(same) && by_itself(text, range, phrase)
+}
+
+/// Is a phrase of ASCII letters no part of a longer word? A plural is the word itself.
+fn by_itself(text: &[u8], range: std::ops::Range<usize>, phrase: &[u8]) -> bool {
+    let letter = |b: Option<&u8>| b.is_some_and(u8::is_ascii_alphabetic);
+    let plain_end = |b: Option<&u8>| b.is_some_and(u8::is_ascii_alphanumeric);
+    let before = range.start.checked_sub(1).and_then(|i| text.get(i));
+    let after = text.get(range.end);
+    let plural = phrase.len() > 4 && after.is_some_and(|b| b.eq_ignore_ascii_case(&b's'));
+    (!letter(before) || !plain_end(phrase.first()))
+        && (!letter(after) || !plain_end(phrase.last()) || plural)
+}
+
+/// Phrases too short for the gate are looked for where the value is, and paid for.
+fn has_short(rule: RuleId, sink: &mut Sink<'_>, scratch: &Scratch) -> bool {
+    let text = sink.text();
+    for phrase in &sink.rules.compiled(rule).context_short {
+        for part in scratch.near.parts {
+            if !sink.limits.spend(1) {
+                return false;
+            }
+            let within = text.get(part.range()).unwrap_or_default();
+            let first = phrase[0];
+            let found = memchr::memchr2_iter(first, first.to_ascii_uppercase(), within).any(|i| {
+                let start = to_u32(part.start as usize + i);
+                stands(text, start, 0, phrase, part)
+            });
+            if found {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+/// In a table of lines: the words over the value's column.
+fn column_head(text: &[u8], span: Span, cell: &Cell, near: &mut Near) -> Option<Span> {
+    let floor = cell.span.start as usize;
+    let head = match near.head {
+        Some((start, head)) if start == cell.span.start => head,
+        _ => {
+            let head = first_line(&text[cell.span.range()]);
+            near.head = Some((cell.span.start, head));
+            head
+        }
+    }?;
+    let upto = &text[floor..span.start as usize];
+    if upto.len() <= head.end {
+        return None;
+    }
+    let line_floor = upto.len().saturating_sub(LINE_BYTES_MAX);
+    let line = line_floor + memchr::memrchr(b'\n', &upto[line_floor..])? + 1;
+    let column = memchr::memchr_iter(head.delimiter, &upto[line..]).count();
+    let over = upto[..head.end]
+        .split(|b| *b == head.delimiter)
+        .nth(column)?;
+    let start = over.as_ptr().addr() - text.as_ptr().addr();
+    (over.len() <= COLUMN_BYTES_MAX).then(|| Span::new(start, start + over.len()))
+}
+
+/// The first line of a cell, when it is cut into columns.
+fn first_line(cell: &[u8]) -> Option<Head> {
+    let end = memchr::memchr(b'\n', &cell[..cell.len().min(HEAD_BYTES_MAX)])?;
+    let count = |d: u8| memchr::memchr_iter(d, &cell[..end]).count();
+    let delimiter = [b';', b',', b'\t', b'|']
+        .into_iter()
+        .max_by_key(|d| count(*d))?;
+    (count(delimiter) > 0).then_some(Head { end, delimiter })
+}
