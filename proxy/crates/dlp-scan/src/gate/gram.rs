@@ -1,25 +1,11 @@
-//! The literal gate: which rules' keywords occur in a text, and where.
-//!
-//! [`LiteralGate`] is the seam for other engines; all must report the same hits. The built-in [`GramGate`] looks at
-//! every 4 bytes of the text, letters folded by setting one bit, in a bitmap that stays in the first-level cache.
-//! The positions do not depend on each other, so this runs at a byte a cycle where an automaton waits for each load;
-//! a set bit is then confirmed against the few keywords that hold that gram. Each keyword is filed under the gram of
-//! its own that ordinary text holds least often.
+//! The gate in pure Rust. It looks at every 4 bytes of the text, letters folded by setting one bit, in a bitmap that
+//! stays in the first-level cache. The positions do not depend on each other, so this runs at a byte a cycle where an
+//! automaton waits for each load; what the bitmap lets pass is then confirmed against the few keywords that hold that
+//! gram. Each keyword is filed under the gram of its own that ordinary text holds least often.
 
 use std::collections::BTreeMap;
 
-/// A keyword and where it begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Hit {
-    pub at: u32,
-    pub keyword: u16,
-}
-
-/// Finds every occurrence of every keyword, ASCII letters in either case.
-pub(crate) trait LiteralGate {
-    /// Appends all hits, ordered by position, then keyword.
-    fn hits(&self, text: &[u8], out: &mut Vec<Hit>);
-}
+use super::{Hit, LiteralGate};
 
 const TABLE_BITS: u32 = 18;
 const TABLE_WORDS: usize = 1 << (TABLE_BITS - 6);
