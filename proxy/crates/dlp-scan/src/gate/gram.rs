@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use super::{Hit, LiteralGate};
 
-const TABLE_BITS: u32 = 18;
-const TABLE_WORDS: usize = 1 << (TABLE_BITS - 6);
+const WORD_BITS: u32 = 12;
+const TABLE_WORDS: usize = 1 << WORD_BITS;
 const FOLD: u32 = 0x2020_2020;
 const FOLD64: u64 = 0x2020_2020_2020_2020;
 const HEADS: usize = 1 << 14;
@@ -16,9 +16,8 @@ const HEADS: usize = 1 << 14;
 /// The pure Rust gate.
 #[derive(Debug)]
 pub(crate) struct GramGate {
+    /// Each gram sets two bits of one word, so that one load answers for both.
     bits: Box<[u64; TABLE_WORDS]>,
-    /// The same grams under another hash: asked only where `bits` says yes, to spare most of the confirming.
-    again: Box<[u64; TABLE_WORDS]>,
     /// Where each bucket's entries begin; one more at the end.
     heads: Box<[u32]>,
     /// By bucket.
@@ -43,7 +42,6 @@ impl GramGate {
     pub fn new(keywords: Vec<Box<[u8]>>) -> Self {
         let mut gate = Self {
             bits: Box::new([0; TABLE_WORDS]),
-            again: Box::new([0; TABLE_WORDS]),
             heads: vec![0; HEADS + 1].into(),
             entries: Box::default(),
             keywords: Vec::new(),
@@ -75,20 +73,13 @@ impl GramGate {
         entries.sort_by_key(|e| (bucket(e.gram()), e.keyword));
         for entry in &entries {
             let h = hash(entry.gram());
-            self.bits[(h >> 6) as usize % TABLE_WORDS] |= 1 << (h & 63);
-            let h2 = hash2(entry.gram());
-            self.again[(h2 >> 6) as usize % TABLE_WORDS] |= 1 << (h2 & 63);
+            self.bits[word_of(h)] |= 1 << (h & 63) | 1 << (h >> 6 & 63);
             self.heads[bucket(entry.gram()) + 1] += 1;
         }
         for i in 0..HEADS {
             self.heads[i + 1] += self.heads[i];
         }
         self.entries = entries.into();
-    }
-
-    fn passes_again(&self, gram: u32) -> bool {
-        let h = hash2(gram);
-        (self.again[(h >> 6) as usize % TABLE_WORDS] >> (h & 63)) & 1 == 1
     }
 
     #[cold]
@@ -151,7 +142,8 @@ impl LiteralGate for GramGate {
         let bits = &*self.bits;
         let test = |gram: u32| {
             let h = hash(gram);
-            (bits[(h >> 6) as usize % TABLE_WORDS] >> (h & 63)) & 1
+            let word = bits[word_of(h)];
+            (word >> (h & 63)) & (word >> (h >> 6 & 63)) & 1
         };
         let mut at = 0;
         // Four grams a turn, out of one 8-byte load and one test.
@@ -173,7 +165,7 @@ impl LiteralGate for GramGate {
             ];
             if (set[0] | set[1] | set[2] | set[3]) != 0 {
                 for i in 0..4 {
-                    if set[i] != 0 && self.passes_again(grams[i]) {
+                    if set[i] != 0 {
                         self.confirm(text, at + i, grams[i], out);
                     }
                 }
@@ -182,7 +174,7 @@ impl LiteralGate for GramGate {
         }
         while let Some(g) = text.get(at..at + 4) {
             let gram = fold4(g);
-            if test(gram) != 0 && self.passes_again(gram) {
+            if test(gram) != 0 {
                 self.confirm(text, at, gram, out);
             }
             at += 1;
@@ -191,16 +183,17 @@ impl LiteralGate for GramGate {
     }
 }
 
+/// Of the product, the upper bits name the word and the 12 below them two bits in it.
 fn hash(gram: u32) -> u32 {
-    gram.wrapping_mul(0x9E37_79B1) >> (32 - TABLE_BITS)
+    gram.wrapping_mul(0x9E37_79B1) >> (32 - WORD_BITS - 12)
+}
+
+fn word_of(hash: u32) -> usize {
+    (hash >> 12) as usize % TABLE_WORDS
 }
 
 fn bucket(gram: u32) -> usize {
     hash(gram) as usize % HEADS
-}
-
-fn hash2(gram: u32) -> u32 {
-    (gram ^ (gram >> 15)).wrapping_mul(0x85EB_CA6B) >> (32 - TABLE_BITS)
 }
 
 fn fold4(g: &[u8]) -> u32 {
