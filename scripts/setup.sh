@@ -4,7 +4,7 @@
 #   scripts/setup.sh build    compiler and libraries
 #   scripts/setup.sh run      build, and a real MCP server to put Weir in front of
 #   scripts/setup.sh fuzz     build, and cargo-fuzz
-#   scripts/setup.sh test     run, and the conformance suite, other people's clients and servers, cargo tools
+#   scripts/setup.sh test     run, and the conformance suite, other people's clients and servers, libhs, cargo tools
 #
 # System packages come from apt (root or sudo). All else goes to $WEIR_CACHE (default ~/.cache/weir), nothing
 # into the checkout. Exact versions are in tests/kit; a part is installed again when its lock file changes.
@@ -64,6 +64,7 @@ kit_test() {
   local need=()
   have python3 || need+=(python3)
   have openssl || need+=(openssl)
+  pkg-config --exists libhs || need+=(libvectorscan-dev)
   python3 -c 'import venv, ensurepip' 2> /dev/null || need+=(python3-venv)
   apt_install "${need[@]}"
   python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || die "python3 is older than 3.10"

@@ -4,7 +4,7 @@
 set -uo pipefail
 . "$(dirname "$0")/env.sh"
 cd "$ROOT"
-STEPS=${STEPS:-setup fmt clippy build test doc deny}
+STEPS=${STEPS:-setup fmt clippy build test engines doc deny}
 LOG=$(mktemp -d); trap 'rm -rf "$LOG"' EXIT
 passed=0 failed=0 report=()
 export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-auto}
@@ -38,6 +38,12 @@ step_test() {
   p=$(summary "$out" passed) f=$(($(summary "$out" failed) + $(summary "$out" 'timed out') + $(summary "$out" 'exec failed')))
   [ "$rc" = 0 ] || [ "$f" -gt 0 ] || f=1 # it did not compile
   tally tests "$p" "$f" $((SECONDS - t0))
+}
+
+# The optional engine needs a system library, so it is built apart from the rest.
+step_engines() {
+  one "engines agree" cargo nextest run --release -p dlp-scan --features vectorscan --cargo-quiet --no-fail-fast \
+    -E 'binary(engines) or test(gate)'
 }
 
 step_doc() {

@@ -27,6 +27,7 @@ mod value;
 pub use budget::{Budget, OverBudget};
 pub use explain::{Explained, Miss, Near, explain};
 pub use finding::{Finding, Fingerprint, FingerprintKey, Layer, Layers, Outcome};
+pub use gate::Engine;
 pub use leaf::{LeafInput, LeafKind};
 pub use rule::{Category, Rule, RuleId};
 pub use ruleset::{

@@ -3,8 +3,41 @@
 //! [`LiteralGate`] is the seam between engines; all report the same hits.
 
 mod gram;
+#[cfg(feature = "vectorscan")]
+mod vectorscan;
 
 pub(crate) use gram::GramGate;
+
+/// What looks for the keywords. All engines find the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Engine {
+    /// Pure Rust; always there.
+    Rust,
+    /// Vectorscan or Hyperscan, from the system's `libhs`.
+    #[cfg(feature = "vectorscan")]
+    Vectorscan,
+}
+
+impl Engine {
+    /// Every engine of this build.
+    pub const ALL: &'static [Self] = &[
+        Self::Rust,
+        #[cfg(feature = "vectorscan")]
+        Self::Vectorscan,
+    ];
+
+    /// The one that rule sets are made with: the last that was built in.
+    pub const DEFAULT: Self = *Self::ALL.last().expect("one is always there");
+
+    /// Its name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rust => "rust",
+            #[cfg(feature = "vectorscan")]
+            Self::Vectorscan => "vectorscan",
+        }
+    }
+}
 
 /// A keyword and where it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,8 +46,139 @@ pub(crate) struct Hit {
     pub keyword: u16,
 }
 
-/// Finds every occurrence of every keyword, ASCII letters in either case.
+/// Finds every occurrence of every keyword, ASCII letters in either case. Keywords are at least 3 bytes, in lower
+/// case. One of 3 bytes is found only before a letter, a digit, `_` or `-`, which is what every rule with so short a
+/// prefix goes on with.
 pub(crate) trait LiteralGate {
     /// Appends all hits, ordered by position, then keyword.
     fn hits(&self, text: &[u8], out: &mut Vec<Hit>);
+}
+
+/// The gate of a rule set.
+#[derive(Debug)]
+pub(crate) enum Gate {
+    Gram(GramGate),
+    #[cfg(feature = "vectorscan")]
+    Vectorscan(vectorscan::VectorscanGate),
+}
+
+impl Gate {
+    pub fn new(engine: Engine, keywords: Vec<Box<[u8]>>) -> Self {
+        match engine {
+            Engine::Rust => Self::Gram(GramGate::new(keywords)),
+            #[cfg(feature = "vectorscan")]
+            Engine::Vectorscan => Self::Vectorscan(vectorscan::VectorscanGate::new(keywords)),
+        }
+    }
+
+    /// The engine that does the work.
+    pub fn engine(&self) -> Engine {
+        match self {
+            Self::Gram(_) => Engine::Rust,
+            #[cfg(feature = "vectorscan")]
+            Self::Vectorscan(gate) if gate.runs() => Engine::Vectorscan,
+            #[cfg(feature = "vectorscan")]
+            Self::Vectorscan(_) => Engine::Rust,
+        }
+    }
+}
+
+impl LiteralGate for Gate {
+    fn hits(&self, text: &[u8], out: &mut Vec<Hit>) {
+        match self {
+            Self::Gram(gate) => gate.hits(text, out),
+            #[cfg(feature = "vectorscan")]
+            Self::Vectorscan(gate) => gate.hits(text, out),
+        }
+    }
+}
+
+/// What may stand after a keyword of 3 bytes.
+fn goes_on_after_three(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hits(engine: Engine, words: &[&str], text: &str) -> Vec<(usize, u32)> {
+        let gate = Gate::new(engine, words.iter().map(|w| w.as_bytes().into()).collect());
+        assert_eq!(gate.engine(), engine);
+        let mut out = Vec::new();
+        gate.hits(text.as_bytes(), &mut out);
+        out.iter().map(|h| (usize::from(h.keyword), h.at)).collect()
+    }
+
+    /// What every gate must agree with: try every keyword at every position.
+    fn naive(words: &[&str], text: &str) -> Vec<(usize, u32)> {
+        let t = text.as_bytes();
+        let mut out = Vec::new();
+        for at in 0..t.len() {
+            for (k, w) in words.iter().enumerate() {
+                let tail_ok =
+                    w.len() > 3 || t.get(at + 3).copied().is_some_and(goes_on_after_three);
+                if t[at..].len() >= w.len()
+                    && t[at..at + w.len()].eq_ignore_ascii_case(w.as_bytes())
+                    && tail_ok
+                {
+                    out.push((k, u32::try_from(at).unwrap()));
+                }
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn agrees_with_trying_everything() {
+        let words = [
+            "password",
+            "ghp_",
+            "hf_",
+            "token",
+            "secret",
+            "client_secret",
+            "sk_live_",
+            "-----begin",
+            "önceki",
+        ];
+        let texts = [
+            "",
+            "ghp",
+            "ghp_",
+            "xghp_y",
+            "hf_",
+            "hf_a",
+            "PassWord=TOKEN secret",
+            "client_secretclient_secret",
+            "----------BEGIN",
+            "aÖnceki önceki",
+            "tokentokentoken",
+            "a sk_live_ b SK_LIVE_",
+            "hf_hf_hf_-",
+        ];
+        for &engine in Engine::ALL {
+            for text in texts {
+                assert_eq!(
+                    hits(engine, &words, text),
+                    naive(&words, text),
+                    "{engine:?} {text:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_alignment_is_looked_at() {
+        for &engine in Engine::ALL {
+            for pad in 0..20 {
+                let text = format!("{}ghp_{}", "x".repeat(pad), "y".repeat(pad % 7));
+                assert_eq!(
+                    hits(engine, &["ghp_"], &text),
+                    vec![(0, u32::try_from(pad).unwrap())],
+                    "{engine:?} {pad}"
+                );
+            }
+        }
+    }
 }

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::Category;
 use crate::check;
-use crate::gate::GramGate;
+use crate::gate::{Engine, Gate};
 use crate::names;
 use crate::rule::{Rule, RuleId};
 
@@ -71,7 +71,7 @@ pub(crate) fn compile(
     for source in sources {
         builder.file(source, patterns)?;
     }
-    builder.finish()
+    builder.finish(Engine::DEFAULT)
 }
 
 pub(super) type Refusal = (&'static str, String);
@@ -465,7 +465,7 @@ impl Builder {
         Ok(())
     }
 
-    pub(super) fn finish(mut self) -> Result<RuleSet, RuleError> {
+    pub(super) fn finish(mut self, engine: Engine) -> Result<RuleSet, RuleError> {
         let names = [
             Detector::GenericSecret,
             Detector::GenericPassword,
@@ -490,11 +490,16 @@ impl Builder {
                 ),
             });
         }
-        Ok(RuleSet {
+        Ok(self.made(engine))
+    }
+
+    /// The set, as it was put together.
+    pub(super) fn made(self, engine: Engine) -> RuleSet {
+        RuleSet {
             rules: self.rules,
             compiled: self.compiled,
             by_id: self.by_id,
-            gate: GramGate::new(self.keywords.clone()),
+            gate: Gate::new(engine, self.keywords.clone()),
             actions: self.actions,
             phrases: self.phrases,
             shapes: self.shapes,
@@ -504,7 +509,7 @@ impl Builder {
             marks: self.marks,
             keep_covered: self.keep_covered,
             keywords: self.keywords,
-        })
+        }
     }
 }
 

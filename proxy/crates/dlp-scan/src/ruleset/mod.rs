@@ -14,7 +14,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use regex_automata::meta::Regex;
 
 use crate::check::Check;
-use crate::gate::GramGate;
+use crate::gate::{Engine, Gate};
 use crate::rule::{Rule, RuleId};
 use crate::{Budget, FingerprintKey, LeafInput, LeafKind, Scanner};
 
@@ -28,7 +28,7 @@ pub struct RuleSet {
     pub(crate) rules: Vec<Rule>,
     pub(crate) compiled: Vec<Compiled>,
     by_id: HashMap<Box<str>, RuleId>,
-    pub(crate) gate: GramGate,
+    pub(crate) gate: Gate,
     /// What to do about a hit, by keyword.
     pub(crate) actions: Vec<Vec<Action>>,
     /// The context phrases of all rules, as [`crate::names::plain`] writes them.
@@ -262,6 +262,16 @@ impl RuleSet {
             Arc::new(set.expect("a test compiles the shipped rules"))
         });
         &BUILTIN
+    }
+
+    /// The same rules, with their keywords looked for by that engine.
+    pub fn with_engine(&self, engine: Engine) -> Self {
+        compile::Builder::from_set(self).made(engine)
+    }
+
+    /// What looks for the keywords.
+    pub fn engine(&self) -> Engine {
+        self.gate.engine()
     }
 
     /// The text of the shipped rule files, for documentation and `rules show`.

@@ -108,7 +108,7 @@ impl RuleSet {
                 problem,
             })?;
         }
-        let set = builder.finish()?;
+        let set = builder.finish(self.engine())?;
         for compiled in set.compiled.iter().filter(|c| c.own) {
             compiled.pattern.as_ref().map(super::Pattern::regex);
         }
