@@ -16,11 +16,13 @@ pub struct Engine {
     pub name: String,
     /// Longest text that is worth the wait.
     pub bytes_max: usize,
-    run: Box<dyn FnMut(&Message) -> Option<usize>>,
+    /// The floor finds nothing, whatever there is.
+    pub finds: bool,
+    run: Box<dyn FnMut(&Message) -> usize>,
 }
 
 impl Engine {
-    pub fn run(&mut self, message: &Message) -> Option<usize> {
+    pub fn run(&mut self, message: &Message) -> usize {
         (self.run)(message)
     }
 }
@@ -30,13 +32,14 @@ pub fn all() -> anyhow::Result<Vec<Engine>> {
     let mut all = vec![Engine {
         name: "memchr".into(),
         bytes_max: usize::MAX,
+        finds: false,
         run: Box::new(|message| {
             let absent = |text: &String| memchr::memchr(0x01, black_box(text.as_bytes())).is_some();
             assert!(
                 !message.leaves.iter().any(|l| absent(&l.text)),
                 "no text holds this byte"
             );
-            None
+            0
         }),
     }];
     for &engine in dlp_scan::Engine::ALL {
@@ -59,13 +62,12 @@ pub fn scanner(name: &str, rules: RuleSet) -> Engine {
     Engine {
         name: name.to_owned(),
         bytes_max: usize::MAX,
+        finds: true,
         run: Box::new(move |message| {
-            Some(
-                scanner
-                    .scan(&rules, message.inputs(), &budget)
-                    .findings
-                    .len(),
-            )
+            scanner
+                .scan(&rules, message.inputs(), &budget)
+                .findings
+                .len()
         }),
     }
 }
@@ -106,6 +108,7 @@ fn regex_set() -> anyhow::Result<Engine> {
         name: format!("one set of {} regexes", patterns.len()),
         // It builds states faster than it reuses them.
         bytes_max: 10_000,
+        finds: true,
         run: Box::new(move |message| {
             let mut n = 0;
             for leaf in &message.leaves {
@@ -119,7 +122,7 @@ fn regex_set() -> anyhow::Result<Engine> {
                 );
                 n += seen.len();
             }
-            Some(n)
+            n
         }),
     })
 }

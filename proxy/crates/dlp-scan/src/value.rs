@@ -1,5 +1,9 @@
 //! What a value under a telling name has to look like to be believed.
 
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+
 use crate::entropy::{Classes, shannon, wordiness};
 use crate::names::Promise;
 
@@ -96,24 +100,38 @@ fn password(value: &[u8], quoted: bool) -> Option<u8> {
         .then_some(65)
 }
 
+/// What only stands in code, URLs and lookups.
+static REFERENCES: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    words(&[
+        "://",
+        "::",
+        "()",
+        "->",
+        "process.env",
+        "os.environ",
+        "getenv",
+        "$(",
+    ])
+});
+
+/// Finds any of the words, in lower case.
+fn words(words: &[&str]) -> AhoCorasick {
+    AhoCorasick::builder()
+        .kind(Some(AhoCorasickKind::DFA))
+        .build(words)
+        .expect("a few short words")
+}
+
 /// Something that points to a value instead of being one: a path, a URL, a variable, a call, a lookup.
 fn reference(value: &[u8]) -> bool {
     let starts = |p: &str| value.starts_with(p.as_bytes());
-    let has = |p: &str| memchr::memmem::find(value, p.as_bytes()).is_some();
     starts("/") && value.iter().filter(|b| **b == b'/').count() >= 2 && wordiness(value) > 0.5
         || starts("./")
         || starts("../")
         || starts("~/")
         || starts("@")
         || starts("&")
-        || has("://")
-        || has("::")
-        || has("()")
-        || has("->")
-        || has("process.env")
-        || has("os.environ")
-        || has("getenv")
-        || has("$(")
+        || REFERENCES.is_match(value)
         || starts("arn:")
         || starts("vault:")
         || starts("op:")
@@ -252,6 +270,8 @@ const PLACEHOLDERS: &[&str] = &[
     "masked",
     "null",
 ];
+static PLACEHOLDER: LazyLock<AhoCorasick> = LazyLock::new(|| words(PLACEHOLDERS));
+
 const WHOLE: &[&str] = &[
     "none",
     "null",
@@ -317,11 +337,7 @@ pub(crate) fn is_placeholder(value: &[u8]) -> bool {
     lower.copy_from_slice(value);
     lower.make_ascii_lowercase();
     let lower = &*lower;
-    if WHOLE.iter().any(|w| w.as_bytes() == lower)
-        || PLACEHOLDERS
-            .iter()
-            .any(|p| memchr::memmem::find(lower, p.as_bytes()).is_some())
-    {
+    if WHOLE.iter().any(|w| w.as_bytes() == lower) || PLACEHOLDER.is_match(lower) {
         return true;
     }
     let first = lower.first();

@@ -9,6 +9,8 @@ use crate::text::{Cell, How, Node, Span, word_at};
 const SINGLES_MIN: usize = 8;
 /// Hexadecimal pairs in a row before they count as text.
 const PAIRS_MIN: usize = 8;
+/// Two pieces of one length are a row only when they are at least this long: times and codes stand in twos.
+const PAIR_BYTES_MIN: usize = 12;
 /// How long a piece of a broken value may be.
 const CHUNK_BYTES: std::ops::RangeInclusive<usize> = 3..=40;
 
@@ -244,6 +246,15 @@ fn chunks(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
         }
         let (start, end, tail) = row(&node.text, at, &cell);
         done = end;
+        let blank = |b: &u8| matches!(b, b' ' | b'\n');
+        let len = node.text[start..end]
+            .iter()
+            .take_while(|b| !blank(b))
+            .count();
+        let pieces = (end - start + 1) / (len + 1) + usize::from(tail.is_some());
+        if pieces < 3 && len < PAIR_BYTES_MIN {
+            continue;
+        }
         for end in [Some(end), tail].into_iter().flatten() {
             emit_chunks(node, &cell, (start, end), spawn);
         }

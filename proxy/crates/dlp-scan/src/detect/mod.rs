@@ -274,7 +274,7 @@ fn act(
         Action::Detect(Detector::UrlCredentials) => url::credentials(at, &cell.1, sink),
         Action::Detect(Detector::AuthHeader) => url::auth_header(at, &cell.1, sink),
         Action::Context { .. } => scratch.phrases_seen = true,
-        Action::Detect(_) => {}
+        Action::Detect(_) | Action::Within(_) => {}
         Action::Reversed | Action::Rot13 => {
             let span = Span {
                 start: at,

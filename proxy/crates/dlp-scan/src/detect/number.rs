@@ -2,11 +2,11 @@
 
 use super::{Scratch, Sink, context};
 use crate::rule::RuleId;
-use crate::ruleset::{Kind, Need, ShapeRef};
+use crate::ruleset::{Kind, Need, Outline, ShapeRef};
 use crate::text::{Cell, Span};
 
 /// Most groups in one number.
-const GROUPS_MAX: usize = 10;
+const GROUPS_MAX: usize = Outline::RUNS_MAX;
 
 /// Every candidate of the node.
 pub(super) fn scan(sink: &mut Sink<'_>, scratch: &mut Scratch) {
@@ -140,7 +140,7 @@ fn chain(
         }
         start = left;
     }
-    let mut groups = [(0usize, 0usize); 12];
+    let mut groups = [(0usize, 0usize, 0u8); 12];
     let mut n = 0;
     let mut from = start;
     let mut end = start;
@@ -161,7 +161,7 @@ fn chain(
                 note_row(text, (from, stop), cell, scratch);
             }
         }
-        groups[n] = (from, stop);
+        groups[n] = (from, stop, kinds);
         n += 1;
         end = stop;
         let Some(sep) = text[stop..ceil].first().filter(|b| is_sep(**b)) else {
@@ -181,8 +181,11 @@ fn chain(
         if (n == groups.len() && groups[first].0 >= next) || !sink.limits.spend(1) {
             break;
         }
+        let mut outline = Outline::default();
         for last in first..n.min(first + GROUPS_MAX) {
-            let len = groups[last].1 - groups[first].0;
+            let (from, stop, kinds) = groups[last];
+            outline = outline.and(stop - from, kinds & DIGIT != 0, kinds & LETTER != 0);
+            let len = stop - groups[first].0;
             if len > crate::ruleset::SHAPE_BYTES_MAX {
                 break;
             }
@@ -191,8 +194,8 @@ fn chain(
             if let Some(shapes) = known.and_then(|s| s.get(last - first + 1))
                 && !shapes.is_empty()
             {
-                let span = (groups[first].0, groups[last].1);
-                shaped(span, shapes, cell, sink, scratch);
+                let span = (groups[first].0, stop);
+                shaped(span, outline, shapes, cell, sink, scratch);
             }
         }
     }
@@ -254,6 +257,7 @@ static CLASS: [u8; 256] = {
 /// Tries the shapes of that length and that many groups.
 fn shaped(
     (start, end): (usize, usize),
+    outline: Outline,
     shapes: &[ShapeRef],
     cell: &Cell,
     sink: &mut Sink<'_>,
@@ -262,7 +266,8 @@ fn shaped(
     let text = sink.text();
     let value = &text[start..end];
     let mut compacted = false;
-    for shape in shapes.iter().filter(|s| fits(&s.shape, value)) {
+    let alike = shapes.iter().filter(|s| s.outline.admits(outline));
+    for shape in alike.filter(|s| fits(&s.shape, value)) {
         if !compacted {
             if touched(text, start, end, cell) {
                 return;

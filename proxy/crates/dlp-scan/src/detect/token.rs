@@ -4,6 +4,7 @@ use regex_automata::{Anchored, Input};
 
 use super::{Scratch, Sink};
 use crate::rule::RuleId;
+use crate::ruleset::Action;
 use crate::ruleset::load::Edge;
 use crate::text::{Cell, Span};
 
@@ -115,6 +116,9 @@ pub(super) fn search_windows(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     let windows = std::mem::take(&mut scratch.windows);
     for window in &windows {
         let Window { rule, cell, span } = window;
+        if !may_match(*rule, *span, sink, scratch) {
+            continue;
+        }
         let needs = sink.rules.compiled(*rule).needs_context();
         if needs
             && !super::context::has(
@@ -145,6 +149,22 @@ pub(super) fn search_windows(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     }
     scratch.windows = windows;
     scratch.windows.clear();
+}
+
+/// False when the gate saw none of the words there that every match of the rule holds.
+fn may_match(rule: RuleId, span: Span, sink: &Sink<'_>, scratch: &Scratch) -> bool {
+    let within = &sink.rules.compiled(rule).within;
+    if within.is_empty() {
+        return true;
+    }
+    let first = scratch.hits.partition_point(|h| h.at < span.start);
+    let hits = scratch.hits[first..].iter();
+    hits.take_while(|h| h.at < span.end).any(|hit| {
+        let actions = &sink.rules.actions[usize::from(hit.keyword)];
+        actions
+            .iter()
+            .any(|a| matches!(a, Action::Within(id) if within.contains(id)))
+    })
 }
 
 /// The match, and the part of it that is the value.

@@ -9,8 +9,8 @@ use super::load::{Edge, RawKind, RawNeed, RawRule, load};
 use super::own::OwnBounds;
 use super::place;
 use super::{
-    Action, Compiled, Detector, ExactSet, Kind, Lettered, Need, Pattern, RuleError, RuleSet,
-    RuleSource, ShapeRef, Shapes,
+    Action, Compiled, Detector, ExactSet, Kind, Lettered, Need, Outline, Pattern, RuleError,
+    RuleSet, RuleSource, ShapeRef, Shapes,
 };
 use crate::Category;
 use crate::check;
@@ -94,6 +94,7 @@ pub(super) struct Builder {
     actions: Vec<Vec<Action>>,
     phrases: Vec<Box<[u8]>>,
     phrase_ids: HashMap<Box<[u8]>, u16>,
+    within_ids: HashMap<Box<[u8]>, u16>,
     shapes: Vec<[Shapes; 2]>,
     lettered: Lettered,
     detectors: [Option<RuleId>; Detector::COUNT],
@@ -120,6 +121,7 @@ impl Builder {
                 .map(|(i, p)| (p.clone(), i))
                 .collect(),
             phrases: set.phrases.clone(),
+            within_ids: set.within_ids.clone(),
             shapes: set.shapes.clone(),
             lettered: set.lettered,
             detectors: set.detectors,
@@ -164,6 +166,7 @@ impl Builder {
             entropy_min: 0.0,
             context: Vec::new(),
             context_short: Vec::new(),
+            within: Vec::new(),
             placeholders_pass: true,
             own: true,
             weight: 1,
@@ -227,6 +230,7 @@ impl Builder {
         self.keywords_of(raw, kind, id, category)?;
         self.shapes_of(raw, kind, id)?;
         let context = self.context_of(raw)?;
+        let within = self.within_of(raw, kind)?;
         if let Kind::Detector(d) = kind {
             self.detectors[d as usize] = Some(id);
         }
@@ -247,6 +251,7 @@ impl Builder {
             entropy_min: raw.entropy,
             context: context.filed,
             context_short: context.short,
+            within,
             placeholders_pass: raw.placeholders_pass || category != Category::Secret,
             own: self.own.is_some(),
             weight,
@@ -348,6 +353,28 @@ impl Builder {
             }
         }
         Ok(phrases)
+    }
+
+    /// Files the words of `within` with the gate; returns their numbers.
+    fn within_of(&mut self, raw: &RawRule, kind: Kind) -> Result<Vec<u16>, Refusal> {
+        if !raw.within.is_empty() && !matches!(kind, Kind::Text { .. }) {
+            return Err(("within", "belongs to rules of kind text".into()));
+        }
+        let mut ids = Vec::new();
+        for word in raw.within.iter().flat_map(|w| names::cases(w)) {
+            if !(4..=64).contains(&word.len()) {
+                return Err(("within", format!("{word:?} has to be 4 to 64 bytes long")));
+            }
+            let next = u16::try_from(self.within_ids.len())
+                .map_err(|_| ("within", "are too many words in one set".to_owned()))?;
+            let id = *self
+                .within_ids
+                .entry(word.as_bytes().into())
+                .or_insert(next);
+            self.keyword(word.as_bytes(), Action::Within(id));
+            ids.push(id);
+        }
+        Ok(ids)
     }
 
     /// A phrase not filed before. Nothing for one that is too short.
@@ -456,6 +483,7 @@ impl Builder {
                 match known.iter_mut().find(|s| *s.shape == *shape.as_bytes()) {
                     Some(known) => known.rules.push(rule),
                     None => known.push(ShapeRef {
+                        outline: Outline::of_shape(shape.as_bytes()),
                         shape: shape.as_bytes().into(),
                         rules: vec![rule],
                     }),
@@ -502,6 +530,7 @@ impl Builder {
             gate: Gate::new(engine, self.keywords.clone()),
             actions: self.actions,
             phrases: self.phrases,
+            within_ids: self.within_ids,
             shapes: self.shapes,
             lettered: self.lettered,
             detectors: self.detectors,
@@ -514,7 +543,7 @@ impl Builder {
 }
 
 /// The runs of letters and digits of a shape.
-fn groups(shape: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(super) fn groups(shape: &[u8]) -> impl Iterator<Item = &[u8]> {
     shape
         .split(|b| !b.is_ascii_alphanumeric())
         .filter(|g| !g.is_empty())

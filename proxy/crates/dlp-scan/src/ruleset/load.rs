@@ -87,6 +87,8 @@ pub(crate) struct RawRule {
     #[serde(default)]
     pub context: Vec<String>,
     #[serde(default)]
+    pub within: Vec<String>,
+    #[serde(default)]
     pub need: RawNeed,
     #[serde(default)]
     pub any_name: bool,

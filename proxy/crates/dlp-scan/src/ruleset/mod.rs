@@ -33,6 +33,8 @@ pub struct RuleSet {
     pub(crate) actions: Vec<Vec<Action>>,
     /// The context phrases of all rules, as [`crate::names::plain`] writes them.
     pub(crate) phrases: Vec<Box<[u8]>>,
+    /// The number of each word that rules have in `within`.
+    within_ids: HashMap<Box<[u8]>, u16>,
     /// By length, then by whether they begin with a digit or a letter.
     pub(crate) shapes: Vec<[Shapes; 2]>,
     pub(crate) lettered: Lettered,
@@ -106,6 +108,8 @@ pub(crate) struct Compiled {
     pub context: Vec<u16>,
     /// Context phrases that are too short for the gate, as [`crate::names::plain`] writes them.
     pub context_short: Vec<Box<[u8]>>,
+    /// Numbers of words, one of which every match holds besides a keyword. Empty when nothing is known.
+    pub within: Vec<u16>,
     pub placeholders_pass: bool,
     /// A tenant's own: neither covers a finding of another rule nor is covered by one.
     pub own: bool,
@@ -187,6 +191,8 @@ pub(crate) enum Action {
         phrase: u16,
         offset: u8,
     },
+    /// A word that every match of some rules holds one of.
+    Within(u16),
     /// A word that some detector begins at.
     Detect(Detector),
     /// Something read backwards.
@@ -200,9 +206,59 @@ pub(crate) enum Action {
 /// A shape of a number rule: `9` a digit, `A` a letter, `X` either, all else itself.
 #[derive(Clone, Debug)]
 pub(crate) struct ShapeRef {
+    pub outline: Outline,
     pub shape: Box<[u8]>,
     /// The rules that share it.
     pub rules: Vec<RuleId>,
+}
+
+/// The runs of letters and digits of a shape or of a text: how long they are, and what they are made of. Tells most
+/// texts from most shapes without a look at their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Outline {
+    /// Six bits a run, the first the lowest; 63 for longer ones.
+    lens: u64,
+    /// A bit a run, set when it holds digits alone.
+    digits: u16,
+    /// The same for letters.
+    letters: u16,
+    runs: u8,
+}
+
+impl Outline {
+    /// Most runs told apart.
+    pub const RUNS_MAX: usize = 10;
+
+    /// With one more run.
+    pub fn and(mut self, len: usize, has_digits: bool, has_letters: bool) -> Self {
+        let n = u32::from(self.runs);
+        self.lens |= (len.min(63) as u64) << (6 * n);
+        self.digits |= u16::from(!has_letters) << n;
+        self.letters |= u16::from(!has_digits) << n;
+        self.runs += 1;
+        self
+    }
+
+    /// The outline of a shape: `9` is a digit, `A` a letter, `X` may be either.
+    pub fn of_shape(shape: &[u8]) -> Self {
+        let runs = compile::groups(shape).take(Self::RUNS_MAX);
+        runs.fold(Self::default(), |outline, run| {
+            let may = |letter: bool| {
+                run.iter().any(|b| match b {
+                    b'X' => true,
+                    b => b.is_ascii_alphabetic() == letter,
+                })
+            };
+            outline.and(run.len(), may(false), may(true))
+        })
+    }
+
+    /// False when no text of that outline has this shape.
+    pub fn admits(self, text: Self) -> bool {
+        self.lens == text.lens
+            && self.digits & !text.digits == 0
+            && self.letters & !text.letters == 0
+    }
 }
 
 /// The shapes of one length, by how many runs of letters and digits they have.

@@ -169,6 +169,7 @@ impl OwnBounds {
             ("keywords", raw.keywords.len(), KEYWORDS_MAX),
             ("shapes", raw.shapes.len(), SHAPES_MAX),
             ("context", raw.context.len(), CONTEXT_MAX),
+            ("within", raw.within.len(), CONTEXT_MAX),
             ("examples", raw.examples.len(), EXAMPLES_MAX),
             ("counter_examples", raw.counter_examples.len(), EXAMPLES_MAX),
         ] {
