@@ -43,6 +43,7 @@ pub(crate) fn regex(source: &str) -> Result<Regex, String> {
         .configure(
             Regex::config()
                 .utf8_empty(false)
+                .auto_prefilter(false)
                 .nfa_size_limit(Some(1 << 20))
                 .onepass_size_limit(Some(1 << 16))
                 .hybrid_cache_capacity(1 << 20),
