@@ -5,10 +5,12 @@ set -eu
 cd "$(dirname "$0")"
 seconds="${1:-600}"
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- json_decode reserialise sse_decode
+[ $# -gt 0 ] || set -- json_decode reserialise sse_decode scan stream rule_load
 for target in "$@"; do
     case "$target" in
         sse_decode) dict=sse.dict ;;
+        scan | stream) dict=scan.dict ;;
+        rule_load) dict=rule.dict ;;
         *) dict=json.dict ;;
     esac
     mkdir -p "corpus/$target"

@@ -3,7 +3,7 @@
 #
 #   scripts/setup.sh build    compiler and libraries
 #   scripts/setup.sh run      build, and a real MCP server to put Weir in front of
-#   scripts/setup.sh fuzz     build, and cargo-fuzz
+#   scripts/setup.sh fuzz     build, libhs and cargo-fuzz
 #   scripts/setup.sh test     run, and the conformance suite, other people's clients and servers, libhs, cargo tools
 #
 # System packages come from apt (root or sudo). All else goes to $WEIR_CACHE (default ~/.cache/weir), nothing
@@ -22,8 +22,8 @@ main() {
   case $WHAT in
     build) build ;;
     run) build; kit_run ;;
-    fuzz) build; cargo fuzz --version > /dev/null 2>&1 || cargo_tool cargo-fuzz "$FUZZ" ;;
-    test) build; kit_run; kit_test; cargo_tools ;;
+    fuzz) build; libhs; cargo fuzz --version > /dev/null 2>&1 || cargo_tool cargo-fuzz "$FUZZ" ;;
+    test) build; libhs; kit_run; kit_test; cargo_tools ;;
     *) die "usage: scripts/setup.sh build|run|fuzz|test" ;;
   esac
 }
@@ -49,6 +49,9 @@ The right compiler version is then fetched by itself (rust-toolchain.toml)."
   (cd "$ROOT" && cargo --version > /dev/null) || die "cargo cannot use the toolchain named in rust-toolchain.toml"
 }
 
+# For the optional engine; Hyperscan's package has the same library and will do.
+libhs() { pkg-config --exists libhs || apt_install libvectorscan-dev; }
+
 kit_run() {
   have npm || apt_install npm
   npm_part node22
@@ -64,7 +67,6 @@ kit_test() {
   local need=()
   have python3 || need+=(python3)
   have openssl || need+=(openssl)
-  pkg-config --exists libhs || need+=(libvectorscan-dev)
   python3 -c 'import venv, ensurepip' 2> /dev/null || need+=(python3-venv)
   apt_install "${need[@]}"
   python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || die "python3 is older than 3.10"

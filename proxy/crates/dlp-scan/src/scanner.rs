@@ -95,6 +95,8 @@ impl Scanner {
                     parent: to_u32(index),
                     parent_depth: node.depth,
                     parent_only_injection: node.only_injection,
+                    parent_turned: node.turned,
+                    parent_fresh: node.fresh,
                     nodes: &mut self.nodes,
                     free: &mut self.free,
                     bytes_left: &mut bytes_left,

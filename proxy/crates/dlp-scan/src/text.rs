@@ -163,6 +163,29 @@ pub(crate) enum Parent {
     Node(u32),
 }
 
+/// The part of a text that its decoder made: from the first change to the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fresh {
+    start: u32,
+    end: u32,
+}
+
+impl Default for Fresh {
+    fn default() -> Self {
+        Self {
+            start: 0,
+            end: u32::MAX,
+        }
+    }
+}
+
+impl Fresh {
+    /// Does it hold part of the span, or touch it? What two pieces give only together touches where they meet.
+    pub fn touches(self, span: Span) -> bool {
+        span.start <= self.end && self.start <= span.end
+    }
+}
+
 /// One text of the scan.
 #[derive(Debug, Default)]
 pub(crate) struct Node {
@@ -176,6 +199,10 @@ pub(crate) struct Node {
     pub depth: u8,
     /// What may be looked for in it.
     pub only_injection: bool,
+    /// Was read backwards, rotated, or with digits for letters, here or further up.
+    pub turned: bool,
+    /// What is new in it; the rest is its surroundings, where the parent's decoders have been. All of a root.
+    pub fresh: Fresh,
 }
 
 impl Node {
@@ -188,6 +215,8 @@ impl Node {
         self.under = None;
         self.depth = 0;
         self.only_injection = false;
+        self.turned = false;
+        self.fresh = Fresh::default();
     }
 
     /// Appends decoded bytes and notes where they came from. Adjoining copies become one segment.
@@ -207,6 +236,37 @@ impl Node {
             return;
         }
         self.segs.push(Seg { dst, src, how });
+    }
+
+    /// Notes what is new in this text, and returns what it was made of in the parent's.
+    pub fn find_fresh(&mut self) -> Span {
+        let (Some(first), Some(last)) = (self.segs.first(), self.segs.last()) else {
+            return Span::default();
+        };
+        let whole = matches!(
+            self.layer,
+            None | Some(Layer::Json | Layer::Joined | Layer::Reversed | Layer::Rot13 | Layer::Leet)
+        );
+        if whole {
+            return Span {
+                start: first.src.start.min(last.src.start),
+                end: first.src.end.max(last.src.end),
+            };
+        }
+        // The first segment and the last, where they are copies, are the surroundings.
+        let (start, from) = match (first.how, self.segs.get(1)) {
+            (How::Copy, Some(next)) => (next.dst, first.src.end),
+            _ => (first.dst, first.src.start),
+        };
+        let (end, to) = match last.how {
+            How::Copy if self.segs.len() > 1 => (last.dst, last.src.start),
+            _ => (to_u32(self.text.len()), last.src.end),
+        };
+        self.fresh = Fresh { start, end };
+        Span {
+            start: from.min(to),
+            end: to.max(from),
+        }
     }
 
     /// Closes the text since `start` into a cell.

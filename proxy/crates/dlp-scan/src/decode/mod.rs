@@ -11,7 +11,7 @@ mod turned;
 mod written;
 
 use crate::detect::Scratch;
-use crate::text::{Cell, How, NO_LEAF, Node, Parent, Span};
+use crate::text::{Cell, Fresh, How, NO_LEAF, Node, Parent, Span};
 use crate::{Layer, LeafKind, OverBudget};
 
 pub(crate) use turned::{LEET_WORDS_MIN, rot13};
@@ -30,6 +30,8 @@ pub(crate) struct Spawner<'a> {
     pub parent: u32,
     pub parent_depth: u8,
     pub parent_only_injection: bool,
+    pub parent_turned: bool,
+    pub parent_fresh: Fresh,
 }
 
 impl Spawner<'_> {
@@ -45,11 +47,20 @@ impl Spawner<'_> {
         node.layer = Some(layer);
         node.depth = self.parent_depth + 1;
         node.only_injection = self.parent_only_injection;
+        node.turned =
+            self.parent_turned || matches!(layer, Layer::Reversed | Layer::Rot13 | Layer::Leet);
         Some(node)
     }
 
-    /// Puts a child to the others, if its bytes can be afforded.
-    pub fn end(&mut self, node: Node) {
+    /// Puts a child to the others, if it holds something new and its bytes can be afforded. What was made only of
+    /// the parent's surroundings has been made of its parent, too: without that rule, neighbours that are encoded in
+    /// different ways would be decoded again in every order.
+    pub fn end(&mut self, mut node: Node) {
+        let made_of = node.find_fresh();
+        if !self.parent_fresh.touches(made_of) {
+            self.free.push(node);
+            return;
+        }
         let cost = crate::text::to_u32(node.text.len());
         match self.bytes_left.checked_sub(cost) {
             Some(left) if !node.cells.is_empty() => {
@@ -205,6 +216,8 @@ pub(crate) mod tests {
             parent: 0,
             parent_depth: 0,
             parent_only_injection: false,
+            parent_turned: false,
+            parent_fresh: Fresh::default(),
         };
         let mut scratch = Scratch::default();
         crate::detect::note_traces(&node, &mut scratch);

@@ -12,6 +12,9 @@ const REACH: usize = 512;
 pub(crate) const LEET_WORDS_MIN: u32 = 3;
 
 pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
+    if node.turned {
+        return;
+    }
     let mut done = [(Action::Reversed, 0usize), (Action::Rot13, 0usize)];
     for (action, hit) in &scratch.turned {
         let layer = if *action == Action::Reversed {
@@ -22,7 +25,7 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
         let Some(cell) = node.cell_at(hit.start).map(|i| node.cells[i]) else {
             continue;
         };
-        if node.layer == Some(layer) || cell.leaf == crate::text::NO_LEAF {
+        if cell.leaf == crate::text::NO_LEAF {
             continue;
         }
         let Some(slot) = done.iter_mut().find(|(a, _)| a == action) else {
@@ -107,8 +110,7 @@ pub(crate) fn rot13(b: u8) -> u8 {
 
 /// Digits and signs inside words, read as the letters they look like. Only phrases are looked for in it.
 fn leet(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
-    if cell.span.len() > 16 * 1024 || cell.kind == LeafKind::Key || node.layer == Some(Layer::Leet)
-    {
+    if cell.span.len() > 16 * 1024 || cell.kind == LeafKind::Key {
         return;
     }
     let Some(mut child) = spawn.begin(Layer::Leet) else {

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use regex_automata::meta::Regex;
 use regex_automata::util::syntax;
+use regex_syntax::hir::Hir;
 
+use super::boundary;
 use super::load::{Edge, RawKind, RawNeed, RawRule, load};
 use super::own::OwnBounds;
 use super::place;
@@ -36,31 +38,37 @@ pub(crate) enum Patterns {
     Trusted,
 }
 
+/// A pattern, read. What is written in ASCII matches bytes, else characters.
+pub(super) fn parse(source: &str) -> Result<Hir, String> {
+    let config = syntax::Config::new()
+        .utf8(false)
+        .unicode(!source.is_ascii())
+        .dot_matches_new_line(true);
+    let hir = syntax::parse_with(source, &config).map_err(|e| {
+        // The message quotes the pattern over several lines; what is wrong stands in the last one.
+        let message = e.to_string();
+        let line = message.lines().last().unwrap_or_default();
+        line.trim_start_matches("error: ").to_owned()
+    })?;
+    Ok(boundary::in_ascii(&hir))
+}
+
 /// A pattern's automaton. Bounded in size; linear in time by construction.
 pub(crate) fn regex(source: &str) -> Result<Regex, String> {
-    let unicode = !source.is_ascii();
     Regex::builder()
         .configure(
             Regex::config()
                 .utf8_empty(false)
+                // The gate has said where to look.
                 .auto_prefilter(false)
                 .nfa_size_limit(Some(1 << 20))
                 .onepass_size_limit(Some(1 << 16))
                 .hybrid_cache_capacity(1 << 20),
         )
-        .syntax(
-            syntax::Config::new()
-                .utf8(false)
-                .unicode(unicode)
-                .dot_matches_new_line(true),
-        )
-        .build(source)
+        .build_many_from_hir(&[parse(source)?])
         .map_err(|e| {
-            // The cause quotes the pattern over several lines; what is wrong stands in the last one.
             let cause = std::error::Error::source(&e).map(ToString::to_string);
-            let cause = cause.unwrap_or_else(|| e.to_string());
-            let line = cause.lines().last().unwrap_or_default();
-            line.trim_start_matches("error: ").to_owned()
+            cause.unwrap_or_else(|| e.to_string())
         })
 }
 

@@ -1,5 +1,6 @@
 //! An immutable set of compiled rules.
 
+mod boundary;
 mod compile;
 mod exact;
 mod facts;
