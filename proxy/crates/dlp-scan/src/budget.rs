@@ -5,7 +5,7 @@ use std::fmt;
 /// Upper bounds on the work done for one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// Bytes all decoding layers together may produce.
+    /// Bytes all decoding layers together may produce; no more than 64 for each byte of the message and 256 KiB beside.
     pub decoded_bytes_max: u32,
     /// How many layers may lie on top of each other (`base64>gzip>json` is three).
     pub depth_max: u8,
@@ -13,6 +13,14 @@ pub struct Budget {
     pub findings_max: u32,
     /// Candidate checks (prefilter hits that were looked at closely), counted over all layers.
     pub candidates_max: u32,
+}
+
+impl Budget {
+    /// Decoded bytes that a message of so many bytes may cost.
+    pub(crate) fn decoded_bytes_for(&self, message: usize) -> u32 {
+        let bytes = message.saturating_mul(64).saturating_add(256 << 10);
+        self.decoded_bytes_max.min(crate::text::to_u32(bytes))
+    }
 }
 
 impl Default for Budget {

@@ -72,7 +72,9 @@ impl Scanner {
             findings: budget.findings_max,
             over: None,
         };
-        let mut bytes_left = budget.decoded_bytes_max;
+        let bytes = leaves.clone().map(|l| l.text.len()).sum();
+        let decoded_bytes = budget.decoded_bytes_for(bytes);
+        let mut bytes_left = decoded_bytes;
         let mut over = None;
         self.flatten(leaves.clone(), &mut bytes_left, &mut over);
         let mut index = 0;
@@ -119,7 +121,7 @@ impl Scanner {
         {
             self.work = (
                 budget.candidates_max - limits.candidates,
-                budget.decoded_bytes_max - bytes_left,
+                decoded_bytes - bytes_left,
             );
         }
         self.recycle();

@@ -8,6 +8,8 @@ use crate::{Layer, LeafKind};
 
 /// How far from the hit the turned text goes on.
 const REACH: usize = 512;
+/// Deepest text that is read so: that of a value in a message that is JSON, once decoded.
+const LEET_DEPTH_MAX: u8 = 2;
 /// Words with digits inside before a text counts as leet.
 pub(crate) const LEET_WORDS_MIN: u32 = 3;
 
@@ -110,7 +112,7 @@ pub(crate) fn rot13(b: u8) -> u8 {
 
 /// Digits and signs inside words, read as the letters they look like. Only phrases are looked for in it.
 fn leet(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
-    if cell.span.len() > 16 * 1024 || cell.kind == LeafKind::Key {
+    if cell.span.len() > 16 * 1024 || cell.kind == LeafKind::Key || node.depth > LEET_DEPTH_MAX {
         return;
     }
     let Some(mut child) = spawn.begin(Layer::Leet) else {
