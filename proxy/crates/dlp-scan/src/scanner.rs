@@ -67,14 +67,14 @@ impl Scanner {
         leaves: impl Iterator<Item = LeafInput<'a>> + Clone,
         budget: &Budget,
     ) -> Outcome {
+        let bytes = leaves.clone().map(|l| l.text.len()).sum();
+        let budget = &budget.for_bytes(bytes);
         let mut limits = Limits {
             candidates: budget.candidates_max,
             findings: budget.findings_max,
             over: None,
         };
-        let bytes = leaves.clone().map(|l| l.text.len()).sum();
-        let decoded_bytes = budget.decoded_bytes_for(bytes);
-        let mut bytes_left = decoded_bytes;
+        let mut bytes_left = budget.decoded_bytes_max;
         let mut over = None;
         self.flatten(leaves.clone(), &mut bytes_left, &mut over);
         let mut index = 0;
@@ -121,7 +121,7 @@ impl Scanner {
         {
             self.work = (
                 budget.candidates_max - limits.candidates,
-                decoded_bytes - bytes_left,
+                budget.decoded_bytes_max - bytes_left,
             );
         }
         self.recycle();

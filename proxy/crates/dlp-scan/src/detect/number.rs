@@ -193,6 +193,7 @@ fn chain(
             let known = sink.rules.shapes.get(len).map(|s| &s[lead]);
             if let Some(shapes) = known.and_then(|s| s.get(last - first + 1))
                 && !shapes.is_empty()
+                && sink.limits.spend(1)
             {
                 let span = (groups[first].0, stop);
                 shaped(span, outline, shapes, cell, sink, scratch);
@@ -287,6 +288,9 @@ fn candidate(rule: RuleId, span: Span, cell: &Cell, sink: &mut Sink<'_>, scratch
     let Kind::Number { need } = compiled.kind else {
         return;
     };
+    if !sink.limits.spend(1) {
+        return;
+    }
     let alone = need == Need::ContextOrAlone && cell.span == span && cell.name.is_empty();
     if need != Need::Nothing && !alone && !context::has(rule, span, cell, sink, scratch) {
         return;
