@@ -73,6 +73,10 @@ pub enum Layer {
     Rot13,
     /// Digits and signs standing for letters (`1gn0r3`).
     Leet,
+    /// Numbers standing for characters: `103, 104, 112`.
+    Codes,
+    /// Soft line breaks and `=41` of mail.
+    QuotedPrintable,
     /// Adjacent leaves joined.
     Joined,
 }
@@ -97,6 +101,8 @@ impl Layer {
             Self::Reversed => "reversed",
             Self::Rot13 => "rot13",
             Self::Leet => "leet",
+            Self::Codes => "codes",
+            Self::QuotedPrintable => "quoted-printable",
             Self::Joined => "joined",
         }
     }

@@ -7,6 +7,7 @@ mod breaks;
 mod fold;
 mod joined;
 pub(crate) mod json;
+mod listed;
 mod turned;
 mod written;
 
@@ -129,6 +130,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     written::decode(node, spawn);
     base::decode(node, spawn);
     breaks::decode(node, scratch, spawn);
+    listed::decode(node, spawn);
     if !node.text.is_ascii() {
         for cell in node.cells.iter().filter(|c| c.leaf != NO_LEAF) {
             fold::decode(node, cell, spawn);

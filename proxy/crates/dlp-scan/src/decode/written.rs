@@ -1,8 +1,8 @@
-//! Characters written out: `\u0041`, `\x41`, `\101`, `\"`, `%41`, `&#65;`, `&amp;`.
+//! Characters written out: `\u0041`, `\x41`, `\101`, `\"`, `%41`, `&#65;`, `&amp;`, `=41`.
 
 use super::{Spawner, begin_cell, copy, margin_after, margin_before};
 use crate::Layer;
-use crate::text::{Cell, How, Node, Span};
+use crate::text::{Cell, How, NO_LEAF, Node, Span};
 
 /// Written-out characters this close together become one child.
 const GAP_MAX: usize = 64;
@@ -14,6 +14,14 @@ pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
         islands(node, cell, b'\\', backslash, Layer::Escapes, spawn);
         islands(node, cell, b'%', percent, Layer::Percent, spawn);
         islands(node, cell, b'&', entity, Layer::Html, spawn);
+    }
+    if let Some(first) =
+        memchr::memmem::find(&node.text, b"=\n").or_else(|| quoted_pair(&node.text))
+    {
+        let from = node.cells.partition_point(|c| c.span.end as usize <= first);
+        for cell in node.cells[from..].iter().filter(|c| c.leaf != NO_LEAF) {
+            islands(node, cell, b'=', quoted, Layer::QuotedPrintable, spawn);
+        }
     }
 }
 
@@ -47,7 +55,11 @@ fn islands(
                 copy(&mut child, node, copied, pos);
             }
             // Bytes above 0x7F written one at a time are pieces of UTF-8.
-            if layer == Layer::Percent && u32::from(c) >= 0x80 {
+            if c == SOFT_BREAK {
+                flush(&mut child, &mut bytes, pos);
+            } else if matches!(layer, Layer::Percent | Layer::QuotedPrintable)
+                && u32::from(c) >= 0x80
+            {
                 bytes.push(((u32::from(c) & 0xFF) as u8, pos, len));
             } else {
                 flush(&mut child, &mut bytes, pos);
@@ -103,6 +115,33 @@ fn next(
         }
         at += 1;
     }
+}
+
+/// What a line break that is none is read as: it leaves nothing behind.
+const SOFT_BREAK: char = '\0';
+
+/// Two upper-case hexadecimal digits after `=`, as in `=41=42`, twice: once alone is an assignment.
+fn quoted_pair(text: &[u8]) -> Option<usize> {
+    memchr::memchr_iter(b'=', text).find(|at| {
+        quoted(text, *at).is_some()
+            && text.get(at + 3) == Some(&b'=')
+            && quoted(text, at + 3).is_some()
+    })
+}
+
+/// `=41`, or `=` at the end of a line (RFC 2045, section 6.7).
+fn quoted(text: &[u8], at: usize) -> Option<(char, usize)> {
+    let rest = text.get(at + 1..)?;
+    if rest.first() == Some(&b'\n') {
+        return Some((SOFT_BREAK, 2));
+    }
+    if rest.starts_with(b"\r\n") {
+        return Some((SOFT_BREAK, 3));
+    }
+    let pair = rest.get(..2)?;
+    let upper = |b: &u8| b.is_ascii_digit() || (b'A'..=b'F').contains(b);
+    let code = hex(pair).filter(|_| pair.iter().all(upper))?;
+    (code >= 0x20).then_some((char::from_u32(code)?, 3))
 }
 
 /// One or more backslashes (text that was escaped again and again) and what they escape.
@@ -232,6 +271,12 @@ mod tests {
             ("d=%c3%a9t%C3%A9...", Layer::Percent, "d=été..."),
             ("a &#103;&#x68;&#112 b", Layer::Html, "a ghp b"),
             ("&lt;IMPORTANT&gt;", Layer::Html, "<IMPORTANT>"),
+            ("k =67=68=70_=C3=A9 z", Layer::QuotedPrintable, "k ghp_é z"),
+            (
+                "token ghp_abc=\ndef=\r\nghi",
+                Layer::QuotedPrintable,
+                "token ghp_abcdefghi",
+            ),
         ];
         for (text, layer, want) in cases {
             let got = children(text);
@@ -249,11 +294,15 @@ mod tests {
             "a & b && c",
             "50%off AT&T",
             "\\n\\t only",
+            "a=41 b=42",
+            "x=FF;y=AB",
         ] {
             let got = children(text);
             assert!(
-                got.iter()
-                    .all(|(l, ..)| !matches!(l, Layer::Escapes | Layer::Percent | Layer::Html)),
+                got.iter().all(|(l, ..)| !matches!(
+                    l,
+                    Layer::Escapes | Layer::Percent | Layer::Html | Layer::QuotedPrintable
+                )),
                 "{text}"
             );
         }

@@ -1,0 +1,348 @@
+//! Bytes written as lists: character codes (`103, 104, 112`, `[0x67, 0x68]`, numbers of a JSON array), and dumps with an
+//! offset at the head of each line (`xxd`, `hexdump -C`, `od -tx1`).
+
+use super::{Spawner, begin_cell, copy, margin_after, margin_before};
+use crate::text::{Cell, How, NO_LEAF, Node, Span};
+use crate::{Layer, LeafKind};
+
+/// Fewer codes in a row hold nothing that a rule finds.
+const CODES_MIN: usize = 12;
+/// Most codes read at one go.
+const CODES_MAX: usize = 1 << 16;
+/// Bytes that a line of a dump shows.
+const LINE_BYTES: std::ops::RangeInclusive<usize> = 4..=64;
+
+pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
+    codes(node, spawn);
+    code_cells(node, spawn);
+    dumps(node, spawn);
+}
+
+/// `103, 104, 112`: decimal or hexadecimal, with commas.
+fn codes(node: &Node, spawn: &mut Spawner<'_>) {
+    let text = &node.text;
+    let (mut done, mut index) = (0, 0);
+    for comma in memchr::memchr_iter(b',', text) {
+        let next = text[comma + 1..]
+            .iter()
+            .take(24)
+            .find(|b| !b.is_ascii_whitespace());
+        let before = comma.checked_sub(1).map(|at| text[at]);
+        if comma < done
+            || !next.is_some_and(u8::is_ascii_digit)
+            || !before.is_some_and(|b| b.is_ascii_hexdigit())
+        {
+            continue;
+        }
+        let Some(cell) = node.cell_from(comma, &mut index) else {
+            continue;
+        };
+        let start = word_start(text, comma, cell.span.start as usize);
+        let (list, end) = read_codes(&text[..cell.span.end as usize], start);
+        done = end.max(comma + 1);
+        if list.len() >= CODES_MIN {
+            emit(node, cell, (start, end), &list, spawn);
+        }
+    }
+}
+
+/// Where the word that ends at `end` begins.
+fn word_start(text: &[u8], end: usize, floor: usize) -> usize {
+    let word = text[floor..end].iter().rev().take(8);
+    end - word.take_while(|b| b.is_ascii_alphanumeric()).count()
+}
+
+/// The codes of printable characters from `at` on, and where their list ends.
+fn read_codes(text: &[u8], mut at: usize) -> (Vec<(u8, Span)>, usize) {
+    let mut list = Vec::new();
+    let mut end = at;
+    while list.len() < CODES_MAX {
+        let len = text[at..]
+            .iter()
+            .take(8)
+            .take_while(|b| b.is_ascii_alphanumeric())
+            .count();
+        let Some(code) = code(&text[at..at + len]) else {
+            break;
+        };
+        list.push((code, Span::new(at, at + len)));
+        end = at + len;
+        let blank = |at: usize| {
+            let blanks = text.get(at..).unwrap_or_default().iter().take(40);
+            blanks.take_while(|b| b.is_ascii_whitespace()).count()
+        };
+        let comma = end + blank(end);
+        if text.get(comma) != Some(&b',') {
+            break;
+        }
+        at = comma + 1 + blank(comma + 1);
+        if at >= text.len() {
+            break;
+        }
+    }
+    (list, end)
+}
+
+/// A character that can be printed, by its number.
+fn code(word: &[u8]) -> Option<u8> {
+    let text = std::str::from_utf8(word).ok()?;
+    let code = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(hex) => u8::from_str_radix(hex, 16).ok()?,
+        None => text.parse().ok()?,
+    };
+    printable(code).then_some(code)
+}
+
+fn printable(b: u8) -> bool {
+    matches!(b, b'\t' | b'\n' | b'\r' | 0x20..=0x7E)
+}
+
+/// The numbers of a JSON array, each a cell of its own.
+fn code_cells(node: &Node, spawn: &mut Spawner<'_>) {
+    let mut row: Vec<(u8, Span)> = Vec::new();
+    let mut first: Option<&Cell> = None;
+    for cell in &node.cells {
+        let number = (cell.kind == LeafKind::Number && cell.leaf != NO_LEAF)
+            .then(|| code(&node.text[cell.span.range()]))
+            .flatten();
+        let goes_on = first.is_some_and(|f| f.name == cell.name) && row.len() < CODES_MAX;
+        if number.is_none() || !goes_on {
+            join(&row, spawn);
+            row.clear();
+            first = Some(cell);
+        }
+        if let Some(code) = number {
+            row.push((code, cell.span));
+        }
+    }
+    join(&row, spawn);
+}
+
+/// What several cells give together.
+fn join(row: &[(u8, Span)], spawn: &mut Spawner<'_>) {
+    if row.len() < CODES_MIN || !telling(row) {
+        return;
+    }
+    let Some(mut child) = spawn.begin(Layer::Joined) else {
+        return;
+    };
+    for (code, span) in row {
+        child.push(&[*code], *span, How::Atom);
+    }
+    child.close_cell(0, Span::default(), LeafKind::String, 0);
+    spawn.end(child);
+}
+
+/// Counts and prices are numbers, too: text has letters, and more of them than the rest.
+fn telling(row: &[(u8, Span)]) -> bool {
+    let letters = row.iter().filter(|(b, _)| b.is_ascii_alphabetic()).count();
+    letters * 2 >= row.len()
+}
+
+fn emit(
+    node: &Node,
+    cell: &Cell,
+    (from, to): (usize, usize),
+    list: &[(u8, Span)],
+    spawn: &mut Spawner<'_>,
+) {
+    if !telling(list) {
+        return;
+    }
+    let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
+    let Some(mut child) = spawn.begin(Layer::Codes) else {
+        return;
+    };
+    let name = begin_cell(&mut child, node, cell.name);
+    let start = child.text.len();
+    copy(
+        &mut child,
+        node,
+        margin_before(&node.text, from, floor),
+        from,
+    );
+    // Apart from what stands around it: the brackets and commas are no part of the text.
+    let lead = Span::new(from, from + 1);
+    child.push(b" ", lead, How::Atom);
+    for (code, span) in list {
+        child.push(&[*code], *span, How::Atom);
+    }
+    child.push(b" ", Span::new(to - 1, to), How::Atom);
+    copy(&mut child, node, to, margin_after(&node.text, to, ceil));
+    child.close_cell(start, name, cell.kind, 0);
+    spawn.end(child);
+}
+
+/// `00000010: 6768 705f 5a71 376b  ghp_Zq7k`, line by line.
+fn dumps(node: &Node, spawn: &mut Spawner<'_>) {
+    for cell in node
+        .cells
+        .iter()
+        .filter(|c| c.leaf != NO_LEAF && c.span.len() >= 32)
+    {
+        let text = &node.text[cell.span.range()];
+        if memchr::memchr(b'\n', text).is_some() {
+            dump(node, cell, spawn);
+        }
+    }
+}
+
+fn dump(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
+    let base = cell.span.start as usize;
+    let text = &node.text[cell.span.range()];
+    let mut rows: Vec<(Vec<u8>, Span)> = Vec::new();
+    let mut expected = None;
+    let mut at = 0;
+    for line in text.split_inclusive(|b| *b == b'\n').chain([&b""[..]]) {
+        let read = dump_line(line);
+        let goes_on = matches!((&read, expected), (Some((offset, ..)), Some(e)) if *offset == e);
+        if !goes_on && !rows.is_empty() {
+            emit_dump(node, cell, &rows, spawn);
+            rows.clear();
+        }
+        expected = None;
+        if let Some((offset, bytes, from)) = read {
+            expected = offset.checked_add(bytes.len() as u64);
+            let end = at + line.trim_ascii_end().len();
+            rows.push((bytes, Span::new(base + at + from, base + end)));
+        }
+        at += line.len();
+    }
+}
+
+/// The offset at the head of a line, the bytes after it, and where they begin in it.
+fn dump_line(line: &[u8]) -> Option<(u64, Vec<u8>, usize)> {
+    let digits = line
+        .iter()
+        .take(17)
+        .take_while(|b| b.is_ascii_hexdigit())
+        .count();
+    if !(4..=16).contains(&digits) {
+        return None;
+    }
+    let offset = u64::from_str_radix(std::str::from_utf8(&line[..digits]).ok()?, 16).ok()?;
+    let mut at = digits + usize::from(line.get(digits) == Some(&b':'));
+    let mut bytes = Vec::new();
+    let mut from = None;
+    while bytes.len() < *LINE_BYTES.end() {
+        let blanks = line[at..]
+            .iter()
+            .take(4)
+            .take_while(|b| **b == b' ')
+            .count();
+        if blanks == 0 || blanks > 2 {
+            break;
+        }
+        let word = &line[at + blanks..];
+        let len = word
+            .iter()
+            .take(17)
+            .take_while(|b| b.is_ascii_hexdigit())
+            .count();
+        let whole = word.get(len).is_none_or(|b| b.is_ascii_whitespace());
+        if len < 2 || len > 16 || len % 2 != 0 || !whole {
+            break;
+        }
+        from.get_or_insert(at + blanks);
+        for pair in word[..len].chunks(2) {
+            let digit = |b: u8| char::from(b).to_digit(16).unwrap_or_default() as u8;
+            bytes.push(digit(pair[0]) << 4 | digit(pair[1]));
+        }
+        at += blanks + len;
+    }
+    LINE_BYTES
+        .contains(&bytes.len())
+        .then_some((offset, bytes, from?))
+}
+
+fn emit_dump(node: &Node, cell: &Cell, rows: &[(Vec<u8>, Span)], spawn: &mut Spawner<'_>) {
+    let all = rows.iter().map(|(bytes, _)| bytes.len()).sum::<usize>();
+    let text = rows
+        .iter()
+        .flat_map(|(bytes, _)| bytes)
+        .filter(|b| printable(**b))
+        .count();
+    if all < CODES_MIN || text * 10 < all * 9 {
+        return;
+    }
+    let Some(mut child) = spawn.begin(Layer::Hex) else {
+        return;
+    };
+    let name = begin_cell(&mut child, node, cell.name);
+    let start = child.text.len();
+    for (bytes, span) in rows {
+        let bytes: Vec<u8> = bytes
+            .iter()
+            .map(|b| if b.is_ascii() { *b } else { b'.' })
+            .collect();
+        child.push(&bytes, *span, How::Atom);
+    }
+    child.close_cell(start, name, cell.kind, 0);
+    spawn.end(child);
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Layer;
+    use crate::decode::tests::children;
+
+    #[test]
+    fn lists_and_dumps_are_read() {
+        let codes: Vec<String> = "password=hunter2!".bytes().map(|b| b.to_string()).collect();
+        let hex: Vec<String> = "password=hunter2!"
+            .bytes()
+            .map(|b| format!("0x{b:02x}"))
+            .collect();
+        let cases = [
+            (format!("x = [{}] y", codes.join(", ")), Layer::Codes, "password=hunter2!"),
+            (format!("fromCharCode({})", codes.join(",")), Layer::Codes, "password=hunter2!"),
+            (format!("{{ {} }};", hex.join(",\n  ")), Layer::Codes, "password=hunter2!"),
+            (
+                "dump:\n00000000: 7061 7373 776f 7264 3d68 756e 7465 7232  password=hunter2\n00000010: 2121 2121  !!!!\nend"
+                    .to_owned(),
+                Layer::Hex,
+                "password=hunter2!!!!",
+            ),
+            (
+                "00000000  70 61 73 73 77 6f 72 64  3d 68 75 6e 74 65 72 32  |password=hunter2|\n".to_owned(),
+                Layer::Hex,
+                "password=hunter2",
+            ),
+        ];
+        for (text, layer, want) in cases {
+            let found = children(&text);
+            let hit = found
+                .iter()
+                .find(|(l, t, _)| *l == layer && t.contains(want));
+            let Some((_, decoded, source)) = hit else {
+                panic!(
+                    "{text:?}: {:?}",
+                    found.iter().map(|c| (c.0, &c.1)).collect::<Vec<_>>()
+                );
+            };
+            let at = decoded.find(want).unwrap();
+            let range = source(at, at + want.len());
+            assert!(text[range].len() >= want.len());
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_no_text_are_left_alone() {
+        let cases = [
+            "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14",
+            "scores 88, 92, 79, 90, 85, 91, 77, 95, 60, 58, 44, 39, 61, 62",
+            "33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48",
+            "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p",
+            "2024: 1234 5678\n2025: 2345 6789\n",
+            "00000000: 0001 0203 0405 0607\n00000008: 08ff\n",
+        ];
+        for text in cases {
+            let found: Vec<_> = children(text)
+                .into_iter()
+                .filter(|c| matches!(c.0, Layer::Codes | Layer::Hex))
+                .map(|c| (c.0, c.1))
+                .collect();
+            assert!(found.is_empty(), "{text}: {found:?}");
+        }
+    }
+}
