@@ -1,5 +1,7 @@
 //! Structure of secrets. These take the value as it stands.
 
+use smallvec::SmallVec;
+
 use super::Table;
 
 pub(crate) const CHECKS: Table = &[
@@ -94,19 +96,21 @@ fn base64_json(value: &[u8]) -> bool {
     base64_value(value).is_some_and(|v| v.first() == Some(&b'{') && v.contains(&b'"'))
 }
 
-/// BIP-39: 12, 15, 18, 21 or 24 words, each 3 to 8 lower-case letters.
+/// BIP-39: 12, 15, 18, 21 or 24 words of one of its lists. The check digits may be wrong, as in a phrase copied with a
+/// mistake: the list alone leaves no room for prose.
 fn mnemonic(value: &[u8]) -> bool {
-    let mut n = 0;
-    for word in value
-        .split(|b| b.is_ascii_whitespace() || *b == b',')
-        .filter(|w| !w.is_empty())
-    {
-        if !(3..=8).contains(&word.len()) || !word.iter().all(u8::is_ascii_lowercase) {
-            return false;
-        }
-        n += 1;
-    }
-    matches!(n, 12 | 15 | 18 | 21 | 24)
+    const WORDS_MAX: usize = 24;
+    let Ok(text) = std::str::from_utf8(value) else {
+        return false;
+    };
+    let words = text
+        .split(|c: char| c.is_whitespace() || c == ',')
+        .filter(|w| !w.is_empty());
+    let words: SmallVec<[&str; WORDS_MAX]> = words.take(WORDS_MAX + 1).collect();
+    matches!(words.len(), 12 | 15 | 18 | 21 | 24)
+        && bip39::Language::ALL
+            .iter()
+            .any(|list| words.iter().all(|word| list.find_word(word).is_some()))
 }
 
 /// Base58Check as in Bitcoin addresses and keys: version, payload, first 4 bytes of double SHA-256.
