@@ -88,4 +88,5 @@ def main():
         print(json.dumps({'id': row_id, 'findings': findings}))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -142,7 +142,7 @@ fn emit(
         return unpack(node, cell, (start, end), layer, &bytes, inner, spawn);
     }
     if wide {
-        bytes.retain(|b| *b != 0);
+        bytes = from_utf16(&bytes);
     }
     let valid = valid_len(&bytes);
     if valid < 8 || valid * 10 < bytes.len() * 8 || !texty(&bytes[..valid]) {
@@ -279,16 +279,23 @@ fn texty(bytes: &[u8]) -> bool {
             <= valid
 }
 
-/// Letters with a zero after each (PowerShell's -EncodedCommand).
+/// Letters with a zero after each (PowerShell's -EncodedCommand), now and then one of another script.
 fn is_utf16(head: &[u8]) -> bool {
-    head.len() >= 8
-        && head.iter().enumerate().all(|(i, b)| {
-            if i % 2 == 1 {
-                *b == 0
-            } else {
-                (0x20..0x7F).contains(b) || matches!(b, b'\n' | b'\r' | b'\t')
-            }
-        })
+    let units = head.as_chunks::<2>().0;
+    let plain = |u: &&[u8; 2]| {
+        u[1] == 0 && ((0x20..0x7F).contains(&u[0]) || matches!(u[0], b'\n' | b'\r' | b'\t'))
+    };
+    head.len() >= 8 && units.iter().filter(plain).count() * 5 >= units.len() * 4
+}
+
+/// UTF-16, the lower byte first, as UTF-8.
+fn from_utf16(bytes: &[u8]) -> Vec<u8> {
+    let units = bytes.as_chunks::<2>().0;
+    let chars = char::decode_utf16(units.iter().map(|u| u16::from_le_bytes(*u)));
+    let text: String = chars
+        .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
+        .collect();
+    text.into_bytes()
 }
 
 /// The bytes that digits of an alphabet stand for.

@@ -220,15 +220,25 @@ fn emit_pairs(node: &Node, cell: &Cell, (from, to): (usize, usize), spawn: &mut 
         .map(|pair| Some(digit(*pair.first()?)? * 16 + digit(*pair.get(1)?)?))
         .collect();
     // Addresses and hashes are bytes too, but no text.
-    let Some(bytes) = bytes.filter(|b| b.iter().all(|b| (0x09..0x7F).contains(b))) else {
+    let shown = |b: &u8| (0x09..0x7F).contains(b) || *b >= 0x80;
+    let Some(bytes) = bytes.filter(|b| b.iter().all(shown) && std::str::from_utf8(b).is_ok())
+    else {
         return;
     };
+    let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
     let Some(mut child) = spawn.begin(Layer::Hex) else {
         return;
     };
     let name = begin_cell(&mut child, node, cell.name);
     let start = child.text.len();
+    copy(
+        &mut child,
+        node,
+        margin_before(&node.text, from, floor),
+        from,
+    );
     child.push(&bytes, Span::new(from, to), How::Blocks { dst: 1, src: 3 });
+    copy(&mut child, node, to, margin_after(&node.text, to, ceil));
     child.close_cell(start, name, cell.kind, 0);
     spawn.end(child);
 }

@@ -1,16 +1,20 @@
 //! Bytes written as lists: character codes (`103, 104, 112`, `[0x67, 0x68]`, numbers of a JSON array), and dumps with an
 //! offset at the head of each line (`xxd`, `hexdump -C`, `od -tx1`).
 
+use memchr::memmem;
+
 use super::{Spawner, begin_cell, copy, margin_after, margin_before};
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
 use crate::{Layer, LeafKind};
 
 /// Fewer codes in a row hold nothing that a rule finds.
-const CODES_MIN: usize = 12;
+const CODES_MIN: usize = 8;
+/// So many bare decimal numbers are needed before they count as codes.
+const BARE_CODES_MIN: usize = 12;
 /// Most codes read at one go.
 const CODES_MAX: usize = 1 << 16;
-/// Bytes that a line of a dump shows.
-const LINE_BYTES: std::ops::RangeInclusive<usize> = 4..=64;
+/// Most bytes that a line of a dump shows.
+const LINE_BYTES_MAX: usize = 64;
 
 pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
     codes(node, spawn);
@@ -37,10 +41,17 @@ fn codes(node: &Node, spawn: &mut Spawner<'_>) {
         let Some(cell) = node.cell_from(comma, &mut index) else {
             continue;
         };
-        let start = word_start(text, comma, cell.span.start as usize);
-        let (list, end) = read_codes(&text[..cell.span.end as usize], start);
+        let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
+        let start = word_start(text, comma, floor);
+        let (list, end) = read_codes(&text[..ceil], start);
         done = end.max(comma + 1);
-        if list.len() >= CODES_MIN {
+        let before = text[floor..start].trim_ascii_end();
+        let hex = text[start..].starts_with(b"0x") || text[start..].starts_with(b"0X");
+        let enough = match before.ends_with(b"(") || hex {
+            true => list.len() >= CODES_MIN,
+            false => list.len() >= BARE_CODES_MIN && telling(&list),
+        };
+        if enough {
             emit(node, cell, (start, end), &list, spawn);
         }
     }
@@ -53,7 +64,7 @@ fn word_start(text: &[u8], end: usize, floor: usize) -> usize {
 }
 
 /// The codes of printable characters from `at` on, and where their list ends.
-fn read_codes(text: &[u8], mut at: usize) -> (Vec<(u8, Span)>, usize) {
+fn read_codes(text: &[u8], mut at: usize) -> (Vec<Code>, usize) {
     let mut list = Vec::new();
     let mut end = at;
     while list.len() < CODES_MAX {
@@ -83,23 +94,46 @@ fn read_codes(text: &[u8], mut at: usize) -> (Vec<(u8, Span)>, usize) {
     (list, end)
 }
 
-/// A character that can be printed, by its number.
-fn code(word: &[u8]) -> Option<u8> {
-    let text = std::str::from_utf8(word).ok()?;
-    let code = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        Some(hex) => u8::from_str_radix(hex, 16).ok()?,
-        None => text.parse().ok()?,
-    };
-    printable(code).then_some(code)
-}
-
 fn printable(b: u8) -> bool {
     matches!(b, b'\t' | b'\n' | b'\r' | 0x20..=0x7E)
 }
 
+/// A number, and where it is written.
+type Code = (u32, Span);
+
+/// The number of a character that can be printed, or a byte of one.
+fn code(word: &[u8]) -> Option<u32> {
+    let text = std::str::from_utf8(word).ok()?;
+    let code = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(hex) => u32::from_str_radix(hex, 16).ok()?,
+        None => text.parse().ok()?,
+    };
+    let shown = match u8::try_from(code) {
+        Ok(byte) if byte.is_ascii() => printable(byte),
+        Ok(_) => true,
+        Err(_) => char::from_u32(code).is_some_and(|c| !c.is_control()),
+    };
+    shown.then_some(code)
+}
+
+/// Appends what the codes stand for: bytes of UTF-8 where they are that, else characters.
+fn push_codes(child: &mut Node, list: &[Code]) {
+    let bytes: Option<Vec<u8>> = list.iter().map(|(c, _)| u8::try_from(*c).ok()).collect();
+    let utf8 = bytes.filter(|b| std::str::from_utf8(b).is_ok());
+    for (i, (code, span)) in list.iter().enumerate() {
+        match &utf8 {
+            Some(bytes) => child.push(&bytes[i..=i], *span, How::Atom),
+            None => {
+                let c = char::from_u32(*code).unwrap_or(char::REPLACEMENT_CHARACTER);
+                child.push(c.encode_utf8(&mut [0; 4]).as_bytes(), *span, How::Atom);
+            }
+        }
+    }
+}
+
 /// The numbers of a JSON array, each a cell of its own.
 fn code_cells(node: &Node, spawn: &mut Spawner<'_>) {
-    let mut row: Vec<(u8, Span)> = Vec::new();
+    let mut row: Vec<Code> = Vec::new();
     let mut first: Option<&Cell> = None;
     for cell in &node.cells {
         let number = (cell.kind == LeafKind::Number && cell.leaf != NO_LEAF)
@@ -119,36 +153,36 @@ fn code_cells(node: &Node, spawn: &mut Spawner<'_>) {
 }
 
 /// What several cells give together.
-fn join(row: &[(u8, Span)], spawn: &mut Spawner<'_>) {
-    if row.len() < CODES_MIN || !telling(row) {
+fn join(row: &[Code], spawn: &mut Spawner<'_>) {
+    if row.len() < BARE_CODES_MIN || !telling(row) {
         return;
     }
     let Some(mut child) = spawn.begin(Layer::Joined) else {
         return;
     };
-    for (code, span) in row {
-        child.push(&[*code], *span, How::Atom);
-    }
+    push_codes(&mut child, row);
     child.close_cell(0, Span::default(), LeafKind::String, 0);
     spawn.end(child);
 }
 
-/// Counts and prices are numbers, too: text has letters, and more of them than the rest.
-fn telling(row: &[(u8, Span)]) -> bool {
-    let letters = row.iter().filter(|(b, _)| b.is_ascii_alphabetic()).count();
-    letters * 2 >= row.len()
+/// Counts and prices are numbers, too: a text is nearly all letters, digits and blanks, and has small letters.
+fn telling(row: &[Code]) -> bool {
+    let count = |is: fn(char) -> bool| {
+        let chars = row.iter().filter_map(|(c, _)| char::from_u32(*c));
+        chars.filter(|c| is(*c)).count()
+    };
+    let usual =
+        |c: char| c.is_alphanumeric() || matches!(c, ' ' | '_' | '-' | '.' | '=' | ':' | '"');
+    count(usual) * 10 >= row.len() * 9 && count(char::is_lowercase) * 4 >= row.len()
 }
 
 fn emit(
     node: &Node,
     cell: &Cell,
     (from, to): (usize, usize),
-    list: &[(u8, Span)],
+    list: &[Code],
     spawn: &mut Spawner<'_>,
 ) {
-    if !telling(list) {
-        return;
-    }
     let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
     let Some(mut child) = spawn.begin(Layer::Codes) else {
         return;
@@ -164,9 +198,7 @@ fn emit(
     // Apart from what stands around it: the brackets and commas are no part of the text.
     let lead = Span::new(from, from + 1);
     child.push(b" ", lead, How::Atom);
-    for (code, span) in list {
-        child.push(&[*code], *span, How::Atom);
-    }
+    push_codes(&mut child, list);
     child.push(b" ", Span::new(to - 1, to), How::Atom);
     copy(&mut child, node, to, margin_after(&node.text, to, ceil));
     child.close_cell(start, name, cell.kind, 0);
@@ -181,7 +213,7 @@ fn dumps(node: &Node, spawn: &mut Spawner<'_>) {
         .filter(|c| c.leaf != NO_LEAF && c.span.len() >= 32)
     {
         let text = &node.text[cell.span.range()];
-        if memchr::memchr(b'\n', text).is_some() {
+        if memmem::find(text, b"0000").is_some() {
             dump(node, cell, spawn);
         }
     }
@@ -210,21 +242,29 @@ fn dump(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
     }
 }
 
-/// The offset at the head of a line, the bytes after it, and where they begin in it.
+/// The offset that a line of a dump begins with, the bytes after it, and where the offset begins. Before the first
+/// line there may be something else, as in `token = '00000000  67 68`.
 fn dump_line(line: &[u8]) -> Option<(u64, Vec<u8>, usize)> {
-    let digits = line
-        .iter()
-        .take(17)
-        .take_while(|b| b.is_ascii_hexdigit())
-        .count();
-    if !(4..=16).contains(&digits) {
+    let digits = |from: usize| {
+        let rest = line[from..].iter().take(17);
+        rest.take_while(|b| b.is_ascii_hexdigit()).count()
+    };
+    let mut start = 0;
+    if digits(0) < 4 {
+        start = memmem::find(line, b"0000")?;
+        if start > 0 && line[start - 1].is_ascii_alphanumeric() {
+            return None;
+        }
+    }
+    let len = digits(start);
+    if !(4..=16).contains(&len) {
         return None;
     }
-    let offset = u64::from_str_radix(std::str::from_utf8(&line[..digits]).ok()?, 16).ok()?;
-    let mut at = digits + usize::from(line.get(digits) == Some(&b':'));
+    let mut at = start + len;
+    let offset = u64::from_str_radix(std::str::from_utf8(&line[start..at]).ok()?, 16).ok()?;
+    at += usize::from(line.get(at) == Some(&b':'));
     let mut bytes = Vec::new();
-    let mut from = None;
-    while bytes.len() < *LINE_BYTES.end() {
+    while bytes.len() < LINE_BYTES_MAX {
         let blanks = line[at..]
             .iter()
             .take(4)
@@ -233,50 +273,58 @@ fn dump_line(line: &[u8]) -> Option<(u64, Vec<u8>, usize)> {
         if blanks == 0 || blanks > 2 {
             break;
         }
-        let word = &line[at + blanks..];
-        let len = word
-            .iter()
-            .take(17)
-            .take_while(|b| b.is_ascii_hexdigit())
-            .count();
-        let whole = word.get(len).is_none_or(|b| b.is_ascii_whitespace());
-        if len < 2 || len > 16 || len % 2 != 0 || !whole {
+        let len = digits(at + blanks);
+        let word = &line[at + blanks..][..len];
+        let whole = !line
+            .get(at + blanks + len)
+            .is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b':' | b'.' | b'_'));
+        if !(2..=16).contains(&len) || !len.is_multiple_of(2) || !whole {
             break;
         }
-        from.get_or_insert(at + blanks);
-        for pair in word[..len].chunks(2) {
+        for pair in word.chunks(2) {
             let digit = |b: u8| char::from(b).to_digit(16).unwrap_or_default() as u8;
             bytes.push(digit(pair[0]) << 4 | digit(pair[1]));
         }
         at += blanks + len;
     }
-    LINE_BYTES
-        .contains(&bytes.len())
-        .then_some((offset, bytes, from?))
+    (!bytes.is_empty() && bytes.len() <= LINE_BYTES_MAX).then_some((offset, bytes, start))
 }
 
 fn emit_dump(node: &Node, cell: &Cell, rows: &[(Vec<u8>, Span)], spawn: &mut Spawner<'_>) {
-    let all = rows.iter().map(|(bytes, _)| bytes.len()).sum::<usize>();
-    let text = rows
+    let bytes: Vec<u8> = rows.iter().flat_map(|(bytes, _)| bytes).copied().collect();
+    let text = bytes
         .iter()
-        .flat_map(|(bytes, _)| bytes)
-        .filter(|b| printable(**b))
+        .filter(|b| printable(**b) || **b >= 0x80)
         .count();
-    if all < CODES_MIN || text * 10 < all * 9 {
+    let (Some((_, first)), Some((_, last))) = (rows.first(), rows.last()) else {
+        return;
+    };
+    if bytes.len() < CODES_MIN || text * 10 < bytes.len() * 9 {
         return;
     }
     let Some(mut child) = spawn.begin(Layer::Hex) else {
         return;
     };
+    let utf8 = std::str::from_utf8(&bytes).is_ok();
+    let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
+    let (from, to) = (first.start as usize, last.end as usize);
     let name = begin_cell(&mut child, node, cell.name);
     let start = child.text.len();
+    copy(
+        &mut child,
+        node,
+        margin_before(&node.text, from, floor),
+        from,
+    );
     for (bytes, span) in rows {
-        let bytes: Vec<u8> = bytes
+        let shown: Vec<u8> = bytes
             .iter()
-            .map(|b| if b.is_ascii() { *b } else { b'.' })
+            .map(|b| if utf8 || b.is_ascii() { *b } else { b'.' })
             .collect();
-        child.push(&bytes, *span, How::Atom);
+        child.push(&shown, *span, How::Atom);
     }
+    child.push(b" ", Span::new(to - 1, to), How::Atom);
+    copy(&mut child, node, to, margin_after(&node.text, to, ceil));
     child.close_cell(start, name, cell.kind, 0);
     spawn.end(child);
 }
@@ -303,6 +351,17 @@ mod tests {
                 Layer::Hex,
                 "password=hunter2!!!!",
             ),
+            (
+                "key='00000000  70 61 73 73 77 6f 72 64  3d 68 75 6e 74 65 72 32\n00000010  c3 a9' ok".to_owned(),
+                Layer::Hex,
+                "password=hunter2é",
+            ),
+            (
+                "String.fromCharCode(1080,1075,1085,1086,1088,1080,1088,1091,1081)".to_owned(),
+                Layer::Codes,
+                "игнорируй",
+            ),
+            ("BSN: f(52,55,49,57,56,48,54,57,57)".to_owned(), Layer::Codes, "471980699"),
             (
                 "00000000  70 61 73 73 77 6f 72 64  3d 68 75 6e 74 65 72 32  |password=hunter2|\n".to_owned(),
                 Layer::Hex,
@@ -332,6 +391,8 @@ mod tests {
             "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14",
             "scores 88, 92, 79, 90, 85, 91, 77, 95, 60, 58, 44, 39, 61, 62",
             "33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48",
+            "87, 92, 103, 77, 110, 68, 99, 121, 64, 91, 96, 94, 35, 60",
+            "f(1, 2, 3, 4, 5, 6, 7, 8)",
             "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p",
             "2024: 1234 5678\n2025: 2345 6789\n",
             "00000000: 0001 0203 0405 0607\n00000008: 08ff\n",

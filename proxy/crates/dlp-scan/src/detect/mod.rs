@@ -9,6 +9,7 @@ mod net;
 mod number;
 mod pem;
 mod phone;
+mod phrase;
 mod token;
 mod url;
 
@@ -76,6 +77,8 @@ pub(crate) struct Scratch {
     pub turned: Vec<(Action, Span)>,
     /// Cells with words that have digits for letters.
     pub leet: Vec<u32>,
+    /// The words of a list that follow each other.
+    pub words: Vec<(usize, usize)>,
     /// Where a token broke off at the end of its cell.
     pub broken: Vec<u32>,
 }
@@ -174,6 +177,7 @@ pub(crate) fn detect(sink: &mut Sink<'_>, scratch: &mut Scratch) {
         number::scan(sink, scratch);
         net::scan(sink);
         phone::scan(sink);
+        phrase::scan(sink, scratch);
     }
     hidden::scan(sink);
 }

@@ -1,5 +1,19 @@
 //! Words that make names promise something, and words that take the promise back. Tables only.
 
+/// Names that are noticed when they are read backwards, too.
+pub(crate) const KEYWORDS_TURNED: &[&str] = &[
+    "password",
+    "passwd",
+    "_token",
+    "token_",
+    "secret",
+    "api_key",
+    "apikey",
+    "access_key",
+    "private_key",
+    "credential",
+];
+
 /// Parts of names that the gate looks for. A hit is only the reason to read the whole name.
 pub(crate) const KEYWORDS: &[&str] = &[
     "passw",

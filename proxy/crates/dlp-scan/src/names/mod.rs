@@ -6,7 +6,7 @@ mod words;
 use lists::{ABOUT, KEY_BEFORE, KEY_DENIED, MNEMONIC, PASSWORD, STRONG, TOKEN_DENIED, WEAK};
 use words::Words;
 
-pub(crate) use lists::KEYWORDS;
+pub(crate) use lists::{KEYWORDS, KEYWORDS_TURNED};
 pub(crate) use words::{BLANKS, cases, plain, plain_byte};
 
 /// How much a name promises.

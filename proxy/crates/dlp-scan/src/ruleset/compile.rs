@@ -512,6 +512,9 @@ impl Builder {
             for word in names::KEYWORDS.iter().flat_map(|w| names::cases(w)) {
                 self.keyword(word.as_bytes(), Action::SecretName);
             }
+            for word in names::KEYWORDS_TURNED {
+                self.turned(word.as_bytes());
+            }
         }
         // The gate numbers its words with 16 bits.
         if self.keywords.len() > usize::from(u16::MAX) {

@@ -1,0 +1,158 @@
+//! Recovery phrases that stand without a name: 12 to 24 words of BIP-39's English list with the right check digits.
+//!
+//! Twelve words take at least 47 bytes, so one place in every [`STEP`] lies in a phrase if there is one: only the words
+//! there are looked up.
+
+use super::{Scratch, Sink, is_value};
+use crate::ruleset::Detector;
+use crate::text::Span;
+
+const STEP: usize = 36;
+const WORDS_MIN: usize = 12;
+const WORDS_MAX: usize = 24;
+/// A phrase is at most this long: 24 words of 8 letters.
+const REACH: usize = WORDS_MAX * 9;
+
+pub(super) fn scan(sink: &mut Sink<'_>, scratch: &mut Scratch) {
+    if sink.rules.detectors[Detector::Mnemonic as usize].is_none() {
+        return;
+    }
+    let node = sink.node;
+    for cell in node
+        .cells
+        .iter()
+        .filter(|c| is_value(c) && c.span.len() >= 4 * WORDS_MIN - 1)
+    {
+        let text = &node.text[cell.span.range()];
+        let mut at = 0;
+        while at + 2 < text.len() {
+            let word = word_at(text, at);
+            let next = word.end.max(at) + 1;
+            if !in_list(&text[word]) {
+                at += STEP;
+                continue;
+            }
+            let words = around(text, at, scratch);
+            if words > WORDS_MIN - 1 && !sink.limits.spend(8) {
+                return;
+            }
+            if let Some((start, end)) = phrase(text, &scratch.words) {
+                let base = cell.span.start as usize;
+                sink.report_for(
+                    Detector::Mnemonic,
+                    Span::new(base + start, base + end),
+                    None,
+                );
+                at = end;
+            }
+            at = next.max(at + STEP);
+        }
+    }
+}
+
+/// The small letters around a place.
+fn word_at(text: &[u8], at: usize) -> std::ops::Range<usize> {
+    let small = |b: &&u8| b.is_ascii_lowercase();
+    // On the blank between two words, the next one will do.
+    let at = at + usize::from(text[at] == b' ');
+    let before = text[..at].iter().rev().take(9).take_while(small).count();
+    let after = text[at..].iter().take(9).take_while(small).count();
+    at - before..at + after
+}
+
+fn in_list(word: &[u8]) -> bool {
+    (3..=8).contains(&word.len())
+        && std::str::from_utf8(word).is_ok_and(|w| bip39::Language::English.find_word(w).is_some())
+}
+
+/// Notes the words of the list around a place, as far as they follow each other; returns how many.
+fn around(text: &[u8], at: usize, scratch: &mut Scratch) -> usize {
+    let floor = at.saturating_sub(REACH);
+    let first = word_at(text, at);
+    let words = &mut scratch.words;
+    words.clear();
+    words.push((first.start, first.end));
+    let mut start = first.start;
+    while start > floor && words.len() < WORDS_MAX && text[start - 1] == b' ' {
+        let before = text[..start - 1].iter().rev().take(9);
+        let len = before.take_while(|b| b.is_ascii_lowercase()).count();
+        if !in_list(&text[start - 1 - len..start - 1]) {
+            break;
+        }
+        start -= 1 + len;
+        words.push((start, start + len));
+    }
+    words.reverse();
+    let mut end = first.end;
+    while words.len() < 2 * WORDS_MAX && text.get(end) == Some(&b' ') {
+        let rest = text[end + 1..].iter().take(9);
+        let len = rest.take_while(|b| b.is_ascii_lowercase()).count();
+        if !in_list(&text[end + 1..end + 1 + len]) {
+            break;
+        }
+        words.push((end + 1, end + 1 + len));
+        end += 1 + len;
+    }
+    words.len()
+}
+
+/// The longest phrase among neighbouring words whose check digits hold.
+fn phrase(text: &[u8], words: &[(usize, usize)]) -> Option<(usize, usize)> {
+    for n in [24, 21, 18, 15, 12] {
+        for run in words.windows(n) {
+            let (start, end) = (run[0].0, run[n - 1].1);
+            let phrase = std::str::from_utf8(&text[start..end]).ok()?;
+            if bip39::Mnemonic::parse_in_normalized(bip39::Language::English, phrase).is_ok() {
+                return Some((start, end));
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Budget, FingerprintKey, LeafInput, LeafKind, RuleSet, Scanner};
+
+    fn found(text: &str) -> Vec<String> {
+        let leaf = LeafInput {
+            text,
+            kind: LeafKind::String,
+            name: None,
+        };
+        let rules = RuleSet::builtin();
+        let outcome = Scanner::new(FingerprintKey::new([2; 32])).scan(
+            rules,
+            [leaf].into_iter(),
+            &Budget::default(),
+        );
+        let of_rule = |f: &&crate::Finding| &*rules.rule(f.rule).id == "mnemonic-phrase";
+        let text = |f: &crate::Finding| text[f.start as usize..f.end as usize].to_owned();
+        outcome.findings.iter().filter(of_rule).map(text).collect()
+    }
+
+    #[test]
+    fn phrases_are_found_wherever_they_stand() {
+        // Made here from a counter, for nobody.
+        for (n, words) in [(16, 12), (20, 15), (32, 24)] {
+            let entropy: Vec<u8> = (0..n).map(|i| (i * 37 + n) as u8).collect();
+            let phrase = bip39::Mnemonic::from_entropy(&entropy).unwrap().to_string();
+            assert_eq!(phrase.split(' ').count(), words);
+            for pad in 0..60 {
+                let text = format!("{} the {phrase}, and more of it", "x".repeat(pad));
+                assert_eq!(found(&text), [phrase.as_str()], "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn words_without_the_check_digits_are_prose() {
+        for text in [
+            "zoo zoo zoo zoo zoo zoo zoo zoo zoo zoo zoo zoo",
+            "the above abstract about access across act action actor actress actual adapt add",
+            "we must never forget the old house near the river because every summer story began there",
+        ] {
+            assert!(found(text).is_empty(), "{text}");
+        }
+    }
+}
