@@ -100,6 +100,7 @@ impl GramGate {
             if text
                 .get(start..start + word.len())
                 .is_some_and(|t| t.eq_ignore_ascii_case(word))
+                && (word.len() > 3 || text.get(start + 3).is_some_and(|b| goes_on_after_three(*b)))
             {
                 out.push(Hit {
                     at: u32::try_from(start).unwrap_or(u32::MAX),

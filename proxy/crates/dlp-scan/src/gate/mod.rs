@@ -156,6 +156,8 @@ mod tests {
             "tokentokentoken",
             "a sk_live_ b SK_LIVE_",
             "hf_hf_hf_-",
+            // Folded, these would be letters and digits.
+            "hf_\u{17}hf_\u{1}hf_@hf_[hf_\u{7f}",
         ];
         for &engine in Engine::ALL {
             for text in texts {
