@@ -23,6 +23,9 @@ check: ## quick feedback: format and lints only
 bench: build ## added latency and CPU per call against direct and against a bare pass-through (a few minutes)
 	@. scripts/env.sh && cargo build --release --workspace --bin weir-bench && "$$TARGET/release/weir-bench" quick
 
+scan-bench: build ## what a scan costs, engine by engine, beside a floor (a minute)
+	@. scripts/env.sh && cargo run --release -q -p scan-bench -- table
+
 fuzz: ## each fuzz target for SECONDS_EACH seconds (default 60)
 	@scripts/fuzz.sh
 
@@ -35,4 +38,4 @@ kill-loop: build ## kill -9 in mid-traffic ROUNDS times (default 100): no acknow
 deny: ## dependency rules: licences, sources, bans, advisories
 	@scripts/setup.sh test && scripts/deny.sh
 
-.PHONY: help run test build check bench fuzz soak kill-loop deny
+.PHONY: help run test build check bench scan-bench fuzz soak kill-loop deny
