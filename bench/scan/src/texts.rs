@@ -179,6 +179,11 @@ const WORDS: [&str; 64] = [
     "method", "listen", "under", "often",
 ];
 
+/// Two of five words of a sentence.
+const SMALL: [&str; 12] = [
+    "the", "of", "and", "to", "in", "is", "was", "for", "on", "with", "at", "by",
+];
+
 /// Records as an issue tracker, a shop or a weather service returns them; all different, nothing to find in them.
 fn clean_json(size: usize) -> Value {
     let mut dice = Dice::new(size as u64);
@@ -186,7 +191,11 @@ fn clean_json(size: usize) -> Value {
     let mut bytes = 0;
     while bytes < size {
         let words = |dice: &mut Dice, n: usize| {
-            let words: Vec<_> = (0..n).map(|_| WORDS[dice.below(WORDS.len())]).collect();
+            let word = |dice: &mut Dice| match dice.below(5) {
+                0 | 1 => SMALL[dice.below(SMALL.len())],
+                _ => WORDS[dice.below(WORDS.len())],
+            };
+            let words: Vec<_> = (0..n).map(|_| word(dice)).collect();
             words.join(" ")
         };
         let n = 3 + dice.below(6);

@@ -3,6 +3,8 @@
 //! Twelve words take at least 47 bytes, so one place in every [`STEP`] lies in a phrase if there is one: only the words
 //! there are looked up.
 
+use std::sync::LazyLock;
+
 use super::{Scratch, Sink, is_value};
 use crate::ruleset::Detector;
 use crate::text::Span;
@@ -10,8 +12,8 @@ use crate::text::Span;
 const STEP: usize = 36;
 const WORDS_MIN: usize = 12;
 const WORDS_MAX: usize = 24;
-/// A phrase is at most this long: 24 words of 8 letters.
-const REACH: usize = WORDS_MAX * 9;
+/// Words of the list that may stand beside a phrase by chance.
+const SLACK: usize = 2;
 
 pub(super) fn scan(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     if sink.rules.detectors[Detector::Mnemonic as usize].is_none() {
@@ -26,26 +28,28 @@ pub(super) fn scan(sink: &mut Sink<'_>, scratch: &mut Scratch) {
         let text = &node.text[cell.span.range()];
         let mut at = 0;
         while at + 2 < text.len() {
-            let word = word_at(text, at);
-            let next = word.end.max(at) + 1;
-            if !in_list(&text[word]) {
+            // In a phrase there is nothing else; its last place of this kind has eight bytes after it.
+            let plain = |b: &u8| b.is_ascii_lowercase() || *b == b' ';
+            let near = &text[at..(at + 8).min(text.len())];
+            if !near.iter().all(plain) || !in_list(&text[word_at(text, at)]) {
                 at += STEP;
                 continue;
             }
-            let words = around(text, at, scratch);
-            if words > WORDS_MIN - 1 && !sink.limits.spend(8) {
-                return;
+            let end = around(text, at, scratch);
+            let run = &scratch.words;
+            // A longer row is a list of words, not a phrase in a sentence.
+            if (WORDS_MIN..=WORDS_MAX + SLACK).contains(&run.len()) {
+                if !sink.limits.spend(8) {
+                    return;
+                }
+                if let Some((start, end)) = phrase(text, run) {
+                    let base = cell.span.start as usize;
+                    let span = Span::new(base + start, base + end);
+                    sink.report_for(Detector::Mnemonic, span, None);
+                }
             }
-            if let Some((start, end)) = phrase(text, &scratch.words) {
-                let base = cell.span.start as usize;
-                sink.report_for(
-                    Detector::Mnemonic,
-                    Span::new(base + start, base + end),
-                    None,
-                );
-                at = end;
-            }
-            at = next.max(at + STEP);
+            // Up to here there is no other run of the list's words.
+            at = end.max(at) + STEP;
         }
     }
 }
@@ -62,18 +66,38 @@ fn word_at(text: &[u8], at: usize) -> std::ops::Range<usize> {
 
 fn in_list(word: &[u8]) -> bool {
     (3..=8).contains(&word.len())
+        && HEADS[head(word) / 64] >> (head(word) % 64) & 1 == 1
         && std::str::from_utf8(word).is_ok_and(|w| bip39::Language::English.find_word(w).is_some())
 }
 
-/// Notes the words of the list around a place, as far as they follow each other; returns how many.
+/// The first four letters, which no two words of the list share, as a number of 16 bits.
+fn head(word: &[u8]) -> usize {
+    let mut bytes = [b' '; 4];
+    let len = word.len().min(4);
+    bytes[..len].copy_from_slice(&word[..len]);
+    (u32::from_le_bytes(bytes).wrapping_mul(0x9E37_79B1) >> 16) as usize
+}
+
+/// The heads of the list's words: tells most other words apart without a search.
+static HEADS: LazyLock<[u64; 1024]> = LazyLock::new(|| {
+    let mut bits = [0; 1024];
+    for word in bip39::Language::English.word_list() {
+        let head = head(word.as_bytes());
+        bits[head / 64] |= 1 << (head % 64);
+    }
+    bits
+});
+
+/// Notes the words of the list around a place, as far as they follow each other, but no more than make too many;
+/// returns where they end.
 fn around(text: &[u8], at: usize, scratch: &mut Scratch) -> usize {
-    let floor = at.saturating_sub(REACH);
+    const ENOUGH: usize = WORDS_MAX + SLACK + 1;
     let first = word_at(text, at);
     let words = &mut scratch.words;
     words.clear();
     words.push((first.start, first.end));
     let mut start = first.start;
-    while start > floor && words.len() < WORDS_MAX && text[start - 1] == b' ' {
+    while start > 0 && words.len() < ENOUGH && text[start - 1] == b' ' {
         let before = text[..start - 1].iter().rev().take(9);
         let len = before.take_while(|b| b.is_ascii_lowercase()).count();
         if !in_list(&text[start - 1 - len..start - 1]) {
@@ -84,7 +108,7 @@ fn around(text: &[u8], at: usize, scratch: &mut Scratch) -> usize {
     }
     words.reverse();
     let mut end = first.end;
-    while words.len() < 2 * WORDS_MAX && text.get(end) == Some(&b' ') {
+    while words.len() < ENOUGH && text.get(end) == Some(&b' ') {
         let rest = text[end + 1..].iter().take(9);
         let len = rest.take_while(|b| b.is_ascii_lowercase()).count();
         if !in_list(&text[end + 1..end + 1 + len]) {
@@ -93,12 +117,13 @@ fn around(text: &[u8], at: usize, scratch: &mut Scratch) -> usize {
         words.push((end + 1, end + 1 + len));
         end += 1 + len;
     }
-    words.len()
+    end
 }
 
-/// The longest phrase among neighbouring words whose check digits hold.
+/// The phrase among neighbouring words whose check digits hold. One or two words beside it may be the sentence's.
 fn phrase(text: &[u8], words: &[(usize, usize)]) -> Option<(usize, usize)> {
-    for n in [24, 21, 18, 15, 12] {
+    let lens = [24, 21, 18, 15, 12].into_iter();
+    for n in lens.filter(|n| (*n..=n + SLACK).contains(&words.len())) {
         for run in words.windows(n) {
             let (start, end) = (run[0].0, run[n - 1].1);
             let phrase = std::str::from_utf8(&text[start..end]).ok()?;
@@ -150,6 +175,9 @@ mod tests {
         for text in [
             "zoo zoo zoo zoo zoo zoo zoo zoo zoo zoo zoo zoo",
             "the above abstract about access across act action actor actress actual adapt add",
+            // The list itself, in its order.
+            "abandon ability able about above absent absorb abstract absurd abuse access accident account accuse \
+             achieve acid acoustic acquire across act action actor actress actual adapt add addict address adjust",
             "we must never forget the old house near the river because every summer story began there",
         ] {
             assert!(found(text).is_empty(), "{text}");
