@@ -1,0 +1,34 @@
+//! Between the exported functions and a [`Plugin`].
+
+use schemars::generate::SchemaSettings;
+
+use crate::bindings::exports::weir::policy::policy as raw;
+use crate::host::Weir;
+use crate::{Message, Plugin};
+
+pub fn describe<P: Plugin>(name: &str, version: &str, summary: &str) -> raw::Description {
+    let schema = SchemaSettings::draft2020_12()
+        .into_generator()
+        .into_root_schema_for::<P::Config>();
+    raw::Description {
+        name: name.to_owned(),
+        version: version.to_owned(),
+        summary: summary.to_owned(),
+        config_schema: schema.as_value().to_string(),
+    }
+}
+
+/// Makes a plugin of a configuration in JSON.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn configure<P: Plugin>(config: &str) -> Result<P, String> {
+    let config = serde_json::from_str(config).map_err(|error| error.to_string())?;
+    P::new(config)
+}
+
+pub fn evaluate<P: Plugin>(plugin: &P, message: raw::Message) -> raw::Verdict {
+    plugin
+        .evaluate(&Message::from_raw(message), &Weir)
+        .into_raw()
+}

@@ -1,0 +1,173 @@
+//! A message as a plugin sees it.
+
+use crate::bindings::exports::weir::policy::policy as raw;
+use crate::bindings::weir::policy::types;
+use crate::verdict::Action;
+
+pub use types::{Direction, Era, LeafKind};
+
+/// One message: what it says, which way it goes, and what was found in it so far.
+#[derive(Debug, Clone)]
+pub struct Message {
+    raw: raw::Message,
+}
+
+/// A decoded string, key, number or header of a message.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Leaf<'a> {
+    /// Its place among the leaves; marks and edits name it by this.
+    pub index: u32,
+    /// What it is.
+    pub kind: LeafKind,
+    /// Where it stands, such as `$.params.arguments.query`; a key's path ends in `{key}`.
+    pub path: &'a str,
+    /// Its text, with JSON escapes undone.
+    pub text: &'a str,
+}
+
+/// What a detection rule found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Finding<'a> {
+    /// Its place among the findings; a ruling names it by this.
+    pub index: u32,
+    /// Id of the rule.
+    pub rule: &'a str,
+    /// `secret`, `pii` or `injection`.
+    pub category: &'a str,
+    /// The leaf it is in.
+    pub leaf: u32,
+    /// First byte of the match in the leaf's text.
+    pub start: u32,
+    /// One past the last byte.
+    pub end: u32,
+    /// 0 to 100: how sure the rule is.
+    pub confidence: u8,
+    /// What policy says about it so far.
+    pub action: Action,
+}
+
+/// The request that a message from the server belongs to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Call<'a> {
+    /// Its method.
+    pub method: &'a str,
+    /// Its JSON-RPC id, as JSON text.
+    pub id: Option<&'a str>,
+}
+
+impl Message {
+    /// Takes a message as the contract has it. Spans that point nowhere read as empty text.
+    pub fn from_raw(raw: raw::Message) -> Self {
+        Self { raw }
+    }
+
+    /// Which way it goes.
+    pub fn direction(&self) -> Direction {
+        self.raw.direction
+    }
+
+    /// Whether it goes to the server.
+    pub fn to_server(&self) -> bool {
+        self.raw.direction == Direction::ToServer
+    }
+
+    /// How it is spoken.
+    pub fn era(&self) -> Era {
+        self.raw.era
+    }
+
+    /// Its method; of a result or an error that of the request it answers, or empty if unknown.
+    pub fn method(&self) -> &str {
+        self.cut(self.raw.method)
+    }
+
+    /// The tool it belongs to, where that is known.
+    pub fn tool(&self) -> Option<&str> {
+        self.raw.tool.map(|span| self.cut(span))
+    }
+
+    /// The id of the server.
+    pub fn server(&self) -> &str {
+        self.cut(self.raw.server)
+    }
+
+    /// The id of the tenant.
+    pub fn tenant(&self) -> &str {
+        self.cut(self.raw.tenant)
+    }
+
+    /// A short hash that is the same for all messages of one session.
+    pub fn session(&self) -> Option<&str> {
+        self.raw.session.map(|span| self.cut(span))
+    }
+
+    /// What is known about who called, by name (`key-id`).
+    pub fn principal(&self, name: &str) -> Option<&str> {
+        let known = self.raw.principal.iter();
+        let mut known = known.filter(|attribute| self.cut(attribute.name) == name);
+        known.next().map(|attribute| self.cut(attribute.value))
+    }
+
+    /// The call it belongs to, for what comes from the server.
+    pub fn call(&self) -> Option<Call<'_>> {
+        self.raw.call.as_ref().map(|call| Call {
+            method: self.cut(call.method),
+            id: call.id.map(|span| self.cut(span)),
+        })
+    }
+
+    /// All leaves, in the order of the message.
+    pub fn leaves(&self) -> impl Iterator<Item = Leaf<'_>> {
+        (0u32..)
+            .zip(&self.raw.leaves)
+            .map(|(index, leaf)| self.leaf_of(index, leaf))
+    }
+
+    /// One leaf.
+    pub fn leaf(&self, index: u32) -> Option<Leaf<'_>> {
+        let leaf = self.raw.leaves.get(index as usize)?;
+        Some(self.leaf_of(index, leaf))
+    }
+
+    /// The value at exactly this path.
+    pub fn at(&self, path: &str) -> Option<Leaf<'_>> {
+        self.leaves().find(|leaf| leaf.path == path)
+    }
+
+    /// The leaves at this path and below it: keys, strings and numbers.
+    pub fn under<'a>(&'a self, path: &'a str) -> impl Iterator<Item = Leaf<'a>> {
+        self.leaves().filter(move |leaf| {
+            let rest = leaf.path.strip_prefix(path);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[', '{']))
+        })
+    }
+
+    /// What the detection rules found.
+    pub fn findings(&self) -> impl Iterator<Item = Finding<'_>> {
+        (0u32..).zip(&self.raw.findings).map(|(index, f)| Finding {
+            index,
+            rule: self.cut(f.rule),
+            category: self.cut(f.category),
+            leaf: f.leaf,
+            start: f.start,
+            end: f.end,
+            confidence: f.confidence,
+            action: f.action,
+        })
+    }
+
+    fn leaf_of(&self, index: u32, leaf: &types::Leaf) -> Leaf<'_> {
+        Leaf {
+            index,
+            kind: leaf.kind,
+            path: self.cut(leaf.path),
+            text: self.cut(leaf.text),
+        }
+    }
+
+    fn cut(&self, span: types::Span) -> &str {
+        let start = span.start as usize;
+        let end = start.saturating_add(span.len as usize);
+        self.raw.text.get(start..end).unwrap_or_default()
+    }
+}

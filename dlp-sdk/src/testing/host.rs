@@ -1,0 +1,141 @@
+//! A host for tests: everything granted, nothing outside of the test's reach.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::{Hit, Host, HostError, LogLevel, Scope};
+
+/// Stands in for Weir. State lives as long as it does; time stands still until it is set.
+#[derive(Debug, Default)]
+pub struct TestHost {
+    state: RefCell<HashMap<(bool, String), (Vec<u8>, u64)>>,
+    now_ms: Cell<u64>,
+    hits: RefCell<Vec<(String, String, String)>>,
+    lines: RefCell<Vec<String>>,
+}
+
+impl TestHost {
+    /// A host without state, at 1 January 1970.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the clock.
+    pub fn set_now_ms(&self, now_ms: u64) {
+        self.now_ms.set(now_ms);
+    }
+
+    /// From now on a scan finds this text, as this rule of this category.
+    pub fn finds(&self, rule: &str, category: &str, text: &str) {
+        let hit = (rule.to_owned(), category.to_owned(), text.to_owned());
+        self.hits.borrow_mut().push(hit);
+    }
+
+    /// What was logged so far.
+    pub fn lines(&self) -> Vec<String> {
+        self.lines.borrow().clone()
+    }
+
+    fn live(&self, scope: Scope, key: &str) -> Option<Vec<u8>> {
+        let state = self.state.borrow();
+        let (value, until) = state.get(&(scope == Scope::Session, key.to_owned()))?;
+        (*until > self.now_ms.get()).then(|| value.clone())
+    }
+
+    fn until(&self, ttl_s: u32) -> u64 {
+        let ttl_s = if ttl_s == 0 {
+            86_400
+        } else {
+            ttl_s.min(86_400)
+        };
+        self.now_ms.get() + u64::from(ttl_s) * 1000
+    }
+}
+
+impl Host for TestHost {
+    fn log(&self, _: LogLevel, line: &str) {
+        self.lines.borrow_mut().push(line.to_owned());
+    }
+
+    fn scan(&self, text: &str, rules: &[&str]) -> Result<Vec<Hit>, HostError> {
+        let mut found = Vec::new();
+        for (rule, category, what) in self.hits.borrow().iter() {
+            let named = rules.is_empty() || rules.iter().any(|r| r == rule || r == category);
+            if let Some(at) = text.find(what.as_str()).filter(|_| named) {
+                found.push(Hit {
+                    rule: rule.clone(),
+                    category: category.clone(),
+                    at: at..at + what.len(),
+                    confidence: 100,
+                });
+            }
+        }
+        Ok(found)
+    }
+
+    fn find(&self, pattern: &str, text: &str, limit: u32) -> Result<Vec<Range<usize>>, HostError> {
+        let pattern = regex::Regex::new(pattern).map_err(|_| HostError::Invalid)?;
+        let found = pattern.find_iter(text).take(limit.min(1024) as usize);
+        Ok(found.map(|m| m.range()).collect())
+    }
+
+    fn state_get(&self, scope: Scope, key: &str) -> Result<Option<Vec<u8>>, HostError> {
+        Ok(self.live(scope, key))
+    }
+
+    fn state_set(
+        &self,
+        scope: Scope,
+        key: &str,
+        value: &[u8],
+        ttl_s: u32,
+    ) -> Result<(), HostError> {
+        let key = (scope == Scope::Session, key.to_owned());
+        let value = (value.to_vec(), self.until(ttl_s));
+        self.state.borrow_mut().insert(key, value);
+        Ok(())
+    }
+
+    fn state_add(&self, scope: Scope, key: &str, delta: i64, ttl_s: u32) -> Result<i64, HostError> {
+        let old = self.live(scope, key);
+        let number = match &old {
+            None => 0,
+            Some(bytes) => {
+                let bytes = bytes
+                    .as_slice()
+                    .try_into()
+                    .map_err(|_| HostError::Invalid)?;
+                i64::from_le_bytes(bytes)
+            }
+        };
+        let sum = number.saturating_add(delta);
+        let mut state = self.state.borrow_mut();
+        let entry = state
+            .entry((scope == Scope::Session, key.to_owned()))
+            .or_default();
+        if old.is_none() {
+            entry.1 = self.until(ttl_s);
+        }
+        entry.0 = sum.to_le_bytes().to_vec();
+        Ok(sum)
+    }
+
+    /// FNV-1a, twice: good enough to tell values of a test apart.
+    fn keyed_hash(&self, data: &[u8]) -> String {
+        let fnv = |seed: u64| {
+            data.iter().fold(seed, |hash, byte| {
+                (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+            })
+        };
+        format!(
+            "{:016x}{:016x}",
+            fnv(0xcbf2_9ce4_8422_2325),
+            fnv(0x1234_5678_9abc_def1)
+        )
+    }
+
+    fn now_ms(&self) -> Result<u64, HostError> {
+        Ok(self.now_ms.get())
+    }
+}

@@ -1,0 +1,155 @@
+//! Paths and URLs of arguments stay within given roots and hosts.
+
+use dlp_sdk::{Host, JsonSchema, LeafKind, Message, Plugin, Verdict, serde::Deserialize};
+
+/// The plugin.
+pub struct Scope(Config);
+
+/// Which arguments, and what they may name.
+#[derive(Deserialize, JsonSchema)]
+#[serde(crate = "dlp_sdk::serde", deny_unknown_fields)]
+#[schemars(crate = "dlp_sdk::schemars")]
+pub struct Config {
+    /// Paths of arguments that hold file paths, such as `$.params.arguments.path`.
+    #[serde(default)]
+    pub file_arguments: Vec<String>,
+    /// Folders that may be reached, absolute, with `/`.
+    #[serde(default)]
+    pub roots: Vec<String>,
+    /// Paths of arguments that hold URLs.
+    #[serde(default)]
+    pub url_arguments: Vec<String>,
+    /// Hosts that may be named; `*.example.com` means those below it.
+    #[serde(default)]
+    pub hosts: Vec<String>,
+    /// Schemes that may be used. Default https.
+    #[serde(default = "https")]
+    pub schemes: Vec<String>,
+}
+
+fn https() -> Vec<String> {
+    vec!["https".into()]
+}
+
+impl Plugin for Scope {
+    type Config = Config;
+
+    fn new(config: Config) -> Result<Self, String> {
+        if config.file_arguments.is_empty() && config.url_arguments.is_empty() {
+            return Err("name file_arguments or url_arguments".into());
+        }
+        if config
+            .roots
+            .iter()
+            .any(|root| !root.starts_with('/') || normal(root).is_none())
+        {
+            return Err("roots: absolute folders without ..".into());
+        }
+        Ok(Self(config))
+    }
+
+    fn evaluate(&self, message: &Message, _: &dyn Host) -> Verdict {
+        if !message.to_server() {
+            return Verdict::pass();
+        }
+        let values = |paths: &'_ [String], allowed: &dyn Fn(&str) -> bool| {
+            paths.iter().all(|path| {
+                let mut leaves = message
+                    .under(path)
+                    .filter(|leaf| leaf.kind != LeafKind::Key);
+                leaves.all(|leaf| allowed(leaf.text))
+            })
+        };
+        if !values(&self.0.file_arguments, &|text| self.file(text)) {
+            return Verdict::block("a path leaves the folders that this tool may reach");
+        }
+        if !values(&self.0.url_arguments, &|text| self.url(text)) {
+            return Verdict::block("a URL names a host that this tool may not reach");
+        }
+        Verdict::pass()
+    }
+}
+
+impl Scope {
+    fn file(&self, text: &str) -> bool {
+        // A relative path is one from a root: it may not climb out.
+        let path = if text.starts_with('/') {
+            text.to_owned()
+        } else {
+            format!("/{text}")
+        };
+        let Some(path) = normal(&path) else {
+            return false;
+        };
+        if !text.starts_with('/') {
+            return true;
+        }
+        self.0
+            .roots
+            .iter()
+            .filter_map(|root| normal(root))
+            .any(|root| path.len() >= root.len() && path[..root.len()] == root[..])
+    }
+
+    fn url(&self, text: &str) -> bool {
+        // What servers and browsers read in different ways is not let through at all.
+        if text
+            .chars()
+            .any(|c| c.is_control() || c == ' ' || c == '\\')
+        {
+            return false;
+        }
+        let Some((scheme, rest)) = text.split_once("://") else {
+            return false;
+        };
+        if !self
+            .0
+            .schemes
+            .iter()
+            .any(|s| s.eq_ignore_ascii_case(scheme))
+        {
+            return false;
+        }
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        if authority.contains('@') || authority.contains('%') {
+            return false;
+        }
+        let host = match authority.rsplit_once(':') {
+            Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) => host,
+            Some(_) => return false,
+            None => authority,
+        };
+        let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+        !host.is_empty()
+            && host.is_ascii()
+            && self.0.hosts.iter().any(|allowed| {
+                let allowed = allowed.to_ascii_lowercase();
+                match allowed.strip_prefix("*.") {
+                    Some(parent) => host
+                        .strip_suffix(parent)
+                        .is_some_and(|sub| sub.len() > 1 && sub.ends_with('.')),
+                    None => host == allowed,
+                }
+            })
+    }
+}
+
+/// The steps of a path, or `None` for one that climbs above its beginning or hides its meaning.
+fn normal(path: &str) -> Option<Vec<&str>> {
+    if path.contains(['\0', '\\', '~']) || path.contains("%2") || path.contains("%5") {
+        return None;
+    }
+    let mut steps = Vec::new();
+    for step in path.split('/') {
+        match step {
+            "" | "." => {}
+            ".." => {
+                steps.pop()?;
+            }
+            step => steps.push(step),
+        }
+    }
+    Some(steps)
+}
+
+dlp_sdk::export!(Scope);
