@@ -6,7 +6,7 @@ use dlp_scan::{Finding, OverBudget, RuleId};
 use domain::{FailureMode, PolicyAction};
 
 use crate::allow::Allowed;
-use crate::evaluator::{EvalError, Evaluator, Verdict};
+use crate::evaluator::{EvalError, Evaluator, Mark, Verdict};
 use crate::table::ActionsRef;
 
 /// Decides about a message from what was found in it.
@@ -119,8 +119,8 @@ pub enum Reason {
     OverBudget(OverBudget),
     /// The tool may not be called.
     ToolDenied,
-    /// This evaluator said so.
-    Evaluator(Arc<str>),
+    /// This evaluator said so, perhaps with a reason.
+    Evaluator(Arc<str>, Option<Arc<str>>),
     /// This evaluator failed.
     EvaluatorFailed(Arc<str>, EvalError),
 }
@@ -133,7 +133,7 @@ impl Reason {
             Self::Rule(_) => "rule",
             Self::OverBudget(_) => "over_budget",
             Self::ToolDenied => "tool_denied",
-            Self::Evaluator(_) => "evaluator",
+            Self::Evaluator(..) => "evaluator",
             Self::EvaluatorFailed(..) => "evaluator_failed",
         }
     }
@@ -153,6 +153,8 @@ pub struct Decision {
     pub allowed: Allowed,
     /// What made it so.
     pub reason: Reason,
+    /// What evaluators found or change, with the name of each. In a dry run nothing of it is carried out.
+    pub marks: Vec<(Arc<str>, Mark)>,
     dry_run: bool,
 }
 
@@ -165,6 +167,7 @@ impl Decision {
             hits: Vec::new(),
             allowed: Allowed::default(),
             reason: Reason::Clean,
+            marks: Vec::new(),
             dry_run,
         }
     }
@@ -182,29 +185,90 @@ impl Decision {
         self.dry_run
     }
 
-    /// Adds an evaluator's word. It can make the decision stricter, never milder; one that failed
-    /// counts by its own failure mode.
-    pub fn merge(&mut self, evaluator: &dyn Evaluator, verdict: Result<Verdict, EvalError>) {
-        let name = || Arc::from(evaluator.name());
+    /// Adds the words of all evaluators. They can make the decision stricter; one that may loosen
+    /// can first make policy's word about a finding milder. One that failed counts by its own failure
+    /// mode. The order of evaluators decides about the reason only.
+    pub fn hear(
+        &mut self,
+        findings: &[Finding],
+        verdicts: Vec<(&dyn Evaluator, Result<Verdict, EvalError>)>,
+    ) {
+        self.loosen(findings, &verdicts);
+        for (evaluator, verdict) in verdicts {
+            self.merge(evaluator, verdict);
+        }
+    }
+
+    /// The milder words come first, so that none of them undoes a stricter one.
+    fn loosen(
+        &mut self,
+        findings: &[Finding],
+        verdicts: &[(&dyn Evaluator, Result<Verdict, EvalError>)],
+    ) {
+        let mut changed = false;
+        for (evaluator, verdict) in verdicts {
+            let (true, Ok(verdict)) = (evaluator.may_loosen(), verdict) else {
+                continue;
+            };
+            for (index, action) in &verdict.findings {
+                if let Some(hit) = self
+                    .hits
+                    .get_mut(*index as usize)
+                    .filter(|hit| **hit > *action)
+                {
+                    *hit = *action;
+                    changed = true;
+                }
+            }
+        }
+        // What was not said by a finding stays: an over-budget scan cannot be loosened.
+        if !changed || !matches!(self.reason, Reason::Rule(_)) {
+            return;
+        }
+        (self.action, self.enforced, self.reason) = (Action::Pass, Action::Pass, Reason::Clean);
+        for index in 0..self.hits.len().min(findings.len()) {
+            self.raise(self.hits[index].into(), || {
+                Reason::Rule(findings[index].rule)
+            });
+        }
+    }
+
+    fn merge(&mut self, evaluator: &dyn Evaluator, verdict: Result<Verdict, EvalError>) {
+        let name: Arc<str> = Arc::from(evaluator.name());
         let verdict = match verdict {
             Ok(verdict) => verdict,
             Err(error) => {
                 self.raise(failed(evaluator.failure_mode()), || {
-                    Reason::EvaluatorFailed(name(), error)
+                    Reason::EvaluatorFailed(name, error)
                 });
                 return;
             }
         };
+        let reason = || Reason::Evaluator(Arc::clone(&name), verdict.reason.clone());
         for (index, action) in verdict.findings {
             let Some(hit) = self.hits.get_mut(index as usize) else {
                 continue;
             };
-            *hit = action.max(*hit);
-            self.raise(action.into(), || Reason::Evaluator(name()));
+            if action >= *hit {
+                *hit = action;
+                self.raise(action.into(), reason);
+            }
         }
         if let Some(action) = verdict.action {
-            self.raise(action.into(), || Reason::Evaluator(name()));
+            let action = match action {
+                PolicyAction::Redact => Action::Block,
+                other => other.into(),
+            };
+            self.raise(action, reason);
         }
+        for mark in &verdict.marks {
+            self.raise(mark.action.into(), reason);
+        }
+        let marks = verdict
+            .marks
+            .into_iter()
+            .map(|mark| (Arc::clone(&name), mark));
+        self.marks.extend(marks);
     }
 
     fn raise(&mut self, action: Action, reason: impl FnOnce() -> Reason) {
@@ -231,9 +295,26 @@ fn failed(mode: FailureMode) -> Action {
 mod tests {
     use super::*;
     use crate::evaluator::EvalInput;
+
     use PolicyAction::{Block, Ignore, Log, Redact, Warn};
 
     struct Plugin(FailureMode);
+
+    struct Loose;
+
+    impl Evaluator for Loose {
+        fn name(&self) -> &str {
+            "loose"
+        }
+
+        fn may_loosen(&self) -> bool {
+            true
+        }
+
+        fn evaluate(&self, _: &EvalInput<'_>) -> Result<Verdict, EvalError> {
+            Err(EvalError::Trapped)
+        }
+    }
 
     impl Evaluator for Plugin {
         fn name(&self) -> &str {
@@ -282,6 +363,7 @@ mod tests {
             Ok(Verdict {
                 action,
                 findings: findings.to_vec(),
+                ..Verdict::default()
             })
         };
         let cases = [
@@ -302,19 +384,96 @@ mod tests {
         for (verdict, action, hits) in cases {
             let mut decision = decided(&[Log, Warn], false);
             let before = decision.reason.clone();
-            decision.merge(&Plugin(FailureMode::Closed), verdict.clone());
+            let plugin = Plugin(FailureMode::Closed);
+            decision.hear(&[], vec![(&plugin, verdict.clone())]);
             assert_eq!(
                 (decision.action, &decision.hits[..]),
                 (action, &hits[..]),
                 "{verdict:?}"
             );
-            let raised = Reason::Evaluator("plugin".into());
+            let raised = Reason::Evaluator("plugin".into(), None);
             let reason = if action == Action::Warn {
                 before
             } else {
                 raised
             };
             assert_eq!(decision.reason, reason, "{verdict:?}");
+        }
+    }
+
+    #[test]
+    fn only_one_that_may_loosens_and_a_stricter_word_wins() {
+        let rules = dlp_scan::RuleSet::builtin();
+        let key = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+        let leaf = dlp_scan::LeafInput {
+            text: key,
+            kind: dlp_scan::LeafKind::String,
+            name: Some("token"),
+        };
+        let budget = dlp_scan::Budget::default();
+        let outcome = dlp_scan::Scanner::new(dlp_scan::FingerprintKey::new([7; 32])).scan(
+            rules,
+            [leaf].into_iter(),
+            &budget,
+        );
+        let findings = &outcome.findings[..1];
+        let says = |action| {
+            Ok(Verdict {
+                findings: vec![(0, action)],
+                ..Verdict::default()
+            })
+        };
+        let plugin = Plugin(FailureMode::Closed);
+        type Words<'a> = Vec<(&'a dyn Evaluator, Result<Verdict, EvalError>)>;
+        let cases: Vec<(Words<'_>, Action)> = vec![
+            (vec![(&plugin, says(Log))], Action::Block),
+            (vec![(&Loose, says(Log))], Action::Log),
+            (vec![(&Loose, says(Ignore))], Action::Pass),
+            (
+                vec![(&Loose, says(Log)), (&plugin, says(Redact))],
+                Action::Redact,
+            ),
+            (
+                vec![(&plugin, says(Redact)), (&Loose, says(Log))],
+                Action::Redact,
+            ),
+            (
+                vec![(&Loose, says(Log)), (&plugin, Err(EvalError::Trapped))],
+                Action::Block,
+            ),
+        ];
+        for (words, action) in cases {
+            let mut decision = Decision::clean(false);
+            decision.hits.push(Block);
+            decision.raise(Action::Block, || Reason::Rule(findings[0].rule));
+            decision.hear(findings, words);
+            assert_eq!(decision.action, action, "{:?}", decision.reason);
+        }
+    }
+
+    #[test]
+    fn a_mark_counts_by_its_action() {
+        let mark = |action| Mark {
+            leaf: 0,
+            start: 0,
+            end: 1,
+            label: "word".into(),
+            action,
+            replacement: None,
+        };
+        for (action, outcome) in [
+            (Log, Action::Log),
+            (Redact, Action::Redact),
+            (Block, Action::Block),
+        ] {
+            let verdict = Verdict {
+                marks: vec![mark(action)],
+                ..Verdict::default()
+            };
+            let plugin = Plugin(FailureMode::Closed);
+            let mut decision = Decision::clean(false);
+            decision.hear(&[], vec![(&plugin, Ok(verdict))]);
+            assert_eq!((decision.action, decision.marks.len()), (outcome, 1));
         }
     }
 
@@ -326,7 +485,7 @@ mod tests {
         ] {
             let plugin = Plugin(mode);
             let mut decision = Decision::clean(false);
-            decision.merge(&plugin, Err(EvalError::TimedOut));
+            decision.hear(&[], vec![(&plugin, Err(EvalError::TimedOut))]);
             assert_eq!(decision.action, action);
             let failed = Reason::EvaluatorFailed("plugin".into(), EvalError::TimedOut);
             assert_eq!(decision.reason, failed);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Direction, KeyHash, KeyId, Limits, Secret, ServerId, TenantId};
+use crate::{Direction, KeyHash, KeyId, Limits, Plugin, PluginBinding, Secret, ServerId, TenantId};
 
 /// The whole wanted state of a gateway. It is replaced as one piece or not at all.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +42,10 @@ pub struct Tenant {
     pub limits: CallLimits,
     /// What it has looked for, beside what everybody has.
     pub detection: Detection,
+    /// Its plugins by name.
+    pub plugins: BTreeMap<String, Plugin>,
+    /// Public keys of which one must have signed each plugin; empty: any plugin is taken.
+    pub plugin_keys: Vec<String>,
 }
 
 /// What a tenant, or one of its servers, has looked for beside the built-in rules. Nobody else's messages are judged
@@ -87,6 +91,8 @@ pub struct Server {
     pub limits: CallLimits,
     /// What it has looked for, beside what its tenant has.
     pub detection: Detection,
+    /// Plugins that judge its messages, in this order, after the rules did.
+    pub plugins: Vec<PluginBinding>,
 }
 
 /// Where and how a server is reached.

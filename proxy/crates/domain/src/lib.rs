@@ -8,6 +8,7 @@ mod desired;
 mod id;
 mod limits;
 mod near;
+mod plugin;
 mod protocol;
 mod secret;
 
@@ -19,5 +20,8 @@ pub use desired::{
 pub use id::{IdError, KeyId, ServerId, TenantId, ToolName};
 pub use limits::Limits;
 pub use near::nearest;
+pub use plugin::{
+    Grant, Isolation, PLUGIN_BINDINGS_MAX, PLUGIN_NAME_BYTES_MAX, Plugin, PluginBinding,
+};
 pub use protocol::{Direction, Era, ProtocolVersion};
 pub use secret::{KeyHash, Secret};

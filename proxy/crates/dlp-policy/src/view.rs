@@ -1,0 +1,208 @@
+//! A message as evaluators are shown it: flat, owned, made once for all of them.
+//!
+//! All strings lie in one `text` and everything else points into it, so that an evaluator in another
+//! address space costs one copy.
+
+use dlp_scan::{Finding, RuleSet};
+use domain::{Direction, Era, PolicyAction};
+
+/// A piece of [`MessageView::text`]: first byte and number of bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Piece {
+    /// First byte.
+    pub start: u32,
+    /// How many bytes.
+    pub len: u32,
+}
+
+/// What a leaf is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ViewKind {
+    /// An object's key.
+    Key,
+    /// A string value.
+    Text,
+    /// A number value.
+    Number,
+    /// An HTTP header.
+    Header,
+}
+
+/// One leaf.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ViewLeaf {
+    /// What it is.
+    pub kind: ViewKind,
+    /// Its path.
+    pub path: Piece,
+    /// Its text.
+    pub text: Piece,
+}
+
+/// One finding of the rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ViewFinding {
+    /// The rule's id.
+    pub rule: Piece,
+    /// Its category.
+    pub category: Piece,
+    /// Index of the leaf.
+    pub leaf: u32,
+    /// First byte of the match.
+    pub start: u32,
+    /// One past the last.
+    pub end: u32,
+    /// 0 to 100.
+    pub confidence: u8,
+    /// Policy's word.
+    pub action: PolicyAction,
+}
+
+/// What is known about a message beside its leaves.
+#[derive(Debug, Clone, Copy)]
+pub struct About<'a> {
+    /// Which way it goes.
+    pub direction: Direction,
+    /// How it is spoken.
+    pub era: Era,
+    /// Its method, or that of the request it answers; empty if unknown.
+    pub method: &'a str,
+    /// The tool it belongs to.
+    pub tool: Option<&'a str>,
+    /// Its server.
+    pub server: &'a str,
+    /// Its tenant.
+    pub tenant: &'a str,
+    /// The session's hash.
+    pub session: Option<&'a str>,
+    /// Id of the key that called.
+    pub key_id: &'a str,
+    /// For what comes from the server: method and JSON-RPC id (JSON text) of the call.
+    pub call: Option<(&'a str, Option<&'a str>)>,
+}
+
+/// A message, flat. Its text is not shown by `Debug`.
+pub struct MessageView {
+    text: String,
+    /// Which way it goes.
+    pub direction: Direction,
+    /// How it is spoken.
+    pub era: Era,
+    /// Its method.
+    pub method: Piece,
+    /// Its tool.
+    pub tool: Option<Piece>,
+    /// Its server.
+    pub server: Piece,
+    /// Its tenant.
+    pub tenant: Piece,
+    /// Its session's hash.
+    pub session: Option<Piece>,
+    /// Id of the key that called.
+    pub key_id: Piece,
+    key_id_name: Piece,
+    /// Method and id of the call.
+    pub call: Option<(Piece, Option<Piece>)>,
+    leaves: Vec<ViewLeaf>,
+    findings: Vec<ViewFinding>,
+}
+
+impl std::fmt::Debug for MessageView {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MessageView")
+            .field("bytes", &self.text.len())
+            .field("leaves", &self.leaves.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl MessageView {
+    /// Begins a view; `bytes` and `leaves` say how much room to set aside.
+    pub fn new(about: &About<'_>, bytes: usize, leaves: usize) -> Self {
+        let mut text = String::with_capacity(bytes);
+        let mut put = |piece: &str| put(&mut text, piece);
+        Self {
+            direction: about.direction,
+            era: about.era,
+            method: put(about.method),
+            tool: about.tool.map(&mut put),
+            server: put(about.server),
+            tenant: put(about.tenant),
+            session: about.session.map(&mut put),
+            key_id: put(about.key_id),
+            key_id_name: put("key-id"),
+            call: about
+                .call
+                .map(|(method, id)| (put(method), id.map(&mut put))),
+            leaves: Vec::with_capacity(leaves),
+            findings: Vec::new(),
+            text,
+        }
+    }
+
+    /// Adds a leaf. Leaves come in the order in which the scanner saw them.
+    pub fn leaf(&mut self, kind: ViewKind, path: &str, text: &str) {
+        let leaf = ViewLeaf {
+            kind,
+            path: put(&mut self.text, path),
+            text: put(&mut self.text, text),
+        };
+        self.leaves.push(leaf);
+    }
+
+    /// Adds what the rules found, with policy's word about each.
+    pub fn found(&mut self, findings: &[Finding], hits: &[PolicyAction], rules: &RuleSet) {
+        for (finding, action) in findings.iter().zip(hits) {
+            let found = ViewFinding {
+                rule: put(&mut self.text, &rules.rule(finding.rule).id),
+                category: put(&mut self.text, finding.category.as_str()),
+                leaf: finding.leaf,
+                start: finding.start,
+                end: finding.end,
+                confidence: finding.confidence,
+                action: *action,
+            };
+            self.findings.push(found);
+        }
+    }
+
+    /// All strings.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// One string.
+    pub fn cut(&self, piece: Piece) -> &str {
+        let start = piece.start as usize;
+        self.text
+            .get(start..start + piece.len as usize)
+            .unwrap_or_default()
+    }
+
+    /// The words `key-id`, by which the key's id goes among what is known about a caller.
+    pub fn key_id_name(&self) -> Piece {
+        self.key_id_name
+    }
+
+    /// The leaves.
+    pub fn leaves(&self) -> &[ViewLeaf] {
+        &self.leaves
+    }
+
+    /// The findings, in the order of the scanner's.
+    pub fn findings(&self) -> &[ViewFinding] {
+        &self.findings
+    }
+}
+
+/// Messages are bounded far below 4 GiB; what would not fit reads as empty.
+fn put(text: &mut String, piece: &str) -> Piece {
+    let (Ok(start), Ok(len)) = (u32::try_from(text.len()), u32::try_from(piece.len())) else {
+        return Piece::default();
+    };
+    if start.checked_add(len).is_none() {
+        return Piece::default();
+    }
+    text.push_str(piece);
+    Piece { start, len }
+}
