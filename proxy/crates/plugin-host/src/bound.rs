@@ -1,0 +1,224 @@
+//! A plugin in one place of one server: what the gateway asks for a verdict.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use dlp_policy::{EvalError, EvalInput, Evaluator, Verdict};
+use dlp_scan::{Budget, FingerprintKey, LeafInput, LeafKind, Scanner};
+use domain::{FailureMode, Grant, Isolation};
+use parking_lot::Mutex;
+
+use crate::breaker::{Breaker, Tripped};
+use crate::engine::Clock;
+use crate::host::{BindError, Plugin};
+use crate::imports::Shared;
+use crate::instance::{Instance, PATIENT};
+use crate::measure::Measures;
+use crate::verdict;
+
+/// Instances kept over all bindings; the rest of the slots is for fresh ones.
+const KEPT_MAX: usize = 256;
+static KEPT: AtomicUsize = AtomicUsize::new(0);
+
+/// A plugin bound to a server of a tenant.
+pub struct Bound {
+    plugin: Arc<Plugin>,
+    shared: Arc<Shared>,
+    server: Arc<str>,
+    config: String,
+    clock: Arc<Clock>,
+    breaker: Breaker,
+    measures: Measures,
+    /// Instances of this binding alone, and so of one tenant; one per worker that needed one at the
+    /// same time as others.
+    kept: Mutex<Vec<Kept>>,
+}
+
+struct Kept(Instance);
+
+impl std::fmt::Debug for Bound {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bound")
+            .field("plugin", &self.shared.plugin)
+            .field("tenant", &self.shared.tenant)
+            .field("server", &self.server)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Bound {
+    pub(crate) fn new(
+        plugin: Arc<Plugin>,
+        shared: Arc<Shared>,
+        server: &str,
+        clock: Arc<Clock>,
+    ) -> Result<Self, BindError> {
+        let config = serde_json::Value::Object(shared.binding.config.clone()).to_string();
+        let start = |failure: crate::instance::Failure| BindError::Start(failure.what);
+        let mut first =
+            Instance::new(&plugin.pre, Arc::clone(&shared), &clock, PATIENT).map_err(start)?;
+        match first.configure(&config).map_err(start)? {
+            Ok(()) => {}
+            Err(words) => return Err(BindError::Config(words.chars().take(512).collect())),
+        }
+        Ok(Self {
+            measures: Measures::new(&shared.tenant, server, &shared.plugin),
+            plugin,
+            shared,
+            server: server.into(),
+            config,
+            clock,
+            breaker: Breaker::default(),
+            kept: Mutex::default(),
+        })
+    }
+
+    /// What the plugin says about itself.
+    pub fn description(&self) -> &crate::Description {
+        self.plugin.description()
+    }
+
+    /// Sets the plugin's clock, for recorded messages; 0: the real time.
+    pub fn pretend_now_ms(&self, now_ms: u64) {
+        self.shared.pretended_ms.store(now_ms, Ordering::Relaxed);
+    }
+
+    fn judge(&self, input: &EvalInput<'_>) -> Result<(Verdict, usize), (EvalError, String)> {
+        let time = Duration::from_millis(u64::from(self.shared.binding.timeout_ms));
+        let failed = |failure: crate::instance::Failure| (failure.kind, failure.what);
+        // Taken in a statement of its own: the lock is not held while an instance is made.
+        let kept = self.kept.lock().pop();
+        let mut instance = match kept {
+            Some(kept) => kept.into_instance(),
+            None => self.fresh(time)?,
+        };
+        let said = instance
+            .evaluate(input.view, &self.clock, time)
+            .map_err(failed)?;
+        let memory_bytes = instance.memory_bytes();
+        let verdict = verdict::checked(said, input.view)
+            .map_err(|error| (error, "its verdict does not fit the message".to_owned()))?;
+        // Only an instance that did nothing wrong is kept.
+        if self.shared.binding.isolation == Isolation::Tenant
+            && let Some(kept) = Kept::of(instance)
+        {
+            self.kept.lock().push(kept);
+        }
+        Ok((self.without_quotes(verdict, input), memory_bytes))
+    }
+
+    fn fresh(&self, time: Duration) -> Result<Instance, (EvalError, String)> {
+        let failed = |failure: crate::instance::Failure| (failure.kind, failure.what);
+        let shared = Arc::clone(&self.shared);
+        let mut instance =
+            Instance::new(&self.plugin.pre, shared, &self.clock, time).map_err(failed)?;
+        match instance.configure(&self.config).map_err(failed)? {
+            Ok(()) => Ok(instance),
+            Err(_) => Err((
+                EvalError::Trapped,
+                "it refuses its configuration now".to_owned(),
+            )),
+        }
+    }
+
+    /// A reason goes into the audit log and to the caller: one in which the rules find something is
+    /// kept back.
+    fn without_quotes(&self, mut verdict: Verdict, input: &EvalInput<'_>) -> Verdict {
+        let Some(reason) = &verdict.reason else {
+            return verdict;
+        };
+        let leaf = LeafInput {
+            text: reason,
+            kind: LeafKind::String,
+            name: None,
+        };
+        let mut scanner = Scanner::new(FingerprintKey::new(self.shared.hash_key));
+        let outcome = scanner.scan(input.rules, [leaf].into_iter(), &Budget::default());
+        if !outcome.findings.is_empty() || outcome.over_budget.is_some() {
+            verdict.reason =
+                Some("(the plugin's reason is kept back: rules find something in it)".into());
+        }
+        verdict
+    }
+
+    fn failed(&self, error: EvalError, what: &str, took: Duration) {
+        self.measures.failure(error, took);
+        let (plugin, tenant, server) = (&*self.shared.plugin, &*self.shared.tenant, &*self.server);
+        tracing::warn!(
+            plugin,
+            tenant_id = tenant,
+            server_id = server,
+            what,
+            "a plugin failed"
+        );
+        if self.breaker.failed(Instant::now()) == Tripped::Opened {
+            self.measures.breaker_opened();
+            let fail_mode = match self.shared.binding.fail_mode {
+                FailureMode::Closed => "closed",
+                FailureMode::Open => "open",
+            };
+            tracing::error!(
+                plugin,
+                tenant_id = tenant,
+                server_id = server,
+                fail_mode,
+                "a plugin failed three times in a row and is left alone for a while; its fail mode decides"
+            );
+        }
+    }
+}
+
+impl Evaluator for Bound {
+    fn name(&self) -> &str {
+        &self.shared.plugin
+    }
+
+    fn failure_mode(&self) -> FailureMode {
+        self.shared.binding.fail_mode
+    }
+
+    fn may_loosen(&self) -> bool {
+        self.shared.binding.grants(Grant::Loosen)
+    }
+
+    fn evaluate(&self, input: &EvalInput<'_>) -> Result<Verdict, EvalError> {
+        let began = Instant::now();
+        if !self.breaker.admits(began) {
+            self.measures.failure(EvalError::Open, Duration::ZERO);
+            return Err(EvalError::Open);
+        }
+        match self.judge(input) {
+            Ok((verdict, memory_bytes)) => {
+                self.breaker.succeeded();
+                self.measures
+                    .verdict(&verdict, began.elapsed(), memory_bytes);
+                Ok(verdict)
+            }
+            Err((error, what)) => {
+                self.failed(error, &what, began.elapsed());
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Kept {
+    fn of(instance: Instance) -> Option<Self> {
+        let room = |kept: usize| (kept < KEPT_MAX).then_some(kept + 1);
+        KEPT.fetch_update(Ordering::AcqRel, Ordering::Acquire, room)
+            .ok()?;
+        Some(Self(instance))
+    }
+
+    fn into_instance(self) -> Instance {
+        KEPT.fetch_sub(1, Ordering::AcqRel);
+        self.0
+    }
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        KEPT.fetch_sub(self.kept.get_mut().len(), Ordering::AcqRel);
+    }
+}

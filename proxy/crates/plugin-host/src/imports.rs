@@ -1,0 +1,405 @@
+//! What a plugin can ask of Weir, carried out within the bounds of one message.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use dlp_scan::{Budget, FingerprintKey, LeafInput, LeafKind, RuleSet, Scanner};
+use domain::{Grant, PluginBinding};
+use parking_lot::Mutex;
+use regex_automata::meta::Regex;
+use wasmtime::ResourceLimiter;
+
+use crate::contract::weir::policy::host::{Hit, Host, HostError, LogLevel, Range, Scope};
+use crate::engine::TABLE_ELEMENTS_MAX;
+use crate::state::{Space, StateError};
+
+/// Calls of imports for one message; above it the plugin is ended.
+const CALLS_MAX: u32 = 4096;
+/// Text searched and scanned for one message, in bytes.
+const TEXT_BYTES_MAX: usize = 1 << 20;
+/// Log lines for one message, and the bytes of each.
+const LINES_MAX: u32 = 8;
+const LINE_BYTES_MAX: usize = 512;
+/// Patterns of one binding, and the bytes of each.
+const PATTERNS_MAX: usize = 64;
+const PATTERN_BYTES_MAX: usize = 2048;
+/// Compiled size of one pattern.
+const PATTERN_SIZE_MAX: usize = 256 << 10;
+/// Matches given for one search.
+const MATCHES_MAX: u32 = 1024;
+/// Names in one scan.
+const NAMES_MAX: usize = 32;
+
+/// What the imports of one binding share over all its instances.
+pub(crate) struct Shared {
+    pub(crate) binding: PluginBinding,
+    pub(crate) plugin: Arc<str>,
+    pub(crate) tenant: Arc<str>,
+    pub(crate) rules: Arc<RuleSet>,
+    pub(crate) space: Arc<Space>,
+    pub(crate) hash_key: [u8; 32],
+    /// What the clock says in tests of plugins; 0: the real time.
+    pub(crate) pretended_ms: AtomicU64,
+    patterns: Mutex<HashMap<Box<str>, Option<Arc<Regex>>>>,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        binding: PluginBinding,
+        tenant: Arc<str>,
+        rules: Arc<RuleSet>,
+        space: Arc<Space>,
+        hash_key: [u8; 32],
+    ) -> Self {
+        Self {
+            plugin: binding.plugin.as_str().into(),
+            binding,
+            tenant,
+            rules,
+            space,
+            hash_key,
+            pretended_ms: AtomicU64::new(0),
+            patterns: Mutex::default(),
+        }
+    }
+
+    fn pattern(&self, text: &str) -> Result<Arc<Regex>, HostError> {
+        if text.len() > PATTERN_BYTES_MAX {
+            return Err(HostError::OverQuota);
+        }
+        let mut patterns = self.patterns.lock();
+        if let Some(known) = patterns.get(text) {
+            return known.clone().ok_or(HostError::Invalid);
+        }
+        if patterns.len() >= PATTERNS_MAX {
+            return Err(HostError::OverQuota);
+        }
+        let config = Regex::config()
+            .nfa_size_limit(Some(PATTERN_SIZE_MAX))
+            .onepass_size_limit(Some(PATTERN_SIZE_MAX))
+            .dfa_size_limit(Some(PATTERN_SIZE_MAX))
+            .hybrid_cache_capacity(2 << 20);
+        let compiled = Regex::builder()
+            .configure(config)
+            .build(text)
+            .ok()
+            .map(Arc::new);
+        patterns.insert(text.into(), compiled.clone());
+        compiled.ok_or(HostError::Invalid)
+    }
+}
+
+/// What one instance carries: the bounds of its memory, and of the message at hand.
+pub(crate) struct Data {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) limits: MemoryLimits,
+    session: Option<Box<str>>,
+    began: Instant,
+    time: Duration,
+    calls: u32,
+    text_bytes: usize,
+    lines: u32,
+    scanner: Option<Box<Scanner>>,
+}
+
+impl Data {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        let memory_bytes_max = (shared.binding.memory_mb as usize) << 20;
+        Self {
+            limits: MemoryLimits::new(memory_bytes_max),
+            time: Duration::from_millis(u64::from(shared.binding.timeout_ms)),
+            shared,
+            session: None,
+            began: Instant::now(),
+            calls: 0,
+            text_bytes: 0,
+            lines: 0,
+            scanner: None,
+        }
+    }
+
+    /// Begins a message: every count starts anew.
+    pub(crate) fn begin(&mut self, session: &str) {
+        if self.shared.binding.grants(Grant::SessionState)
+            && self.session.as_deref() != Some(session)
+        {
+            self.session = Some(session.into());
+        }
+        self.began = Instant::now();
+        self.calls = 0;
+        self.text_bytes = 0;
+        self.lines = 0;
+        self.limits.refused = false;
+    }
+
+    /// More time than a message has, for describing and configuring.
+    pub(crate) fn allow(&mut self, time: Duration) {
+        self.began = Instant::now();
+        self.time = time;
+    }
+
+    fn called(&mut self) -> wasmtime::Result<()> {
+        self.calls += 1;
+        if self.calls > CALLS_MAX {
+            self.limits.refused = true;
+            return Err(wasmtime::Error::msg("too many calls of the host"));
+        }
+        // The epoch ends what runs in the plugin; what runs here is ended here.
+        if self.began.elapsed() > self.time {
+            return Err(wasmtime::Trap::Interrupt.into());
+        }
+        Ok(())
+    }
+
+    fn granted(&self, grant: Grant) -> Result<(), HostError> {
+        if self.shared.binding.grants(grant) {
+            Ok(())
+        } else {
+            Err(HostError::Denied)
+        }
+    }
+
+    fn takes_text(&mut self, bytes: usize) -> Result<(), HostError> {
+        self.text_bytes = self.text_bytes.saturating_add(bytes);
+        if self.text_bytes > TEXT_BYTES_MAX {
+            Err(HostError::OverQuota)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The session that a scope means, once it is granted.
+    fn scope(&self, scope: Scope) -> Result<Option<&str>, HostError> {
+        match scope {
+            Scope::Session => {
+                self.granted(Grant::SessionState)?;
+                Ok(Some(self.session.as_deref().unwrap_or_default()))
+            }
+            Scope::Tenant => self.granted(Grant::TenantState).map(|()| None),
+        }
+    }
+
+    fn scanned(&mut self, text: &str, names: &[String]) -> Result<Vec<Hit>, HostError> {
+        self.granted(Grant::Scan)?;
+        self.takes_text(text.len())?;
+        if names.len() > NAMES_MAX {
+            return Err(HostError::OverQuota);
+        }
+        let rules = Arc::clone(&self.shared.rules);
+        for name in names {
+            let known = rules
+                .rules()
+                .any(|(_, rule)| named(name, &rule.id, rule.category.as_str()));
+            if !known {
+                return Err(HostError::Invalid);
+            }
+        }
+        let leaf = LeafInput {
+            text,
+            kind: LeafKind::String,
+            name: None,
+        };
+        let key = FingerprintKey::new(self.shared.hash_key);
+        let scanner = self
+            .scanner
+            .get_or_insert_with(|| Box::new(Scanner::new(key)));
+        let outcome = scanner.scan(&rules, [leaf].into_iter(), &Budget::default());
+        if outcome.over_budget.is_some() {
+            return Err(HostError::OverQuota);
+        }
+        let hits = outcome.findings.iter().filter_map(|finding| {
+            let rule = rules.rule(finding.rule);
+            let category = finding.category.as_str();
+            let wanted = names.is_empty() || names.iter().any(|n| named(n, &rule.id, category));
+            wanted.then(|| Hit {
+                rule: rule.id.to_string(),
+                category: category.to_owned(),
+                at: Range {
+                    start: finding.start,
+                    end: finding.end,
+                },
+                confidence: finding.confidence,
+            })
+        });
+        Ok(hits.take(MATCHES_MAX as usize).collect())
+    }
+}
+
+/// A rule's id, its category, or a beginning of its id with `*` behind.
+fn named(name: &str, rule: &str, category: &str) -> bool {
+    match name.strip_suffix('*') {
+        Some(beginning) => rule.starts_with(beginning),
+        None => name == rule || name == category,
+    }
+}
+
+/// Types alone need nothing done.
+impl crate::contract::weir::policy::types::Host for Data {}
+
+impl Host for Data {
+    fn log(&mut self, level: LogLevel, line: String) -> wasmtime::Result<()> {
+        self.called()?;
+        self.lines += 1;
+        if self.lines > LINES_MAX {
+            return Ok(());
+        }
+        let end = line.floor_char_boundary(LINE_BYTES_MAX);
+        let line: String = line[..end].chars().flat_map(char::escape_debug).collect();
+        let (plugin, tenant) = (&*self.shared.plugin, &*self.shared.tenant);
+        match level {
+            LogLevel::Debug => tracing::debug!(plugin, tenant_id = tenant, "{line}"),
+            LogLevel::Info => tracing::info!(plugin, tenant_id = tenant, "{line}"),
+            LogLevel::Warn => tracing::warn!(plugin, tenant_id = tenant, "{line}"),
+        }
+        Ok(())
+    }
+
+    fn scan(
+        &mut self,
+        text: String,
+        rules: Vec<String>,
+    ) -> wasmtime::Result<Result<Vec<Hit>, HostError>> {
+        self.called()?;
+        Ok(self.scanned(&text, &rules))
+    }
+
+    fn find(
+        &mut self,
+        pattern: String,
+        text: String,
+        limit: u32,
+    ) -> wasmtime::Result<Result<Vec<Range>, HostError>> {
+        self.called()?;
+        let pattern = self
+            .takes_text(text.len())
+            .and_then(|()| self.shared.pattern(&pattern));
+        Ok(pattern.map(|pattern| {
+            let found = pattern
+                .find_iter(&text)
+                .take(limit.min(MATCHES_MAX) as usize);
+            let range = |at: regex_automata::Match| Range {
+                start: u32::try_from(at.start()).unwrap_or(u32::MAX),
+                end: u32::try_from(at.end()).unwrap_or(u32::MAX),
+            };
+            found.map(range).collect()
+        }))
+    }
+
+    fn state_get(
+        &mut self,
+        scope: Scope,
+        key: String,
+    ) -> wasmtime::Result<Result<Option<Vec<u8>>, HostError>> {
+        self.called()?;
+        Ok(self
+            .scope(scope)
+            .map(|session| self.shared.space.get(session, &key)))
+    }
+
+    fn state_set(
+        &mut self,
+        scope: Scope,
+        key: String,
+        value: Vec<u8>,
+        ttl_seconds: u32,
+    ) -> wasmtime::Result<Result<(), HostError>> {
+        self.called()?;
+        let space = &self.shared.space;
+        Ok(self.scope(scope).and_then(|session| {
+            space
+                .set(session, &key, &value, ttl_seconds)
+                .map_err(host_error)
+        }))
+    }
+
+    fn state_add(
+        &mut self,
+        scope: Scope,
+        key: String,
+        delta: i64,
+        ttl_seconds: u32,
+    ) -> wasmtime::Result<Result<i64, HostError>> {
+        self.called()?;
+        let space = &self.shared.space;
+        Ok(self.scope(scope).and_then(|session| {
+            space
+                .add(session, &key, delta, ttl_seconds)
+                .map_err(host_error)
+        }))
+    }
+
+    fn keyed_hash(&mut self, data: Vec<u8>) -> wasmtime::Result<String> {
+        self.called()?;
+        let hash = blake3::keyed_hash(&self.shared.hash_key, &data);
+        Ok(hash.to_hex()[..32].to_owned())
+    }
+
+    fn now(&mut self) -> wasmtime::Result<Result<u64, HostError>> {
+        self.called()?;
+        Ok(self.granted(Grant::Clock).map(|()| {
+            let pretended = self.shared.pretended_ms.load(Ordering::Relaxed);
+            if pretended > 0 {
+                return pretended;
+            }
+            let now = SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .unwrap_or_default();
+            u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+        }))
+    }
+}
+
+fn host_error(error: StateError) -> HostError {
+    match error {
+        StateError::OverQuota => HostError::OverQuota,
+        StateError::NotANumber => HostError::Invalid,
+    }
+}
+
+/// Bounds of memory and tables, and whether something beyond them was wanted.
+#[derive(Debug)]
+pub(crate) struct MemoryLimits {
+    memory_bytes_max: usize,
+    pub(crate) memory_bytes: usize,
+    pub(crate) refused: bool,
+}
+
+impl MemoryLimits {
+    fn new(memory_bytes_max: usize) -> Self {
+        Self {
+            memory_bytes_max,
+            memory_bytes: 0,
+            refused: false,
+        }
+    }
+}
+
+impl ResourceLimiter for MemoryLimits {
+    fn memory_growing(
+        &mut self,
+        _: usize,
+        desired: usize,
+        _: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        let allowed = desired <= self.memory_bytes_max;
+        if allowed {
+            self.memory_bytes = self.memory_bytes.max(desired);
+        } else {
+            self.refused = true;
+        }
+        Ok(allowed)
+    }
+
+    fn table_growing(
+        &mut self,
+        _: usize,
+        desired: usize,
+        _: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        let allowed = desired <= TABLE_ELEMENTS_MAX;
+        self.refused |= !allowed;
+        Ok(allowed)
+    }
+}

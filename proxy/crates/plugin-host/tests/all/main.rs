@@ -1,0 +1,8 @@
+//! What plugins may do and what becomes of those that do more.
+
+mod canary;
+mod compiling;
+mod guest;
+mod hostile;
+mod judging;
+mod swap;
