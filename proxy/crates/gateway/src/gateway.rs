@@ -14,7 +14,7 @@ use crate::exchange::NotAudited;
 use crate::guard::Guard;
 use crate::metrics::GatewayMetrics;
 use crate::session::{BoundedMap, SessionLimits, Sessions};
-use crate::snapshot::{CompileError, Snapshot};
+use crate::snapshot::{CompileError, PluginSource, Snapshot};
 use crate::span::SpanSink;
 use crate::upstream::LinkOptions;
 
@@ -22,7 +22,7 @@ use crate::upstream::LinkOptions;
 const TASKS_MAX: usize = 100_000;
 
 /// What a gateway is made with, beside the desired state.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct GatewayOptions {
     /// Serve this server at `/mcp` too (`weir proxy`).
     pub single: Option<ServerId>,
@@ -32,6 +32,8 @@ pub struct GatewayOptions {
     pub links: LinkOptions,
     /// Takes the spans of exchanges; without one a trace is carried on, but none is begun.
     pub spans: Option<Arc<dyn SpanSink>>,
+    /// Makes evaluators of plugins; without one a server with plugins is refused.
+    pub plugins: Option<Arc<dyn PluginSource>>,
 }
 
 /// One gateway: many listeners, one state.
@@ -49,6 +51,7 @@ pub struct Gateway {
     single: Option<ServerId>,
     audit: Option<Arc<AuditLog>>,
     links: LinkOptions,
+    plugins: Option<Arc<dyn PluginSource>>,
     /// Where spans go.
     pub(crate) spans: Option<Arc<dyn SpanSink>>,
     stopping: watch::Sender<bool>,
@@ -84,7 +87,8 @@ impl Gateway {
     /// # Errors
     /// What does not compile.
     pub fn new(desired: &Desired, options: GatewayOptions) -> Result<Arc<Self>, CompileError> {
-        let snapshot = Snapshot::compile(desired, None, &options.links)?;
+        let plugins = options.plugins.as_deref();
+        let snapshot = Snapshot::compile(desired, None, &options.links, plugins)?;
         Ok(Arc::new(Self {
             snapshot: ArcSwap::from_pointee(snapshot),
             guard: ArcSwapOption::empty(),
@@ -96,6 +100,7 @@ impl Gateway {
             single: options.single,
             audit: options.audit,
             links: options.links,
+            plugins: options.plugins,
             spans: options.spans,
             stopping: watch::Sender::new(false),
         }))
@@ -107,7 +112,7 @@ impl Gateway {
     /// What does not compile; the old state stays in force then.
     pub fn reload(&self, desired: &Desired) -> Result<(), CompileError> {
         let before = self.snapshot.load_full();
-        match Snapshot::compile(desired, Some(&before), &self.links) {
+        match Snapshot::compile(desired, Some(&before), &self.links, self.plugins.as_deref()) {
             Ok(snapshot) => {
                 if let Some(guard) = self.guard.load_full() {
                     self.guard.store(Some(Arc::new(

@@ -33,7 +33,7 @@ pub use authn::hash_key;
 pub use exchange::{StdioEnd, front_stdio};
 pub use gateway::{Gateway, GatewayOptions};
 pub use listener::{TlsSlot, serve};
-pub use snapshot::{CompileError, Snapshot};
+pub use snapshot::{CompileError, PluginSource, Snapshot};
 pub use span::{ExchangeSpan, SpanSink};
 pub use upstream::LinkOptions;
 

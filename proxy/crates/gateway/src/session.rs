@@ -82,6 +82,7 @@ impl<K: Eq + Hash + Clone, V> BoundedMap<K, V> {
 pub struct Calls {
     maps: Mutex<Maps>,
     client: OnceLock<Capabilities>,
+    session: OnceLock<Arc<str>>,
 }
 
 /// What a client declared that it can be asked for.
@@ -112,7 +113,13 @@ impl Calls {
                 server_requests: BoundedMap::new(max),
             }),
             client: OnceLock::new(),
+            session: OnceLock::new(),
         }
+    }
+
+    /// The hash of the session whose calls these are; absent while there is none.
+    pub fn session(&self) -> Option<&str> {
+        self.session.get().map(|tag| &**tag)
     }
 
     /// What the client declared. The first word of a session counts.
@@ -304,8 +311,11 @@ impl Sessions {
             return Err(SessionError::PrincipalFull);
         }
         let id: Arc<str> = random_id().into();
+        let tag = tag(&id);
+        // A session's calls belong to no other.
+        let _ = new.calls.session.set(Arc::clone(&tag));
         let session = Arc::new(Session {
-            tag: tag(&id),
+            tag,
             id: Arc::clone(&id),
             owner: new.owner,
             server: new.server,

@@ -4,13 +4,15 @@
 //! keep the one they started with. What must survive a reload (connections, children, sessions,
 //! counters) lives in [`Runtime`] and is carried over where the upstream stayed the same.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use dlp_policy::{OwnError, PolicyError, PolicyTable, ToolFilter};
+use dlp_policy::{Evaluators, OwnError, PolicyError, PolicyTable, ToolFilter};
 use dlp_scan::{RuleError, RuleSet};
-use domain::{AuditMode, CallLimits, Desired, Limits, Server, ServerId, TenantId, Upstream};
+use domain::{
+    AuditMode, CallLimits, Desired, Limits, Plugin, Server, ServerId, TenantId, Upstream,
+};
 use mcp_codec::sse::SseLimits;
 
 use crate::authn::{Keys, Principal};
@@ -50,6 +52,8 @@ pub struct ServerEntry {
     pub rules: Arc<RuleSet>,
     /// Its compiled policy.
     pub policy: PolicyTable,
+    /// Its plugins, ready to judge.
+    pub evaluators: Evaluators,
     /// Its call limits.
     pub gate: Arc<Gate>,
     /// Its tenant's call limits.
@@ -102,6 +106,14 @@ pub enum CompileError {
         /// What is wrong.
         source: PolicyError,
     },
+    /// A plugin.
+    #[error("server {server}: plugins: {problem}")]
+    Plugin {
+        /// The server.
+        server: ServerId,
+        /// What is wrong.
+        problem: String,
+    },
     /// A glob in a key's tool lists.
     #[error("key {key}: tools.{field}: {problem}")]
     KeyTools {
@@ -122,6 +134,23 @@ pub enum CompileError {
     },
 }
 
+/// Makes evaluators of a server's plugins. Stands outside: the data plane runs no plugin's code.
+pub trait PluginSource: Send + Sync {
+    /// The evaluators of one server. May take seconds: it is asked before a snapshot is swapped in,
+    /// never while a message waits.
+    ///
+    /// # Errors
+    /// Which binding cannot be carried out, and why. The snapshot is refused then.
+    fn evaluators(
+        &self,
+        tenant: &TenantId,
+        plugins: &BTreeMap<String, Plugin>,
+        id: &ServerId,
+        server: &Server,
+        rules: &Arc<RuleSet>,
+    ) -> Result<Evaluators, String>;
+}
+
 impl Snapshot {
     /// Compiles a desired state, taking over what may live on from the one before.
     ///
@@ -131,6 +160,7 @@ impl Snapshot {
         desired: &Desired,
         before: Option<&Snapshot>,
         options: &LinkOptions,
+        plugins: Option<&dyn PluginSource>,
     ) -> Result<Self, CompileError> {
         let rules = tenant_rules(desired)?;
         let tenant_gates: HashMap<_, _> = desired
@@ -149,7 +179,9 @@ impl Snapshot {
                 .cloned()
                 .unwrap_or_else(|| Gate::new(&CallLimits::default()));
             let rules = rules.of(server, id)?;
-            let entry = compile_server(desired, id, server, rules, old, tenant_gate, options)?;
+            let evaluators = compile_plugins(desired, id, server, &rules, plugins)?;
+            let mut entry = compile_server(desired, id, server, rules, old, tenant_gate, options)?;
+            entry.evaluators = evaluators;
             servers.insert(id.clone(), Arc::new(entry));
         }
         Ok(Self {
@@ -268,10 +300,35 @@ fn compile_server(
         tenant: server.tenant.as_str().into(),
         rules,
         policy,
+        evaluators: Evaluators::default(),
         gate: keep_gate(old.map(|o| &o.gate), &server.limits),
         tenant_gate,
         runtime,
         metrics: ServerMetrics::new(server.tenant.as_str(), id.as_str()),
+    })
+}
+
+fn compile_plugins(
+    desired: &Desired,
+    id: &ServerId,
+    server: &Server,
+    rules: &Arc<RuleSet>,
+    source: Option<&dyn PluginSource>,
+) -> Result<Evaluators, CompileError> {
+    if server.plugins.is_empty() {
+        return Ok(Evaluators::default());
+    }
+    let none = BTreeMap::new();
+    let plugins = desired.tenants.get(&server.tenant);
+    let plugins = plugins.map_or(&none, |tenant| &tenant.plugins);
+    let made = match source {
+        Some(source) => source.evaluators(&server.tenant, plugins, id, server, rules),
+        // A binding that nobody carries out would be a hole.
+        None => Err("plugins do not run here".to_owned()),
+    };
+    made.map_err(|problem| CompileError::Plugin {
+        server: id.clone(),
+        problem,
     })
 }
 

@@ -48,5 +48,5 @@ pub use id::{ID_NUMBER_MAX, Id};
 pub use leaf::{Leaf, LeafId, LeafKind, Leaves, LeavesUnder};
 pub use limits::Limits;
 pub use message::{BatchRule, Message, MessageKind, Payload, decode};
-pub use path::{PATH_CHARS_MAX, Path};
+pub use path::{PATH_CHARS_MAX, Path, push_path_key};
 pub use write::push_string;

@@ -53,7 +53,7 @@ impl<'a> Path<'a> {
                 let _ = write!(out, "[{}]", token.ordinal());
             }
             _ if self.masked.contains(&LeafId(step)) => out.push_str(".{masked}"),
-            _ => push_key(out, self.doc.text_of(step)),
+            _ => push_path_key(out, self.doc.text_of(step)),
         }
     }
 }
@@ -89,7 +89,8 @@ fn byte_of_char(text: &str, index: usize) -> usize {
         .map_or(text.len(), |(at, _)| at)
 }
 
-fn push_key(out: &mut String, key: &str) {
+/// Appends a key to a path as [`Path`] shows it: `.name` for an identifier, else `["..."]`.
+pub fn push_path_key(out: &mut String, key: &str) {
     let shown_end = byte_of_char(key, KEY_CHARS_MAX);
     let shown = &key[..shown_end];
     if is_identifier(key) && shown.len() == key.len() {

@@ -9,7 +9,7 @@ use mcp_codec::{Document, Id, Kind, Message, MessageKind, Node};
 
 use super::Context;
 use super::head::Refusal;
-use crate::pipeline::{Attribution, HeaderLeaf, Judge};
+use crate::pipeline::{Attribution, HeaderLeaf, Judge, Whose};
 use crate::reply::code;
 use crate::session::{Call, Calls, Capabilities};
 use crate::tools::ToolSchemas;
@@ -51,7 +51,13 @@ impl Tie {
         }
     }
 
-    pub(super) fn judge<'a>(&'a self, context: &'a Context, era: Era) -> Judge<'a> {
+    /// What judges the message. `session` is its hash.
+    pub(super) fn judge<'a>(
+        &'a self,
+        context: &'a Context,
+        era: Era,
+        session: Option<&'a str>,
+    ) -> Judge<'a> {
         let attribution = match (&self.call, self.certain) {
             (_, false) => Attribution::Unknown,
             (Some(call), true) => call
@@ -68,6 +74,17 @@ impl Tie {
             attribution,
             schemas: self.schemas.as_deref(),
             era,
+            evaluators: &context.server.evaluators,
+            whose: Whose {
+                server: &context.server.id,
+                tenant: &context.server.tenant,
+                key_id: &context.principal.key_id,
+                session,
+                call: self
+                    .call
+                    .as_ref()
+                    .map(|call| (&*call.method, call.id.as_ref())),
+            },
         }
     }
 }

@@ -294,7 +294,7 @@ impl Down<'_> {
         {
             self.calls.server_asked(id.clone(), Arc::clone(call));
         }
-        let judge = tie.judge(self.context, self.era);
+        let judge = tie.judge(self.context, self.era, self.calls.session());
         let release = pipeline::run(Decoded::<ToClient>::new(message, headers), &judge);
         let mut own_trail = None;
         let trail = if last {
@@ -489,7 +489,10 @@ impl Down<'_> {
         };
         let tie = Tie::unknown();
         let decoded = Decoded::<ToClient>::new(message, event_id_leaf(Some(id)));
-        let release = pipeline::run(decoded, &tie.judge(self.context, self.era));
+        let release = pipeline::run(
+            decoded,
+            &tie.judge(self.context, self.era, self.calls.session()),
+        );
         matches!(release, Release::Cleared(c) if c.headers().first().is_some_and(|h| &*h.value == id))
     }
 }

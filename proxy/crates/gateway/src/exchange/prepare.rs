@@ -108,7 +108,8 @@ impl Post {
         era: Era,
     ) -> Result<Cleared<ToServer>, Box<Answered>> {
         let headers = std::mem::take(&mut self.head.params);
-        let judge = tie.judge(&self.context, era);
+        let session = self.own.as_ref().map(|own| &*own.tag);
+        let judge = tie.judge(&self.context, era, session);
         match pipeline::run(Decoded::<ToServer>::new(message, headers), &judge) {
             Release::Cleared(mut cleared) => {
                 self.trail.passed(&mut cleared);

@@ -190,6 +190,43 @@ impl Trail {
         if !report.outcome.findings.is_empty() {
             self.add_findings(doc, report);
         }
+        if !report.decision.marks.is_empty() {
+            self.add_marks(doc, report);
+        }
+    }
+
+    /// What plugins found or changed: by the plugin's own word for it, never by its text.
+    fn add_marks(&mut self, doc: &Document, report: &Report) {
+        let places = Places::of(doc);
+        let masked: Vec<LeafId> = report
+            .decision
+            .marks
+            .iter()
+            .filter_map(|(_, mark)| places.leaf(mark.leaf))
+            .collect();
+        for (plugin, mark) in &report.decision.marks {
+            if mark.action == PolicyAction::Ignore {
+                continue;
+            }
+            if self.record.findings.len() == FINDINGS_MAX {
+                self.record.findings_dropped = self.record.findings_dropped.saturating_add(1);
+                continue;
+            }
+            let path = match places.leaf(mark.leaf) {
+                Some(leaf) => doc.path_masked(leaf, &masked).to_string(),
+                None => "header".to_owned(),
+            };
+            self.record.findings.push(FindingRecord {
+                rule: format!("{plugin}/{}", mark.label).into(),
+                category: "plugin".into(),
+                action: audit_action(mark.action.into()),
+                path: path.into(),
+                start: mark.start,
+                end: mark.end,
+                layers: Vec::new(),
+                fingerprint: None,
+            });
+        }
     }
 
     /// Method, tool and id, each masked if something was found in it.
@@ -338,6 +375,20 @@ fn reason(rules: &RuleSet, report: &Report, stop: Option<&Stop>) -> Option<Arc<s
         dlp_policy::Reason::Rule(id) => Some(&*rules.rule(*id).id),
         _ => None,
     };
+    match &report.decision.reason {
+        dlp_policy::Reason::Evaluator(plugin, reason)
+            if matches!(stop, None | Some(Stop::Policy(_))) =>
+        {
+            let why = reason
+                .as_deref()
+                .map_or(String::new(), |r| format!(": {r}"));
+            return Some(format!("plugin {plugin}{why}").into());
+        }
+        dlp_policy::Reason::EvaluatorFailed(plugin, error) => {
+            return Some(format!("plugin {plugin} failed: {error}").into());
+        }
+        _ => {}
+    }
     let word = stop.map_or(report.decision.reason.as_str(), Stop::as_str);
     match (word, rule) {
         ("clean", _) => None,

@@ -1,6 +1,6 @@
 //! What a message is judged by: the rules, the policy of its server, and the call it belongs to.
 
-use dlp_policy::{ActionsRef, AllowInput, Decision, PolicyTable};
+use dlp_policy::{ActionsRef, AllowInput, Decision, Evaluators, PolicyTable};
 use dlp_scan::{Finding, Outcome, RuleSet};
 use domain::{Direction, Era, Limits};
 use mcp_codec::Document;
@@ -36,6 +36,25 @@ pub struct Judge<'a> {
     pub schemas: Option<&'a ToolSchemas>,
     /// How the message is spoken.
     pub era: Era,
+    /// The server's plugins.
+    pub evaluators: &'a Evaluators,
+    /// What plugins are told about where the message belongs.
+    pub whose: Whose<'a>,
+}
+
+/// Where a message belongs, for plugins.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Whose<'a> {
+    /// Its server.
+    pub server: &'a str,
+    /// Its tenant.
+    pub tenant: &'a str,
+    /// Id of the key that called.
+    pub key_id: &'a str,
+    /// Hash of the session.
+    pub session: Option<&'a str>,
+    /// Method and id of the call it belongs to.
+    pub call: Option<(&'a str, Option<&'a mcp_codec::Id>)>,
 }
 
 impl Judge<'_> {

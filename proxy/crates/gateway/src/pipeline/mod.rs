@@ -4,12 +4,14 @@
 
 mod forms;
 mod judge;
+mod plugins;
 mod redact;
 mod scratch;
 mod stage;
 mod stop;
 
-pub use judge::{Attribution, Judge};
+pub use judge::{Attribution, Judge, Whose};
+pub use plugins::lay_out;
 pub use scratch::set_fingerprint_key;
 pub use stage::{
     Blocked, Cleared, Decided, Decoded, HeaderLeaf, Place, Places, Release, Report, Scanned,

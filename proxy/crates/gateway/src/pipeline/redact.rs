@@ -79,6 +79,8 @@ pub(super) fn redact(
         message,
         headers,
         judge,
+        decision,
+        granted: Granted::by(direction, message, outcome, decision, judge),
     };
     if formed {
         let key = scratch::form_key(judge.tenant);
@@ -99,6 +101,8 @@ struct Work<'a> {
     message: &'a Message,
     headers: &'a [HeaderLeaf],
     judge: &'a Judge<'a>,
+    decision: &'a Decision,
+    granted: Granted<'a>,
 }
 
 impl Work<'_> {
@@ -152,7 +156,51 @@ impl Work<'_> {
                 }
             }
         }
+        self.plan_for_plugins(&mut plan, headers, &protected, &places)?;
         Ok(plan)
+    }
+
+    /// What plugins want taken out or changed.
+    fn plan_for_plugins(
+        &self,
+        plan: &mut Plan,
+        headers: &mut [HeaderLeaf],
+        protected: &[LeafId],
+        places: &Places,
+    ) -> Result<(), Stop> {
+        let doc = self.message.doc();
+        let marks = self.decision.marks.iter().map(|(_, mark)| mark);
+        let marks = marks.filter(|mark| mark.action == PolicyAction::Redact);
+        for (nth, mark) in marks.enumerate() {
+            let Some(leaf) = places.leaf(mark.leaf) else {
+                let header = (mark.leaf as usize).checked_sub(doc.leaves().len());
+                let header = header.and_then(|index| headers.get_mut(index));
+                let header = header.ok_or(Stop::Unredactable)?;
+                header.value = match &mark.replacement {
+                    Some(text) => text.to_string().into(),
+                    None => placeholder(&mark.label).into(),
+                };
+                continue;
+            };
+            if protected.contains(&leaf) {
+                return Err(Stop::Unredactable);
+            }
+            // Two keys of one object may not become the same.
+            let plain = match doc.leaf(leaf).kind {
+                LeafKind::Key => format!("[REDACTED:{}:p{}]", mark.label, nth + 1),
+                _ => placeholder(&mark.label),
+            };
+            plan.0.entry(leaf).or_default().push(Change {
+                range: mark.start as usize..mark.end as usize,
+                text: mark
+                    .replacement
+                    .as_ref()
+                    .map_or_else(|| plain.clone(), |text| text.to_string()),
+                made_up: false,
+                plain,
+            });
+        }
+        Ok(())
     }
 
     fn still_found(&self, doc: &Document, headers: &[HeaderLeaf], made_up: &MadeUp) -> bool {
@@ -166,10 +214,42 @@ impl Work<'_> {
         let decision = self.judge.decide(self.direction, doc, &outcome);
         let places = Places::of(doc);
         let hits = outcome.findings.iter().zip(&decision.hits);
-        let mut left = hits.filter(|(_, action)| **action >= PolicyAction::Redact);
+        let mut left = hits.filter(|(finding, action)| {
+            **action >= PolicyAction::Redact && !self.granted.has(finding)
+        });
         left.any(|(finding, _)| {
             !made_up.explains(finding, places.of_finding(finding), doc, headers)
         })
+    }
+}
+
+/// Findings that a plugin was allowed to let stand: they are found again, and that is no fault.
+struct Granted<'a>(Vec<&'a Finding>);
+
+impl<'a> Granted<'a> {
+    fn by(
+        direction: Direction,
+        message: &Message,
+        outcome: &'a Outcome,
+        decision: &Decision,
+        judge: &Judge<'_>,
+    ) -> Self {
+        if judge.evaluators.is_empty() || outcome.findings.is_empty() {
+            return Self(Vec::new());
+        }
+        let before = judge.decide(direction, message.doc(), outcome);
+        let hits = before.hits.iter().zip(&decision.hits);
+        let loosened = outcome.findings.iter().zip(hits);
+        let loosened = loosened.filter(|(_, (before, after))| after < before);
+        Self(loosened.map(|(finding, _)| finding).collect())
+    }
+
+    /// In the same leaf, by the same rule, the same value.
+    fn has(&self, found: &Finding) -> bool {
+        let same = |f: &&Finding| {
+            (f.leaf, f.rule, f.fingerprint) == (found.leaf, found.rule, found.fingerprint)
+        };
+        self.0.iter().any(same)
     }
 }
 

@@ -21,6 +21,7 @@ use domain::Direction;
 use mcp_codec::{Document, EditError, Edits, Id, Leaf, LeafId, Message};
 
 use super::judge::Judge;
+use super::plugins;
 use super::redact::{self, Redaction};
 use super::scratch;
 use super::stop::Stop;
@@ -120,7 +121,16 @@ impl<W: Way> Scanned<W> {
     /// Merges what policy says about each finding into one decision.
     pub fn decide(self, judge: &Judge<'_>) -> Decided<W> {
         let started = Instant::now();
-        let decision = judge.decide(W::DIRECTION, self.message.doc(), &self.outcome);
+        let mut decision = judge.decide(W::DIRECTION, self.message.doc(), &self.outcome);
+        let (message, headers) = (&self.message, &self.headers);
+        plugins::ask(
+            W::DIRECTION,
+            message,
+            headers,
+            &self.outcome,
+            &mut decision,
+            judge,
+        );
         let mut times = self.times;
         times.policy_us = elapsed_us(started);
         Decided {
@@ -401,6 +411,11 @@ impl Places {
             .iter()
             .map(|f| places.of_finding(f))
             .collect()
+    }
+
+    /// The leaf with this index; `None`: a header.
+    pub fn leaf(&self, index: u32) -> Option<LeafId> {
+        self.0.get(index as usize).copied()
     }
 
     /// The place of a finding.

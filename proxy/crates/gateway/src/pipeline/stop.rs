@@ -46,6 +46,13 @@ impl Stop {
             Self::Policy(Reason::ToolDenied) => {
                 "Weir blocked this request: this tool may not be called.".into()
             }
+            Self::Policy(Reason::Evaluator(plugin, reason)) => match reason {
+                Some(reason) => format!("Weir blocked this {what}: plugin {plugin}: {reason}"),
+                None => format!("Weir blocked this {what}: plugin {plugin} does not allow it."),
+            },
+            Self::Policy(Reason::EvaluatorFailed(plugin, _)) => {
+                format!("Weir blocked this {what}: plugin {plugin} could not judge it.")
+            }
             Self::Unredactable | Self::SchemaInvalid => format!(
                 "Weir blocked this {what}: something in it had to be redacted, and the {what} would not be valid without it."
             ),

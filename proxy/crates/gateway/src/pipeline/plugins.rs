@@ -1,0 +1,148 @@
+//! Plugins' turn: the message is laid out flat for them, and their words are merged.
+
+use dlp_policy::{About, Decision, EvalInput, MessageView, ToolOf, ViewKind};
+use dlp_scan::Outcome;
+use domain::Direction;
+use mcp_codec::{Document, Kind, LeafKind, Message, Node};
+
+use super::judge::{Attribution, Judge};
+use super::stage::HeaderLeaf;
+
+/// Lets every plugin that is bound to this message judge it. Costs nothing where none is.
+pub(super) fn ask(
+    direction: Direction,
+    message: &Message,
+    headers: &[HeaderLeaf],
+    outcome: &Outcome,
+    decision: &mut Decision,
+    judge: &Judge<'_>,
+) {
+    if judge.evaluators.is_empty() {
+        return;
+    }
+    let tool = match judge.attribution {
+        Attribution::Tool(tool) => ToolOf::Tool(tool),
+        Attribution::NoTool => ToolOf::None,
+        Attribution::Unknown => ToolOf::Unknown,
+    };
+    let evaluators = judge.evaluators.for_tool(direction, tool);
+    if evaluators.clone().next().is_none() {
+        return;
+    }
+    let mut view = view(direction, message, headers, judge);
+    view.found(&outcome.findings, &decision.hits, judge.rules);
+    let input = EvalInput {
+        view: &view,
+        json: message.doc().source(),
+        findings: &outcome.findings,
+        rules: judge.rules,
+    };
+    let words = evaluators.map(|evaluator| (&**evaluator, evaluator.evaluate(&input)));
+    decision.hear(&outcome.findings, words.collect());
+}
+
+fn view(
+    direction: Direction,
+    message: &Message,
+    headers: &[HeaderLeaf],
+    judge: &Judge<'_>,
+) -> MessageView {
+    let whose = &judge.whose;
+    let call_id = whose
+        .call
+        .and_then(|(_, id)| id)
+        .map(mcp_codec::Id::to_json);
+    let call_method = whose.call.map(|(method, _)| method);
+    let from_server = direction == Direction::ToClient;
+    let about = About {
+        direction,
+        era: judge.era,
+        method: message.method().or(call_method).unwrap_or_default(),
+        tool: match judge.attribution {
+            Attribution::Tool(tool) => Some(tool),
+            _ => None,
+        },
+        server: whose.server,
+        tenant: whose.tenant,
+        session: whose.session,
+        key_id: whose.key_id,
+        call: call_method
+            .filter(|_| from_server)
+            .map(|method| (method, call_id.as_deref())),
+    };
+    lay_out(message.doc(), headers, &about)
+}
+
+/// Lays a message out flat, as plugins are shown it.
+pub fn lay_out(doc: &Document, headers: &[HeaderLeaf], about: &About<'_>) -> MessageView {
+    let leaves = doc.leaves().len() + headers.len();
+    let bytes = doc.source().len() + leaves * 48 + 256;
+    let mut walk = Walk {
+        doc,
+        view: MessageView::new(about, bytes, leaves),
+        path: String::from("$"),
+    };
+    walk.node(doc.root());
+    let mut view = walk.view;
+    for (index, header) in headers.iter().enumerate() {
+        view.leaf(ViewKind::Header, &format!("header[{index}]"), &header.value);
+    }
+    view
+}
+
+/// Goes through a document in the order of its leaves. Paths are made on the way, which costs a tenth
+/// of asking for each leaf's. As deep as the decoder allows.
+struct Walk<'a> {
+    doc: &'a Document,
+    view: MessageView,
+    path: String,
+}
+
+/// Longer paths are the document's business: it shortens them.
+const PATH_BYTES_MAX: usize = mcp_codec::PATH_CHARS_MAX;
+
+impl Walk<'_> {
+    fn node(&mut self, node: Node) {
+        let doc = self.doc;
+        let here = self.path.len();
+        match doc.kind(node) {
+            Kind::Object => {
+                for (key, name, value) in doc.members(node) {
+                    self.path.push_str("{key}");
+                    self.put(ViewKind::Key, key, name);
+                    self.path.truncate(here);
+                    mcp_codec::push_path_key(&mut self.path, name);
+                    self.node(value);
+                    self.path.truncate(here);
+                }
+            }
+            Kind::Array => {
+                for (index, value) in doc.elements(node).enumerate() {
+                    use std::fmt::Write as _;
+                    // Writing to a String cannot fail.
+                    let _ = write!(self.path, "[{index}]");
+                    self.node(value);
+                    self.path.truncate(here);
+                }
+            }
+            _ => {
+                if let Some(id) = doc.leaf_of(node) {
+                    let leaf = doc.leaf(id);
+                    let kind = match leaf.kind {
+                        LeafKind::Number => ViewKind::Number,
+                        _ => ViewKind::Text,
+                    };
+                    self.put(kind, id, leaf.text);
+                }
+            }
+        }
+    }
+
+    fn put(&mut self, kind: ViewKind, id: mcp_codec::LeafId, text: &str) {
+        if self.path.len() <= PATH_BYTES_MAX {
+            self.view.leaf(kind, &self.path, text);
+        } else {
+            self.view.leaf(kind, &self.doc.path(id).to_string(), text);
+        }
+    }
+}
