@@ -47,6 +47,10 @@ build() {
 The right compiler version is then fetched by itself (rust-toolchain.toml)."
   fi
   (cd "$ROOT" && cargo --version > /dev/null) || die "cargo cannot use the toolchain named in rust-toolchain.toml"
+  # Policy plugins are built for it.
+  if have rustup; then
+    (cd "$ROOT" && rustup target list --installed | grep -qx wasm32-unknown-unknown || retry rustup target add wasm32-unknown-unknown)
+  fi
 }
 
 # For the optional engine; Hyperscan's package has the same library and will do.

@@ -4,7 +4,7 @@
 set -uo pipefail
 . "$(dirname "$0")/env.sh"
 cd "$ROOT"
-STEPS=${STEPS:-setup fmt clippy build test engines doc deny}
+STEPS=${STEPS:-setup fmt clippy build test engines plugins doc deny}
 LOG=$(mktemp -d); trap 'rm -rf "$LOG"' EXIT
 passed=0 failed=0 report=()
 export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-auto}
@@ -25,6 +25,8 @@ step_fmt() { one fmt cargo fmt --all --check; }
 step_clippy() { one clippy cargo clippy --release --workspace --all-targets --quiet -- -D warnings; }
 # The whole workspace, as in `make run`: for one package the large dependencies would be compiled again, for other features.
 step_build() { one build cargo build --release --workspace --bins --tests; }
+# The shipped plugins are a workspace of their own; their recorded cases run natively.
+step_plugins() { one plugins env CARGO_TARGET_DIR="$TARGET/plugins" cargo test --quiet --manifest-path policies/plugins/Cargo.toml; }
 step_deny() { one deny scripts/deny.sh; }
 
 # What needs the kit of other people's programs fails without it; by hand (cargo test) it is skipped with a word.

@@ -16,8 +16,10 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::config::store::{self, Applied, Registry};
 use crate::config::{ConfigError, Loaded, LogFormat, PROXY_SERVER};
 use crate::otel::Traces;
+use crate::plugins::Plugins;
 
 /// How often watched files are looked at. A look costs a few `stat` calls.
 const WATCH_EVERY: Duration = Duration::from_millis(500);
@@ -51,6 +53,7 @@ pub fn run_stdio(loaded: Loaded) -> anyhow::Result<ExitCode> {
         let audit = open_audit(&loaded, true)?;
         let traces = loaded.otlp.as_ref().map(Traces::start).transpose()?;
         let gateway = make_gateway(&loaded, audit.clone(), traces.as_ref(), true)?;
+        acknowledge(&loaded.data_dir, Ok(loaded.plugin_generation));
         let stop = Arc::clone(&gateway);
         tokio::spawn(async move {
             stop_signal().await;
@@ -75,6 +78,7 @@ async fn serve(start: Start, metrics: PrometheusHandle) -> anyhow::Result<ExitCo
     let audit = open_audit(loaded, start.shared_data_dir)?;
     let traces = loaded.otlp.as_ref().map(Traces::start).transpose()?;
     let gateway = make_gateway(loaded, audit.clone(), traces.as_ref(), start.single)?;
+    acknowledge(&loaded.data_dir, Ok(loaded.plugin_generation));
     let listener = bind(loaded.listen, "listen").await?;
     let address = listener.local_addr()?;
     gateway.bound_to(address.ip());
@@ -119,6 +123,7 @@ fn make_gateway(
         audit,
         links: LinkOptions::default(),
         spans: traces.map(Traces::sink),
+        plugins: Some(Arc::new(Plugins::new(&loaded.data_dir))),
     };
     Gateway::new(&loaded.desired, options).context("the configuration does not compile")
 }
@@ -139,17 +144,22 @@ async fn watch(start: Start, gateway: Arc<Gateway>, tls: Option<TlsSlot>) -> any
                 seen = now;
             }
         }
-        // Rules are compiled on a thread of their own: no call waits for them.
-        let (start, gateway, tls) = (Arc::clone(&start), Arc::clone(&gateway), tls.clone());
-        let work = move || reload(&start, &gateway, tls.as_ref());
-        match tokio::task::spawn_blocking(work).await? {
-            Ok(watched) => {
+        // Rules and plugins are compiled on a thread of their own: no call waits for them.
+        let reloaded = {
+            let (start, gateway, tls) = (Arc::clone(&start), Arc::clone(&gateway), tls.clone());
+            tokio::task::spawn_blocking(move || reload(&start, &gateway, tls.as_ref())).await?
+        };
+        let data_dir = &start.loaded.data_dir;
+        match reloaded {
+            Ok((watched, generation)) => {
+                acknowledge(data_dir, Ok(generation));
                 files = watched;
                 seen = stamps(&files);
                 tracing::info!("configuration reloaded");
                 say("configuration reloaded");
             }
             Err(error) => {
+                acknowledge(data_dir, Err(&error));
                 tracing::error!("the new configuration is refused, the old one stays: {error:#}");
                 say(&format!(
                     "the new configuration is refused, the old one stays: {error:#}"
@@ -159,7 +169,29 @@ async fn watch(start: Start, gateway: Arc<Gateway>, tls: Option<TlsSlot>) -> any
     }
 }
 
-fn reload(start: &Start, gateway: &Gateway, tls: Option<&TlsSlot>) -> anyhow::Result<Vec<PathBuf>> {
+/// Says what became of what was pushed.
+fn acknowledge(data_dir: &Path, outcome: Result<u64, &anyhow::Error>) {
+    let applied = match outcome {
+        Ok(generation) => Applied {
+            generation,
+            error: None,
+        },
+        Err(error) => Applied {
+            generation: Registry::read(data_dir).map_or(0, |registry| registry.generation),
+            error: Some(format!("{error:#}")),
+        },
+    };
+    if applied.generation > 0 {
+        store::acknowledge(data_dir, &applied);
+    }
+}
+
+/// The files to watch from now on, and the generation of plugins in force.
+fn reload(
+    start: &Start,
+    gateway: &Gateway,
+    tls: Option<&TlsSlot>,
+) -> anyhow::Result<(Vec<PathBuf>, u64)> {
     let loaded = (start.reload)()?;
     // Everything that can fail comes before anything is swapped.
     let config = match (&loaded.desired.tls, tls) {
@@ -177,7 +209,7 @@ fn reload(start: &Start, gateway: &Gateway, tls: Option<&TlsSlot>) -> anyhow::Re
     if loaded.otlp != start.loaded.otlp {
         tracing::warn!("otlp only changes by a restart");
     }
-    Ok(loaded.files_watched)
+    Ok((loaded.files_watched, loaded.plugin_generation))
 }
 
 type Stamp = Option<(SystemTime, u64)>;
@@ -238,11 +270,16 @@ fn close_audit(audit: Option<Arc<AuditLog>>) {
 /// The key of the fingerprints in audit records, kept beside the log so that equal values stay
 /// equal over restarts.
 pub fn fingerprint_key(data_dir: &Path) -> anyhow::Result<[u8; 32]> {
+    secret_key(data_dir, "fingerprint.key")
+}
+
+/// A key in a file of its own, made when it is first wanted.
+pub fn secret_key(folder: &Path, name: &str) -> anyhow::Result<[u8; 32]> {
     use std::io::Write as _;
     use std::os::unix::fs::OpenOptionsExt as _;
-    let path = data_dir.join("fingerprint.key");
-    std::fs::create_dir_all(data_dir)
-        .with_context(|| format!("the data folder {} cannot be made", data_dir.display()))?;
+    let path = folder.join(name);
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("the folder {} cannot be made", folder.display()))?;
     if let Ok(bytes) = std::fs::read(&path)
         && let Ok(key) = bytes.try_into()
     {

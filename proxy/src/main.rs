@@ -5,6 +5,7 @@ mod app;
 mod cli;
 mod config;
 mod otel;
+mod plugins;
 
 use std::process::ExitCode;
 
@@ -17,6 +18,14 @@ fn main() -> ExitCode {
     {
         let code = stdio_child::reaper_main(args);
         return ExitCode::from(u8::try_from(code).unwrap_or(1));
+    }
+    // So is what compiles plugins; it bounds itself before it reads any.
+    let mut args = std::env::args_os().skip(1);
+    if args
+        .next()
+        .is_some_and(|first| first == plugin_host::COMPILE_COMMAND)
+    {
+        return ExitCode::from(plugin_host::compile_main(args));
     }
     cli::main()
 }

@@ -14,6 +14,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("stdio-child", &[]),
     ("dlp-policy", &["domain", "dlp-scan"]),
     ("audit-log", &["domain"]),
+    ("plugin-host", &["domain", "dlp-scan", "dlp-policy"]),
     (
         "gateway",
         &[
@@ -35,6 +36,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "audit-log",
             "stdio-child",
             "gateway",
+            "plugin-host",
         ],
     ),
     ("weir-bench", &[]),

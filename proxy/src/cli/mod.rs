@@ -7,6 +7,7 @@ mod config;
 mod demo;
 mod explain;
 mod key;
+mod policy;
 mod proxy;
 mod reference;
 mod rules;
@@ -59,6 +60,9 @@ enum Command {
     Explain(explain::ExplainArgs),
     /// Show one message blocked, one redacted and one passed, against a built-in server
     Check,
+    /// Write, test and bind policy plugins
+    #[command(subcommand)]
+    Policy(policy::PolicyCommand),
     /// Read the audit log
     #[command(subcommand)]
     Audit(audit::AuditCommand),
@@ -113,6 +117,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             drop(out);
             check::run()
         }
+        Command::Policy(command) => policy::run(&command, &mut out),
         Command::Audit(command) => audit::run(&command, &mut out),
     }
 }

@@ -173,6 +173,7 @@ fn proxy_server(upstream: &ProxyUpstream, options: &ProxyOptions) -> raw::Server
         limits: domain::CallLimits::default(),
         rules: Vec::new(),
         values: std::collections::BTreeMap::new(),
+        plugins: Vec::new(),
     }
 }
 
@@ -293,6 +294,12 @@ fn strip_place(text: &str) -> String {
 
 /// Reads a text file up to a bound.
 pub(super) fn read_bounded(path: &Path, bytes_max: u64) -> Result<String, String> {
+    let bytes = read_bytes_bounded(path, bytes_max)?;
+    String::from_utf8(bytes).map_err(|_| "is not UTF-8 text".into())
+}
+
+/// Reads a file that may not be larger than this.
+pub(super) fn read_bytes_bounded(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
     let file = std::fs::File::open(path).map_err(|e| format!("cannot be opened: {e}"))?;
     if file.metadata().is_ok_and(|m| m.is_dir()) {
         return Err("is a folder; name a file".into());
@@ -304,7 +311,7 @@ pub(super) fn read_bounded(path: &Path, bytes_max: u64) -> Result<String, String
     if bytes.len() as u64 > bytes_max {
         return Err(format!("is larger than {bytes_max} bytes"));
     }
-    String::from_utf8(bytes).map_err(|_| "is not UTF-8 text".into())
+    Ok(bytes)
 }
 
 fn env(name: &str) -> Option<String> {

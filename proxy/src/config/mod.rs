@@ -13,6 +13,7 @@ mod error;
 mod load;
 mod own;
 mod place;
+mod plugins;
 mod published;
 mod raw;
 mod resolve;
@@ -22,6 +23,8 @@ mod tests;
 mod upstream;
 
 pub mod keys;
+pub mod signing;
+pub mod store;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -31,6 +34,10 @@ use domain::{Desired, Secret};
 pub use check::url as check_url;
 pub use error::ConfigError;
 pub use load::{PROXY_SERVER, ProxyOptions, ProxyUpstream, for_proxy, load};
+pub use plugins::{
+    COMPONENT_BYTES_MAX, check_bindings_text as check_bindings, check_name as check_plugin_name,
+    sha256_hex,
+};
 pub use published::{EXAMPLE, schema_json};
 pub use raw::{Log, LogFormat};
 pub use resolve::DATA_DIR_DEFAULT;
@@ -52,6 +59,8 @@ pub struct Loaded {
     pub log: Log,
     /// Where traces go.
     pub otlp: Option<Otlp>,
+    /// The generation of what was pushed ([`store`]) that is in here.
+    pub plugin_generation: u64,
     /// Every file that was read: when one changes, the configuration has to be loaded anew.
     pub files_watched: Vec<PathBuf>,
 }

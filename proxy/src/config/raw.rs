@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use domain::{
-    AllowLine, AuditMode, CallLimits, Cors, FailureMode, Limits, ListenerTls, PolicyBinding,
+    AllowLine, AuditMode, CallLimits, Cors, FailureMode, Limits, ListenerTls, PluginBinding, PolicyBinding,
     ToolAccess,
 };
 use schemars::JsonSchema;
@@ -134,8 +134,26 @@ pub struct Tenant {
     pub values: BTreeMap<String, Values>,
     /// API keys. If no tenant has any, everyone who can connect is let in: on loopback only.
     pub keys: Vec<Key>,
+    /// Its policy plugins by name; `weir policy push` adds further ones.
+    pub plugins: BTreeMap<String, PluginFile>,
+    /// Public keys as `weir policy key` prints them. With one here every plugin of this tenant must be
+    /// signed by one of them.
+    #[schemars(length(max = 16))]
+    pub plugin_keys: Vec<String>,
     /// Its MCP servers by id. Ids stand in URLs and are unique over all tenants.
     pub servers: BTreeMap<String, Server>,
+}
+
+/// A policy plugin.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PluginFile {
+    /// The component, as `weir policy build` makes it; a signature lies beside it in FILE.sig.
+    pub file: PathBuf,
+    /// SHA-256 of the file in hexadecimal; another file is refused.
+    #[serde(default)]
+    #[schemars(regex(pattern = r"^[0-9a-f]{64}$"))]
+    pub sha256: Option<String>,
 }
 
 /// An API key. `weir key new` makes one.
@@ -176,6 +194,10 @@ pub struct Server {
     /// Further lists of values, for this server only.
     #[serde(default)]
     pub values: BTreeMap<String, Values>,
+    /// Plugins that judge its messages, in this order, after the rules did.
+    #[serde(default)]
+    #[schemars(length(max = 64))]
+    pub plugins: Vec<PluginBinding>,
 }
 
 /// Values to be found exactly as they are; at most 10,000 of 4 to 16,384 bytes. They are never shown.

@@ -60,7 +60,8 @@ impl Resolver<'_> {
             dlp_policy::base_rules(&rules).or_else(|e| top.key("rules").error(e.to_string()))?;
         let data_dir = self.path(raw.data_dir.as_deref().unwrap_or(DATA_DIR_DEFAULT.as_ref()));
         let otlp = self.otlp(raw.otlp, &top.key("otlp"))?;
-        let people = self.tenants(raw.tenants, &rule_set, &top.key("tenants"))?;
+        let mut people = self.tenants(raw.tenants, &rule_set, &top.key("tenants"))?;
+        let plugin_generation = self.pushed(&data_dir, &mut people.tenants, &mut people.servers)?;
         let open_access = people.keys.is_empty();
         if open_access && !listen.ip().is_loopback() {
             return top.key("listen").error(format!(
@@ -88,6 +89,7 @@ impl Resolver<'_> {
             audit_retention_days: raw.audit.retention_days,
             log: raw.log,
             otlp,
+            plugin_generation,
             files_watched: std::mem::take(&mut self.watched),
         })
     }
@@ -178,6 +180,7 @@ impl Resolver<'_> {
         let rules = own::rules_with(rules, &detection, &policy.allow, at)?;
         // A tenant may have no server yet; its policy is checked all the same.
         compile(&policy, &Policy::default(), &rules, at, at)?;
+        let plugins = self.plugins(raw.plugins, &raw.plugin_keys, at)?;
         for (name, server) in raw.servers {
             let at = at.key("servers").key(&name);
             let server_id = ServerId::parse(&name).or_else(|e| at.error(bad_id("server", &e)))?;
@@ -193,7 +196,9 @@ impl Resolver<'_> {
             let detection = self.detection(&server.rules, server.values, &at)?;
             let rules = own::rules_with(&rules, &detection, &own.allow, &at)?;
             compile(&policy, &own, &rules, &at, &at)?;
+            super::plugins::check_bindings(&server.plugins, &plugins, &at.key("plugins"))?;
             let server = Server {
+                plugins: server.plugins,
                 tenant: id.clone(),
                 upstream: self.upstream(server.upstream, &at.key("upstream"))?,
                 policy: own,
@@ -209,6 +214,8 @@ impl Resolver<'_> {
             policy,
             limits: raw.limits,
             detection,
+            plugins,
+            plugin_keys: raw.plugin_keys,
         };
         people.tenants.insert(id.clone(), tenant);
         Ok(())

@@ -1,0 +1,337 @@
+//! `weir policy push`, `list`, `bind`, `unbind` and `rollback`: what a `weir serve` has in force.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::{Context as _, bail};
+use clap::{Args, ValueEnum};
+use domain::{Direction, FailureMode, Grant, Isolation, PluginBinding, ServerId, TenantId};
+use gateway::PluginSource as _;
+
+use crate::config::store::{self, Registry, Version};
+use crate::config::{self, Loaded, signing};
+use crate::plugins::Plugins;
+
+/// How long a serving process has to take a change: it looks twice a second, and compiles.
+const WAIT: Duration = Duration::from_secs(20);
+/// Without a sign of one for so long, none is taken to run.
+const SILENCE: Duration = Duration::from_secs(3);
+
+/// Whose `weir serve`.
+#[derive(Debug, Args)]
+pub struct Where {
+    /// The configuration file of the `weir serve`
+    #[arg(long, short, value_name = "FILE")]
+    pub config: PathBuf,
+}
+
+/// What to push.
+#[derive(Debug, Args)]
+pub struct PushArgs {
+    /// The component; a signature beside it in COMPONENT.sig goes with it
+    pub component: PathBuf,
+    #[command(flatten)]
+    at: Where,
+    /// The tenant it is for
+    #[arg(long)]
+    tenant: String,
+    /// Its name there; its own name if absent
+    #[arg(long)]
+    name: Option<String>,
+}
+
+/// What to list.
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    #[command(flatten)]
+    at: Where,
+}
+
+/// What to bind, where, and what it may.
+#[derive(Debug, Args)]
+pub struct BindArgs {
+    /// The plugin's name
+    pub plugin: String,
+    #[command(flatten)]
+    at: Where,
+    /// The server
+    #[arg(long)]
+    server: String,
+    /// Glob over tool names; absent: every tool and every message without a tool
+    #[arg(long)]
+    tool: Option<String>,
+    /// Absent: both
+    #[arg(long)]
+    direction: Option<Way>,
+    /// Its configuration, as JSON
+    #[arg(long, value_name = "JSON", default_value = "{}")]
+    plugin_config: String,
+    /// How long an instance lives
+    #[arg(long, default_value = "message")]
+    isolation: Life,
+    /// What becomes of a message when the plugin fails
+    #[arg(long, default_value = "closed")]
+    fail_mode: Fail,
+    /// What it may do beyond looking; may be repeated
+    #[arg(long, value_name = "GRANT", value_parser = grant)]
+    grant: Vec<Grant>,
+    /// Time for one message, in milliseconds
+    #[arg(long, default_value_t = 10)]
+    timeout_ms: u32,
+    /// Memory of one instance, in MiB
+    #[arg(long, default_value_t = 16)]
+    memory_mb: u32,
+}
+
+/// What to take away.
+#[derive(Debug, Args)]
+pub struct UnbindArgs {
+    /// The plugin's name
+    pub plugin: String,
+    #[command(flatten)]
+    at: Where,
+    /// The server
+    #[arg(long)]
+    server: String,
+    /// Only the bindings with this tool glob
+    #[arg(long)]
+    tool: Option<String>,
+}
+
+/// What to put back.
+#[derive(Debug, Args)]
+pub struct RollbackArgs {
+    /// The plugin's name
+    pub plugin: String,
+    #[command(flatten)]
+    at: Where,
+    /// The tenant it belongs to
+    #[arg(long)]
+    tenant: String,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+#[value(rename_all = "snake_case")]
+enum Way {
+    ToServer,
+    ToClient,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Life {
+    Message,
+    Tenant,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Fail {
+    Closed,
+    Open,
+}
+
+fn grant(word: &str) -> Result<Grant, String> {
+    let all = [
+        Grant::Scan,
+        Grant::SessionState,
+        Grant::TenantState,
+        Grant::Clock,
+        Grant::Loosen,
+    ];
+    let words = all.map(Grant::as_str);
+    let found = all.into_iter().find(|grant| grant.as_str() == word);
+    found.ok_or_else(|| format!("use one of {}", words.join(", ")))
+}
+
+/// Pushes.
+pub fn push(args: &PushArgs, out: &mut dyn Write) -> anyhow::Result<()> {
+    let loaded = config::load(&args.at.config)?;
+    let tenant_id = TenantId::parse(&args.tenant)?;
+    let tenant = loaded.desired.tenants.get(&tenant_id);
+    let tenant = tenant.with_context(|| format!("the configuration has no tenant {tenant_id}"))?;
+    let component = super::read(&args.component)?;
+    let signature = std::fs::read_to_string(signing::beside(&args.component)).ok();
+    let signature = signature.map(|text| text.trim().to_owned());
+    if !tenant.plugin_keys.is_empty() {
+        let signature = signature
+            .as_deref()
+            .context("the tenant takes signed plugins only; sign it with `weir policy sign`")?;
+        signing::check(signature, &component, &tenant.plugin_keys).map_err(anyhow::Error::msg)?;
+    }
+    // Compiled here, bounded, and sealed into the cache: the serving process finds it there.
+    let plugins = Plugins::new(&loaded.data_dir);
+    let plugin = plugins.load(&component).map_err(anyhow::Error::msg)?;
+    let said = plugin.description();
+    let name = args.name.as_deref().unwrap_or(&said.name);
+    config::check_plugin_name(name).map_err(anyhow::Error::msg)?;
+    let version = Version {
+        version: said.version.clone(),
+        sha256: config::sha256_hex(&component),
+        pushed_unix_s: SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)?
+            .as_secs(),
+        signature,
+    };
+    let shown = format!("{name} {} ({})", version.version, &version.sha256[..12]);
+    let (generation, ()) = Registry::change(&loaded.data_dir, |registry| {
+        registry.push(
+            &loaded.data_dir,
+            tenant_id.as_str(),
+            name,
+            version,
+            &component,
+        )
+    })?;
+    writeln!(out, "pushed {shown} for tenant {tenant_id}")?;
+    await_serving(&loaded, generation, out)
+}
+
+/// Lists.
+pub fn list(args: &ListArgs, out: &mut dyn Write) -> anyhow::Result<()> {
+    let loaded = config::load(&args.at.config)?;
+    let registry = Registry::read(&loaded.data_dir).map_err(anyhow::Error::msg)?;
+    for (tenant, plugins) in &registry.plugins {
+        for (name, versions) in plugins {
+            for (i, version) in versions.list.iter().enumerate() {
+                let mark = if i == versions.current { "*" } else { " " };
+                let signed = if version.signature.is_some() {
+                    " signed"
+                } else {
+                    ""
+                };
+                let short = version.sha256.get(..12).unwrap_or_default();
+                writeln!(
+                    out,
+                    "{mark} {tenant}/{name} {} {short}{signed}",
+                    version.version
+                )?;
+            }
+        }
+    }
+    for (id, server) in &loaded.desired.servers {
+        for binding in &server.plugins {
+            writeln!(out, "{id}: {}", serde_json::to_string(binding)?)?;
+        }
+    }
+    Ok(())
+}
+
+/// Binds.
+pub fn bind(args: &BindArgs, out: &mut dyn Write) -> anyhow::Result<()> {
+    let loaded = config::load(&args.at.config)?;
+    let id = ServerId::parse(&args.server)?;
+    let server = loaded.desired.servers.get(&id);
+    let server = server.with_context(|| format!("the configuration has no server {id}"))?;
+    let binding = PluginBinding {
+        tool: args.tool.clone(),
+        direction: args.direction.map(|way| match way {
+            Way::ToServer => Direction::ToServer,
+            Way::ToClient => Direction::ToClient,
+        }),
+        config: serde_json::from_str(&args.plugin_config)
+            .context("--plugin-config is no JSON object")?,
+        isolation: match args.isolation {
+            Life::Message => Isolation::Message,
+            Life::Tenant => Isolation::Tenant,
+        },
+        fail_mode: match args.fail_mode {
+            Fail::Closed => FailureMode::Closed,
+            Fail::Open => FailureMode::Open,
+        },
+        grants: args.grant.clone(),
+        timeout_ms: args.timeout_ms,
+        memory_mb: args.memory_mb,
+        ..PluginBinding::new(&args.plugin)
+    };
+    // Tried before anything is written: a serving process would refuse the whole configuration.
+    let mut tried = server.clone();
+    tried.plugins = vec![binding.clone()];
+    let tenant = &loaded.desired.tenants[&server.tenant];
+    config::check_bindings(&tried.plugins, &tenant.plugins).map_err(anyhow::Error::msg)?;
+    Plugins::new(&loaded.data_dir)
+        .evaluators(
+            &server.tenant,
+            &tenant.plugins,
+            &id,
+            &tried,
+            dlp_scan::RuleSet::builtin(),
+        )
+        .map_err(anyhow::Error::msg)?;
+    let (generation, ()) = Registry::change(&loaded.data_dir, |registry| {
+        let bindings = registry.bindings.entry(id.to_string()).or_default();
+        bindings.push(binding);
+        Ok(())
+    })?;
+    let tool = args.tool.as_deref().unwrap_or("every message");
+    writeln!(out, "bound {} to {id}, {tool}", args.plugin)?;
+    await_serving(&loaded, generation, out)
+}
+
+/// Takes bindings away.
+pub fn unbind(args: &UnbindArgs, out: &mut dyn Write) -> anyhow::Result<()> {
+    let loaded = config::load(&args.at.config)?;
+    let (generation, gone) = Registry::change(&loaded.data_dir, |registry| {
+        let bindings = registry.bindings.entry(args.server.clone()).or_default();
+        let before = bindings.len();
+        bindings.retain(|binding| {
+            binding.plugin != args.plugin || (args.tool.is_some() && binding.tool != args.tool)
+        });
+        match before - bindings.len() {
+            0 => bail!(
+                "{} has no such binding of {} that was made by `bind`",
+                args.server,
+                args.plugin
+            ),
+            gone => Ok(gone),
+        }
+    })?;
+    writeln!(
+        out,
+        "{gone} binding(s) of {} taken from {}",
+        args.plugin, args.server
+    )?;
+    await_serving(&loaded, generation, out)
+}
+
+/// Puts the version before back.
+pub fn rollback(args: &RollbackArgs, out: &mut dyn Write) -> anyhow::Result<()> {
+    let loaded = config::load(&args.at.config)?;
+    let (generation, version) = Registry::change(&loaded.data_dir, |registry| {
+        let plugins = registry.plugins.get_mut(&args.tenant);
+        let versions = plugins.and_then(|plugins| plugins.get_mut(&args.plugin));
+        let versions = versions.with_context(|| format!("{} was never pushed", args.plugin))?;
+        versions.current = versions
+            .current
+            .checked_sub(1)
+            .context("there is no version before it")?;
+        Ok(versions.list[versions.current].version.clone())
+    })?;
+    writeln!(out, "{} {version} is the version in force", args.plugin)?;
+    await_serving(&loaded, generation, out)
+}
+
+/// Waits until a serving process says what became of a change.
+fn await_serving(loaded: &Loaded, generation: u64, out: &mut dyn Write) -> anyhow::Result<()> {
+    let began = Instant::now();
+    let before = store::applied(&loaded.data_dir);
+    // One that never served from this folder will not speak up.
+    let wait = if before.is_some() { WAIT } else { SILENCE };
+    while began.elapsed() < wait {
+        if let Some(applied) = store::applied(&loaded.data_dir)
+            && applied.generation >= generation
+        {
+            return match applied.error {
+                None => Ok(writeln!(out, "in force")?),
+                Some(error) => {
+                    bail!("the serving process refuses it, and what was in force stays: {error}")
+                }
+            };
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    writeln!(
+        out,
+        "no `weir serve` answered; it is in force when one starts with this configuration"
+    )?;
+    Ok(())
+}

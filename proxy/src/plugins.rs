@@ -1,0 +1,117 @@
+//! Between the gateway, which runs no plugin's code, and the plugin host, which knows no gateway.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use dlp_policy::Evaluators;
+use dlp_scan::RuleSet;
+use domain::{Plugin, Server, ServerId, TenantId};
+use gateway::PluginSource;
+use plugin_host::{Cache, CompileLimits, Compiler, HostOptions, PluginHost};
+use sha2::{Digest as _, Sha256};
+
+use crate::config::store;
+
+/// Compiled plugins that stay in memory; above it those that nothing is bound to go.
+const LOADED_MAX: usize = 256;
+
+/// Loads and binds the plugins of all tenants.
+pub struct Plugins {
+    data_dir: PathBuf,
+    /// Made with the first plugin: a gateway without any reserves nothing.
+    host: OnceLock<PluginHost>,
+    loaded: Mutex<HashMap<[u8; 32], Arc<plugin_host::Plugin>>>,
+}
+
+impl Plugins {
+    /// A source whose cache and keys are in the data folder.
+    pub fn new(data_dir: &Path) -> Self {
+        Self {
+            data_dir: data_dir.to_owned(),
+            host: OnceLock::new(),
+            loaded: Mutex::default(),
+        }
+    }
+
+    /// The host.
+    ///
+    /// # Errors
+    /// Plugins cannot run here.
+    pub fn host(&self) -> Result<&PluginHost, String> {
+        if let Some(host) = self.host.get() {
+            return Ok(host);
+        }
+        let host = self.make_host().map_err(|error| format!("{error:#}"))?;
+        Ok(self.host.get_or_init(|| host))
+    }
+
+    /// Loads a component, or finds it loaded.
+    ///
+    /// # Errors
+    /// Why it is no plugin.
+    pub fn load(&self, component: &[u8]) -> Result<Arc<plugin_host::Plugin>, String> {
+        let hash: [u8; 32] = Sha256::digest(component).into();
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(plugin) = loaded.get(&hash) {
+            return Ok(Arc::clone(plugin));
+        }
+        let plugin = self
+            .host()?
+            .load(component)
+            .map_err(|error| error.to_string())?;
+        if loaded.len() >= LOADED_MAX {
+            loaded.retain(|_, plugin| Arc::strong_count(plugin) > 1);
+        }
+        loaded.insert(hash, Arc::clone(&plugin));
+        Ok(plugin)
+    }
+
+    fn make_host(&self) -> anyhow::Result<PluginHost> {
+        let folder = store::folder(&self.data_dir);
+        let program = std::env::current_exe()?;
+        let options = HostOptions {
+            compiler: Compiler::Process {
+                program,
+                limits: CompileLimits::default(),
+            },
+            cache: Some(Cache::new(
+                folder.join("cache"),
+                crate::app::secret_key(&folder, "cache.key")?,
+            )),
+            hash_key: crate::app::secret_key(&folder, "hash.key")?,
+        };
+        Ok(PluginHost::new(options)?)
+    }
+}
+
+impl PluginSource for Plugins {
+    fn evaluators(
+        &self,
+        tenant: &TenantId,
+        plugins: &BTreeMap<String, Plugin>,
+        id: &ServerId,
+        server: &Server,
+        rules: &Arc<RuleSet>,
+    ) -> Result<Evaluators, String> {
+        let mut evaluators = Evaluators::default();
+        for (i, binding) in server.plugins.iter().enumerate() {
+            let name = &binding.plugin;
+            let said = |problem: String| format!("[{i}]: plugin {name}: {problem}");
+            let plugin = plugins
+                .get(name)
+                .ok_or_else(|| said("there is none".into()))?;
+            let loaded = self.load(&plugin.component).map_err(said)?;
+            let bound = self
+                .host()
+                .map_err(said)?
+                .bind(&loaded, binding, tenant, id.as_str(), rules)
+                .map_err(|error| said(error.to_string()))?;
+            let tool = binding.tool.as_deref();
+            evaluators
+                .add(tool, binding.direction, Arc::new(bound))
+                .map_err(|problem| said(format!("tool: {problem}")))?;
+        }
+        Ok(evaluators)
+    }
+}
