@@ -154,10 +154,10 @@ pub fn check_name(name: &str) -> Result<(), String> {
     if name.is_empty()
         || name.len() > PLUGIN_NAME_BYTES_MAX
         || !name.bytes().all(plain)
-        || name.starts_with('-')
+        || !name.starts_with(|c: char| c.is_ascii_lowercase())
     {
         return Err(format!(
-            "{name:?} is no name for a plugin; use at most {PLUGIN_NAME_BYTES_MAX} small letters, digits and -"
+            "{name:?} is no name for a plugin; use at most {PLUGIN_NAME_BYTES_MAX} small letters, digits and -, a letter first"
         ));
     }
     Ok(())
