@@ -225,6 +225,7 @@ impl Trail {
                 end: mark.end,
                 layers: Vec::new(),
                 fingerprint: None,
+                allowed_by: None,
             });
         }
     }
