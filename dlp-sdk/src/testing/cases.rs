@@ -138,7 +138,9 @@ pub fn check_cases<P: Plugin>(yaml: &str) -> Result<usize, Vec<String>> {
         if let Some(now_ms) = case.now_ms {
             host.set_now_ms(now_ms);
         }
-        let message = message(&case.message, &about(case));
+        let about = about(case);
+        host.set_session(about.session.as_deref().unwrap_or_default());
+        let message = message(&case.message, &about);
         let verdict = plugin.evaluate(&message, &host).into_raw();
         wrong.extend(differences(case, &message, &verdict));
     }

@@ -9,7 +9,9 @@ use crate::{Hit, Host, HostError, LogLevel, Scope};
 /// Stands in for Weir. State lives as long as it does; time stands still until it is set.
 #[derive(Debug, Default)]
 pub struct TestHost {
-    state: RefCell<HashMap<(bool, String), (Vec<u8>, u64)>>,
+    /// By session (none: the tenant's) and key.
+    state: RefCell<HashMap<(Option<String>, String), (Vec<u8>, u64)>>,
+    session: RefCell<String>,
     now_ms: Cell<u64>,
     hits: RefCell<Vec<(String, String, String)>>,
     lines: RefCell<Vec<String>>,
@@ -26,6 +28,11 @@ impl TestHost {
         self.now_ms.set(now_ms);
     }
 
+    /// Whose state the scope `session` means from now on.
+    pub fn set_session(&self, session: &str) {
+        session.clone_into(&mut self.session.borrow_mut());
+    }
+
     /// From now on a scan finds this text, as this rule of this category.
     pub fn finds(&self, rule: &str, category: &str, text: &str) {
         let hit = (rule.to_owned(), category.to_owned(), text.to_owned());
@@ -39,8 +46,16 @@ impl TestHost {
 
     fn live(&self, scope: Scope, key: &str) -> Option<Vec<u8>> {
         let state = self.state.borrow();
-        let (value, until) = state.get(&(scope == Scope::Session, key.to_owned()))?;
+        let (value, until) = state.get(&self.key(scope, key))?;
         (*until > self.now_ms.get()).then(|| value.clone())
+    }
+
+    fn key(&self, scope: Scope, key: &str) -> (Option<String>, String) {
+        let session = match scope {
+            Scope::Session => Some(self.session.borrow().clone()),
+            Scope::Tenant => None,
+        };
+        (session, key.to_owned())
     }
 
     fn until(&self, ttl_s: u32) -> u64 {
@@ -91,7 +106,7 @@ impl Host for TestHost {
         value: &[u8],
         ttl_s: u32,
     ) -> Result<(), HostError> {
-        let key = (scope == Scope::Session, key.to_owned());
+        let key = self.key(scope, key);
         let value = (value.to_vec(), self.until(ttl_s));
         self.state.borrow_mut().insert(key, value);
         Ok(())
@@ -111,9 +126,7 @@ impl Host for TestHost {
         };
         let sum = number.saturating_add(delta);
         let mut state = self.state.borrow_mut();
-        let entry = state
-            .entry((scope == Scope::Session, key.to_owned()))
-            .or_default();
+        let entry = state.entry(self.key(scope, key)).or_default();
         if old.is_none() {
             entry.1 = self.until(ttl_s);
         }

@@ -210,7 +210,7 @@ fn query_reads_only(query: &Query) -> Result<(), String> {
     if !query.locks.is_empty() {
         return Err("the SQL locks rows".into());
     }
-    for with in &query.with {
+    if let Some(with) = &query.with {
         for table in &with.cte_tables {
             query_reads_only(&table.query)?;
         }
