@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use domain::{
-    AllowLine, AuditMode, CallLimits, Cors, FailureMode, Limits, ListenerTls, PluginBinding, PolicyBinding,
-    ToolAccess,
+    AllowLine, AuditMode, CallLimits, Cors, FailureMode, Limits, ListenerTls, PluginBinding,
+    PolicyBinding, ToolAccess,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;

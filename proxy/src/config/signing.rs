@@ -129,7 +129,11 @@ mod tests {
         assert_eq!(check(&signature, b"component", &keys), Ok(public.as_str()));
         assert!(check(&signature, b"Component", &keys).is_err());
         assert!(check(&signature, b"component", &keys[..1]).is_err());
-        let first = if signature.starts_with("00") { "01" } else { "00" };
+        let first = if signature.starts_with("00") {
+            "01"
+        } else {
+            "00"
+        };
         let forged = format!("{first}{}", &signature[2..]);
         for broken in ["", "zz", "00", &forged, &"é".repeat(64)] {
             assert!(check(broken, b"component", &keys).is_err(), "{broken:?}");

@@ -58,7 +58,7 @@ impl Bound {
         let start = |failure: crate::instance::Failure| BindError::Start(failure.what);
         let mut first =
             Instance::new(&plugin.pre, Arc::clone(&shared), &clock, PATIENT).map_err(start)?;
-        match first.configure(&config).map_err(start)? {
+        match first.configure(&config, &clock).map_err(start)? {
             Ok(()) => {}
             Err(words) => return Err(BindError::Config(words.chars().take(512).collect())),
         }
@@ -84,7 +84,11 @@ impl Bound {
         self.shared.pretended_ms.store(now_ms, Ordering::Relaxed);
     }
 
-    fn judge(&self, input: &EvalInput<'_>) -> Result<(Verdict, usize), (EvalError, String)> {
+    fn judge(
+        &self,
+        input: &EvalInput<'_>,
+        began: Instant,
+    ) -> Result<(Verdict, usize), (EvalError, String)> {
         let time = Duration::from_millis(u64::from(self.shared.binding.timeout_ms));
         let failed = |failure: crate::instance::Failure| (failure.kind, failure.what);
         // Taken in a statement of its own: the lock is not held while an instance is made.
@@ -93,8 +97,10 @@ impl Bound {
             Some(kept) => kept.into_instance(),
             None => self.fresh(time)?,
         };
+        // What starting took is not given again.
+        let left = time.saturating_sub(began.elapsed());
         let said = instance
-            .evaluate(input.view, &self.clock, time)
+            .evaluate(input.view, &self.clock, left)
             .map_err(failed)?;
         let memory_bytes = instance.memory_bytes();
         let verdict = verdict::checked(said, input.view)
@@ -113,7 +119,10 @@ impl Bound {
         let shared = Arc::clone(&self.shared);
         let mut instance =
             Instance::new(&self.plugin.pre, shared, &self.clock, time).map_err(failed)?;
-        match instance.configure(&self.config).map_err(failed)? {
+        match instance
+            .configure(&self.config, &self.clock)
+            .map_err(failed)?
+        {
             Ok(()) => Ok(instance),
             Err(_) => Err((
                 EvalError::Trapped,
@@ -188,7 +197,7 @@ impl Evaluator for Bound {
             self.measures.failure(EvalError::Open, Duration::ZERO);
             return Err(EvalError::Open);
         }
-        match self.judge(input) {
+        match self.judge(input, began) {
             Ok((verdict, memory_bytes)) => {
                 self.breaker.succeeded();
                 self.measures

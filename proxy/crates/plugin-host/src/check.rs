@@ -4,6 +4,8 @@
 
 use wasmparser::{ComponentExternalKind, Encoding, Parser, Payload, Validator, WasmFeatures};
 
+use crate::engine::{MEMORY_BYTES_MAX, TABLE_ELEMENTS_MAX};
+
 /// The contract's package and version.
 pub const CONTRACT: &str = "weir:policy@0.1.0";
 /// The one interface that may be imported, beside types.
@@ -15,8 +17,9 @@ const VERSION: &str = "0.1";
 pub(crate) const COMPONENT_BYTES_MAX: usize = 16 << 20;
 /// Functions over all core modules.
 const FUNCTIONS_MAX: u32 = 60_000;
-/// Core modules and components within a component.
-const MODULES_MAX: usize = 16;
+/// Core modules and components within a component. Tools that link an interpreter to stubs make some
+/// forty; each module costs time to start.
+const MODULES_MAX: usize = 64;
 
 /// Checks a component.
 ///
@@ -31,11 +34,21 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), String> {
             "this is not WebAssembly".into()
         });
     }
-    let features = WasmFeatures::default();
-    Validator::new_with_features(features)
+    Validator::new_with_features(features())
         .validate_all(bytes)
         .map_err(|error| format!("it is not valid: {error}"))?;
     names(bytes)
+}
+
+/// What a plugin's modules may use of WebAssembly: less than the engine, whose own adapters between
+/// components need several memories.
+fn features() -> WasmFeatures {
+    WasmFeatures::default()
+        .difference(WasmFeatures::MULTI_MEMORY)
+        .difference(WasmFeatures::MEMORY64)
+        .difference(WasmFeatures::TAIL_CALL)
+        .difference(WasmFeatures::RELAXED_SIMD)
+        .difference(WasmFeatures::THREADS)
 }
 
 /// Checks the size alone.
@@ -60,6 +73,16 @@ fn names(bytes: &[u8]) -> Result<(), String> {
             Payload::End(_) => depth -= 1,
             Payload::FunctionSection(section) => {
                 functions = functions.saturating_add(section.count());
+            }
+            Payload::MemorySection(section) => {
+                for memory in section {
+                    memory_fits(memory.map_err(|error| error.to_string())?.initial)?;
+                }
+            }
+            Payload::TableSection(section) => {
+                for table in section {
+                    table_fits(table.map_err(|error| error.to_string())?.ty.initial)?;
+                }
             }
             Payload::ComponentImportSection(section) if depth == 1 => {
                 for import in section {
@@ -89,6 +112,23 @@ fn names(bytes: &[u8]) -> Result<(), String> {
     exports(&exported)
 }
 
+fn memory_fits(pages: u64) -> Result<(), String> {
+    let (mib, max) = (pages / 16, MEMORY_BYTES_MAX >> 20);
+    if mib > max as u64 {
+        return Err(format!("its memory begins with {mib} MiB; at most {max}"));
+    }
+    Ok(())
+}
+
+fn table_fits(elements: u64) -> Result<(), String> {
+    if elements > TABLE_ELEMENTS_MAX as u64 {
+        return Err(format!(
+            "it has a table of {elements} elements; at most {TABLE_ELEMENTS_MAX}"
+        ));
+    }
+    Ok(())
+}
+
 fn imported(name: &str) -> Result<(), String> {
     let (interface, version) = name.split_once('@').unwrap_or((name, ""));
     if !IMPORTS.contains(&interface) {
@@ -103,7 +143,7 @@ fn imported(name: &str) -> Result<(), String> {
     }
     if !version_fits(version) {
         return Err(format!(
-            "it imports version {version:?} of {interface}; this Weir has {CONTRACT}"
+            "it imports version {version:?} of {interface}; this Weir has {CONTRACT}: build it with this SDK"
         ));
     }
     Ok(())

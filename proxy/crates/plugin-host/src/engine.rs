@@ -1,7 +1,7 @@
 //! The engine: one configuration for compiling and for running, and the clock that ends plugins.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::Thread;
 use std::time::Duration;
 
@@ -12,8 +12,12 @@ use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAlloc
 pub(crate) const MEMORY_BYTES_MAX: usize = 64 << 20;
 /// Elements of one table.
 pub(crate) const TABLE_ELEMENTS_MAX: usize = 20_000;
-/// Core instances of one component; what the tools make of a module has three.
-const CORE_INSTANCES_MAX: u32 = 12;
+/// Core instances of one component; what the tools make of a Rust module has three, of JavaScript some
+/// forty.
+const CORE_INSTANCES_MAX: u32 = 64;
+/// Memories of one component, and tables. The bound of a binding holds for all memories together.
+const MEMORIES_MAX: u32 = 4;
+const TABLES_MAX: u32 = 8;
 /// Stack of the guest's calls.
 const STACK_BYTES_MAX: usize = 256 << 10;
 /// Memory put back by copying rather than by giving the pages up.
@@ -29,7 +33,8 @@ fn common() -> Config {
     config
         .wasm_component_model(true)
         .wasm_memory64(false)
-        .wasm_multi_memory(false)
+        // For the engine's own adapters only: `check` refuses modules with more than one.
+        .wasm_multi_memory(true)
         .wasm_relaxed_simd(false)
         .wasm_tail_call(false)
         .epoch_interruption(true)
@@ -50,12 +55,14 @@ pub(crate) fn compiling() -> wasmtime::Result<Engine> {
 pub(crate) fn running(slots: u32) -> wasmtime::Result<Engine> {
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(slots)
-        .total_core_instances(slots.saturating_mul(4))
-        .total_memories(slots)
-        .total_tables(slots.saturating_mul(2))
+        // Enough for every slot to be taken by the largest: what one tenant's plugin is made of never
+        // keeps another's from starting.
+        .total_core_instances(slots.saturating_mul(CORE_INSTANCES_MAX))
+        .total_memories(slots.saturating_mul(MEMORIES_MAX))
+        .total_tables(slots.saturating_mul(TABLES_MAX))
         .max_core_instances_per_component(CORE_INSTANCES_MAX)
-        .max_memories_per_component(1)
-        .max_tables_per_component(8)
+        .max_memories_per_component(MEMORIES_MAX)
+        .max_tables_per_component(TABLES_MAX)
         .max_memories_per_module(1)
         .max_tables_per_module(4)
         .max_component_instance_size(256 << 10)
@@ -79,10 +86,14 @@ pub(crate) struct Clock {
 
 #[derive(Debug, Default)]
 struct Shared {
-    used: AtomicBool,
+    /// Plugins that run now.
+    running: AtomicUsize,
     asleep: AtomicBool,
     stop: AtomicBool,
 }
+
+/// As long as this lives the clock goes.
+pub(crate) struct Running<'a>(&'a Shared);
 
 impl Clock {
     pub(crate) fn start(engine: &Engine) -> std::io::Result<Self> {
@@ -96,10 +107,9 @@ impl Clock {
                     std::thread::sleep(TICK);
                     let Some(engine) = weak.upgrade() else { return };
                     engine.increment_epoch();
-                    idle = if clock.used.swap(false, Ordering::SeqCst) {
-                        0
-                    } else {
-                        idle + 1
+                    idle = match clock.running.load(Ordering::SeqCst) {
+                        0 => idle + 1,
+                        _ => 0,
                     };
                     if idle >= IDLE_TICKS {
                         drop(engine);
@@ -112,12 +122,13 @@ impl Clock {
         Ok(Self { shared, thread })
     }
 
-    /// A plugin runs now. Also to be called by whatever runs longer than the idle time.
-    pub(crate) fn used(&self) {
-        self.shared.used.store(true, Ordering::SeqCst);
+    /// A plugin runs from now until the guard is gone.
+    pub(crate) fn run(&self) -> Running<'_> {
+        self.shared.running.fetch_add(1, Ordering::SeqCst);
         if self.shared.asleep.load(Ordering::SeqCst) {
             self.wake();
         }
+        Running(&self.shared)
     }
 
     fn wake(&self) {
@@ -127,12 +138,18 @@ impl Clock {
     }
 }
 
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 impl Shared {
-    /// Stands still until something runs. `used` is looked at after `asleep` is set, and set before
-    /// `asleep` is looked at, so that no waking is lost.
+    /// Stands still until something runs. `running` is looked at after `asleep` is set, and counted up
+    /// before `asleep` is looked at, so that no waking is lost.
     fn wait(&self) {
         self.asleep.store(true, Ordering::SeqCst);
-        while !self.used.load(Ordering::SeqCst) && !self.stop.load(Ordering::SeqCst) {
+        while self.running.load(Ordering::SeqCst) == 0 && !self.stop.load(Ordering::SeqCst) {
             std::thread::park();
         }
         self.asleep.store(false, Ordering::SeqCst);

@@ -142,7 +142,7 @@ impl PluginHost {
                     cache.put(component, self.kind, &code);
                 }
                 self.revive(&code)
-                    .map_err(|error| LoadError::Refused(format!("{error:#}")))?
+                    .map_err(|error| LoadError::Refused(format!("it cannot run here: {error:#}")))?
             }
         };
         let refused =
@@ -190,7 +190,7 @@ impl PluginHost {
         let rules = Arc::clone(RuleSet::builtin());
         let shared = Shared::new(binding, nobody.as_str().into(), rules, space, [0; 32]);
         let described = Instance::new(pre, Arc::new(shared), &self.clock, PATIENT)
-            .and_then(|mut instance| instance.describe());
+            .and_then(|mut instance| instance.describe(&self.clock));
         let failed = |what| LoadError::Refused(format!("it fails when asked what it is: {what}"));
         let description = described.map_err(|failure| failed(failure.what))?;
         let sizes = [

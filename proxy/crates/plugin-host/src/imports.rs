@@ -362,6 +362,7 @@ fn host_error(error: StateError) -> HostError {
 #[derive(Debug)]
 pub(crate) struct MemoryLimits {
     memory_bytes_max: usize,
+    /// Of all memories of the instance together; none ever shrinks.
     pub(crate) memory_bytes: usize,
     pub(crate) refused: bool,
 }
@@ -379,13 +380,20 @@ impl MemoryLimits {
 impl ResourceLimiter for MemoryLimits {
     fn memory_growing(
         &mut self,
-        _: usize,
+        current: usize,
         desired: usize,
-        _: Option<usize>,
+        maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        let allowed = desired <= self.memory_bytes_max;
+        // Beyond what the module itself declares it fails anyway, and does not count.
+        if maximum.is_some_and(|maximum| desired > maximum) {
+            return Ok(false);
+        }
+        let total = self
+            .memory_bytes
+            .saturating_add(desired.saturating_sub(current));
+        let allowed = total <= self.memory_bytes_max;
         if allowed {
-            self.memory_bytes = self.memory_bytes.max(desired);
+            self.memory_bytes = total;
         } else {
             self.refused = true;
         }

@@ -37,7 +37,7 @@ pub(crate) struct Instance {
 }
 
 impl Instance {
-    /// A fresh instance. Runs the plugin's start functions within `time`.
+    /// A fresh instance. Starting, describing and configuring it take at most `time` together.
     pub(crate) fn new(
         pre: &PluginPre<Data>,
         shared: Arc<Shared>,
@@ -49,14 +49,15 @@ impl Instance {
         store.set_hostcall_fuel(HOST_BYTES_MAX);
         store.set_epoch_deadline(ticks(time));
         store.data_mut().allow(time);
-        clock.used();
+        let _running = clock.run();
         match pre.instantiate(&mut store) {
             Ok(exports) => Ok(Self { store, exports }),
             Err(error) => Err(Failure::of(&error, &store)),
         }
     }
 
-    pub(crate) fn describe(&mut self) -> Result<Description, Failure> {
+    pub(crate) fn describe(&mut self, clock: &Clock) -> Result<Description, Failure> {
+        let _running = clock.run();
         let said = self
             .exports
             .weir_policy_policy()
@@ -71,7 +72,12 @@ impl Instance {
     }
 
     /// Gives the plugin its configuration; the inner error is the plugin's own words.
-    pub(crate) fn configure(&mut self, config: &str) -> Result<Result<(), String>, Failure> {
+    pub(crate) fn configure(
+        &mut self,
+        config: &str,
+        clock: &Clock,
+    ) -> Result<Result<(), String>, Failure> {
+        let _running = clock.run();
         let said = self
             .exports
             .weir_policy_policy()
@@ -90,7 +96,7 @@ impl Instance {
         self.store.data_mut().begin(session);
         self.store.data_mut().allow(time);
         self.store.set_epoch_deadline(ticks(time));
-        clock.used();
+        let _running = clock.run();
         let (leaves, findings) = (leaves(view), findings(view));
         let principal = [wit::Attribute {
             name: span(view.key_id_name()),

@@ -519,7 +519,7 @@ fn what_is_no_plugin_is_refused_with_words() {
                 ..Guest::default()
             }
             .component(),
-            "linked",
+            "at most 64",
         ),
         (
             "a memory of 64 bits",
@@ -546,7 +546,7 @@ fn what_is_no_plugin_is_refused_with_words() {
                 ..Guest::default()
             }
             .component(),
-            "",
+            "at most 20000",
         ),
         (
             "data outside of memory",
