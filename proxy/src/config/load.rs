@@ -293,7 +293,7 @@ fn strip_place(text: &str) -> String {
 }
 
 /// Reads a text file up to a bound.
-pub(super) fn read_bounded(path: &Path, bytes_max: u64) -> Result<String, String> {
+pub fn read_bounded(path: &Path, bytes_max: u64) -> Result<String, String> {
     let bytes = read_bytes_bounded(path, bytes_max)?;
     String::from_utf8(bytes).map_err(|_| "is not UTF-8 text".into())
 }

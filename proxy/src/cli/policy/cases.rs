@@ -22,9 +22,9 @@ use serde_json::Value;
 /// What to test.
 #[derive(Debug, Args)]
 pub struct TestArgs {
-    /// The project's folder: it is built, and `tests/*.yml` are its cases
-    #[arg(default_value = ".")]
-    pub dir: PathBuf,
+    /// The project's folder: it is built, and `tests/*.yml` are its cases. Absent: this one, or the only
+    /// project directly below it
+    pub dir: Option<PathBuf>,
     /// Test this component instead of building the project
     #[arg(long, value_name = "FILE")]
     pub component: Option<PathBuf>,
@@ -341,14 +341,15 @@ impl Judged {
 
 /// Tests.
 pub fn test(args: &TestArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let component = match &args.component {
-        Some(component) => component.clone(),
-        None => super::project::build(&args.dir)?,
-    };
+    let project = || super::project::find(args.dir.as_deref());
     let files = if args.cases.is_empty() {
-        case_files(&args.dir.join("tests"))?
+        case_files(&project()?.join("tests"))?
     } else {
         args.cases.clone()
+    };
+    let component = match &args.component {
+        Some(component) => component.clone(),
+        None => super::project::build(&project()?)?,
     };
     let host = super::host()?;
     let plugin = super::load(&host, &component)?;

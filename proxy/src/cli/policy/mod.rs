@@ -5,6 +5,7 @@ mod keys;
 mod project;
 mod pushed;
 mod run;
+mod scaffold;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ use crate::config::COMPONENT_BYTES_MAX;
 #[derive(Debug, clap::Subcommand)]
 pub enum PolicyCommand {
     /// Make a project that builds and passes its tests at once
-    New(project::NewArgs),
+    New(scaffold::NewArgs),
     /// Compile a project into a component that keeps to the contract
     Build(project::BuildArgs),
     /// Run recorded messages against a component and compare the decisions
@@ -55,9 +56,9 @@ pub enum PolicyCommand {
 /// Runs it.
 pub fn run(command: &PolicyCommand, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     match command {
-        PolicyCommand::New(args) => project::new(args, out)?,
+        PolicyCommand::New(args) => scaffold::new(args, out)?,
         PolicyCommand::Build(args) => {
-            let component = project::build(&args.dir)?;
+            let component = project::build(&project::find(args.dir.as_deref())?)?;
             writeln!(out, "{}", component.display())?;
         }
         PolicyCommand::Test(args) => return cases::test(args, out),

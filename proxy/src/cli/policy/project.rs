@@ -1,27 +1,18 @@
-//! `weir policy new` and `build`: projects in Rust.
+//! `weir policy build`: a project in Rust or JavaScript into a component that keeps to the contract.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
 
-use crate::config::check_plugin_name;
-
-/// The project to make.
-#[derive(Debug, Args)]
-pub struct NewArgs {
-    /// Its name, and the name of its folder
-    pub name: String,
-}
+use super::scaffold::{JS_TOOL_VERSION, WIT};
 
 /// The project to build.
 #[derive(Debug, Args)]
 pub struct BuildArgs {
-    /// Its folder
-    #[arg(default_value = ".")]
-    pub dir: PathBuf,
+    /// Its folder; absent: this one, or the only project directly below it
+    pub dir: Option<PathBuf>,
 }
 
 /// The target of plugins.
@@ -29,197 +20,85 @@ const TARGET: &str = "wasm32-unknown-unknown";
 /// A stack that stands below everything else, so that its overflow is a trap; and enough memory from
 /// the start that none has to be asked for while a message waits.
 const RUSTFLAGS: &str = r#"target.wasm32-unknown-unknown.rustflags=["-Clink-arg=-zstack-size=262144","-Clink-arg=--stack-first","-Clink-arg=--initial-memory=2097152"]"#;
+/// What makes components of JavaScript, and the file that says how.
+const JS_TOOL: &str = "componentize-qjs";
+const JS_MANIFEST: &str = "package.json";
+/// Largest manifest read.
+const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 
-/// The SDK goes into the project: it fits this program's contract wherever the project is moved.
-const SDK: &[(&str, &str)] = &[
-    ("Cargo.toml", include_str!("../../../../dlp-sdk/Cargo.toml")),
-    (
-        "wit/policy.wit",
-        include_str!("../../../../dlp-sdk/wit/policy.wit"),
-    ),
-    ("src/lib.rs", include_str!("../../../../dlp-sdk/src/lib.rs")),
-    (
-        "src/alloc.rs",
-        include_str!("../../../../dlp-sdk/src/alloc.rs"),
-    ),
-    (
-        "src/bindings.rs",
-        include_str!("../../../../dlp-sdk/src/bindings.rs"),
-    ),
-    (
-        "src/glue.rs",
-        include_str!("../../../../dlp-sdk/src/glue.rs"),
-    ),
-    (
-        "src/host.rs",
-        include_str!("../../../../dlp-sdk/src/host.rs"),
-    ),
-    (
-        "src/message.rs",
-        include_str!("../../../../dlp-sdk/src/message.rs"),
-    ),
-    (
-        "src/verdict.rs",
-        include_str!("../../../../dlp-sdk/src/verdict.rs"),
-    ),
-    (
-        "src/testing/mod.rs",
-        include_str!("../../../../dlp-sdk/src/testing/mod.rs"),
-    ),
-    (
-        "src/testing/cases.rs",
-        include_str!("../../../../dlp-sdk/src/testing/cases.rs"),
-    ),
-    (
-        "src/testing/flatten.rs",
-        include_str!("../../../../dlp-sdk/src/testing/flatten.rs"),
-    ),
-    (
-        "src/testing/host.rs",
-        include_str!("../../../../dlp-sdk/src/testing/host.rs"),
-    ),
-];
-
-const MANIFEST: &str = r#"[package]
-name = "@NAME@"
-description = "Blocks calls whose arguments hold a word of a list"
-version = "0.1.0"
-edition = "2024"
-
-[lib]
-crate-type = ["cdylib", "rlib"]
-
-[dependencies]
-dlp-sdk = { path = "sdk" }
-
-[dev-dependencies]
-dlp-sdk = { path = "sdk", features = ["testing"] }
-
-[profile.release]
-opt-level = "s"
-lto = true
-codegen-units = 1
-panic = "abort"
-strip = "debuginfo"
-
-[workspace]
-exclude = ["sdk"]
-"#;
-
-const LIB: &str = r#"//! Blocks calls whose arguments hold a word of a list.
-
-use dlp_sdk::{Host, JsonSchema, Message, Plugin, Verdict, serde::Deserialize};
-
-/// The plugin.
-pub struct Words(Config);
-
-/// Its configuration.
-#[derive(Deserialize, JsonSchema)]
-#[serde(crate = "dlp_sdk::serde", deny_unknown_fields)]
-#[schemars(crate = "dlp_sdk::schemars")]
-pub struct Config {
-    /// Words that no argument may hold.
-    #[serde(default)]
-    pub words: Vec<String>,
-}
-
-impl Plugin for Words {
-    type Config = Config;
-
-    fn new(config: Config) -> Result<Self, String> {
-        Ok(Words(config))
-    }
-
-    fn evaluate(&self, message: &Message, _: &dyn Host) -> Verdict {
-        for leaf in message.under("$.params.arguments") {
-            if self.0.words.iter().any(|word| leaf.text.contains(word.as_str())) {
-                return Verdict::block("an argument holds a word that is not allowed");
-            }
+/// The project's folder: the one named, this one, or the only one directly below it.
+///
+/// # Errors
+/// There is none, or more than one.
+pub fn find(dir: Option<&Path>) -> anyhow::Result<PathBuf> {
+    if let Some(dir) = dir {
+        if !is_project(dir) {
+            bail!(
+                "{} holds neither a Cargo.toml nor a package.json; make a project with `weir policy new NAME`",
+                dir.display()
+            );
         }
-        Verdict::pass()
+        return Ok(dir.to_owned());
+    }
+    let here = PathBuf::from(".");
+    if is_project(&here) {
+        return Ok(here);
+    }
+    let entries = std::fs::read_dir(&here).context("this folder cannot be read")?;
+    let mut below: Vec<_> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.join("tests").is_dir() && is_project(path))
+        .map(|path| path.strip_prefix(".").map_or(path.clone(), Path::to_owned))
+        .collect();
+    match below.len() {
+        1 => Ok(below.remove(0)),
+        0 => bail!("there is no plugin project here; make one with `weir policy new NAME`"),
+        n => bail!("there are {n} projects here; name the folder of one"),
     }
 }
 
-dlp_sdk::export!(Words);
-"#;
-
-const CASES: &str = r#"config:
-  words: [forbidden]
-cases:
-  - name: what is not on the list passes
-    message: { jsonrpc: "2.0", id: 1, method: tools/call, params: { name: echo, arguments: { text: "hello" } } }
-    expect: { action: pass }
-  - name: a word of the list is blocked
-    message: { jsonrpc: "2.0", id: 1, method: tools/call, params: { name: echo, arguments: { text: "a forbidden word" } } }
-    expect: { action: block, reason: not allowed }
-"#;
-
-const NATIVE: &str = r#"//! The recorded cases on this machine; `weir policy test` runs them against the component.
-
-#[test]
-fn cases_come_out_as_they_say() {
-    dlp_sdk::testing::run_case_files::<@CRATE@::Words>("tests");
-}
-"#;
-
-/// Makes a project.
-pub fn new(args: &NewArgs, out: &mut dyn Write) -> anyhow::Result<()> {
-    let name = &args.name;
-    check_plugin_name(name).map_err(anyhow::Error::msg)?;
-    let dir = Path::new(name);
-    if dir.exists() {
-        bail!("{name} is there already; choose another name or remove it");
-    }
-    let fill = |text: &str| {
-        text.replace("@NAME@", name)
-            .replace("@CRATE@", &name.replace('-', "_"))
-    };
-    let own = [
-        ("Cargo.toml", fill(MANIFEST)),
-        ("src/lib.rs", fill(LIB)),
-        ("tests/cases.yml", CASES.to_owned()),
-        ("tests/cases.rs", fill(NATIVE)),
-        (".gitignore", "/target\n/*.wasm\n/*.wasm.sig\n".to_owned()),
-    ];
-    for (path, text) in own {
-        write(&dir.join(path), &text)?;
-    }
-    for (path, text) in SDK {
-        write(&dir.join("sdk").join(path), text)?;
-    }
-    writeln!(
-        out,
-        "{name}/src/lib.rs      the policy\n{name}/tests/cases.yml recorded messages and the decisions expected"
-    )?;
-    writeln!(out, "Next: weir policy test {name}")?;
-    Ok(())
+fn is_project(dir: &Path) -> bool {
+    dir.join("Cargo.toml").is_file() || dir.join(JS_MANIFEST).is_file()
 }
 
-fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
-    std::fs::write(path, text).with_context(|| format!("{} cannot be written", path.display()))
-}
-
-/// Compiles a project and wraps the outcome; gives the component's path.
+/// Compiles a project and wraps the outcome; gives the component's path, `DIR/NAME.wasm`.
+///
+/// # Errors
+/// It does not compile, a tool is missing, or the outcome breaks the contract.
 pub fn build(dir: &Path) -> anyhow::Result<PathBuf> {
-    if !dir.join("Cargo.toml").is_file() {
-        bail!(
-            "{} holds no Cargo.toml; make a project with `weir policy new NAME`",
-            dir.display()
-        );
+    let (name, built) = if dir.join(JS_MANIFEST).is_file() {
+        javascript(dir)?
+    } else {
+        rust(dir)?
+    };
+    let path = dir.join(format!("{name}.wasm"));
+    std::fs::write(&path, plugin_host::component_of(&built)?)
+        .with_context(|| format!("{} cannot be written", path.display()))?;
+    Ok(path)
+}
+
+/// The component that [`build`] left in a project.
+///
+/// # Errors
+/// It was not built, or holds several.
+pub fn built(dir: &Path) -> anyhow::Result<PathBuf> {
+    let entries =
+        std::fs::read_dir(dir).with_context(|| format!("{} cannot be read", dir.display()))?;
+    let mut found: Vec<_> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|ext| ext == "wasm"))
+        .collect();
+    match found.len() {
+        1 => Ok(found.remove(0)),
+        0 => bail!("{} was not built; run `weir policy build`", dir.display()),
+        n => bail!("{} holds {n} components; name one", dir.display()),
     }
+}
+
+fn rust(dir: &Path) -> anyhow::Result<(String, Vec<u8>)> {
     let built = Command::new("cargo")
-        .args([
-            "build",
-            "--release",
-            "--lib",
-            "--target",
-            TARGET,
-            "--config",
-            RUSTFLAGS,
-        ])
+        .args(["build", "--release", "--lib", "--target", TARGET])
+        .args(["--config", RUSTFLAGS])
         .args(["--message-format", "json-render-diagnostics"])
         .current_dir(dir)
         .stdin(Stdio::null())
@@ -241,14 +120,94 @@ pub fn build(dir: &Path) -> anyhow::Result<PathBuf> {
         })
         .last()
         .context("no .wasm came out: is `crate-type = [\"cdylib\"]` in its Cargo.toml?")?;
-    let component = plugin_host::component_of(&std::fs::read(&module)?)?;
-    let name = module
-        .file_stem()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .replace('_', "-");
-    let path = dir.join(format!("{name}.wasm"));
-    std::fs::write(&path, component)
-        .with_context(|| format!("{} cannot be written", path.display()))?;
-    Ok(path)
+    let name = module.file_stem().unwrap_or_default().to_string_lossy();
+    Ok((name.replace('_', "-"), std::fs::read(&module)?))
+}
+
+/// `package.json` names the source (`main`). `weir.moduleRoot` is the folder that imports may reach,
+/// where that is not the project's own.
+fn javascript(dir: &Path) -> anyhow::Result<(String, Vec<u8>)> {
+    let manifest = dir.join(JS_MANIFEST);
+    let text = crate::config::read_bounded(&manifest, MANIFEST_BYTES_MAX)
+        .map_err(|problem| anyhow::anyhow!("{} {problem}", manifest.display()))?;
+    let package: serde_json::Value = serde_json::from_str(&text)
+        .with_context(|| format!("{} is no JSON", manifest.display()))?;
+    let field = |name: &str| {
+        let value = package[name].as_str();
+        value.with_context(|| format!("{} has no {name:?}", manifest.display()))
+    };
+    let name = field("name")?.to_owned();
+    crate::config::check_plugin_name(&name)
+        .map_err(|problem| anyhow::anyhow!("{}: name: {problem}", manifest.display()))?;
+    let root = package["weir"]["moduleRoot"].as_str().unwrap_or(".");
+    // The contract comes from this program, which will run what is built.
+    let scratch = Scratch::new()?;
+    std::fs::write(scratch.0.join("policy.wit"), WIT)?;
+    let out = scratch.0.join("plugin.wasm");
+    let status = Command::new(js_tool(dir)?)
+        .arg("--wit")
+        .arg(&scratch.0)
+        .arg("--js")
+        .arg(field("main")?)
+        .arg("--module-root")
+        .arg(root)
+        // Stubs instead of WASI: the contract has none. `--sync`: the host calls one function and waits.
+        .args(["--stub-wasi", "--sync", "--minify", "--output"])
+        .arg(&out)
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        // What it reports there is said by this program itself.
+        .stdout(Stdio::null())
+        .status()
+        .with_context(|| {
+            format!("{JS_TOOL} cannot be started; is Node.js 18 or later installed?")
+        })?;
+    if !status.success() {
+        bail!("it cannot be made into a component ({JS_TOOL}: {status})");
+    }
+    Ok((name, std::fs::read(&out)?))
+}
+
+/// In the `node_modules` of the project or of a folder above it, or on the path.
+fn js_tool(dir: &Path) -> anyhow::Result<PathBuf> {
+    let dir = dir
+        .canonicalize()
+        .with_context(|| format!("{} cannot be read", dir.display()))?;
+    let installed = dir
+        .ancestors()
+        .map(|above| above.join("node_modules/.bin").join(JS_TOOL));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let on_path: Vec<_> = std::env::split_paths(&path)
+        .map(|folder| folder.join(JS_TOOL))
+        .collect();
+    installed
+        .chain(on_path)
+        .find(|tool| tool.is_file())
+        .with_context(|| {
+            format!(
+                "{JS_TOOL} is missing; run `npm install` in {} (version {JS_TOOL_VERSION} is known to work)",
+                dir.display()
+            )
+        })
+}
+
+/// A folder of this process that goes away again.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> anyhow::Result<Self> {
+        let mut name = [0u8; 8];
+        getrandom::fill(&mut name).context("the system gives no random numbers")?;
+        let folder = std::env::temp_dir().join(format!("weir-{:016x}", u64::from_le_bytes(name)));
+        std::fs::create_dir(&folder)
+            .with_context(|| format!("{} cannot be made", folder.display()))?;
+        Ok(Self(folder))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What cannot be removed is the system's to tidy.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }

@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use domain::{Direction, FailureMode, Grant, Isolation, PluginBinding, ServerId, TenantId};
 use gateway::PluginSource as _;
 
+use super::project;
 use crate::config::store::{self, Registry, Version};
 use crate::config::{self, Loaded, signing};
 use crate::plugins::Plugins;
@@ -22,20 +23,21 @@ const SILENCE: Duration = Duration::from_secs(3);
 #[derive(Debug, Args)]
 pub struct Where {
     /// The configuration file of the `weir serve`
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", default_value = "weir.yaml")]
     pub config: PathBuf,
 }
 
 /// What to push.
 #[derive(Debug, Args)]
 pub struct PushArgs {
-    /// The component; a signature beside it in COMPONENT.sig goes with it
-    pub component: PathBuf,
+    /// The component; a signature beside it in COMPONENT.sig goes with it. Absent: that of the project
+    /// here
+    pub component: Option<PathBuf>,
     #[command(flatten)]
     at: Where,
-    /// The tenant it is for
+    /// The tenant it is for; may be left out if there is only one
     #[arg(long)]
-    tenant: String,
+    tenant: Option<String>,
     /// Its name there; its own name if absent
     #[arg(long)]
     name: Option<String>,
@@ -51,13 +53,13 @@ pub struct ListArgs {
 /// What to bind, where, and what it may.
 #[derive(Debug, Args)]
 pub struct BindArgs {
-    /// The plugin's name
-    pub plugin: String,
+    /// The plugin's name; absent: that of the project here
+    pub plugin: Option<String>,
     #[command(flatten)]
     at: Where,
-    /// The server
+    /// The server; may be left out if there is only one
     #[arg(long)]
-    server: String,
+    server: Option<String>,
     /// Glob over tool names; absent: every tool and every message without a tool
     #[arg(long)]
     tool: Option<String>,
@@ -146,11 +148,18 @@ fn grant(word: &str) -> Result<Grant, String> {
 /// Pushes.
 pub fn push(args: &PushArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     let loaded = config::load(&args.at.config)?;
-    let tenant_id = TenantId::parse(&args.tenant)?;
+    let tenant_id = match &args.tenant {
+        Some(tenant) => TenantId::parse(tenant)?,
+        None => only(loaded.desired.tenants.keys(), "--tenant")?,
+    };
     let tenant = loaded.desired.tenants.get(&tenant_id);
     let tenant = tenant.with_context(|| format!("the configuration has no tenant {tenant_id}"))?;
-    let component = super::read(&args.component)?;
-    let signature = std::fs::read_to_string(signing::beside(&args.component)).ok();
+    let path = match &args.component {
+        Some(path) => path.clone(),
+        None => project::built(&project::find(None)?)?,
+    };
+    let component = super::read(&path)?;
+    let signature = std::fs::read_to_string(signing::beside(&path)).ok();
     let signature = signature.map(|text| text.trim().to_owned());
     if !tenant.plugin_keys.is_empty() {
         let signature = signature
@@ -219,7 +228,14 @@ pub fn list(args: &ListArgs, out: &mut dyn Write) -> anyhow::Result<()> {
 /// Binds.
 pub fn bind(args: &BindArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     let loaded = config::load(&args.at.config)?;
-    let id = ServerId::parse(&args.server)?;
+    let plugin = match &args.plugin {
+        Some(plugin) => plugin.clone(),
+        None => own_name()?,
+    };
+    let id = match &args.server {
+        Some(server) => ServerId::parse(server)?,
+        None => only(loaded.desired.servers.keys(), "--server")?,
+    };
     let server = loaded.desired.servers.get(&id);
     let server = server.with_context(|| format!("the configuration has no server {id}"))?;
     let binding = PluginBinding {
@@ -241,7 +257,7 @@ pub fn bind(args: &BindArgs, out: &mut dyn Write) -> anyhow::Result<()> {
         grants: args.grant.clone(),
         timeout_ms: args.timeout_ms,
         memory_mb: args.memory_mb,
-        ..PluginBinding::new(&args.plugin)
+        ..PluginBinding::new(&plugin)
     };
     // Tried before anything is written: a serving process would refuse the whole configuration.
     let mut tried = server.clone();
@@ -263,8 +279,25 @@ pub fn bind(args: &BindArgs, out: &mut dyn Write) -> anyhow::Result<()> {
         Ok(())
     })?;
     let tool = args.tool.as_deref().unwrap_or("every message");
-    writeln!(out, "bound {} to {id}, {tool}", args.plugin)?;
+    writeln!(out, "bound {plugin} to {id}, {tool}")?;
     await_serving(&loaded, generation, out)
+}
+
+/// The one there is; with none or several, `option` must name it.
+fn only<'a, T: Clone + 'a>(
+    mut ids: impl ExactSizeIterator<Item = &'a T>,
+    option: &str,
+) -> anyhow::Result<T> {
+    match (ids.len(), ids.next()) {
+        (1, Some(id)) => Ok(id.clone()),
+        (n, _) => bail!("the configuration has {n} to choose from; name one with {option}"),
+    }
+}
+
+/// The name that the plugin built here gives itself.
+fn own_name() -> anyhow::Result<String> {
+    let plugin = super::load(&super::host()?, &project::built(&project::find(None)?)?)?;
+    Ok(plugin.description().name.clone())
 }
 
 /// Takes bindings away.

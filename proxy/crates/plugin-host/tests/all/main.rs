@@ -1,5 +1,6 @@
 //! What plugins may do and what becomes of those that do more.
 
+mod bombs;
 mod canary;
 mod compiling;
 mod guest;
