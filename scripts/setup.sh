@@ -68,6 +68,7 @@ kit_test() {
   npm_part conf-old
   npm_part inspector
   npm_part clients
+  npm_part componentize
   local need=()
   have python3 || need+=(python3)
   have openssl || need+=(openssl)

@@ -1,5 +1,6 @@
 //! The wiring: the one place that knows every room. It starts them, reloads them and stops them.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -137,7 +138,7 @@ async fn watch(start: Start, gateway: Arc<Gateway>, tls: Option<TlsSlot>) -> any
     let mut seen = stamps(&files);
     loop {
         tokio::select! {
-            _ = hangup.recv() => {}
+            _ = hangup.recv() => seen = stamps(&files),
             () = tokio::time::sleep(WATCH_EVERY) => {
                 let now = stamps(&files);
                 if now == seen { continue }
@@ -150,11 +151,17 @@ async fn watch(start: Start, gateway: Arc<Gateway>, tls: Option<TlsSlot>) -> any
             tokio::task::spawn_blocking(move || reload(&start, &gateway, tls.as_ref())).await?
         };
         let data_dir = &start.loaded.data_dir;
+        // What was changed while it was being read is read again.
+        let changed_meanwhile = stamps(&files) != seen;
         match reloaded {
             Ok((watched, generation)) => {
                 acknowledge(data_dir, Ok(generation));
                 files = watched;
-                seen = stamps(&files);
+                seen = if changed_meanwhile {
+                    Vec::new()
+                } else {
+                    stamps(&files)
+                };
                 tracing::info!("configuration reloaded");
                 say("configuration reloaded");
             }
@@ -212,12 +219,14 @@ fn reload(
     Ok((loaded.files_watched, loaded.plugin_generation))
 }
 
-type Stamp = Option<(SystemTime, u64)>;
+/// Time, size and number of a file. Clocks of file systems are coarse; a file put in another's place has
+/// another number.
+type Stamp = Option<(SystemTime, u64, u64)>;
 
 fn stamps(files: &[PathBuf]) -> Vec<Stamp> {
     let stamp = |path: &PathBuf| {
         let meta = std::fs::metadata(path).ok()?;
-        Some((meta.modified().ok()?, meta.len()))
+        Some((meta.modified().ok()?, meta.len(), meta.ino()))
     };
     files.iter().map(stamp).collect()
 }

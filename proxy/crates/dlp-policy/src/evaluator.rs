@@ -21,6 +21,11 @@ pub trait Evaluator: Send + Sync {
         FailureMode::Closed
     }
 
+    /// Whether it has lately taken so long that whoever waits on the same thread would notice.
+    fn is_slow(&self) -> bool {
+        false
+    }
+
     /// Whether its word about a single finding counts where it is milder than policy's.
     fn may_loosen(&self) -> bool {
         false

@@ -1,7 +1,7 @@
 //! A plugin in one place of one server: what the gateway asks for a verdict.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use dlp_policy::{EvalError, EvalInput, Evaluator, Verdict};
@@ -30,6 +30,7 @@ pub struct Bound {
     clock: Arc<Clock>,
     breaker: Breaker,
     measures: Measures,
+    pace: Pace,
     /// Instances of this binding alone, and so of one tenant; one per worker that needed one at the
     /// same time as others.
     kept: Mutex<Vec<Kept>>,
@@ -70,6 +71,7 @@ impl Bound {
             config,
             clock,
             breaker: Breaker::default(),
+            pace: Pace::default(),
             kept: Mutex::default(),
         })
     }
@@ -187,6 +189,10 @@ impl Evaluator for Bound {
         self.shared.binding.fail_mode
     }
 
+    fn is_slow(&self) -> bool {
+        self.pace.is_slow()
+    }
+
     fn may_loosen(&self) -> bool {
         self.shared.binding.grants(Grant::Loosen)
     }
@@ -197,18 +203,44 @@ impl Evaluator for Bound {
             self.measures.failure(EvalError::Open, Duration::ZERO);
             return Err(EvalError::Open);
         }
-        match self.judge(input, began) {
+        let judged = self.judge(input, began);
+        let took = began.elapsed();
+        self.pace.took(took);
+        match judged {
             Ok((verdict, memory_bytes)) => {
                 self.breaker.succeeded();
-                self.measures
-                    .verdict(&verdict, began.elapsed(), memory_bytes);
+                self.measures.verdict(&verdict, took, memory_bytes);
                 Ok(verdict)
             }
             Err((error, what)) => {
-                self.failed(error, &what, began.elapsed());
+                self.failed(error, &what, took);
                 Err(error)
             }
         }
+    }
+}
+
+/// How long the plugin takes of late.
+#[derive(Debug, Default)]
+struct Pace(AtomicU32);
+
+impl Pace {
+    /// From here on others would notice.
+    const SLOW_US: u32 = 500;
+
+    /// A long call counts at once and is forgotten by and by. Two threads may overwrite each other's
+    /// word; the next call says it again.
+    fn took(&self, took: Duration) {
+        let us = u32::try_from(took.as_micros()).unwrap_or(u32::MAX);
+        let before = self.0.load(Ordering::Relaxed);
+        let after = us.max(before - before / 16);
+        if after != before {
+            self.0.store(after, Ordering::Relaxed);
+        }
+    }
+
+    fn is_slow(&self) -> bool {
+        self.0.load(Ordering::Relaxed) >= Self::SLOW_US
     }
 }
 
@@ -229,5 +261,25 @@ impl Kept {
 impl Drop for Bound {
     fn drop(&mut self) {
         KEPT.fetch_sub(self.kept.get_mut().len(), Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_call_makes_a_plugin_slow_until_it_was_quick_for_a_while() {
+        let pace = Pace::default();
+        let quick = Duration::from_micros(20);
+        pace.took(quick);
+        assert!(!pace.is_slow());
+        pace.took(Duration::from_millis(10));
+        assert!(pace.is_slow());
+        let calls = (1..1000).find(|_| {
+            pace.took(quick);
+            !pace.is_slow()
+        });
+        assert!(calls.is_some_and(|calls| calls > 8), "{calls:?}");
     }
 }

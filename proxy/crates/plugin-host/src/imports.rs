@@ -96,6 +96,9 @@ pub(crate) struct Data {
     pub(crate) shared: Arc<Shared>,
     pub(crate) limits: MemoryLimits,
     session: Option<Box<str>>,
+    /// A message is at hand. What a plugin does while it starts cannot depend on state or the clock:
+    /// one that was bound once can be bound again, whatever it has seen since.
+    judging: bool,
     began: Instant,
     time: Duration,
     calls: u32,
@@ -112,6 +115,7 @@ impl Data {
             time: Duration::from_millis(u64::from(shared.binding.timeout_ms)),
             shared,
             session: None,
+            judging: false,
             began: Instant::now(),
             calls: 0,
             text_bytes: 0,
@@ -127,7 +131,7 @@ impl Data {
         {
             self.session = Some(session.into());
         }
-        self.began = Instant::now();
+        self.judging = true;
         self.calls = 0;
         self.text_bytes = 0;
         self.lines = 0;
@@ -154,7 +158,7 @@ impl Data {
     }
 
     fn granted(&self, grant: Grant) -> Result<(), HostError> {
-        if self.shared.binding.grants(grant) {
+        if self.judging && self.shared.binding.grants(grant) {
             Ok(())
         } else {
             Err(HostError::Denied)

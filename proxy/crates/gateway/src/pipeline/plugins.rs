@@ -4,6 +4,7 @@ use dlp_policy::{About, Decision, EvalInput, MessageView, ToolOf, ViewKind};
 use dlp_scan::Outcome;
 use domain::Direction;
 use mcp_codec::{Document, Kind, LeafKind, Message, Node};
+use tokio::runtime::{Handle, RuntimeFlavor};
 
 use super::judge::{Attribution, Judge};
 use super::stage::HeaderLeaf;
@@ -37,8 +38,29 @@ pub(super) fn ask(
         findings: &outcome.findings,
         rules: judge.rules,
     };
-    let words = evaluators.map(|evaluator| (&**evaluator, evaluator.evaluate(&input)));
-    decision.hear(&outcome.findings, words.collect());
+    let words = || {
+        let evaluators = evaluators.clone();
+        let words = evaluators.map(|evaluator| (&**evaluator, evaluator.evaluate(&input)));
+        words.collect()
+    };
+    let words = if evaluators.clone().any(|evaluator| evaluator.is_slow()) {
+        beside_the_workers(words)
+    } else {
+        words()
+    };
+    decision.hear(&outcome.findings, words);
+}
+
+/// Lets other exchanges of this thread go on elsewhere meanwhile: a slow plugin is its tenant's matter.
+/// Costs a few microseconds, so that it is for slow ones only.
+fn beside_the_workers<T>(work: impl FnOnce() -> T) -> T {
+    let many_threads = Handle::try_current()
+        .is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread);
+    if many_threads {
+        tokio::task::block_in_place(work)
+    } else {
+        work()
+    }
 }
 
 fn view(

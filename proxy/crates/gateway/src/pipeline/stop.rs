@@ -47,7 +47,10 @@ impl Stop {
                 "Weir blocked this request: this tool may not be called.".into()
             }
             Self::Policy(Reason::Evaluator(plugin, reason)) => match reason {
-                Some(reason) => format!("Weir blocked this {what}: plugin {plugin}: {reason}"),
+                Some(reason) => format!(
+                    "Weir blocked this {what}: plugin {plugin}: {}.",
+                    reason.trim_end_matches('.')
+                ),
                 None => format!("Weir blocked this {what}: plugin {plugin} does not allow it."),
             },
             Self::Policy(Reason::EvaluatorFailed(plugin, _)) => {
