@@ -18,6 +18,7 @@
 
 import weir from "weir:policy/host@0.1.0";
 
+const KINDS = ["key", "text", "number", "header"];
 const ACTIONS = ["ignore", "log", "warn", "redact", "block"];
 
 /** Makes of `create` and `evaluate` what the contract wants a plugin to export. */
@@ -39,13 +40,12 @@ export function definePlugin({ name, version, summary, configSchema = { type: "o
 /** A message as Weir's pipeline sees it. */
 export class Message {
   #raw;
-  #text;
+  #utf8;
   #leaves;
 
-  constructor(raw) {
-    this.#raw = raw;
-    this.#text = new Utf8(raw.text);
-  }
+  constructor(raw) { this.#raw = raw; }
+
+  get #text() { return (this.#utf8 ??= new Utf8(this.#raw.text)); }
 
   /** `to-server` or `to-client`. */
   get direction() { return this.#raw.direction; }
@@ -76,9 +76,18 @@ export class Message {
 
   /** Every key, string, number and header: `{index, kind, path, text}`, in the order of the message. */
   get leaves() {
-    this.#leaves ??= this.#raw.leaves.map((leaf, index) => ({
-      index, kind: leaf.kind, path: this.#cut(leaf.path), text: this.#cut(leaf.text),
-    }));
+    if (!this.#leaves) {
+      const [numbers, text] = [this.#raw.leaves, this.#text];
+      this.#leaves = [];
+      for (let at = 0, index = 0; at + 4 < numbers.length; at += 5, index++) {
+        this.#leaves.push({
+          index,
+          kind: KINDS[numbers[at]],
+          path: text.slice(numbers[at + 1], numbers[at + 1] + numbers[at + 2]),
+          text: text.slice(numbers[at + 3], numbers[at + 3] + numbers[at + 4]),
+        });
+      }
+    }
     return this.#leaves;
   }
 

@@ -4,7 +4,23 @@ use crate::bindings::exports::weir::policy::policy as raw;
 use crate::bindings::weir::policy::types;
 use crate::verdict::Action;
 
-pub use types::{Direction, Era, LeafKind};
+pub use types::{Direction, Era};
+
+/// Numbers that stand for one leaf in the contract.
+pub(crate) const LEAF_NUMBERS: usize = 5;
+
+/// What a leaf is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeafKind {
+    /// The key of an object's member.
+    Key = 0,
+    /// A string value.
+    Text = 1,
+    /// A number value, as it was written.
+    Number = 2,
+    /// An HTTP header that is judged with the message.
+    Header = 3,
+}
 
 /// One message: what it says, which way it goes, and what was found in it so far.
 #[derive(Debug, Clone)]
@@ -119,13 +135,13 @@ impl Message {
     /// All leaves, in the order of the message.
     pub fn leaves(&self) -> impl Iterator<Item = Leaf<'_>> {
         (0u32..)
-            .zip(&self.raw.leaves)
+            .zip(self.raw.leaves.as_chunks().0)
             .map(|(index, leaf)| self.leaf_of(index, leaf))
     }
 
     /// One leaf.
     pub fn leaf(&self, index: u32) -> Option<Leaf<'_>> {
-        let leaf = self.raw.leaves.get(index as usize)?;
+        let leaf = self.raw.leaves.as_chunks().0.get(index as usize)?;
         Some(self.leaf_of(index, leaf))
     }
 
@@ -156,12 +172,19 @@ impl Message {
         })
     }
 
-    fn leaf_of(&self, index: u32, leaf: &types::Leaf) -> Leaf<'_> {
+    fn leaf_of(&self, index: u32, leaf: &[u32; LEAF_NUMBERS]) -> Leaf<'_> {
+        let &[kind, path, path_len, text, text_len] = leaf;
+        let cut = |start, len| self.cut(types::Span { start, len });
         Leaf {
             index,
-            kind: leaf.kind,
-            path: self.cut(leaf.path),
-            text: self.cut(leaf.text),
+            kind: match kind {
+                0 => LeafKind::Key,
+                2 => LeafKind::Number,
+                3 => LeafKind::Header,
+                _ => LeafKind::Text,
+            },
+            path: cut(path, path_len),
+            text: cut(text, text_len),
         }
     }
 

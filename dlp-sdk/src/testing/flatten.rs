@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::bindings::exports::weir::policy::policy as raw;
 use crate::bindings::weir::policy::types;
+use crate::message::LEAF_NUMBERS;
 use crate::{Action, Direction, Era, LeafKind, Message};
 
 /// What a message does not say itself.
@@ -90,7 +91,7 @@ pub fn message(json: &Value, about: &About) -> Message {
         principal,
         call,
         findings,
-        leaves: out.leaves,
+        leaves: out.leaves.into_flattened(),
         text: out.text,
     })
 }
@@ -98,7 +99,7 @@ pub fn message(json: &Value, about: &About) -> Message {
 #[derive(Default)]
 struct Arena {
     text: String,
-    leaves: Vec<types::Leaf>,
+    leaves: Vec<[u32; LEAF_NUMBERS]>,
 }
 
 impl Arena {
@@ -112,11 +113,8 @@ impl Arena {
     }
 
     fn leaf(&mut self, kind: LeafKind, path: &str, text: &str) {
-        let leaf = types::Leaf {
-            kind,
-            path: self.put(path),
-            text: self.put(text),
-        };
+        let (path, text) = (self.put(path), self.put(text));
+        let leaf = [kind as u32, path.start, path.len, text.start, text.len];
         self.leaves.push(leaf);
     }
 
@@ -126,9 +124,10 @@ impl Arena {
 
     fn finding(&mut self, found: &FoundHere) -> Option<types::Finding> {
         let mut leaves = self.leaves.iter().enumerate();
-        let (leaf, start) = leaves.find_map(|(index, leaf)| {
-            let at = self.cut(leaf.text).find(&found.text)?;
-            (self.cut(leaf.path) == found.path).then_some((index, at))
+        let cut = |start, len| self.cut(types::Span { start, len });
+        let (leaf, start) = leaves.find_map(|(index, &[_, path, path_len, text, text_len])| {
+            let at = cut(text, text_len).find(&found.text)?;
+            (cut(path, path_len) == found.path).then_some((index, at))
         })?;
         Some(types::Finding {
             rule: self.put(&found.rule),

@@ -74,8 +74,7 @@ fn fits(verdict: &Verdict, view: &MessageView) {
     assert!(verdict.marks.len() <= 1024, "{} marks", verdict.marks.len());
     for mark in &verdict.marks {
         let leaf = view
-            .leaves()
-            .get(mark.leaf as usize)
+            .leaf_at(mark.leaf)
             .expect("a leaf of the message");
         let text = view.cut(leaf.text);
         assert!(

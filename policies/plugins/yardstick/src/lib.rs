@@ -1,4 +1,4 @@
-//! What a plugin costs: nothing, a look at every byte, or an edit.
+//! What a plugin costs: nothing, a look at every byte, a scan by Weir's rules, or an edit.
 
 use dlp_sdk::{Host, JsonSchema, LeafKind, Message, Plugin, Verdict, serde::Deserialize};
 
@@ -25,6 +25,8 @@ pub enum Work {
     Nothing,
     /// Every byte of every leaf is looked at.
     Read,
+    /// The longest text goes through Weir's detection rules. Needs the grant `scan`.
+    Scan,
     /// The last text is replaced.
     Edit,
 }
@@ -36,7 +38,7 @@ impl Plugin for Yardstick {
         Ok(Self(config))
     }
 
-    fn evaluate(&self, message: &Message, _: &dyn Host) -> Verdict {
+    fn evaluate(&self, message: &Message, host: &dyn Host) -> Verdict {
         match self.0.work {
             Work::Nothing => Verdict::pass(),
             Work::Read => {
@@ -46,6 +48,14 @@ impl Plugin for Yardstick {
                 match stars.sum::<usize>() {
                     0 => Verdict::pass(),
                     _ => Verdict::warn("a delete character"),
+                }
+            }
+            Work::Scan => {
+                let longest = message.leaves().max_by_key(|leaf| leaf.text.len());
+                match longest.map(|leaf| host.scan(leaf.text, &[])) {
+                    Some(Err(_)) => Verdict::block("texts cannot be scanned: grant `scan`"),
+                    Some(Ok(hits)) if !hits.is_empty() => Verdict::warn("the rules find something"),
+                    _ => Verdict::pass(),
                 }
             }
             Work::Edit => match message.leaves().filter(|l| l.kind == LeafKind::Text).last() {

@@ -19,13 +19,17 @@ pub struct Piece {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ViewKind {
     /// An object's key.
-    Key,
+    Key = 0,
     /// A string value.
-    Text,
+    Text = 1,
     /// A number value.
-    Number,
+    Number = 2,
     /// An HTTP header.
-    Header,
+    Header = 3,
+}
+
+impl ViewKind {
+    const ALL: [Self; 4] = [Self::Key, Self::Text, Self::Number, Self::Header];
 }
 
 /// One leaf.
@@ -37,6 +41,17 @@ pub struct ViewLeaf {
     pub path: Piece,
     /// Its text.
     pub text: Piece,
+}
+
+impl ViewLeaf {
+    fn of(&[kind, path, path_len, text, text_len]: &[u32; 5]) -> Self {
+        let piece = |start, len| Piece { start, len };
+        Self {
+            kind: ViewKind::ALL[kind as usize],
+            path: piece(path, path_len),
+            text: piece(text, text_len),
+        }
+    }
 }
 
 /// One finding of the rules.
@@ -103,7 +118,8 @@ pub struct MessageView {
     key_id_name: Piece,
     /// Method and id of the call.
     pub call: Option<(Piece, Option<Piece>)>,
-    leaves: Vec<ViewLeaf>,
+    /// Five numbers per leaf: this is copied into another address space as it stands.
+    leaves: Vec<[u32; 5]>,
     findings: Vec<ViewFinding>,
 }
 
@@ -142,11 +158,9 @@ impl MessageView {
 
     /// Adds a leaf. Leaves come in the order in which the scanner saw them.
     pub fn leaf(&mut self, kind: ViewKind, path: &str, text: &str) {
-        let leaf = ViewLeaf {
-            kind,
-            path: put(&mut self.text, path),
-            text: put(&mut self.text, text),
-        };
+        let path = put(&mut self.text, path);
+        let text = put(&mut self.text, text);
+        let leaf = [kind as u32, path.start, path.len, text.start, text.len];
         self.leaves.push(leaf);
     }
 
@@ -185,8 +199,18 @@ impl MessageView {
     }
 
     /// The leaves.
-    pub fn leaves(&self) -> &[ViewLeaf] {
-        &self.leaves
+    pub fn leaves(&self) -> impl ExactSizeIterator<Item = ViewLeaf> {
+        self.leaves.iter().map(ViewLeaf::of)
+    }
+
+    /// One leaf.
+    pub fn leaf_at(&self, index: u32) -> Option<ViewLeaf> {
+        self.leaves.get(index as usize).map(ViewLeaf::of)
+    }
+
+    /// The leaves as five numbers each: kind, start and length of the path, start and length of the text.
+    pub fn leaf_numbers(&self) -> &[u32] {
+        self.leaves.as_flattened()
     }
 
     /// The findings, in the order of the scanner's.

@@ -36,6 +36,7 @@ pub struct Bound {
     kept: Mutex<Vec<Kept>>,
 }
 
+/// Counted in [`KEPT`] until it is gone, also while it judges.
 struct Kept(Instance);
 
 impl std::fmt::Debug for Bound {
@@ -57,8 +58,14 @@ impl Bound {
     ) -> Result<Self, BindError> {
         let config = serde_json::Value::Object(shared.binding.config.clone()).to_string();
         let start = |failure: crate::instance::Failure| BindError::Start(failure.what);
-        let mut first =
-            Instance::new(&plugin.pre, Arc::clone(&shared), &clock, PATIENT).map_err(start)?;
+        let mut first = Instance::new(
+            &plugin.pre,
+            Arc::clone(&shared),
+            &clock,
+            Instant::now(),
+            PATIENT,
+        )
+        .map_err(start)?;
         match first.configure(&config, &clock).map_err(start)? {
             Ok(()) => {}
             Err(words) => return Err(BindError::Config(words.chars().take(512).collect())),
@@ -95,32 +102,35 @@ impl Bound {
         let failed = |failure: crate::instance::Failure| (failure.kind, failure.what);
         // Taken in a statement of its own: the lock is not held while an instance is made.
         let kept = self.kept.lock().pop();
-        let mut instance = match kept {
-            Some(kept) => kept.into_instance(),
-            None => self.fresh(time)?,
+        let (mut held, left) = match kept {
+            Some(kept) => (Held::Kept(kept), time),
+            // What starting takes is not given again.
+            None => {
+                let fresh = self.fresh(began, time)?;
+                (Held::Fresh(fresh), time.saturating_sub(began.elapsed()))
+            }
         };
-        // What starting took is not given again.
-        let left = time.saturating_sub(began.elapsed());
+        let instance = held.instance();
         let said = instance
-            .evaluate(input.view, &self.clock, left)
+            .evaluate(input.view, &self.clock, began, left)
             .map_err(failed)?;
         let memory_bytes = instance.memory_bytes();
         let verdict = verdict::checked(said, input.view)
             .map_err(|error| (error, "its verdict does not fit the message".to_owned()))?;
         // Only an instance that did nothing wrong is kept.
         if self.shared.binding.isolation == Isolation::Tenant
-            && let Some(kept) = Kept::of(instance)
+            && let Some(kept) = held.keep()
         {
             self.kept.lock().push(kept);
         }
         Ok((self.without_quotes(verdict, input), memory_bytes))
     }
 
-    fn fresh(&self, time: Duration) -> Result<Instance, (EvalError, String)> {
+    fn fresh(&self, began: Instant, time: Duration) -> Result<Instance, (EvalError, String)> {
         let failed = |failure: crate::instance::Failure| (failure.kind, failure.what);
         let shared = Arc::clone(&self.shared);
         let mut instance =
-            Instance::new(&self.plugin.pre, shared, &self.clock, time).map_err(failed)?;
+            Instance::new(&self.plugin.pre, shared, &self.clock, began, time).map_err(failed)?;
         match instance
             .configure(&self.config, &self.clock)
             .map_err(failed)?
@@ -244,23 +254,36 @@ impl Pace {
     }
 }
 
-impl Kept {
-    fn of(instance: Instance) -> Option<Self> {
+/// What judges a message.
+enum Held {
+    Fresh(Instance),
+    Kept(Kept),
+}
+
+impl Held {
+    fn instance(&mut self) -> &mut Instance {
+        match self {
+            Self::Fresh(instance) => instance,
+            Self::Kept(kept) => &mut kept.0,
+        }
+    }
+
+    /// For the next message, if there is room.
+    fn keep(self) -> Option<Kept> {
+        let instance = match self {
+            Self::Kept(kept) => return Some(kept),
+            Self::Fresh(instance) => instance,
+        };
         let room = |kept: usize| (kept < KEPT_MAX).then_some(kept + 1);
         KEPT.fetch_update(Ordering::AcqRel, Ordering::Acquire, room)
             .ok()?;
-        Some(Self(instance))
-    }
-
-    fn into_instance(self) -> Instance {
-        KEPT.fetch_sub(1, Ordering::AcqRel);
-        self.0
+        Some(Kept(instance))
     }
 }
 
-impl Drop for Bound {
+impl Drop for Kept {
     fn drop(&mut self) {
-        KEPT.fetch_sub(self.kept.get_mut().len(), Ordering::AcqRel);
+        KEPT.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

@@ -1,5 +1,6 @@
 //! A plugin that keeps failing is left alone for a while.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -11,6 +12,9 @@ const OPEN: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
+    /// Whether anything failed since the last success: without it the lock is not taken, and each
+    /// message saves it twice.
+    troubled: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -33,6 +37,9 @@ impl Breaker {
     /// Whether the plugin may be asked. While it is open one message is let through each time the
     /// wait is over.
     pub(crate) fn admits(&self, now: Instant) -> bool {
+        if !self.troubled.load(Ordering::Acquire) {
+            return true;
+        }
         let mut state = self.state.lock();
         match state.open_until {
             None => true,
@@ -45,14 +52,16 @@ impl Breaker {
     }
 
     pub(crate) fn succeeded(&self) {
-        let mut state = self.state.lock();
-        if state.failures > 0 {
+        if self.troubled.load(Ordering::Acquire) {
+            let mut state = self.state.lock();
             *state = State::default();
+            self.troubled.store(false, Ordering::Release);
         }
     }
 
     pub(crate) fn failed(&self, now: Instant) -> Tripped {
         let mut state = self.state.lock();
+        self.troubled.store(true, Ordering::Release);
         state.failures = state.failures.saturating_add(1);
         if state.failures < FAILURES {
             return Tripped::No;

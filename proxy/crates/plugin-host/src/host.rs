@@ -1,6 +1,7 @@
 //! Loading and binding: from a component to something that can judge.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use dlp_scan::RuleSet;
 use domain::{PluginBinding, TenantId};
@@ -189,7 +190,7 @@ impl PluginHost {
         let space = Arc::default();
         let rules = Arc::clone(RuleSet::builtin());
         let shared = Shared::new(binding, nobody.as_str().into(), rules, space, [0; 32]);
-        let described = Instance::new(pre, Arc::new(shared), &self.clock, PATIENT)
+        let described = Instance::new(pre, Arc::new(shared), &self.clock, Instant::now(), PATIENT)
             .and_then(|mut instance| instance.describe(&self.clock));
         let failed = |what| LoadError::Refused(format!("it fails when asked what it is: {what}"));
         let description = described.map_err(|failure| failed(failure.what))?;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use dlp_scan::{Budget, FingerprintKey, LeafInput, LeafKind, RuleSet, Scanner};
 use domain::{Grant, PluginBinding};
@@ -12,6 +12,7 @@ use regex_automata::meta::Regex;
 use wasmtime::ResourceLimiter;
 
 use crate::contract::weir::policy::host::{Hit, Host, HostError, LogLevel, Range, Scope};
+use crate::deadline::Deadline;
 use crate::engine::TABLE_ELEMENTS_MAX;
 use crate::state::{Space, StateError};
 
@@ -99,8 +100,7 @@ pub(crate) struct Data {
     /// A message is at hand. What a plugin does while it starts cannot depend on state or the clock:
     /// one that was bound once can be bound again, whatever it has seen since.
     judging: bool,
-    began: Instant,
-    time: Duration,
+    pub(crate) deadline: Deadline,
     calls: u32,
     text_bytes: usize,
     lines: u32,
@@ -112,11 +112,10 @@ impl Data {
         let memory_bytes_max = (shared.binding.memory_mb as usize) << 20;
         Self {
             limits: MemoryLimits::new(memory_bytes_max),
-            time: Duration::from_millis(u64::from(shared.binding.timeout_ms)),
+            deadline: Deadline::default(),
             shared,
             session: None,
             judging: false,
-            began: Instant::now(),
             calls: 0,
             text_bytes: 0,
             lines: 0,
@@ -138,22 +137,13 @@ impl Data {
         self.limits.refused = false;
     }
 
-    /// More time than a message has, for describing and configuring.
-    pub(crate) fn allow(&mut self, time: Duration) {
-        self.began = Instant::now();
-        self.time = time;
-    }
-
     fn called(&mut self) -> wasmtime::Result<()> {
         self.calls += 1;
         if self.calls > CALLS_MAX {
             self.limits.refused = true;
             return Err(wasmtime::Error::msg("too many calls of the host"));
         }
-        // The epoch ends what runs in the plugin; what runs here is ended here.
-        if self.began.elapsed() > self.time {
-            return Err(wasmtime::Trap::Interrupt.into());
-        }
+        // What calls take counts for the deadline: it is looked at when the plugin goes on.
         Ok(())
     }
 

@@ -1,9 +1,9 @@
 //! One instance of a plugin: memory of its own, bounds of its own, one call at a time.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use dlp_policy::{EvalError, MessageView, Piece, ViewKind};
+use dlp_policy::{EvalError, MessageView, Piece};
 use domain::{Direction, Era, PolicyAction};
 use wasmtime::{Store, Trap};
 
@@ -15,6 +15,8 @@ use crate::imports::{Data, Shared};
 
 /// Bytes that one call may hand to the host.
 const HOST_BYTES_MAX: usize = 8 << 20;
+/// Longest word about why an instance cannot be made.
+const WHAT_CHARS_MAX: usize = 400;
 /// Time for starting, describing and configuring where no message waits.
 pub(crate) const PATIENT: Duration = Duration::from_millis(500);
 
@@ -42,17 +44,26 @@ impl Instance {
         pre: &PluginPre<Data>,
         shared: Arc<Shared>,
         clock: &Clock,
+        began: Instant,
         time: Duration,
     ) -> Result<Self, Failure> {
         let mut store = Store::new(pre.engine(), Data::new(shared));
         store.limiter(|data| &mut data.limits);
+        store.epoch_deadline_callback(|mut store| store.data_mut().deadline.reached());
         store.set_hostcall_fuel(HOST_BYTES_MAX);
-        store.set_epoch_deadline(ticks(time));
-        store.data_mut().allow(time);
+        let ticks = store.data_mut().deadline.set(began, time);
+        store.set_epoch_deadline(ticks);
         let _running = clock.run();
         match pre.instantiate(&mut store) {
             Ok(exports) => Ok(Self { store, exports }),
-            Err(error) => Err(Failure::of(&error, &store)),
+            Err(error) => {
+                let mut failure = Failure::of(&error, &store);
+                if error.downcast_ref::<Trap>().is_none() {
+                    // Nothing of a message is there yet: this is about the plugin's functions and types.
+                    failure.what = format!("{error:#}").chars().take(WHAT_CHARS_MAX).collect();
+                }
+                Err(failure)
+            }
         }
     }
 
@@ -85,24 +96,25 @@ impl Instance {
         said.map_err(|error| Failure::of(&error, &self.store))
     }
 
-    /// Judges one message within `time`.
+    /// Judges one message within `time`; it came at `began`.
     pub(crate) fn evaluate(
         &mut self,
         view: &MessageView,
         clock: &Clock,
+        began: Instant,
         time: Duration,
     ) -> Result<out::Verdict, Failure> {
         let session = view.cut(view.session.unwrap_or(view.key_id));
         self.store.data_mut().begin(session);
-        self.store.data_mut().allow(time);
-        self.store.set_epoch_deadline(ticks(time));
+        let ticks = self.store.data_mut().deadline.set(began, time);
+        self.store.set_epoch_deadline(ticks);
         let _running = clock.run();
-        let (leaves, findings) = (leaves(view), findings(view));
+        let findings = findings(view);
         let principal = [wit::Attribute {
             name: span(view.key_id_name()),
             value: span(view.key_id),
         }];
-        let message = message(view, &leaves, &findings, &principal);
+        let message = message(view, &findings, &principal);
         let said = self
             .exports
             .weir_policy_policy()
@@ -141,14 +153,8 @@ impl Failure {
     }
 }
 
-/// Ticks until a deadline; the one under way does not count.
-fn ticks(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX - 1) + 1
-}
-
 fn message<'a>(
     view: &'a MessageView,
-    leaves: &'a [wit::Leaf],
     findings: &'a [wit::Finding],
     principal: &'a [wit::Attribute],
 ) -> out::Message<'a> {
@@ -172,23 +178,9 @@ fn message<'a>(
             method: span(method),
             id: id.map(span),
         }),
-        leaves,
+        leaves: view.leaf_numbers(),
         findings,
     }
-}
-
-fn leaves(view: &MessageView) -> Vec<wit::Leaf> {
-    let leaves = view.leaves().iter().map(|leaf| wit::Leaf {
-        kind: match leaf.kind {
-            ViewKind::Key => wit::LeafKind::Key,
-            ViewKind::Text => wit::LeafKind::Text,
-            ViewKind::Number => wit::LeafKind::Number,
-            ViewKind::Header => wit::LeafKind::Header,
-        },
-        path: span(leaf.path),
-        text: span(leaf.text),
-    });
-    leaves.collect()
 }
 
 fn findings(view: &MessageView) -> Vec<wit::Finding> {

@@ -20,6 +20,7 @@ mod cache;
 mod check;
 mod compile;
 mod contract;
+mod deadline;
 mod engine;
 mod host;
 mod imports;

@@ -75,10 +75,7 @@ pub(crate) fn checked(said: out::Verdict, view: &MessageView) -> Result<Verdict,
 }
 
 fn fits(view: &MessageView, leaf: u32, start: u32, end: u32) -> Result<ViewKind, EvalError> {
-    let leaf = view
-        .leaves()
-        .get(leaf as usize)
-        .ok_or(EvalError::BadVerdict)?;
+    let leaf = view.leaf_at(leaf).ok_or(EvalError::BadVerdict)?;
     let text = view.cut(leaf.text);
     match text.get(start as usize..end as usize) {
         Some(_) => Ok(leaf.kind),

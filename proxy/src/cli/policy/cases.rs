@@ -291,14 +291,15 @@ impl Judged {
 
     /// The path of a leaf.
     pub fn path(&self, leaf: u32) -> &str {
-        let leaf = self.view.leaves().get(leaf as usize);
+        let leaf = self.view.leaf_at(leaf);
         leaf.map_or("?", |leaf| self.view.cut(leaf.path))
     }
 
     fn text_at(&self, path: &str) -> Option<String> {
-        let leaves = self.view.leaves().iter().enumerate();
-        let (index, leaf) = leaves
-            .into_iter()
+        let (index, leaf) = self
+            .view
+            .leaves()
+            .enumerate()
             .find(|(_, leaf)| self.view.cut(leaf.path) == path)?;
         let mut text = self.view.cut(leaf.text).to_owned();
         let verdict = self.verdict.as_ref().ok()?;
