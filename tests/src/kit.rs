@@ -36,6 +36,19 @@ pub fn ready() -> bool {
     complete
 }
 
+/// The folder of one part, if it is there. Without it a test is skipped with a word, except where
+/// `make test` demands it.
+pub fn part(name: &str) -> Option<PathBuf> {
+    let part = dir().join(name);
+    if part.join(".stamp").exists() {
+        return Some(part);
+    }
+    let text = format!("{} is missing; run: scripts/setup.sh test", part.display());
+    assert!(std::env::var_os("WEIR_KIT_REQUIRED").is_none(), "{text}");
+    eprintln!("SKIPPED: {text}");
+    None
+}
+
 /// Where it is.
 pub fn dir() -> PathBuf {
     let var = |name| std::env::var_os(name).map(PathBuf::from);

@@ -158,15 +158,15 @@ fn what_is_not_granted_is_denied() {
     }
 }
 
-/// Blocks what says `nightfall` anywhere: the plugin of the end-to-end tests.
-fn word_guard() -> Guest {
+/// Blocks what says `nightfall` anywhere: the plugin of the end-to-end tests, in two versions.
+fn word_guard(version: u8) -> Guest {
     Guest {
         imports: "(import \"weir:policy/host@0.1.0\" \"find\" (func $find (param i32 i32 i32 i32 i32 i32)))".into(),
         memory: "(memory (export \"memory\") 32)".into(),
-        more: "(data (i32.const 3000) \"(?i)nightfall\") (data (i32.const 3100) \"a word of the list\")
-               (data (i32.const 3200) \"word-guard\") (data (i32.const 3300) \"1.0.0\") (data (i32.const 3400) \"{}\")
-               (data (i32.const 1024) \"\\01\\04\\00\\00\\1c\\0c\\00\\00\\12\\00\\00\\00\")
-               (data (i32.const 512) \"\\80\\0c\\00\\00\\0a\\00\\00\\00\\e4\\0c\\00\\00\\05\\00\\00\\00\\80\\0c\\00\\00\\0a\\00\\00\\00\\48\\0d\\00\\00\\02\\00\\00\\00\")".into(),
+        more: format!("(data (i32.const 3000) \"(?i)nightfall\") (data (i32.const 3100) \"a word of list {version}\")
+               (data (i32.const 3200) \"word-guard\") (data (i32.const 3300) \"{version}.0.0\") (data (i32.const 3400) \"{{}}\")
+               (data (i32.const 1024) \"\\01\\04\\00\\00\\1c\\0c\\00\\00\\10\\00\\00\\00\")
+               (data (i32.const 512) \"\\80\\0c\\00\\00\\0a\\00\\00\\00\\e4\\0c\\00\\00\\05\\00\\00\\00\\80\\0c\\00\\00\\0a\\00\\00\\00\\48\\0d\\00\\00\\02\\00\\00\\00\")"),
         describe: "(i32.const 512)".into(),
         evaluate: "(call $find (i32.const 3000) (i32.const 13) (i32.load (local.get 0)) (i32.load offset=4 (local.get 0)) (i32.const 1) (i32.const 2048))
             (if (result i32) (i32.and (i32.eqz (i32.load8_u (i32.const 2048))) (i32.gt_u (i32.load (i32.const 2056)) (i32.const 0)))
@@ -175,34 +175,56 @@ fn word_guard() -> Guest {
     }
 }
 
-#[test]
-fn the_plugin_of_the_end_to_end_tests_is_made_of_this() {
-    let component = word_guard().component().unwrap();
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../../tests/fixtures/plugins/word-guard.wasm"
-    );
-    if std::env::var_os("WRITE_FIXTURES").is_some() {
-        std::fs::write(path, &component).unwrap();
+/// Never comes to an end.
+fn endless() -> Guest {
+    Guest {
+        evaluate: "(loop $l (br $l)) (i32.const 0)".into(),
+        ..Guest::default()
     }
-    assert!(
-        std::fs::read(path).is_ok_and(|bytes| bytes == component),
-        "run this test with WRITE_FIXTURES=1"
-    );
-    let plugin = load(&word_guard()).unwrap();
-    assert_eq!(
-        (
-            plugin.description().name.as_str(),
-            plugin.description().version.as_str()
-        ),
-        ("word-guard", "1.0.0")
-    );
+}
+
+#[test]
+fn the_plugins_of_the_end_to_end_tests_are_made_of_this() {
+    let made = [
+        ("word-guard.wasm", word_guard(1)),
+        ("word-guard-2.wasm", word_guard(2)),
+        ("endless.wasm", endless()),
+    ];
+    for (name, guest) in made {
+        let component = guest.component().unwrap();
+        let path = format!(
+            "{}/../../../tests/fixtures/plugins/{name}",
+            env!("CARGO_MANIFEST_DIR")
+        );
+        if std::env::var_os("WRITE_FIXTURES").is_some() {
+            std::fs::write(&path, &component).unwrap();
+        }
+        assert!(
+            std::fs::read(&path).is_ok_and(|bytes| bytes == component),
+            "{name}: run this test with WRITE_FIXTURES=1"
+        );
+    }
+    let plugin = load(&word_guard(1)).unwrap();
+    let said = plugin.description();
+    assert_eq!((&*said.name, &*said.version), ("word-guard", "1.0.0"));
     let bound = bind(&plugin, &PluginBinding::new("word-guard"), "tenant").unwrap();
     let blocked = ask(&bound, &call("tenant", "about Nightfall")).unwrap();
     assert_eq!(blocked.action, Some(PolicyAction::Block));
-    assert_eq!(blocked.reason.as_deref(), Some("a word of the list"));
-    assert_eq!(
-        ask(&bound, &call("tenant", "about noon")).unwrap().action,
-        None
-    );
+    assert_eq!(blocked.reason.as_deref(), Some("a word of list 1"));
+    let passed = ask(&bound, &call("tenant", "about noon")).unwrap();
+    assert_eq!(passed.action, None);
+}
+
+#[test]
+fn before_the_first_message_nothing_is_granted() {
+    // `configure` asks for tenant state and says yes only if it got some.
+    let guest = Guest {
+        imports: "(import \"weir:policy/host@0.1.0\" \"state-set\" (func $set (param i32 i32 i32 i32 i32 i32 i32)))".into(),
+        configure: "(call $set (i32.const 1) (i32.const 3000) (i32.const 1) (i32.const 3000) (i32.const 1) (i32.const 0) (i32.const 2048))
+            (i32.store8 (i32.const 2560) (i32.eqz (i32.load8_u (i32.const 2048)))) (i32.const 2560)".into(),
+        ..Guest::default()
+    };
+    let mut binding = PluginBinding::new("eager");
+    binding.grants.push(Grant::TenantState);
+    bind(&load(&guest).unwrap(), &binding, "tenant").expect("it was denied");
 }
