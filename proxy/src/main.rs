@@ -6,6 +6,7 @@ mod cli;
 mod config;
 mod otel;
 mod plugins;
+mod taps;
 
 use std::process::ExitCode;
 

@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use dlp_policy::Evaluators;
+use dlp_policy::{Evaluator, Evaluators};
 use dlp_scan::RuleSet;
-use domain::{Plugin, Server, ServerId, TenantId};
+use domain::{Plugin, PluginBinding, Server, ServerId, TenantId};
 use gateway::PluginSource;
 use plugin_host::{Cache, CompileLimits, Compiler, HostOptions, PluginHost};
 use sha2::{Digest as _, Sha256};
 
-use crate::config::store;
+use crate::config::store::{self, Registry, Tap};
+use crate::taps::{Watched, left};
 
 /// Compiled plugins that stay in memory; above it those that nothing is bound to go.
 const LOADED_MAX: usize = 256;
@@ -67,6 +68,39 @@ impl Plugins {
         Ok(plugin)
     }
 
+    /// Who looks on at a server now.
+    fn taps(&self, id: &ServerId) -> Result<Vec<Tap>, String> {
+        let mut registry = Registry::read(&self.data_dir)?;
+        let mut taps = registry.taps.remove(id.as_str()).unwrap_or_default();
+        taps.retain(|tap| !left(tap).is_zero());
+        Ok(taps)
+    }
+
+    /// What is to be compared with a bound plugin: bound alike, under a name of its own, so that it has
+    /// its own state and metrics.
+    fn candidate(
+        &self,
+        tap: &Tap,
+        binding: &PluginBinding,
+        tenant: &TenantId,
+        id: &ServerId,
+        rules: &Arc<RuleSet>,
+    ) -> Result<Option<Arc<dyn Evaluator>>, String> {
+        let Some(sha256) = &tap.candidate else {
+            return Ok(None);
+        };
+        let loaded = self.load(&store::kept(&self.data_dir, sha256)?)?;
+        let binding = PluginBinding {
+            plugin: format!("{} (shadow)", binding.plugin),
+            ..binding.clone()
+        };
+        let bound = self
+            .host()?
+            .bind(&loaded, &binding, tenant, id.as_str(), rules)
+            .map_err(|error| format!("the candidate: {error}"))?;
+        Ok(Some(Arc::new(bound)))
+    }
+
     fn make_host(&self) -> anyhow::Result<PluginHost> {
         let folder = store::folder(&self.data_dir);
         let program = std::env::current_exe()?;
@@ -95,6 +129,7 @@ impl PluginSource for Plugins {
         rules: &Arc<RuleSet>,
     ) -> Result<Evaluators, String> {
         let mut evaluators = Evaluators::default();
+        let taps = self.taps(id)?;
         for (i, binding) in server.plugins.iter().enumerate() {
             let name = &binding.plugin;
             let said = |problem: String| format!("[{i}]: plugin {name}: {problem}");
@@ -108,9 +143,22 @@ impl PluginSource for Plugins {
                 .bind(&loaded, binding, tenant, id.as_str(), rules)
                 .map_err(|error| said(error.to_string()))?;
             let tool = binding.tool.as_deref();
+            let mut bound: Arc<dyn Evaluator> = Arc::new(bound);
+            for tap in taps.iter().filter(|t| t.plugin.as_ref() == Some(name)) {
+                let candidate = self.candidate(tap, binding, tenant, id, rules);
+                let candidate = candidate.map_err(said)?;
+                let watched = Watched::new(&self.data_dir, tap, rules, Some(bound), candidate);
+                bound = Arc::new(watched.map_err(said)?);
+            }
             evaluators
-                .add(tool, binding.direction, Arc::new(bound))
+                .add(tool, binding.direction, bound)
                 .map_err(|problem| said(format!("tool: {problem}")))?;
+        }
+        for tap in taps.iter().filter(|tap| tap.plugin.is_none()) {
+            let watched = Watched::new(&self.data_dir, tap, rules, None, None)?;
+            evaluators
+                .add(tap.tool.as_deref(), tap.direction, Arc::new(watched))
+                .map_err(|problem| format!("tap: tool: {problem}"))?;
         }
         Ok(evaluators)
     }

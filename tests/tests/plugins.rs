@@ -1,5 +1,10 @@
 //! Policy plugins in the real program: made, pushed, bound, deciding, swapped, taken away.
 
+#![allow(
+    clippy::print_stderr,
+    reason = "who reads the output of a test wants it"
+)]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -446,4 +451,96 @@ fn a_plugin_that_fails_takes_its_fail_mode_and_says_so() {
                 .then_some(())
         });
     }
+}
+
+#[test]
+fn live_traffic_is_recorded_with_masks_and_two_versions_are_compared_on_it() {
+    let canary = weir_tests::Canary::github();
+    let upstream = Upstream::mcp(|_| None);
+    let config = Config::of(json!({ "url": upstream.url() })).category("secret", "log");
+    let weir = Weir::serve(&config);
+    let push = |name: &str| {
+        let path = fixture(name).display().to_string();
+        done(&weir, &["push", &path]);
+    };
+    push("word-guard.wasm");
+    done(
+        &weir,
+        &[
+            "bind",
+            "word-guard",
+            "--direction",
+            "to_server",
+            "--tool",
+            "echo",
+        ],
+    );
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut client = Client::connect(&weir, Era::Handshake);
+            while !stop.load(Ordering::Relaxed) {
+                let secret = format!("my token is {}", canary.value());
+                client.call("echo", json!({ "text": secret }));
+                client.call("echo", json!({ "text": "about nightfall" }));
+            }
+        });
+        let recorded = done(
+            &weir,
+            &[
+                "record",
+                "--plugin",
+                "word-guard",
+                "--messages",
+                "6",
+                "--out",
+                "live.yml",
+            ],
+        );
+        assert!(
+            recorded.contains("6 cases in live.yml, 0 messages withheld"),
+            "{recorded}"
+        );
+        let text = std::fs::read_to_string(weir.dir().join("live.yml")).expect("it was written");
+        assert!(canary.found_in(text.as_bytes()).is_none(), "{text}");
+        assert!(text.contains("[masked:"), "{text}");
+
+        // What was recorded is a test that the version in force passes.
+        let guard = fixture("word-guard.wasm").display().to_string();
+        let newer = fixture("word-guard-2.wasm").display().to_string();
+        let tested = done(
+            &weir,
+            &["test", "--component", &guard, "--cases", "live.yml"],
+        );
+        assert!(tested.contains("6 passed, 0 failed"), "{tested}");
+        let compared = done(&weir, &["shadow", "recorded", &guard, &newer, "live.yml"]);
+        assert!(compared.contains("3 alike, 3 different"), "{compared}");
+
+        let live = done(
+            &weir,
+            &[
+                "shadow",
+                "live",
+                &newer,
+                "--plugin",
+                "word-guard",
+                "--messages",
+                "6",
+            ],
+        );
+        assert!(live.contains("old: block \"a word of list 1\""), "{live}");
+        assert!(live.contains("new: block \"a word of list 2\""), "{live}");
+        assert!(
+            live.contains("3 alike, 3 different; nothing was enforced"),
+            "{live}"
+        );
+        stop.store(true, Ordering::Relaxed);
+    });
+    // Nobody looks on any more, and nothing stays behind.
+    let left = std::fs::read_dir(weir.dir().join("data/plugins/taps")).expect("the folder of taps");
+    assert_eq!(left.count(), 0);
+    let registry = std::fs::read_to_string(weir.dir().join("data/plugins/registry.json"))
+        .expect("the registry");
+    assert!(!registry.contains("taps"), "{registry}");
+    refused(&weir, &["record", "--plugin", "nobody"], "not bound");
 }

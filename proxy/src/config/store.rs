@@ -35,6 +35,32 @@ pub struct Registry {
     /// By server.
     #[serde(default)]
     pub bindings: BTreeMap<String, Vec<PluginBinding>>,
+    /// By server: who looks on ([`crate::taps`]).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub taps: BTreeMap<String, Vec<Tap>>,
+}
+
+/// Somebody who looks on for a while.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Tap {
+    /// Hexadecimal; the name of its file.
+    pub id: String,
+    /// Glob over tool names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// One way only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direction: Option<domain::Direction>,
+    /// When it ends.
+    pub until_unix_s: u64,
+    /// After how many messages.
+    pub messages_max: u32,
+    /// The plugin that is watched; absent: the place itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plugin: Option<String>,
+    /// What is to be compared with it: the SHA-256 of a component in this folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidate: Option<String>,
 }
 
 /// The versions of a plugin that were pushed, oldest first.
@@ -84,6 +110,46 @@ fn applied_path(data_dir: &Path) -> PathBuf {
     folder(data_dir).join("applied.json")
 }
 
+/// The file of a tap.
+pub fn tap_path(data_dir: &Path, id: &str) -> PathBuf {
+    folder(data_dir).join("taps").join(format!("{id}.jsonl"))
+}
+
+/// Keeps a component that is not in force.
+///
+/// # Errors
+/// It cannot be written.
+pub fn keep(data_dir: &Path, component: &[u8]) -> std::io::Result<String> {
+    let sha256 = sha256_hex(component);
+    let path = component_path(data_dir, &sha256);
+    if !path.exists() {
+        std::fs::create_dir_all(folder(data_dir).join("components"))?;
+        write_whole(&path, component)?;
+    }
+    Ok(sha256)
+}
+
+/// A component that is kept, checked against its hash.
+///
+/// # Errors
+/// It is gone, or another.
+pub fn kept(data_dir: &Path, sha256: &str) -> Result<Vec<u8>, String> {
+    // The name goes into a path, so it must be what it says.
+    if sha256.len() != 64 || !sha256.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return Err("its hash is none".into());
+    }
+    let path = component_path(data_dir, sha256);
+    let bytes = read_bytes_bounded(&path, COMPONENT_BYTES_MAX)
+        .map_err(|problem| format!("{} {problem}", path.display()))?;
+    if sha256_hex(&bytes) != sha256 {
+        return Err(format!(
+            "{} is another file than was pushed",
+            path.display()
+        ));
+    }
+    Ok(bytes)
+}
+
 fn component_path(data_dir: &Path, sha256: &str) -> PathBuf {
     folder(data_dir)
         .join("components")
@@ -119,6 +185,10 @@ impl Registry {
         lock.lock()?;
         let mut registry = Self::read(data_dir).map_err(anyhow::Error::msg)?;
         let out = change(&mut registry)?;
+        for taps in registry.taps.values_mut() {
+            taps.retain(|tap| !crate::taps::left(tap).is_zero());
+        }
+        registry.taps.retain(|_, taps| !taps.is_empty());
         registry.generation += 1;
         write_whole(
             &registry_path(data_dir),
@@ -139,10 +209,7 @@ impl Registry {
         version: Version,
         component: &[u8],
     ) -> anyhow::Result<()> {
-        let path = component_path(data_dir, &version.sha256);
-        if !path.exists() {
-            write_whole(&path, component)?;
-        }
+        keep(data_dir, component)?;
         let versions = self
             .plugins
             .entry(tenant.to_owned())
@@ -174,21 +241,7 @@ impl Registry {
             .list
             .get(versions.current)
             .ok_or("it has no version in force")?;
-        // The name goes into a path, so it must be what it says.
-        let is_hash =
-            version.sha256.len() == 64 && version.sha256.bytes().all(|b| b.is_ascii_hexdigit());
-        if !is_hash {
-            return Err("its hash is none".into());
-        }
-        let path = component_path(data_dir, &version.sha256);
-        let bytes = read_bytes_bounded(&path, COMPONENT_BYTES_MAX)
-            .map_err(|problem| format!("{} {problem}", path.display()))?;
-        if sha256_hex(&bytes) != version.sha256 {
-            return Err(format!(
-                "{} is another file than was pushed",
-                path.display()
-            ));
-        }
+        let bytes = kept(data_dir, &version.sha256)?;
         if !keys.is_empty() {
             let signature = version
                 .signature

@@ -226,10 +226,8 @@ impl Decision {
             return;
         }
         (self.action, self.enforced, self.reason) = (Action::Pass, Action::Pass, Reason::Clean);
-        for index in 0..self.hits.len().min(findings.len()) {
-            self.raise(self.hits[index].into(), || {
-                Reason::Rule(findings[index].rule)
-            });
+        for (hit, finding) in self.hits.clone().into_iter().zip(findings) {
+            self.raise(hit.into(), || Reason::Rule(finding.rule));
         }
     }
 

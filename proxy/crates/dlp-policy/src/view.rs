@@ -97,6 +97,7 @@ pub struct About<'a> {
 }
 
 /// A message, flat. Its text is not shown by `Debug`.
+#[derive(Clone)]
 pub struct MessageView {
     text: String,
     /// Which way it goes.

@@ -47,6 +47,14 @@ impl Deadline {
         ticks(self.half)
     }
 
+    /// For work of the host on behalf of the plugin, from now.
+    pub(crate) fn watch(&self) -> Watch {
+        Watch {
+            used: thread_used(),
+            time: self.half * 2,
+        }
+    }
+
     /// The ticks are over: the plugin is ended, or goes on for some.
     pub(crate) fn reached(&mut self) -> wasmtime::Result<UpdateDeadline> {
         self.judge(thread_used(), Instant::now())
@@ -60,6 +68,20 @@ impl Deadline {
             return Err(Trap::Interrupt.into());
         }
         Ok(UpdateDeadline::Continue(ticks(left)))
+    }
+}
+
+/// How much of a processor one piece of work took.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Watch {
+    used: Duration,
+    time: Duration,
+}
+
+impl Watch {
+    /// Whether it took longer than the plugin has for everything.
+    pub(crate) fn is_over(&self) -> bool {
+        thread_used().saturating_sub(self.used) > self.time
     }
 }
 

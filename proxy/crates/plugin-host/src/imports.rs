@@ -8,12 +8,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use dlp_scan::{Budget, FingerprintKey, LeafInput, LeafKind, RuleSet, Scanner};
 use domain::{Grant, PluginBinding};
 use parking_lot::Mutex;
-use regex_automata::meta::Regex;
 use wasmtime::ResourceLimiter;
 
 use crate::contract::weir::policy::host::{Hit, Host, HostError, LogLevel, Range, Scope};
 use crate::deadline::Deadline;
 use crate::engine::TABLE_ELEMENTS_MAX;
+use crate::pattern::{Pattern, TooMuch};
 use crate::state::{Space, StateError};
 
 /// Calls of imports for one message; above it the plugin is ended.
@@ -23,11 +23,8 @@ const TEXT_BYTES_MAX: usize = 1 << 20;
 /// Log lines for one message, and the bytes of each.
 const LINES_MAX: u32 = 8;
 const LINE_BYTES_MAX: usize = 512;
-/// Patterns of one binding, and the bytes of each.
+/// Patterns of one binding.
 const PATTERNS_MAX: usize = 64;
-const PATTERN_BYTES_MAX: usize = 2048;
-/// Compiled size of one pattern.
-const PATTERN_SIZE_MAX: usize = 256 << 10;
 /// Matches given for one search.
 const MATCHES_MAX: u32 = 1024;
 /// Names in one scan.
@@ -43,7 +40,7 @@ pub(crate) struct Shared {
     pub(crate) hash_key: [u8; 32],
     /// What the clock says in tests of plugins; 0: the real time.
     pub(crate) pretended_ms: AtomicU64,
-    patterns: Mutex<HashMap<Box<str>, Option<Arc<Regex>>>>,
+    patterns: Mutex<HashMap<Box<str>, Option<Arc<Pattern>>>>,
 }
 
 impl Shared {
@@ -66,8 +63,8 @@ impl Shared {
         }
     }
 
-    fn pattern(&self, text: &str) -> Result<Arc<Regex>, HostError> {
-        if text.len() > PATTERN_BYTES_MAX {
+    fn pattern(&self, text: &str) -> Result<Arc<Pattern>, HostError> {
+        if Pattern::is_too_long(text) {
             return Err(HostError::OverQuota);
         }
         let mut patterns = self.patterns.lock();
@@ -77,16 +74,7 @@ impl Shared {
         if patterns.len() >= PATTERNS_MAX {
             return Err(HostError::OverQuota);
         }
-        let config = Regex::config()
-            .nfa_size_limit(Some(PATTERN_SIZE_MAX))
-            .onepass_size_limit(Some(PATTERN_SIZE_MAX))
-            .dfa_size_limit(Some(PATTERN_SIZE_MAX))
-            .hybrid_cache_capacity(2 << 20);
-        let compiled = Regex::builder()
-            .configure(config)
-            .build(text)
-            .ok()
-            .map(Arc::new);
+        let compiled = Pattern::new(text).map(Arc::new);
         patterns.insert(text.into(), compiled.clone());
         compiled.ok_or(HostError::Invalid)
     }
@@ -269,15 +257,17 @@ impl Host for Data {
         let pattern = self
             .takes_text(text.len())
             .and_then(|()| self.shared.pattern(&pattern));
-        Ok(pattern.map(|pattern| {
+        let limit = limit.min(MATCHES_MAX) as usize;
+        Ok(pattern.and_then(|pattern| {
+            let over = self.deadline.watch();
             let found = pattern
-                .find_iter(&text)
-                .take(limit.min(MATCHES_MAX) as usize);
+                .find(&text, limit, || over.is_over())
+                .map_err(|TooMuch| HostError::OverQuota)?;
             let range = |at: regex_automata::Match| Range {
                 start: u32::try_from(at.start()).unwrap_or(u32::MAX),
                 end: u32::try_from(at.end()).unwrap_or(u32::MAX),
             };
-            found.map(range).collect()
+            Ok(found.into_iter().map(range).collect())
         }))
     }
 

@@ -26,6 +26,7 @@ mod host;
 mod imports;
 mod instance;
 mod measure;
+mod pattern;
 mod state;
 mod verdict;
 

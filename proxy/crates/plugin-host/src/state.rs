@@ -30,10 +30,13 @@ pub(crate) enum StateError {
     NotANumber,
 }
 
+/// A tenant and a plugin.
+type Owner = (Arc<str>, Arc<str>);
+
 /// All spaces, by tenant and plugin. A space lives as long as something is bound to it.
 #[derive(Debug, Default)]
 pub struct Spaces {
-    spaces: Mutex<HashMap<(Arc<str>, Arc<str>), Weak<Space>>>,
+    spaces: Mutex<HashMap<Owner, Weak<Space>>>,
 }
 
 impl Spaces {

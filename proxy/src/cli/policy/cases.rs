@@ -12,12 +12,14 @@ use clap::Args;
 use dlp_policy::{
     About, Action, EvalError, EvalInput, Evaluator, MessageView, PolicyTable, Verdict,
 };
-use dlp_scan::{Budget, FingerprintKey, LeafInput, LeafKind, RuleSet, Scanner};
+use dlp_scan::{Budget, FingerprintKey, RuleSet, Scanner};
 use domain::{Direction, Era, Grant, PluginBinding, Policy, PolicyAction, TenantId};
 use mcp_codec::Message;
 use plugin_host::{Bound, PluginHost};
 use serde::Deserialize;
 use serde_json::Value;
+
+use crate::taps;
 
 /// What to test.
 #[derive(Debug, Args)]
@@ -36,13 +38,29 @@ pub struct TestArgs {
 /// What to compare.
 #[derive(Debug, Args)]
 pub struct ShadowArgs {
-    /// The component in force
-    pub old: PathBuf,
-    /// The component that may come after it
-    pub new: PathBuf,
-    /// Files with recorded messages
-    #[arg(required = true)]
-    pub cases: Vec<PathBuf>,
+    #[command(subcommand)]
+    on: ShadowOn,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum ShadowOn {
+    /// Messages from files
+    Recorded {
+        /// The component in force
+        old: PathBuf,
+        /// The component that may come after it
+        new: PathBuf,
+        /// Files with recorded messages
+        #[arg(required = true)]
+        cases: Vec<PathBuf>,
+    },
+    /// The traffic of a running `weir serve`
+    Live {
+        /// The component that may come after the one in force
+        new: PathBuf,
+        #[command(flatten)]
+        live: super::live::LiveArgs,
+    },
 }
 
 #[derive(Deserialize)]
@@ -194,17 +212,8 @@ impl Tried {
             .map_err(|error| anyhow::anyhow!("this is no MCP message: {}", error.client_text()))?;
         let doc = message.doc();
         let rules = RuleSet::builtin();
-        let leaves = doc.leaves().map(|leaf| LeafInput {
-            text: leaf.text,
-            kind: match leaf.kind {
-                mcp_codec::LeafKind::Key => LeafKind::Key,
-                mcp_codec::LeafKind::String => LeafKind::String,
-                mcp_codec::LeafKind::Number => LeafKind::Number,
-            },
-            name: leaf.name,
-        });
         let mut scanner = Scanner::new(FingerprintKey::new([0; 32]));
-        let outcome = scanner.scan(rules, leaves, &Budget::default());
+        let outcome = scanner.scan(rules, taps::leaves(doc), &Budget::default());
         let call = recorded.call.as_ref();
         let named = doc.get(&["params", "name"]).and_then(|node| doc.str(node));
         let own_tool = named.filter(|_| message.method() == Some("tools/call"));
@@ -272,21 +281,7 @@ impl Tried {
 impl Judged {
     /// The plugin's word as one action; a failure counts as a block.
     pub fn plugin_action(&self) -> Action {
-        let Ok(verdict) = &self.verdict else {
-            return Action::Block;
-        };
-        let whole = verdict.action.map(|action| match action {
-            PolicyAction::Redact => Action::Block,
-            other => other.into(),
-        });
-        let marks = verdict.marks.iter().map(|mark| mark.action.into());
-        let rulings = verdict.findings.iter().map(|(_, action)| (*action).into());
-        whole
-            .into_iter()
-            .chain(marks)
-            .chain(rulings)
-            .max()
-            .unwrap_or(Action::Pass)
+        taps::said(&self.verdict)
     }
 
     /// The path of a leaf.
@@ -322,21 +317,7 @@ impl Judged {
 
     /// The verdict in one line, for comparing two.
     fn line(&self) -> String {
-        match &self.verdict {
-            Err(error) => format!("failed: {error}"),
-            Ok(verdict) => {
-                let marks = verdict
-                    .marks
-                    .iter()
-                    .map(|m| format!(" {}@{}", m.label, self.path(m.leaf)));
-                let reason = verdict.reason.as_deref().unwrap_or_default();
-                format!(
-                    "{} {reason:?}{}",
-                    self.plugin_action().as_str(),
-                    marks.collect::<String>()
-                )
-            }
-        }
+        taps::verdict_line(&self.view, &self.verdict)
     }
 }
 
@@ -389,14 +370,18 @@ pub fn test(args: &TestArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
 }
 
 /// Compares two versions.
-pub fn shadow(args: &ShadowArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+pub fn shadow(args: &ShadowArgs, out: &mut dyn Write) -> anyhow::Result<()> {
+    match &args.on {
+        ShadowOn::Recorded { old, new, cases } => recorded(old, new, cases, out),
+        ShadowOn::Live { new, live } => super::live::shadow(new, live, out),
+    }
+}
+
+fn recorded(old: &Path, new: &Path, files: &[PathBuf], out: &mut dyn Write) -> anyhow::Result<()> {
     let host = super::host()?;
-    let (old, new) = (
-        super::load(&host, &args.old)?,
-        super::load(&host, &args.new)?,
-    );
+    let (old, new) = (super::load(&host, old)?, super::load(&host, new)?);
     let (mut same, mut unlike) = (0, 0);
-    for path in &args.cases {
+    for path in files {
         let file = read(path)?;
         let binding = PluginBinding {
             config: file.config.clone(),
@@ -421,7 +406,7 @@ pub fn shadow(args: &ShadowArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode
         }
     }
     writeln!(out, "{same} alike, {unlike} different")?;
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 fn differences(expect: &Expect, judged: &Judged) -> Vec<String> {

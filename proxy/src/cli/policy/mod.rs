@@ -2,6 +2,7 @@
 
 mod cases;
 mod keys;
+mod live;
 mod project;
 mod pushed;
 mod run;
@@ -28,7 +29,9 @@ pub enum PolicyCommand {
     Test(cases::TestArgs),
     /// Judge one message and explain the decision
     Run(run::RunArgs),
-    /// Judge recorded messages by two versions and list the differences
+    /// Write test cases from live traffic, what rules find masked
+    Record(live::RecordArgs),
+    /// Judge recorded or live messages by two versions and list the differences; nothing is enforced
     Shadow(cases::ShadowArgs),
     /// Say what a component is, with the schema of its configuration
     Show {
@@ -63,7 +66,8 @@ pub fn run(command: &PolicyCommand, out: &mut dyn Write) -> anyhow::Result<ExitC
         }
         PolicyCommand::Test(args) => return cases::test(args, out),
         PolicyCommand::Run(args) => run::run(args, out)?,
-        PolicyCommand::Shadow(args) => return cases::shadow(args, out),
+        PolicyCommand::Record(args) => live::record(args, out)?,
+        PolicyCommand::Shadow(args) => cases::shadow(args, out)?,
         PolicyCommand::Show { component } => show(component, out)?,
         PolicyCommand::Key(args) => keys::key(args, out)?,
         PolicyCommand::Sign(args) => keys::sign(args, out)?,

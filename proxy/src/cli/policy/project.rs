@@ -111,6 +111,8 @@ fn rust(dir: &Path) -> anyhow::Result<(String, Vec<u8>)> {
     let messages = String::from_utf8_lossy(&built.stdout);
     let module = messages
         .lines()
+        // The project's own comes last.
+        .rev()
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
         .filter(|message| message["reason"] == "compiler-artifact")
         .filter_map(|message| {
@@ -118,7 +120,7 @@ fn rust(dir: &Path) -> anyhow::Result<(String, Vec<u8>)> {
             let mut files = files.filter_map(|file| file.as_str().map(PathBuf::from));
             files.find(|file| file.extension().is_some_and(|ext| ext == "wasm"))
         })
-        .last()
+        .next()
         .context("no .wasm came out: is `crate-type = [\"cdylib\"]` in its Cargo.toml?")?;
     let name = module.file_stem().unwrap_or_default().to_string_lossy();
     Ok((name.replace('_', "-"), std::fs::read(&module)?))

@@ -115,9 +115,18 @@ pub struct RollbackArgs {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 #[value(rename_all = "snake_case")]
-enum Way {
+pub enum Way {
     ToServer,
     ToClient,
+}
+
+impl From<Way> for Direction {
+    fn from(way: Way) -> Self {
+        match way {
+            Way::ToServer => Self::ToServer,
+            Way::ToClient => Self::ToClient,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -192,7 +201,7 @@ pub fn push(args: &PushArgs, out: &mut dyn Write) -> anyhow::Result<()> {
         )
     })?;
     writeln!(out, "pushed {shown} for tenant {tenant_id}")?;
-    await_serving(&loaded, generation, out)
+    tell(&loaded, generation, out)
 }
 
 /// Lists.
@@ -232,18 +241,11 @@ pub fn bind(args: &BindArgs, out: &mut dyn Write) -> anyhow::Result<()> {
         Some(plugin) => plugin.clone(),
         None => own_name()?,
     };
-    let id = match &args.server {
-        Some(server) => ServerId::parse(server)?,
-        None => only(loaded.desired.servers.keys(), "--server")?,
-    };
-    let server = loaded.desired.servers.get(&id);
-    let server = server.with_context(|| format!("the configuration has no server {id}"))?;
+    let id = server_of(&loaded, args.server.as_deref())?;
+    let server = &loaded.desired.servers[&id];
     let binding = PluginBinding {
         tool: args.tool.clone(),
-        direction: args.direction.map(|way| match way {
-            Way::ToServer => Direction::ToServer,
-            Way::ToClient => Direction::ToClient,
-        }),
+        direction: args.direction.map(Direction::from),
         config: serde_json::from_str(&args.plugin_config)
             .context("--plugin-config is no JSON object")?,
         isolation: match args.isolation {
@@ -280,7 +282,19 @@ pub fn bind(args: &BindArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     })?;
     let tool = args.tool.as_deref().unwrap_or("every message");
     writeln!(out, "bound {plugin} to {id}, {tool}")?;
-    await_serving(&loaded, generation, out)
+    tell(&loaded, generation, out)
+}
+
+/// The server named, or the only one.
+pub fn server_of(loaded: &Loaded, named: Option<&str>) -> anyhow::Result<ServerId> {
+    let Some(named) = named else {
+        return only(loaded.desired.servers.keys(), "--server");
+    };
+    let id = ServerId::parse(named)?;
+    if !loaded.desired.servers.contains_key(&id) {
+        bail!("the configuration has no server {id}");
+    }
+    Ok(id)
 }
 
 /// The one there is; with none or several, `option` must name it.
@@ -323,7 +337,7 @@ pub fn unbind(args: &UnbindArgs, out: &mut dyn Write) -> anyhow::Result<()> {
         "{gone} binding(s) of {} taken from {}",
         args.plugin, args.server
     )?;
-    await_serving(&loaded, generation, out)
+    tell(&loaded, generation, out)
 }
 
 /// Puts the version before back.
@@ -340,11 +354,40 @@ pub fn rollback(args: &RollbackArgs, out: &mut dyn Write) -> anyhow::Result<()> 
         Ok(versions.list[versions.current].version.clone())
     })?;
     writeln!(out, "{} {version} is the version in force", args.plugin)?;
-    await_serving(&loaded, generation, out)
+    tell(&loaded, generation, out)
 }
 
-/// Waits until a serving process says what became of a change.
-fn await_serving(loaded: &Loaded, generation: u64, out: &mut dyn Write) -> anyhow::Result<()> {
+/// Waits until a serving process says what became of a change, and says it.
+fn tell(loaded: &Loaded, generation: u64, out: &mut dyn Write) -> anyhow::Result<()> {
+    match wait_for(loaded, generation)? {
+        Became::InForce => writeln!(out, "in force")?,
+        Became::Unheard => writeln!(
+            out,
+            "no `weir serve` answered; it is in force when one starts with this configuration"
+        )?,
+    }
+    Ok(())
+}
+
+/// Waits until a serving process took a change.
+///
+/// # Errors
+/// It refuses it, or there is none.
+pub fn await_serving(loaded: &Loaded, generation: u64) -> anyhow::Result<()> {
+    match wait_for(loaded, generation)? {
+        Became::InForce => Ok(()),
+        Became::Unheard => {
+            bail!("no `weir serve` answered; is one running with this configuration?")
+        }
+    }
+}
+
+enum Became {
+    InForce,
+    Unheard,
+}
+
+fn wait_for(loaded: &Loaded, generation: u64) -> anyhow::Result<Became> {
     let began = Instant::now();
     let before = store::applied(&loaded.data_dir);
     // One that never served from this folder will not speak up.
@@ -354,7 +397,7 @@ fn await_serving(loaded: &Loaded, generation: u64, out: &mut dyn Write) -> anyho
             && applied.generation >= generation
         {
             return match applied.error {
-                None => Ok(writeln!(out, "in force")?),
+                None => Ok(Became::InForce),
                 Some(error) => {
                     bail!("the serving process refuses it, and what was in force stays: {error}")
                 }
@@ -362,9 +405,5 @@ fn await_serving(loaded: &Loaded, generation: u64, out: &mut dyn Write) -> anyho
         }
         std::thread::sleep(Duration::from_millis(50));
     }
-    writeln!(
-        out,
-        "no `weir serve` answered; it is in force when one starts with this configuration"
-    )?;
-    Ok(())
+    Ok(Became::Unheard)
 }

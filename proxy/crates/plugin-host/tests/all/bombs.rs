@@ -79,10 +79,12 @@ fn doubling(lines: usize) -> String {
     text + ")"
 }
 
+/// A component, or why the tools make none.
+type Made = Result<Vec<u8>, String>;
 /// What must be said; `None`: it may be loaded as well.
 type Words = Option<&'static str>;
 
-fn bombs() -> Vec<(&'static str, Result<Vec<u8>, String>, Words)> {
+fn bombs() -> Vec<(&'static str, Made, Words)> {
     let good = Guest::default().component().expect("a component");
     let padded = |bytes: usize| {
         let custom = [&leb(1)[..], b"x", &vec![0; bytes]].concat();

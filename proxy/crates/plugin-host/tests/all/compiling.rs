@@ -10,13 +10,13 @@ fn host(folder: &std::path::Path, key: u8) -> PluginHost {
         cache: Some(Cache::new(folder.to_owned(), [key; 32])),
         hash_key: [1; 32],
     })
-    .unwrap()
+    .expect("plugins run here")
 }
 
 fn files(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
     let entries = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path());
     entries.collect()
 }
 

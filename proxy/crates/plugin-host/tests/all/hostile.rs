@@ -468,7 +468,8 @@ fn what_is_no_plugin_is_refused_with_words() {
     let text = Guest::default().text();
     let other = WIT.replace("weir:policy@0.1.0", "weir:policy@0.2.0");
     let wasi = "(component (import \"wasi:cli/environment@0.2.0\" (instance)))";
-    let cases: Vec<(&str, Result<Vec<u8>, String>, &str)> = vec![
+    type Made = Result<Vec<u8>, String>;
+    let cases: Vec<(&str, Made, &str)> = vec![
         ("nothing", Ok(Vec::new()), "not WebAssembly"),
         ("text", Ok(b"hello".to_vec()), "not WebAssembly"),
         (
