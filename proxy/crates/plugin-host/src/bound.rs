@@ -102,17 +102,14 @@ impl Bound {
         let failed = |failure: crate::instance::Failure| (failure.kind, failure.what);
         // Taken in a statement of its own: the lock is not held while an instance is made.
         let kept = self.kept.lock().pop();
-        let (mut held, left) = match kept {
-            Some(kept) => (Held::Kept(kept), time),
+        let (mut held, time) = match kept {
+            Some(kept) => (Held::Kept(kept), Some(time)),
             // What starting takes is not given again.
-            None => {
-                let fresh = self.fresh(began, time)?;
-                (Held::Fresh(fresh), time.saturating_sub(began.elapsed()))
-            }
+            None => (Held::Fresh(self.fresh(began, time)?), None),
         };
         let instance = held.instance();
         let said = instance
-            .evaluate(input.view, &self.clock, began, left)
+            .evaluate(input.view, &self.clock, began, time)
             .map_err(failed)?;
         let memory_bytes = instance.memory_bytes();
         let verdict = verdict::checked(said, input.view)

@@ -96,18 +96,20 @@ impl Instance {
         said.map_err(|error| Failure::of(&error, &self.store))
     }
 
-    /// Judges one message within `time`; it came at `began`.
+    /// Judges one message, which came at `began`, within `time`; `None`: within what starting left.
     pub(crate) fn evaluate(
         &mut self,
         view: &MessageView,
         clock: &Clock,
         began: Instant,
-        time: Duration,
+        time: Option<Duration>,
     ) -> Result<out::Verdict, Failure> {
         let session = view.cut(view.session.unwrap_or(view.key_id));
         self.store.data_mut().begin(session);
-        let ticks = self.store.data_mut().deadline.set(began, time);
-        self.store.set_epoch_deadline(ticks);
+        if let Some(time) = time {
+            let ticks = self.store.data_mut().deadline.set(began, time);
+            self.store.set_epoch_deadline(ticks);
+        }
         let _running = clock.run();
         let findings = findings(view);
         let principal = [wit::Attribute {

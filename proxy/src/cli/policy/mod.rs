@@ -1,6 +1,7 @@
 //! `weir policy`: plugins from the first line to the decision in force.
 
 mod cases;
+mod contract;
 mod keys;
 mod live;
 mod project;
@@ -38,6 +39,8 @@ pub enum PolicyCommand {
         /// The component
         component: PathBuf,
     },
+    /// Print the reference page of the contract (docs/plugin-contract.md)
+    Contract,
     /// Make a key pair for signing plugins
     Key(keys::KeyArgs),
     /// Sign a component; the signature goes into COMPONENT.sig
@@ -69,6 +72,7 @@ pub fn run(command: &PolicyCommand, out: &mut dyn Write) -> anyhow::Result<ExitC
         PolicyCommand::Record(args) => live::record(args, out)?,
         PolicyCommand::Shadow(args) => cases::shadow(args, out)?,
         PolicyCommand::Show { component } => show(component, out)?,
+        PolicyCommand::Contract => out.write_all(contract::page()?.as_bytes())?,
         PolicyCommand::Key(args) => keys::key(args, out)?,
         PolicyCommand::Sign(args) => keys::sign(args, out)?,
         PolicyCommand::Verify(args) => keys::verify(args, out)?,

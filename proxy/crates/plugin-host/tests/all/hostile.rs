@@ -414,6 +414,11 @@ fn floods_of_host_calls_are_ended() {
             "(loop $l (call $find (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 4) (i32.const 1) (i32.const 1024)) (br $l))",
         ),
         (
+            "searches that are dear",
+            FIND,
+            "(loop $l (call $find (i32.const 0) (i32.const 2000) (i32.const 0) (i32.const 100000) (i32.const 1000) (i32.const 1024)) (br $l))",
+        ),
+        (
             "a pattern outside of memory",
             FIND,
             "(call $find (i32.const -1) (i32.const 10) (i32.const 0) (i32.const 4) (i32.const 1) (i32.const 1024))",
