@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 help: ## this text
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 run: ## put Weir in front of a real MCP server, show a block, serve until Ctrl-C (ONCE=1: stop after the block)
 	@scripts/run.sh
@@ -26,6 +26,9 @@ bench: build ## added latency and CPU per call against direct and against a bare
 scan-bench: build ## what a scan costs, engine by engine, beside a floor (a minute)
 	@. scripts/env.sh && cargo run --release -q -p scan-bench -- table
 
+plugin-bench: ## what a policy plugin costs per message, in Rust and in JavaScript
+	@scripts/plugin-bench.sh
+
 fuzz: ## each fuzz target for SECONDS_EACH seconds (default 60)
 	@scripts/fuzz.sh
 
@@ -38,4 +41,4 @@ kill-loop: build ## kill -9 in mid-traffic ROUNDS times (default 100): no acknow
 deny: ## dependency rules: licences, sources, bans, advisories
 	@scripts/setup.sh test && scripts/deny.sh
 
-.PHONY: help run test build check bench scan-bench fuzz soak kill-loop deny
+.PHONY: help run test build check bench scan-bench plugin-bench fuzz soak kill-loop deny

@@ -4,6 +4,7 @@
 #   scripts/setup.sh build    compiler and libraries
 #   scripts/setup.sh run      build, and a real MCP server to put Weir in front of
 #   scripts/setup.sh fuzz     build, libhs and cargo-fuzz
+#   scripts/setup.sh plugins  build, and what makes plugins of JavaScript
 #   scripts/setup.sh test     run, and the conformance suite, other people's clients and servers, libhs, cargo tools
 #
 # System packages come from apt (root or sudo). All else goes to $WEIR_CACHE (default ~/.cache/weir), nothing
@@ -22,9 +23,10 @@ main() {
   case $WHAT in
     build) build ;;
     run) build; kit_run ;;
+    plugins) build; have npm || apt_install npm; npm_part node22; use_node; npm_part componentize ;;
     fuzz) build; libhs; cargo fuzz --version > /dev/null 2>&1 || cargo_tool cargo-fuzz "$FUZZ" ;;
     test) build; libhs; kit_run; kit_test; cargo_tools ;;
-    *) die "usage: scripts/setup.sh build|run|fuzz|test" ;;
+    *) die "usage: scripts/setup.sh build|run|fuzz|plugins|test" ;;
   esac
 }
 
