@@ -25,8 +25,11 @@ step_fmt() { one fmt cargo fmt --all --check; }
 step_clippy() { one clippy cargo clippy --release --workspace --all-targets --quiet -- -D warnings; }
 # The whole workspace, as in `make run`: for one package the large dependencies would be compiled again, for other features.
 step_build() { one build cargo build --release --workspace --bins --tests; }
-# The shipped plugins are a workspace of their own; their recorded cases run natively.
-step_plugins() { one plugins env CARGO_TARGET_DIR="$TARGET/plugins" cargo test --quiet --manifest-path policies/plugins/Cargo.toml; }
+# The shipped plugins and the SDK are workspaces of their own; their recorded cases and examples run natively.
+step_plugins() {
+  one plugins env CARGO_TARGET_DIR="$TARGET/plugins" cargo test --quiet --manifest-path policies/plugins/Cargo.toml
+  one "plugin SDK" env CARGO_TARGET_DIR="$TARGET/plugins" cargo test --quiet --manifest-path dlp-sdk/Cargo.toml --features testing
+}
 step_deny() { one deny scripts/deny.sh; }
 
 # What needs the kit of other people's programs fails without it; by hand (cargo test) it is skipped with a word.

@@ -1,8 +1,10 @@
 //! Between the gateway, which runs no plugin's code, and the plugin host, which knows no gateway.
 
 use std::collections::{BTreeMap, HashMap};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::SystemTime;
 
 use dlp_policy::{Evaluator, Evaluators};
 use dlp_scan::RuleSet;
@@ -23,7 +25,12 @@ pub struct Plugins {
     /// Made with the first plugin: a gateway without any reserves nothing.
     host: OnceLock<PluginHost>,
     loaded: Mutex<HashMap<[u8; 32], Arc<plugin_host::Plugin>>>,
+    /// What was read last, for all servers of one reload.
+    registry: Mutex<Option<(Stamp, Arc<Registry>)>>,
 }
+
+/// Time, size and number of a file.
+type Stamp = Option<(SystemTime, u64, u64)>;
 
 impl Plugins {
     /// A source whose cache and keys are in the data folder.
@@ -32,6 +39,7 @@ impl Plugins {
             data_dir: data_dir.to_owned(),
             host: OnceLock::new(),
             loaded: Mutex::default(),
+            registry: Mutex::default(),
         }
     }
 
@@ -70,10 +78,24 @@ impl Plugins {
 
     /// Who looks on at a server now.
     fn taps(&self, id: &ServerId) -> Result<Vec<Tap>, String> {
-        let mut registry = Registry::read(&self.data_dir)?;
-        let mut taps = registry.taps.remove(id.as_str()).unwrap_or_default();
+        let registry = self.registry()?;
+        let mut taps = registry.taps.get(id.as_str()).cloned().unwrap_or_default();
         taps.retain(|tap| !left(tap).is_zero());
         Ok(taps)
+    }
+
+    fn registry(&self) -> Result<Arc<Registry>, String> {
+        let stamp = std::fs::metadata(store::registry_path(&self.data_dir)).ok();
+        let stamp = stamp.and_then(|meta| Some((meta.modified().ok()?, meta.len(), meta.ino())));
+        let mut last = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, registry)) = &*last
+            && *of == stamp
+        {
+            return Ok(Arc::clone(registry));
+        }
+        let registry = Arc::new(Registry::read(&self.data_dir)?);
+        *last = Some((stamp, Arc::clone(&registry)));
+        Ok(registry)
     }
 
     /// What is to be compared with a bound plugin: bound alike, under a name of its own, so that it has

@@ -435,6 +435,15 @@ fn a_plugin_that_fails_takes_its_fail_mode_and_says_so() {
                     .first_text()
                     .contains("plugin guard could not judge it")
             );
+            // Blocked messages are on disk before they are answered.
+            let data = weir.dir().join("data").display().to_string();
+            let search = ["audit", "search", "--data-dir", &data, "--action", "block"];
+            let records = weir_tests::weir::run(&search, "");
+            let records = String::from_utf8_lossy(&records.stdout).into_owned();
+            assert!(
+                records.contains("plugin guard failed: the evaluator ran out of time"),
+                "{records}"
+            );
         }
         let (_, metrics) = weir.admin_get("/metrics");
         let failed = metrics.lines().find(|line| {

@@ -28,7 +28,9 @@ fn an_empty_file_is_all_defaults() {
         assert_eq!(loaded.data_dir, Path::new("/etc/weir/weir-data"));
         assert_eq!(loaded.desired.limits, domain::Limits::default());
         assert!(loaded.desired.open_access);
-        assert_eq!(loaded.files_watched, [Path::new("/etc/weir/weir.yaml")]);
+        let watched = ["weir.yaml", "weir-data/plugins/registry.json"];
+        let watched = watched.map(|name| Path::new("/etc/weir").join(name));
+        assert_eq!(loaded.files_watched, watched);
     }
 }
 
@@ -483,7 +485,13 @@ tenants: {a: {servers: {s: {upstream: {url: 'http://x', auth: {bearer: {file: to
     assert_eq!(loaded.desired.tls.unwrap().cert_file, path("tls/cert.pem"));
     let auth = &loaded.desired.servers["s"].upstream.auth;
     assert_eq!(*auth, UpstreamAuth::Bearer(Secret::new("t0ken")));
-    let names = ["weir.yaml", "tls/cert.pem", "tls/key.pem", "token"];
+    let names = [
+        "weir.yaml",
+        "tls/cert.pem",
+        "tls/key.pem",
+        "token",
+        "weir-data/plugins/registry.json",
+    ];
     assert_eq!(loaded.files_watched, names.map(path));
 
     std::fs::write(path("tls/key.pem"), "-----BEGIN CERTIFICATE-----\nx\n").unwrap();
@@ -513,7 +521,8 @@ fn rule_files_stand_beside_the_built_in_rules() {
         loaded.desired.rules,
         [("ours.yml".to_owned(), rule.to_owned())]
     );
-    assert_eq!(loaded.files_watched, ["weir.yaml", "ours.yml"].map(path));
+    let names = ["weir.yaml", "ours.yml", "weir-data/plugins/registry.json"];
+    assert_eq!(loaded.files_watched, names.map(path));
 
     std::fs::write(path("ours.yml"), "rules:\n- {id: x}\n").unwrap();
     let error = load(&path("weir.yaml")).unwrap_err();

@@ -26,9 +26,25 @@ pub struct Config {
     /// How long a value is remembered, in seconds. Default an hour.
     #[serde(default = "hour")]
     pub remember_s: u32,
-    /// Values looked at in one message; more of them in arguments block. Default 500.
+    /// Values looked at in one message; arguments with more of them are blocked. Default 500.
     #[serde(default = "five_hundred")]
     pub values_max: usize,
+    /// What becomes of an answer with more values than that. Default block: what is not remembered can
+    /// go anywhere.
+    #[serde(default)]
+    pub when_more: WhenMore,
+}
+
+/// What becomes of an answer that cannot be remembered whole.
+#[derive(Deserialize, JsonSchema, Clone, Copy, Default)]
+#[serde(crate = "dlp_sdk::serde", rename_all = "snake_case")]
+#[schemars(crate = "dlp_sdk::schemars")]
+pub enum WhenMore {
+    /// It goes no further.
+    #[default]
+    Block,
+    /// It passes with a warning; the values beyond the bound may go anywhere.
+    Warn,
 }
 
 fn eight() -> usize {
@@ -58,7 +74,7 @@ impl Plugin for Flow {
             }
             self.arguments(message, host)
         } else {
-            self.answer(message, host).map(|()| Verdict::pass())
+            self.answer(message, host)
         };
         judged.unwrap_or_else(|error| match error {
             HostError::OverQuota => Verdict::block("more values than can be remembered"),
@@ -68,23 +84,30 @@ impl Plugin for Flow {
 }
 
 impl Flow {
-    fn answer(&self, message: &Message, host: &dyn Host) -> Result<(), HostError> {
+    fn answer(&self, message: &Message, host: &dyn Host) -> Result<Verdict, HostError> {
         let server = message.server();
         if !self.0.sources.is_empty() && !self.0.sources.iter().any(|source| source == server) {
-            return Ok(());
+            return Ok(Verdict::pass());
         }
         let leaves = message
             .under("$.result")
             .filter(|leaf| leaf.kind != LeafKind::Key);
         let values = leaves.flat_map(|leaf| self.values(leaf.text));
-        for (_, value) in values.take(self.0.values_max) {
+        for (nth, (_, value)) in values.enumerate() {
+            if nth == self.0.values_max {
+                let reason = "the answer holds more values than are remembered";
+                return Ok(match self.0.when_more {
+                    WhenMore::Block => Verdict::block(reason),
+                    WhenMore::Warn => Verdict::warn(reason),
+                });
+            }
             let key = host.keyed_hash(value.to_lowercase().as_bytes());
             // The first server that showed a value is where it is from.
             if host.state_get(Scope::Tenant, &key)?.is_none() {
                 host.state_set(Scope::Tenant, &key, server.as_bytes(), self.0.remember_s)?;
             }
         }
-        Ok(())
+        Ok(Verdict::pass())
     }
 
     fn arguments(&self, message: &Message, host: &dyn Host) -> Result<Verdict, HostError> {
