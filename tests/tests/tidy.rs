@@ -40,6 +40,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("weir-bench", &[]),
+    ("scan-bench", &["dlp-scan"]),
     ("weir-tests", &[]),
 ];
 

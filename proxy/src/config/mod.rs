@@ -35,8 +35,8 @@ pub use check::url as check_url;
 pub use error::ConfigError;
 pub use load::{PROXY_SERVER, ProxyOptions, ProxyUpstream, for_proxy, load, read_bounded};
 pub use plugins::{
-    COMPONENT_BYTES_MAX, check_bindings_text as check_bindings, check_name as check_plugin_name,
-    sha256_hex,
+    COMPONENT_BYTES_MAX, PLUGINS_MAX, check_bindings_text as check_bindings,
+    check_name as check_plugin_name, sha256_hex,
 };
 pub use published::{EXAMPLE, schema_json};
 pub use raw::{Log, LogFormat};

@@ -18,7 +18,7 @@ use super::{check, raw, signing};
 /// Largest component read.
 pub const COMPONENT_BYTES_MAX: u64 = 16 << 20;
 /// Plugins of one tenant.
-const PLUGINS_MAX: usize = 64;
+pub const PLUGINS_MAX: usize = 64;
 
 impl Resolver<'_> {
     /// The plugins that a tenant's part of the file names.

@@ -9,7 +9,7 @@
 //! A folder, not a port: who may push is who may write there, nothing new listens, a push outlives a
 //! restart, and it goes the same way into force as an edit of the configuration file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -194,6 +194,7 @@ impl Registry {
             &registry_path(data_dir),
             serde_json::to_string_pretty(&registry)?.as_bytes(),
         )?;
+        registry.forget_components(data_dir);
         Ok((registry.generation, out))
     }
 
@@ -225,6 +226,30 @@ impl Registry {
         }
         versions.current = versions.list.len() - 1;
         Ok(())
+    }
+
+    /// Removes components that nothing names any more. One that is still being read is read again with
+    /// the next generation.
+    fn forget_components(&self, data_dir: &Path) {
+        let versions = self.plugins.values().flat_map(BTreeMap::values);
+        let versions = versions.flat_map(|versions| &versions.list);
+        let candidates = self.taps.values().flatten();
+        let named: BTreeSet<&str> = versions
+            .map(|version| &*version.sha256)
+            .chain(candidates.filter_map(|tap| tap.candidate.as_deref()))
+            .collect();
+        let Ok(entries) = std::fs::read_dir(folder(data_dir).join("components")) else {
+            return;
+        };
+        for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+            let name = path.file_name().and_then(|name| name.to_str());
+            // Not those that are being written.
+            let whole = name.and_then(|name| name.strip_suffix(".wasm"));
+            if whole.is_some_and(|sha256| !named.contains(sha256)) {
+                // One that cannot be removed is removed the next time.
+                let _ = std::fs::remove_file(path);
+            }
+        }
     }
 
     /// The component in force, checked against its hash and, where the tenant has keys, its signature.

@@ -17,9 +17,23 @@ use crate::instance::{Instance, PATIENT};
 use crate::measure::Measures;
 use crate::verdict;
 
-/// Instances kept over all bindings; the rest of the slots is for fresh ones.
-const KEPT_MAX: usize = 256;
-static KEPT: AtomicUsize = AtomicUsize::new(0);
+/// What all bindings of a host share: the clock, and how many instances they keep.
+pub(crate) struct Room {
+    pub(crate) clock: Clock,
+    kept: AtomicUsize,
+    kept_max: usize,
+}
+
+impl Room {
+    /// Half of the slots are for kept instances, the rest for fresh ones.
+    pub(crate) fn new(clock: Clock, slots: u32) -> Self {
+        Self {
+            clock,
+            kept: AtomicUsize::new(0),
+            kept_max: slots as usize / 2,
+        }
+    }
+}
 
 /// A plugin bound to a server of a tenant.
 pub struct Bound {
@@ -27,7 +41,7 @@ pub struct Bound {
     shared: Arc<Shared>,
     server: Arc<str>,
     config: String,
-    clock: Arc<Clock>,
+    room: Arc<Room>,
     breaker: Breaker,
     measures: Measures,
     pace: Pace,
@@ -36,8 +50,11 @@ pub struct Bound {
     kept: Mutex<Vec<Kept>>,
 }
 
-/// Counted in [`KEPT`] until it is gone, also while it judges.
-struct Kept(Instance);
+/// Counted until it is gone, also while it judges.
+struct Kept {
+    instance: Instance,
+    room: Arc<Room>,
+}
 
 impl std::fmt::Debug for Bound {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -54,19 +71,19 @@ impl Bound {
         plugin: Arc<Plugin>,
         shared: Arc<Shared>,
         server: &str,
-        clock: Arc<Clock>,
+        room: Arc<Room>,
     ) -> Result<Self, BindError> {
         let config = serde_json::Value::Object(shared.binding.config.clone()).to_string();
         let start = |failure: crate::instance::Failure| BindError::Start(failure.what);
         let mut first = Instance::new(
             &plugin.pre,
             Arc::clone(&shared),
-            &clock,
+            &room.clock,
             Instant::now(),
             PATIENT,
         )
         .map_err(start)?;
-        match first.configure(&config, &clock).map_err(start)? {
+        match first.configure(&config, &room.clock).map_err(start)? {
             Ok(()) => {}
             Err(words) => return Err(BindError::Config(words.chars().take(512).collect())),
         }
@@ -76,7 +93,7 @@ impl Bound {
             shared,
             server: server.into(),
             config,
-            clock,
+            room,
             breaker: Breaker::default(),
             pace: Pace::default(),
             kept: Mutex::default(),
@@ -109,14 +126,14 @@ impl Bound {
         };
         let instance = held.instance();
         let said = instance
-            .evaluate(input.view, &self.clock, began, time)
+            .evaluate(input.view, &self.room.clock, began, time)
             .map_err(failed)?;
         let memory_bytes = instance.memory_bytes();
         let verdict = verdict::checked(said, input.view)
             .map_err(|error| (error, "its verdict does not fit the message".to_owned()))?;
         // Only an instance that did nothing wrong is kept.
         if self.shared.binding.isolation == Isolation::Tenant
-            && let Some(kept) = held.keep()
+            && let Some(kept) = held.keep(&self.room)
         {
             self.kept.lock().push(kept);
         }
@@ -126,10 +143,10 @@ impl Bound {
     fn fresh(&self, began: Instant, time: Duration) -> Result<Instance, (EvalError, String)> {
         let failed = |failure: crate::instance::Failure| (failure.kind, failure.what);
         let shared = Arc::clone(&self.shared);
-        let mut instance =
-            Instance::new(&self.plugin.pre, shared, &self.clock, began, time).map_err(failed)?;
+        let mut instance = Instance::new(&self.plugin.pre, shared, &self.room.clock, began, time)
+            .map_err(failed)?;
         match instance
-            .configure(&self.config, &self.clock)
+            .configure(&self.config, &self.room.clock)
             .map_err(failed)?
         {
             Ok(()) => Ok(instance),
@@ -261,26 +278,31 @@ impl Held {
     fn instance(&mut self) -> &mut Instance {
         match self {
             Self::Fresh(instance) => instance,
-            Self::Kept(kept) => &mut kept.0,
+            Self::Kept(kept) => &mut kept.instance,
         }
     }
 
     /// For the next message, if there is room.
-    fn keep(self) -> Option<Kept> {
+    fn keep(self, room: &Arc<Room>) -> Option<Kept> {
         let instance = match self {
             Self::Kept(kept) => return Some(kept),
             Self::Fresh(instance) => instance,
         };
-        let room = |kept: usize| (kept < KEPT_MAX).then_some(kept + 1);
-        KEPT.fetch_update(Ordering::AcqRel, Ordering::Acquire, room)
+        let max = room.kept_max;
+        let more = |kept: usize| (kept < max).then_some(kept + 1);
+        room.kept
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, more)
             .ok()?;
-        Some(Kept(instance))
+        Some(Kept {
+            instance,
+            room: Arc::clone(room),
+        })
     }
 }
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        KEPT.fetch_sub(1, Ordering::AcqRel);
+        self.room.kept.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

@@ -8,7 +8,7 @@ use domain::{PluginBinding, TenantId};
 use wasmtime::Engine;
 use wasmtime::component::{Component, HasSelf, Linker};
 
-use crate::bound::Bound;
+use crate::bound::{Bound, Room};
 use crate::cache::Cache;
 use crate::compile::Compiler;
 use crate::contract::{self, PluginPre};
@@ -17,8 +17,9 @@ use crate::imports::{Data, Shared};
 use crate::instance::{Description, Instance, PATIENT};
 use crate::state::Spaces;
 
-/// Instances at once over all plugins; each reserves address space, not memory.
-const SLOTS: u32 = 512;
+/// Instances at once over all plugins. Each reserves address space, not memory; where there is not so
+/// much of it (other machines, limits of a container), fewer have to do.
+const SLOTS: [u32; 3] = [512, 128, 32];
 
 /// What a host is made with.
 #[derive(Debug)]
@@ -35,7 +36,7 @@ pub struct HostOptions {
 pub struct PluginHost {
     engine: Engine,
     linker: Linker<Data>,
-    clock: Arc<Clock>,
+    room: Arc<Room>,
     options: HostOptions,
     spaces: Spaces,
     kind: u64,
@@ -99,7 +100,7 @@ impl PluginHost {
     /// The system does not give what running plugins takes.
     pub fn new(options: HostOptions) -> Result<Self, LoadError> {
         let failed = |error: wasmtime::Error| LoadError::Engine(format!("{error:#}"));
-        let engine = engine::running(SLOTS).map_err(failed)?;
+        let (engine, slots) = some_engine().map_err(failed)?;
         let mut linker = Linker::new(&engine);
         contract::Plugin::add_to_linker::<_, HasSelf<Data>>(&mut linker, |data| data)
             .map_err(failed)?;
@@ -113,7 +114,7 @@ impl PluginHost {
         Ok(Self {
             engine,
             linker,
-            clock: Arc::new(clock),
+            room: Arc::new(Room::new(clock, slots)),
             options,
             spaces: Spaces::default(),
             kind,
@@ -174,7 +175,7 @@ impl PluginHost {
             Arc::clone(plugin),
             Arc::new(shared),
             server,
-            Arc::clone(&self.clock),
+            Arc::clone(&self.room),
         )
     }
 
@@ -190,8 +191,14 @@ impl PluginHost {
         let space = Arc::default();
         let rules = Arc::clone(RuleSet::builtin());
         let shared = Shared::new(binding, nobody.as_str().into(), rules, space, [0; 32]);
-        let described = Instance::new(pre, Arc::new(shared), &self.clock, Instant::now(), PATIENT)
-            .and_then(|mut instance| instance.describe(&self.clock));
+        let described = Instance::new(
+            pre,
+            Arc::new(shared),
+            &self.room.clock,
+            Instant::now(),
+            PATIENT,
+        )
+        .and_then(|mut instance| instance.describe(&self.room.clock));
         let failed = |what| LoadError::Refused(format!("it fails when asked what it is: {what}"));
         let description = described.map_err(|failure| failed(failure.what))?;
         let sizes = [
@@ -218,4 +225,21 @@ impl PluginHost {
             Component::deserialize(&self.engine, code)
         }
     }
+}
+
+/// An engine with as many slots as this machine gives.
+fn some_engine() -> wasmtime::Result<(Engine, u32)> {
+    let [most, fewer @ ..] = SLOTS;
+    let mut outcome = engine::running(most).map(|engine| (engine, most));
+    for slots in fewer {
+        if let Err(error) = &outcome {
+            tracing::warn!(
+                slots,
+                error = format!("{error:#}"),
+                "plugins get fewer slots"
+            );
+            outcome = engine::running(slots).map(|engine| (engine, slots));
+        }
+    }
+    outcome
 }

@@ -182,6 +182,12 @@ pub fn push(args: &PushArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     let said = plugin.description();
     let name = args.name.as_deref().unwrap_or(&said.name);
     config::check_plugin_name(name).map_err(anyhow::Error::msg)?;
+    if !tenant.plugins.contains_key(name) && tenant.plugins.len() >= config::PLUGINS_MAX {
+        bail!(
+            "the tenant has {} plugins, and may have no more",
+            tenant.plugins.len()
+        );
+    }
     let version = Version {
         version: said.version.clone(),
         sha256: config::sha256_hex(&component),
