@@ -15,7 +15,7 @@ use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::config::store::{self, Applied, Registry};
 use crate::config::{ConfigError, Loaded, LogFormat, PROXY_SERVER};
@@ -80,6 +80,8 @@ async fn serve(start: Start, metrics: PrometheusHandle) -> anyhow::Result<ExitCo
     let traces = loaded.otlp.as_ref().map(Traces::start).transpose()?;
     let gateway = make_gateway(loaded, audit.clone(), traces.as_ref(), start.single)?;
     acknowledge(&loaded.data_dir, Ok(loaded.plugin_generation));
+    // Before it is said that Weir listens: until then a SIGHUP would end it.
+    let hangup = signal(SignalKind::hangup())?;
     let listener = bind(loaded.listen, "listen").await?;
     let address = listener.local_addr()?;
     gateway.bound_to(address.ip());
@@ -99,7 +101,7 @@ async fn serve(start: Start, metrics: PrometheusHandle) -> anyhow::Result<ExitCo
     say(&format!("listening on {scheme}://{address}{path}"));
     tokio::spawn(upkeep(metrics));
     tokio::spawn(Arc::clone(&gateway).sweep());
-    let watcher = tokio::spawn(watch(start, Arc::clone(&gateway), tls.clone()));
+    let watcher = tokio::spawn(watch(start, Arc::clone(&gateway), tls.clone(), hangup));
     let serving = tokio::spawn(gateway::serve(Arc::clone(&gateway), listener, tls));
     stop_signal().await;
     tracing::info!("stopping: calls under way may end");
@@ -131,9 +133,13 @@ fn make_gateway(
 
 /// Reads changed files again, and everything on SIGHUP. What does not load or compile is refused
 /// whole and said; the state in force stays.
-async fn watch(start: Start, gateway: Arc<Gateway>, tls: Option<TlsSlot>) -> anyhow::Result<()> {
+async fn watch(
+    start: Start,
+    gateway: Arc<Gateway>,
+    tls: Option<TlsSlot>,
+    mut hangup: Signal,
+) -> anyhow::Result<()> {
     let start = Arc::new(start);
-    let mut hangup = signal(SignalKind::hangup())?;
     let mut files = start.loaded.files_watched.clone();
     let mut seen = stamps(&files);
     loop {
