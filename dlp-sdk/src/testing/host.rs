@@ -6,11 +6,15 @@ use std::ops::Range;
 
 use crate::{Hit, Host, HostError, LogLevel, Scope};
 
+/// The session (none: the tenant's) and the key.
+type Key = (Option<String>, String);
+/// The bytes, and until when.
+type Value = (Vec<u8>, u64);
+
 /// Stands in for Weir. State lives as long as it does; time stands still until it is set.
 #[derive(Debug, Default)]
 pub struct TestHost {
-    /// By session (none: the tenant's) and key.
-    state: RefCell<HashMap<(Option<String>, String), (Vec<u8>, u64)>>,
+    state: RefCell<HashMap<Key, Value>>,
     session: RefCell<String>,
     now_ms: Cell<u64>,
     hits: RefCell<Vec<(String, String, String)>>,
@@ -50,7 +54,7 @@ impl TestHost {
         (*until > self.now_ms.get()).then(|| value.clone())
     }
 
-    fn key(&self, scope: Scope, key: &str) -> (Option<String>, String) {
+    fn key(&self, scope: Scope, key: &str) -> Key {
         let session = match scope {
             Scope::Session => Some(self.session.borrow().clone()),
             Scope::Tenant => None,
