@@ -79,13 +79,14 @@ fn regex_set() -> anyhow::Result<Engine> {
         let facts = RuleFacts::of(source).context("the shipped rules")?;
         patterns.extend(facts.into_iter().filter_map(|f| f.pattern));
     }
-    let hirs = patterns.iter().map(|pattern| {
+    let mut hirs = Vec::new();
+    for pattern in &patterns {
         let config = syntax::Config::new()
             .utf8(false)
-            .unicode(!pattern.is_ascii());
-        syntax::parse_with(pattern, &config.dot_matches_new_line(true))
-    });
-    let hirs = hirs.collect::<Result<Vec<_>, _>>()?;
+            .unicode(!pattern.is_ascii())
+            .dot_matches_new_line(true);
+        hirs.push(syntax::parse_with(pattern, &config)?);
+    }
     let nfa = thompson::Compiler::new()
         .configure(
             thompson::Config::new()
