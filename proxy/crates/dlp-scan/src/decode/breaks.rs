@@ -1,6 +1,6 @@
 //! Values in pieces: `"a" + "b"`, `g h p _ x`, eight characters to a line.
 
-use super::{Spawner, begin_cell, copy, margin_after, margin_before};
+use super::{Spawner, begin_cell, child_around, copy};
 use crate::Layer;
 use crate::detect::Scratch;
 use crate::text::{Cell, How, Node, Span, word_at};
@@ -132,18 +132,10 @@ fn emit_spaced(node: &Node, cell: &Cell, (from, to): (usize, usize), spawn: &mut
     {
         return;
     }
-    let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
-    let Some(mut child) = spawn.begin(Layer::Spaced) else {
-        return;
-    };
-    let name = begin_cell(&mut child, node, cell.name);
-    let start = child.text.len();
-    copy(&mut child, node, margin_before(text, from, floor), from);
     let bytes: Vec<u8> = text[from..to].iter().step_by(2).copied().collect();
-    child.push(&bytes, Span::new(from, to), How::Blocks { dst: 1, src: 2 });
-    copy(&mut child, node, to, margin_after(text, to, ceil));
-    child.close_cell(start, name, cell.kind, 0);
-    spawn.end(child);
+    child_around(node, cell, Layer::Spaced, (from, to), spawn, |child| {
+        child.push(&bytes, Span::new(from, to), How::Blocks { dst: 1, src: 2 });
+    });
 }
 
 /// Hexadecimal bytes with a separator between them: `67 68 70`, `67:68:70`.
@@ -225,22 +217,9 @@ fn emit_pairs(node: &Node, cell: &Cell, (from, to): (usize, usize), spawn: &mut 
     else {
         return;
     };
-    let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
-    let Some(mut child) = spawn.begin(Layer::Hex) else {
-        return;
-    };
-    let name = begin_cell(&mut child, node, cell.name);
-    let start = child.text.len();
-    copy(
-        &mut child,
-        node,
-        margin_before(&node.text, from, floor),
-        from,
-    );
-    child.push(&bytes, Span::new(from, to), How::Blocks { dst: 1, src: 3 });
-    copy(&mut child, node, to, margin_after(&node.text, to, ceil));
-    child.close_cell(start, name, cell.kind, 0);
-    spawn.end(child);
+    child_around(node, cell, Layer::Hex, (from, to), spawn, |child| {
+        child.push(&bytes, Span::new(from, to), How::Blocks { dst: 1, src: 3 });
+    });
 }
 
 /// Pieces of one length between blanks or line ends: where the digits' detector saw two such.
@@ -315,21 +294,13 @@ fn emit_chunks(node: &Node, cell: &Cell, (from, to): (usize, usize), spawn: &mut
     if !(16..=16 * 1024).contains(&joined) || !telling || !text[from..to].is_ascii() {
         return;
     }
-    let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
-    let Some(mut child) = spawn.begin(Layer::Spaced) else {
-        return;
-    };
-    let name = begin_cell(&mut child, node, cell.name);
-    let start = child.text.len();
-    copy(&mut child, node, margin_before(text, from, floor), from);
-    let mut at = from;
-    for piece in text[from..to].split(|b| matches!(b, b' ' | b'\n')) {
-        child.push(piece, Span::new(at, at + piece.len()), How::Copy);
-        at += piece.len() + 1;
-    }
-    copy(&mut child, node, to, margin_after(text, to, ceil));
-    child.close_cell(start, name, cell.kind, 0);
-    spawn.end(child);
+    child_around(node, cell, Layer::Spaced, (from, to), spawn, |child| {
+        let mut at = from;
+        for piece in text[from..to].split(|b| matches!(b, b' ' | b'\n')) {
+            child.push(piece, Span::new(at, at + piece.len()), How::Copy);
+            at += piece.len() + 1;
+        }
+    });
 }
 
 /// String literals joined by an operator, or by standing side by side over lines.

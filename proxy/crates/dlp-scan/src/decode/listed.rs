@@ -3,7 +3,7 @@
 
 use memchr::memmem;
 
-use super::{Spawner, begin_cell, copy, margin_after, margin_before};
+use super::{Spawner, child_around};
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
 use crate::{Layer, LeafKind};
 
@@ -183,26 +183,12 @@ fn emit(
     list: &[Code],
     spawn: &mut Spawner<'_>,
 ) {
-    let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
-    let Some(mut child) = spawn.begin(Layer::Codes) else {
-        return;
-    };
-    let name = begin_cell(&mut child, node, cell.name);
-    let start = child.text.len();
-    copy(
-        &mut child,
-        node,
-        margin_before(&node.text, from, floor),
-        from,
-    );
-    // Apart from what stands around it: the brackets and commas are no part of the text.
-    let lead = Span::new(from, from + 1);
-    child.push(b" ", lead, How::Atom);
-    push_codes(&mut child, list);
-    child.push(b" ", Span::new(to - 1, to), How::Atom);
-    copy(&mut child, node, to, margin_after(&node.text, to, ceil));
-    child.close_cell(start, name, cell.kind, 0);
-    spawn.end(child);
+    child_around(node, cell, Layer::Codes, (from, to), spawn, |child| {
+        // Blanks keep it apart from the brackets and commas around, which are no part of the text.
+        child.push(b" ", Span::new(from, from + 1), How::Atom);
+        push_codes(child, list);
+        child.push(b" ", Span::new(to - 1, to), How::Atom);
+    });
 }
 
 /// `00000010: 6768 705f 5a71 376b  ghp_Zq7k`, line by line.
@@ -302,31 +288,17 @@ fn emit_dump(node: &Node, cell: &Cell, rows: &[(Vec<u8>, Span)], spawn: &mut Spa
     if bytes.len() < CODES_MIN || text * 10 < bytes.len() * 9 {
         return;
     }
-    let Some(mut child) = spawn.begin(Layer::Hex) else {
-        return;
-    };
     let utf8 = std::str::from_utf8(&bytes).is_ok();
-    let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
-    let (from, to) = (first.start as usize, last.end as usize);
-    let name = begin_cell(&mut child, node, cell.name);
-    let start = child.text.len();
-    copy(
-        &mut child,
-        node,
-        margin_before(&node.text, from, floor),
-        from,
-    );
-    for (bytes, span) in rows {
-        let shown: Vec<u8> = bytes
-            .iter()
-            .map(|b| if utf8 || b.is_ascii() { *b } else { b'.' })
-            .collect();
-        child.push(&shown, *span, How::Atom);
-    }
-    child.push(b" ", Span::new(to - 1, to), How::Atom);
-    copy(&mut child, node, to, margin_after(&node.text, to, ceil));
-    child.close_cell(start, name, cell.kind, 0);
-    spawn.end(child);
+    let place = (first.start as usize, last.end as usize);
+    child_around(node, cell, Layer::Hex, place, spawn, |child| {
+        for (bytes, span) in rows {
+            let shown = bytes
+                .iter()
+                .map(|b| if utf8 || b.is_ascii() { *b } else { b'.' });
+            child.push(&shown.collect::<Vec<u8>>(), *span, How::Atom);
+        }
+        child.push(b" ", Span::new(place.1 - 1, place.1), How::Atom);
+    });
 }
 
 #[cfg(test)]

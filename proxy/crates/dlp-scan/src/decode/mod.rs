@@ -123,6 +123,33 @@ pub(crate) fn margin_after(text: &[u8], at: usize, ceil: usize) -> usize {
     to
 }
 
+/// A child made of `from..to`, with a little of the text around it, by whatever `fill` puts in.
+pub(crate) fn child_around(
+    node: &Node,
+    cell: &Cell,
+    layer: Layer,
+    (from, to): (usize, usize),
+    spawn: &mut Spawner<'_>,
+    fill: impl FnOnce(&mut Node),
+) {
+    let Some(mut child) = spawn.begin(layer) else {
+        return;
+    };
+    let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
+    let name = begin_cell(&mut child, node, cell.name);
+    let start = child.text.len();
+    copy(
+        &mut child,
+        node,
+        margin_before(&node.text, from, floor),
+        from,
+    );
+    fill(&mut child);
+    copy(&mut child, node, to, margin_after(&node.text, to, ceil));
+    child.close_cell(start, name, cell.kind, 0);
+    spawn.end(child);
+}
+
 /// Runs every decoder over the node. Each looks at the whole text first: most cells are short, and most texts hold
 /// nothing that is encoded.
 pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
