@@ -12,19 +12,23 @@ pub struct Budget {
     /// Findings reported; the rest of the message is not searched for more.
     pub findings_max: u32,
     /// Candidate checks (prefilter hits that were looked at closely), counted over all layers; for a message of `n`
-    /// bytes no more than `16 n` and 32,768. Real messages take less than `2 n`, hostile ones hundreds.
+    /// bytes no more than `16 n` and 32,768, times what the dearest of a tenant's own patterns weighs. Real messages take
+    /// less than `2 n`, hostile ones hundreds.
     pub candidates_max: u32,
 }
 
 impl Budget {
-    /// The same for a message of so many bytes: what is sent costs by its length, whatever is in it.
-    pub(crate) fn for_bytes(&self, bytes: usize) -> Self {
+    /// The same for a message of so many bytes: what is sent costs by its length, whatever is in it. `weight` is what one
+    /// look costs at the most.
+    pub(crate) fn for_bytes(&self, bytes: usize, weight: u32) -> Self {
         let scaled = |factor: usize, least: usize| {
             crate::text::to_u32(bytes.saturating_mul(factor).saturating_add(least))
         };
         Self {
             decoded_bytes_max: self.decoded_bytes_max.min(scaled(32, 256 << 10)),
-            candidates_max: self.candidates_max.min(scaled(16, 32 << 10)),
+            candidates_max: self
+                .candidates_max
+                .min(scaled(16, 32 << 10).saturating_mul(weight.max(1))),
             ..*self
         }
     }

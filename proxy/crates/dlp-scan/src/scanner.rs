@@ -68,7 +68,7 @@ impl Scanner {
         budget: &Budget,
     ) -> Outcome {
         let bytes = leaves.clone().map(|l| l.text.len()).sum();
-        let budget = &budget.for_bytes(bytes);
+        let budget = &budget.for_bytes(bytes, rules.weight_max);
         let mut limits = Limits {
             candidates: budget.candidates_max,
             findings: budget.findings_max,

@@ -535,7 +535,9 @@ impl Builder {
 
     /// The set, as it was put together.
     pub(super) fn made(self, engine: Engine) -> RuleSet {
+        let weights = self.compiled.iter().map(|c| c.weight);
         RuleSet {
+            weight_max: weights.max().unwrap_or(1),
             rules: self.rules,
             compiled: self.compiled,
             by_id: self.by_id,

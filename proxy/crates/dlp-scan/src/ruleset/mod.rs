@@ -46,6 +46,8 @@ pub struct RuleSet {
     pub(crate) marks: Vec<Regex>,
     /// Report a finding also where a wider one of its category covers it.
     pub(crate) keep_covered: bool,
+    /// What one look costs at the most, by the rules' weights.
+    pub(crate) weight_max: u32,
     /// What the gate was made of, to make a larger one.
     keywords: Vec<Box<[u8]>>,
 }
