@@ -291,7 +291,9 @@ fn emit_chunks(node: &Node, cell: &Cell, (from, to): (usize, usize), spawn: &mut
         .count()
         * 8
         >= joined;
-    if !(16..=16 * 1024).contains(&joined) || !telling || !text[from..to].is_ascii() {
+    // Rows of numbers are tables; what is a number in groups is found as it stands.
+    let letters = text[from..to].iter().any(u8::is_ascii_alphabetic);
+    if !(16..=16 * 1024).contains(&joined) || !telling || !letters || !text[from..to].is_ascii() {
         return;
     }
     child_around(node, cell, Layer::Spaced, (from, to), spawn, |child| {
