@@ -30,6 +30,14 @@ pub const KNOWN: &[(&str, &str)] = &[
         "base64",
         "QUFBQkJCQ0NDREREQUFBQkJCQ0NDREREQUFBQkJCQ0NDREREQUFBQkJCQ0NDRERE ",
     ),
+    (
+        "encodings side by side",
+        "fd %73%6b%5f cGFzc3dvcmQ9SXF2bGRtOTgyK;&#97;",
+    ),
+    (
+        "many rules at one place",
+        "curl ignoruj\\u0041basic edrpou AA77 KKKK KKKK KKKK KKKK KK αγνόησε",
+    ),
 ];
 
 const SIGNS: [&str; 44] = [

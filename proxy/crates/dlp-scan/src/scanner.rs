@@ -623,6 +623,11 @@ mod tests {
             "erongi ",
             "{\"a\":",
             "[",
+            // Found by fuzzing and by `scan-bench worst`: encodings side by side, many rules at one place.
+            "fd %73%6b%5f cGFzc3dvcmQ9SXF2bGRtOTgyK;&#97;",
+            "g h p _ a b c d\n\"abc\" + \"def\"\n1gn0r3 4ll ",
+            "curl ignoruj\\u0041basic edrpou AA77 KKKK KKKK KKKK KKKK KK αγνόησε",
+            "passport number ssn tax id iban national id 123456789 12-3456789 ",
         ];
         let budget = Budget {
             decoded_bytes_max: u32::MAX,
@@ -631,16 +636,20 @@ mod tests {
         };
         for piece in pieces {
             let work = |n: usize| {
-                let (candidates, decoded) =
-                    scan(&[("", &piece.repeat(n / piece.len()))], &budget).2;
-                u64::from(candidates) + u64::from(decoded)
+                let text = piece.repeat(n / piece.len());
+                let (_, over, (candidates, decoded)) = scan(&[("", &text)], &budget);
+                (u64::from(candidates) + u64::from(decoded), over)
             };
-            let (small, large) = (work(8_000), work(32_000));
+            let ((small, _), (large, over)) = (work(8_000), work(32_000));
             assert!(
                 large <= small * 5 + 4_000,
                 "{piece:?}: {small} then {large}"
             );
-            assert!(large <= 32_000 * 24, "{piece:?}: {large} for 32000 bytes");
+            // What costs more than any real message is not looked at to its end, and the caller is told.
+            assert!(
+                large <= 32_000 * 24 || over.is_some() && large <= 32_000 * 60,
+                "{piece:?}: {large} for 32000 bytes"
+            );
         }
     }
 
