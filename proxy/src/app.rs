@@ -56,8 +56,9 @@ pub fn run_stdio(loaded: Loaded) -> anyhow::Result<ExitCode> {
         let gateway = make_gateway(&loaded, audit.clone(), traces.as_ref(), true)?;
         acknowledge(&loaded.data_dir, Ok(loaded.plugin_generation));
         let stop = Arc::clone(&gateway);
+        let mut signals = StopSignals::install()?;
         tokio::spawn(async move {
-            stop_signal().await;
+            signals.recv().await;
             stop.stop();
         });
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
@@ -80,8 +81,9 @@ async fn serve(start: Start, metrics: PrometheusHandle) -> anyhow::Result<ExitCo
     let traces = loaded.otlp.as_ref().map(Traces::start).transpose()?;
     let gateway = make_gateway(loaded, audit.clone(), traces.as_ref(), start.single)?;
     acknowledge(&loaded.data_dir, Ok(loaded.plugin_generation));
-    // Before it is said that Weir listens: until then a SIGHUP would end it.
+    // Before it is said that Weir listens: until then any of these would end it at once.
     let hangup = signal(SignalKind::hangup())?;
+    let mut stop = StopSignals::install()?;
     let listener = bind(loaded.listen, "listen").await?;
     let address = listener.local_addr()?;
     gateway.bound_to(address.ip());
@@ -103,7 +105,7 @@ async fn serve(start: Start, metrics: PrometheusHandle) -> anyhow::Result<ExitCo
     tokio::spawn(Arc::clone(&gateway).sweep());
     let watcher = tokio::spawn(watch(start, Arc::clone(&gateway), tls.clone(), hangup));
     let serving = tokio::spawn(gateway::serve(Arc::clone(&gateway), listener, tls));
-    stop_signal().await;
+    stop.recv().await;
     tracing::info!("stopping: calls under way may end");
     gateway.stop();
     watcher.abort();
@@ -357,16 +359,26 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
         .context("the runtime cannot be started")
 }
 
-async fn stop_signal() {
-    let (Ok(mut term), Ok(mut int)) = (
-        signal(SignalKind::terminate()),
-        signal(SignalKind::interrupt()),
-    ) else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = term.recv() => {}
-        _ = int.recv() => {}
+/// The signals that ask for an orderly end.
+struct StopSignals {
+    term: Signal,
+    int: Signal,
+}
+
+impl StopSignals {
+    /// From here on neither ends the program by itself.
+    fn install() -> std::io::Result<Self> {
+        Ok(Self {
+            term: signal(SignalKind::terminate())?,
+            int: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn recv(&mut self) {
+        tokio::select! {
+            _ = self.term.recv() => {}
+            _ = self.int.recv() => {}
+        }
     }
 }
 
