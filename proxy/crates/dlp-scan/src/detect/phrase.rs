@@ -65,27 +65,48 @@ fn word_at(text: &[u8], at: usize) -> std::ops::Range<usize> {
 }
 
 fn in_list(word: &[u8]) -> bool {
-    (3..=8).contains(&word.len())
-        && HEADS[head(word) / 64] >> (head(word) % 64) & 1 == 1
-        && std::str::from_utf8(word).is_ok_and(|w| bip39::Language::English.find_word(w).is_some())
+    if !(3..=8).contains(&word.len()) {
+        return false;
+    }
+    let key = head(word);
+    let mut at = slot(key);
+    while let Some((known, index)) = WORDS[at] {
+        if known == key {
+            let words = bip39::Language::English.word_list();
+            return words[usize::from(index)].as_bytes() == word;
+        }
+        at = (at + 1) % SLOTS;
+    }
+    false
 }
 
-/// The first four letters, which no two words of the list share, as a number of 16 bits.
-fn head(word: &[u8]) -> usize {
+/// The first four letters, which no two words of the list share.
+fn head(word: &[u8]) -> u32 {
     let mut bytes = [b' '; 4];
     let len = word.len().min(4);
     bytes[..len].copy_from_slice(&word[..len]);
-    (u32::from_le_bytes(bytes).wrapping_mul(0x9E37_79B1) >> 16) as usize
+    u32::from_le_bytes(bytes)
 }
 
-/// The heads of the list's words: tells most other words apart without a search.
-static HEADS: LazyLock<[u64; 1024]> = LazyLock::new(|| {
-    let mut bits = [0; 1024];
-    for word in bip39::Language::English.word_list() {
-        let head = head(word.as_bytes());
-        bits[head / 64] |= 1 << (head % 64);
+/// Twice as many as there are words, so that a search soon ends at a free one.
+const SLOTS: usize = 4096;
+
+fn slot(head: u32) -> usize {
+    (head.wrapping_mul(0x9E37_79B1) >> 20) as usize % SLOTS
+}
+
+/// The words of the list, by their heads.
+static WORDS: LazyLock<Box<[Option<(u32, u16)>]>> = LazyLock::new(|| {
+    let mut slots = vec![None; SLOTS];
+    for (index, word) in (0u16..).zip(bip39::Language::English.word_list()) {
+        let key = head(word.as_bytes());
+        let mut at = slot(key);
+        while slots[at].is_some() {
+            at = (at + 1) % SLOTS;
+        }
+        slots[at] = Some((key, index));
     }
-    bits
+    slots.into()
 });
 
 /// Notes the words of the list around a place, as far as they follow each other, but no more than make too many;
@@ -154,6 +175,15 @@ mod tests {
         let of_rule = |f: &&crate::Finding| &*rules.rule(f.rule).id == "mnemonic-phrase";
         let text = |f: &crate::Finding| text[f.start as usize..f.end as usize].to_owned();
         outcome.findings.iter().filter(of_rule).map(text).collect()
+    }
+
+    #[test]
+    fn every_word_of_the_list_is_known_and_no_other() {
+        let words = bip39::Language::English.word_list();
+        assert!(words.iter().all(|w| super::in_list(w.as_bytes())));
+        for other in ["the", "abandons", "abou", "zoos", "through", "", "aa"] {
+            assert!(!super::in_list(other.as_bytes()), "{other}");
+        }
     }
 
     #[test]
