@@ -95,9 +95,12 @@ fn slot(head: u32) -> usize {
     (head.wrapping_mul(0x9E37_79B1) >> 20) as usize % SLOTS
 }
 
+/// The head of a word and its number in the list.
+type Slot = Option<(u32, u16)>;
+
 /// The words of the list, by their heads.
-static WORDS: LazyLock<Box<[Option<(u32, u16)>]>> = LazyLock::new(|| {
-    let mut slots = vec![None; SLOTS];
+static WORDS: LazyLock<Box<[Slot]>> = LazyLock::new(|| {
+    let mut slots: Vec<Slot> = vec![None; SLOTS];
     for (index, word) in (0u16..).zip(bip39::Language::English.word_list()) {
         let key = head(word.as_bytes());
         let mut at = slot(key);
