@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use dlp_policy::{EvalError, EvalInput, Evaluator, Verdict};
-use dlp_scan::{Budget, FingerprintKey, LeafInput, LeafKind, Scanner};
 use domain::{FailureMode, Grant, Isolation};
 use parking_lot::Mutex;
 
@@ -137,7 +136,7 @@ impl Bound {
         {
             self.kept.lock().push(kept);
         }
-        Ok((self.without_quotes(verdict, input), memory_bytes))
+        Ok((self.without_quotes(verdict), memory_bytes))
     }
 
     fn fresh(&self, began: Instant, time: Duration) -> Result<Instance, (EvalError, String)> {
@@ -159,18 +158,11 @@ impl Bound {
 
     /// A reason goes into the audit log and to the caller: one in which the rules find something is
     /// kept back.
-    fn without_quotes(&self, mut verdict: Verdict, input: &EvalInput<'_>) -> Verdict {
+    fn without_quotes(&self, mut verdict: Verdict) -> Verdict {
         let Some(reason) = &verdict.reason else {
             return verdict;
         };
-        let leaf = LeafInput {
-            text: reason,
-            kind: LeafKind::String,
-            name: None,
-        };
-        let mut scanner = Scanner::new(FingerprintKey::new(self.shared.hash_key));
-        let outcome = scanner.scan(input.rules, [leaf].into_iter(), &Budget::default());
-        if !outcome.findings.is_empty() || outcome.over_budget.is_some() {
+        if self.shared.gives_away(reason) {
             verdict.reason =
                 Some("(the plugin's reason is kept back: rules find something in it)".into());
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use dlp_scan::{Budget, FingerprintKey, LeafInput, LeafKind, RuleSet, Scanner};
+use dlp_scan::{Budget, FingerprintKey, LeafInput, LeafKind, Outcome, RuleSet, Scanner};
 use domain::{Grant, PluginBinding};
 use parking_lot::Mutex;
 use wasmtime::ResourceLimiter;
@@ -29,6 +29,15 @@ const PATTERNS_MAX: usize = 64;
 const MATCHES_MAX: u32 = 1024;
 /// Names in one scan.
 const NAMES_MAX: usize = 32;
+/// Scanners that a binding keeps for its next calls.
+const SCANNERS_KEPT: usize = 2;
+/// One scan is one call, which no deadline ends: it has to be short whatever the text is.
+const SCAN_BUDGET: Budget = Budget {
+    decoded_bytes_max: 1 << 20,
+    depth_max: 6,
+    findings_max: 1024,
+    candidates_max: 1 << 18,
+};
 
 /// What the imports of one binding share over all its instances.
 pub(crate) struct Shared {
@@ -41,6 +50,8 @@ pub(crate) struct Shared {
     /// What the clock says in tests of plugins; 0: the real time.
     pub(crate) pretended_ms: AtomicU64,
     patterns: Mutex<HashMap<Box<str>, Option<Arc<Pattern>>>>,
+    /// Of the binding, not of its instances: what a scanner keeps would otherwise be there for each of them.
+    scanners: Mutex<Vec<Scanner>>,
 }
 
 impl Shared {
@@ -60,7 +71,41 @@ impl Shared {
             hash_key,
             pretended_ms: AtomicU64::new(0),
             patterns: Mutex::default(),
+            scanners: Mutex::default(),
         }
+    }
+
+    /// What the tenant's rules find in a text of the plugin's.
+    pub(crate) fn scan(&self, text: &str, budget: &Budget) -> Outcome {
+        let kept = self.scanners.lock().pop();
+        let mut scanner = kept.unwrap_or_else(|| Scanner::new(FingerprintKey::new(self.hash_key)));
+        let leaf = LeafInput {
+            text,
+            kind: LeafKind::String,
+            name: None,
+        };
+        let outcome = scanner.scan(&self.rules, [leaf].into_iter(), budget);
+        let mut kept = self.scanners.lock();
+        if kept.len() < SCANNERS_KEPT {
+            kept.push(scanner);
+        }
+        outcome
+    }
+
+    /// Whether rules find something in words that a plugin would have people read, or cannot tell.
+    pub(crate) fn gives_away(&self, words: &str) -> bool {
+        let outcome = self.scan(words, &SCAN_BUDGET);
+        !outcome.findings.is_empty() || outcome.over_budget.is_some()
+    }
+
+    /// A plugin's line as it goes to the log. A plugin sees every message whole: what rules find may not get there by
+    /// its words, nor a part of it by being cut off.
+    fn loggable(&self, line: &str) -> String {
+        if self.gives_away(&line[..line.floor_char_boundary(8 * LINE_BYTES_MAX)]) {
+            return "(the plugin's line is kept back: rules find something in it)".to_owned();
+        }
+        let end = line.floor_char_boundary(LINE_BYTES_MAX);
+        line[..end].chars().flat_map(char::escape_debug).collect()
     }
 
     fn pattern(&self, text: &str) -> Result<Arc<Pattern>, HostError> {
@@ -92,7 +137,6 @@ pub(crate) struct Data {
     calls: u32,
     text_bytes: usize,
     lines: u32,
-    scanner: Option<Box<Scanner>>,
 }
 
 impl Data {
@@ -107,7 +151,6 @@ impl Data {
             calls: 0,
             text_bytes: 0,
             lines: 0,
-            scanner: None,
         }
     }
 
@@ -178,16 +221,7 @@ impl Data {
                 return Err(HostError::Invalid);
             }
         }
-        let leaf = LeafInput {
-            text,
-            kind: LeafKind::String,
-            name: None,
-        };
-        let key = FingerprintKey::new(self.shared.hash_key);
-        let scanner = self
-            .scanner
-            .get_or_insert_with(|| Box::new(Scanner::new(key)));
-        let outcome = scanner.scan(&rules, [leaf].into_iter(), &Budget::default());
+        let outcome = self.shared.scan(text, &SCAN_BUDGET);
         if outcome.over_budget.is_some() {
             return Err(HostError::OverQuota);
         }
@@ -227,8 +261,7 @@ impl Host for Data {
         if self.lines > LINES_MAX {
             return Ok(());
         }
-        let end = line.floor_char_boundary(LINE_BYTES_MAX);
-        let line: String = line[..end].chars().flat_map(char::escape_debug).collect();
+        let line = self.shared.loggable(&line);
         let (plugin, tenant) = (&*self.shared.plugin, &*self.shared.tenant);
         match level {
             LogLevel::Debug => tracing::debug!(plugin, tenant_id = tenant, "{line}"),
@@ -393,5 +426,49 @@ impl ResourceLimiter for MemoryLimits {
         let allowed = desired <= TABLE_ELEMENTS_MAX;
         self.refused |= !allowed;
         Ok(allowed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_rules_find_does_not_get_into_the_log() {
+        let binding: PluginBinding = serde_json::from_str(r#"{"plugin": "guard"}"#).unwrap();
+        let space = crate::state::Spaces::default().space(&"acme".into(), &"guard".into());
+        let rules = Arc::clone(RuleSet::builtin());
+        let shared = Shared::new(binding, "acme".into(), rules, space, [7; 32]);
+        // Looks like a key, and is none.
+        let secret = format!("AKIA{}", "QYLPMN5HHHFPZAM2");
+        for line in [
+            format!("saw {secret}"),
+            format!("{}{secret}", "x ".repeat(LINE_BYTES_MAX / 2 - 5)),
+        ] {
+            let shown = shared.loggable(&line);
+            assert!(
+                !shown.contains("AKIA") && shown.contains("kept back"),
+                "{shown}"
+            );
+        }
+        assert_eq!(shared.loggable("two\nlines"), "two\\nlines");
+        assert_eq!(
+            shared.loggable(&"a ".repeat(LINE_BYTES_MAX)).len(),
+            LINE_BYTES_MAX
+        );
+    }
+
+    #[test]
+    fn one_scan_is_short_whatever_the_text() {
+        let binding: PluginBinding = serde_json::from_str(r#"{"plugin": "guard"}"#).unwrap();
+        let space = crate::state::Spaces::default().space(&"acme".into(), &"guard".into());
+        let rules = Arc::clone(RuleSet::builtin());
+        let shared = Shared::new(binding, "acme".into(), rules, space, [7; 32]);
+        let text = "curl ignoruj\\u0041basic edrpou AA77 KKKK KKKK KKKK KKKK KK ".repeat(16 << 10);
+        assert!(shared.scan(&text, &SCAN_BUDGET).over_budget.is_some());
+        assert!(
+            shared.gives_away(&text),
+            "what could not be looked at may give something away"
+        );
     }
 }
