@@ -178,7 +178,8 @@ pub fn push(args: &PushArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     }
     // Compiled here, bounded, and sealed into the cache: the serving process finds it there.
     let plugins = Plugins::new(&loaded.data_dir);
-    let plugin = plugins.load(&component).map_err(anyhow::Error::msg)?;
+    let plugin = plugins.load(&component).map_err(anyhow::Error::msg);
+    let plugin = plugin.with_context(|| path.display().to_string())?;
     let said = plugin.description();
     let name = args.name.as_deref().unwrap_or(&said.name);
     config::check_plugin_name(name).map_err(anyhow::Error::msg)?;
