@@ -5,47 +5,26 @@ use std::io::Read;
 use super::{Spawner, begin_cell, copy, margin_after, margin_before};
 use crate::Layer;
 use crate::check::base64_digit;
-use crate::text::{Cell, How, Node, Span, word_at};
+use crate::detect::Scratch;
+use crate::text::{Cell, How, Node, RUN_BYTES_MIN, Span, is_run};
 
-/// Shorter runs hold nothing that a rule finds.
-const RUN_BYTES_MIN: usize = 16;
 /// Lines at least this long may be one wrapped run.
 const WRAPPED_LINE_MIN: usize = 48;
 /// Decoded bytes that have to be text before the rest is decoded.
 const HEAD: usize = 10;
 
-pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
-    let text = &node.text;
+pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     let (mut done, mut index) = (0, 0);
-    let mut at = 0;
-    // Any run of sixteen holds eight bytes that begin at a multiple of eight, and no run goes over the end of its cell.
-    while let Some(word) = word_at(text, at) {
-        if holds_below(word, b'+') || !text[at..at + 8].iter().all(|b| is_run(*b)) {
-            at += 8;
-            continue;
-        }
-        let mut start = at;
-        while start > done && is_run(text[start - 1]) {
-            start -= 1;
-        }
-        let mut end = at + 8;
-        while end < text.len() && is_run(text[end]) {
-            end += 1;
-        }
-        if end - start >= RUN_BYTES_MIN
+    // No run goes over the end of its cell.
+    for span in &scratch.runs {
+        let (start, end) = (span.start as usize, span.end as usize);
+        // It may be a line of a longer one.
+        if start >= done
             && let Some(cell) = node.cell_from(start, &mut index)
         {
-            end = run(node, cell, (start, end), spawn);
+            done = run(node, cell, (start, end), spawn);
         }
-        done = end;
-        at = end.next_multiple_of(8);
     }
-}
-
-/// Is one of the eight bytes less than `least`? Blanks, quotes and most punctuation are: a quick no for most places.
-fn holds_below(word: u64, least: u8) -> bool {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    word.wrapping_sub(ONES * u64::from(least)) & !word & (ONES * 0x80) != 0
 }
 
 /// One run; returns where it ended, wrapped lines included.
@@ -73,21 +52,6 @@ fn run(node: &Node, cell: &Cell, (start, end): (usize, usize), spawn: &mut Spawn
     }
     end
 }
-
-fn is_run(b: u8) -> bool {
-    RUN[usize::from(b)]
-}
-
-static RUN: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut b = 0;
-    while b < 256 {
-        let c = b as u8;
-        table[b] = c.is_ascii_alphanumeric() || matches!(c, b'+' | b'/' | b'-' | b'_');
-        b += 1;
-    }
-    table
-};
 
 /// MIME and PEM break long runs into lines.
 fn wrapped_end(node: &Node, cell: &Cell, start: usize, end: usize) -> usize {
