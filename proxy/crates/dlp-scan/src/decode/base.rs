@@ -87,13 +87,16 @@ fn emit(
     spawn: &mut Spawner<'_>,
 ) -> bool {
     let source = &node.text[start..end];
-    let mut head = Vec::with_capacity(HEAD);
-    Digits::new(source, layer)
-        .take(HEAD)
-        .for_each(|(b, _)| head.push(b));
-    let packed = packed(&head);
-    let wide = is_utf16(&head);
-    if packed.is_none() && !wide && !(head.len() >= 8 && texty(&head)) {
+    let mut head = [0; HEAD];
+    let mut len = 0;
+    for (b, _) in Digits::new(source, layer).take(HEAD) {
+        head[len] = b;
+        len += 1;
+    }
+    let head = &head[..len];
+    let packed = packed(head);
+    let wide = is_utf16(head);
+    if packed.is_none() && !wide && !(len >= 8 && texty(head)) {
         return false;
     }
     let mut bytes = Vec::with_capacity(source.len() * 3 / 4);

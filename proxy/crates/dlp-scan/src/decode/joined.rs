@@ -13,22 +13,25 @@ const SHORT_RUN_MIN: usize = 4;
 /// Parts joined at one go.
 const PARTS_MAX: usize = 4096;
 
-/// Names whose values follow each other as parts of one text.
-const PART_NAMES: [&[u8]; 13] = [
-    b"text",
-    b"data",
-    b"blob",
-    b"content",
-    b"value",
-    b"delta",
-    b"body",
-    b"message",
-    b"chunk",
-    b"part",
-    b"arguments",
-    b"partial_json",
-    b"parts",
-];
+/// Is it a name whose values follow each other as parts of one text?
+fn names_part(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b"text"
+            | b"data"
+            | b"blob"
+            | b"content"
+            | b"value"
+            | b"delta"
+            | b"body"
+            | b"message"
+            | b"chunk"
+            | b"part"
+            | b"arguments"
+            | b"partial_json"
+            | b"parts"
+    )
+}
 
 pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     if node.layer == Some(Layer::Joined) || node.cells.len() < 2 || node.cells.len() > 200_000 {
@@ -77,7 +80,7 @@ fn seams(node: &Node, spawn: &mut Spawner<'_>) {
         // Elements of one array, with no key between them.
         if let Some(left) = prev.filter(|p| p.name == cell.name && cell.kind == LeafKind::String) {
             seam(node, &left, cell, spawn);
-        } else if PART_NAMES.contains(&name) {
+        } else if names_part(name) {
             if let Some((_, left)) = last.iter().find(|(n, _)| *n == name) {
                 seam(node, &left.clone(), cell, spawn);
             }

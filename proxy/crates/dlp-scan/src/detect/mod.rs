@@ -211,7 +211,9 @@ fn keyword_hits(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     let node = sink.node;
     find_runs(&node.text, &mut scratch.runs);
     let ends = node.cells.iter().map(|c| c.span.end as usize);
-    sink.rules.gates.hits(&node.text, &scratch.runs, ends, &mut hits);
+    sink.rules
+        .gates
+        .hits(&node.text, &scratch.runs, ends, &mut hits);
     scratch.near.begin(sink.rules.phrases.len());
     if !hits.is_empty() {
         scratch.done.clear();

@@ -85,7 +85,12 @@ impl GramGate {
                 continue;
             }
             for phase in 0..step {
-                let grams = word.windows(4).take(24).enumerate().skip(phase).step_by(step);
+                let grams = word
+                    .windows(4)
+                    .take(24)
+                    .enumerate()
+                    .skip(phase)
+                    .step_by(step);
                 let best = grams.min_by_key(|(_, g)| {
                     commonness(g) + crowd.get(&fold4(g)).copied().unwrap_or(0)
                 });
@@ -108,7 +113,15 @@ impl GramGate {
                 _ => 0..=0,
             };
             for before in first {
-                let h = hash(entry.gram() | before | if entry.offset == ANY_BEFORE { FOLD & 0xFF } else { 0 });
+                let h = hash(
+                    entry.gram()
+                        | before
+                        | if entry.offset == ANY_BEFORE {
+                            FOLD & 0xFF
+                        } else {
+                            0
+                        },
+                );
                 self.bits[word_of(h)] |= 1 << (h & 63) | 1 << (h >> 6 & 63);
             }
             self.heads[bucket(entry.gram()) + 1] += 1;
@@ -240,10 +253,8 @@ impl GramGate {
                 _ => 0,
             });
             if (set[0] | set[1] | set[2] | set[3]) != 0 {
-                for nth in 0..4 {
-                    if set[nth] != 0 {
-                        self.confirm(text, at + STEP * nth, gram(nth), out);
-                    }
+                for (nth, _) in set.iter().enumerate().filter(|(_, hit)| **hit != 0) {
+                    self.confirm(text, at + STEP * nth, gram(nth), out);
                 }
             }
             at += if STEP == 1 { 4 } else { 6 };

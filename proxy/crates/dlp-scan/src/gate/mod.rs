@@ -81,7 +81,9 @@ impl Gates {
     pub fn new(engine: Engine, keywords: &[Box<[u8]>], places: &[Places]) -> Self {
         let those = |is: fn(&Places) -> bool| {
             let all = (0u16..).zip(keywords).zip(places);
-            all.filter(|(_, p)| is(p)).map(|(k, _)| (k.0, k.1.clone())).collect::<Keywords>()
+            all.filter(|(_, p)| is(p))
+                .map(|(k, _)| (k.0, k.1.clone()))
+                .collect::<Keywords>()
         };
         Self {
             everywhere: Gate::new(engine, those(|p| p.everywhere)),

@@ -21,6 +21,8 @@ use crate::gate::{Engine, Gates, Places};
 use crate::names;
 use crate::rule::{Rule, RuleId};
 
+/// Shortest shape.
+pub(crate) const SHAPE_BYTES_MIN: usize = 5;
 /// Longest shape, and so longest number looked at.
 pub(crate) const SHAPE_BYTES_MAX: usize = 44;
 /// How far a pattern may reach, unless the rule says more.
@@ -337,7 +339,11 @@ impl Builder {
             ));
         }
         let long = matches!(kind, Kind::Token { .. })
-            && raw.pattern.as_deref().and_then(|p| parse(p).ok()).is_some_and(|p| lead::in_long_run(&p));
+            && raw
+                .pattern
+                .as_deref()
+                .and_then(|p| parse(p).ok())
+                .is_some_and(|p| lead::in_long_run(&p));
         for word in &raw.keywords {
             let word = word.to_ascii_lowercase();
             let long = long && word.bytes().all(crate::text::is_run);
@@ -493,7 +499,7 @@ impl Builder {
         }
         for shape in &raw.shapes {
             let len = shape.len();
-            if !(5..=SHAPE_BYTES_MAX).contains(&len) || !shape.is_ascii() {
+            if !(SHAPE_BYTES_MIN..=SHAPE_BYTES_MAX).contains(&len) || !shape.is_ascii() {
                 return Err((
                     "shapes",
                     format!("{shape:?} has to be 5 to {SHAPE_BYTES_MAX} characters of ASCII"),

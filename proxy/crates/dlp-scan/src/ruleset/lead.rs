@@ -40,7 +40,11 @@ fn lead(hir: &Hir) -> Lead {
         }
         HirKind::Repetition(repetition) => {
             let one = lead(&repetition.sub);
-            let times = if one.all { repetition.min as usize } else { repetition.min.min(1) as usize };
+            let times = if one.all {
+                repetition.min as usize
+            } else {
+                repetition.min.min(1) as usize
+            };
             Lead {
                 bytes: one.bytes.saturating_mul(times),
                 all: one.all,
@@ -73,9 +77,9 @@ fn lead(hir: &Hir) -> Lead {
 fn only_runs(class: &Class) -> bool {
     match class {
         Class::Bytes(class) => class.iter().all(|r| (r.start()..=r.end()).all(is_run)),
-        Class::Unicode(class) => class.iter().all(|r| {
-            r.end().is_ascii() && (r.start() as u8..=r.end() as u8).all(is_run)
-        }),
+        Class::Unicode(class) => class
+            .iter()
+            .all(|r| r.end().is_ascii() && (r.start() as u8..=r.end() as u8).all(is_run)),
     }
 }
 

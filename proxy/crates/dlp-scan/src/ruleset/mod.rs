@@ -20,7 +20,7 @@ use crate::gate::{Engine, Gates, Places};
 use crate::rule::{Rule, RuleId};
 use crate::{Budget, FingerprintKey, LeafInput, LeafKind, Scanner};
 
-pub(crate) use compile::SHAPE_BYTES_MAX;
+pub(crate) use compile::{SHAPE_BYTES_MAX, SHAPE_BYTES_MIN};
 pub(crate) use exact::{ExactSet, FREE_BYTES as EXACT_FREE_BYTES};
 pub use facts::RuleFacts;
 pub use own::{AllowPattern, Own, ValueList};
