@@ -87,6 +87,9 @@ fn emit(
     spawn: &mut Spawner<'_>,
 ) -> bool {
     let source = &node.text[start..end];
+    if never_text(source, layer) {
+        return false;
+    }
     let mut head = [0; HEAD];
     let mut len = 0;
     for (b, _) in Digits::new(source, layer).take(HEAD) {
@@ -147,6 +150,61 @@ fn emit(
     spawn.end(child);
     true
 }
+
+/// Do the first two bytes show that it is neither text nor packed? Half of all hashes do.
+fn never_text(source: &[u8], layer: Layer) -> bool {
+    let digit = |at: usize| -> u32 {
+        let b = source.get(at).copied().unwrap_or(0);
+        match layer {
+            Layer::Hex => u32::from(HEX_DIGITS[usize::from(b)]),
+            _ => u32::from(BASE64_DIGITS[usize::from(b)]),
+        }
+    };
+    let bits = match layer {
+        Layer::Hex => digit(0) << 12 | digit(1) << 8 | digit(2) << 4 | digit(3),
+        Layer::Base64 => (digit(0) << 12 | digit(1) << 6 | digit(2)) >> 2,
+        _ => return false,
+    };
+    let (first, second) = ((bits >> 8) as u8, bits as u8);
+    let control = |b: u8| b < 0x20 && !matches!(b, b'\n' | b'\r' | b'\t' | 0x1B) || b == 0x7F;
+    match first {
+        0x1F => second != 0x8B,
+        // Neither text nor the half of a character of two bytes.
+        0x80..=0xC1 | 0xF5.. => true,
+        0xC2.. => second & 0xC0 != 0x80,
+        _ if control(first) => second != 0,
+        // Where the second is zero, it may be UTF-16; where `x`, a packed text.
+        0x78 => false,
+        _ => control(second) && second != 0 || (0x80..0xC2).contains(&second) || second >= 0xF5,
+    }
+}
+
+static HEX_DIGITS: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut b = 0;
+    while b < 256 {
+        table[b] = match b as u8 {
+            c @ b'0'..=b'9' => c - b'0',
+            c @ b'a'..=b'f' => c - b'a' + 10,
+            c @ b'A'..=b'F' => c - b'A' + 10,
+            _ => 0,
+        };
+        b += 1;
+    }
+    table
+};
+
+static BASE64_DIGITS: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut b = 0;
+    while b < 256 {
+        if let Some(digit) = base64_digit(b as u8) {
+            table[b] = digit;
+        }
+        b += 1;
+    }
+    table
+};
 
 fn blocks(layer: Layer) -> How {
     match layer {

@@ -135,27 +135,23 @@ fn push_codes(child: &mut Node, list: &[Code]) {
 
 /// The numbers of a JSON array, each a cell of its own.
 fn code_cells(node: &Node, spawn: &mut Spawner<'_>) {
-    let numbers = node.cells.iter().filter(|c| c.kind == LeafKind::Number);
-    if numbers.count() < BARE_CODES_MIN {
-        return;
-    }
-    let mut row: Vec<Code> = Vec::new();
-    let mut first: Option<&Cell> = None;
-    for cell in &node.cells {
-        let number = (cell.kind == LeafKind::Number && cell.leaf != NO_LEAF)
-            .then(|| code(&node.text[cell.span.range()]))
-            .flatten();
-        let goes_on = first.is_some_and(|f| f.name == cell.name) && row.len() < CODES_MAX;
-        if number.is_none() || !goes_on {
-            join(&row, spawn);
-            row.clear();
-            first = Some(cell);
+    let number = |c: &Cell| c.kind == LeafKind::Number && c.leaf != NO_LEAF;
+    let same = |a: &Cell, b: &Cell| number(a) && number(b) && a.name == b.name;
+    for cells in node.cells.chunk_by(same) {
+        if cells.len() < BARE_CODES_MIN {
+            continue;
         }
-        if let Some(code) = number {
-            row.push((code, cell.span));
+        let mut row: Vec<Code> = Vec::new();
+        for cell in cells {
+            let code = code(&node.text[cell.span.range()]);
+            if code.is_none() || row.len() == CODES_MAX {
+                join(&row, spawn);
+                row.clear();
+            }
+            row.extend(code.map(|c| (c, cell.span)));
         }
+        join(&row, spawn);
     }
-    join(&row, spawn);
 }
 
 /// What several cells give together.

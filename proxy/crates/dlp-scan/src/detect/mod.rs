@@ -210,7 +210,9 @@ fn keyword_hits(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     hits.clear();
     let node = sink.node;
     find_runs(&node.text, &mut scratch.runs);
-    let ends = node.cells.iter().map(|c| c.span.end as usize);
+    // Only a value goes on in the next cell.
+    let strings = node.cells.iter().filter(|c| c.kind == LeafKind::String);
+    let ends = strings.map(|c| c.span.end as usize);
     sink.rules
         .gates
         .hits(&node.text, &scratch.runs, ends, &mut hits);

@@ -183,22 +183,23 @@ fn chain(
         if (n == groups.len() && groups[first].0 >= next) || !sink.limits.spend(1) {
             break;
         }
-        let mut outline = Outline::default();
+        let start = groups[first].0;
+        let lead = usize::from(!text[start].is_ascii_digit());
         for last in first..n.min(first + GROUPS_MAX) {
-            let (from, stop, kinds) = groups[last];
-            outline = outline.and(stop - from, kinds & DIGIT != 0, kinds & LETTER != 0);
-            let len = stop - groups[first].0;
-            if len > crate::ruleset::SHAPE_BYTES_MAX {
+            let stop = groups[last].1;
+            if stop - start > crate::ruleset::SHAPE_BYTES_MAX {
                 break;
             }
-            let lead = usize::from(!text[groups[first].0].is_ascii_digit());
-            let known = sink.rules.shapes.get(len).map(|s| &s[lead]);
+            let known = sink.rules.shapes.get(stop - start).map(|s| &s[lead]);
             if let Some(shapes) = known.and_then(|s| s.get(last - first + 1))
                 && !shapes.is_empty()
                 && sink.limits.spend(1)
             {
-                let span = (groups[first].0, stop);
-                shaped(span, outline, shapes, cell, sink, scratch);
+                let runs = groups[first..=last].iter();
+                let outline = runs.fold(Outline::default(), |outline, (from, stop, kinds)| {
+                    outline.and(stop - from, kinds & DIGIT != 0, kinds & LETTER != 0)
+                });
+                shaped((start, stop), outline, shapes, cell, sink, scratch);
             }
         }
     }

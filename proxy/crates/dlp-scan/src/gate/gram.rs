@@ -12,17 +12,23 @@ use std::sync::LazyLock;
 use super::{Hit, Keywords, LiteralGate, goes_on_after_three};
 use crate::text::word_at;
 
-const WORD_BITS: u32 = 12;
-const TABLE_WORDS: usize = 1 << WORD_BITS;
-const FOLD: u32 = 0x2020_2020;
+/// Bits of a hash that name a word of the bitmap, and those that name a bit in it.
+pub(super) const WORD_BITS: u32 = 13;
+pub(super) const BIT_BITS: u32 = 5;
+pub(super) const BITMAP_WORDS: usize = 1 << WORD_BITS;
+pub(super) const HASH_FACTOR: u32 = 0x9E37_79B1;
+pub(super) const FOLD: u32 = 0x2020_2020;
 const FOLD64: u64 = 0x2020_2020_2020_2020;
 const HEADS: usize = 1 << 14;
+
+/// 32 KiB: what the first-level cache of most processors holds.
+pub(super) type Bitmap = [u32; BITMAP_WORDS];
 
 /// The pure Rust gate.
 #[derive(Debug)]
 pub(crate) struct GramGate {
     /// Each gram sets two bits of one word, so that one load answers for both.
-    bits: Box<[u64; TABLE_WORDS]>,
+    bits: Box<Bitmap>,
     /// Where each bucket's entries begin; one more at the end.
     heads: Box<[u32]>,
     /// By bucket.
@@ -30,6 +36,8 @@ pub(crate) struct GramGate {
     keywords: Keywords,
     /// Which places it looks at: all of them, or every second one.
     step: usize,
+    #[cfg(target_arch = "x86_64")]
+    avx2: Option<super::wide::Avx2>,
 }
 
 /// A keyword under one of its grams.
@@ -63,11 +71,13 @@ impl GramGate {
 
     fn with_step(keywords: Keywords, step: usize) -> Self {
         let mut gate = Self {
-            bits: Box::new([0; TABLE_WORDS]),
+            bits: Box::new([0; BITMAP_WORDS]),
             heads: vec![0; HEADS + 1].into(),
             entries: Box::default(),
             keywords: Vec::new(),
             step,
+            #[cfg(target_arch = "x86_64")]
+            avx2: super::wide::Avx2::detect(),
         };
         let mut entries = Vec::new();
         let mut crowd: BTreeMap<u32, u32> = BTreeMap::new();
@@ -122,7 +132,7 @@ impl GramGate {
                             0
                         },
                 );
-                self.bits[word_of(h)] |= 1 << (h & 63) | 1 << (h >> 6 & 63);
+                self.bits[word_of(h)] |= 1 << bit(h) | 1 << bit(h >> BIT_BITS);
             }
             self.heads[bucket(entry.gram()) + 1] += 1;
         }
@@ -239,16 +249,31 @@ impl GramGate {
         let test = |gram: u32| {
             let h = hash(gram);
             let word = bits[word_of(h)];
-            (word >> (h & 63)) & (word >> (h >> 6 & 63)) & 1
+            (word >> bit(h)) & (word >> bit(h >> BIT_BITS)) & 1
         };
         let (mut at, end) = (range.start, range.end);
+        #[cfg(target_arch = "x86_64")]
+        if let Some(avx2) = self.avx2 {
+            use super::wide::Avx2;
+            while at + Avx2::GRAMS * STEP <= end
+                && let Some(chunk) = text.get(at..).and_then(|t| t.first_chunk())
+            {
+                let mut passed = avx2.passes::<STEP>(bits, chunk);
+                while passed != 0 {
+                    let place = at + STEP * passed.trailing_zeros() as usize;
+                    self.confirm(text, place, fold4(&text[place..place + 4]), out);
+                    passed &= passed - 1;
+                }
+                at += Avx2::GRAMS * STEP;
+            }
+        }
         // Some grams a turn, out of one 8-byte load and one test.
         while at + 4 <= end
             && let Some(chunk) = word_at(text, at)
         {
             let word = chunk | FOLD64;
             let gram = |nth: usize| (word >> (8 * STEP * nth)) as u32;
-            let set: [u64; 4] = std::array::from_fn(|nth| match STEP * nth {
+            let set: [u32; 4] = std::array::from_fn(|nth| match STEP * nth {
                 0..=4 => test(gram(nth)),
                 _ => 0,
             });
@@ -271,13 +296,17 @@ impl GramGate {
     }
 }
 
-/// Of the product, the upper bits name the word and the 12 below them two bits in it.
+/// Of the product, the upper bits name the word and those below them two bits in it.
 fn hash(gram: u32) -> u32 {
-    gram.wrapping_mul(0x9E37_79B1) >> (32 - 12 - WORD_BITS)
+    gram.wrapping_mul(HASH_FACTOR) >> (32 - WORD_BITS - 2 * BIT_BITS)
 }
 
 fn word_of(hash: u32) -> usize {
-    (hash >> 12) as usize % TABLE_WORDS
+    (hash >> (2 * BIT_BITS)) as usize % BITMAP_WORDS
+}
+
+fn bit(hash: u32) -> u32 {
+    hash & ((1 << BIT_BITS) - 1)
 }
 
 fn bucket(gram: u32) -> usize {

@@ -5,6 +5,8 @@
 mod gram;
 #[cfg(feature = "vectorscan")]
 mod vectorscan;
+#[cfg(target_arch = "x86_64")]
+mod wide;
 
 pub(crate) use gram::GramGate;
 
