@@ -81,7 +81,7 @@ const CHAINS: &[(&str, &str, &str, &[(&str, bool)])] = &[
         &[("guest-ipv6", true), ("guest-source", true)],
     ),
     (
-        "redirect",
+        "diverting",
         "nat hook prerouting priority -100",
         "prerouting",
         &[("dns-udp", false), ("dns-tcp", false), ("forward", false)],
@@ -208,7 +208,7 @@ impl Filter {
             "guest-source" => format!("{from} iifname . ip saddr != @guests counter drop"),
             "dns-udp" => format!("{from} udp dport 53 redirect to :iifname map @dns_udp"),
             "dns-tcp" => format!("{from} tcp dport 53 redirect to :iifname map @dns_tcp"),
-            "forward" => format!("{from} meta l4proto tcp redirect to :iifname map @forward"),
+            "forward" => format!("{from} meta l4proto tcp redirect to :iifname map @tcp_rest"),
             // Of connections that the host began.
             "answers" => format!("{from} ct direction reply ct state established accept"),
             "redirected" => format!("{from} ct status dnat accept"),
@@ -220,7 +220,7 @@ impl Filter {
         let mut text =
             format!("add table inet {table}\ndelete table inet {table}\ntable inet {table} {{\n");
         text.push_str("  set guests { type ifname . ipv4_addr; }\n");
-        for map in ["dns_udp", "dns_tcp", "forward"] {
+        for map in ["dns_udp", "dns_tcp", "tcp_rest"] {
             let _ = writeln!(text, "  map {map} {{ type ifname : inet_service; }}");
         }
         for (chain, hook, _, rules) in CHAINS {
@@ -257,7 +257,7 @@ impl Filter {
         for (map, port) in [
             ("dns_udp", dns_udp_port),
             ("dns_tcp", dns_tcp_port),
-            ("forward", forward_port),
+            ("tcp_rest", forward_port),
         ] {
             let _ = writeln!(
                 text,
