@@ -72,42 +72,56 @@ pub struct Filter {
     tag: String,
 }
 
-/// What a chain hooks into, and its rules: name, and whether it drops.
-const CHAINS: &[(&str, &str, &str, &[(&str, bool)])] = &[
-    (
-        "early",
-        "filter hook prerouting priority -300",
-        "prerouting",
-        &[("guest-ipv6", true), ("guest-source", true)],
-    ),
-    (
-        "diverting",
-        "nat hook prerouting priority -100",
-        "prerouting",
-        &[("dns-udp", false), ("dns-tcp", false), ("forward", false)],
-    ),
-    (
-        "arriving",
-        "filter hook input priority 0",
-        "input",
-        &[
+/// A chain as it must be: its type and hook in nft's words, the hook alone, and its rules by their comments.
+struct Chain {
+    name: &'static str,
+    kind: &'static str,
+    hook: &'static str,
+    priority: i64,
+    /// Name, and whether it drops.
+    rules: &'static [(&'static str, bool)],
+}
+
+const CHAINS: &[Chain] = &[
+    Chain {
+        name: "early",
+        kind: "filter",
+        hook: "prerouting",
+        priority: -300,
+        rules: &[("guest-ipv6", true), ("guest-source", true)],
+    },
+    Chain {
+        name: "diverting",
+        kind: "nat",
+        hook: "prerouting",
+        priority: -100,
+        rules: &[("dns-udp", false), ("dns-tcp", false), ("tcp-rest", false)],
+    },
+    Chain {
+        name: "arriving",
+        kind: "filter",
+        hook: "input",
+        priority: 0,
+        rules: &[
             ("answers", false),
             ("redirected", false),
             ("guest-rest", true),
         ],
-    ),
-    (
-        "passing",
-        "filter hook forward priority 0",
-        "forward",
-        &[("from-guest", true), ("to-guest", true)],
-    ),
-    (
-        "leaving",
-        "filter hook output priority 0",
-        "output",
-        &[("host-tcp", false), ("replies", false), ("host-rest", true)],
-    ),
+    },
+    Chain {
+        name: "passing",
+        kind: "filter",
+        hook: "forward",
+        priority: 0,
+        rules: &[("from-guest", true), ("to-guest", true)],
+    },
+    Chain {
+        name: "leaving",
+        kind: "filter",
+        hook: "output",
+        priority: 0,
+        rules: &[("host-tcp", false), ("replies", false), ("host-rest", true)],
+    },
 ];
 
 impl Filter {
@@ -208,7 +222,7 @@ impl Filter {
             "guest-source" => format!("{from} iifname . ip saddr != @guests counter drop"),
             "dns-udp" => format!("{from} udp dport 53 redirect to :iifname map @dns_udp"),
             "dns-tcp" => format!("{from} tcp dport 53 redirect to :iifname map @dns_tcp"),
-            "forward" => format!("{from} meta l4proto tcp redirect to :iifname map @tcp_rest"),
+            "tcp-rest" => format!("{from} meta l4proto tcp redirect to :iifname map @tcp_rest"),
             // Of connections that the host began.
             "answers" => format!("{from} ct direction reply ct state established accept"),
             "redirected" => format!("{from} ct status dnat accept"),
@@ -223,8 +237,19 @@ impl Filter {
         for map in ["dns_udp", "dns_tcp", "tcp_rest"] {
             let _ = writeln!(text, "  map {map} {{ type ifname : inet_service; }}");
         }
-        for (chain, hook, _, rules) in CHAINS {
-            let _ = writeln!(text, "  chain {chain} {{\n    type {hook}; policy accept;");
+        for Chain {
+            name,
+            kind,
+            hook,
+            priority,
+            rules,
+        } in CHAINS
+        {
+            let _ = writeln!(text, "  chain {name} {{");
+            let _ = writeln!(
+                text,
+                "    type {kind} hook {hook} priority {priority}; policy accept;"
+            );
             for (name, _) in *rules {
                 let _ = writeln!(text, "    {} comment \"{name}\"", rule(name));
             }
@@ -269,14 +294,23 @@ impl Filter {
 
     fn compare(&self, listed: &Value) -> Result<(), String> {
         let items = listed["nftables"].as_array().ok_or("it cannot be listed")?;
-        for (chain, hook, point, rules) in CHAINS {
+        for Chain {
+            name: chain,
+            kind,
+            hook,
+            priority,
+            rules,
+        } in CHAINS
+        {
             let found = items
                 .iter()
                 .map(|item| &item["chain"])
                 .find(|c| c["name"] == *chain);
             let found = found.ok_or_else(|| format!("chain {chain} is missing"))?;
-            let priority = hook.rsplit(' ').next().and_then(|p| p.parse::<i64>().ok());
-            if found["hook"] != *point || found["prio"].as_i64() != priority {
+            if found["hook"] != *hook
+                || found["type"] != *kind
+                || found["prio"].as_i64() != Some(*priority)
+            {
                 return Err(format!("chain {chain} does not hook where it must"));
             }
             let in_chain: Vec<&Value> = items
