@@ -424,10 +424,7 @@ fn rules_change_under_an_open_connection() {
         )
     });
     is_ready.recv_timeout(lab::WAIT).unwrap();
-    let until = std::time::Instant::now() + lab::WAIT;
-    while lab.traffic().bytes_up() < 1000 && std::time::Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    lab.moved(1000);
     lab.set_rules(&["db.example.net:5432", "new.example.net"]);
     let (reset, text, old, new) = guest.join().unwrap();
     assert!(reset, "the connection to the name that went is reset");
@@ -462,6 +459,7 @@ fn the_end_of_the_egress_cuts_everything() {
         open.read(&mut [0]).is_err()
     });
     is_ready.recv_timeout(lab::WAIT).unwrap();
+    lab.moved(10);
     lab.stop_host();
     assert!(guest.join().unwrap());
     lab.event(|e| {

@@ -5,7 +5,7 @@
 //!  neighbour 10.99.0.3 --(w<tag>-2)--'
 //! ```
 
-#![allow(clippy::unwrap_used, dead_code)]
+#![allow(clippy::unwrap_used, clippy::print_stderr, dead_code)]
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -46,19 +46,22 @@ pub fn able() -> bool {
     false
 }
 
+/// Names of the private internet.
+type Table = Arc<Mutex<Vec<(String, Vec<IpAddr>)>>>;
+
 pub struct Lab {
     tag: String,
     pub filter: Filter,
     egress: Arc<Mutex<Option<Egress>>>,
     pub events: Mutex<tokio::sync::mpsc::Receiver<EgressEvent>>,
-    pub names: Arc<Mutex<Vec<(String, Vec<IpAddr>)>>>,
+    pub names: Table,
     stop: Option<tokio::sync::oneshot::Sender<()>>,
     host: Option<thread::JoinHandle<()>>,
     pub ca: rustls::RootCertStore,
 }
 
 /// The names of the private internet; everything else of a host's way out is real.
-struct Hosts(Arc<Mutex<Vec<(String, Vec<IpAddr>)>>>);
+struct Hosts(Table);
 
 #[async_trait]
 impl Outside for Hosts {
@@ -292,6 +295,19 @@ impl Lab {
             }
         }
         panic!("no such event; seen {seen:#?}");
+    }
+
+    /// Waits until the guest sent so many bytes outwards.
+    pub fn moved(&self, bytes: u64) {
+        let until = Instant::now() + WAIT;
+        while self.traffic().bytes_up() < bytes {
+            assert!(
+                Instant::now() < until,
+                "{} of {bytes} bytes",
+                self.traffic().bytes_up()
+            );
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 
     pub fn stop_host(&mut self) {
