@@ -171,9 +171,10 @@ fn run(seed: u64) {
                 crashes += 1;
                 (store, meter) = MeterStore::open(&path).unwrap();
                 meter.begin("boot");
-                // What the dead runner counted by itself begins again.
+                // A counter that is not the kernel's begins again. What it had not told by then would be lost.
                 if world.dice.one_in(3) {
                     meter.observe(world.now, &world.readings());
+                    store.save(&meter).unwrap();
                     for sandbox in &mut world.sandboxes {
                         sandbox.reading.egress_bytes = Counter {
                             value: 0,
