@@ -14,6 +14,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("stdio-child", &[]),
     ("dlp-policy", &["domain", "dlp-scan"]),
     ("audit-log", &["domain"]),
+    ("runner-api", &["domain"]),
     ("plugin-host", &["domain", "dlp-scan", "dlp-policy"]),
     (
         "gateway",
