@@ -220,26 +220,28 @@ impl<D: Disk, L: AccessLog> Vault<D, L> {
         names.iter().try_for_each(|name| self.remove(scope, name))
     }
 
-    /// Gives all values of a server, for the tmpfs of this sandbox of it.
+    /// Gives the values of these secrets of a server, for the tmpfs of this sandbox of it.
     ///
     /// # Errors
-    /// If one cannot be opened or its access not be recorded, none is given.
+    /// If one is not there, cannot be opened, or its access cannot be recorded, none is given.
     pub fn mount(
         &mut self,
         scope: &Scope,
+        names: &[SecretName],
         sandbox: &str,
     ) -> Result<Vec<(SecretName, SecretValue)>, VaultError> {
-        let files: Vec<SecretFile> = self.of(scope).cloned().collect();
-        let mut values = Vec::with_capacity(files.len());
-        for file in files {
+        let mut values = Vec::with_capacity(names.len());
+        for name in names {
+            let at = (scope.clone(), name.clone());
+            let file = self.secrets.get(&at).cloned().ok_or(VaultError::Unknown)?;
             let kind = AccessKind::Mount {
                 sandbox: sandbox.to_owned(),
             };
-            self.record(scope, &file.name, file.version, kind)?;
+            self.record(scope, name, file.version, kind)?;
             let key = self
                 .tenant(&scope.tenant)?
                 .key(file.tenant_key, &self.roots)?;
-            values.push((file.name.clone(), file.open(&key)?));
+            values.push((name.clone(), file.open(&key)?));
         }
         Ok(values)
     }

@@ -53,6 +53,10 @@ fn what_is_removed_is_gone() {
     }
     vault.remove(&a, &name("A")).unwrap();
     assert!(matches!(
+        vault.mount(&a, &[name("B"), name("A")], "s"),
+        Err(VaultError::Unknown)
+    ));
+    assert!(matches!(
         vault.remove(&a, &name("A")),
         Err(VaultError::Unknown)
     ));
@@ -94,7 +98,7 @@ fn every_access_is_on_record_before_it_happens() {
     let a = scope("acme", "one");
     let mut vault = Vault::open(disk.clone(), roots(1, None), log.clone()).unwrap();
     vault.set(&a, &name("TOKEN"), &value("x"), 0).unwrap();
-    vault.mount(&a, "sandbox1").unwrap();
+    vault.mount(&a, &[name("TOKEN")], "sandbox1").unwrap();
     vault.rotate_data_keys(&a).unwrap();
     vault.rotate_tenant_key(&a.tenant).unwrap();
     vault.remove(&a, &name("TOKEN")).unwrap();
@@ -122,7 +126,7 @@ fn every_access_is_on_record_before_it_happens() {
     let before = disk.contents();
     *log.1.borrow_mut() = true;
     assert!(matches!(
-        vault.mount(&a, "s"),
+        vault.mount(&a, &[name("TOKEN")], "s"),
         Err(VaultError::NotRecorded(_))
     ));
     assert!(matches!(
@@ -207,7 +211,7 @@ fn files_that_were_changed_or_swapped_do_not_open() {
     let reopened = |disk: &Memory| -> Result<(), VaultError> {
         let mut vault = Vault::open(disk.clone(), roots(1, None), Log::default())?;
         for scope in [&a, &b, &scope("other", "x")] {
-            vault.mount(scope, "s")?;
+            vault.mount(scope, &[name("A")], "s")?;
         }
         Ok(())
     };
@@ -279,5 +283,5 @@ fn a_real_folder_is_its_owners_and_one_processes() {
     }
     assert_eq!(files, 3, "a tenant, a secret and the lock");
     let mut vault = Vault::open(Dir::open(&path).unwrap(), roots(1, None), Log::default()).unwrap();
-    assert_eq!(vault.mount(&a, "s").unwrap().len(), 1);
+    assert_eq!(vault.mount(&a, &[name("A")], "s").unwrap().len(), 1);
 }

@@ -265,7 +265,12 @@ pub fn value(text: &str) -> SecretValue {
 
 /// All values of a scope, in clear.
 pub fn values(vault: &mut TestVault, scope: &Scope) -> Vec<(String, String)> {
-    let mounted = vault.mount(scope, "test").unwrap();
+    let names: Vec<SecretName> = vault
+        .list(scope)
+        .into_iter()
+        .map(|info| info.name)
+        .collect();
+    let mounted = vault.mount(scope, &names, "test").unwrap();
     let clear = |v: &SecretValue| String::from_utf8(v.expose().to_vec()).unwrap();
     mounted
         .iter()
