@@ -70,6 +70,11 @@ impl Default for Settings {
 impl Settings {
     /// These settings with the members of `patch` in their place (RFC 7396).
     pub fn patched(&self, patch: &Value) -> Result<Self, ControlError> {
+        if !patch.is_object() {
+            return Err(ControlError::BadRequest(
+                "settings are a JSON object".to_owned(),
+            ));
+        }
         let mut value = serde_json::to_value(self).map_err(|_| ControlError::Damaged("server"))?;
         merge(&mut value, patch, 0);
         serde_json::from_value(value)
@@ -413,11 +418,10 @@ mod tests {
             assert!(Settings::default().patched(&bad).is_err(), "{bad}");
         }
         let mut deep = json!({});
-        for _ in 0..10_000 {
+        for _ in 0..100 {
             deep = json!({ "a": deep });
         }
         assert!(Settings::default().patched(&deep).is_err());
-        std::mem::forget(deep);
     }
 
     #[test]
