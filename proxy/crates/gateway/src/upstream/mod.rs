@@ -111,8 +111,9 @@ impl Link {
             }
             UpstreamTransport::Hosted { path, sharing } => {
                 let runner = options.runner.clone().ok_or(LinkError::NoRunner)?;
-                // The lease names the address; the sandbox's own name for itself is of no account.
-                let target = Target::parse(&format!("http://localhost{path}"), &upstream.auth)?;
+                // The lease names the address. This name is for the server's own check of `Host`: those of the MCP
+                // SDKs let in localhost with a port, whatever address they listen on.
+                let target = Target::parse(&format!("http://localhost:8000{path}"), &upstream.auth)?;
                 let hosted = Hosted::new(runner, tenant.clone(), id.clone(), *sharing);
                 let link = HttpLink::new(target, None, limits, options);
                 Ok(Self::Http(link.hosted(hosted)))
