@@ -58,6 +58,13 @@ struct Instance {
     base: Ipv4Addr,
 }
 
+/// What becomes of the servers that are written down.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Servers {
+    Resumed,
+    Forgotten,
+}
+
 /// The running daemon.
 pub struct Daemon {
     /// What all parts share.
@@ -72,6 +79,10 @@ impl Daemon {
     /// # Errors
     /// The machine cannot run sandboxes, or another runner has the folder.
     pub async fn start(options: &Options) -> Result<Arc<Self>> {
+        Self::start_with(options, Servers::Resumed).await
+    }
+
+    async fn start_with(options: &Options, what: Servers) -> Result<Arc<Self>> {
         let host = Host::look(today(), options.runsc.clone()).await;
         let doctor = crate::doctor::report(&host, &options.state);
         ensure!(doctor.fit, "{}", crate::doctor::text(&doctor));
@@ -144,12 +155,12 @@ impl Daemon {
             servers: Mutex::default(),
             _lock: lock,
         });
-        daemon.resume(saved).await?;
+        daemon.resume(saved, what).await?;
         Ok(daemon)
     }
 
     /// Puts the filter in force, gives each server its sandboxes back, and ends what belongs to nobody.
-    async fn resume(self: &Arc<Self>, saved: Vec<Saved>) -> Result<()> {
+    async fn resume(self: &Arc<Self>, saved: Vec<Saved>, what: Servers) -> Result<()> {
         let ctx = &self.ctx;
         // With no entry at first: until a sandbox is taken over, it reaches nobody.
         let guests: Vec<Guest> = Vec::new();
@@ -165,7 +176,11 @@ impl Daemon {
                 .or_default()
                 .push(saved);
         }
-        for spec in store::all::<ServerSpec>(&ctx.paths.state.join("servers")) {
+        let specs = match what {
+            Servers::Resumed => store::all::<ServerSpec>(&ctx.paths.state.join("servers")),
+            Servers::Forgotten => Vec::new(),
+        };
+        for spec in specs {
             let key = (spec.tenant.clone(), spec.id.clone());
             let adopted = by_server.remove(&key).unwrap_or_default();
             match spec.check() {
@@ -195,13 +210,17 @@ impl Daemon {
             .chain(strangers.map(|id| (id, Wires::MAX - 1)))
             .collect();
         let ctx = Arc::clone(ctx);
-        tokio::spawn(async move {
-            for (id, place) in all {
+        let end = tokio::spawn(async move {
+            let endings = all.into_iter().map(async |(id, place)| {
                 tracing::warn!(sandbox = id, "a sandbox that belongs to nobody is ended");
                 ctx.backend.destroy(&id, place).await;
                 store::remove(&ctx.paths.boxed(&id));
-            }
+            });
+            futures_util::future::join_all(endings).await;
         });
+        if what == Servers::Forgotten {
+            end.await.context("end sandboxes")?;
+        }
         Ok(())
     }
 
@@ -492,6 +511,21 @@ fn in_use(base: Ipv4Addr) -> bool {
             _ => false,
         }
     })
+}
+
+/// Ends all sandboxes of a runner that is not running, and removes its packet filter.
+///
+/// # Errors
+/// A runner works with the folder, or the machine cannot run sandboxes.
+pub async fn purge(options: &Options) -> Result<()> {
+    let daemon = Daemon::start_with(options, Servers::Forgotten).await?;
+    daemon
+        .ctx
+        .filter
+        .uninstall()
+        .await
+        .context("remove the packet filter")?;
+    Ok(())
 }
 
 /// The date as a number: 20261121.

@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 use crate::bundle::{self, BundleError};
 use crate::context::{Context, new_sandbox_id};
@@ -491,12 +492,13 @@ async fn run(
         out: pipe(LogStream::Stdout)?,
         err: pipe(LogStream::Stderr)?,
     };
-    let lines = follow(&dir, id, tell)?;
+    let (lines, readers) = follow(&dir, id, tell)?;
     let (_, watch) = ctx.backend.launch(&prepared, Launch::Cold, output).await?;
     let ended = tokio::time::timeout(BUILD_MAX, watch.ended()).await;
     // What it wrote last is often still in the pipe.
     tokio::time::sleep(Duration::from_millis(100)).await;
     let said: Vec<String> = lines.lock().await.iter().cloned().collect();
+    drop(readers);
     connected.close(ctx).await;
     if ended.is_err() {
         return Err(BuildFailed::Owner(format!(
@@ -569,15 +571,21 @@ fn installer(runtime: Runtime, allow_sdist: bool) -> Program {
 type Lines = Arc<tokio::sync::Mutex<std::collections::VecDeque<String>>>;
 
 /// Reads what the installer prints, tells it, and keeps the end of it.
-fn follow(dir: &Path, id: &SandboxId, tell: &mpsc::Sender<BuildEvent>) -> Result<Lines> {
+fn follow(
+    dir: &Path,
+    id: &SandboxId,
+    tell: &mpsc::Sender<BuildEvent>,
+) -> Result<(Lines, JoinSet<()>)> {
     let kept: Lines = Arc::default();
+    // The pipes have no end, as their reader holds both; dropping the set is what ends the reading.
+    let mut readers = JoinSet::new();
     for stream in [LogStream::Stdout, LogStream::Stderr] {
         let path = logs::pipe_path(dir, id.as_str(), stream);
         let receiver = tokio::net::unix::pipe::OpenOptions::new()
             .read_write(true)
             .open_receiver(&path)?;
         let (kept, tell) = (Arc::clone(&kept), tell.clone());
-        tokio::spawn(async move {
+        readers.spawn(async move {
             let mut lines =
                 BufReader::new(tokio::io::AsyncReadExt::take(receiver, 4 * 1024 * 1024))
                     .split(b'\n');
@@ -606,7 +614,7 @@ fn follow(dir: &Path, id: &SandboxId, tell: &mpsc::Sender<BuildEvent>) -> Result
             }
         });
     }
-    Ok(kept)
+    Ok((kept, readers))
 }
 
 /// What an owner is told, with a hint for the usual mistakes.

@@ -43,6 +43,8 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// End all sandboxes of a runner that does not run, and remove its packet filter. Bundles and layers stay.
+    Purge,
     /// Root file systems of the runtimes.
     Rootfs {
         #[command(subcommand)]
@@ -108,6 +110,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
         match cli.command {
             Command::Serve(serve) => self::serve(cli.places, serve).await,
             Command::Doctor { json } => doctor(cli.places, json).await,
+            Command::Purge => purge(cli.places).await,
             Command::Rootfs {
                 command: RootfsCommand::Build { runtime },
             } => build(cli.places, runtime),
@@ -137,6 +140,20 @@ async fn serve(places: Places, serve: Serve) -> Result<ExitCode> {
     }
     // Sandboxes go on; the next life finds them.
     tracing::info!("weir-runner ends; sandboxes go on and are found again by the next start");
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn purge(places: Places) -> Result<ExitCode> {
+    let options = Options {
+        state: places.state,
+        run: places.run,
+        runsc: places.runsc,
+        runsc_flags: Vec::new(),
+        refuse_old: false,
+        egress_private: Vec::new(),
+        socket_group: None,
+    };
+    weir_runner::daemon::purge(&options).await?;
     Ok(ExitCode::SUCCESS)
 }
 
