@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
 use bytes::{Bytes, BytesMut};
-use domain::Limits;
+use domain::{Limits, Sharing};
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST};
 use http::{HeaderName, HeaderValue};
 use mcp_codec::sse::{Decoder, Event, SseLimits};
@@ -21,10 +21,12 @@ use pingora_core::upstreams::peer::HttpPeer;
 use pingora_core::{Error, ErrorType};
 use pingora_http::RequestHeader;
 
+use super::hosted::{self, Held, Hosted};
 use super::pool::Pool;
 use super::{Fault, LinkOptions, Target};
 use crate::gather::{self, Gather};
 use crate::pipeline::{Cleared, ToServer};
+use crate::reply;
 
 /// How long an address stays good before the name is looked up again.
 const RESOLVED_FOR: Duration = Duration::from_secs(30);
@@ -44,6 +46,7 @@ pub struct HttpLink {
     write_timeout: Duration,
     message_bytes_max: usize,
     sse: SseLimits,
+    hosted: Option<Hosted>,
 }
 
 struct Resolved {
@@ -71,9 +74,23 @@ pub enum Verb {
     Delete,
 }
 
+/// What a message is for, as far as a hosted server's sandbox depends on it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Purpose {
+    /// Opens a session.
+    Hello,
+    /// Wants an answer.
+    Call,
+    /// Anything else.
+    #[default]
+    Word,
+}
+
 /// The headers that may go up, beside Weir's credentials.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct UpstreamHeaders {
+    /// What they go up with.
+    pub purpose: Purpose,
     /// Which answers the client can take.
     pub accept: Option<&'static str>,
     /// The upstream's own session id.
@@ -100,6 +117,16 @@ pub enum Answer {
     Events(Head, Box<EventStream>),
     /// No body, or one of another type, which was not looked at.
     Empty(Head),
+}
+
+impl Answer {
+    /// A word was taken.
+    fn accepted() -> Self {
+        Self::Empty(Head {
+            status: 202,
+            session_id: None,
+        })
+    }
 }
 
 impl HttpLink {
@@ -132,7 +159,21 @@ impl HttpLink {
                 line_bytes_max: limits.message_bytes_max + 64,
                 id_bytes_max: 1024,
             },
+            hosted: None,
         }
+    }
+
+    /// The same path, within sandboxes.
+    pub fn hosted(self, hosted: Hosted) -> Self {
+        Self {
+            hosted: Some(hosted),
+            ..self
+        }
+    }
+
+    /// Whether exchanges go to sandboxes.
+    pub fn is_hosted(&self) -> bool {
+        self.hosted.is_some()
     }
 
     /// The target this link was made for.
@@ -169,7 +210,133 @@ impl HttpLink {
         headers: &UpstreamHeaders,
         body: Option<&Cleared<ToServer>>,
     ) -> Result<Answer, Fault> {
+        if let Some(hosted) = &self.hosted {
+            return self.send_leased(hosted, verb, headers, body).await;
+        }
         let resolved = self.resolve().await?;
+        let body = body.map(Cleared::bytes);
+        self.exchange(path, resolved, verb, headers, body).await
+    }
+
+    /// One exchange with a sandbox. No connection to one is kept: it would keep it from being frozen or checkpointed.
+    async fn send_leased(
+        &self,
+        hosted: &Hosted,
+        verb: Verb,
+        headers: &UpstreamHeaders,
+        body: Option<&Cleared<ToServer>>,
+    ) -> Result<Answer, Fault> {
+        let hello = headers.purpose == Purpose::Hello;
+        let known = headers.session_id.as_deref().map(hosted::parts);
+        if let (Verb::Delete, Some((key, _))) = (verb, known)
+            && hosted.end_session(key).await?
+        {
+            return Ok(Answer::accepted());
+        }
+        let call = hosted.sharing == Sharing::Call;
+        if call && headers.purpose == Purpose::Word {
+            // Nobody is there to hear it: the sandbox of the call that it is about has ended, or not begun.
+            return Ok(Answer::accepted());
+        }
+        let key = match known {
+            Some((key, _)) => Some(key.to_owned()),
+            None if hello => Some(hosted::new_key()?),
+            None => None,
+        };
+        let (mut held, lease) = hosted.lease(key.as_deref()).await?;
+        let resolved = self.resolved_to(lease.address);
+        let own = known.and_then(|(_, own)| own).map(Into::into);
+        let mut headers = UpstreamHeaders {
+            session_id: own,
+            ..headers.clone()
+        };
+        let work = async {
+            if call && !hello && known.is_some() {
+                headers.session_id = self.shake_hands(&resolved, &headers).await?;
+            }
+            let body = body.map(Cleared::bytes);
+            self.exchange(&self.target.path, resolved, verb, &headers, body)
+                .await
+        };
+        let mut answer = held.guard(work).await?;
+        let (Answer::Json(head, _) | Answer::Events(head, _) | Answer::Empty(head)) = &mut answer;
+        if let (true, 200, Some(key)) = (hello, head.status, &key) {
+            head.session_id = Some(hosted::joined(key, head.session_id.as_deref()));
+        } else {
+            head.session_id = None;
+        }
+        if let Answer::Events(_, events) = &mut answer {
+            events.held = Some(held);
+        }
+        Ok(answer)
+    }
+
+    /// Opens a session of Weir's own in a sandbox that has served nobody yet. What the server says of itself was told
+    /// to the client, through the line, when it opened its own.
+    async fn shake_hands(
+        &self,
+        resolved: &Arc<Resolved>,
+        headers: &UpstreamHeaders,
+    ) -> Result<Option<Box<str>>, Fault> {
+        let mut ours = UpstreamHeaders {
+            purpose: Purpose::Hello,
+            accept: Some("application/json, text/event-stream"),
+            session_id: None,
+            protocol: Vec::new(),
+        };
+        let hello = reply::hello(&mcp_codec::Id::Number(0));
+        let hello = Cleared::<ToServer>::of_ours(hello);
+        let path = &self.target.path;
+        let answer = self
+            .exchange(
+                path,
+                Arc::clone(resolved),
+                Verb::Post,
+                &ours,
+                Some(hello.bytes()),
+            )
+            .await?;
+        let head = match answer {
+            Answer::Json(head, _) | Answer::Empty(head) => head,
+            Answer::Events(head, mut events) => {
+                // Its one event; the connection is not used again.
+                events.next().await?;
+                head
+            }
+        };
+        if head.status != 200 {
+            return Err(Fault::Broken("the server refuses the handshake"));
+        }
+        ours.session_id = head.session_id;
+        ours.protocol.clone_from(&headers.protocol);
+        let word = Cleared::<ToServer>::of_ours(reply::initialized());
+        self.exchange(
+            path,
+            Arc::clone(resolved),
+            Verb::Post,
+            &ours,
+            Some(word.bytes()),
+        )
+        .await?;
+        Ok(ours.session_id)
+    }
+
+    fn resolved_to(&self, address: SocketAddr) -> Arc<Resolved> {
+        let mut peer = HttpPeer::new(address, false, String::new());
+        peer.options.connection_timeout = Some(self.connect_timeout);
+        peer.options.total_connection_timeout = Some(self.connect_timeout);
+        let at = Instant::now();
+        Arc::new(Resolved { peer, address, at })
+    }
+
+    async fn exchange(
+        &self,
+        path: &str,
+        resolved: Arc<Resolved>,
+        verb: Verb,
+        headers: &UpstreamHeaders,
+        body: Option<&Bytes>,
+    ) -> Result<Answer, Fault> {
         let mut stream = match self.pool.take(resolved.address) {
             Some(stream) => stream,
             None => {
@@ -177,20 +344,22 @@ impl HttpLink {
                 Box::new(Gather::new(stream.map_err(|e| connect_fault(&e))?))
             }
         };
-        if body.is_some_and(|body| !body.bytes().is_empty()) {
+        if body.is_some_and(|body| !body.is_empty()) {
             stream.more_follows();
         }
         let mut session = HttpSession::H1(H1Session::new(stream));
         session.set_write_timeout(Some(self.write_timeout));
-        session.set_read_timeout(Some(self.response_timeout));
-        let request = self.request(path, verb, headers, body.map(Cleared::bytes))?;
+        // A sandbox has its own bound, which may be longer.
+        let patience = self.hosted.is_none().then_some(self.response_timeout);
+        session.set_read_timeout(patience);
+        let request = self.request(path, verb, headers, body)?;
         session
             .write_request_header(Box::new(request))
             .await
             .map_err(|e| io_fault(&e))?;
         if let Some(body) = body {
             session
-                .write_request_body(body.bytes().clone(), true)
+                .write_request_body(body.clone(), true)
                 .await
                 .map_err(|e| io_fault(&e))?;
         }
@@ -214,6 +383,7 @@ impl HttpLink {
                     resolved,
                     decoder: Decoder::new(self.sse),
                     ended: false,
+                    held: None,
                 };
                 Ok(Answer::Events(head, Box::new(stream)))
             }
@@ -280,6 +450,9 @@ impl HttpLink {
         let HttpSession::H1(mut session) = session else {
             return;
         };
+        if self.is_hosted() {
+            return;
+        }
         session.respect_keepalive();
         if let Some(stream) = session.reuse().await.and_then(gather::regain) {
             self.pool.put(stream, resolved.address);
@@ -368,6 +541,8 @@ pub struct EventStream {
     resolved: Arc<Resolved>,
     decoder: Decoder,
     ended: bool,
+    /// The sandbox that it comes from.
+    held: Option<Held>,
 }
 
 impl std::fmt::Debug for EventStream {
@@ -379,7 +554,9 @@ impl std::fmt::Debug for EventStream {
 impl EventStream {
     /// How long the upstream may be silent; `None`: as long as it likes.
     pub fn set_idle_timeout(&mut self, timeout: Option<Duration>) {
-        self.session.set_read_timeout(timeout);
+        if self.held.is_none() {
+            self.session.set_read_timeout(timeout);
+        }
     }
 
     /// The next event, or `None` at the end. May be dropped between polls without losing bytes.
@@ -396,15 +573,17 @@ impl EventStream {
             if self.ended {
                 return Ok(None);
             }
-            match self
-                .session
-                .read_response_body()
-                .await
-                .map_err(|e| io_fault(&e))?
-            {
+            let session = &mut self.session;
+            let read = async { session.read_response_body().await.map_err(|e| io_fault(&e)) };
+            let chunk = match &mut self.held {
+                Some(held) => held.guard(read).await?,
+                None => read.await?,
+            };
+            match chunk {
                 Some(chunk) => self.decoder.push(&chunk),
                 None => {
                     self.ended = true;
+                    self.held = None;
                     // An event without its blank line is not an event (WHATWG); it is dropped.
                     let _ = self.decoder.finish();
                 }
