@@ -36,3 +36,4 @@ pub use process::on_thread;
 pub use runsc::Runsc;
 pub use secrets::SecretFile;
 pub use spec::{Bind, GUEST_UID, Program, Size};
+pub use storage::{mount_sized as make_storage, unmount as drop_storage};

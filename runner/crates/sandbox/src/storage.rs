@@ -15,8 +15,11 @@ use crate::process::Run;
 
 const STEP_MAX: Duration = Duration::from_secs(30);
 
-/// Makes the file and mounts it. About 20 ms.
-pub(crate) fn mount_sized(image: &Path, at: &Path, mib: u32) -> Result<(), SandboxError> {
+/// Makes a sparse file with a file system of `mib` MiB and mounts it. About 20 ms.
+///
+/// # Errors
+/// What `mkfs.ext4` or `mount` said.
+pub fn mount_sized(image: &Path, at: &Path, mib: u32) -> Result<(), SandboxError> {
     fs::create_dir_all(at).map_err(|e| SandboxError::io("make", at, e))?;
     // A left-over of a sandbox that was not taken away in order: never used again.
     let _ = fs::remove_file(image);
@@ -42,7 +45,7 @@ pub(crate) fn mount_sized(image: &Path, at: &Path, mib: u32) -> Result<(), Sandb
 }
 
 /// Unmounts and removes. Fine if it is not there.
-pub(crate) fn unmount(image: &Path, at: &Path) {
+pub fn unmount(image: &Path, at: &Path) {
     let _ = umount2(at, MntFlags::MNT_DETACH);
     let _ = fs::remove_dir(at);
     let _ = fs::remove_file(image);
