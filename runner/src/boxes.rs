@@ -10,14 +10,14 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow};
 use runner_api::{
     EventKind, GoneReason, HostedTransport, LogStream, Runtime, SandboxId, ServerSpec, SessionKey,
 };
-use sandbox::{Bind, Launch, Order, Output, Placed, Prepared, Program, Size, Watch};
+use sandbox::{Bind, Launch, Order, Output, Placed, Prepared, Program, SecretFile, Size, Watch};
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
@@ -25,6 +25,7 @@ use tokio::task::JoinHandle;
 
 use crate::context::Context;
 use crate::logs::{self, Log};
+use crate::meter::Counters;
 use crate::store;
 use crate::wire::{Connected, Owner, allowlist};
 
@@ -101,8 +102,8 @@ pub enum Command {
 pub struct Handle {
     /// Its commands.
     pub commands: mpsc::Sender<Command>,
-    /// Egress bytes, out and in.
-    pub traffic: Arc<(AtomicU64, AtomicU64)>,
+    /// What is counted.
+    pub traffic: Arc<Counters>,
 }
 
 /// How the sandbox comes to be.
@@ -119,7 +120,7 @@ where
     T: Fn(SandboxId, Word) -> futures_util::future::BoxFuture<'static, ()> + Send + Sync + 'static,
 {
     let (commands, receiver) = mpsc::channel(COMMANDS_MAX);
-    let traffic = Arc::new((AtomicU64::new(0), AtomicU64::new(0)));
+    let traffic = Arc::new(Counters::default());
     let log = ctx.logs.of(&ctx.paths, &plan.spec.tenant, &plan.spec.id);
     let life = Life {
         ctx: Arc::clone(ctx),
@@ -141,7 +142,7 @@ struct Life {
     log: Log,
     plan: Plan,
     commands: mpsc::Receiver<Command>,
-    traffic: Arc<(AtomicU64, AtomicU64)>,
+    traffic: Arc<Counters>,
     tell: Tell,
 }
 
@@ -164,6 +165,13 @@ impl Life {
     async fn run(mut self, from: From) {
         let began = Instant::now();
         let mut place = None;
+        let spec = &self.plan.spec;
+        self.ctx.metering.add(
+            &self.plan.id,
+            &spec.tenant,
+            &spec.id,
+            Arc::clone(&self.traffic),
+        );
         let started = match from {
             From::Cold => self.start(&mut place, began).await,
             From::Adopted(saved) => {
@@ -200,6 +208,7 @@ impl Life {
 
     async fn remove(self, place: Option<u32>) {
         let id = self.plan.id.as_str();
+        self.ctx.metering.finish(&self.plan.id, &*self.ctx.backend);
         if let Some(place) = place {
             self.ctx.backend.destroy(id, place).await;
             self.ctx.places.give(place);
@@ -229,6 +238,15 @@ impl Life {
                     .into(),
         };
         let ctx = Arc::clone(&self.ctx);
+        if let Some(missing) = self.missing_secret() {
+            let words = format!("the secret {missing} is not set; set it, then call again");
+            return Err(NotStarted {
+                reason: GoneReason::Failed {
+                    detail: words.clone(),
+                },
+                words,
+            });
+        }
         let permit = ctx.gate.acquire().await.map_err(|e| internal(e.into()))?;
         let number = ctx
             .places
@@ -281,6 +299,15 @@ impl Life {
         Ok(alive)
     }
 
+    fn missing_secret(&self) -> Option<runner_api::SecretName> {
+        let spec = &self.plan.spec;
+        let there = self.ctx.secrets.list(&spec.tenant, &spec.id);
+        spec.secrets
+            .iter()
+            .find(|name| !there.contains(name))
+            .cloned()
+    }
+
     async fn launch(
         &self,
         place: u32,
@@ -288,10 +315,23 @@ impl Life {
         let ctx = &self.ctx;
         let spec = &self.plan.spec;
         let rules = allowlist(&spec.egress)?;
-        let prepared: Prepared = ctx
-            .backend
-            .prepare(order(ctx, &self.plan, place), &[])
-            .await?;
+        let prepared: Prepared = {
+            // Unsealed as late and dropped (and wiped) as early as can be.
+            let values = ctx
+                .secrets
+                .mount(&spec.tenant, &spec.id, &self.plan.id)
+                .context("open the secrets of a server")?;
+            let files: Vec<SecretFile<'_>> = values
+                .iter()
+                .map(|(name, value)| SecretFile {
+                    name: name.as_str(),
+                    value: value.expose(),
+                })
+                .collect();
+            ctx.backend
+                .prepare(order(ctx, &self.plan, place), &files)
+                .await?
+        };
         let connected = Connected::open(
             ctx,
             &prepared.wire,
@@ -458,8 +498,8 @@ impl Life {
 
     fn count(&self, connected: &Connected) {
         let (up, down) = connected.traffic();
-        self.traffic.0.store(up, Ordering::Relaxed);
-        self.traffic.1.store(down, Ordering::Relaxed);
+        self.traffic.egress.store(up, Ordering::Relaxed);
+        self.traffic.ingress.store(down, Ordering::Relaxed);
     }
 
     /// The kernel's counters say more than an exit code: gVisor dies whole.
@@ -577,7 +617,7 @@ fn order(ctx: &Context, plan: &Plan, place: u32) -> Order {
             storage_mb: spec.limits.storage_gb * 1024,
             processes: spec.limits.processes,
         },
-        with_secrets: !spec.secrets.is_empty(),
+        with_secrets: true,
     }
 }
 

@@ -12,7 +12,9 @@ use tokio::sync::Semaphore;
 
 use crate::events::Events;
 use crate::logs::Log;
+use crate::meter::Metering;
 use crate::paths::Paths;
+use crate::secrets::Secrets;
 
 /// Shared by all tasks; made once.
 pub struct Context {
@@ -36,6 +38,10 @@ pub struct Context {
     pub builds: Semaphore,
     /// What happened.
     pub events: Events,
+    /// What is used.
+    pub metering: Metering,
+    /// The vault.
+    pub secrets: Secrets,
     /// Logs of servers.
     pub logs: Logs,
 }
