@@ -68,11 +68,16 @@ impl Joint {
         let mut joined = file.clone();
         for (id, server) in hosted {
             if file.servers.contains_key(id) {
-                bail!("server {id} is hosted, and stands in the configuration file too; rename one of the two");
+                bail!(
+                    "server {id} is hosted, and stands in the configuration file too; rename one of the two"
+                );
             }
             joined.servers.insert(id.clone(), server.clone());
         }
-        let keys = file.tenants.keys().filter_map(|tenant| self.exec_keys.for_gateway(tenant));
+        let keys = file
+            .tenants
+            .keys()
+            .filter_map(|tenant| self.exec_keys.for_gateway(tenant));
         joined.keys.extend(keys);
         // Executions come over loopback, wherever clients come in.
         joined.hosts.push(Ipv4Addr::LOCALHOST.to_string());
@@ -83,7 +88,8 @@ impl Joint {
 impl Publisher for Joint {
     fn publish(&self, servers: HostedServers) -> Result<(), String> {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
-        self.apply(&parts.file, &servers).map_err(|error| format!("{error:#}"))?;
+        self.apply(&parts.file, &servers)
+            .map_err(|error| format!("{error:#}"))?;
         parts.hosted = servers;
         Ok(())
     }
@@ -110,10 +116,13 @@ impl Plane {
         joint: &Arc<Joint>,
         shown: &str,
     ) -> anyhow::Result<Self> {
-        std::fs::create_dir_all(data_dir).with_context(|| format!("the folder {} cannot be made", data_dir.display()))?;
+        std::fs::create_dir_all(data_dir)
+            .with_context(|| format!("the folder {} cannot be made", data_dir.display()))?;
         let token = admin_token(data_dir)?;
         // A door of its own, so that executions need neither TLS nor the name that clients use.
-        let door = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("no port of loopback is free")?;
+        let door = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+            .await
+            .context("no port of loopback is free")?;
         let door_address = door.local_addr()?;
         tokio::spawn(gateway::serve(Arc::clone(gateway), door, None));
         let api = Api::start(ApiOptions {
@@ -122,19 +131,27 @@ impl Plane {
             publisher: Arc::clone(joint) as Arc<dyn Publisher>,
             gateway: door_address,
             exec_keys: joint.exec_keys.clone(),
-            public_url: hosting.public_url.clone().unwrap_or_else(|| shown.to_owned()),
+            public_url: hosting
+                .public_url
+                .clone()
+                .unwrap_or_else(|| shown.to_owned()),
         })
         .await
         .context("the control plane cannot start")?;
         let listener = TcpListener::bind(hosting.listen).await;
-        let listener = listener.with_context(|| format!("hosting.listen: {} cannot be bound", hosting.listen))?;
+        let listener = listener
+            .with_context(|| format!("hosting.listen: {} cannot be bound", hosting.listen))?;
         let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(async move {
             let stopped = async { drop(stopped.await) };
             control::serve(api, listener, AdminToken::new(&token), &[], stopped).await
         });
-        Ok(Self { address, stop, serving })
+        Ok(Self {
+            address,
+            stop,
+            serving,
+        })
     }
 
     /// Where the admin API is served.
@@ -146,7 +163,10 @@ impl Plane {
     pub async fn stop(self) {
         drop(self.stop);
         let abort = self.serving.abort_handle();
-        if tokio::time::timeout(std::time::Duration::from_secs(2), self.serving).await.is_err() {
+        if tokio::time::timeout(std::time::Duration::from_secs(2), self.serving)
+            .await
+            .is_err()
+        {
             abort.abort();
         }
     }
@@ -157,21 +177,31 @@ fn admin_token(data_dir: &Path) -> anyhow::Result<Secret> {
     let path = data_dir.join(TOKEN_FILE);
     match std::fs::read_to_string(&path) {
         Ok(text) if text.trim().len() >= 32 => return Ok(Secret::new(text.trim())),
-        Ok(_) => bail!("{} holds no token of at least 32 characters; remove it, and a new one is made", path.display()),
+        Ok(_) => bail!(
+            "{} holds no token of at least 32 characters; remove it, and a new one is made",
+            path.display()
+        ),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error).with_context(|| format!("{} cannot be read", path.display())),
+        Err(error) => {
+            return Err(error).with_context(|| format!("{} cannot be read", path.display()));
+        }
     }
     let mut bytes = [0u8; 32];
     getrandom::fill(&mut bytes).context("the system gives no random numbers")?;
     let token: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
-    write_new(&path, format!("{token}\n").as_bytes()).with_context(|| format!("{} cannot be written", path.display()))?;
+    write_new(&path, format!("{token}\n").as_bytes())
+        .with_context(|| format!("{} cannot be written", path.display()))?;
     Ok(Secret::new(token))
 }
 
 fn write_new(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     use std::io::Write as _;
     use std::os::unix::fs::OpenOptionsExt as _;
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    let mut file = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }

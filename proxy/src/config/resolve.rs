@@ -62,7 +62,11 @@ impl Resolver<'_> {
             dlp_policy::base_rules(&rules).or_else(|e| top.key("rules").error(e.to_string()))?;
         let data_dir = self.path(raw.data_dir.as_deref().unwrap_or(DATA_DIR_DEFAULT.as_ref()));
         let otlp = self.otlp(raw.otlp, &top.key("otlp"))?;
-        let hosting = self.hosting(raw.hosting, [Some(listen), admin_listen], &top.key("hosting"))?;
+        let hosting = self.hosting(
+            raw.hosting,
+            [Some(listen), admin_listen],
+            &top.key("hosting"),
+        )?;
         let mut people = self.tenants(raw.tenants, &rule_set, &top.key("tenants"))?;
         let plugin_generation = self.pushed(&data_dir, &mut people.tenants, &mut people.servers)?;
         let open_access = people.keys.is_empty();
