@@ -17,7 +17,10 @@ use tokio::net::TcpStream;
 
 /// Root file systems are built once and shared by all tests.
 fn rootfs_dir() -> PathBuf {
-    std::env::var_os("WEIR_ROOTFS").map_or_else(|| "/var/cache/weir/rootfs".into(), PathBuf::from)
+    // Where the other scripts keep what outlives a checkout.
+    std::env::var_os("WEIR_CACHE")
+        .map_or_else(|| "/var/cache/weir".into(), PathBuf::from)
+        .join("rootfs")
 }
 
 /// True if sandboxes can run here; says loudly when not, and fails where that must not be.
