@@ -26,6 +26,7 @@ use tokio::task::JoinHandle;
 use crate::context::Context;
 use crate::logs::{self, Log};
 use crate::meter::Counters;
+use crate::paths::hex;
 use crate::store;
 use crate::wire::{Connected, Owner, allowlist};
 
@@ -261,42 +262,97 @@ impl Life {
             .map(|(k, v)| (k.clone(), v.clone()))
             .collect();
         self.event(EventKind::Starting { env });
-        let (watch, connected, readers, address) = self.launch(number).await.map_err(|error| {
+        let image = self.image_name();
+        let (alive, restored) = self.bring_up(number, image.as_deref()).await.map_err(|error| {
             tracing::error!(sandbox = %self.plan.id, error = format!("{error:#}"), "a sandbox cannot be started");
             internal(error)
         })?;
-        let alive = Alive {
-            watch,
-            connected,
-            readers,
-            address,
-            frozen: false,
-        };
-        match self.wait_until_it_answers(&alive).await {
-            Ok(()) => {}
-            Err(not) => {
-                alive.connected.close(&ctx).await;
-                // What it wrote last is often still in the pipe.
-                tokio::time::sleep(Duration::from_millis(50)).await;
-                let not = NotStarted {
-                    words: self.explain(&not),
-                    reason: not,
-                };
-                for reader in alive.readers {
-                    reader.abort();
-                }
-                return Err(not);
+        if let Err(reason) = self.wait_until_it_answers(&alive).await {
+            if let (true, Some(image)) = (restored, &image) {
+                ctx.images.forget(image);
             }
+            alive.connected.close(&ctx).await;
+            // What it wrote last is often still in the pipe.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            alive.readers.iter().for_each(JoinHandle::abort);
+            return Err(NotStarted {
+                words: self.explain(&reason),
+                reason,
+            });
+        }
+        if let (false, Some(image)) = (restored, &image) {
+            self.checkpoint(image).await;
         }
         drop(permit);
         let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let from = if restored { "restored" } else { "cold" };
         self.log
-            .say(&self.plan.id, format!("ready after {took_ms} ms"));
+            .say(&self.plan.id, format!("ready after {took_ms} ms ({from})"));
         self.event(EventKind::Ready {
-            from: "cold".into(),
+            from: from.into(),
             took_ms,
         });
         Ok(alive)
+    }
+
+    /// From an image if there is one; if that fails, from the first instruction.
+    async fn bring_up(&self, place: u32, image: Option<&str>) -> Result<(Alive, bool)> {
+        if let Some(name) = image
+            && let Some(open) = self.ctx.images.open(name).await
+        {
+            match self.launch(place, Launch::Restore(&open.dir)).await {
+                Ok(alive) => return Ok((alive, true)),
+                Err(error) => {
+                    tracing::warn!(sandbox = %self.plan.id, error = format!("{error:#}"), "a checkpoint cannot be restored; starting anew");
+                    self.ctx.images.forget(name);
+                    self.ctx.backend.destroy(self.plan.id.as_str(), place).await;
+                }
+            }
+        }
+        Ok((self.launch(place, Launch::Cold).await?, false))
+    }
+
+    /// Takes an image of a server that has just started and has served nobody yet. None of a server with secrets, unless
+    /// its owner trusts the image with what it has read of them.
+    fn image_name(&self) -> Option<String> {
+        use sha2::{Digest, Sha256};
+        let spec = &self.plan.spec;
+        let secrets = self.ctx.secrets.versions(&spec.tenant, &spec.id);
+        if !secrets.is_empty() && !spec.trust_checkpoint_with_secrets {
+            return None;
+        }
+        let parts = format!(
+            "{}\n{}\n{}\n{}\n{}\n{secrets:?}",
+            self.plan.key,
+            self.plan.deps.display(),
+            self.plan.rootfs.display(),
+            self.ctx.host.version,
+            self.ctx.host.processor
+        );
+        Some(hex(&Sha256::digest(parts.as_bytes())))
+    }
+
+    async fn checkpoint(&self, name: &str) {
+        let Some(claim) = self.ctx.images.claim(name) else {
+            return;
+        };
+        // Our own probe's connection may not be closed in the guest yet.
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        let taken = self
+            .ctx
+            .backend
+            .checkpoint(self.plan.id.as_str(), &claim.dir, true)
+            .await;
+        let kept = match taken {
+            Ok(()) => claim.keep().await,
+            Err(error) => Err(error.into()),
+        };
+        match kept {
+            Ok(bytes) => self.event(EventKind::Checkpointed { bytes }),
+            Err(error) => {
+                tracing::warn!(sandbox = %self.plan.id, error = format!("{error:#}"), "no checkpoint was taken; starts stay cold")
+            }
+        }
     }
 
     fn missing_secret(&self) -> Option<runner_api::SecretName> {
@@ -308,10 +364,7 @@ impl Life {
             .cloned()
     }
 
-    async fn launch(
-        &self,
-        place: u32,
-    ) -> Result<(Watch, Connected, Vec<JoinHandle<()>>, SocketAddr)> {
+    async fn launch(&self, place: u32, launch: Launch<'_>) -> Result<Alive> {
         let ctx = &self.ctx;
         let spec = &self.plan.spec;
         let rules = allowlist(&spec.egress)?;
@@ -340,9 +393,36 @@ impl Life {
             self.owner(),
         )
         .await?;
+        let address = SocketAddr::from((prepared.wire.guest, spec.port));
+        match self.launch_connected(&prepared, launch).await {
+            Ok((watch, readers)) => Ok(Alive {
+                watch,
+                connected,
+                readers,
+                address,
+                frozen: false,
+            }),
+            Err(error) => {
+                connected.close(ctx).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn launch_connected(
+        &self,
+        prepared: &Prepared,
+        launch: Launch<'_>,
+    ) -> Result<(Watch, Vec<JoinHandle<()>>)> {
+        let ctx = &self.ctx;
+        let spec = &self.plan.spec;
         prepared.wire.up().await?;
         let (output, readers) = self.output()?;
-        let (placed, watch) = ctx.backend.launch(&prepared, Launch::Cold, output).await?;
+        let launched = ctx.backend.launch(prepared, launch, output).await;
+        if launched.is_err() {
+            readers.iter().for_each(JoinHandle::abort);
+        }
+        let (placed, watch) = launched?;
         let saved = Saved {
             placed,
             tenant: spec.tenant.clone(),
@@ -352,8 +432,7 @@ impl Life {
         };
         store::put(&ctx.paths.boxed(self.plan.id.as_str()), &saved)
             .context("write down a sandbox")?;
-        let address = SocketAddr::from((prepared.wire.guest, spec.port));
-        Ok((watch, connected, readers, address))
+        Ok((watch, readers))
     }
 
     fn output(&self) -> Result<(Output, Vec<JoinHandle<()>>)> {

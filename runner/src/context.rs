@@ -11,6 +11,7 @@ use sandbox::{Backend, Host, Wires};
 use tokio::sync::Semaphore;
 
 use crate::events::Events;
+use crate::images::Images;
 use crate::logs::Log;
 use crate::meter::Metering;
 use crate::paths::Paths;
@@ -38,6 +39,8 @@ pub struct Context {
     pub builds: Semaphore,
     /// What happened.
     pub events: Events,
+    /// Checkpoints.
+    pub images: Images,
     /// What is used.
     pub metering: Metering,
     /// The vault.

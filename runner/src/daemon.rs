@@ -20,6 +20,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use crate::boxes::Saved;
 use crate::context::{Context, Logs, Places, random_name};
 use crate::events::Events;
+use crate::images::Images;
 use crate::layers;
 use crate::logs::Log;
 use crate::meter::Metering;
@@ -148,6 +149,7 @@ impl Daemon {
             gate: Semaphore::new(2 * cores),
             builds: Semaphore::new(cores),
             events: events.clone(),
+            images: Images::begin(&paths.state.join("checkpoints"), &paths.run.join("images"))?,
             logs: Logs::default(),
             metering: Metering::open(&paths.state.join("usage"))?,
             secrets: Secrets::open(&paths.state, &options.vault_key, events)?,

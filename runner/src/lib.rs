@@ -11,6 +11,7 @@ pub mod context;
 pub mod daemon;
 pub mod doctor;
 pub mod events;
+pub mod images;
 pub mod index;
 pub mod layers;
 pub mod logs;

@@ -118,6 +118,15 @@ impl Secrets {
             .collect()
     }
 
+    /// Names and versions, sorted: another value is another version.
+    pub fn versions(&self, tenant: &TenantId, server: &ServerId) -> Vec<(String, u32)> {
+        let found = self.lock().list(&scope(tenant, server));
+        found
+            .into_iter()
+            .map(|info| (info.name.as_str().to_owned(), info.version))
+            .collect()
+    }
+
     /// Removes a value.
     ///
     /// # Errors

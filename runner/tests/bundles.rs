@@ -533,11 +533,7 @@ fn hostile_archives() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     for _ in 0..40 {
         bomb.write_all(&vec![0; 1 << 20]).expect("written");
     }
-    cases.push((
-        "7 GiB of zeros",
-        bomb.finish().expect("compressed"),
-        "more",
-    ));
+    cases.push(("7 GiB of zeros", bomb.finish().expect("compressed"), "more"));
     let mut headers = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     headers
         .write_all(&entry(REQ.0, b"", b'0', ""))

@@ -282,3 +282,75 @@ async fn secrets_are_files_in_the_guest_and_nowhere_in_clear_on_the_host() {
         .expect_err("it is missing");
     assert!(error.contains("NOT_SET"), "{error}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_second_start_is_a_restore() {
+    if !possible() {
+        return;
+    }
+    let rig = Rig::start().await;
+    let spec = rig
+        .deploy(
+            tarball(&[
+                ("server.py", SEED_SERVER),
+                ("requirements.txt", SEED_REQUIREMENTS),
+            ]),
+            |s| s.isolation = Isolation::Call,
+        )
+        .await;
+    for _ in 0..4 {
+        let began = Instant::now();
+        let answer = rig
+            .call(&spec, "get_data", json!({"query": "x"}))
+            .await
+            .expect("an answer");
+        assert_eq!(text(&answer), "Result for: x");
+        eprintln!("start to the end of the call in {:?}", began.elapsed());
+    }
+    let ready: Vec<_> = rig
+        .events()
+        .await
+        .into_iter()
+        .filter_map(|e| match e.kind {
+            EventKind::Ready { from, took_ms } => Some((from, took_ms)),
+            _ => None,
+        })
+        .collect();
+    eprintln!("{ready:?}");
+    assert_eq!(ready[0].0, "cold");
+    assert!(
+        ready[1..].iter().all(|(from, _)| from == "restored"),
+        "{ready:?}"
+    );
+    // On disk there is nothing in clear: not even the server's own name.
+    let grep = std::process::Command::new("grep")
+        .args(["-rlF", "my-server"])
+        .arg(rig.state().join("checkpoints"))
+        .output()
+        .expect("grep");
+    assert!(
+        grep.stdout.is_empty(),
+        "in clear in {}",
+        String::from_utf8_lossy(&grep.stdout)
+    );
+    // A server with secrets has no images, unless its owner says so.
+    let name = SecretName::parse("K").expect("a name");
+    let value = SecretValue::new(b"v".to_vec()).expect("a value");
+    rig.client
+        .set_secret(&spec.tenant, &spec.id, &name, value)
+        .await
+        .expect("set");
+    rig.call(&spec, "get_data", json!({"query": "x"}))
+        .await
+        .expect("an answer");
+    let last = rig
+        .events()
+        .await
+        .into_iter()
+        .rev()
+        .find_map(|e| match e.kind {
+            EventKind::Ready { from, .. } => Some(from),
+            _ => None,
+        });
+    assert_eq!(last.as_deref(), Some("cold"));
+}
