@@ -557,6 +557,7 @@ fn installer(runtime: Runtime, allow_sdist: bool) -> Program {
                 .to_owned(),
             vec![
                 ("npm_config_registry".to_owned(), index::npm_registry()),
+                ("npm_config_update_notifier".to_owned(), "false".to_owned()),
                 ("npm_config_cache".to_owned(), "/out/cache".to_owned()),
                 ("NODE_EXTRA_CA_CERTS".to_owned(), "/etc/ssl/certs/ca-certificates.crt".to_owned()),
                 ("FLAGS".to_owned(), "--ignore-scripts --omit=dev --no-audit --no-fund --loglevel=http --progress=false".to_owned()),
