@@ -47,6 +47,14 @@ enum Command {
     },
     /// End all sandboxes of a runner that does not run, and remove its packet filter. Bundles and layers stay.
     Purge,
+    /// Measure how long starts take, against a running daemon.
+    Bench {
+        /// Runs of each way to start.
+        #[arg(long, default_value_t = 20)]
+        runs: u32,
+        /// Only this runtime.
+        runtime: Option<RuntimeName>,
+    },
     /// Root file systems of the runtimes.
     Rootfs {
         #[command(subcommand)]
@@ -120,6 +128,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
             Command::Serve(serve) => self::serve(cli.places, serve).await,
             Command::Doctor { json } => doctor(cli.places, json).await,
             Command::Purge => purge(cli.places).await,
+            Command::Bench { runs, runtime } => bench(cli.places, runs, runtime).await,
             Command::Rootfs {
                 command: RootfsCommand::Build { runtime },
             } => build(cli.places, runtime),
@@ -191,15 +200,32 @@ async fn doctor(places: Places, json: bool) -> Result<ExitCode> {
 
 #[allow(clippy::print_stderr, reason = "progress for whoever waits")]
 fn build(places: Places, runtime: Option<RuntimeName>) -> Result<ExitCode> {
-    let wanted = match runtime {
-        Some(RuntimeName::Python) => vec![Runtime::Python],
-        Some(RuntimeName::Node) => vec![Runtime::Node],
-        None => vec![Runtime::Python, Runtime::Node],
-    };
-    for runtime in wanted {
+    for runtime in runtimes(runtime) {
         rootfs::build(&places.state, runtime, &mut |line| {
             eprintln!("{}: {line}", runtime.as_str())
         })?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn runtimes(only: Option<RuntimeName>) -> Vec<Runtime> {
+    match only {
+        Some(RuntimeName::Python) => vec![Runtime::Python],
+        Some(RuntimeName::Node) => vec![Runtime::Node],
+        None => vec![Runtime::Python, Runtime::Node],
+    }
+}
+
+#[allow(clippy::print_stdout, reason = "the figures are what was asked for")]
+async fn bench(places: Places, runs: u32, runtime: Option<RuntimeName>) -> Result<ExitCode> {
+    for runtime in runtimes(runtime) {
+        weir_runner::bench::run(
+            &places.run.join("runner.sock"),
+            runtime,
+            runs.max(1),
+            &mut |line| println!("{line}"),
+        )
+        .await?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -687,7 +687,7 @@ impl Server {
             .map(|(id, b)| (b.last_used, id.clone()))
             .collect();
         // The one used last is kept longest.
-        ids.sort_by(|a, b| b.0.cmp(&a.0));
+        ids.sort_by_key(|(last_used, _)| std::cmp::Reverse(*last_used));
         for (last_used, id) in ids {
             let Some(boxed) = self.boxes.get_mut(&id) else {
                 continue;

@@ -235,7 +235,7 @@ async fn secrets_are_files_in_the_guest_and_nowhere_in_clear_on_the_host() {
             .list_secrets(&spec.tenant, &spec.id)
             .await
             .expect("names"),
-        [name.clone()]
+        std::slice::from_ref(&name)
     );
     let read = "import os, stat; p='/run/secrets/API_KEY'; result = (open(p).read(), oct(os.stat(p).st_mode & 0o777), 'canary' in str(os.environ))";
     let answer = rig.call(&spec, "run", code(read)).await.expect("an answer");

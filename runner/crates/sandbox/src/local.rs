@@ -150,7 +150,7 @@ impl Backend for Local {
                     .await?
             }
         }
-        let pid = runsc.pid(id).await?;
+        let pid = runsc.pid(id, &paths.dir)?;
         let started =
             pidfd::start_time(pid).ok_or_else(|| SandboxError::Gone { id: id.clone() })?;
         let watch = Watch::open(id, pid, started)?;
