@@ -396,6 +396,39 @@ fn with_a_sandbox_per_call_weir_shakes_hands_with_each() {
 }
 
 #[test]
+fn a_session_outlives_its_sandbox() {
+    let lab = Lab::deployed(&[]);
+    // Each sandbox knows the sessions that were opened in it, as servers with state do.
+    let life = Arc::new(std::sync::atomic::AtomicU32::new(1));
+    let now = Arc::clone(&life);
+    lab.sandbox.answer(move |request| {
+        let id = format!("life-{}", now.load(std::sync::atomic::Ordering::Relaxed));
+        if request.rpc_method() == "initialize" {
+            let result = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}});
+            return Some(Reply::result(request, result).with("Mcp-Session-Id", &id));
+        }
+        (request.header("mcp-session-id") != Some(&id)).then(|| Reply::status(404, "text/plain", "no such session"))
+    });
+    let mut client = lab.connected();
+    assert_eq!(
+        client.call("echo", json!({"text": "one"})).first_text(),
+        "one"
+    );
+    life.store(2, std::sync::atomic::Ordering::Relaxed);
+    for text in ["two", "three"] {
+        assert_eq!(
+            client.call("echo", json!({"text": text})).first_text(),
+            text
+        );
+    }
+    assert_eq!(
+        lab.sandbox.calls("initialize").len(),
+        2,
+        "it was opened anew once"
+    );
+}
+
+#[test]
 fn with_a_sandbox_per_session_its_end_ends_it() {
     let lab = Lab::deployed(&["--isolation", "session"]);
     let (mut one, mut two) = (lab.connected(), lab.connected());

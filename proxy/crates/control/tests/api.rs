@@ -231,6 +231,20 @@ async fn what_the_gateway_refuses_is_not_stored() {
 #[tokio::test]
 async fn secrets_only_go_in() {
     let plane = Plane::start().await;
+    plane
+        .json(
+            "POST",
+            "/api/v1/servers",
+            json!({"id": "two", "tenant": "acme"}),
+        )
+        .await;
+    let at = "/api/v1/servers/two/secrets";
+    assert_eq!(plane.get(at).await.1, json!([]));
+    assert_eq!(
+        plane.send("PUT", &format!("{at}/A"), "x").await.0,
+        409,
+        "nothing is deployed yet"
+    );
     plane.deployed("one").await;
     let canary = "canary-77c1";
     let at = "/api/v1/servers/one/secrets";

@@ -51,7 +51,9 @@ impl MeterStore {
             }
             Ok(_) => {
                 let bytes = fs::read(path).map_err(store.failed("read"))?;
-                decode(&bytes).ok_or_else(|| StoreError::Damaged(path.to_owned()))?
+                let meter = decode(&bytes).ok_or_else(|| StoreError::Damaged(path.to_owned()))?;
+                meter.is_saved();
+                meter
             }
         };
         Ok((store, meter))
@@ -78,7 +80,9 @@ impl MeterStore {
                 .parent()
                 .map_or(Ok(()), |dir| File::open(dir)?.sync_all())
         };
-        write().map_err(self.failed("written"))
+        write().map_err(self.failed("written"))?;
+        meter.is_saved();
+        Ok(())
     }
 
     fn failed(&self, what: &'static str) -> impl FnOnce(io::Error) -> StoreError {

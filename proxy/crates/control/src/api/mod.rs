@@ -16,7 +16,7 @@ use axum::extract::DefaultBodyLimit;
 use axum::routing::get;
 use axum::{Json, Router, middleware};
 use domain::{Plan, TenantId};
-use runner_api::{Runner, ServerSpec};
+use runner_api::{ErrorCode, Runner, SecretName, ServerSpec};
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, Semaphore};
 use utoipa::OpenApi as _;
@@ -203,10 +203,19 @@ impl Api {
     async fn spec(&self, server: &Stored) -> Result<ServerSpec, ControlError> {
         let nothing = || ControlError::Conflict("nothing has been deployed yet".to_owned());
         let bundle = server.deployed.as_ref().ok_or_else(nothing)?;
-        let secrets = self.runner.list_secrets(&server.tenant, &server.id).await?;
+        let secrets = self.secret_names(server).await?;
         server
             .settings
             .spec(&server.tenant, &server.id, bundle, secrets)
+    }
+
+    /// The names of a server's secrets; a server that the runner has never heard of has none.
+    async fn secret_names(&self, server: &Stored) -> Result<Vec<SecretName>, ControlError> {
+        let names = self.runner.list_secrets(&server.tenant, &server.id).await;
+        match names {
+            Err(error) if error.code() == Some(ErrorCode::NotFound) => Ok(Vec::new()),
+            other => Ok(other?),
+        }
     }
 
     async fn check_plan(&self, server: &Stored) -> Result<(), ControlError> {

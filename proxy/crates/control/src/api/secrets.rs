@@ -21,7 +21,7 @@ pub async fn list(
     Path(id): Path<String>,
 ) -> Result<Json<Vec<String>>, ControlError> {
     let server = api.store.server(&ids::server(&id)?).await?;
-    let names = api.runner.list_secrets(&server.tenant, &server.id).await?;
+    let names = api.secret_names(&server).await?;
     Ok(Json(names.iter().map(ToString::to_string).collect()))
 }
 
@@ -44,6 +44,13 @@ pub async fn set(
         ))
     };
     let value = SecretValue::new(value.to_vec()).ok_or_else(wrong)?;
+    if server.deployed.is_none() {
+        let text = format!(
+            "deploy {} first, then set its secrets; no sandbox starts before the first call",
+            server.id
+        );
+        return Err(ControlError::Conflict(text));
+    }
     let _changing = api.changing.lock().await;
     api.runner
         .set_secret(&server.tenant, &server.id, &name, value)

@@ -160,6 +160,12 @@ impl Runner for FakeRunner {
         server: &ServerId,
     ) -> Result<Vec<SecretName>, RunnerError> {
         self.up()?;
+        // As the real one: it knows the secrets of servers only.
+        if !self.servers.lock().unwrap().contains_key(server) {
+            return Err(
+                ApiError::new(ErrorCode::NotFound, "there is no server of this name").into(),
+            );
+        }
         let all = self.secrets.lock().unwrap();
         Ok(all
             .keys()

@@ -9,16 +9,22 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use domain::{ServerId, Sharing, TenantId};
+use parking_lot::Mutex;
 use runner_api::{
     ErrorCode, GoneReason, Lease, LeaseId, LeaseRequest, Runner, RunnerError, SessionKey,
 };
 
 use super::Fault;
+use crate::session::BoundedMap;
 
 /// How long a call may wait for a sandbox, starts included.
 const LEASE_WAIT: Duration = Duration::from_secs(60);
+/// Sessions opened anew that are remembered; one that is forgotten is opened once more.
+const RENEWED_MAX: usize = 10_000;
 /// A connection that broke may have broken because the sandbox is gone; the runner's word comes a moment later.
 const REASON_WAIT: Duration = Duration::from_millis(300);
+
+type Renewed = BoundedMap<Box<str>, Box<str>>;
 
 /// Where the sandboxes of one server come from.
 #[derive(Clone)]
@@ -27,6 +33,8 @@ pub struct Hosted {
     tenant: TenantId,
     server: ServerId,
     pub sharing: Sharing,
+    /// Sessions that Weir opened anew in another sandbox, by key: the sandbox's own ids.
+    renewed: Arc<Mutex<Renewed>>,
 }
 
 impl Hosted {
@@ -41,6 +49,21 @@ impl Hosted {
             tenant,
             server,
             sharing,
+            renewed: Arc::new(Mutex::new(BoundedMap::new(RENEWED_MAX))),
+        }
+    }
+
+    /// The sandbox's own id of a session that was opened anew.
+    pub fn renewed(&self, key: &str) -> Option<Box<str>> {
+        self.renewed.lock().get(&key.into()).cloned()
+    }
+
+    /// Remembers it. With a sandbox per call it would be of no use.
+    pub fn renew(&self, key: &str, own: Option<&str>) {
+        if let Some(own) = own
+            && self.sharing != Sharing::Call
+        {
+            self.renewed.lock().insert(key.into(), own.into());
         }
     }
 

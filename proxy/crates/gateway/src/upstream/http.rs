@@ -3,6 +3,8 @@
 //! Only an allowlist of headers goes up: Weir's own credentials and the protocol's. Redirects are
 //! not followed, compressed answers are refused, and nothing is retried: a call may have effects.
 
+mod leased;
+
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
 use bytes::{Bytes, BytesMut};
-use domain::{Limits, Sharing};
+use domain::Limits;
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST};
 use http::{HeaderName, HeaderValue};
 use mcp_codec::sse::{Decoder, Event, SseLimits};
@@ -21,12 +23,11 @@ use pingora_core::upstreams::peer::HttpPeer;
 use pingora_core::{Error, ErrorType};
 use pingora_http::RequestHeader;
 
-use super::hosted::{self, Held, Hosted};
+use super::hosted::{Held, Hosted};
 use super::pool::Pool;
 use super::{Fault, LinkOptions, Target};
 use crate::gather::{self, Gather};
 use crate::pipeline::{Cleared, ToServer};
-use crate::reply;
 
 /// How long an address stays good before the name is looked up again.
 const RESOLVED_FOR: Duration = Duration::from_secs(30);
@@ -119,16 +120,6 @@ pub enum Answer {
     Empty(Head),
 }
 
-impl Answer {
-    /// A word was taken.
-    fn accepted() -> Self {
-        Self::Empty(Head {
-            status: 202,
-            session_id: None,
-        })
-    }
-}
-
 impl HttpLink {
     /// Prepares a link.
     pub fn new(
@@ -216,117 +207,6 @@ impl HttpLink {
         let resolved = self.resolve().await?;
         let body = body.map(Cleared::bytes);
         self.exchange(path, resolved, verb, headers, body).await
-    }
-
-    /// One exchange with a sandbox. No connection to one is kept: it would keep it from being frozen or checkpointed.
-    async fn send_leased(
-        &self,
-        hosted: &Hosted,
-        verb: Verb,
-        headers: &UpstreamHeaders,
-        body: Option<&Cleared<ToServer>>,
-    ) -> Result<Answer, Fault> {
-        let hello = headers.purpose == Purpose::Hello;
-        let known = headers.session_id.as_deref().map(hosted::parts);
-        if let (Verb::Delete, Some((key, _))) = (verb, known)
-            && hosted.end_session(key).await?
-        {
-            return Ok(Answer::accepted());
-        }
-        let call = hosted.sharing == Sharing::Call;
-        if call && headers.purpose == Purpose::Word {
-            // Nobody is there to hear it: the sandbox of the call that it is about has ended, or not begun.
-            return Ok(Answer::accepted());
-        }
-        let key = match known {
-            Some((key, _)) => Some(key.to_owned()),
-            None if hello => Some(hosted::new_key()?),
-            None => None,
-        };
-        let (mut held, lease) = hosted.lease(key.as_deref()).await?;
-        let resolved = self.resolved_to(lease.address);
-        let own = known.and_then(|(_, own)| own).map(Into::into);
-        let mut headers = UpstreamHeaders {
-            session_id: own,
-            ..headers.clone()
-        };
-        let work = async {
-            if call && !hello && known.is_some() {
-                headers.session_id = self.shake_hands(&resolved, &headers).await?;
-            }
-            let body = body.map(Cleared::bytes);
-            self.exchange(&self.target.path, resolved, verb, &headers, body)
-                .await
-        };
-        let mut answer = held.guard(work).await?;
-        let (Answer::Json(head, _) | Answer::Events(head, _) | Answer::Empty(head)) = &mut answer;
-        if let (true, 200, Some(key)) = (hello, head.status, &key) {
-            head.session_id = Some(hosted::joined(key, head.session_id.as_deref()));
-        } else {
-            head.session_id = None;
-        }
-        if let Answer::Events(_, events) = &mut answer {
-            events.held = Some(held);
-        }
-        Ok(answer)
-    }
-
-    /// Opens a session of Weir's own in a sandbox that has served nobody yet. What the server says of itself was told
-    /// to the client, through the line, when it opened its own.
-    async fn shake_hands(
-        &self,
-        resolved: &Arc<Resolved>,
-        headers: &UpstreamHeaders,
-    ) -> Result<Option<Box<str>>, Fault> {
-        let mut ours = UpstreamHeaders {
-            purpose: Purpose::Hello,
-            accept: Some("application/json, text/event-stream"),
-            session_id: None,
-            protocol: Vec::new(),
-        };
-        let hello = reply::hello(&mcp_codec::Id::Number(0));
-        let hello = Cleared::<ToServer>::of_ours(hello);
-        let path = &self.target.path;
-        let answer = self
-            .exchange(
-                path,
-                Arc::clone(resolved),
-                Verb::Post,
-                &ours,
-                Some(hello.bytes()),
-            )
-            .await?;
-        let head = match answer {
-            Answer::Json(head, _) | Answer::Empty(head) => head,
-            Answer::Events(head, mut events) => {
-                // Its one event; the connection is not used again.
-                events.next().await?;
-                head
-            }
-        };
-        if head.status != 200 {
-            return Err(Fault::Broken("the server refuses the handshake"));
-        }
-        ours.session_id = head.session_id;
-        ours.protocol.clone_from(&headers.protocol);
-        let word = Cleared::<ToServer>::of_ours(reply::initialized());
-        self.exchange(
-            path,
-            Arc::clone(resolved),
-            Verb::Post,
-            &ours,
-            Some(word.bytes()),
-        )
-        .await?;
-        Ok(ours.session_id)
-    }
-
-    fn resolved_to(&self, address: SocketAddr) -> Arc<Resolved> {
-        let mut peer = HttpPeer::new(address, false, String::new());
-        peer.options.connection_timeout = Some(self.connect_timeout);
-        peer.options.total_connection_timeout = Some(self.connect_timeout);
-        let at = Instant::now();
-        Arc::new(Resolved { peer, address, at })
     }
 
     async fn exchange(

@@ -113,7 +113,8 @@ impl Link {
                 let runner = options.runner.clone().ok_or(LinkError::NoRunner)?;
                 // The lease names the address. This name is for the server's own check of `Host`: those of the MCP
                 // SDKs let in localhost with a port, whatever address they listen on.
-                let target = Target::parse(&format!("http://localhost:8000{path}"), &upstream.auth)?;
+                let target =
+                    Target::parse(&format!("http://localhost:8000{path}"), &upstream.auth)?;
                 let hosted = Hosted::new(runner, tenant.clone(), id.clone(), *sharing);
                 let link = HttpLink::new(target, None, limits, options);
                 Ok(Self::Http(link.hosted(hosted)))
