@@ -108,7 +108,6 @@ async fn answer(
             value,
         } => daemon
             .set_secret(&tenant, &server, &name, value)
-            .await
             .map(|()| Reply::Ok),
         Request::ListSecrets { tenant, server } => {
             daemon.list_secrets(&tenant, &server).map(Reply::Secrets)
@@ -119,7 +118,6 @@ async fn answer(
             name,
         } => daemon
             .remove_secret(&tenant, &server, &name)
-            .await
             .map(|()| Reply::Ok),
         Request::EndSession {
             tenant,
@@ -132,8 +130,11 @@ async fn answer(
             ErrorCode::NotFound,
             "this connection holds no lease",
         )),
-        Request::Usage { after } => Ok(Reply::Usage(daemon.usage(after))),
-        Request::AckUsage { upto } => daemon.ack_usage(upto).map(|()| Reply::Ok),
+        Request::Usage { after } => Ok(Reply::Usage(daemon.ctx.metering.closed(after))),
+        Request::AckUsage { upto } => {
+            daemon.ctx.metering.acknowledge(upto);
+            Ok(Reply::Ok)
+        }
     };
     frame::write(connection, &reply.unwrap_or_else(Reply::Error)).await
 }

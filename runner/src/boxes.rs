@@ -10,14 +10,14 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow};
 use runner_api::{
     EventKind, GoneReason, HostedTransport, LogStream, Runtime, SandboxId, ServerSpec, SessionKey,
 };
-use sandbox::{Bind, Launch, Order, Output, Placed, Prepared, Program, Size, Watch};
+use sandbox::{Bind, Launch, Order, Output, Placed, Prepared, Program, SecretFile, Size, Watch};
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
@@ -25,6 +25,8 @@ use tokio::task::JoinHandle;
 
 use crate::context::Context;
 use crate::logs::{self, Log};
+use crate::meter::Counters;
+use crate::paths::hex;
 use crate::store;
 use crate::wire::{Connected, Owner, allowlist};
 
@@ -101,8 +103,8 @@ pub enum Command {
 pub struct Handle {
     /// Its commands.
     pub commands: mpsc::Sender<Command>,
-    /// Egress bytes, out and in.
-    pub traffic: Arc<(AtomicU64, AtomicU64)>,
+    /// What is counted.
+    pub traffic: Arc<Counters>,
 }
 
 /// How the sandbox comes to be.
@@ -119,7 +121,7 @@ where
     T: Fn(SandboxId, Word) -> futures_util::future::BoxFuture<'static, ()> + Send + Sync + 'static,
 {
     let (commands, receiver) = mpsc::channel(COMMANDS_MAX);
-    let traffic = Arc::new((AtomicU64::new(0), AtomicU64::new(0)));
+    let traffic = Arc::new(Counters::default());
     let log = ctx.logs.of(&ctx.paths, &plan.spec.tenant, &plan.spec.id);
     let life = Life {
         ctx: Arc::clone(ctx),
@@ -141,7 +143,7 @@ struct Life {
     log: Log,
     plan: Plan,
     commands: mpsc::Receiver<Command>,
-    traffic: Arc<(AtomicU64, AtomicU64)>,
+    traffic: Arc<Counters>,
     tell: Tell,
 }
 
@@ -164,6 +166,13 @@ impl Life {
     async fn run(mut self, from: From) {
         let began = Instant::now();
         let mut place = None;
+        let spec = &self.plan.spec;
+        self.ctx.metering.add(
+            &self.plan.id,
+            &spec.tenant,
+            &spec.id,
+            Arc::clone(&self.traffic),
+        );
         let started = match from {
             From::Cold => self.start(&mut place, began).await,
             From::Adopted(saved) => {
@@ -200,6 +209,7 @@ impl Life {
 
     async fn remove(self, place: Option<u32>) {
         let id = self.plan.id.as_str();
+        self.ctx.metering.finish(&self.plan.id, &*self.ctx.backend);
         if let Some(place) = place {
             self.ctx.backend.destroy(id, place).await;
             self.ctx.places.give(place);
@@ -229,6 +239,15 @@ impl Life {
                     .into(),
         };
         let ctx = Arc::clone(&self.ctx);
+        if let Some(missing) = self.missing_secret() {
+            let words = format!("the secret {missing} is not set; set it, then call again");
+            return Err(NotStarted {
+                reason: GoneReason::Failed {
+                    detail: words.clone(),
+                },
+                words,
+            });
+        }
         let permit = ctx.gate.acquire().await.map_err(|e| internal(e.into()))?;
         let number = ctx
             .places
@@ -243,55 +262,129 @@ impl Life {
             .map(|(k, v)| (k.clone(), v.clone()))
             .collect();
         self.event(EventKind::Starting { env });
-        let (watch, connected, readers, address) = self.launch(number).await.map_err(|error| {
+        let image = self.image_name();
+        let (alive, restored) = self.bring_up(number, image.as_deref()).await.map_err(|error| {
             tracing::error!(sandbox = %self.plan.id, error = format!("{error:#}"), "a sandbox cannot be started");
             internal(error)
         })?;
-        let alive = Alive {
-            watch,
-            connected,
-            readers,
-            address,
-            frozen: false,
-        };
-        match self.wait_until_it_answers(&alive).await {
-            Ok(()) => {}
-            Err(not) => {
-                alive.connected.close(&ctx).await;
-                // What it wrote last is often still in the pipe.
-                tokio::time::sleep(Duration::from_millis(50)).await;
-                let not = NotStarted {
-                    words: self.explain(&not),
-                    reason: not,
-                };
-                for reader in alive.readers {
-                    reader.abort();
-                }
-                return Err(not);
+        if let Err(reason) = self.wait_until_it_answers(&alive).await {
+            if let (true, Some(image)) = (restored, &image) {
+                ctx.images.forget(image);
             }
+            alive.connected.close(&ctx).await;
+            // What it wrote last is often still in the pipe.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            alive.readers.iter().for_each(JoinHandle::abort);
+            return Err(NotStarted {
+                words: self.explain(&reason),
+                reason,
+            });
+        }
+        if let (false, Some(image)) = (restored, &image) {
+            self.checkpoint(image).await;
         }
         drop(permit);
         let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let from = if restored { "restored" } else { "cold" };
         self.log
-            .say(&self.plan.id, format!("ready after {took_ms} ms"));
+            .say(&self.plan.id, format!("ready after {took_ms} ms ({from})"));
         self.event(EventKind::Ready {
-            from: "cold".into(),
+            from: from.into(),
             took_ms,
         });
         Ok(alive)
     }
 
-    async fn launch(
-        &self,
-        place: u32,
-    ) -> Result<(Watch, Connected, Vec<JoinHandle<()>>, SocketAddr)> {
+    /// From an image if there is one; if that fails, from the first instruction.
+    async fn bring_up(&self, place: u32, image: Option<&str>) -> Result<(Alive, bool)> {
+        if let Some(name) = image
+            && let Some(open) = self.ctx.images.open(name).await
+        {
+            match self.launch(place, Launch::Restore(&open.dir)).await {
+                Ok(alive) => return Ok((alive, true)),
+                Err(error) => {
+                    tracing::warn!(sandbox = %self.plan.id, error = format!("{error:#}"), "a checkpoint cannot be restored; starting anew");
+                    self.ctx.images.forget(name);
+                    self.ctx.backend.destroy(self.plan.id.as_str(), place).await;
+                }
+            }
+        }
+        Ok((self.launch(place, Launch::Cold).await?, false))
+    }
+
+    /// Takes an image of a server that has just started and has served nobody yet. None of a server with secrets, unless
+    /// its owner trusts the image with what it has read of them.
+    fn image_name(&self) -> Option<String> {
+        use sha2::{Digest, Sha256};
+        let spec = &self.plan.spec;
+        let secrets = self.ctx.secrets.versions(&spec.tenant, &spec.id);
+        if !secrets.is_empty() && !spec.trust_checkpoint_with_secrets {
+            return None;
+        }
+        let parts = format!(
+            "{}\n{}\n{}\n{}\n{}\n{secrets:?}",
+            self.plan.key,
+            self.plan.deps.display(),
+            self.plan.rootfs.display(),
+            self.ctx.host.version,
+            self.ctx.host.processor
+        );
+        Some(hex(&Sha256::digest(parts.as_bytes())))
+    }
+
+    async fn checkpoint(&self, name: &str) {
+        let Some(claim) = self.ctx.images.claim(name) else {
+            return;
+        };
+        // Our own probe's connection may not be closed in the guest yet.
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        let taken = self
+            .ctx
+            .backend
+            .checkpoint(self.plan.id.as_str(), &claim.dir, true)
+            .await;
+        let kept = match taken {
+            Ok(()) => claim.keep().await,
+            Err(error) => Err(error.into()),
+        };
+        match kept {
+            Ok(bytes) => self.event(EventKind::Checkpointed { bytes }),
+            Err(error) => {
+                tracing::warn!(sandbox = %self.plan.id, error = format!("{error:#}"), "no checkpoint was taken; starts stay cold")
+            }
+        }
+    }
+
+    fn missing_secret(&self) -> Option<runner_api::SecretName> {
+        let spec = &self.plan.spec;
+        let there = self.ctx.secrets.list(&spec.tenant, &spec.id);
+        spec.secrets
+            .iter()
+            .find(|name| !there.contains(name))
+            .cloned()
+    }
+
+    async fn launch(&self, place: u32, launch: Launch<'_>) -> Result<Alive> {
         let ctx = &self.ctx;
         let spec = &self.plan.spec;
         let rules = allowlist(&spec.egress)?;
-        let prepared: Prepared = ctx
-            .backend
-            .prepare(order(ctx, &self.plan, place), &[])
-            .await?;
+        let prepared: Prepared = {
+            // Unsealed as late and dropped (and wiped) as early as can be.
+            let values = ctx
+                .secrets
+                .mount(&spec.tenant, &spec.id, &self.plan.id)
+                .context("open the secrets of a server")?;
+            let files: Vec<SecretFile<'_>> = values
+                .iter()
+                .map(|(name, value)| SecretFile {
+                    name: name.as_str(),
+                    value: value.expose(),
+                })
+                .collect();
+            ctx.backend
+                .prepare(order(ctx, &self.plan, place), &files)
+                .await?
+        };
         let connected = Connected::open(
             ctx,
             &prepared.wire,
@@ -300,9 +393,36 @@ impl Life {
             self.owner(),
         )
         .await?;
+        let address = SocketAddr::from((prepared.wire.guest, spec.port));
+        match self.launch_connected(&prepared, launch).await {
+            Ok((watch, readers)) => Ok(Alive {
+                watch,
+                connected,
+                readers,
+                address,
+                frozen: false,
+            }),
+            Err(error) => {
+                connected.close(ctx).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn launch_connected(
+        &self,
+        prepared: &Prepared,
+        launch: Launch<'_>,
+    ) -> Result<(Watch, Vec<JoinHandle<()>>)> {
+        let ctx = &self.ctx;
+        let spec = &self.plan.spec;
         prepared.wire.up().await?;
         let (output, readers) = self.output()?;
-        let (placed, watch) = ctx.backend.launch(&prepared, Launch::Cold, output).await?;
+        let launched = ctx.backend.launch(prepared, launch, output).await;
+        if launched.is_err() {
+            readers.iter().for_each(JoinHandle::abort);
+        }
+        let (placed, watch) = launched?;
         let saved = Saved {
             placed,
             tenant: spec.tenant.clone(),
@@ -312,8 +432,7 @@ impl Life {
         };
         store::put(&ctx.paths.boxed(self.plan.id.as_str()), &saved)
             .context("write down a sandbox")?;
-        let address = SocketAddr::from((prepared.wire.guest, spec.port));
-        Ok((watch, connected, readers, address))
+        Ok((watch, readers))
     }
 
     fn output(&self) -> Result<(Output, Vec<JoinHandle<()>>)> {
@@ -458,8 +577,8 @@ impl Life {
 
     fn count(&self, connected: &Connected) {
         let (up, down) = connected.traffic();
-        self.traffic.0.store(up, Ordering::Relaxed);
-        self.traffic.1.store(down, Ordering::Relaxed);
+        self.traffic.egress.store(up, Ordering::Relaxed);
+        self.traffic.ingress.store(down, Ordering::Relaxed);
     }
 
     /// The kernel's counters say more than an exit code: gVisor dies whole.
@@ -577,7 +696,7 @@ fn order(ctx: &Context, plan: &Plan, place: u32) -> Order {
             storage_mb: spec.limits.storage_gb * 1024,
             processes: spec.limits.processes,
         },
-        with_secrets: !spec.secrets.is_empty(),
+        with_secrets: true,
     }
 }
 

@@ -11,8 +11,11 @@ use sandbox::{Backend, Host, Wires};
 use tokio::sync::Semaphore;
 
 use crate::events::Events;
+use crate::images::Images;
 use crate::logs::Log;
+use crate::meter::Metering;
 use crate::paths::Paths;
+use crate::secrets::Secrets;
 
 /// Shared by all tasks; made once.
 pub struct Context {
@@ -36,6 +39,12 @@ pub struct Context {
     pub builds: Semaphore,
     /// What happened.
     pub events: Events,
+    /// Checkpoints.
+    pub images: Images,
+    /// What is used.
+    pub metering: Metering,
+    /// The vault.
+    pub secrets: Secrets,
     /// Logs of servers.
     pub logs: Logs,
 }

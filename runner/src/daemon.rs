@@ -11,10 +11,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use domain::{ServerId, TenantId};
 use egress::{Filter, Guest, Targets};
 use nix::fcntl::{Flock, FlockArg};
-use runner_api::{
-    ApiError, ErrorCode, EventKind, LeaseId, SecretName, SecretValue, ServerSpec, ServerStatus,
-    UsageWindow,
-};
+use runner_api::{ApiError, ErrorCode, LeaseId, SecretName, SecretValue, ServerSpec, ServerStatus};
 use sandbox::{Host, Local, LocalConfig, Runsc, Wires};
 use serde::{Deserialize, Serialize};
 use tokio::net::UnixListener;
@@ -23,9 +20,12 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use crate::boxes::Saved;
 use crate::context::{Context, Logs, Places, random_name};
 use crate::events::Events;
+use crate::images::Images;
 use crate::layers;
 use crate::logs::Log;
+use crate::meter::Metering;
 use crate::paths::Paths;
+use crate::secrets::{KeySource, Secrets};
 use crate::servers::{self, Message};
 use crate::store;
 use crate::wire;
@@ -47,6 +47,8 @@ pub struct Options {
     pub refuse_old: bool,
     /// Where names of egress rules may lead although it is not public.
     pub egress_private: Vec<egress::Net>,
+    /// The vault's root key.
+    pub vault_key: KeySource,
     /// Group that may use the socket.
     pub socket_group: Option<u32>,
 }
@@ -133,6 +135,7 @@ impl Daemon {
             storage: paths.state.join("storage"),
         })?;
         let saved: Vec<Saved> = store::all(&paths.state.join("boxes"));
+        let events = Events::open(&paths.state.join("events.jsonl"));
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         let ctx = Arc::new(Context {
             backend: Arc::new(backend),
@@ -145,8 +148,11 @@ impl Daemon {
             places: Places::new(saved.iter().map(|s| s.placed.place)),
             gate: Semaphore::new(2 * cores),
             builds: Semaphore::new(cores),
-            events: Events::open(&paths.state.join("events.jsonl")),
+            events: events.clone(),
+            images: Images::begin(&paths.state.join("checkpoints"), &paths.run.join("images"))?,
             logs: Logs::default(),
+            metering: Metering::open(&paths.state.join("usage"))?,
+            secrets: Secrets::open(&paths.state, &options.vault_key, events)?,
             host,
             paths,
         });
@@ -356,7 +362,7 @@ impl Daemon {
             let _ = ended.await;
         }
         self.ctx.logs.forget(&self.ctx.paths, tenant, server);
-        Ok(())
+        self.ctx.secrets.remove_server(tenant, server)
     }
 
     /// How servers are.
@@ -392,19 +398,15 @@ impl Daemon {
     ///
     /// # Errors
     /// There is no such server, or the vault cannot store it.
-    pub async fn set_secret(
+    pub fn set_secret(
         &self,
         tenant: &TenantId,
         server: &ServerId,
         name: &SecretName,
-        _value: SecretValue,
+        value: SecretValue,
     ) -> Result<(), ApiError> {
         self.sender(tenant, server)?;
-        let _ = name;
-        Err(ApiError::new(
-            ErrorCode::HostUnfit,
-            "this runner was built without a vault",
-        ))
+        self.ctx.secrets.set(tenant, server, name, value)
     }
 
     /// Names of secrets.
@@ -417,43 +419,21 @@ impl Daemon {
         server: &ServerId,
     ) -> Result<Vec<SecretName>, ApiError> {
         self.sender(tenant, server)?;
-        Ok(Vec::new())
+        Ok(self.ctx.secrets.list(tenant, server))
     }
 
     /// Removes a secret.
     ///
     /// # Errors
     /// There is no such server or secret.
-    pub async fn remove_secret(
+    pub fn remove_secret(
         &self,
         tenant: &TenantId,
         server: &ServerId,
         name: &SecretName,
     ) -> Result<(), ApiError> {
         self.sender(tenant, server)?;
-        self.ctx.events.tell(
-            tenant,
-            server,
-            None,
-            EventKind::SecretRemoved { name: name.clone() },
-        );
-        Err(ApiError::new(
-            ErrorCode::NotFound,
-            format!("there is no secret {name}"),
-        ))
-    }
-
-    /// Closed usage windows.
-    pub fn usage(&self, _after: u64) -> Vec<UsageWindow> {
-        Vec::new()
-    }
-
-    /// Lets usage windows go.
-    ///
-    /// # Errors
-    /// They cannot be removed.
-    pub fn ack_usage(&self, _upto: u64) -> Result<(), ApiError> {
-        Ok(())
+        self.ctx.secrets.remove(tenant, server, name)
     }
 }
 

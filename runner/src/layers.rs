@@ -17,7 +17,7 @@ use runner_api::{
     ApiError, BuildEvent, BuildRequest, BuildStage, BundleId, BundleInfo, ErrorCode, LayerId,
     LayerInfo, LogStream, Runtime, SandboxId, ServerSpec,
 };
-use sandbox::{Bind, GUEST_UID, Launch, Order, Output, Program, Size, on_thread};
+use sandbox::{Bind, GUEST_UID, Launch, Order, Output, Prepared, Program, Size, on_thread};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -485,22 +485,10 @@ async fn run(
         sandbox: id.clone(),
     };
     let connected = Connected::open(ctx, &prepared.wire, rules, targets, owner).await?;
-    prepared.wire.up().await?;
-    let dir = ctx.paths.run.join("pipes");
-    let pipe = |stream| logs::make_pipe(&logs::pipe_path(&dir, id.as_str(), stream));
-    let output = Output {
-        out: pipe(LogStream::Stdout)?,
-        err: pipe(LogStream::Stderr)?,
-    };
-    let (lines, readers) = follow(&dir, id, tell)?;
-    let (_, watch) = ctx.backend.launch(&prepared, Launch::Cold, output).await?;
-    let ended = tokio::time::timeout(BUILD_MAX, watch.ended()).await;
-    // What it wrote last is often still in the pipe.
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    let said: Vec<String> = lines.lock().await.iter().cloned().collect();
-    drop(readers);
+    let ended = until_it_ends(ctx, &prepared, id, tell).await;
     connected.close(ctx).await;
-    if ended.is_err() {
+    let (in_time, said) = ended?;
+    if !in_time {
         return Err(BuildFailed::Owner(format!(
             "the installation did not end within {} s",
             BUILD_MAX.as_secs()
@@ -516,6 +504,30 @@ async fn run(
         ));
     }
     Err(BuildFailed::Owner(explain(&said, info.runtime)))
+}
+
+/// Gives whether it ended in time, and what it wrote last.
+async fn until_it_ends(
+    ctx: &Arc<Context>,
+    prepared: &Prepared,
+    id: &SandboxId,
+    tell: &mpsc::Sender<BuildEvent>,
+) -> Result<(bool, Vec<String>)> {
+    prepared.wire.up().await?;
+    let dir = ctx.paths.run.join("pipes");
+    let pipe = |stream| logs::make_pipe(&logs::pipe_path(&dir, id.as_str(), stream));
+    let output = Output {
+        out: pipe(LogStream::Stdout)?,
+        err: pipe(LogStream::Stderr)?,
+    };
+    let (lines, readers) = follow(&dir, id, tell)?;
+    let (_, watch) = ctx.backend.launch(prepared, Launch::Cold, output).await?;
+    let in_time = tokio::time::timeout(BUILD_MAX, watch.ended()).await.is_ok();
+    // What it wrote last is often still in the pipe.
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let said = lines.lock().await.iter().cloned().collect();
+    drop(readers);
+    Ok((in_time, said))
 }
 
 /// Events of builds have no server of their own.
@@ -545,6 +557,7 @@ fn installer(runtime: Runtime, allow_sdist: bool) -> Program {
                 .to_owned(),
             vec![
                 ("npm_config_registry".to_owned(), index::npm_registry()),
+                ("npm_config_update_notifier".to_owned(), "false".to_owned()),
                 ("npm_config_cache".to_owned(), "/out/cache".to_owned()),
                 ("NODE_EXTRA_CA_CERTS".to_owned(), "/etc/ssl/certs/ca-certificates.crt".to_owned()),
                 ("FLAGS".to_owned(), "--ignore-scripts --omit=dev --no-audit --no-fund --loglevel=http --progress=false".to_owned()),
@@ -671,7 +684,14 @@ async fn seal(making: &Path, place: &Path, runtime: Runtime) -> Result<LayerFile
         let layer = making.join("layer");
         fs::DirBuilder::new().mode(0o755).create(&layer)?;
         let mut copy = Copy { bytes: 0, files: 0 };
-        copy.folder(&making.join("out/deps"), &layer.join("deps"), 0)?;
+        // The top too may be a link of the tenant's making.
+        let from = making.join("out/deps");
+        if !fs::symlink_metadata(&from).is_ok_and(|m| m.is_dir()) {
+            return Err(BuildFailed::Owner(
+                "the installation left no packages".into(),
+            ));
+        }
+        copy.folder(&from, &layer.join("deps"), 0)?;
         let packages = packages(&layer.join("deps"), runtime);
         let file = LayerFile {
             packages,

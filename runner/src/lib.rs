@@ -5,17 +5,21 @@
 #![forbid(unsafe_code)]
 
 pub mod api;
+pub mod bench;
 pub mod boxes;
 pub mod bundle;
 pub mod context;
 pub mod daemon;
 pub mod doctor;
 pub mod events;
+pub mod images;
 pub mod index;
 pub mod layers;
 pub mod logs;
+pub mod meter;
 pub mod paths;
 pub mod rootfs;
+pub mod secrets;
 pub mod servers;
 pub mod shim;
 pub mod store;

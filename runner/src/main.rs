@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use runner_api::Runtime;
 use sandbox::Host;
 use weir_runner::daemon::{Daemon, Options, today};
-use weir_runner::{api, doctor, rootfs};
+use weir_runner::secrets::KeySource;
+use weir_runner::{api, doctor, meter, rootfs};
 
 /// Hosts untrusted MCP servers in gVisor sandboxes.
 #[derive(Parser)]
@@ -45,6 +47,14 @@ enum Command {
     },
     /// End all sandboxes of a runner that does not run, and remove its packet filter. Bundles and layers stay.
     Purge,
+    /// Measure how long starts take, against a running daemon.
+    Bench {
+        /// Runs of each way to start.
+        #[arg(long, default_value_t = 20)]
+        runs: u32,
+        /// Only this runtime.
+        runtime: Option<RuntimeName>,
+    },
     /// Root file systems of the runtimes.
     Rootfs {
         #[command(subcommand)]
@@ -60,6 +70,13 @@ struct Serve {
     /// A network that names of egress rules may lead to although it is not public, like 10.1.0.0/16. May be repeated.
     #[arg(long = "egress-private")]
     egress_private: Vec<egress::Net>,
+    /// File with the vault's root key: 32 bytes, or their hexadecimal digits or base64; for its owner only. Without it
+    /// a key is made in the state folder. WEIR_VAULT_KEY and WEIR_VAULT_PASSPHRASE in the environment go before it.
+    #[arg(long)]
+    vault_key: Option<PathBuf>,
+    /// File with the root key that was in use before: everything is sealed anew with the other one at the start.
+    #[arg(long, requires = "vault_key")]
+    vault_key_before: Option<PathBuf>,
     /// Id of the group that may use the socket; without it only root may.
     #[arg(long)]
     socket_group: Option<u32>,
@@ -111,6 +128,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
             Command::Serve(serve) => self::serve(cli.places, serve).await,
             Command::Doctor { json } => doctor(cli.places, json).await,
             Command::Purge => purge(cli.places).await,
+            Command::Bench { runs, runtime } => bench(cli.places, runs, runtime).await,
             Command::Rootfs {
                 command: RootfsCommand::Build { runtime },
             } => build(cli.places, runtime),
@@ -127,6 +145,10 @@ async fn serve(places: Places, serve: Serve) -> Result<ExitCode> {
         runsc_flags: serve.runsc_flags,
         refuse_old: serve.refuse_old_runsc,
         egress_private: serve.egress_private,
+        vault_key: KeySource {
+            file: serve.vault_key,
+            previous: serve.vault_key_before,
+        },
         socket_group: group,
     };
     let daemon = Daemon::start(&options).await?;
@@ -134,10 +156,12 @@ async fn serve(places: Places, serve: Serve) -> Result<ExitCode> {
     tracing::info!(socket = %options.run.join("runner.sock").display(), "weir-runner is ready");
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     tokio::select! {
-        () = api::serve(daemon, listener) => {}
+        () = api::serve(Arc::clone(&daemon), listener) => {}
+        () = meter::run(&daemon.ctx.metering, &*daemon.ctx.backend) => {}
         _ = terminate.recv() => {}
         _ = tokio::signal::ctrl_c() => {}
     }
+    daemon.ctx.metering.round(&*daemon.ctx.backend);
     // Sandboxes go on; the next life finds them.
     tracing::info!("weir-runner ends; sandboxes go on and are found again by the next start");
     Ok(ExitCode::SUCCESS)
@@ -151,6 +175,7 @@ async fn purge(places: Places) -> Result<ExitCode> {
         runsc_flags: Vec::new(),
         refuse_old: false,
         egress_private: Vec::new(),
+        vault_key: KeySource::default(),
         socket_group: None,
     };
     weir_runner::daemon::purge(&options).await?;
@@ -175,15 +200,32 @@ async fn doctor(places: Places, json: bool) -> Result<ExitCode> {
 
 #[allow(clippy::print_stderr, reason = "progress for whoever waits")]
 fn build(places: Places, runtime: Option<RuntimeName>) -> Result<ExitCode> {
-    let wanted = match runtime {
-        Some(RuntimeName::Python) => vec![Runtime::Python],
-        Some(RuntimeName::Node) => vec![Runtime::Node],
-        None => vec![Runtime::Python, Runtime::Node],
-    };
-    for runtime in wanted {
+    for runtime in runtimes(runtime) {
         rootfs::build(&places.state, runtime, &mut |line| {
             eprintln!("{}: {line}", runtime.as_str())
         })?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn runtimes(only: Option<RuntimeName>) -> Vec<Runtime> {
+    match only {
+        Some(RuntimeName::Python) => vec![Runtime::Python],
+        Some(RuntimeName::Node) => vec![Runtime::Node],
+        None => vec![Runtime::Python, Runtime::Node],
+    }
+}
+
+#[allow(clippy::print_stdout, reason = "the figures are what was asked for")]
+async fn bench(places: Places, runs: u32, runtime: Option<RuntimeName>) -> Result<ExitCode> {
+    for runtime in runtimes(runtime) {
+        weir_runner::bench::run(
+            &places.run.join("runner.sock"),
+            runtime,
+            runs.max(1),
+            &mut |line| println!("{line}"),
+        )
+        .await?;
     }
     Ok(ExitCode::SUCCESS)
 }

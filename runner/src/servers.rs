@@ -470,6 +470,7 @@ impl Server {
         }
         boxed.leases.insert(lease_id, tell);
         boxed.leases_total += 1;
+        boxed.handle.traffic.leases.fetch_add(1, Ordering::Relaxed);
         boxed.last_used = Instant::now();
         match (self.spec.isolation, session) {
             (Isolation::Session, Some(session)) => boxed.session = Some(session),
@@ -686,7 +687,7 @@ impl Server {
             .map(|(id, b)| (b.last_used, id.clone()))
             .collect();
         // The one used last is kept longest.
-        ids.sort_by(|a, b| b.0.cmp(&a.0));
+        ids.sort_by_key(|(last_used, _)| std::cmp::Reverse(*last_used));
         for (last_used, id) in ids {
             let Some(boxed) = self.boxes.get_mut(&id) else {
                 continue;
@@ -728,10 +729,10 @@ impl Server {
                 cpu_us: usage.cpu_us,
                 memory_bytes: usage.memory_bytes,
                 storage_bytes: usage.storage_bytes,
-                egress_bytes: boxed.handle.traffic.0.load(Ordering::Relaxed),
-                ingress_bytes: boxed.handle.traffic.1.load(Ordering::Relaxed),
+                egress_bytes: boxed.handle.traffic.egress.load(Ordering::Relaxed),
+                ingress_bytes: boxed.handle.traffic.ingress.load(Ordering::Relaxed),
                 leases: u32::try_from(boxed.leases.len()).unwrap_or(u32::MAX),
-                leases_total: boxed.leases_total,
+                leases_total: boxed.handle.traffic.leases.load(Ordering::Relaxed),
                 uptime_ms: u64::try_from(boxed.began.elapsed().as_millis()).unwrap_or(u64::MAX),
             }
         });

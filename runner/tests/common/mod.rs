@@ -1,5 +1,6 @@
 //! A real `weir-runner` in a folder of its own, and what tests do with it.
 #![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(clippy::print_stderr, reason = "the words are for whoever reads the output of a test")]
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,10 @@ use tokio::net::TcpStream;
 
 /// Root file systems are built once and shared by all tests.
 fn rootfs_dir() -> PathBuf {
-    std::env::var_os("WEIR_ROOTFS").map_or_else(|| "/var/cache/weir/rootfs".into(), PathBuf::from)
+    // Where the other scripts keep what outlives a checkout.
+    std::env::var_os("WEIR_CACHE")
+        .map_or_else(|| "/var/cache/weir".into(), PathBuf::from)
+        .join("rootfs")
 }
 
 /// True if sandboxes can run here; says loudly when not, and fails where that must not be.

@@ -44,6 +44,8 @@ pub struct Host {
     pub version: String,
     /// True if an empty tmpfs has to lie over `/proc/sys/net` while runsc starts a sandbox.
     pub cover_sys_net: bool,
+    /// Model and features of the processor: an image restores only where they are the same.
+    pub processor: String,
     /// The control groups.
     pub cgroups: Option<Cgroups>,
 }
@@ -100,8 +102,22 @@ fn look(today: u32, runsc: Option<PathBuf>) -> Host {
         runsc,
         version: version.unwrap_or_default(),
         cover_sys_net: cover,
+        processor: processor(),
         cgroups,
     }
+}
+
+fn processor() -> String {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let named = |line: &&str| {
+        ["model name", "flags", "Features", "CPU part"]
+            .iter()
+            .any(|name| line.starts_with(name))
+    };
+    let mut lines: Vec<&str> = text.lines().filter(named).collect();
+    lines.sort_unstable();
+    lines.dedup();
+    lines.join("\n")
 }
 
 const TOOLS: &[(&str, &str)] = &[
