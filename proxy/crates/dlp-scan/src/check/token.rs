@@ -288,7 +288,7 @@ pub(crate) fn base64_value(text: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// The six bits of a base64 or base64url character.
-pub(crate) fn base64_digit(b: u8) -> Option<u8> {
+pub(crate) const fn base64_digit(b: u8) -> Option<u8> {
     Some(match b {
         b'A'..=b'Z' => b - b'A',
         b'a'..=b'z' => b - b'a' + 26,
