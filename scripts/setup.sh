@@ -4,6 +4,7 @@
 #   scripts/setup.sh build    compiler and libraries
 #   scripts/setup.sh run      build, and a real MCP server to put Weir in front of
 #   scripts/setup.sh fuzz     build, libhs and cargo-fuzz
+#   scripts/setup.sh runner   build, and what hosting needs: gVisor, nftables and the tools for root file systems
 #   scripts/setup.sh plugins  build, and what makes plugins of JavaScript
 #   scripts/setup.sh test     run, and the conformance suite, other people's clients and servers, libhs, cargo tools
 #
@@ -25,8 +26,9 @@ main() {
     run) build; kit_run ;;
     plugins) build; have npm || apt_install npm; npm_part node22; use_node; npm_part componentize ;;
     fuzz) build; libhs; cargo fuzz --version > /dev/null 2>&1 || cargo_tool cargo-fuzz "$FUZZ" ;;
-    test) build; libhs; kit_run; kit_test; cargo_tools ;;
-    *) die "usage: scripts/setup.sh build|run|fuzz|plugins|test" ;;
+    runner) build; runner_tools ;;
+    test) build; libhs; kit_run; kit_test; cargo_tools; runner_tools ;;
+    *) die "usage: scripts/setup.sh build|run|runner|fuzz|plugins|test" ;;
   esac
 }
 
@@ -80,6 +82,36 @@ kit_test() {
   venv_part py py2.txt
   venv_part pyold py1.txt
   everything_py
+}
+
+# What weir-runner hosts servers with. Only Linux as root can run it; elsewhere its tests say so.
+runner_tools() {
+  [ "$(uname -s)" = Linux ] && have apt-get || return 0
+  local need=()
+  have nft || need+=(nftables)
+  have ip || need+=(iproute2)
+  have mkfs.ext4 || need+=(e2fsprogs)
+  have mmdebstrap || need+=(mmdebstrap)
+  python3 -m pip --version > /dev/null 2>&1 || need+=(python3-pip)
+  have curl || need+=(curl ca-certificates)
+  apt_install "${need[@]}"
+  have runsc || gvisor
+}
+
+# Debian 12 has it in its backports; later releases have it in main. The mirror is the one that this machine uses.
+gvisor() {
+  local suite backports=/etc/apt/sources.list.d/weir-backports.list
+  suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+  if [ "$suite" = bookworm ] && ! apt-cache policy 2> /dev/null | grep -q bookworm-backports; then
+    local mirror sudo=()
+    mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2> /dev/null | grep -oE 'https?://[^ ]+/debian/?( |$)' | head -1 | tr -d ' ' || true)
+    say "adding bookworm-backports for gVisor"
+    [ "$(id -u)" = 0 ] || sudo=(sudo)
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] ${mirror:-http://deb.debian.org/debian} bookworm-backports main" |
+      "${sudo[@]}" tee "$backports" > /dev/null
+    apt_updated=
+  fi
+  if [ "$suite" = bookworm ]; then apt_install -t bookworm-backports runsc; else apt_install runsc; fi
 }
 
 cargo_tools() {

@@ -19,6 +19,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::config::store::{self, Applied, Registry};
 use crate::config::{ConfigError, Loaded, LogFormat, PROXY_SERVER};
+use crate::hosting::{Joint, Plane};
 use crate::otel::Traces;
 use crate::plugins::Plugins;
 
@@ -80,6 +81,7 @@ async fn serve(start: Start, metrics: PrometheusHandle) -> anyhow::Result<ExitCo
     let audit = open_audit(loaded, start.shared_data_dir)?;
     let traces = loaded.otlp.as_ref().map(Traces::start).transpose()?;
     let gateway = make_gateway(loaded, audit.clone(), traces.as_ref(), start.single)?;
+    let joint = Joint::new(&gateway, &loaded.desired)?;
     acknowledge(&loaded.data_dir, Ok(loaded.plugin_generation));
     // Before it is said that Weir listens: until then any of these would end it at once.
     let hangup = signal(SignalKind::hangup())?;
@@ -99,18 +101,30 @@ async fn serve(start: Start, metrics: PrometheusHandle) -> anyhow::Result<ExitCo
         let page: gateway::AdminPage = Arc::new(move || handle.render());
         tokio::spawn(gateway::serve_admin(Arc::clone(&gateway), admin, page));
     }
+    let plane = match &loaded.hosting {
+        Some(hosting) => {
+            let shown = format!("{scheme}://{address}");
+            let plane = Plane::start(hosting, &loaded.data_dir, &gateway, &joint, &shown).await?;
+            say(&format!("hosting: admin API on http://{}", plane.address()));
+            Some(plane)
+        }
+        None => None,
+    };
     let path = if start.single { "/mcp" } else { "" };
     say(&format!("listening on {scheme}://{address}{path}"));
     tokio::spawn(upkeep(metrics));
     tokio::spawn(Arc::clone(&gateway).sweep());
-    let watcher = tokio::spawn(watch(start, Arc::clone(&gateway), tls.clone(), hangup));
+    let watcher = tokio::spawn(watch(start, Arc::clone(&joint), tls.clone(), hangup));
     let serving = tokio::spawn(gateway::serve(Arc::clone(&gateway), listener, tls));
     stop.recv().await;
     tracing::info!("stopping: calls under way may end");
     gateway.stop();
     watcher.abort();
+    if let Some(plane) = plane {
+        plane.stop().await;
+    }
     serving.await.context("the listener failed")?;
-    drop(gateway);
+    drop((gateway, joint));
     stop_traces(traces).await;
     close_audit(audit);
     Ok(ExitCode::SUCCESS)
@@ -123,10 +137,15 @@ fn make_gateway(
     single: bool,
 ) -> anyhow::Result<Arc<Gateway>> {
     let single = single.then(|| ServerId::parse(PROXY_SERVER)).transpose()?;
+    let mut links = LinkOptions::default();
+    links.runner = loaded
+        .hosting
+        .as_ref()
+        .map(|hosting| crate::hosting::runner(hosting));
     let options = GatewayOptions {
         single,
         audit,
-        links: LinkOptions::default(),
+        links,
         spans: traces.map(Traces::sink),
         plugins: Some(Arc::new(Plugins::new(&loaded.data_dir))),
     };
@@ -137,7 +156,7 @@ fn make_gateway(
 /// whole and said; the state in force stays.
 async fn watch(
     start: Start,
-    gateway: Arc<Gateway>,
+    joint: Arc<Joint>,
     tls: Option<TlsSlot>,
     mut hangup: Signal,
 ) -> anyhow::Result<()> {
@@ -155,8 +174,8 @@ async fn watch(
         }
         // Rules and plugins are compiled on a thread of their own: no call waits for them.
         let reloaded = {
-            let (start, gateway, tls) = (Arc::clone(&start), Arc::clone(&gateway), tls.clone());
-            tokio::task::spawn_blocking(move || reload(&start, &gateway, tls.as_ref())).await?
+            let (start, joint, tls) = (Arc::clone(&start), Arc::clone(&joint), tls.clone());
+            tokio::task::spawn_blocking(move || reload(&start, &joint, tls.as_ref())).await?
         };
         let data_dir = &start.loaded.data_dir;
         // What was changed while it was being read is read again.
@@ -204,7 +223,7 @@ fn acknowledge(data_dir: &Path, outcome: Result<u64, &anyhow::Error>) {
 /// The files to watch from now on, and the generation of plugins in force.
 fn reload(
     start: &Start,
-    gateway: &Gateway,
+    joint: &Joint,
     tls: Option<&TlsSlot>,
 ) -> anyhow::Result<(Vec<PathBuf>, u64)> {
     let loaded = (start.reload)()?;
@@ -214,7 +233,7 @@ fn reload(
         (None, None) => None,
         _ => bail!("tls can only be switched on or off by a restart"),
     };
-    gateway.reload(&loaded.desired)?;
+    joint.reload(&loaded.desired)?;
     if let (Some(slot), Some(config)) = (tls, config) {
         slot.store(config);
     }
@@ -223,6 +242,9 @@ fn reload(
     }
     if loaded.otlp != start.loaded.otlp {
         tracing::warn!("otlp only changes by a restart");
+    }
+    if loaded.hosting != start.loaded.hosting {
+        tracing::warn!("hosting only changes by a restart");
     }
     Ok((loaded.files_watched, loaded.plugin_generation))
 }

@@ -4,6 +4,7 @@
 mod app;
 mod cli;
 mod config;
+mod hosting;
 mod otel;
 mod plugins;
 mod taps;

@@ -14,6 +14,33 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("stdio-child", &[]),
     ("dlp-policy", &["domain", "dlp-scan"]),
     ("audit-log", &["domain"]),
+    ("runner-api", &["domain"]),
+    ("sandbox", &["domain"]),
+    ("egress", &["domain"]),
+    ("vault", &["domain"]),
+    ("metering", &["domain"]),
+    (
+        "weir-runner",
+        &[
+            "domain",
+            "audit-log",
+            "runner-api",
+            "sandbox",
+            "egress",
+            "vault",
+            "metering",
+        ],
+    ),
+    (
+        "control",
+        &[
+            "domain",
+            "dlp-scan",
+            "dlp-policy",
+            "audit-log",
+            "runner-api",
+        ],
+    ),
     ("plugin-host", &["domain", "dlp-scan", "dlp-policy"]),
     (
         "gateway",
@@ -24,6 +51,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "dlp-policy",
             "audit-log",
             "stdio-child",
+            "runner-api",
         ],
     ),
     (
@@ -37,6 +65,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "stdio-child",
             "gateway",
             "plugin-host",
+            "control",
+            "runner-api",
         ],
     ),
     ("weir-bench", &[]),
@@ -130,7 +160,13 @@ fn pure_rooms_stay_pure() {
 #[test]
 fn the_server_framework_stays_in_the_gateway() {
     let metadata = metadata();
-    for room in ["audit-log", "stdio-child", "dlp-policy"] {
+    for room in [
+        "audit-log",
+        "stdio-child",
+        "dlp-policy",
+        "control",
+        "weir-runner",
+    ] {
         assert!(
             !reachable(&metadata, room).contains("pingora-core"),
             "{room} reaches pingora"

@@ -6,6 +6,7 @@ mod client_config;
 mod config;
 mod demo;
 mod explain;
+mod hosting;
 mod key;
 mod policy;
 mod proxy;
@@ -49,6 +50,14 @@ enum Command {
     /// Make API keys
     #[command(subcommand)]
     Key(key::KeyCommand),
+    /// Host servers: write, deploy, list, scale and end them
+    #[command(subcommand)]
+    Server(hosting::ServerCommand),
+    /// Set and remove secrets of hosted servers
+    #[command(subcommand)]
+    Secret(hosting::SecretCommand),
+    /// Run one tool of a hosted server once
+    Exec(hosting::ExecArgs),
     /// Print ready snippets for MCP clients
     ClientConfig(client_config::ClientConfigArgs),
     /// Scan files (or standard input) and print what is found
@@ -104,6 +113,18 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Key(command) => {
             key::run(&command, &mut out, &mut err)?;
             Ok(ExitCode::SUCCESS)
+        }
+        Command::Server(command) => {
+            drop(out);
+            hosting::run_server(command)
+        }
+        Command::Secret(command) => {
+            drop(out);
+            hosting::run_secret(command)
+        }
+        Command::Exec(args) => {
+            drop(out);
+            hosting::run_exec(args)
         }
         Command::ClientConfig(args) => {
             let exe = std::env::current_exe()?;

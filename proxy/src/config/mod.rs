@@ -59,10 +59,23 @@ pub struct Loaded {
     pub log: Log,
     /// Where traces go.
     pub otlp: Option<Otlp>,
+    /// Hosted servers.
+    pub hosting: Option<Hosting>,
     /// The generation of what was pushed ([`store`]) that is in here.
     pub plugin_generation: u64,
     /// Every file that was read: when one changes, the configuration has to be loaded anew.
     pub files_watched: Vec<PathBuf>,
+}
+
+/// Where hosted servers run, and where they are managed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hosting {
+    /// The runner's socket.
+    pub runner: PathBuf,
+    /// Where the admin API is served.
+    pub listen: SocketAddr,
+    /// Scheme and authority of the URLs that are shown.
+    pub public_url: Option<String>,
 }
 
 /// Where traces go.

@@ -42,8 +42,23 @@ pub struct Config {
     pub otlp: Option<Otlp>,
     /// Files with further detection rules, in the form of the built-in ones.
     pub rules: Vec<PathBuf>,
+    /// Hosted servers: sandboxes of weir-runner, and the admin API. Absent: none. Only changes by a restart.
+    pub hosting: Option<Hosting>,
     /// Tenants by id.
     pub tenants: BTreeMap<String, Tenant>,
+}
+
+/// Hosted servers.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Hosting {
+    /// The socket of weir-runner. Default /run/weir-runner/runner.sock.
+    pub runner: Option<PathBuf>,
+    /// Where the admin API is served, as IP:PORT. Its token is in `admin.token` in `data_dir`. Default 127.0.0.1:8090.
+    pub listen: Option<String>,
+    /// Scheme and authority of the URLs that are shown to users, such as https://weir.example.com. Default: the
+    /// address of `listen` at the top.
+    pub public_url: Option<String>,
 }
 
 /// The audit log.

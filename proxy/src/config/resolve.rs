@@ -17,10 +17,12 @@ use super::error::{FieldError, FieldPath};
 use super::load::{FILE_BYTES_MAX, read_bounded};
 use super::own;
 use super::raw;
-use super::{Loaded, Otlp, keys};
+use super::{Hosting, Loaded, Otlp, keys};
 
 const LISTEN_DEFAULT: &str = "127.0.0.1:8080";
 const ADMIN_LISTEN_DEFAULT: &str = "127.0.0.1:8081";
+const HOSTING_LISTEN_DEFAULT: &str = "127.0.0.1:8090";
+const RUNNER_DEFAULT: &str = "/run/weir-runner/runner.sock";
 /// Folder of the audit log where nothing else is said.
 pub const DATA_DIR_DEFAULT: &str = "weir-data";
 
@@ -60,6 +62,11 @@ impl Resolver<'_> {
             dlp_policy::base_rules(&rules).or_else(|e| top.key("rules").error(e.to_string()))?;
         let data_dir = self.path(raw.data_dir.as_deref().unwrap_or(DATA_DIR_DEFAULT.as_ref()));
         let otlp = self.otlp(raw.otlp, &top.key("otlp"))?;
+        let hosting = self.hosting(
+            raw.hosting,
+            [Some(listen), admin_listen],
+            &top.key("hosting"),
+        )?;
         let mut people = self.tenants(raw.tenants, &rule_set, &top.key("tenants"))?;
         let plugin_generation = self.pushed(&data_dir, &mut people.tenants, &mut people.servers)?;
         let open_access = people.keys.is_empty();
@@ -89,6 +96,7 @@ impl Resolver<'_> {
             audit_retention_days: raw.audit.retention_days,
             log: raw.log,
             otlp,
+            hosting,
             plugin_generation,
             files_watched: std::mem::take(&mut self.watched),
         })
@@ -148,6 +156,35 @@ impl Resolver<'_> {
         Ok(Some(Otlp {
             endpoint: raw.endpoint,
             headers,
+        }))
+    }
+
+    fn hosting(
+        &self,
+        raw: Option<raw::Hosting>,
+        taken: [Option<SocketAddr>; 2],
+        at: &FieldPath,
+    ) -> Result<Option<Hosting>, FieldError> {
+        let Some(raw) = raw else { return Ok(None) };
+        let listen = check::socket_address(raw.listen.as_deref().unwrap_or(HOSTING_LISTEN_DEFAULT))
+            .or_else(|problem| at.key("listen").error(problem))?;
+        if taken.contains(&Some(listen)) && listen.port() != 0 {
+            let problem = "is the address of another listener already; take another port";
+            return at.key("listen").error(problem);
+        }
+        if !listen.ip().is_loopback() {
+            let problem = "the admin API is plain HTTP and starts programs: it is served on loopback only, such as \
+                           127.0.0.1:8090. Put something that speaks TLS before it to reach it from elsewhere";
+            return at.key("listen").error(problem);
+        }
+        if let Some(url) = &raw.public_url {
+            check::origin(url).or_else(|problem| at.key("public_url").error(problem))?;
+        }
+        let runner = raw.runner.unwrap_or_else(|| RUNNER_DEFAULT.into());
+        Ok(Some(Hosting {
+            runner: self.path(&runner),
+            listen,
+            public_url: raw.public_url,
         }))
     }
 

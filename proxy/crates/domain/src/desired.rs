@@ -138,6 +138,25 @@ pub enum UpstreamTransport {
         /// Working directory.
         cwd: Option<PathBuf>,
     },
+    /// A sandbox of the runner, leased for each exchange.
+    Hosted {
+        /// Path of the MCP endpoint within the sandbox, such as `/mcp`.
+        path: String,
+        /// How sandboxes are shared.
+        sharing: Sharing,
+    },
+}
+
+/// How the sandboxes of a hosted server are shared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Sharing {
+    /// One serves many sessions.
+    #[default]
+    Shared,
+    /// Each session has its own.
+    Session,
+    /// Each call has a new one.
+    Call,
 }
 
 /// What Weir shows an upstream as its own credentials.

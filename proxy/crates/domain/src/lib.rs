@@ -8,18 +8,20 @@ mod desired;
 mod id;
 mod limits;
 mod near;
+mod plan;
 mod plugin;
 mod protocol;
 mod secret;
 
 pub use desired::{
     AllowLine, ApiKey, AuditMode, CallLimits, Cors, Desired, Detection, FailureMode, ListenerTls,
-    Policy, PolicyAction, PolicyBinding, RateLimit, RedactForm, Server, Tenant, ToolAccess,
-    Upstream, UpstreamAuth, UpstreamTransport, ValueList,
+    Policy, PolicyAction, PolicyBinding, RateLimit, RedactForm, Server, Sharing, Tenant,
+    ToolAccess, Upstream, UpstreamAuth, UpstreamTransport, ValueList,
 };
 pub use id::{IdError, KeyId, ServerId, TenantId, ToolName};
 pub use limits::Limits;
 pub use near::nearest;
+pub use plan::Plan;
 pub use plugin::{
     Grant, Isolation, PLUGIN_BINDINGS_MAX, PLUGIN_NAME_BYTES_MAX, Plugin, PluginBinding,
 };

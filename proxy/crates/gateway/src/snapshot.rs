@@ -281,11 +281,16 @@ fn compile_server(
     let runtime = match kept {
         Some(old) => Arc::clone(&old.runtime),
         None => Arc::new(Runtime {
-            link: Link::new(id, &server.upstream, &desired.limits, options).map_err(|source| {
-                CompileError::Upstream {
-                    server: id.clone(),
-                    source,
-                }
+            link: Link::new(
+                id,
+                &server.tenant,
+                &server.upstream,
+                &desired.limits,
+                options,
+            )
+            .map_err(|source| CompileError::Upstream {
+                server: id.clone(),
+                source,
             })?,
             tools: ToolCache::default(),
             breaker: Breaker::new(

@@ -6,7 +6,7 @@ use super::head::{self, RequestHead};
 use super::io::{self, Extra, Gone};
 use super::trail::Trail;
 use super::{After, Context, SESSION_NOT_FOUND, post};
-use crate::upstream::{Link, UpstreamHeaders, Verb};
+use crate::upstream::{Link, Purpose, UpstreamHeaders, Verb};
 use audit_log::UpstreamOutcome;
 use domain::Era;
 
@@ -50,6 +50,7 @@ pub(super) async fn delete(
         head::push(&mut protocol, "mcp-protocol-version", own.version.as_str());
         let session_id = own.upstream_id();
         let headers = UpstreamHeaders {
+            purpose: Purpose::Word,
             accept: head.accept,
             session_id,
             protocol,

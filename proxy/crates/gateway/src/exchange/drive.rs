@@ -126,7 +126,7 @@ async fn source_of(
     let runtime = std::sync::Arc::clone(&post.context.server.runtime);
     match &runtime.link {
         Link::Http(link) => {
-            let upstream = post.upstream_headers(&ready.cleared);
+            let upstream = post.upstream_headers(ready);
             if wants_answer {
                 ready.calls.opened(&ready.call, ready.progress.clone());
             }

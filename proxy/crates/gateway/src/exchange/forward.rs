@@ -17,10 +17,9 @@ use super::pump::Pump;
 use super::trail::Trail;
 use super::usable::{Usable, usable};
 use super::{After, Context, SESSION_NOT_FOUND};
-use crate::pipeline::{Cleared, ToServer};
 use crate::reply::code;
 use crate::session::{NewSession, Session, SessionError};
-use crate::upstream::{DuplexSession, Fault, Head, HttpLink, Link, UpstreamHeaders, Verb};
+use crate::upstream::{DuplexSession, Fault, Head, HttpLink, Link, Purpose, UpstreamHeaders, Verb};
 
 impl Post {
     /// Sends a cleared message up and brings back what comes of it.
@@ -46,7 +45,7 @@ impl Post {
         ready: Ready,
         link: &HttpLink,
     ) -> Result<After, Gone> {
-        let upstream = self.upstream_headers(&ready.cleared);
+        let upstream = self.upstream_headers(&ready);
         if ready.kind == MessageKind::Request {
             ready.calls.opened(&ready.call, ready.progress.clone());
         }
@@ -228,7 +227,13 @@ impl Post {
         }
     }
 
-    pub(super) fn upstream_headers(&self, cleared: &Cleared<ToServer>) -> UpstreamHeaders {
+    pub(super) fn upstream_headers(&self, ready: &Ready) -> UpstreamHeaders {
+        let cleared = &ready.cleared;
+        let purpose = match ready.kind {
+            MessageKind::Request if &*ready.call.method == "initialize" => Purpose::Hello,
+            MessageKind::Request => Purpose::Call,
+            _ => Purpose::Word,
+        };
         let head = &self.head;
         let mut protocol = Vec::new();
         if let Some(version) = &head.version {
@@ -248,6 +253,7 @@ impl Post {
         self.trail.traceparent(&mut protocol);
         let session_id = self.own.as_ref().and_then(|s| s.upstream_id());
         UpstreamHeaders {
+            purpose,
             accept: head.accept,
             session_id,
             protocol,
@@ -275,9 +281,20 @@ pub(super) fn note_fault(context: &Context, trail: &mut Trail, fault: &Fault) {
         Fault::Busy => ("too many upstream sessions", UpstreamOutcome::NotSent),
         Fault::Credentials(_) => ("upstream refused credentials", UpstreamOutcome::Answered),
         Fault::Status(_) | Fault::Broken(_) => ("upstream broken", UpstreamOutcome::Broken),
+        Fault::Gone(_) => ("sandbox gone", UpstreamOutcome::Broken),
+        Fault::NotStarted => ("sandbox not started", UpstreamOutcome::Unreachable),
+        Fault::Crowded => ("no sandbox free", UpstreamOutcome::NotSent),
+        Fault::NoRunner => ("runner unreachable", UpstreamOutcome::NotSent),
     };
     trail.failed(word, outcome);
-    let counts = !matches!(fault, Fault::CircuitOpen | Fault::Busy);
+    // The runner's queue and its absence are no fault of the server.
+    let ours = [
+        Fault::CircuitOpen,
+        Fault::Busy,
+        Fault::Crowded,
+        Fault::NoRunner,
+    ];
+    let counts = !ours.contains(fault);
     if counts && server.runtime.breaker.failed(Instant::now()) {
         tracing::warn!(server_id = %server.id, "the upstream's circuit is open");
     }

@@ -17,7 +17,7 @@ use super::{After, Context, SESSION_NOT_FOUND, post, pump};
 use crate::gateway::{Gateway, SlotKind};
 use crate::reply::code;
 use crate::session::{Calls, Session};
-use crate::upstream::{Answer, Fault, Link, UpstreamHeaders, Verb};
+use crate::upstream::{Answer, Fault, Link, Purpose, UpstreamHeaders, Verb};
 
 const NO_STREAM: Refusal = Refusal::new(
     405,
@@ -109,6 +109,8 @@ async fn open(
             });
             Ok(opened.ok_or(NO_STREAM))
         }
+        // An open stream would keep a sandbox from ever being idle.
+        Link::Http(link) if link.is_hosted() => Ok(Err(NO_STREAM)),
         Link::Http(link) => {
             let mut protocol = Vec::new();
             let copied = [
@@ -121,6 +123,7 @@ async fn open(
                 }
             }
             let upstream = UpstreamHeaders {
+                purpose: Purpose::Word,
                 accept: head.accept,
                 session_id: own.and_then(|o| o.upstream_id()),
                 protocol,

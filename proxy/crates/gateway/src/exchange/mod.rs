@@ -139,7 +139,8 @@ async fn dispatch(
         io::empty(session, 204, preflight(extra)).await?;
         return Ok(After::Keep);
     }
-    let Some((server_id, endpoint)) = route(gateway, session.req_header().raw_path()) else {
+    let Some((server_id, endpoint, hosted)) = route(gateway, session.req_header().raw_path())
+    else {
         gateway.metrics.refused.increment(1);
         io::refuse(session, NOT_FOUND, None, extra).await?;
         return Ok(After::Keep);
@@ -160,7 +161,7 @@ async fn dispatch(
     };
     let server = snapshot.server(&server_id);
     let reachable = server
-        .filter(|s| principal.may_reach(&s.id, &s.tenant))
+        .filter(|s| principal.may_reach(&s.id, &s.tenant) && s.runtime.link.is_hosted() == hosted)
         .cloned();
     let Some(server) = reachable else {
         gateway.metrics.refused.increment(1);
@@ -222,8 +223,9 @@ enum Endpoint {
     Message,
 }
 
-/// Exactly one spelling of a path means something; every other is not found.
-fn route(gateway: &Gateway, path: &[u8]) -> Option<(String, Endpoint)> {
+/// Exactly one spelling of a path means something; every other is not found. The last of the three: whether it is the
+/// path of a hosted server.
+fn route(gateway: &Gateway, path: &[u8]) -> Option<(String, Endpoint, bool)> {
     let path = std::str::from_utf8(path).ok()?;
     let (path, _query) = path.split_once('?').unwrap_or((path, ""));
     let endpoint = |last| match last {
@@ -238,9 +240,13 @@ fn route(gateway: &Gateway, path: &[u8]) -> Option<(String, Endpoint)> {
         .and_then(|r| r.split_once('/'))
     {
         let id = domain::ServerId::parse(id).ok()?;
-        return Some((id.to_string(), endpoint(last)?));
+        return Some((id.to_string(), endpoint(last)?, false));
     }
-    Some((gateway.single()?.to_string(), endpoint(rest)?))
+    if let Some(rest) = rest.strip_prefix("sandbox/") {
+        let id = domain::ServerId::parse(rest.strip_suffix("/mcp")?).ok()?;
+        return Some((id.to_string(), Endpoint::Mcp, true));
+    }
+    Some((gateway.single()?.to_string(), endpoint(rest)?, false))
 }
 
 /// What HTTP itself leaves open and Weir does not: see research on smuggling in docs/security.md.

@@ -132,6 +132,10 @@ impl Post {
         note_fault(&self.context, &mut self.trail, &fault);
         let own = reply::error(ready.call.id.as_ref(), code::UPSTREAM, fault.client_text());
         let status = fault.status();
+        if let Some(after_s) = fault.retry_after_s() {
+            self.extra
+                .push((http::header::RETRY_AFTER, HeaderValue::from(after_s)));
+        }
         self.answer(session, Answered::Said(status, own)).await
     }
 

@@ -12,7 +12,7 @@ use super::io::{self, Extra, Gone};
 use super::trail::Trail;
 use crate::pipeline::{Cleared, ToClient, ToServer};
 use crate::reply::{self, code};
-use crate::upstream::{Fault, Link, UpstreamHeaders, Verb};
+use crate::upstream::{Fault, Link, Purpose, UpstreamHeaders, Verb};
 
 /// How long an upstream may take to end a stream whose answer was given.
 const TAIL_WAIT: Duration = Duration::from_millis(20);
@@ -343,10 +343,14 @@ pub(super) async fn tell_server(
 ) {
     let told = match (&source.origin, &context.server.runtime.link) {
         (Origin::Duplex(subscription), _) => subscription.session().send(message).await,
-        (_, Link::Http(link)) => link
-            .send(Verb::Post, headers, Some(message))
-            .await
-            .map(|_| ()),
+        (_, Link::Http(link)) => {
+            let headers = UpstreamHeaders {
+                purpose: Purpose::Word,
+                ..headers.clone()
+            };
+            let told = link.send(Verb::Post, &headers, Some(message)).await;
+            told.map(|_| ())
+        }
         _ => Ok(()),
     };
     if let Err(fault) = told {

@@ -24,6 +24,18 @@ pub enum Fault {
     /// Too many of its processes run already.
     #[error("too many processes of it run")]
     Busy,
+    /// Its sandbox ended under the call.
+    #[error("its sandbox ended: {0}")]
+    Gone(&'static str),
+    /// Its sandbox could not be started.
+    #[error("its sandbox could not be started")]
+    NotStarted,
+    /// The queue for its sandboxes is full, or the wait took too long.
+    #[error("no sandbox became free")]
+    Crowded,
+    /// The runner, which holds the sandboxes, cannot be reached.
+    #[error("the runner cannot be asked for a sandbox")]
+    NoRunner,
 }
 
 impl Fault {
@@ -31,8 +43,17 @@ impl Fault {
     pub fn status(&self) -> u16 {
         match self {
             Self::TimedOut => 504,
-            Self::CircuitOpen | Self::Busy => 503,
+            Self::CircuitOpen | Self::Busy | Self::NoRunner => 503,
+            Self::Crowded => 429,
             _ => 502,
+        }
+    }
+
+    /// Seconds after which the client may try again.
+    pub fn retry_after_s(&self) -> Option<u64> {
+        match self {
+            Self::Crowded | Self::NoRunner => Some(5),
+            _ => None,
         }
     }
 
@@ -47,6 +68,18 @@ impl Fault {
             Self::Credentials(_) => "The MCP server refused the gateway's credentials.",
             Self::CircuitOpen => "The MCP server failed repeatedly and is not called for a while.",
             Self::Busy => "Too many sessions of this MCP server are running.",
+            Self::Gone("out of memory") => "The MCP server's sandbox ended: out of memory.",
+            Self::Gone("too many processes") => {
+                "The MCP server's sandbox ended: too many processes."
+            }
+            Self::Gone("its program ended") => "The MCP server's sandbox ended: its program ended.",
+            Self::Gone("a call took too long") => {
+                "The MCP server's sandbox ended: a call took too long."
+            }
+            Self::Gone(_) => "The MCP server's sandbox was stopped.",
+            Self::NotStarted => "The MCP server's sandbox could not be started; its log says why.",
+            Self::Crowded => "Too many calls wait for this MCP server; try again later.",
+            Self::NoRunner => "The MCP server's sandboxes cannot be reached at the moment.",
         }
     }
 }

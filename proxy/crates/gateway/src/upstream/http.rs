@@ -3,6 +3,8 @@
 //! Only an allowlist of headers goes up: Weir's own credentials and the protocol's. Redirects are
 //! not followed, compressed answers are refused, and nothing is retried: a call may have effects.
 
+mod leased;
+
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -21,6 +23,7 @@ use pingora_core::upstreams::peer::HttpPeer;
 use pingora_core::{Error, ErrorType};
 use pingora_http::RequestHeader;
 
+use super::hosted::{Held, Hosted};
 use super::pool::Pool;
 use super::{Fault, LinkOptions, Target};
 use crate::gather::{self, Gather};
@@ -44,6 +47,7 @@ pub struct HttpLink {
     write_timeout: Duration,
     message_bytes_max: usize,
     sse: SseLimits,
+    hosted: Option<Hosted>,
 }
 
 struct Resolved {
@@ -71,9 +75,23 @@ pub enum Verb {
     Delete,
 }
 
+/// What a message is for, as far as a hosted server's sandbox depends on it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Purpose {
+    /// Opens a session.
+    Hello,
+    /// Wants an answer.
+    Call,
+    /// Anything else.
+    #[default]
+    Word,
+}
+
 /// The headers that may go up, beside Weir's credentials.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct UpstreamHeaders {
+    /// What they go up with.
+    pub purpose: Purpose,
     /// Which answers the client can take.
     pub accept: Option<&'static str>,
     /// The upstream's own session id.
@@ -132,7 +150,21 @@ impl HttpLink {
                 line_bytes_max: limits.message_bytes_max + 64,
                 id_bytes_max: 1024,
             },
+            hosted: None,
         }
+    }
+
+    /// The same path, within sandboxes.
+    pub fn hosted(self, hosted: Hosted) -> Self {
+        Self {
+            hosted: Some(hosted),
+            ..self
+        }
+    }
+
+    /// Whether exchanges go to sandboxes.
+    pub fn is_hosted(&self) -> bool {
+        self.hosted.is_some()
     }
 
     /// The target this link was made for.
@@ -169,7 +201,22 @@ impl HttpLink {
         headers: &UpstreamHeaders,
         body: Option<&Cleared<ToServer>>,
     ) -> Result<Answer, Fault> {
+        if let Some(hosted) = &self.hosted {
+            return self.send_leased(hosted, verb, headers, body).await;
+        }
         let resolved = self.resolve().await?;
+        let body = body.map(Cleared::bytes);
+        self.exchange(path, resolved, verb, headers, body).await
+    }
+
+    async fn exchange(
+        &self,
+        path: &str,
+        resolved: Arc<Resolved>,
+        verb: Verb,
+        headers: &UpstreamHeaders,
+        body: Option<&Bytes>,
+    ) -> Result<Answer, Fault> {
         let mut stream = match self.pool.take(resolved.address) {
             Some(stream) => stream,
             None => {
@@ -177,20 +224,22 @@ impl HttpLink {
                 Box::new(Gather::new(stream.map_err(|e| connect_fault(&e))?))
             }
         };
-        if body.is_some_and(|body| !body.bytes().is_empty()) {
+        if body.is_some_and(|body| !body.is_empty()) {
             stream.more_follows();
         }
         let mut session = HttpSession::H1(H1Session::new(stream));
         session.set_write_timeout(Some(self.write_timeout));
-        session.set_read_timeout(Some(self.response_timeout));
-        let request = self.request(path, verb, headers, body.map(Cleared::bytes))?;
+        // A sandbox has its own bound, which may be longer.
+        let patience = self.hosted.is_none().then_some(self.response_timeout);
+        session.set_read_timeout(patience);
+        let request = self.request(path, verb, headers, body)?;
         session
             .write_request_header(Box::new(request))
             .await
             .map_err(|e| io_fault(&e))?;
         if let Some(body) = body {
             session
-                .write_request_body(body.bytes().clone(), true)
+                .write_request_body(body.clone(), true)
                 .await
                 .map_err(|e| io_fault(&e))?;
         }
@@ -214,6 +263,7 @@ impl HttpLink {
                     resolved,
                     decoder: Decoder::new(self.sse),
                     ended: false,
+                    held: None,
                 };
                 Ok(Answer::Events(head, Box::new(stream)))
             }
@@ -280,6 +330,9 @@ impl HttpLink {
         let HttpSession::H1(mut session) = session else {
             return;
         };
+        if self.is_hosted() {
+            return;
+        }
         session.respect_keepalive();
         if let Some(stream) = session.reuse().await.and_then(gather::regain) {
             self.pool.put(stream, resolved.address);
@@ -368,6 +421,8 @@ pub struct EventStream {
     resolved: Arc<Resolved>,
     decoder: Decoder,
     ended: bool,
+    /// The sandbox that it comes from.
+    held: Option<Held>,
 }
 
 impl std::fmt::Debug for EventStream {
@@ -379,7 +434,9 @@ impl std::fmt::Debug for EventStream {
 impl EventStream {
     /// How long the upstream may be silent; `None`: as long as it likes.
     pub fn set_idle_timeout(&mut self, timeout: Option<Duration>) {
-        self.session.set_read_timeout(timeout);
+        if self.held.is_none() {
+            self.session.set_read_timeout(timeout);
+        }
     }
 
     /// The next event, or `None` at the end. May be dropped between polls without losing bytes.
@@ -396,15 +453,17 @@ impl EventStream {
             if self.ended {
                 return Ok(None);
             }
-            match self
-                .session
-                .read_response_body()
-                .await
-                .map_err(|e| io_fault(&e))?
-            {
+            let session = &mut self.session;
+            let read = async { session.read_response_body().await.map_err(|e| io_fault(&e)) };
+            let chunk = match &mut self.held {
+                Some(held) => held.guard(read).await?,
+                None => read.await?,
+            };
+            match chunk {
                 Some(chunk) => self.decoder.push(&chunk),
                 None => {
                     self.ended = true;
+                    self.held = None;
                     // An event without its blank line is not an event (WHATWG); it is dropped.
                     let _ = self.decoder.finish();
                 }

@@ -1,7 +1,8 @@
 //! Upstreams: where the servers really are.
 //!
 //! ```text
-//! Link -+- HttpLink   Streamable HTTP: one exchange per request, pooled connections
+//! Link -+- HttpLink   Streamable HTTP: one exchange per request, pooled connections;
+//!       |             or, for a hosted server, a sandbox leased for each exchange
 //!       '- DuplexLink  a child process or an HTTP+SSE stream: one long-lived pair of pipes
 //! ```
 //!
@@ -11,6 +12,7 @@
 mod duplex;
 mod facade;
 mod fault;
+mod hosted;
 mod http;
 mod pool;
 mod sse_link;
@@ -18,13 +20,14 @@ mod target;
 
 use std::sync::Arc;
 
-use domain::{Limits, ServerId, Upstream, UpstreamTransport};
+use domain::{Limits, ServerId, TenantId, Upstream, UpstreamTransport};
 use pingora_core::connectors::TransportConnector;
 
 pub use duplex::{CallError, DuplexLink, DuplexSession, Silence, Subscription};
 pub use facade::Handshake;
 pub use fault::Fault;
-pub use http::{Answer, EventStream, Head, HttpLink, UpstreamHeaders, Verb};
+pub use hosted::Hosted;
+pub use http::{Answer, EventStream, Head, HttpLink, Purpose, UpstreamHeaders, Verb};
 pub use target::{LinkError, Target};
 
 /// What all links share.
@@ -32,6 +35,8 @@ pub use target::{LinkError, Target};
 pub struct LinkOptions {
     /// Program and leading arguments of the child reaper; this program itself when absent.
     pub reaper: stdio_child::ReaperMode,
+    /// Where the sandboxes of hosted servers come from.
+    pub runner: Option<Arc<dyn runner_api::Runner>>,
     /// Connects to upstreams without trusted roots of their own.
     connector: Arc<std::sync::OnceLock<Arc<TransportConnector>>>,
 }
@@ -48,6 +53,7 @@ impl Default for LinkOptions {
     fn default() -> Self {
         Self {
             reaper: stdio_child::ReaperMode::CurrentExe,
+            runner: None,
             connector: Arc::default(),
         }
     }
@@ -72,12 +78,18 @@ pub enum Link {
 }
 
 impl Link {
+    /// Whether the server runs in sandboxes of the runner.
+    pub fn is_hosted(&self) -> bool {
+        matches!(self, Self::Http(link) if link.is_hosted())
+    }
+
     /// Prepares a link. Connects to nothing.
     ///
     /// # Errors
     /// The URL or a credential cannot be used.
     pub fn new(
         id: &ServerId,
+        tenant: &TenantId,
         upstream: &Upstream,
         limits: &Limits,
         options: &LinkOptions,
@@ -96,6 +108,16 @@ impl Link {
                 let target = Target::parse(url, &upstream.auth)?;
                 let http = HttpLink::new(target, ca_file.as_deref(), limits, options);
                 Ok(Self::Duplex(DuplexLink::sse(http, limits)))
+            }
+            UpstreamTransport::Hosted { path, sharing } => {
+                let runner = options.runner.clone().ok_or(LinkError::NoRunner)?;
+                // The lease names the address. This name is for the server's own check of `Host`: those of the MCP
+                // SDKs let in localhost with a port, whatever address they listen on.
+                let target =
+                    Target::parse(&format!("http://localhost:8000{path}"), &upstream.auth)?;
+                let hosted = Hosted::new(runner, tenant.clone(), id.clone(), *sharing);
+                let link = HttpLink::new(target, None, limits, options);
+                Ok(Self::Http(link.hosted(hosted)))
             }
             UpstreamTransport::Stdio {
                 command,

@@ -31,6 +31,9 @@ pub enum LinkError {
     /// A header name or value that cannot be sent, or that Weir sets itself.
     #[error("the credential header {0:?} cannot be used")]
     Header(String),
+    /// A hosted server, and nobody who runs sandboxes.
+    #[error("no runner is configured (hosting.runner)")]
+    NoRunner,
 }
 
 /// A parsed upstream URL with credentials.

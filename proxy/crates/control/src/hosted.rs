@@ -1,0 +1,59 @@
+//! What the gateway shall serve of hosted servers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use domain::{
+    CallLimits, Detection, Server, ServerId, Sharing, TenantId, Upstream, UpstreamAuth,
+    UpstreamTransport,
+};
+use runner_api::Isolation;
+
+use crate::model::Stored;
+
+/// All hosted servers as the gateway sees them.
+pub type HostedServers = BTreeMap<ServerId, Server>;
+
+/// Calls failing in a row until a hosted server is left alone for a moment: its sandbox is ended and started by then.
+const BREAKER_FAILURES: u32 = 10;
+const BREAKER_OPEN_MS: u64 = 2_000;
+
+/// Joins hosted servers with those of the configuration, and makes the gateway serve both.
+pub trait Publisher: Send + Sync {
+    /// Replaces all hosted servers. May take seconds; the old ones stay when it fails.
+    ///
+    /// # Errors
+    /// What does not fit, in words for the operator: an id that the configuration has too, a policy that does not
+    /// compile.
+    fn publish(&self, servers: HostedServers) -> Result<(), String>;
+
+    /// The tenants of the configuration: a hosted server belongs to one of them.
+    fn tenants(&self) -> BTreeSet<TenantId>;
+}
+
+/// The gateway's view of one server. `spent`: its tenant has used up the month, and every call is answered with 429.
+pub fn of(stored: &Stored, spent: bool) -> Server {
+    let sharing = match stored.settings.isolation {
+        Isolation::Shared => Sharing::Shared,
+        Isolation::Session => Sharing::Session,
+        Isolation::Call => Sharing::Call,
+    };
+    Server {
+        tenant: stored.tenant.clone(),
+        upstream: Upstream {
+            transport: UpstreamTransport::Hosted {
+                path: stored.settings.path.clone(),
+                sharing,
+            },
+            auth: UpstreamAuth::None,
+            breaker_failures: BREAKER_FAILURES,
+            breaker_open_ms: BREAKER_OPEN_MS,
+        },
+        policy: stored.policy.clone(),
+        limits: CallLimits {
+            concurrent_calls_max: spent.then_some(0),
+            rate: None,
+        },
+        detection: Detection::default(),
+        plugins: Vec::new(),
+    }
+}

@@ -1,0 +1,633 @@
+//! The admin API over HTTP, its store on disk, and what it tells runner and gateway. The runner is a fake: it says so.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use common::{Plane, TOKEN, fake_door};
+use domain::{ServerId, TenantId, UpstreamTransport};
+use runner_api::{Event, EventKind, SandboxId, SecretName, UsageWindow};
+use serde_json::{Value, json};
+
+fn id(text: &str) -> ServerId {
+    ServerId::parse(text).unwrap()
+}
+
+async fn eventually(what: &str, mut check: impl AsyncFnMut() -> bool) {
+    for _ in 0..1000 {
+        if check().await {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{what} did not happen");
+}
+
+#[tokio::test]
+async fn a_server_is_made_uploaded_built_and_served() {
+    let plane = Plane::start().await;
+    let (status, made) = plane
+        .json(
+            "POST",
+            "/api/v1/servers",
+            json!({"tenant": "acme", "settings": {"egress": ["api.github.com"]}}),
+        )
+        .await;
+    assert_eq!((status, &made["state"]), (201, &json!("empty")));
+    let server = made["id"].as_str().unwrap().to_owned();
+    assert!(
+        server.len() == 12 && made["url"] == format!("http://weir.example/sandbox/{server}/mcp")
+    );
+    let at = format!("/api/v1/servers/{server}");
+    let (status, body) = plane.send("POST", &format!("{at}/build"), "").await;
+    assert_eq!((status, &body["error"]["code"]), (409, &json!("conflict")));
+
+    let (status, bundle) = plane
+        .send("PUT", &format!("{at}/bundle"), vec![7u8; 100_000])
+        .await;
+    assert_eq!((status, &bundle["packed_bytes"]), (200, &json!(100_000)));
+    assert!(
+        plane.gateway.0.lock().unwrap().is_empty(),
+        "nothing is served before it is built"
+    );
+    let events = plane.build(&server).await;
+    let names: Vec<_> = events
+        .iter()
+        .map(|e| e["event"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["stage", "done", "deployed"]);
+
+    let spec = plane.runner.servers.lock().unwrap()[server.as_str()].clone();
+    assert_eq!(
+        (spec.command, spec.egress[0].host.as_str()),
+        (
+            vec!["python".to_owned(), "server.py".to_owned()],
+            "api.github.com"
+        )
+    );
+    let served = plane.gateway.0.lock().unwrap()[server.as_str()].clone();
+    assert!(
+        matches!(served.upstream.transport, UpstreamTransport::Hosted { path, .. } if path == "/mcp")
+    );
+    let (_, shown) = plane.get(&at).await;
+    assert_eq!(
+        (&shown["state"], &shown["stale"]),
+        (&json!("deployed"), &json!(false))
+    );
+
+    assert_eq!(plane.send("DELETE", &at, "").await.0, 204);
+    assert!(
+        plane.gateway.0.lock().unwrap().is_empty()
+            && plane.runner.servers.lock().unwrap().is_empty()
+    );
+    assert_eq!(plane.get(&at).await.0, 404);
+}
+
+#[tokio::test]
+async fn nobody_gets_in_without_the_token() {
+    let plane = Plane::start().await;
+    for path in [
+        "/api/v1/servers",
+        "/api/v1/openapi.json",
+        "/api/v1/runner",
+        "/nosuch",
+        "/",
+    ] {
+        for token in [None, Some(""), Some("x"), Some(&TOKEN[1..])] {
+            assert_eq!(
+                plane.raw("GET", path, Bytes::new(), token).await.0,
+                401,
+                "{path} {token:?}"
+            );
+        }
+    }
+    assert_eq!(plane.get("/nosuch").await.0, 404);
+    assert_eq!(
+        plane.get("/api/v1/openapi.json").await.1["openapi"],
+        "3.1.0"
+    );
+}
+
+#[tokio::test]
+async fn a_refused_bundle_and_a_failed_build_change_nothing() {
+    let plane = Plane::start().await;
+    plane.deployed("one").await;
+    let before = plane.runner.servers.lock().unwrap().clone();
+    let (status, body) = plane.send("PUT", "/api/v1/servers/one/bundle", "bad").await;
+    assert_eq!(
+        (status, &body["error"]["details"]),
+        (422, &json!(["requirements.txt:3: no -e"]))
+    );
+    *plane.runner.build_fails.lock().unwrap() = true;
+    plane
+        .send("PUT", "/api/v1/servers/one/bundle", "another")
+        .await;
+    let events = plane.build("one").await;
+    let last = events.last().unwrap();
+    assert_eq!(last["event"], "failed");
+    assert!(
+        last["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("nosuch")
+    );
+    assert_eq!(*plane.runner.servers.lock().unwrap(), before);
+    let (_, shown) = plane.get("/api/v1/servers/one").await;
+    assert_eq!(
+        (&shown["state"], &shown["stale"]),
+        (&json!("deployed"), &json!(true))
+    );
+}
+
+#[tokio::test]
+async fn settings_are_patched_checked_and_told() {
+    let plane = Plane::start().await;
+    plane.deployed("one").await;
+    let patch = json!({"env": {"A": "1"}, "isolation": "call", "limits": {"call_timeout_s": 60}});
+    let (status, body) = plane.json("PATCH", "/api/v1/servers/one", patch).await;
+    assert_eq!(status, 200, "{body}");
+    let spec = plane.runner.servers.lock().unwrap()["one"].clone();
+    assert_eq!(
+        (spec.env["A"].as_str(), spec.limits.call_timeout_s),
+        ("1", 60)
+    );
+    let served = plane.gateway.0.lock().unwrap()["one"].clone();
+    assert!(matches!(
+        served.upstream.transport,
+        UpstreamTransport::Hosted {
+            sharing: domain::Sharing::Call,
+            ..
+        }
+    ));
+    for (patch, status) in [
+        (json!({"limits": {"memory_mb": 1}}), 422),
+        (json!({"limits": {"memory_mb": 4096}}), 403),
+        (json!({"nosuch": 1}), 400),
+        (json!({"egress": ["a:b"]}), 422),
+        (json!([1]), 400),
+    ] {
+        let (found, body) = plane
+            .json("PATCH", "/api/v1/servers/one", patch.clone())
+            .await;
+        assert_eq!(found, status, "{patch} {body}");
+    }
+    assert_eq!(
+        plane.runner.servers.lock().unwrap()["one"]
+            .limits
+            .call_timeout_s,
+        60
+    );
+}
+
+#[tokio::test]
+async fn what_the_gateway_refuses_is_not_stored() {
+    let plane = Plane::start().await;
+    plane.deployed("one").await;
+    let good = json!({"bindings": [{"category": "pii", "action": "redact"}]});
+    assert_eq!(
+        plane
+            .json("PUT", "/api/v1/servers/one/policy", good.clone())
+            .await
+            .0,
+        200
+    );
+    let bad = json!({"bindings": [{"tool": "bad[", "action": "block"}]});
+    let (status, body) = plane.json("PUT", "/api/v1/servers/one/policy", bad).await;
+    assert_eq!(status, 422, "{body}");
+    assert_eq!(
+        plane
+            .json("PUT", "/api/v1/servers/one/policy", json!({"binding": []}))
+            .await
+            .0,
+        400
+    );
+    let (_, policy) = plane.get("/api/v1/servers/one/policy").await;
+    assert_eq!(policy["bindings"][0]["action"], "redact");
+    assert_eq!(
+        plane.gateway.0.lock().unwrap()["one"].policy.bindings.len(),
+        1
+    );
+
+    plane
+        .json(
+            "POST",
+            "/api/v1/servers",
+            json!({"id": "clash", "tenant": "acme"}),
+        )
+        .await;
+    plane.send("PUT", "/api/v1/servers/clash/bundle", "x").await;
+    let last = plane.build("clash").await.pop().unwrap();
+    assert!(
+        last["error"]["message"].as_str().unwrap().contains("clash"),
+        "{last}"
+    );
+    let (_, shown) = plane.get("/api/v1/servers/clash").await;
+    assert_eq!(shown["state"], "uploaded");
+}
+
+#[tokio::test]
+async fn secrets_only_go_in() {
+    let plane = Plane::start().await;
+    plane
+        .json(
+            "POST",
+            "/api/v1/servers",
+            json!({"id": "two", "tenant": "acme"}),
+        )
+        .await;
+    let at = "/api/v1/servers/two/secrets";
+    assert_eq!(plane.get(at).await.1, json!([]));
+    assert_eq!(
+        plane.send("PUT", &format!("{at}/A"), "x").await.0,
+        409,
+        "nothing is deployed yet"
+    );
+    plane.deployed("one").await;
+    let canary = "canary-77c1";
+    let at = "/api/v1/servers/one/secrets";
+    assert_eq!(
+        plane.send("PUT", &format!("{at}/API_KEY"), canary).await.0,
+        204
+    );
+    let name = SecretName::parse("API_KEY").unwrap();
+    assert_eq!(
+        plane.runner.secrets.lock().unwrap()[&(id("one"), name.clone())],
+        canary.as_bytes()
+    );
+    assert!(
+        plane.runner.servers.lock().unwrap()["one"]
+            .secrets
+            .contains(&name),
+        "the runner is told to mount it"
+    );
+    assert_eq!(*plane.runner.restarts.lock().unwrap(), 1);
+    assert_eq!(plane.get(at).await.1, json!(["API_KEY"]));
+    assert_eq!(
+        plane.get(&format!("{at}/API_KEY")).await.0,
+        405,
+        "there is no way to read one"
+    );
+    for (bad, value) in [("a-b", "x"), ("..", "x"), ("API_KEY", "")] {
+        assert!(
+            plane.send("PUT", &format!("{at}/{bad}"), value).await.0 >= 400,
+            "{bad}"
+        );
+    }
+    assert_eq!(
+        plane
+            .send("PUT", &format!("{at}/BIG"), vec![b'x'; 65_537])
+            .await
+            .0,
+        400
+    );
+    assert_eq!(
+        plane.send("DELETE", &format!("{at}/API_KEY"), "").await.0,
+        204
+    );
+    assert_eq!(
+        plane.send("DELETE", &format!("{at}/API_KEY"), "").await.0,
+        404
+    );
+    for entry in std::fs::read_dir(plane.dir.path()).unwrap() {
+        let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+        assert!(!bytes.windows(canary.len()).any(|w| w == canary.as_bytes()));
+    }
+}
+
+#[tokio::test]
+async fn ids_plans_and_tenants_are_kept_to() {
+    let plane = Plane::start().await;
+    let make = async |id: &str, tenant: &str| {
+        plane
+            .json(
+                "POST",
+                "/api/v1/servers",
+                json!({"id": id, "tenant": tenant}),
+            )
+            .await
+            .0
+    };
+    assert_eq!(make("one", "nosuch").await, 400);
+    assert_eq!(make("../x", "acme").await, 400);
+    assert_eq!(
+        [
+            make("one", "acme").await,
+            make("one", "acme").await,
+            make("one", "other").await
+        ],
+        [201, 409, 409]
+    );
+    assert_eq!(
+        [make("two", "acme").await, make("three", "acme").await],
+        [201, 403],
+        "two servers on the smallest plan"
+    );
+    assert_eq!(
+        plane
+            .json("PATCH", "/api/v1/tenants/acme", json!({"plan": "gold"}))
+            .await
+            .0,
+        400
+    );
+    assert_eq!(
+        plane
+            .json("PATCH", "/api/v1/tenants/nosuch", json!({"plan": "power"}))
+            .await
+            .0,
+        404
+    );
+    assert_eq!(
+        plane
+            .json("PATCH", "/api/v1/tenants/acme", json!({"plan": "power"}))
+            .await
+            .0,
+        200
+    );
+    assert_eq!(make("three", "acme").await, 201);
+    for path in [
+        "/api/v1/servers/NOSUCH",
+        "/api/v1/servers/%2e%2e",
+        "/api/v1/servers/nosuch/logs",
+        "/api/v1/servers/nosuch/secrets",
+    ] {
+        assert_eq!(plane.get(path).await.0, 404, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn everything_is_there_again_after_a_restart() {
+    let plane = Plane::start().await;
+    plane.deployed("one").await;
+    plane
+        .json("PATCH", "/api/v1/servers/one", json!({"env": {"A": "1"}}))
+        .await;
+    plane.runner.servers.lock().unwrap().clear();
+    let plane = plane.again().await;
+    assert!(
+        plane.gateway.0.lock().unwrap().contains_key("one"),
+        "it is served before anybody asks"
+    );
+    assert_eq!(
+        plane.get("/api/v1/servers/one").await.1["settings"]["env"],
+        json!({"A": "1"})
+    );
+    eventually("a runner that lost everything is told again", async || {
+        plane.runner.servers.lock().unwrap().contains_key("one")
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_runner_that_is_down_is_a_clear_error() {
+    let plane = Plane::start().await;
+    plane.deployed("one").await;
+    *plane.runner.down.lock().unwrap() = true;
+    for (method, path) in [
+        ("POST", "restart"),
+        ("GET", "logs"),
+        ("GET", "secrets"),
+        ("POST", "build"),
+        ("DELETE", ""),
+    ] {
+        let path = format!("/api/v1/servers/one/{path}");
+        let (status, body) = plane.send(method, path.trim_end_matches('/'), "").await;
+        assert_eq!(
+            (status, &body["error"]["code"]),
+            (503, &json!("runner_unavailable")),
+            "{method} {path}"
+        );
+    }
+    let (status, shown) = plane.get("/api/v1/servers/one").await;
+    assert_eq!((status, &shown["live"]), (200, &Value::Null));
+}
+
+fn window(seq: u64, cpu_us: u64) -> UsageWindow {
+    UsageWindow {
+        seq,
+        tenant: TenantId::parse("acme").unwrap(),
+        server: id("one"),
+        hour_unix_s: 4_102_444_800,
+        cpu_us,
+        memory_byte_s: 1 << 40,
+        storage_byte_s: 0,
+        egress_bytes: 5,
+        requests: 1,
+    }
+}
+
+#[tokio::test]
+async fn usage_is_taken_in_once_however_often_it_comes() {
+    let plane = Plane::start().await;
+    plane.deployed("one").await;
+    plane
+        .runner
+        .windows
+        .lock()
+        .unwrap()
+        .extend([window(1, 1_000_000), window(2, 500_000)]);
+    // Each start asks at once. The runner never forgets in this test: it gives everything again.
+    let mut plane = plane.again().await;
+    for _ in 0..3 {
+        eventually("usage", async || {
+            *plane.runner.acknowledged.lock().unwrap() == 2
+        })
+        .await;
+        let (_, rows) = plane.get("/api/v1/usage?tenant=acme").await;
+        assert_eq!(
+            (
+                &rows[0]["cpu_s"],
+                &rows[0]["memory_gb_s"],
+                &rows[0]["requests"]
+            ),
+            (&json!(1.5), &json!(2048.0), &json!(2)),
+            "{rows}"
+        );
+        assert_eq!(rows.as_array().unwrap().len(), 1);
+        plane = plane.again().await;
+    }
+    assert_eq!(plane.get("/api/v1/usage?tenant=other").await.1, json!([]));
+}
+
+#[tokio::test]
+async fn a_spent_month_stops_calls() {
+    let plane = Plane::start().await;
+    plane.deployed("one").await;
+    plane
+        .runner
+        .windows
+        .lock()
+        .unwrap()
+        .push(window(1, 10 * 3_600_000_000));
+    let plane = plane.again().await;
+    let bound = |plane: &Plane| {
+        plane.gateway.0.lock().unwrap()["one"]
+            .limits
+            .concurrent_calls_max
+    };
+    eventually("the stop", async || bound(&plane) == Some(0)).await;
+    plane
+        .json("PATCH", "/api/v1/tenants/acme", json!({"plan": "power"}))
+        .await;
+    assert_eq!(bound(&plane), None);
+}
+
+#[tokio::test]
+async fn events_are_stored_and_shown_from_a_number_on() {
+    let plane = Plane::start().await;
+    plane.deployed("one").await;
+    let event = |seq| Event {
+        seq,
+        at_unix_ms: 7,
+        tenant: TenantId::parse("acme").unwrap(),
+        server: id("one"),
+        sandbox: SandboxId::parse("sandbox00001").ok(),
+        kind: EventKind::EgressRefused {
+            target: "evil.example".into(),
+            port: Some(443),
+            reason: "not allowed".into(),
+        },
+    };
+    plane
+        .runner
+        .events
+        .lock()
+        .unwrap()
+        .extend((1..=3).map(event));
+    let plane = plane.again().await;
+    let events = async |after: u32| {
+        plane
+            .get(&format!("/api/v1/servers/one/events?after={after}"))
+            .await
+            .1
+    };
+    eventually("events", async || {
+        events(0).await.as_array().is_some_and(|e| e.len() == 3)
+    })
+    .await;
+    assert_eq!(events(2).await[0]["target"], "evil.example");
+}
+
+#[tokio::test]
+async fn logs_come_as_lines() {
+    let plane = Plane::start().await;
+    plane.deployed("one").await;
+    let (status, text) = plane.get("/api/v1/servers/one/logs?tail=5").await;
+    let lines: Vec<Value> = text
+        .as_str()
+        .unwrap()
+        .lines()
+        .map(|l| serde_json::from_str(l).unwrap())
+        .collect();
+    assert_eq!(
+        (status, lines.len(), &lines[1]["text"]),
+        (200, 2, &json!("Traceback: boom"))
+    );
+}
+
+#[tokio::test]
+async fn an_execution_goes_through_the_gateways_door() {
+    let (door, seen) = fake_door(json!({"content": [{"type": "text", "text": "hi"}]})).await;
+    let plane = Plane::with_gateway(door).await;
+    plane.deployed("one").await;
+    let (status, reply) = plane
+        .json(
+            "POST",
+            "/api/v1/servers/one/exec",
+            json!({"tool": "greet", "arguments": {"who": "you"}}),
+        )
+        .await;
+    assert_eq!(
+        (status, &reply["result"]["content"][0]["text"]),
+        (200, &json!("hi")),
+        "{reply}"
+    );
+    assert!(reply["duration_ms"].is_u64());
+    let logs: Vec<_> = reply["logs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|l| l["text"].clone())
+        .collect();
+    assert_eq!(
+        logs,
+        ["Traceback: boom"],
+        "only what came since the call began"
+    );
+    let seen = seen.lock().unwrap().clone();
+    let heads: Vec<_> = seen
+        .iter()
+        .map(|r| r.lines().next().unwrap().to_owned())
+        .collect();
+    assert_eq!(heads.len(), 4, "{heads:?}");
+    assert!(
+        heads[..3]
+            .iter()
+            .all(|h| h == "POST /sandbox/one/mcp HTTP/1.1")
+            && heads[3].starts_with("DELETE ")
+    );
+    assert!(
+        seen.iter().all(|r| r.contains("authorization: Bearer "))
+            && seen[2].contains("mcp-session-id: s1")
+    );
+    for bad in [
+        json!({"tool": ""}),
+        json!({"tool": "a b"}),
+        json!({"tool": "a", "timeout_s": 0}),
+        json!({"tool": "a", "timeout_s": 901}),
+        json!({}),
+    ] {
+        assert_eq!(
+            plane
+                .json("POST", "/api/v1/servers/one/exec", bad.clone())
+                .await
+                .0,
+            400,
+            "{bad}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_execution_ends_in_time() {
+    let (door, _) = fake_door(json!("never")).await;
+    let plane = Plane::with_gateway(door).await;
+    plane.deployed("one").await;
+    let (status, body) = plane
+        .json(
+            "POST",
+            "/api/v1/servers/one/exec",
+            json!({"tool": "slow", "timeout_s": 1}),
+        )
+        .await;
+    assert_eq!(
+        (status, body["error"]["message"].as_str()),
+        (502, Some("the execution failed: no result within 1 s"))
+    );
+}
+
+#[tokio::test]
+async fn followed_logs_are_bounded_in_number() {
+    let plane = Plane::start().await;
+    plane.deployed("one").await;
+    let mut open = Vec::new();
+    for _ in 0..64 {
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+        let mut stream = tokio::net::TcpStream::connect(plane.address).await.unwrap();
+        let head = format!(
+            "GET /api/v1/servers/one/logs?follow=true HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {TOKEN}\r\n\r\n",
+            plane.address
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        assert!(stream.read(&mut [0; 64]).await.unwrap() > 0);
+        open.push(stream);
+    }
+    assert_eq!(plane.get("/api/v1/servers/one/logs").await.0, 409);
+    drop(open);
+    eventually("a place", async || {
+        plane.get("/api/v1/servers/one/logs").await.0 == 200
+    })
+    .await;
+}

@@ -1,0 +1,167 @@
+//! Exchanges with the sandboxes of a hosted server.
+//!
+//! A sandbox may have been ended since a session began: it was idle, it ran out of memory, it was restarted. The one in
+//! its place knows nothing of the session and says 404. The client need not notice: Weir opens a session of its own in
+//! it and sends the request there. That is no retry of a call: a 404 to a session id says that nothing was done.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use domain::Sharing;
+use pingora_core::upstreams::peer::HttpPeer;
+
+use super::{Answer, Head, HttpLink, Purpose, Resolved, UpstreamHeaders, Verb};
+use crate::pipeline::{Cleared, ToServer};
+use crate::reply;
+use crate::upstream::Fault;
+use crate::upstream::hosted::{self, Hosted};
+
+impl HttpLink {
+    /// One exchange with a sandbox. No connection to one is kept: it would keep it from being frozen or checkpointed.
+    pub(super) async fn send_leased(
+        &self,
+        hosted: &Hosted,
+        verb: Verb,
+        headers: &UpstreamHeaders,
+        body: Option<&Cleared<ToServer>>,
+    ) -> Result<Answer, Fault> {
+        let hello = headers.purpose == Purpose::Hello;
+        let known = headers.session_id.as_deref().map(hosted::parts);
+        if let (Verb::Delete, Some((key, _))) = (verb, known)
+            && hosted.end_session(key).await?
+        {
+            return Ok(Answer::accepted());
+        }
+        if hosted.sharing == Sharing::Call && headers.purpose == Purpose::Word {
+            // Nobody is there to hear it: the sandbox of the call that it is about has ended, or not begun.
+            return Ok(Answer::accepted());
+        }
+        let key = match known {
+            Some((key, _)) => Some(key.to_owned()),
+            None if hello => Some(hosted::new_key()?),
+            None => None,
+        };
+        let (mut held, lease) = hosted.lease(key.as_deref()).await?;
+        let resolved = self.resolved_to(lease.address);
+        let body = body.map(Cleared::bytes);
+        let work = self.in_sandbox(hosted, &resolved, verb, headers, body);
+        let mut answer = held.guard(work).await?;
+        let head = answer.head_mut();
+        head.session_id = match (hello, head.status, &key) {
+            (true, 200, Some(key)) => Some(hosted::joined(key, head.session_id.as_deref())),
+            _ => None,
+        };
+        if let Answer::Events(_, events) = &mut answer {
+            events.held = Some(held);
+        }
+        Ok(answer)
+    }
+
+    async fn in_sandbox(
+        &self,
+        hosted: &Hosted,
+        resolved: &Arc<Resolved>,
+        verb: Verb,
+        headers: &UpstreamHeaders,
+        body: Option<&Bytes>,
+    ) -> Result<Answer, Fault> {
+        let known = headers.session_id.as_deref().map(hosted::parts);
+        let mut headers = UpstreamHeaders {
+            session_id: known.and_then(|(key, own)| hosted.renewed(key).or(own.map(Into::into))),
+            ..headers.clone()
+        };
+        let path = &self.target.path;
+        let Some((key, _)) =
+            known.filter(|_| verb == Verb::Post && headers.purpose != Purpose::Hello)
+        else {
+            return self
+                .exchange(path, Arc::clone(resolved), verb, &headers, body)
+                .await;
+        };
+        if hosted.sharing != Sharing::Call {
+            let mut answer = self
+                .exchange(path, Arc::clone(resolved), verb, &headers, body)
+                .await?;
+            if answer.head_mut().status != 404 || headers.session_id.is_none() {
+                return Ok(answer);
+            }
+        }
+        headers.session_id = self.shake_hands(resolved, &headers).await?;
+        hosted.renew(key, headers.session_id.as_deref());
+        self.exchange(path, Arc::clone(resolved), verb, &headers, body)
+            .await
+    }
+
+    /// Opens a session of Weir's own. What the server says of itself was told to the client, through the line, when it
+    /// opened its own.
+    async fn shake_hands(
+        &self,
+        resolved: &Arc<Resolved>,
+        headers: &UpstreamHeaders,
+    ) -> Result<Option<Box<str>>, Fault> {
+        let mut ours = UpstreamHeaders {
+            purpose: Purpose::Hello,
+            accept: Some("application/json, text/event-stream"),
+            ..UpstreamHeaders::default()
+        };
+        let path = &self.target.path;
+        let hello = Cleared::<ToServer>::of_ours(reply::hello(&mcp_codec::Id::Number(0)));
+        let answer = self
+            .exchange(
+                path,
+                Arc::clone(resolved),
+                Verb::Post,
+                &ours,
+                Some(hello.bytes()),
+            )
+            .await?;
+        let head = match answer {
+            Answer::Json(head, _) | Answer::Empty(head) => head,
+            Answer::Events(head, mut events) => {
+                // Its one event; the connection is not used again.
+                events.next().await?;
+                head
+            }
+        };
+        if head.status != 200 {
+            return Err(Fault::Broken("the server refuses the handshake"));
+        }
+        ours.session_id = head.session_id;
+        ours.protocol.clone_from(&headers.protocol);
+        let word = Cleared::<ToServer>::of_ours(reply::initialized());
+        self.exchange(
+            path,
+            Arc::clone(resolved),
+            Verb::Post,
+            &ours,
+            Some(word.bytes()),
+        )
+        .await?;
+        Ok(ours.session_id)
+    }
+
+    fn resolved_to(&self, address: SocketAddr) -> Arc<Resolved> {
+        let mut peer = HttpPeer::new(address, false, String::new());
+        peer.options.connection_timeout = Some(self.connect_timeout);
+        peer.options.total_connection_timeout = Some(self.connect_timeout);
+        let at = Instant::now();
+        Arc::new(Resolved { peer, address, at })
+    }
+}
+
+impl Answer {
+    fn head_mut(&mut self) -> &mut Head {
+        let (Self::Json(head, _) | Self::Events(head, _) | Self::Empty(head)) = self;
+        head
+    }
+
+    /// A word was taken.
+    fn accepted() -> Self {
+        Self::Empty(Head {
+            status: 202,
+            session_id: None,
+        })
+    }
+}

@@ -1,0 +1,303 @@
+//! Control groups, version 1 and 2: what runsc set up is read, frozen and taken away here.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::error::SandboxError;
+
+/// Where the control groups of a host are. Tests point it at a folder of text files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cgroups {
+    root: PathBuf,
+    v2: bool,
+}
+
+/// The controllers of version 1 in which runsc makes a group.
+const V1: &[&str] = &[
+    "cpu",
+    "cpuacct",
+    "cpuset",
+    "memory",
+    "devices",
+    "freezer",
+    "blkio",
+    "pids",
+    "net_cls",
+    "net_prio",
+    "perf_event",
+    "hugetlb",
+    "systemd",
+];
+
+/// Why the kernel ended or stopped something in a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Alarms {
+    /// Processes killed for memory.
+    pub oom_kills: u64,
+    /// Times that a process was not made because of the limit.
+    pub pids_refused: u64,
+}
+
+impl Cgroups {
+    /// Finds out which version is mounted at `root` (`/sys/fs/cgroup`).
+    pub fn find(root: impl Into<PathBuf>) -> Option<Self> {
+        let root = root.into();
+        if root.join("cgroup.controllers").exists() {
+            Some(Self { root, v2: true })
+        } else if root.join("memory").is_dir() && root.join("freezer").is_dir() {
+            Some(Self { root, v2: false })
+        } else {
+            None
+        }
+    }
+
+    /// 1 or 2.
+    pub fn version(&self) -> u8 {
+        if self.v2 { 2 } else { 1 }
+    }
+
+    fn file(&self, group: &str, controller: &str, name: &str) -> PathBuf {
+        let group = group.trim_start_matches('/');
+        if self.v2 {
+            self.root.join(group).join(name)
+        } else {
+            self.root.join(controller).join(group).join(name)
+        }
+    }
+
+    fn read(&self, group: &str, controller: &str, name: &str) -> Option<String> {
+        fs::read_to_string(self.file(group, controller, name)).ok()
+    }
+
+    /// CPU used so far by all processes of a group, in microseconds.
+    pub fn cpu_us(&self, group: &str) -> u64 {
+        if self.v2 {
+            field(&self.read(group, "cpu", "cpu.stat"), "usage_usec")
+        } else {
+            number(&self.read(group, "cpuacct", "cpuacct.usage")) / 1000
+        }
+    }
+
+    /// Memory in use now, in bytes.
+    pub fn memory_bytes(&self, group: &str) -> u64 {
+        let name = if self.v2 {
+            "memory.current"
+        } else {
+            "memory.usage_in_bytes"
+        };
+        number(&self.read(group, "memory", name))
+    }
+
+    /// Processes and threads now.
+    pub fn tasks(&self, group: &str) -> u64 {
+        number(&self.read(group, "pids", "pids.current"))
+    }
+
+    /// What the kernel did to it.
+    pub fn alarms(&self, group: &str) -> Alarms {
+        let oom = if self.v2 {
+            "memory.events"
+        } else {
+            "memory.oom_control"
+        };
+        Alarms {
+            oom_kills: field(&self.read(group, "memory", oom), "oom_kill"),
+            pids_refused: field(&self.read(group, "pids", "pids.events"), "max"),
+        }
+    }
+
+    /// Processes in a group.
+    pub fn processes(&self, group: &str) -> BTreeSet<i32> {
+        let text = self
+            .read(group, "memory", "cgroup.procs")
+            .unwrap_or_default();
+        text.lines().filter_map(|line| line.parse().ok()).collect()
+    }
+
+    /// Stops or continues all processes of a group, and waits until it is so (at most 2 s).
+    pub(crate) fn freeze(&self, group: &str, frozen: bool) -> Result<(), SandboxError> {
+        let (name, word) = match (self.v2, frozen) {
+            (true, true) => ("cgroup.freeze", "1"),
+            (true, false) => ("cgroup.freeze", "0"),
+            (false, true) => ("freezer.state", "FROZEN"),
+            (false, false) => ("freezer.state", "THAWED"),
+        };
+        let path = self.file(group, "freezer", name);
+        fs::write(&path, word).map_err(|e| SandboxError::io("write", &path, e))?;
+        let deadline = Instant::now() + Duration::from_secs(2);
+        while self.is_frozen(group) != frozen {
+            if Instant::now() > deadline {
+                return Err(SandboxError::io(
+                    "freeze or thaw",
+                    path,
+                    std::io::ErrorKind::TimedOut,
+                ));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    /// True if all its processes stand still.
+    pub fn is_frozen(&self, group: &str) -> bool {
+        if self.v2 {
+            field(&self.read(group, "", "cgroup.events"), "frozen") == 1
+        } else {
+            self.read(group, "freezer", "freezer.state")
+                .is_some_and(|s| s.trim() == "FROZEN")
+        }
+    }
+
+    /// Kills what is left and removes the group (at most 5 s). True if nothing is left.
+    pub(crate) fn remove(&self, group: &str) -> bool {
+        let deadline = Instant::now() + Duration::from_secs(5);
+        loop {
+            for pid in self.processes(group) {
+                let pid = nix::unistd::Pid::from_raw(pid);
+                // Fails if it has ended; only our own groups are named here.
+                let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL);
+            }
+            let left = self
+                .folders(group)
+                .into_iter()
+                .filter(|dir| fs::remove_dir(dir).is_err() && dir.exists())
+                .count();
+            if left == 0 {
+                return true;
+            }
+            if Instant::now() > deadline {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Names of the groups in a parent group.
+    pub fn children(&self, parent: &str) -> BTreeSet<String> {
+        let dir = self.file(parent, "memory", "");
+        let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+        entries
+            .filter(|e| e.path().is_dir())
+            .filter_map(|e| e.file_name().into_string().ok())
+            .collect()
+    }
+
+    fn folders(&self, group: &str) -> Vec<PathBuf> {
+        let group = group.trim_start_matches('/');
+        let under = |base: &Path| base.join(group);
+        let all: Vec<PathBuf> = if self.v2 {
+            vec![under(&self.root)]
+        } else {
+            V1.iter().map(|c| under(&self.root.join(c))).collect()
+        };
+        all.into_iter().filter(|dir| dir.exists()).collect()
+    }
+}
+
+fn number(text: &Option<String>) -> u64 {
+    text.as_deref()
+        .and_then(|t| t.trim().parse().ok())
+        .unwrap_or(0)
+}
+
+fn field(text: &Option<String>, name: &str) -> u64 {
+    let lines = text.as_deref().unwrap_or_default().lines();
+    let mut values = lines.filter_map(|line| {
+        line.strip_prefix(name)?
+            .strip_prefix(' ')?
+            .trim()
+            .parse()
+            .ok()
+    });
+    values.next().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(root: &Path, path: &str, text: &str) {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        fs::write(path, text).expect("written");
+    }
+
+    #[test]
+    fn version_1_is_read_from_its_own_files() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let root = dir.path();
+        put(root, "freezer/w/x/freezer.state", "FROZEN\n");
+        put(root, "memory/w/x/memory.usage_in_bytes", "4096\n");
+        put(
+            root,
+            "memory/w/x/memory.oom_control",
+            "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n",
+        );
+        put(root, "memory/w/x/cgroup.procs", "12\n7\n");
+        put(root, "cpuacct/w/x/cpuacct.usage", "5000000\n");
+        put(root, "pids/w/x/pids.events", "max 2\n");
+        put(root, "pids/w/x/pids.current", "31\n");
+        let groups = Cgroups::find(root).expect("version 1");
+        assert_eq!(groups.version(), 1);
+        assert!(groups.is_frozen("/w/x"));
+        assert_eq!(
+            (
+                groups.cpu_us("/w/x"),
+                groups.memory_bytes("/w/x"),
+                groups.tasks("/w/x")
+            ),
+            (5000, 4096, 31)
+        );
+        assert_eq!(
+            groups.alarms("/w/x"),
+            Alarms {
+                oom_kills: 3,
+                pids_refused: 2
+            }
+        );
+        assert_eq!(groups.processes("/w/x"), BTreeSet::from([7, 12]));
+        assert_eq!(groups.children("/w"), BTreeSet::from(["x".to_owned()]));
+        assert_eq!(groups.cpu_us("/w/none"), 0);
+    }
+
+    #[test]
+    fn version_2_is_read_from_its_own_files() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let root = dir.path();
+        put(root, "cgroup.controllers", "cpu memory pids\n");
+        put(root, "w/x/cpu.stat", "usage_usec 77\nuser_usec 50\n");
+        put(root, "w/x/memory.current", "8192\n");
+        put(
+            root,
+            "w/x/memory.events",
+            "low 0\nhigh 0\nmax 9\noom 1\noom_kill 1\noom_group_kill 0\n",
+        );
+        put(root, "w/x/pids.events", "max 0\n");
+        put(root, "w/x/cgroup.events", "populated 1\nfrozen 1\n");
+        let groups = Cgroups::find(root).expect("version 2");
+        assert_eq!(
+            (
+                groups.version(),
+                groups.cpu_us("w/x"),
+                groups.memory_bytes("w/x")
+            ),
+            (2, 77, 8192)
+        );
+        assert_eq!(
+            groups.alarms("w/x"),
+            Alarms {
+                oom_kills: 1,
+                pids_refused: 0
+            }
+        );
+        assert!(groups.is_frozen("w/x"));
+    }
+
+    #[test]
+    fn no_cgroups_are_none() {
+        let dir = tempfile::tempdir().expect("a folder");
+        assert_eq!(Cgroups::find(dir.path()), None);
+    }
+}

@@ -1,0 +1,290 @@
+//! Sandboxes on this machine, by runsc.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+
+use crate::backend::{Backend, Launch, Order, Output, Placed, Prepared, Usage};
+use crate::cgroup::{Alarms, Cgroups};
+use crate::error::SandboxError;
+use crate::net::{Wire, Wires};
+use crate::pidfd::{self, Watch};
+use crate::process::on_thread;
+use crate::runsc::{Runsc, Streams};
+use crate::secrets::{self, SecretFile};
+use crate::spec::{self, Bind};
+use crate::storage;
+
+/// Where one runner keeps its sandboxes.
+#[derive(Debug, Clone)]
+pub struct LocalConfig {
+    /// The engine.
+    pub runsc: Runsc,
+    /// The control groups of the host.
+    pub cgroups: Cgroups,
+    /// The parent group, like `/weir-ab12`.
+    pub parent: String,
+    /// Addresses and names.
+    pub wires: Wires,
+    /// Folder of the running sandboxes: specs, mounts.
+    pub boxes: PathBuf,
+    /// Folder of their storage files.
+    pub storage: PathBuf,
+}
+
+/// The local backend.
+#[derive(Debug, Clone)]
+pub struct Local {
+    config: LocalConfig,
+}
+
+impl Local {
+    /// A backend with this configuration.
+    ///
+    /// # Errors
+    /// A folder cannot be made.
+    pub fn new(config: LocalConfig) -> Result<Self, SandboxError> {
+        for dir in [&config.boxes, &config.storage, &config.runsc.state] {
+            fs::create_dir_all(dir).map_err(|e| SandboxError::io("make", dir, e))?;
+        }
+        Ok(Self { config })
+    }
+
+    fn group(&self, id: &str) -> String {
+        format!("{}/{id}", self.config.parent)
+    }
+
+    fn paths(&self, id: &str) -> Paths {
+        let dir = self.config.boxes.join(id);
+        Paths {
+            secrets: dir.join("secrets"),
+            store: dir.join("store"),
+            image: self.config.storage.join(format!("{id}.ext4")),
+            dir,
+        }
+    }
+}
+
+struct Paths {
+    dir: PathBuf,
+    secrets: PathBuf,
+    store: PathBuf,
+    image: PathBuf,
+}
+
+#[async_trait]
+impl Backend for Local {
+    async fn prepare(
+        &self,
+        order: Order,
+        secrets: &[SecretFile<'_>],
+    ) -> Result<Prepared, SandboxError> {
+        let paths = self.paths(&order.id);
+        fs::create_dir_all(&paths.dir).map_err(|e| SandboxError::io("make", &paths.dir, e))?;
+        let mut binds = order.binds.clone();
+        if order.with_secrets {
+            // Synchronous, so that the values need not be copied; a tmpfs takes well under a millisecond.
+            secrets::mount_filled(&paths.secrets, secrets)?;
+            binds.push(Bind {
+                source: paths.secrets.clone(),
+                target: "/run/secrets".into(),
+                writable: false,
+            });
+        }
+        let (image, store, mib) = (
+            paths.image.clone(),
+            paths.store.clone(),
+            order.size.storage_mb,
+        );
+        let storage = on_thread("weir-storage", move || {
+            storage::mount_sized(&image, &store, mib)
+        });
+        let wire = async {
+            let wire = self.config.wires.make(&order.id, order.place).await?;
+            wire.address().await?;
+            Ok::<_, SandboxError>(wire)
+        };
+        let (storage, wire) = tokio::join!(storage, wire);
+        storage?;
+        let wire = wire?;
+        let spec = spec::oci(&spec::Parts {
+            rootfs: &order.rootfs,
+            program: &order.program,
+            binds: &binds,
+            size: order.size,
+            cgroup: &self.group(&order.id),
+            netns: &wire.netns,
+        });
+        let file = paths.dir.join("config.json");
+        fs::write(&file, spec.to_string()).map_err(|e| SandboxError::io("write", file, e))?;
+        Ok(Prepared { order, wire })
+    }
+
+    async fn launch(
+        &self,
+        prepared: &Prepared,
+        launch: Launch<'_>,
+        output: Output,
+    ) -> Result<(Placed, Watch), SandboxError> {
+        let id = &prepared.order.id;
+        let paths = self.paths(id);
+        let streams = Streams {
+            out: output.out,
+            err: output.err,
+        };
+        let runsc = &self.config.runsc;
+        match launch {
+            Launch::Cold => {
+                runsc.create(id, &paths.dir, &paths.store, streams).await?;
+                runsc.start(id, &paths.store).await?;
+            }
+            Launch::Restore(image) => {
+                runsc
+                    .restore(id, &paths.dir, image, &paths.store, streams)
+                    .await?
+            }
+        }
+        let pid = runsc.pid(id, &paths.dir)?;
+        let started =
+            pidfd::start_time(pid).ok_or_else(|| SandboxError::Gone { id: id.clone() })?;
+        let watch = Watch::open(id, pid, started)?;
+        let placed = Placed {
+            id: id.clone(),
+            place: prepared.order.place,
+            pid,
+            started,
+        };
+        Ok((placed, watch))
+    }
+
+    async fn adopt(&self, placed: &Placed) -> Result<Watch, SandboxError> {
+        let watch = Watch::open(&placed.id, placed.pid, placed.started)?;
+        // Not only the process: it has to be in its own control group too, or limits and metering would be lost.
+        if self
+            .config
+            .cgroups
+            .processes(&self.group(&placed.id))
+            .contains(&placed.pid)
+        {
+            Ok(watch)
+        } else {
+            Err(SandboxError::Gone {
+                id: placed.id.clone(),
+            })
+        }
+    }
+
+    async fn freeze(&self, id: &str) -> Result<(), SandboxError> {
+        let (groups, group) = (self.config.cgroups.clone(), self.group(id));
+        on_thread("weir-freeze", move || groups.freeze(&group, true)).await
+    }
+
+    async fn thaw(&self, id: &str) -> Result<(), SandboxError> {
+        // In place: a thread costs a good part of what a thaw does.
+        self.config.cgroups.freeze(&self.group(id), false)
+    }
+
+    async fn checkpoint(&self, id: &str, image: &Path, go_on: bool) -> Result<(), SandboxError> {
+        self.config
+            .runsc
+            .checkpoint(id, image, go_on, &self.paths(id).store)
+            .await
+    }
+
+    fn usage(&self, id: &str) -> Usage {
+        let (groups, group) = (&self.config.cgroups, self.group(id));
+        Usage {
+            cpu_us: groups.cpu_us(&group),
+            memory_bytes: groups.memory_bytes(&group),
+            storage_bytes: storage::used_bytes(&self.paths(id).store),
+            tasks: groups.tasks(&group),
+        }
+    }
+
+    fn alarms(&self, id: &str) -> Alarms {
+        self.config.cgroups.alarms(&self.group(id))
+    }
+
+    fn wire(&self, id: &str, place: u32) -> Wire {
+        self.config.wires.at(id, place)
+    }
+
+    async fn destroy(&self, id: &str, place: u32) {
+        let group = self.group(id);
+        let (groups, ending) = (self.config.cgroups.clone(), group.clone());
+        // First, and by ourselves: `runsc delete` waits until the processes are gone, and as their parent we are the one
+        // who has to take their status. Done in this order it takes 50 ms, the other way around it never ends.
+        on_thread("weir-end", move || end(&groups, &ending)).await;
+        if let Err(error) = self.config.runsc.delete(id).await {
+            tracing::debug!(sandbox = id, %error, "runsc did not delete");
+        }
+        self.config.wires.at(id, place).remove().await;
+        let (groups, paths) = (self.config.cgroups.clone(), self.paths(id));
+        let name = id.to_owned();
+        on_thread("weir-destroy", move || {
+            if !groups.remove(&group) {
+                tracing::error!(sandbox = name, "processes of a sandbox cannot be killed");
+            }
+            storage::unmount(&paths.image, &paths.store);
+            secrets::unmount(&paths.secrets);
+            if let Err(error) = fs::remove_dir_all(&paths.dir)
+                && error.kind() != std::io::ErrorKind::NotFound
+            {
+                tracing::warn!(sandbox = name, %error, "the folder of a sandbox is left");
+            }
+        })
+        .await;
+    }
+
+    async fn leftovers(&self) -> Vec<String> {
+        let mut ids: BTreeSet<String> = self.config.cgroups.children(&self.config.parent);
+        ids.extend(self.config.runsc.list().await.unwrap_or_default());
+        for dir in [&self.config.boxes, &self.config.wires.dir().to_owned()] {
+            let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+            ids.extend(entries.filter_map(|e| e.file_name().into_string().ok()));
+        }
+        ids.into_iter().collect()
+    }
+}
+
+/// Kills all processes of a group and takes the status of those that are our children, until none is left (at most 5 s).
+fn end(groups: &Cgroups, group: &str) {
+    // What stands still cannot be killed. Fails if there is no such group.
+    if groups.is_frozen(group) {
+        let _ = groups.freeze(group, false);
+    }
+    let deadline = Instant::now() + Duration::from_secs(5);
+    // A process that ended leaves the group before its status is taken.
+    let mut seen = BTreeSet::new();
+    loop {
+        let left = groups.processes(group);
+        for &pid in &left {
+            // Fails if it has ended; only groups of our own are named here.
+            let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+        }
+        seen.extend(left.iter().copied());
+        seen.retain(|&pid| !reaped(Pid::from_raw(pid)));
+        if (left.is_empty() && seen.is_empty()) || Instant::now() > deadline {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// True if it is no child of ours (any more). An error of waiting means that another task took the status.
+fn reaped(pid: Pid) -> bool {
+    let own = i32::try_from(std::process::id()).unwrap_or(0);
+    if pidfd::parent(pid.as_raw()) != Some(own) {
+        return true;
+    }
+    !matches!(
+        waitpid(pid, Some(WaitPidFlag::WNOHANG)),
+        Ok(WaitStatus::StillAlive)
+    )
+}

@@ -1,0 +1,181 @@
+//! The OCI spec of a sandbox.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+/// User and group of everything in a sandbox. Never 0: root in the guest would escape RLIMIT_NPROC.
+pub const GUEST_UID: u32 = 10001;
+
+/// What gVisor itself needs beside the plan's memory: sentry about 20 MB, gofer about 5 MB (measured).
+const OVERHEAD_MB: u64 = 32;
+/// Size of `/tmp`, which counts as memory.
+const TMP_MB: u32 = 64;
+const MIB: u64 = 1024 * 1024;
+
+/// What a sandbox may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Weight against other sandboxes; 512 is one core at most, 1024 two, and so on.
+    pub cpu_shares: u32,
+    /// For the guest, in MiB.
+    pub memory_mb: u32,
+    /// Writable storage, in MiB.
+    pub storage_mb: u32,
+    /// Processes and threads of the guest.
+    pub processes: u32,
+}
+
+impl Size {
+    /// What the host lets the whole sandbox have, in bytes.
+    pub fn memory_bytes(&self) -> u64 {
+        (u64::from(self.memory_mb) + OVERHEAD_MB) * MIB
+    }
+
+    /// The host's backstop: gVisor uses 30 to 40 tasks of its own and up to 2 for each of the guest's (measured).
+    /// It must never be reached before RLIMIT_NPROC, because it ends the whole sandbox.
+    pub fn tasks(&self) -> u32 {
+        self.processes * 3 + 128
+    }
+}
+
+/// A folder or file of the host in the guest, read-only, without devices and set-uid programs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bind {
+    /// On the host.
+    pub source: PathBuf,
+    /// In the guest.
+    pub target: String,
+    /// True for the few that the guest may write to.
+    pub writable: bool,
+}
+
+/// What runs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Program {
+    /// Its words.
+    pub args: Vec<String>,
+    /// Its environment, whole.
+    pub env: Vec<(String, String)>,
+    /// Its working directory.
+    pub cwd: String,
+}
+
+pub(crate) struct Parts<'a> {
+    pub(crate) rootfs: &'a std::path::Path,
+    pub(crate) program: &'a Program,
+    pub(crate) binds: &'a [Bind],
+    pub(crate) size: Size,
+    pub(crate) cgroup: &'a str,
+    pub(crate) netns: &'a std::path::Path,
+}
+
+/// The spec, as `config.json` holds it.
+pub(crate) fn oci(parts: &Parts<'_>) -> Value {
+    let p = parts.program;
+    let env: Vec<String> = p
+        .env
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    let mut mounts = vec![
+        json!({"destination": "/proc", "type": "proc", "source": "proc"}),
+        json!({"destination": "/dev", "type": "tmpfs", "source": "tmpfs"}),
+        json!({"destination": "/tmp", "type": "tmpfs", "source": "tmpfs",
+            "options": ["nosuid", "nodev", format!("size={TMP_MB}m"), "mode=1777"]}),
+    ];
+    for bind in parts.binds {
+        let mode = if bind.writable { "rw" } else { "ro" };
+        mounts.push(
+            json!({"destination": bind.target, "type": "bind", "source": bind.source,
+            "options": ["bind", mode, "nosuid", "nodev"]}),
+        );
+    }
+    let size = parts.size;
+    let none: [&str; 0] = [];
+    json!({
+        "ociVersion": "1.0.2",
+        "hostname": "sandbox",
+        "root": {"path": parts.rootfs, "readonly": false},
+        "process": {
+            "user": {"uid": GUEST_UID, "gid": GUEST_UID},
+            "cwd": p.cwd, "args": p.args, "env": env,
+            "capabilities": {"bounding": none, "effective": none, "permitted": none, "inheritable": none, "ambient": none},
+            "noNewPrivileges": true,
+            "rlimits": [
+                rlimit("RLIMIT_NPROC", u64::from(size.processes)),
+                rlimit("RLIMIT_NOFILE", 4096),
+                rlimit("RLIMIT_CORE", 0),
+            ],
+        },
+        "mounts": mounts,
+        "linux": {
+            "cgroupsPath": parts.cgroup,
+            "namespaces": [{"type": "pid"}, {"type": "ipc"}, {"type": "uts"}, {"type": "mount"},
+                {"type": "network", "path": parts.netns}],
+            "resources": {
+                "cpu": {"shares": size.cpu_shares, "quota": u64::from(size.cpu_shares) * 100_000 / 512, "period": 100_000},
+                "memory": {"limit": size.memory_bytes()},
+                "pids": {"limit": size.tasks()},
+            },
+        },
+    })
+}
+
+fn rlimit(kind: &str, value: u64) -> Value {
+    json!({"type": kind, "soft": value, "hard": value})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guest_has_no_rights() {
+        let program = Program {
+            args: vec!["python3".into()],
+            env: vec![("A".into(), "b=c".into())],
+            cwd: "/app".into(),
+        };
+        let bind = Bind {
+            source: "/x".into(),
+            target: "/app".into(),
+            writable: false,
+        };
+        let size = Size {
+            cpu_shares: 1024,
+            memory_mb: 512,
+            storage_mb: 5120,
+            processes: 100,
+        };
+        let spec = oci(&Parts {
+            rootfs: "/r".as_ref(),
+            program: &program,
+            binds: &[bind],
+            size,
+            cgroup: "/weir-t/x",
+            netns: "/n".as_ref(),
+        });
+        assert_eq!(spec["process"]["user"]["uid"], GUEST_UID);
+        assert_ne!(GUEST_UID, 0);
+        let capabilities = spec["process"]["capabilities"]
+            .as_object()
+            .expect("all five sets");
+        assert_eq!(capabilities.len(), 5);
+        assert!(capabilities.values().all(|set| set == &json!([])));
+        assert_eq!(spec["process"]["noNewPrivileges"], true);
+        assert_eq!(spec["process"]["env"][0], "A=b=c");
+        assert_eq!(
+            spec["process"]["rlimits"][0],
+            json!({"type": "RLIMIT_NPROC", "soft": 100, "hard": 100})
+        );
+        assert_eq!(
+            spec["mounts"][3]["options"],
+            json!(["bind", "ro", "nosuid", "nodev"])
+        );
+        // The host's counts are backstops behind the guest's own limits.
+        assert_eq!(spec["linux"]["resources"]["memory"]["limit"], 544 * MIB);
+        assert_eq!(spec["linux"]["resources"]["pids"]["limit"], 428);
+        assert_eq!(spec["linux"]["resources"]["cpu"]["quota"], 200_000);
+    }
+}

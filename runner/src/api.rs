@@ -1,0 +1,357 @@
+//! The socket: one task per connection, one request at a time, everything bounded.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use domain::{ServerId, TenantId};
+use runner_api::frame::{self, FrameError};
+use runner_api::{
+    ApiError, BuildEvent, BuildRequest, ErrorCode, GoneReason, Hello, LeaseId, LeaseRequest,
+    LogQuery, PROTOCOL_VERSION, Reply, Request,
+};
+use sha2::{Digest, Sha256};
+use tokio::io::BufStream;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+use crate::context::random_name;
+use crate::daemon::Daemon;
+use crate::doctor;
+use crate::layers;
+use crate::paths::hex;
+use crate::servers::{Granted, Message};
+
+/// Connections at once: each lease holds one.
+const CONNECTIONS_MAX: usize = 4096;
+/// Between two frames of one request.
+const IDLE_MAX: Duration = Duration::from_secs(120);
+const WAIT_MS_MAX: u32 = 120_000;
+const BUNDLE_BYTES_MAX: u64 = 250 * 1024 * 1024;
+
+type Connection = BufStream<UnixStream>;
+
+/// Serves until the task is dropped.
+pub async fn serve(daemon: Arc<Daemon>, listener: UnixListener) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+            return;
+        };
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let daemon = Arc::clone(&daemon);
+                tokio::spawn(async move {
+                    let _place = place;
+                    if let Err(error) = converse(&daemon, BufStream::new(stream)).await
+                        && !matches!(error, FrameError::Closed)
+                    {
+                        tracing::debug!(%error, "a connection of the runner's socket ended");
+                    }
+                });
+            }
+            Err(error) => {
+                tracing::error!(%error, "the runner's socket cannot accept");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+async fn converse(daemon: &Arc<Daemon>, mut connection: Connection) -> Result<(), FrameError> {
+    let hello: Hello = tokio::time::timeout(IDLE_MAX, frame::read(&mut connection))
+        .await
+        .map_err(|_| FrameError::Closed)??;
+    frame::write(
+        &mut connection,
+        &Hello::of(concat!("weir-runner ", env!("CARGO_PKG_VERSION"))),
+    )
+    .await?;
+    if hello.protocol != PROTOCOL_VERSION {
+        return Ok(());
+    }
+    loop {
+        let request: Request = frame::read(&mut connection).await?;
+        answer(daemon, &mut connection, request).await?;
+    }
+}
+
+async fn answer(
+    daemon: &Arc<Daemon>,
+    connection: &mut Connection,
+    request: Request,
+) -> Result<(), FrameError> {
+    let reply = match request {
+        Request::Lease { lease } => return lease_out(daemon, connection, lease).await,
+        Request::Build { build } => return build_out(daemon, connection, build).await,
+        Request::Logs { query } => return logs_out(daemon, connection, query).await,
+        Request::Events { after } => return events_out(daemon, connection, after).await,
+        Request::PutBundle { tenant } => put_bundle(daemon, connection, tenant).await?,
+        Request::Doctor => Ok(Reply::Doctor(doctor::report(
+            &daemon.ctx.host,
+            &daemon.ctx.paths.state,
+        ))),
+        Request::PutServer { spec } => daemon.put_server(*spec).await.map(|()| Reply::Ok),
+        Request::RemoveServer { tenant, server } => daemon
+            .remove_server(&tenant, &server)
+            .await
+            .map(|()| Reply::Ok),
+        Request::RestartServer { tenant, server } => daemon
+            .tell(&tenant, &server, Message::Restart)
+            .map(|()| Reply::Ok),
+        Request::Servers { tenant } => Ok(Reply::Servers(daemon.servers(tenant.as_ref()).await)),
+        Request::SetSecret {
+            tenant,
+            server,
+            name,
+            value,
+        } => daemon
+            .set_secret(&tenant, &server, &name, value)
+            .map(|()| Reply::Ok),
+        Request::ListSecrets { tenant, server } => {
+            daemon.list_secrets(&tenant, &server).map(Reply::Secrets)
+        }
+        Request::RemoveSecret {
+            tenant,
+            server,
+            name,
+        } => daemon
+            .remove_secret(&tenant, &server, &name)
+            .map(|()| Reply::Ok),
+        Request::EndSession {
+            tenant,
+            server,
+            session,
+        } => daemon
+            .tell(&tenant, &server, Message::EndSession(session))
+            .map(|()| Reply::Ok),
+        Request::Release { .. } => Err(ApiError::new(
+            ErrorCode::NotFound,
+            "this connection holds no lease",
+        )),
+        Request::Usage { after } => Ok(Reply::Usage(daemon.ctx.metering.closed(after))),
+        Request::AckUsage { upto } => {
+            daemon.ctx.metering.acknowledge(upto);
+            Ok(Reply::Ok)
+        }
+    };
+    frame::write(connection, &reply.unwrap_or_else(Reply::Error)).await
+}
+
+/// Gives a lease out and stays with it until it is given back, its sandbox is gone, or its holder is.
+async fn lease_out(
+    daemon: &Arc<Daemon>,
+    connection: &mut Connection,
+    request: LeaseRequest,
+) -> Result<(), FrameError> {
+    let (tenant, server) = (request.tenant, request.server);
+    let (reply, answer) = oneshot::channel();
+    let wait = Duration::from_millis(request.wait_ms.min(WAIT_MS_MAX).into());
+    let asked = daemon.tell(
+        &tenant,
+        &server,
+        Message::Lease {
+            session: request.session,
+            deadline: Instant::now() + wait,
+            reply,
+        },
+    );
+    let granted = match asked {
+        Ok(()) => {
+            tokio::select! {
+                answer = answer => answer.unwrap_or_else(|_| Err(ApiError::new(ErrorCode::NotFound, "the server was removed"))),
+                // Nothing is to be said while waiting, so this is the holder going away.
+                _ = frame::read::<_, Request>(connection) => return Err(FrameError::Closed),
+            }
+        }
+        Err(error) => Err(error),
+    };
+    let Granted { lease, mut gone } = match granted {
+        Ok(granted) => granted,
+        Err(error) => return frame::write(connection, &Reply::Error(error)).await,
+    };
+    let id = lease.id.clone();
+    let mut back = Back {
+        daemon,
+        tenant: &tenant,
+        server: &server,
+        lease: &id,
+        timed_out: false,
+    };
+    frame::write(connection, &Reply::Lease(lease)).await?;
+    let (mut read, mut write) = tokio::io::split(&mut *connection);
+    let mut release = Box::pin(frame::read::<_, Request>(&mut read));
+    let request = tokio::select! {
+        request = &mut release => request?,
+        reason = &mut gone => {
+            // A dropped sender is a lease that was given back by other means; there is none.
+            frame::write(&mut write, &Reply::Gone(reason.unwrap_or(GoneReason::Stopped))).await?;
+            release.await?
+        }
+    };
+    match request {
+        Request::Release { lease, timed_out } if lease == id => {
+            back.timed_out = timed_out;
+            drop(back);
+            frame::write(&mut write, &Reply::Ok).await
+        }
+        _ => Err(FrameError::Closed),
+    }
+}
+
+/// Gives a lease back when it is dropped, however that comes.
+struct Back<'a> {
+    daemon: &'a Daemon,
+    tenant: &'a TenantId,
+    server: &'a ServerId,
+    lease: &'a LeaseId,
+    timed_out: bool,
+}
+
+impl Drop for Back<'_> {
+    fn drop(&mut self) {
+        self.daemon
+            .give_back(self.tenant, self.server, self.lease.clone(), self.timed_out);
+    }
+}
+
+async fn put_bundle(
+    daemon: &Arc<Daemon>,
+    connection: &mut Connection,
+    tenant: TenantId,
+) -> Result<Result<Reply, ApiError>, FrameError> {
+    let internal = |error: std::io::Error| {
+        tracing::error!(%error, "an upload cannot be stored");
+        ApiError::new(
+            ErrorCode::Internal,
+            "the upload cannot be stored; the runner's log has the reason",
+        )
+    };
+    let path = daemon.ctx.paths.state.join("uploads").join(random_name());
+    let mut upload = match std::fs::File::create(&path) {
+        Ok(file) => Upload {
+            path,
+            file,
+            hasher: Sha256::new(),
+            bytes: 0,
+        },
+        Err(error) => return Ok(Err(internal(error))),
+    };
+    loop {
+        let chunk = tokio::time::timeout(IDLE_MAX, frame::read_chunk(connection))
+            .await
+            .map_err(|_| FrameError::Closed)??;
+        if chunk.is_empty() {
+            break;
+        }
+        upload.bytes += chunk.len() as u64;
+        if upload.bytes > BUNDLE_BYTES_MAX {
+            let text = format!("the bundle is larger than {} MB", BUNDLE_BYTES_MAX >> 20);
+            frame::write(
+                connection,
+                &Reply::Error(ApiError::new(ErrorCode::BundleRefused, text)),
+            )
+            .await?;
+            return Err(FrameError::Closed);
+        }
+        upload.hasher.update(&chunk);
+        // A page cache write; the disk is waited for when it is full, and then so should the sender.
+        if let Err(error) = upload.file.write_all(&chunk) {
+            frame::write(connection, &Reply::Error(internal(error))).await?;
+            return Err(FrameError::Closed);
+        }
+    }
+    let sha256 = hex(&std::mem::take(&mut upload.hasher).finalize());
+    let result = layers::take_in(&daemon.ctx, &tenant, upload.path.clone(), sha256).await;
+    Ok(result.map(Reply::Bundle))
+}
+
+/// An upload on disk; removed when dropped.
+struct Upload {
+    path: PathBuf,
+    file: std::fs::File,
+    hasher: Sha256,
+    bytes: u64,
+}
+
+impl Drop for Upload {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+async fn build_out(
+    daemon: &Arc<Daemon>,
+    connection: &mut Connection,
+    request: BuildRequest,
+) -> Result<(), FrameError> {
+    if let Err(error) = layers::bundle_info(&daemon.ctx, &request.tenant, &request.bundle) {
+        return frame::write(connection, &Reply::Error(error)).await;
+    }
+    frame::write(connection, &Reply::Ok).await?;
+    let (tell, mut told) = mpsc::channel(256);
+    let ctx = Arc::clone(&daemon.ctx);
+    // On a task of its own: when the asker goes away the build goes on, and its layer is there the next time.
+    let build = tokio::spawn(async move { layers::build(&ctx, request, tell).await });
+    while let Some(event) = told.recv().await {
+        frame::write(connection, &Reply::Build(event)).await?;
+    }
+    match build.await {
+        Ok(Ok(layer)) => {
+            frame::write(connection, &Reply::Build(BuildEvent::Done { layer })).await?;
+            frame::write(connection, &Reply::End).await
+        }
+        Ok(Err(error)) => frame::write(connection, &Reply::Error(error)).await,
+        Err(_) => {
+            frame::write(
+                connection,
+                &Reply::Error(ApiError::new(ErrorCode::Internal, "the build broke off")),
+            )
+            .await
+        }
+    }
+}
+
+async fn logs_out(
+    daemon: &Arc<Daemon>,
+    connection: &mut Connection,
+    query: LogQuery,
+) -> Result<(), FrameError> {
+    let log = match daemon.log(&query.tenant, &query.server) {
+        Ok(log) => log,
+        Err(error) => return frame::write(connection, &Reply::Error(error)).await,
+    };
+    frame::write(connection, &Reply::Ok).await?;
+    let (mut lines, mut next) = log.tail(query.tail.min(10_000) as usize);
+    loop {
+        for line in lines {
+            frame::write(connection, &Reply::Log(line)).await?;
+        }
+        if !query.follow {
+            return frame::write(connection, &Reply::End).await;
+        }
+        (lines, next) = tokio::select! {
+            more = log.from(next) => more,
+            _ = frame::read::<_, Request>(connection) => return Err(FrameError::Closed),
+        };
+    }
+}
+
+async fn events_out(
+    daemon: &Arc<Daemon>,
+    connection: &mut Connection,
+    mut after: u64,
+) -> Result<(), FrameError> {
+    frame::write(connection, &Reply::Ok).await?;
+    loop {
+        let events = tokio::select! {
+            events = daemon.ctx.events.after(after) => events,
+            _ = frame::read::<_, Request>(connection) => return Err(FrameError::Closed),
+        };
+        for event in events {
+            after = event.seq;
+            frame::write(connection, &Reply::Event(event)).await?;
+        }
+    }
+}

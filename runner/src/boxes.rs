@@ -1,0 +1,758 @@
+//! One sandbox, from the decision to start it to the last trace that is removed: one task, one queue of commands.
+//!
+//! ```text
+//!  Starting --ready--> Alive <--freeze, thaw--> Alive(frozen)
+//!     |                  |
+//!     '--- failed -------'--- ended, stopped ---> Ended --destroy--> (nothing left)
+//! ```
+//! Each state is a type and a transition consumes it. Whoever started it hears [`Word`]s and nothing else.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, anyhow};
+use runner_api::{
+    EventKind, GoneReason, HostedTransport, LogStream, Runtime, SandboxId, ServerSpec, SessionKey,
+};
+use sandbox::{Bind, Launch, Order, Output, Placed, Prepared, Program, SecretFile, Size, Watch};
+use serde::{Deserialize, Serialize};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::context::Context;
+use crate::logs::{self, Log};
+use crate::meter::Counters;
+use crate::paths::hex;
+use crate::store;
+use crate::wire::{Connected, Owner, allowlist};
+
+/// From the start of its program to the first accepted connection.
+const START_MAX: Duration = Duration::from_secs(60);
+/// How often a starting server is tried.
+const PROBE_EVERY: Duration = Duration::from_millis(5);
+/// Commands that wait; there is never more than one of each kind.
+const COMMANDS_MAX: usize = 8;
+
+/// What is to be started.
+#[derive(Clone)]
+pub struct Plan {
+    /// Its id.
+    pub id: SandboxId,
+    /// What it runs, as checked.
+    pub spec: Arc<ServerSpec>,
+    /// A hash of the spec and layer: sandboxes of another key are of another generation.
+    pub key: String,
+    /// The unpacked bundle.
+    pub app: PathBuf,
+    /// The layer's packages.
+    pub deps: PathBuf,
+    /// The root file system.
+    pub rootfs: PathBuf,
+    /// Whose session, if it is known already.
+    pub session: Option<SessionKey>,
+}
+
+/// What is written down about a running sandbox, so that the next life of this program finds it again.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Saved {
+    /// Its process.
+    pub placed: Placed,
+    /// Owner.
+    pub tenant: domain::TenantId,
+    /// Server.
+    pub server: domain::ServerId,
+    /// See [`Plan::key`].
+    pub key: String,
+    /// Its session.
+    pub session: Option<SessionKey>,
+}
+
+/// What a sandbox tells its server.
+#[derive(Debug)]
+pub enum Word {
+    /// It answers at this address.
+    Ready(SocketAddr),
+    /// It stands still.
+    Frozen,
+    /// It goes on.
+    Thawed,
+    /// It is gone; never preceded by `Ready` if it failed to start. In words, for the owner.
+    Gone(GoneReason, Option<String>),
+    /// Nothing of it is left; the last word.
+    Removed,
+}
+
+/// What a server tells its sandbox.
+#[derive(Debug)]
+pub enum Command {
+    /// Stand still.
+    Freeze,
+    /// Go on.
+    Thaw,
+    /// New egress rules.
+    Rules(egress::Allowlist),
+    /// End.
+    Stop(GoneReason),
+}
+
+/// The server's end of a sandbox.
+pub struct Handle {
+    /// Its commands.
+    pub commands: mpsc::Sender<Command>,
+    /// What is counted.
+    pub traffic: Arc<Counters>,
+}
+
+/// How the sandbox comes to be.
+pub enum From {
+    /// From its first instruction.
+    Cold,
+    /// It runs already.
+    Adopted(Saved),
+}
+
+/// Starts the task of a sandbox. `tell` gets its words.
+pub fn spawn<T>(ctx: &Arc<Context>, plan: Plan, from: From, tell: T) -> Handle
+where
+    T: Fn(SandboxId, Word) -> futures_util::future::BoxFuture<'static, ()> + Send + Sync + 'static,
+{
+    let (commands, receiver) = mpsc::channel(COMMANDS_MAX);
+    let traffic = Arc::new(Counters::default());
+    let log = ctx.logs.of(&ctx.paths, &plan.spec.tenant, &plan.spec.id);
+    let life = Life {
+        ctx: Arc::clone(ctx),
+        log,
+        plan,
+        commands: receiver,
+        traffic: Arc::clone(&traffic),
+        tell: Box::new(tell),
+    };
+    tokio::spawn(life.run(from));
+    Handle { commands, traffic }
+}
+
+type Tell =
+    Box<dyn Fn(SandboxId, Word) -> futures_util::future::BoxFuture<'static, ()> + Send + Sync>;
+
+struct Life {
+    ctx: Arc<Context>,
+    log: Log,
+    plan: Plan,
+    commands: mpsc::Receiver<Command>,
+    traffic: Arc<Counters>,
+    tell: Tell,
+}
+
+/// A sandbox that answers, or stands still.
+struct Alive {
+    watch: Watch,
+    connected: Connected,
+    readers: Vec<JoinHandle<()>>,
+    address: SocketAddr,
+    frozen: bool,
+}
+
+/// Why it did not start, for its server and its owner.
+struct NotStarted {
+    reason: GoneReason,
+    words: String,
+}
+
+impl Life {
+    async fn run(mut self, from: From) {
+        let began = Instant::now();
+        let mut place = None;
+        let spec = &self.plan.spec;
+        self.ctx.metering.add(
+            &self.plan.id,
+            &spec.tenant,
+            &spec.id,
+            Arc::clone(&self.traffic),
+        );
+        let started = match from {
+            From::Cold => self.start(&mut place, began).await,
+            From::Adopted(saved) => {
+                place = Some(saved.placed.place);
+                self.adopt(saved).await
+            }
+        };
+        match started {
+            Ok(mut alive) => {
+                (self.tell)(self.plan.id.clone(), Word::Ready(alive.address)).await;
+                let reason = self.live(&mut alive).await;
+                self.gone(reason, None).await;
+                self.count(&alive.connected);
+                alive.connected.close(&self.ctx).await;
+                for reader in alive.readers {
+                    reader.abort();
+                }
+            }
+            Err(NotStarted { reason, words }) => self.gone(reason, Some(words)).await,
+        }
+        self.remove(place).await;
+    }
+
+    async fn gone(&self, reason: GoneReason, words: Option<String>) {
+        let text = words
+            .clone()
+            .unwrap_or_else(|| format!("the sandbox ended: {}", reason_words(&reason)));
+        self.log.say(&self.plan.id, text);
+        self.event(EventKind::Gone {
+            reason: reason.clone(),
+        });
+        (self.tell)(self.plan.id.clone(), Word::Gone(reason, words)).await;
+    }
+
+    async fn remove(self, place: Option<u32>) {
+        let id = self.plan.id.as_str();
+        self.ctx.metering.finish(&self.plan.id, &*self.ctx.backend);
+        if let Some(place) = place {
+            self.ctx.backend.destroy(id, place).await;
+            self.ctx.places.give(place);
+        }
+        for stream in [LogStream::Stdout, LogStream::Stderr] {
+            store::remove(&logs::pipe_path(
+                &self.ctx.paths.run.join("pipes"),
+                id,
+                stream,
+            ));
+        }
+        store::remove(&self.ctx.paths.boxed(id));
+        (self.tell)(self.plan.id.clone(), Word::Removed).await;
+    }
+
+    async fn start(
+        &mut self,
+        place: &mut Option<u32>,
+        began: Instant,
+    ) -> Result<Alive, NotStarted> {
+        let internal = |error: anyhow::Error| NotStarted {
+            reason: GoneReason::Failed {
+                detail: format!("{error:#}"),
+            },
+            words:
+                "the sandbox could not be made; the operator finds the reason in the runner's log"
+                    .into(),
+        };
+        let ctx = Arc::clone(&self.ctx);
+        if let Some(missing) = self.missing_secret() {
+            let words = format!("the secret {missing} is not set; set it, then call again");
+            return Err(NotStarted {
+                reason: GoneReason::Failed {
+                    detail: words.clone(),
+                },
+                words,
+            });
+        }
+        let permit = ctx.gate.acquire().await.map_err(|e| internal(e.into()))?;
+        let number = ctx
+            .places
+            .take()
+            .ok_or_else(|| internal(anyhow!("all places of the address pool are in use")))?;
+        *place = Some(number);
+        let env = self
+            .plan
+            .spec
+            .env
+            .iter()
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .collect();
+        self.event(EventKind::Starting { env });
+        let image = self.image_name();
+        let (alive, restored) = self.bring_up(number, image.as_deref()).await.map_err(|error| {
+            tracing::error!(sandbox = %self.plan.id, error = format!("{error:#}"), "a sandbox cannot be started");
+            internal(error)
+        })?;
+        if let Err(reason) = self.wait_until_it_answers(&alive).await {
+            if let (true, Some(image)) = (restored, &image) {
+                ctx.images.forget(image);
+            }
+            alive.connected.close(&ctx).await;
+            // What it wrote last is often still in the pipe.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            alive.readers.iter().for_each(JoinHandle::abort);
+            return Err(NotStarted {
+                words: self.explain(&reason),
+                reason,
+            });
+        }
+        if let (false, Some(image)) = (restored, &image) {
+            self.checkpoint(image).await;
+        }
+        drop(permit);
+        let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let from = if restored { "restored" } else { "cold" };
+        self.log
+            .say(&self.plan.id, format!("ready after {took_ms} ms ({from})"));
+        self.event(EventKind::Ready {
+            from: from.into(),
+            took_ms,
+        });
+        Ok(alive)
+    }
+
+    /// From an image if there is one; if that fails, from the first instruction.
+    async fn bring_up(&self, place: u32, image: Option<&str>) -> Result<(Alive, bool)> {
+        if let Some(name) = image
+            && let Some(open) = self.ctx.images.open(name).await
+        {
+            match self.launch(place, Launch::Restore(&open.dir)).await {
+                Ok(alive) => return Ok((alive, true)),
+                Err(error) => {
+                    tracing::warn!(sandbox = %self.plan.id, error = format!("{error:#}"), "a checkpoint cannot be restored; starting anew");
+                    self.ctx.images.forget(name);
+                    self.ctx.backend.destroy(self.plan.id.as_str(), place).await;
+                }
+            }
+        }
+        Ok((self.launch(place, Launch::Cold).await?, false))
+    }
+
+    /// Takes an image of a server that has just started and has served nobody yet. None of a server with secrets, unless
+    /// its owner trusts the image with what it has read of them.
+    fn image_name(&self) -> Option<String> {
+        use sha2::{Digest, Sha256};
+        let spec = &self.plan.spec;
+        let secrets = self.ctx.secrets.versions(&spec.tenant, &spec.id);
+        if !secrets.is_empty() && !spec.trust_checkpoint_with_secrets {
+            return None;
+        }
+        let parts = format!(
+            "{}\n{}\n{}\n{}\n{}\n{secrets:?}",
+            self.plan.key,
+            self.plan.deps.display(),
+            self.plan.rootfs.display(),
+            self.ctx.host.version,
+            self.ctx.host.processor
+        );
+        Some(hex(&Sha256::digest(parts.as_bytes())))
+    }
+
+    async fn checkpoint(&self, name: &str) {
+        let Some(claim) = self.ctx.images.claim(name) else {
+            return;
+        };
+        // Our own probe's connection may not be closed in the guest yet.
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        let taken = self
+            .ctx
+            .backend
+            .checkpoint(self.plan.id.as_str(), &claim.dir, true)
+            .await;
+        let kept = match taken {
+            Ok(()) => claim.keep().await,
+            Err(error) => Err(error.into()),
+        };
+        match kept {
+            Ok(bytes) => self.event(EventKind::Checkpointed { bytes }),
+            Err(error) => {
+                tracing::warn!(sandbox = %self.plan.id, error = format!("{error:#}"), "no checkpoint was taken; starts stay cold")
+            }
+        }
+    }
+
+    fn missing_secret(&self) -> Option<runner_api::SecretName> {
+        let spec = &self.plan.spec;
+        let there = self.ctx.secrets.list(&spec.tenant, &spec.id);
+        spec.secrets
+            .iter()
+            .find(|name| !there.contains(name))
+            .cloned()
+    }
+
+    async fn launch(&self, place: u32, launch: Launch<'_>) -> Result<Alive> {
+        let ctx = &self.ctx;
+        let spec = &self.plan.spec;
+        let rules = allowlist(&spec.egress)?;
+        let prepared: Prepared = {
+            // Unsealed as late and dropped (and wiped) as early as can be.
+            let values = ctx
+                .secrets
+                .mount(&spec.tenant, &spec.id, &self.plan.id)
+                .context("open the secrets of a server")?;
+            let files: Vec<SecretFile<'_>> = values
+                .iter()
+                .map(|(name, value)| SecretFile {
+                    name: name.as_str(),
+                    value: value.expose(),
+                })
+                .collect();
+            ctx.backend
+                .prepare(order(ctx, &self.plan, place), &files)
+                .await?
+        };
+        let connected = Connected::open(
+            ctx,
+            &prepared.wire,
+            rules,
+            ctx.targets.clone(),
+            self.owner(),
+        )
+        .await?;
+        let address = SocketAddr::from((prepared.wire.guest, spec.port));
+        match self.launch_connected(&prepared, launch).await {
+            Ok((watch, readers)) => Ok(Alive {
+                watch,
+                connected,
+                readers,
+                address,
+                frozen: false,
+            }),
+            Err(error) => {
+                connected.close(ctx).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn launch_connected(
+        &self,
+        prepared: &Prepared,
+        launch: Launch<'_>,
+    ) -> Result<(Watch, Vec<JoinHandle<()>>)> {
+        let ctx = &self.ctx;
+        let spec = &self.plan.spec;
+        prepared.wire.up().await?;
+        let (output, readers) = self.output()?;
+        let launched = ctx.backend.launch(prepared, launch, output).await;
+        if launched.is_err() {
+            readers.iter().for_each(JoinHandle::abort);
+        }
+        let (placed, watch) = launched?;
+        let saved = Saved {
+            placed,
+            tenant: spec.tenant.clone(),
+            server: spec.id.clone(),
+            key: self.plan.key.clone(),
+            session: self.plan.session.clone(),
+        };
+        store::put(&ctx.paths.boxed(self.plan.id.as_str()), &saved)
+            .context("write down a sandbox")?;
+        Ok((watch, readers))
+    }
+
+    fn output(&self) -> Result<(Output, Vec<JoinHandle<()>>)> {
+        let dir = self.ctx.paths.run.join("pipes");
+        let id = self.plan.id.as_str();
+        let pipe = |stream| {
+            logs::make_pipe(&logs::pipe_path(&dir, id, stream))
+                .context("make the pipes of a sandbox")
+        };
+        let output = Output {
+            out: pipe(LogStream::Stdout)?,
+            err: pipe(LogStream::Stderr)?,
+        };
+        Ok((output, self.follow(&dir)?))
+    }
+
+    fn follow(&self, dir: &Path) -> Result<Vec<JoinHandle<()>>> {
+        let follow = |stream| {
+            let path = logs::pipe_path(dir, self.plan.id.as_str(), stream);
+            logs::follow(&path, self.log.clone(), self.plan.id.clone(), stream)
+                .context("read the pipes of a sandbox")
+        };
+        Ok(vec![follow(LogStream::Stdout)?, follow(LogStream::Stderr)?])
+    }
+
+    async fn adopt(&mut self, saved: Saved) -> Result<Alive, NotStarted> {
+        let lost = |words: String| NotStarted {
+            reason: GoneReason::Failed {
+                detail: words.clone(),
+            },
+            words,
+        };
+        let ctx = &self.ctx;
+        let watch = ctx
+            .backend
+            .adopt(&saved.placed)
+            .await
+            .map_err(|e| lost(format!("it ended while the runner was away: {e}")))?;
+        let wire = ctx.backend.wire(&saved.placed.id, saved.placed.place);
+        let rules = allowlist(&self.plan.spec.egress).map_err(|e| lost(e.to_string()))?;
+        let connected = Connected::open(ctx, &wire, rules, ctx.targets.clone(), self.owner()).await;
+        let connected =
+            connected.map_err(|e| lost(format!("its network cannot be taken over: {e:#}")))?;
+        // It may have been frozen.
+        ctx.backend
+            .thaw(&saved.placed.id)
+            .await
+            .map_err(|e| lost(e.to_string()))?;
+        let readers = self
+            .follow(&ctx.paths.run.join("pipes"))
+            .map_err(|e| lost(format!("{e:#}")))?;
+        self.log
+            .say(&self.plan.id, "found again after a restart of the runner");
+        self.event(EventKind::Ready {
+            from: "adopted".into(),
+            took_ms: 0,
+        });
+        let address = SocketAddr::from((wire.guest, self.plan.spec.port));
+        Ok(Alive {
+            watch,
+            connected,
+            readers,
+            address,
+            frozen: false,
+        })
+    }
+
+    /// Tries to connect until the server listens. We close first: a connection that the guest would close lingers in
+    /// its network stack, and then no checkpoint could be taken.
+    async fn wait_until_it_answers(&mut self, alive: &Alive) -> Result<(), GoneReason> {
+        let deadline = tokio::time::Instant::now() + START_MAX;
+        loop {
+            let probe = async {
+                let connected =
+                    tokio::time::timeout(Duration::from_secs(1), TcpStream::connect(alive.address))
+                        .await;
+                if matches!(connected, Ok(Ok(_))) {
+                    return true;
+                }
+                tokio::time::sleep(PROBE_EVERY).await;
+                false
+            };
+            tokio::select! {
+                biased;
+                code = alive.watch.ended() => return Err(self.why_it_ended(code)),
+                command = self.commands.recv() => match command {
+                    Some(Command::Stop(reason)) => return Err(reason),
+                    None => return Err(GoneReason::Stopped),
+                    Some(Command::Rules(rules)) => alive.connected.set_rules(rules),
+                    Some(Command::Freeze | Command::Thaw) => {}
+                },
+                () = tokio::time::sleep_until(deadline) => return Err(GoneReason::StartTimeout),
+                answered = probe => if answered { return Ok(()) },
+            }
+        }
+    }
+
+    /// Serves until it ends or is told to.
+    async fn live(&mut self, alive: &mut Alive) -> GoneReason {
+        let mut every = tokio::time::interval(Duration::from_secs(1));
+        loop {
+            tokio::select! {
+                biased;
+                code = alive.watch.ended() => return self.why_it_ended(code),
+                command = self.commands.recv() => match command {
+                    Some(Command::Stop(reason)) => return reason,
+                    None => return GoneReason::Stopped,
+                    Some(Command::Rules(rules)) => alive.connected.set_rules(rules),
+                    Some(Command::Freeze) => if let Err(reason) = self.freeze(alive, true).await { return reason },
+                    Some(Command::Thaw) => if let Err(reason) = self.freeze(alive, false).await { return reason },
+                },
+                _ = every.tick() => self.count(&alive.connected),
+            }
+        }
+    }
+
+    async fn freeze(&self, alive: &mut Alive, frozen: bool) -> Result<(), GoneReason> {
+        if alive.frozen != frozen {
+            let id = self.plan.id.as_str();
+            let done = if frozen {
+                self.ctx.backend.freeze(id).await
+            } else {
+                self.ctx.backend.thaw(id).await
+            };
+            done.map_err(|e| GoneReason::Failed {
+                detail: e.to_string(),
+            })?;
+            alive.frozen = frozen;
+            self.event(if frozen {
+                EventKind::Frozen
+            } else {
+                EventKind::Thawed
+            });
+        }
+        (self.tell)(
+            self.plan.id.clone(),
+            if frozen { Word::Frozen } else { Word::Thawed },
+        )
+        .await;
+        Ok(())
+    }
+
+    fn count(&self, connected: &Connected) {
+        let (up, down) = connected.traffic();
+        self.traffic.egress.store(up, Ordering::Relaxed);
+        self.traffic.ingress.store(down, Ordering::Relaxed);
+    }
+
+    /// The kernel's counters say more than an exit code: gVisor dies whole.
+    fn why_it_ended(&self, code: Option<i32>) -> GoneReason {
+        let alarms = self.ctx.backend.alarms(self.plan.id.as_str());
+        if alarms.oom_kills > 0 {
+            GoneReason::OutOfMemory
+        } else if alarms.pids_refused > 0 {
+            GoneReason::TooManyProcesses
+        } else if code == Some(128 + 9) {
+            GoneReason::Killed
+        } else {
+            GoneReason::Exited { code: None }
+        }
+    }
+
+    /// What the owner is told about a start that failed.
+    fn explain(&self, reason: &GoneReason) -> String {
+        let spec = &self.plan.spec;
+        let said = self.log.tail_of(&self.plan.id, 20);
+        let hint = hint(&said, spec.runtime);
+        let what = match reason {
+            GoneReason::StartTimeout => format!(
+                "nothing listened on port {} within {} s; the server has to listen on 0.0.0.0:{}",
+                spec.port,
+                START_MAX.as_secs(),
+                spec.port
+            ),
+            GoneReason::Exited { .. } => format!(
+                "`{}` ended before it listened on port {}",
+                spec.command.join(" "),
+                spec.port
+            ),
+            other => format!("the server did not start: {}", reason_words(other)),
+        };
+        let last = said.iter().rev().find(|l| !l.trim().is_empty()).map(|l| {
+            format!(
+                "; it wrote last: {}",
+                l.trim().chars().take(300).collect::<String>()
+            )
+        });
+        [Some(what), last, hint].into_iter().flatten().collect()
+    }
+
+    fn owner(&self) -> Owner {
+        let spec = &self.plan.spec;
+        Owner {
+            tenant: spec.tenant.clone(),
+            server: spec.id.clone(),
+            sandbox: self.plan.id.clone(),
+        }
+    }
+
+    fn event(&self, kind: EventKind) {
+        let spec = &self.plan.spec;
+        self.ctx
+            .events
+            .tell(&spec.tenant, &spec.id, Some(&self.plan.id), kind);
+    }
+}
+
+/// What the spec means for the backend.
+fn order(ctx: &Context, plan: &Plan, place: u32) -> Order {
+    let spec = &plan.spec;
+    let mut env = vec![("HOME".to_owned(), "/home/app".to_owned())];
+    let deps = match spec.runtime {
+        Runtime::Python => {
+            env.push((
+                "PATH".into(),
+                "/deps/bin:/usr/local/bin:/usr/bin:/bin".into(),
+            ));
+            env.push(("PYTHONPATH".into(), "/deps".into()));
+            env.push(("PYTHONUNBUFFERED".into(), "1".into()));
+            env.push(("PYTHONDONTWRITEBYTECODE".into(), "1".into()));
+            "/deps"
+        }
+        Runtime::Node => {
+            env.push((
+                "PATH".into(),
+                "/node_modules/.bin:/usr/local/bin:/usr/bin:/bin".into(),
+            ));
+            env.push(("NODE_ENV".into(), "production".into()));
+            "/node_modules"
+        }
+    };
+    let mut args = spec.command.clone();
+    if spec.transport == HostedTransport::Stdio {
+        args.splice(0..0, crate::shim::command(spec.runtime, spec.port));
+    }
+    env.extend(spec.env.iter().map(|(k, v)| (k.clone(), v.clone())));
+    let bind = |source: PathBuf, target: &str| Bind {
+        source,
+        target: target.into(),
+        writable: false,
+    };
+    let binds = vec![
+        bind(plan.app.clone(), "/app"),
+        bind(plan.deps.clone(), deps),
+        bind(ctx.paths.run.join("weir"), "/weir"),
+        bind(ctx.paths.run.join("resolv.conf"), "/etc/resolv.conf"),
+    ];
+    Order {
+        id: plan.id.as_str().to_owned(),
+        place,
+        rootfs: plan.rootfs.clone(),
+        program: Program {
+            args,
+            env,
+            cwd: "/app".into(),
+        },
+        binds,
+        size: Size {
+            cpu_shares: spec.limits.cpu_shares,
+            memory_mb: spec.limits.memory_mb,
+            storage_mb: spec.limits.storage_gb * 1024,
+            processes: spec.limits.processes,
+        },
+        with_secrets: true,
+    }
+}
+
+/// Words for a reason.
+pub fn reason_words(reason: &GoneReason) -> String {
+    match reason {
+        GoneReason::OutOfMemory => "it used more memory than its limit".into(),
+        GoneReason::TooManyProcesses => "it made more processes than its limit".into(),
+        GoneReason::Exited { .. } => "its program ended".into(),
+        GoneReason::Killed => "it was killed".into(),
+        GoneReason::CallTimeout => "a call took longer than its limit".into(),
+        GoneReason::StartTimeout => "it did not answer in time after its start".into(),
+        GoneReason::Idle => "nobody used it".into(),
+        GoneReason::Finished => "its call or session is over".into(),
+        GoneReason::Stopped => "it was stopped".into(),
+        GoneReason::Failed { .. } => "the runner could not go on with it".into(),
+        _ => "for another reason".into(),
+    }
+}
+
+/// A hint for the usual mistakes.
+fn hint(said: &[String], runtime: Runtime) -> Option<String> {
+    let find = |start: &str| {
+        said.iter().rev().find_map(|line| {
+            line.trim()
+                .strip_prefix(start)
+                .map(|rest| rest.trim_matches(['\'', '"', ' ']).to_owned())
+        })
+    };
+    match runtime {
+        Runtime::Python => {
+            if let Some(module) = find("ModuleNotFoundError: No module named") {
+                return Some(format!(". Hint: add the package that brings {module} to requirements.txt, then deploy again"));
+            }
+            find("python: can't open file").or(find("python3: can't open file")).map(|_| ". Hint: the command names a file that is not in the bundle; set the command or add server.py".into())
+        }
+        Runtime::Node => find("Error: Cannot find module").or(find("Error [ERR_MODULE_NOT_FOUND]:")).map(|module| {
+            format!(". Hint: {module} is missing: add it to package.json, or the file to the bundle, then deploy again")
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usual_mistakes_get_a_hint() {
+        let lines = |text: &str| vec![text.to_owned()];
+        let python = hint(
+            &lines("ModuleNotFoundError: No module named 'httpx'"),
+            Runtime::Python,
+        );
+        assert!(python.is_some_and(|h| h.contains("httpx") && h.contains("requirements.txt")));
+        let node = hint(&lines("Error: Cannot find module 'express'"), Runtime::Node);
+        assert!(node.is_some_and(|h| h.contains("express") && h.contains("package.json")));
+        assert_eq!(hint(&lines("all is well"), Runtime::Python), None);
+    }
+}

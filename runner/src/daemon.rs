@@ -1,0 +1,525 @@
+//! The daemon: its state folder is its own, its servers have a task each, and what ran before it is found again.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, File, OpenOptions};
+use std::net::Ipv4Addr;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use domain::{ServerId, TenantId};
+use egress::{Filter, Guest, Targets};
+use nix::fcntl::{Flock, FlockArg};
+use runner_api::{ApiError, ErrorCode, LeaseId, SecretName, SecretValue, ServerSpec, ServerStatus};
+use sandbox::{Host, Local, LocalConfig, Runsc, Wires};
+use serde::{Deserialize, Serialize};
+use tokio::net::UnixListener;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+use crate::boxes::Saved;
+use crate::context::{Context, Logs, Places, random_name};
+use crate::events::Events;
+use crate::images::Images;
+use crate::layers;
+use crate::logs::Log;
+use crate::meter::Metering;
+use crate::paths::Paths;
+use crate::secrets::{KeySource, Secrets};
+use crate::servers::{self, Message};
+use crate::store;
+use crate::wire;
+
+/// Servers of one runner.
+const SERVERS_MAX: usize = 10_000;
+
+/// How the daemon is to run.
+pub struct Options {
+    /// What lasts.
+    pub state: PathBuf,
+    /// What lasts until the next boot.
+    pub run: PathBuf,
+    /// The program, if it is not to be searched for.
+    pub runsc: Option<PathBuf>,
+    /// More of its flags.
+    pub runsc_flags: Vec<String>,
+    /// Refuse to run with an old runsc, and do not only warn.
+    pub refuse_old: bool,
+    /// Where names of egress rules may lead although it is not public.
+    pub egress_private: Vec<egress::Net>,
+    /// The vault's root key.
+    pub vault_key: KeySource,
+    /// Group that may use the socket.
+    pub socket_group: Option<u32>,
+}
+
+/// What makes one runner's names and addresses its own, for all its lives.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Instance {
+    tag: String,
+    base: Ipv4Addr,
+}
+
+/// What becomes of the servers that are written down.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Servers {
+    Resumed,
+    Forgotten,
+}
+
+/// The running daemon.
+pub struct Daemon {
+    /// What all parts share.
+    pub ctx: Arc<Context>,
+    servers: Mutex<HashMap<(TenantId, ServerId), mpsc::Sender<Message>>>,
+    _lock: Flock<File>,
+}
+
+impl Daemon {
+    /// Looks at the machine, takes the state folder, puts the packet filter in force and finds again what runs.
+    ///
+    /// # Errors
+    /// The machine cannot run sandboxes, or another runner has the folder.
+    pub async fn start(options: &Options) -> Result<Arc<Self>> {
+        Self::start_with(options, Servers::Resumed).await
+    }
+
+    async fn start_with(options: &Options, what: Servers) -> Result<Arc<Self>> {
+        let host = Host::look(today(), options.runsc.clone()).await;
+        let doctor = crate::doctor::report(&host, &options.state);
+        ensure!(doctor.fit, "{}", crate::doctor::text(&doctor));
+        let old = host
+            .findings
+            .iter()
+            .any(|f| f.name == "gVisor" && f.state == sandbox::State::Warn);
+        if old {
+            ensure!(
+                !options.refuse_old,
+                "runsc is too old and --refuse-old-runsc is set\n{}",
+                crate::doctor::text(&doctor)
+            );
+            tracing::warn!(
+                version = host.version,
+                "runsc is old: known holes in it may be open; see `weir-runner doctor`"
+            );
+        }
+        let paths =
+            Paths::make(&options.state, &options.run).context("make the runner's folders")?;
+        let lock = lock(&paths.state)?;
+        nix::sys::prctl::set_child_subreaper(true).context("adopt sandboxes of ended helpers")?;
+        let instance = instance(&paths.state)?;
+        crate::shim::install(&paths.run)?;
+        let filter = Filter::new(&instance.tag)?;
+        let wires = Wires::new(
+            instance.base,
+            format!("w{}-", instance.tag),
+            paths.run.join("netns"),
+        );
+        let gateway = wires.gateway();
+        fs::write(
+            paths.run.join("resolv.conf"),
+            format!("nameserver {gateway}\noptions timeout:3 attempts:2\n"),
+        )?;
+        let cgroups = host.cgroups.clone().context("no control groups")?;
+        let backend = Local::new(LocalConfig {
+            runsc: Runsc {
+                program: host.runsc.clone(),
+                state: paths.run.join("runsc"),
+                cover_sys_net: host.cover_sys_net,
+                extra: options.runsc_flags.clone(),
+            },
+            cgroups,
+            parent: format!("/weir-{}", instance.tag),
+            wires,
+            boxes: paths.run.join("boxes"),
+            storage: paths.state.join("storage"),
+        })?;
+        let saved: Vec<Saved> = store::all(&paths.state.join("boxes"));
+        let events = Events::open(&paths.state.join("events.jsonl"));
+        let cores = std::thread::available_parallelism().map_or(2, usize::from);
+        let ctx = Arc::new(Context {
+            backend: Arc::new(backend),
+            filter,
+            gateway,
+            targets: Targets {
+                private: options.egress_private.clone(),
+                refused: Vec::new(),
+            },
+            places: Places::new(saved.iter().map(|s| s.placed.place)),
+            gate: Semaphore::new(2 * cores),
+            builds: Semaphore::new(cores),
+            events: events.clone(),
+            images: Images::begin(&paths.state.join("checkpoints"), &paths.run.join("images"))?,
+            logs: Logs::default(),
+            metering: Metering::open(&paths.state.join("usage"))?,
+            secrets: Secrets::open(&paths.state, &options.vault_key, events)?,
+            host,
+            paths,
+        });
+        let daemon = Arc::new(Self {
+            ctx,
+            servers: Mutex::default(),
+            _lock: lock,
+        });
+        daemon.resume(saved, what).await?;
+        Ok(daemon)
+    }
+
+    /// Puts the filter in force, gives each server its sandboxes back, and ends what belongs to nobody.
+    async fn resume(self: &Arc<Self>, saved: Vec<Saved>, what: Servers) -> Result<()> {
+        let ctx = &self.ctx;
+        // With no entry at first: until a sandbox is taken over, it reaches nobody.
+        let guests: Vec<Guest> = Vec::new();
+        ctx.filter
+            .install(&guests)
+            .await
+            .context("the packet filter cannot be put in force; nothing is started without it")?;
+        let known: HashSet<String> = saved.iter().map(|s| s.placed.id.clone()).collect();
+        let mut by_server: HashMap<(TenantId, ServerId), Vec<Saved>> = HashMap::new();
+        for saved in saved {
+            by_server
+                .entry((saved.tenant.clone(), saved.server.clone()))
+                .or_default()
+                .push(saved);
+        }
+        let specs = match what {
+            Servers::Resumed => store::all::<ServerSpec>(&ctx.paths.state.join("servers")),
+            Servers::Forgotten => Vec::new(),
+        };
+        for spec in specs {
+            let key = (spec.tenant.clone(), spec.id.clone());
+            let adopted = by_server.remove(&key).unwrap_or_default();
+            match spec.check() {
+                Ok(checked) => {
+                    let sender = servers::spawn(ctx, checked, adopted);
+                    self.lock().insert(key, sender);
+                }
+                Err(errors) => {
+                    tracing::error!(server = %key.1, error = %errors[0], "a stored server is not within limits any more");
+                    by_server.insert(key, adopted);
+                }
+            }
+        }
+        let orphans: Vec<(String, u32)> = by_server
+            .into_values()
+            .flatten()
+            .map(|s| (s.placed.id, s.placed.place))
+            .collect();
+        let strangers = ctx
+            .backend
+            .leftovers()
+            .await
+            .into_iter()
+            .filter(|id| !known.contains(id));
+        let all: Vec<_> = orphans
+            .into_iter()
+            .chain(strangers.map(|id| (id, Wires::MAX - 1)))
+            .collect();
+        let ctx = Arc::clone(ctx);
+        let end = tokio::spawn(async move {
+            let endings = all.into_iter().map(async |(id, place)| {
+                tracing::warn!(sandbox = id, "a sandbox that belongs to nobody is ended");
+                ctx.backend.destroy(&id, place).await;
+                store::remove(&ctx.paths.boxed(&id));
+            });
+            futures_util::future::join_all(endings).await;
+        });
+        if what == Servers::Forgotten {
+            end.await.context("end sandboxes")?;
+        }
+        Ok(())
+    }
+
+    /// Opens the socket. One that an earlier life left is replaced.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn listen(&self, group: Option<u32>) -> Result<UnixListener> {
+        let path = self.ctx.paths.run.join("runner.sock");
+        store::remove(&path);
+        let listener =
+            UnixListener::bind(&path).with_context(|| format!("listen on {}", path.display()))?;
+        let mode = if group.is_some() { 0o660 } else { 0o600 };
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode))?;
+        if group.is_some() {
+            std::os::unix::fs::chown(&path, None, group)?;
+            // The folder has to let the group through to the socket, and to nothing else.
+            fs::set_permissions(&self.ctx.paths.run, fs::Permissions::from_mode(0o711))?;
+        }
+        Ok(listener)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<(TenantId, ServerId), mpsc::Sender<Message>>> {
+        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sender(
+        &self,
+        tenant: &TenantId,
+        server: &ServerId,
+    ) -> Result<mpsc::Sender<Message>, ApiError> {
+        let found = self.lock().get(&(tenant.clone(), server.clone())).cloned();
+        found.ok_or_else(|| {
+            ApiError::new(ErrorCode::NotFound, format!("there is no server {server}"))
+        })
+    }
+
+    /// Puts a message into a server's queue.
+    ///
+    /// # Errors
+    /// No such server, or its queue is full.
+    pub fn tell(
+        &self,
+        tenant: &TenantId,
+        server: &ServerId,
+        message: Message,
+    ) -> Result<(), ApiError> {
+        self.sender(tenant, server)?
+            .try_send(message)
+            .map_err(|_| ApiError {
+                retry_after_ms: Some(1000),
+                ..ApiError::new(ErrorCode::Busy, "too much is going on at this server")
+            })
+    }
+
+    /// A lease comes back. Waits for room in the queue if it must: a lost release would hold a sandbox for ever.
+    pub fn give_back(&self, tenant: &TenantId, server: &ServerId, lease: LeaseId, timed_out: bool) {
+        let Ok(sender) = self.sender(tenant, server) else {
+            return;
+        };
+        let message = Message::Release { lease, timed_out };
+        if let Err(mpsc::error::TrySendError::Full(message)) = sender.try_send(message) {
+            tokio::spawn(async move {
+                let _ = sender.send(message).await;
+            });
+        }
+    }
+
+    /// Makes or changes a server.
+    ///
+    /// # Errors
+    /// What is wrong with the spec.
+    pub async fn put_server(self: &Arc<Self>, spec: ServerSpec) -> Result<(), ApiError> {
+        let bad = |text: String| ApiError::new(ErrorCode::BadRequest, text);
+        let checked = spec.check().map_err(|errors| {
+            bad(errors
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join("; "))
+        })?;
+        let spec = checked.get().clone();
+        wire::allowlist(&spec.egress).map_err(|e| bad(e.to_string()))?;
+        let info = layers::bundle_info(&self.ctx, &spec.tenant, &spec.bundle)?;
+        if info.runtime != spec.runtime {
+            return Err(bad(format!(
+                "the bundle is for {}, the server for {}",
+                info.runtime.as_str(),
+                spec.runtime.as_str()
+            )));
+        }
+        let key = (spec.tenant.clone(), spec.id.clone());
+        if self.lock().len() >= SERVERS_MAX && !self.lock().contains_key(&key) {
+            return Err(ApiError::new(
+                ErrorCode::NoCapacity,
+                format!("this runner has {SERVERS_MAX} servers, which is its limit"),
+            ));
+        }
+        store::put(&self.ctx.paths.server(&spec.tenant, &spec.id), &spec).map_err(|error| {
+            tracing::error!(%error, "a server cannot be stored");
+            ApiError::new(
+                ErrorCode::Internal,
+                "the server cannot be stored; the runner's log has the reason",
+            )
+        })?;
+        let existing = self.lock().get(&key).cloned();
+        match existing {
+            Some(sender) => {
+                let _ = sender.send(Message::Put(checked)).await;
+            }
+            None => {
+                let sender = servers::spawn(&self.ctx, checked, Vec::new());
+                self.lock().insert(key, sender);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a server and all that is its own.
+    ///
+    /// # Errors
+    /// There is none.
+    pub async fn remove_server(
+        &self,
+        tenant: &TenantId,
+        server: &ServerId,
+    ) -> Result<(), ApiError> {
+        let sender = self.sender(tenant, server)?;
+        self.lock().remove(&(tenant.clone(), server.clone()));
+        store::remove(&self.ctx.paths.server(tenant, server));
+        let (done, ended) = oneshot::channel();
+        if sender.send(Message::Remove(done)).await.is_ok() {
+            let _ = ended.await;
+        }
+        self.ctx.logs.forget(&self.ctx.paths, tenant, server);
+        self.ctx.secrets.remove_server(tenant, server)
+    }
+
+    /// How servers are.
+    pub async fn servers(&self, tenant: Option<&TenantId>) -> Vec<ServerStatus> {
+        let senders: Vec<_> = {
+            let servers = self.lock();
+            let own = servers
+                .iter()
+                .filter(|((owner, _), _)| tenant.is_none_or(|t| t == owner));
+            own.map(|(_, sender)| sender.clone()).collect()
+        };
+        let mut all = Vec::new();
+        for sender in senders {
+            let (reply, status) = oneshot::channel();
+            if sender.send(Message::Status(reply)).await.is_ok() {
+                all.extend(status.await);
+            }
+        }
+        all.sort_by(|a, b| (&a.tenant, &a.server).cmp(&(&b.tenant, &b.server)));
+        all
+    }
+
+    /// The log of a server.
+    ///
+    /// # Errors
+    /// There is no such server.
+    pub fn log(&self, tenant: &TenantId, server: &ServerId) -> Result<Log, ApiError> {
+        self.sender(tenant, server)?;
+        Ok(self.ctx.logs.of(&self.ctx.paths, tenant, server))
+    }
+
+    /// Writes a secret.
+    ///
+    /// # Errors
+    /// There is no such server, or the vault cannot store it.
+    pub fn set_secret(
+        &self,
+        tenant: &TenantId,
+        server: &ServerId,
+        name: &SecretName,
+        value: SecretValue,
+    ) -> Result<(), ApiError> {
+        self.sender(tenant, server)?;
+        self.ctx.secrets.set(tenant, server, name, value)
+    }
+
+    /// Names of secrets.
+    ///
+    /// # Errors
+    /// There is no such server.
+    pub fn list_secrets(
+        &self,
+        tenant: &TenantId,
+        server: &ServerId,
+    ) -> Result<Vec<SecretName>, ApiError> {
+        self.sender(tenant, server)?;
+        Ok(self.ctx.secrets.list(tenant, server))
+    }
+
+    /// Removes a secret.
+    ///
+    /// # Errors
+    /// There is no such server or secret.
+    pub fn remove_secret(
+        &self,
+        tenant: &TenantId,
+        server: &ServerId,
+        name: &SecretName,
+    ) -> Result<(), ApiError> {
+        self.sender(tenant, server)?;
+        self.ctx.secrets.remove(tenant, server, name)
+    }
+}
+
+fn lock(state: &Path) -> Result<Flock<File>> {
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(state.join("lock"))?;
+    match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+        Ok(lock) => Ok(lock),
+        Err(_) => bail!("another weir-runner works with {}", state.display()),
+    }
+}
+
+/// Made once; addresses are drawn so that runners side by side do not clash, and checked against this host's own.
+fn instance(state: &Path) -> Result<Instance> {
+    let path = state.join("instance.json");
+    if let Some(instance) = store::get(&path) {
+        return Ok(instance);
+    }
+    let tag: String = random_name().chars().take(4).collect();
+    let base = (0..100)
+        .map(|_| {
+            let mut bytes = [0; 2];
+            getrandom::fill(&mut bytes).expect("the system has random numbers");
+            // 10.128.0.0/9 in steps of a /18.
+            Ipv4Addr::new(10, 128 | (bytes[0] & 0x7f), bytes[1] & 0xc0, 0)
+        })
+        .find(|base| !in_use(*base))
+        .context("no free address range was found in 10.128.0.0/9")?;
+    let instance = Instance { tag, base };
+    store::put(&path, &instance)?;
+    Ok(instance)
+}
+
+/// True if a route of this host (other than the default one) leads into these 16384 addresses.
+fn in_use(base: Ipv4Addr) -> bool {
+    let text = fs::read_to_string("/proc/net/route").unwrap_or_default();
+    let base = u32::from(base);
+    text.lines().skip(1).any(|line| {
+        let mut fields = line.split_whitespace();
+        let number = |field: Option<&str>| {
+            field
+                .and_then(|f| u32::from_str_radix(f, 16).ok())
+                .map(u32::swap_bytes)
+        };
+        let (destination, mask) = (number(fields.nth(1)), number(fields.nth(5)));
+        match (destination, mask) {
+            (Some(destination), Some(mask)) if mask != 0 => {
+                let common = mask & !0x3fff;
+                destination & common == base & common
+            }
+            _ => false,
+        }
+    })
+}
+
+/// Ends all sandboxes of a runner that is not running, and removes its packet filter.
+///
+/// # Errors
+/// A runner works with the folder, or the machine cannot run sandboxes.
+pub async fn purge(options: &Options) -> Result<()> {
+    let daemon = Daemon::start_with(options, Servers::Forgotten).await?;
+    daemon
+        .ctx
+        .filter
+        .uninstall()
+        .await
+        .context("remove the packet filter")?;
+    Ok(())
+}
+
+/// The date as a number: 20261121.
+pub fn today() -> u32 {
+    let days = crate::events::now_ms() / 86_400_000;
+    // Civil date from days (Howard Hinnant's algorithm, public domain description).
+    let z = days + 719_468;
+    let era = z / 146_097;
+    let doe = z % 146_097;
+    let yoe = (doe - doe / 1460 + doe / 36_524 - doe / 146_096) / 365;
+    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+    let mp = (5 * doy + 2) / 153;
+    let day = doy - (153 * mp + 2) / 5 + 1;
+    let month = if mp < 10 { mp + 3 } else { mp - 9 };
+    let year = yoe + era * 400 + u64::from(month <= 2);
+    u32::try_from(year * 10_000 + month * 100 + day).unwrap_or(0)
+}

@@ -1,0 +1,162 @@
+//! Which package indexes this machine uses, as pip and npm would find them: environment first, then their own files.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use egress::{Allowlist, Net, Targets};
+
+const PYPI: &str = "https://pypi.org/simple";
+const NPM: &str = "https://registry.npmjs.org";
+
+/// The simple index of Python packages, without a slash at the end.
+pub fn python_index() -> String {
+    let env = ["UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL"]
+        .iter()
+        .find_map(|name| set(name));
+    env.or_else(pip_conf)
+        .unwrap_or_else(|| PYPI.into())
+        .trim_end_matches('/')
+        .to_owned()
+}
+
+/// The npm registry, without a slash at the end.
+pub fn npm_registry() -> String {
+    let env = ["npm_config_registry", "NPM_CONFIG_REGISTRY"]
+        .iter()
+        .find_map(|name| set(name));
+    env.or_else(npmrc)
+        .unwrap_or_else(|| NPM.into())
+        .trim_end_matches('/')
+        .to_owned()
+}
+
+/// Hosts (and ports) that a build of Python packages may reach.
+pub fn python_hosts() -> BTreeSet<(String, u16)> {
+    let index = python_index();
+    let mut hosts: BTreeSet<_> = host(&index).into_iter().collect();
+    if index == PYPI {
+        hosts.insert(("files.pythonhosted.org".into(), 443));
+    }
+    hosts
+}
+
+/// Hosts (and ports) that a build of Node packages may reach.
+pub fn npm_hosts() -> BTreeSet<(String, u16)> {
+    host(&npm_registry()).into_iter().collect()
+}
+
+/// What a build may reach: these hosts on these ports, wherever the operator's resolver says they are. An index inside
+/// the operator's own network is common, so its addresses, and only those, may be private.
+///
+/// # Errors
+/// No host can be resolved, or one has a name that no rule can be made of.
+pub async fn way_out(
+    hosts: &BTreeSet<(String, u16)>,
+    targets: &Targets,
+) -> Result<(Allowlist, Targets)> {
+    let rules: Vec<String> = hosts
+        .iter()
+        .map(|(host, port)| format!("{host}:{port}"))
+        .collect();
+    let rules = Allowlist::parse(&rules)
+        .context("the package index is no host name that can be allowed")?;
+    let mut targets = targets.clone();
+    for (host, port) in hosts {
+        let found = tokio::net::lookup_host((host.as_str(), *port)).await;
+        for address in
+            found.with_context(|| format!("the package index {host} cannot be resolved"))?
+        {
+            let bits = if address.is_ipv4() { 32 } else { 128 };
+            targets
+                .private
+                .extend(format!("{}/{bits}", address.ip()).parse::<Net>());
+        }
+    }
+    Ok((rules, targets))
+}
+
+fn set(name: &str) -> Option<String> {
+    std::env::var(name)
+        .ok()
+        .filter(|value| value.starts_with("http"))
+}
+
+fn home(file: &str) -> Option<PathBuf> {
+    std::env::var_os("HOME").map(|home| PathBuf::from(home).join(file))
+}
+
+fn pip_conf() -> Option<String> {
+    let files = [
+        home(".config/pip/pip.conf"),
+        home(".pip/pip.conf"),
+        Some("/etc/pip.conf".into()),
+    ];
+    files
+        .into_iter()
+        .flatten()
+        .find_map(|file| value(&fs::read_to_string(file).ok()?, "index-url"))
+}
+
+fn npmrc() -> Option<String> {
+    let files = [home(".npmrc"), Some("/etc/npmrc".into())];
+    files
+        .into_iter()
+        .flatten()
+        .find_map(|file| value(&fs::read_to_string(file).ok()?, "registry"))
+}
+
+fn value(text: &str, key: &str) -> Option<String> {
+    text.lines().find_map(|line| {
+        let (name, value) = line.split_once('=')?;
+        (name.trim() == key && value.trim().starts_with("http")).then(|| value.trim().to_owned())
+    })
+}
+
+/// Host and port of an http(s) URL; credentials and paths are left out.
+fn host(url: &str) -> Option<(String, u16)> {
+    let (scheme, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let authority = authority.rsplit('@').next()?;
+    let default = if scheme == "https" { 443 } else { 80 };
+    match authority.rsplit_once(':') {
+        Some((host, port)) => Some((host.to_ascii_lowercase(), port.parse().ok()?)),
+        None => Some((authority.to_ascii_lowercase(), default)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_found_in_urls() {
+        assert_eq!(
+            host("https://pypi.org/simple"),
+            Some(("pypi.org".into(), 443))
+        );
+        assert_eq!(
+            host("http://u:p@Mirror.example:8081/x"),
+            Some(("mirror.example".into(), 8081))
+        );
+        assert_eq!(host("no url"), None);
+    }
+
+    #[test]
+    fn configuration_files_are_read_like_pip_and_npm_do() {
+        assert_eq!(
+            value(
+                "[global]\nindex-url = https://a.example/simple\n",
+                "index-url"
+            )
+            .as_deref(),
+            Some("https://a.example/simple")
+        );
+        assert_eq!(
+            value("registry=https://b.example/\n", "registry").as_deref(),
+            Some("https://b.example/")
+        );
+        assert_eq!(value("#registry\n", "registry"), None);
+    }
+}

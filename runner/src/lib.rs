@@ -1,0 +1,26 @@
+//! `weir-runner`: hosts untrusted MCP servers in gVisor sandboxes.
+//!
+//! Privileged, and small in what it reads: frames of `runner-api` from its socket, and bundles, by strict parsers of its
+//! own. It never speaks MCP, never reads a tenant's traffic, and starts nothing of a tenant's outside gVisor.
+#![forbid(unsafe_code)]
+
+pub mod api;
+pub mod bench;
+pub mod boxes;
+pub mod bundle;
+pub mod context;
+pub mod daemon;
+pub mod doctor;
+pub mod events;
+pub mod images;
+pub mod index;
+pub mod layers;
+pub mod logs;
+pub mod meter;
+pub mod paths;
+pub mod rootfs;
+pub mod secrets;
+pub mod servers;
+pub mod shim;
+pub mod store;
+pub mod wire;

@@ -1,0 +1,358 @@
+//! What servers write to stdout and stderr: read at a bounded rate, kept in a bounded ring and in a file of two parts.
+//!
+//! The guest writes into a named pipe that it holds open itself: when the runner dies nothing breaks, and when the
+//! runner is slow or away the guest waits, as with any full pipe.
+
+use std::collections::VecDeque;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use nix::sys::stat::Mode;
+use runner_api::{LogLine, LogStream, SandboxId};
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+use tokio::sync::watch;
+
+use crate::events::now_ms;
+
+const RING_LINES_MAX: usize = 10_000;
+const RING_BYTES_MAX: usize = 4 * 1024 * 1024;
+const LINE_BYTES_MAX: usize = 4096;
+const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// Lines that are kept per second and sandbox; more are counted and dropped.
+const LINES_PER_SECOND: u32 = 500;
+/// Bytes that are read per second and sandbox; a guest that writes more waits.
+const BYTES_PER_SECOND: usize = 4 * 1024 * 1024;
+
+/// The log of one server. Cheap to clone.
+#[derive(Clone)]
+pub struct Log {
+    inner: Arc<Mutex<Inner>>,
+    last: watch::Sender<u64>,
+}
+
+struct Inner {
+    ring: VecDeque<LogLine>,
+    bytes: usize,
+    /// Number of the ring's first line.
+    first: u64,
+    path: PathBuf,
+    file: Option<File>,
+    file_bytes: u64,
+}
+
+impl Log {
+    /// Goes on where the file ends.
+    pub fn open(path: &Path) -> Self {
+        let mut inner = Inner {
+            ring: VecDeque::new(),
+            bytes: 0,
+            first: 1,
+            path: path.to_owned(),
+            file: None,
+            file_bytes: 0,
+        };
+        for part in [path.with_extension("old"), path.to_owned()] {
+            let text = fs::read(part).unwrap_or_default();
+            for line in text
+                .split(|b| *b == b'\n')
+                .filter_map(|line| serde_json::from_slice(line).ok())
+            {
+                inner.keep(line);
+            }
+        }
+        let last = inner.first + inner.ring.len() as u64 - 1;
+        Self {
+            inner: Arc::new(Mutex::new(inner)),
+            last: watch::Sender::new(last),
+        }
+    }
+
+    /// Adds a line.
+    pub fn add(&self, line: LogLine) {
+        let mut inner = self.lock();
+        inner.write(&line);
+        inner.keep(line);
+        let last = inner.first + inner.ring.len() as u64 - 1;
+        drop(inner);
+        self.last.send_replace(last);
+    }
+
+    /// The runner's own words about a sandbox.
+    pub fn say(&self, sandbox: &SandboxId, text: impl Into<String>) {
+        self.add(LogLine {
+            at_unix_ms: now_ms(),
+            sandbox: sandbox.clone(),
+            stream: LogStream::Lifecycle,
+            text: text.into(),
+            dropped: 0,
+        });
+    }
+
+    /// The last lines, and the number to go on from.
+    pub fn tail(&self, lines: usize) -> (Vec<LogLine>, u64) {
+        let inner = self.lock();
+        let skip = inner.ring.len().saturating_sub(lines);
+        (
+            inner.ring.iter().skip(skip).cloned().collect(),
+            inner.first + inner.ring.len() as u64,
+        )
+    }
+
+    /// The last lines that one sandbox wrote.
+    pub fn tail_of(&self, sandbox: &SandboxId, lines: usize) -> Vec<String> {
+        let inner = self.lock();
+        let own = inner
+            .ring
+            .iter()
+            .rev()
+            .filter(|l| l.sandbox == *sandbox && l.stream != LogStream::Lifecycle);
+        let mut found: Vec<String> = own.take(lines).map(|l| l.text.clone()).collect();
+        found.reverse();
+        found
+    }
+
+    /// Waits for lines from a number on; gives them and the next number.
+    pub async fn from(&self, number: u64) -> (Vec<LogLine>, u64) {
+        let mut last = self.last.subscribe();
+        loop {
+            {
+                let inner = self.lock();
+                let skip = number.saturating_sub(inner.first);
+                let found: Vec<LogLine> = inner
+                    .ring
+                    .iter()
+                    .skip(usize::try_from(skip).unwrap_or(usize::MAX))
+                    .take(200)
+                    .cloned()
+                    .collect();
+                if !found.is_empty() {
+                    let next = number.max(inner.first) + found.len() as u64;
+                    return (found, next);
+                }
+            }
+            if last.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn keep(&mut self, line: LogLine) {
+        self.bytes += line.text.len();
+        self.ring.push_back(line);
+        while self.ring.len() > RING_LINES_MAX || self.bytes > RING_BYTES_MAX {
+            let Some(old) = self.ring.pop_front() else {
+                return;
+            };
+            self.bytes -= old.text.len();
+            self.first += 1;
+        }
+    }
+
+    fn write(&mut self, line: &LogLine) {
+        if self.file.is_none() || self.file_bytes > FILE_BYTES_MAX {
+            if self.file_bytes > FILE_BYTES_MAX {
+                let _ = fs::rename(&self.path, self.path.with_extension("old"));
+            }
+            self.file = OpenOptions::new()
+                .append(true)
+                .create(true)
+                .mode(0o600)
+                .open(&self.path)
+                .ok();
+            self.file_bytes = self
+                .file
+                .as_ref()
+                .and_then(|f| f.metadata().ok())
+                .map_or(0, |m| m.len());
+        }
+        let mut text = serde_json::to_vec(line).unwrap_or_default();
+        text.push(b'\n');
+        self.file_bytes += text.len() as u64;
+        if let Some(file) = &mut self.file
+            && file.write_all(&text).is_err()
+        {
+            self.file = None;
+        }
+    }
+}
+
+/// The pipe of one stream of one sandbox.
+pub fn pipe_path(dir: &Path, id: &str, stream: LogStream) -> PathBuf {
+    dir.join(id).with_extension(if stream == LogStream::Stdout {
+        "out"
+    } else {
+        "err"
+    })
+}
+
+/// Makes the pipe and opens the guest's end of it. The guest holds both directions, so it never meets a broken pipe.
+///
+/// # Errors
+/// The system's.
+pub fn make_pipe(path: &Path) -> io::Result<OwnedFd> {
+    let _ = fs::remove_file(path);
+    nix::unistd::mkfifo(path, Mode::from_bits_truncate(0o600))?;
+    Ok(OpenOptions::new().read(true).write(true).open(path)?.into())
+}
+
+/// Reads a pipe into a log, in a task that ends when it is aborted.
+///
+/// # Errors
+/// The pipe cannot be opened.
+pub fn follow(
+    path: &Path,
+    log: Log,
+    sandbox: SandboxId,
+    stream: LogStream,
+) -> io::Result<tokio::task::JoinHandle<()>> {
+    let mut receiver = pipe::OpenOptions::new()
+        .read_write(true)
+        .open_receiver(path)?;
+    Ok(tokio::spawn(async move {
+        let mut lines = Lines {
+            log,
+            sandbox,
+            stream,
+            partial: Vec::new(),
+            second: Instant::now(),
+            kept: 0,
+            dropped: 0,
+        };
+        let mut buffer = vec![0; 32 * 1024];
+        // The rate is kept by a pause after each read, long enough for what was read.
+        while let Ok(count @ 1..) = receiver.read(&mut buffer).await {
+            lines.take(&buffer[..count]);
+            if count == buffer.len() {
+                tokio::time::sleep(
+                    Duration::from_secs(1) * (count as u32) / (BYTES_PER_SECOND as u32),
+                )
+                .await;
+            }
+        }
+    }))
+}
+
+struct Lines {
+    log: Log,
+    sandbox: SandboxId,
+    stream: LogStream,
+    partial: Vec<u8>,
+    second: Instant,
+    kept: u32,
+    dropped: u64,
+}
+
+impl Lines {
+    fn take(&mut self, bytes: &[u8]) {
+        for part in bytes.split_inclusive(|b| *b == b'\n') {
+            let room = LINE_BYTES_MAX - self.partial.len().min(LINE_BYTES_MAX);
+            self.partial.extend(part.iter().take(room));
+            if part.ends_with(b"\n") {
+                self.end_line();
+            }
+        }
+    }
+
+    fn end_line(&mut self) {
+        let bytes = std::mem::take(&mut self.partial);
+        if self.second.elapsed() >= Duration::from_secs(1) {
+            self.second = Instant::now();
+            self.kept = 0;
+        }
+        self.kept += 1;
+        if self.kept > LINES_PER_SECOND {
+            self.dropped += 1;
+            return;
+        }
+        let text = String::from_utf8_lossy(&bytes)
+            .trim_end_matches(['\n', '\r'])
+            .to_owned();
+        let dropped = std::mem::take(&mut self.dropped);
+        self.log.add(LogLine {
+            at_unix_ms: now_ms(),
+            sandbox: self.sandbox.clone(),
+            stream: self.stream,
+            text,
+            dropped,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: String) -> LogLine {
+        let sandbox = SandboxId::parse("abcdefghijkl").expect("an id");
+        LogLine {
+            at_unix_ms: 1,
+            sandbox,
+            stream: LogStream::Stdout,
+            text,
+            dropped: 0,
+        }
+    }
+
+    #[test]
+    fn the_ring_is_bounded_in_lines_and_bytes() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let log = Log::open(&dir.path().join("x.log"));
+        for number in 0..RING_LINES_MAX + 50 {
+            log.add(line(number.to_string()));
+        }
+        let (lines, next) = log.tail(usize::MAX);
+        assert_eq!(
+            (lines.len(), lines[0].text.as_str()),
+            (RING_LINES_MAX, "50")
+        );
+        assert_eq!(next, RING_LINES_MAX as u64 + 51);
+        for _ in 0..1100 {
+            log.add(line("x".repeat(LINE_BYTES_MAX)));
+        }
+        assert!(log.lock().bytes <= RING_BYTES_MAX);
+        // And what was written is there after a restart, within the file's bound.
+        assert!(!Log::open(&dir.path().join("x.log")).tail(10).0.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_flood_is_counted() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let log = Log::open(&dir.path().join("x.log"));
+        let mut lines = Lines {
+            log: log.clone(),
+            sandbox: SandboxId::parse("abcdefghijkl").expect("an id"),
+            stream: LogStream::Stdout,
+            partial: Vec::new(),
+            second: Instant::now() + Duration::from_secs(60),
+            kept: 0,
+            dropped: 0,
+        };
+        lines.take(&b"flood\n".repeat(LINES_PER_SECOND as usize + 7));
+        lines.second = Instant::now()
+            .checked_sub(Duration::from_secs(2))
+            .expect("a time");
+        lines.take(b"after\n");
+        let (kept, _) = log.tail(usize::MAX);
+        let last = kept.last().expect("lines");
+        assert_eq!(
+            (kept.len(), last.text.as_str(), last.dropped),
+            (LINES_PER_SECOND as usize + 1, "after", 7)
+        );
+        // A line without end takes no more than its bound.
+        lines.take(&vec![b'x'; 3 * LINE_BYTES_MAX]);
+        lines.take(b"\n");
+        assert_eq!(log.tail(1).0[0].text.len(), LINE_BYTES_MAX);
+    }
+}

@@ -1,0 +1,231 @@
+//! The command line of `weir-runner`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use runner_api::Runtime;
+use sandbox::Host;
+use weir_runner::daemon::{Daemon, Options, today};
+use weir_runner::secrets::KeySource;
+use weir_runner::{api, doctor, meter, rootfs};
+
+/// Hosts untrusted MCP servers in gVisor sandboxes.
+#[derive(Parser)]
+#[command(name = "weir-runner", version)]
+struct Cli {
+    #[command(flatten)]
+    places: Places,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Args)]
+struct Places {
+    /// Folder of what lasts: bundles, layers, root file systems, logs.
+    #[arg(long, global = true, default_value = "/var/lib/weir-runner")]
+    state: PathBuf,
+    /// Folder of what lasts until the next boot: the socket, running sandboxes.
+    #[arg(long, global = true, default_value = "/run/weir-runner")]
+    run: PathBuf,
+    /// The runsc program, if it is not on the usual path.
+    #[arg(long, global = true)]
+    runsc: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the daemon.
+    Serve(Serve),
+    /// Say what was found on this machine, what is missing, and how to mend it.
+    Doctor {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// End all sandboxes of a runner that does not run, and remove its packet filter. Bundles and layers stay.
+    Purge,
+    /// Measure how long starts take, against a running daemon.
+    Bench {
+        /// Runs of each way to start.
+        #[arg(long, default_value_t = 20)]
+        runs: u32,
+        /// Only this runtime.
+        runtime: Option<RuntimeName>,
+    },
+    /// Root file systems of the runtimes.
+    Rootfs {
+        #[command(subcommand)]
+        command: RootfsCommand,
+    },
+}
+
+#[derive(Args)]
+struct Serve {
+    /// Refuse to run when runsc is more than half a year old, instead of warning.
+    #[arg(long)]
+    refuse_old_runsc: bool,
+    /// A network that names of egress rules may lead to although it is not public, like 10.1.0.0/16. May be repeated.
+    #[arg(long = "egress-private")]
+    egress_private: Vec<egress::Net>,
+    /// File with the vault's root key: 32 bytes, or their hexadecimal digits or base64; for its owner only. Without it
+    /// a key is made in the state folder. WEIR_VAULT_KEY and WEIR_VAULT_PASSPHRASE in the environment go before it.
+    #[arg(long)]
+    vault_key: Option<PathBuf>,
+    /// File with the root key that was in use before: everything is sealed anew with the other one at the start.
+    #[arg(long, requires = "vault_key")]
+    vault_key_before: Option<PathBuf>,
+    /// Id of the group that may use the socket; without it only root may.
+    #[arg(long)]
+    socket_group: Option<u32>,
+    /// One more flag for every call of runsc. May be repeated.
+    #[arg(long = "runsc-flag", allow_hyphen_values = true)]
+    runsc_flags: Vec<String>,
+}
+
+#[derive(Subcommand)]
+enum RootfsCommand {
+    /// Build what is missing, from Debian packages; takes a minute or two each.
+    Build {
+        /// Only this one.
+        runtime: Option<RuntimeName>,
+    },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum RuntimeName {
+    Python,
+    Node,
+}
+
+fn main() -> ExitCode {
+    let filter =
+        tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into());
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .init();
+    match run(Cli::parse()) {
+        Ok(code) => code,
+        Err(error) => {
+            tracing::error!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<ExitCode> {
+    // What is made here is read by a guest of another user through gVisor; the folders above are for root only.
+    nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o022));
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("start the runtime")?;
+    runtime.block_on(async {
+        match cli.command {
+            Command::Serve(serve) => self::serve(cli.places, serve).await,
+            Command::Doctor { json } => doctor(cli.places, json).await,
+            Command::Purge => purge(cli.places).await,
+            Command::Bench { runs, runtime } => bench(cli.places, runs, runtime).await,
+            Command::Rootfs {
+                command: RootfsCommand::Build { runtime },
+            } => build(cli.places, runtime),
+        }
+    })
+}
+
+async fn serve(places: Places, serve: Serve) -> Result<ExitCode> {
+    let group = serve.socket_group;
+    let options = Options {
+        state: places.state,
+        run: places.run,
+        runsc: places.runsc,
+        runsc_flags: serve.runsc_flags,
+        refuse_old: serve.refuse_old_runsc,
+        egress_private: serve.egress_private,
+        vault_key: KeySource {
+            file: serve.vault_key,
+            previous: serve.vault_key_before,
+        },
+        socket_group: group,
+    };
+    let daemon = Daemon::start(&options).await?;
+    let listener = daemon.listen(group)?;
+    tracing::info!(socket = %options.run.join("runner.sock").display(), "weir-runner is ready");
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    tokio::select! {
+        () = api::serve(Arc::clone(&daemon), listener) => {}
+        () = meter::run(&daemon.ctx.metering, &*daemon.ctx.backend) => {}
+        _ = terminate.recv() => {}
+        _ = tokio::signal::ctrl_c() => {}
+    }
+    daemon.ctx.metering.round(&*daemon.ctx.backend);
+    // Sandboxes go on; the next life finds them.
+    tracing::info!("weir-runner ends; sandboxes go on and are found again by the next start");
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn purge(places: Places) -> Result<ExitCode> {
+    let options = Options {
+        state: places.state,
+        run: places.run,
+        runsc: places.runsc,
+        runsc_flags: Vec::new(),
+        refuse_old: false,
+        egress_private: Vec::new(),
+        vault_key: KeySource::default(),
+        socket_group: None,
+    };
+    weir_runner::daemon::purge(&options).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[allow(clippy::print_stdout, reason = "the report is what was asked for")]
+async fn doctor(places: Places, json: bool) -> Result<ExitCode> {
+    let host = Host::look(today(), places.runsc).await;
+    let report = doctor::report(&host, &places.state);
+    if json {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        print!("{}", doctor::text(&report));
+    }
+    Ok(if report.fit {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+#[allow(clippy::print_stderr, reason = "progress for whoever waits")]
+fn build(places: Places, runtime: Option<RuntimeName>) -> Result<ExitCode> {
+    for runtime in runtimes(runtime) {
+        rootfs::build(&places.state, runtime, &mut |line| {
+            eprintln!("{}: {line}", runtime.as_str())
+        })?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn runtimes(only: Option<RuntimeName>) -> Vec<Runtime> {
+    match only {
+        Some(RuntimeName::Python) => vec![Runtime::Python],
+        Some(RuntimeName::Node) => vec![Runtime::Node],
+        None => vec![Runtime::Python, Runtime::Node],
+    }
+}
+
+#[allow(clippy::print_stdout, reason = "the figures are what was asked for")]
+async fn bench(places: Places, runs: u32, runtime: Option<RuntimeName>) -> Result<ExitCode> {
+    for runtime in runtimes(runtime) {
+        weir_runner::bench::run(
+            &places.run.join("runner.sock"),
+            runtime,
+            runs.max(1),
+            &mut |line| println!("{line}"),
+        )
+        .await?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,236 @@
+//! The vault, and every access to it as an event. The only place of the runner that sees a value, and only on its way
+//! into a sandbox's tmpfs.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use anyhow::{Context as _, Result, bail};
+use domain::{ServerId, TenantId};
+use runner_api::{ApiError, ErrorCode, EventKind, SandboxId};
+use vault::{Access, AccessKind, AccessLog, Dir, RootKey, Roots, Scope, Vault, VaultError};
+
+use crate::events::{Events, now_ms};
+
+/// Where the root key comes from.
+#[derive(Debug, Clone, Default)]
+pub struct KeySource {
+    /// A file with 32 bytes, or their hexadecimal digits or base64. None: `vault.key` in the state folder, made when
+    /// it is missing.
+    pub file: Option<PathBuf>,
+    /// The key that was in use before, while it is being replaced.
+    pub previous: Option<PathBuf>,
+}
+
+/// All secrets of one runner.
+pub struct Secrets(Mutex<Vault<Dir, Told>>);
+
+/// Records accesses as events, before they happen.
+struct Told(Events);
+
+impl AccessLog for Told {
+    fn record(&mut self, access: &Access) -> io::Result<()> {
+        let name = runner_api::SecretName::parse(access.name.as_str()).map_err(io::Error::other)?;
+        let Scope { tenant, server } = &access.scope;
+        let (sandbox, kind) = match &access.kind {
+            AccessKind::Set => (None, EventKind::SecretSet { name }),
+            AccessKind::Remove => (None, EventKind::SecretRemoved { name }),
+            AccessKind::Mount { sandbox } => (
+                SandboxId::parse(sandbox).ok(),
+                EventKind::SecretsMounted { names: vec![name] },
+            ),
+            AccessKind::Reseal => return Ok(()),
+        };
+        self.0.tell(tenant, server, sandbox.as_ref(), kind);
+        Ok(())
+    }
+}
+
+impl Secrets {
+    /// Opens the vault. The passphrase or key may also come from the environment: `WEIR_VAULT_PASSPHRASE`,
+    /// `WEIR_VAULT_KEY`.
+    ///
+    /// # Errors
+    /// A wrong key or damaged files: nothing is started then.
+    pub fn open(state: &Path, source: &KeySource, events: Events) -> Result<Self> {
+        let disk = Dir::open(&state.join("vault")).context("open the folder of the vault")?;
+        let log = Told(events);
+        let mut vault = match std::env::var("WEIR_VAULT_PASSPHRASE") {
+            Ok(phrase) => Vault::open_with_passphrase(disk, &phrase, None, log)?,
+            Err(_) => {
+                let previous = source
+                    .previous
+                    .as_deref()
+                    .map(RootKey::from_file)
+                    .transpose()?;
+                let rotates = previous.is_some();
+                let roots = Roots {
+                    current: root(state, source)?,
+                    previous,
+                };
+                let mut vault = Vault::open(disk, roots, log)?;
+                if rotates {
+                    vault
+                        .rotate_root()
+                        .context("seal the vault's keys with the new root key")?;
+                }
+                vault
+            }
+        };
+        vault
+            .resume()
+            .context("finish a rotation of the vault that was cut off")?;
+        Ok(Self(Mutex::new(vault)))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vault<Dir, Told>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stores a value.
+    ///
+    /// # Errors
+    /// In words for the owner; the value is in none of them.
+    pub fn set(
+        &self,
+        tenant: &TenantId,
+        server: &ServerId,
+        name: &runner_api::SecretName,
+        value: runner_api::SecretValue,
+    ) -> Result<(), ApiError> {
+        let name = own_name(name)?;
+        let value = vault::SecretValue::new(value.expose().to_vec())
+            .map_err(|e| ApiError::new(ErrorCode::BadRequest, e.to_string()))?;
+        self.lock()
+            .set(&scope(tenant, server), &name, &value, now_ms())
+            .map(|_| ())
+            .map_err(api_error)
+    }
+
+    /// Names, sorted.
+    pub fn list(&self, tenant: &TenantId, server: &ServerId) -> Vec<runner_api::SecretName> {
+        let found = self.lock().list(&scope(tenant, server));
+        found
+            .iter()
+            .filter_map(|info| runner_api::SecretName::parse(info.name.as_str()).ok())
+            .collect()
+    }
+
+    /// Names and versions, sorted: another value is another version.
+    pub fn versions(&self, tenant: &TenantId, server: &ServerId) -> Vec<(String, u32)> {
+        let found = self.lock().list(&scope(tenant, server));
+        found
+            .into_iter()
+            .map(|info| (info.name.as_str().to_owned(), info.version))
+            .collect()
+    }
+
+    /// Removes a value.
+    ///
+    /// # Errors
+    /// There is none of this name.
+    pub fn remove(
+        &self,
+        tenant: &TenantId,
+        server: &ServerId,
+        name: &runner_api::SecretName,
+    ) -> Result<(), ApiError> {
+        let name = own_name(name)?;
+        self.lock()
+            .remove(&scope(tenant, server), &name)
+            .map_err(api_error)
+    }
+
+    /// Removes all values of a server.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn remove_server(&self, tenant: &TenantId, server: &ServerId) -> Result<(), ApiError> {
+        self.lock()
+            .remove_server(&scope(tenant, server))
+            .map_err(api_error)
+    }
+
+    /// Values for the tmpfs of a sandbox, by name.
+    ///
+    /// # Errors
+    /// One cannot be opened or its access not be recorded; then none is given.
+    pub fn mount(
+        &self,
+        tenant: &TenantId,
+        server: &ServerId,
+        sandbox: &SandboxId,
+    ) -> Result<Vec<(vault::SecretName, vault::SecretValue)>> {
+        let mut vault = self.lock();
+        let scope = scope(tenant, server);
+        let names: Vec<_> = vault
+            .list(&scope)
+            .into_iter()
+            .map(|info| info.name)
+            .collect();
+        Ok(vault.mount(&scope, &names, sandbox.as_str())?)
+    }
+}
+
+fn scope(tenant: &TenantId, server: &ServerId) -> Scope {
+    Scope {
+        tenant: tenant.clone(),
+        server: server.clone(),
+    }
+}
+
+fn own_name(name: &runner_api::SecretName) -> Result<vault::SecretName, ApiError> {
+    vault::SecretName::parse(name.as_str())
+        .map_err(|e| ApiError::new(ErrorCode::BadRequest, e.to_string()))
+}
+
+fn api_error(error: VaultError) -> ApiError {
+    match error {
+        VaultError::Unknown => {
+            ApiError::new(ErrorCode::NotFound, "there is no secret of this name")
+        }
+        VaultError::TooMany { .. } => ApiError::new(ErrorCode::BadRequest, error.to_string()),
+        error => {
+            tracing::error!(%error, "the vault failed");
+            ApiError::new(
+                ErrorCode::Internal,
+                "the vault failed; the runner's log has the reason",
+            )
+        }
+    }
+}
+
+fn root(state: &Path, source: &KeySource) -> Result<RootKey> {
+    if let Ok(text) = std::env::var("WEIR_VAULT_KEY") {
+        return Ok(RootKey::from_text(&text)?);
+    }
+    let path = source
+        .file
+        .clone()
+        .unwrap_or_else(|| state.join("vault.key"));
+    if source.file.is_none() && !path.exists() {
+        if state
+            .join("vault")
+            .read_dir()
+            .is_ok_and(|mut d| d.any(|e| e.is_ok_and(|e| e.file_name() != "lock")))
+        {
+            bail!(
+                "{} is missing, but there are secrets sealed with it; put it back",
+                path.display()
+            );
+        }
+        let mut key = [0; 32];
+        getrandom::fill(&mut key).map_err(|e| anyhow::anyhow!("no random numbers: {e}"))?;
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)?;
+        file.write_all(format!("{}\n", crate::paths::hex(&key)).as_bytes())?;
+        file.sync_all()?;
+        tracing::warn!(path = %path.display(), "a root key for the vault was made; keep a copy elsewhere, or name one with --vault-key");
+    }
+    Ok(RootKey::from_file(&path)?)
+}

@@ -1,0 +1,770 @@
+//! One task per server: who gets a sandbox, how many there are, and what becomes of idle ones.
+//!
+//! It decides and never waits: starting, freezing and ending is done by each sandbox's own task (`boxes`), which reports
+//! back into the one queue of messages here.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use runner_api::{
+    ApiError, CheckedSpec, ErrorCode, GoneReason, Isolation, Lease, LeaseId, SandboxId,
+    SandboxState, SandboxStats, ServerSpec, ServerStatus, SessionKey,
+};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::boxes::{self, Command, From, Handle, Plan, Saved, Word};
+use crate::context::{Context, new_lease_id, new_sandbox_id};
+use crate::layers;
+use crate::paths::hex;
+
+/// Leases that wait for one server; more are told to come back.
+pub const WAITING_MAX: usize = 1000;
+/// Messages that wait for one server.
+const MESSAGES_MAX: usize = 4096;
+/// Sessions that are remembered as belonging to a shared sandbox.
+const SESSIONS_MAX: usize = 10_000;
+const TICK: Duration = Duration::from_millis(500);
+const BACKOFF_FIRST: Duration = Duration::from_millis(500);
+const BACKOFF_MAX: Duration = Duration::from_secs(30);
+/// An idle session's sandbox may be taken for another session after this long.
+const EVICT_AFTER: Duration = Duration::from_secs(10);
+
+/// A lease, and how its holder hears that its sandbox is gone.
+pub struct Granted {
+    /// The lease.
+    pub lease: Lease,
+    /// Resolves when the sandbox is gone.
+    pub gone: oneshot::Receiver<GoneReason>,
+}
+
+/// What a server can be told.
+pub enum Message {
+    /// Give me a sandbox.
+    Lease {
+        /// For which session.
+        session: Option<SessionKey>,
+        /// Until when.
+        deadline: Instant,
+        /// The answer.
+        reply: oneshot::Sender<Result<Granted, ApiError>>,
+    },
+    /// I am done.
+    Release {
+        /// With which.
+        lease: LeaseId,
+        /// The call did not end in time.
+        timed_out: bool,
+    },
+    /// A session is over.
+    EndSession(SessionKey),
+    /// A new spec.
+    Put(CheckedSpec),
+    /// Drain all sandboxes.
+    Restart,
+    /// How is it?
+    Status(oneshot::Sender<ServerStatus>),
+    /// End everything; answered when nothing is left.
+    Remove(oneshot::Sender<()>),
+    /// A sandbox has something to say.
+    Word(SandboxId, Word),
+}
+
+/// Starts the task of a server with the sandboxes that were found again.
+pub fn spawn(ctx: &Arc<Context>, spec: CheckedSpec, adopted: Vec<Saved>) -> mpsc::Sender<Message> {
+    let (sender, receiver) = mpsc::channel(MESSAGES_MAX);
+    let mut server = Server {
+        ctx: Arc::clone(ctx),
+        spec: Arc::new(spec.get().clone()),
+        me: sender.clone(),
+        boxes: HashMap::new(),
+        waiting: VecDeque::new(),
+        sessions: HashMap::new(),
+        failures: 0,
+        not_before: Instant::now(),
+        last_error: None,
+        removed: None,
+    };
+    for saved in adopted {
+        server.adopt(saved);
+    }
+    tokio::spawn(server.run(receiver));
+    sender
+}
+
+struct Server {
+    ctx: Arc<Context>,
+    spec: Arc<ServerSpec>,
+    me: mpsc::Sender<Message>,
+    boxes: HashMap<SandboxId, Boxed>,
+    waiting: VecDeque<Waiter>,
+    /// Which shared sandbox a session began on.
+    sessions: HashMap<SessionKey, SandboxId>,
+    failures: u32,
+    not_before: Instant,
+    last_error: Option<String>,
+    removed: Option<oneshot::Sender<()>>,
+}
+
+struct Waiter {
+    session: Option<SessionKey>,
+    since: Instant,
+    deadline: Instant,
+    reply: oneshot::Sender<Result<Granted, ApiError>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    Starting,
+    Ready,
+    /// Told to freeze, not frozen yet.
+    Freezing,
+    Frozen,
+    Thawing,
+    /// Told to end, or gone.
+    Ending,
+}
+
+struct Boxed {
+    handle: Handle,
+    phase: Phase,
+    address: Option<SocketAddr>,
+    leases: HashMap<LeaseId, oneshot::Sender<GoneReason>>,
+    leases_total: u64,
+    session: Option<SessionKey>,
+    /// Takes no new lease; ends with the last one.
+    draining: bool,
+    began: Instant,
+    last_used: Instant,
+}
+
+impl Boxed {
+    fn open(&self) -> bool {
+        !self.draining && self.phase != Phase::Ending
+    }
+
+    fn unused(&self) -> bool {
+        self.leases_total == 0 && self.session.is_none()
+    }
+
+    fn command(&self, command: Command) {
+        // A full queue means that it is told already; a closed one that it is gone.
+        let _ = self.handle.commands.try_send(command);
+    }
+}
+
+impl Server {
+    async fn run(mut self, mut messages: mpsc::Receiver<Message>) {
+        let mut tick = tokio::time::interval(TICK);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            let busy =
+                !self.boxes.is_empty() || !self.waiting.is_empty() || self.spec.scale.min > 0;
+            tokio::select! {
+                message = messages.recv() => match message {
+                    Some(message) => self.take(message),
+                    None => return,
+                },
+                _ = tick.tick(), if busy => self.idle(),
+            }
+            self.pump();
+            if self.boxes.is_empty()
+                && let Some(done) = self.removed.take()
+            {
+                let _ = done.send(());
+                return;
+            }
+        }
+    }
+
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Lease {
+                session,
+                deadline,
+                reply,
+            } => self.enqueue(session, deadline, reply),
+            Message::Release { lease, timed_out } => self.release(&lease, timed_out),
+            Message::EndSession(session) => self.end_session(&session),
+            Message::Put(spec) => self.put(spec),
+            Message::Restart => self.drain(GoneReason::Stopped),
+            Message::Status(reply) => {
+                let _ = reply.send(self.status());
+            }
+            Message::Remove(done) => {
+                self.removed = Some(done);
+                let gone = ApiError::new(ErrorCode::NotFound, "the server was removed");
+                for waiter in self.waiting.drain(..) {
+                    let _ = waiter.reply.send(Err(gone.clone()));
+                }
+                for boxed in self.boxes.values_mut() {
+                    boxed.command(Command::Stop(GoneReason::Stopped));
+                    boxed.phase = Phase::Ending;
+                }
+            }
+            Message::Word(id, word) => self.word(&id, word),
+        }
+    }
+
+    fn enqueue(
+        &mut self,
+        session: Option<SessionKey>,
+        deadline: Instant,
+        reply: oneshot::Sender<Result<Granted, ApiError>>,
+    ) {
+        let refusal = if self.removed.is_some() {
+            Some(ApiError::new(ErrorCode::NotFound, "the server was removed"))
+        } else if self.spec.isolation == Isolation::Session && session.is_none() {
+            Some(ApiError::new(
+                ErrorCode::BadRequest,
+                "this server has a sandbox per session; the lease needs a session",
+            ))
+        } else if self.waiting.len() >= WAITING_MAX {
+            Some(busy(
+                "too many calls wait for this server",
+                Duration::from_secs(2),
+            ))
+        } else {
+            None
+        };
+        match refusal {
+            Some(error) => {
+                let _ = reply.send(Err(error));
+            }
+            None => self.waiting.push_back(Waiter {
+                session,
+                since: Instant::now(),
+                deadline,
+                reply,
+            }),
+        }
+    }
+
+    fn release(&mut self, lease: &LeaseId, timed_out: bool) {
+        let Some((id, boxed)) = self
+            .boxes
+            .iter_mut()
+            .find(|(_, b)| b.leases.contains_key(lease))
+        else {
+            return;
+        };
+        boxed.leases.remove(lease);
+        boxed.last_used = Instant::now();
+        let reason = if timed_out {
+            Some(GoneReason::CallTimeout)
+        } else if self.spec.isolation == Isolation::Call {
+            Some(GoneReason::Finished)
+        } else if boxed.draining && boxed.leases.is_empty() {
+            Some(GoneReason::Stopped)
+        } else {
+            None
+        };
+        if let Some(reason) = reason {
+            let id = id.clone();
+            self.stop(&id, reason);
+        }
+    }
+
+    fn end_session(&mut self, session: &SessionKey) {
+        self.sessions.remove(session);
+        if self.spec.isolation == Isolation::Session {
+            let own: Vec<_> = self
+                .boxes
+                .iter()
+                .filter(|(_, b)| b.session.as_ref() == Some(session))
+                .map(|(id, _)| id.clone())
+                .collect();
+            for id in own {
+                self.stop(&id, GoneReason::Finished);
+            }
+        }
+    }
+
+    fn put(&mut self, spec: CheckedSpec) {
+        let old = std::mem::replace(&mut self.spec, Arc::new(spec.get().clone()));
+        self.failures = 0;
+        self.not_before = Instant::now();
+        self.last_error = None;
+        if old.egress != self.spec.egress
+            && let Ok(rules) = crate::wire::allowlist(&self.spec.egress)
+        {
+            for boxed in self.boxes.values() {
+                boxed.command(Command::Rules(rules.clone()));
+            }
+        }
+        if key_of(&old) != key_of(&self.spec) {
+            self.drain(GoneReason::Stopped);
+        }
+    }
+
+    /// All sandboxes end, each with its last lease.
+    fn drain(&mut self, reason: GoneReason) {
+        self.sessions.clear();
+        let idle: Vec<_> = self
+            .boxes
+            .iter_mut()
+            .filter_map(|(id, boxed)| {
+                boxed.draining = true;
+                boxed.leases.is_empty().then(|| id.clone())
+            })
+            .collect();
+        for id in idle {
+            self.stop(&id, reason.clone());
+        }
+    }
+
+    fn stop(&mut self, id: &SandboxId, reason: GoneReason) {
+        if let Some(boxed) = self.boxes.get_mut(id)
+            && boxed.phase != Phase::Ending
+        {
+            boxed.phase = Phase::Ending;
+            for (_, gone) in boxed.leases.drain() {
+                let _ = gone.send(reason.clone());
+            }
+            boxed.command(Command::Stop(reason));
+        }
+    }
+
+    fn word(&mut self, id: &SandboxId, word: Word) {
+        let Some(boxed) = self.boxes.get_mut(id) else {
+            return;
+        };
+        match word {
+            Word::Ready(address) => {
+                boxed.address = Some(address);
+                boxed.last_used = Instant::now();
+                if boxed.phase == Phase::Starting {
+                    boxed.phase = Phase::Ready;
+                }
+                self.failures = 0;
+                self.last_error = None;
+            }
+            Word::Frozen if boxed.phase == Phase::Freezing => boxed.phase = Phase::Frozen,
+            Word::Thawed if boxed.phase == Phase::Thawing => boxed.phase = Phase::Ready,
+            Word::Frozen | Word::Thawed => {}
+            Word::Gone(reason, words) => {
+                let failed = boxed.phase == Phase::Starting;
+                boxed.phase = Phase::Ending;
+                for (_, gone) in boxed.leases.drain() {
+                    let _ = gone.send(reason.clone());
+                }
+                if failed && reason != GoneReason::Stopped {
+                    self.start_failed(words.unwrap_or_else(|| boxes::reason_words(&reason)));
+                }
+            }
+            Word::Removed => {
+                self.boxes.remove(id);
+                self.sessions.retain(|_, owner| owner != id);
+            }
+        }
+    }
+
+    fn start_failed(&mut self, words: String) {
+        let wait = BACKOFF_FIRST
+            .saturating_mul(1 << self.failures.min(16))
+            .min(BACKOFF_MAX);
+        self.failures += 1;
+        self.not_before = Instant::now() + wait;
+        self.last_error = Some(words);
+        // Those who could still be served by others wait on.
+        if !self.boxes.values().any(Boxed::open) {
+            let error = self.cannot_start();
+            for waiter in self.waiting.drain(..) {
+                let _ = waiter.reply.send(Err(error.clone()));
+            }
+        }
+    }
+
+    fn cannot_start(&self) -> ApiError {
+        let words = self
+            .last_error
+            .clone()
+            .unwrap_or_else(|| "the server did not start".into());
+        let wait = self.not_before.saturating_duration_since(Instant::now());
+        ApiError {
+            retry_after_ms: Some(u64::try_from(wait.as_millis()).unwrap_or(0)),
+            ..ApiError::new(ErrorCode::StartFailed, words)
+        }
+    }
+
+    /// Gives sandboxes to those who wait, in their order, and has missing ones started.
+    fn pump(&mut self) {
+        let now = Instant::now();
+        let mut unserved = VecDeque::new();
+        while let Some(waiter) = self.waiting.pop_front() {
+            if waiter.reply.is_closed() {
+                continue;
+            }
+            match self.place_for(waiter.session.as_ref()) {
+                Some(id) => self.grant(&id, waiter),
+                None if now >= waiter.deadline => {
+                    let _ = waiter.reply.send(Err(busy(
+                        "no sandbox became free in time",
+                        Duration::from_secs(1),
+                    )));
+                }
+                None => unserved.push_back(waiter),
+            }
+        }
+        self.waiting = unserved;
+        if self.removed.is_none() {
+            self.want();
+        }
+    }
+
+    /// A sandbox that can take this lease now.
+    fn place_for(&self, session: Option<&SessionKey>) -> Option<SandboxId> {
+        let ready = |b: &Boxed| b.open() && b.phase == Phase::Ready;
+        let room = |b: &Boxed| b.leases.len() < self.spec.scale.concurrency as usize;
+        match self.spec.isolation {
+            Isolation::Shared => {
+                if let Some(owner) = session.and_then(|s| self.sessions.get(s)) {
+                    let boxed = self.boxes.get(owner)?;
+                    return (ready(boxed) && room(boxed)).then(|| owner.clone());
+                }
+                let free = self.boxes.iter().filter(|(_, b)| ready(b) && room(b));
+                free.min_by_key(|(_, b)| b.leases.len())
+                    .map(|(id, _)| id.clone())
+            }
+            Isolation::Session => {
+                let own = self.boxes.iter().find(|(_, b)| {
+                    b.open() && b.session.is_some() && b.session.as_ref() == session
+                });
+                match own {
+                    Some((id, boxed)) => (ready(boxed) && room(boxed)).then(|| id.clone()),
+                    None => self
+                        .boxes
+                        .iter()
+                        .find(|(_, b)| ready(b) && b.unused())
+                        .map(|(id, _)| id.clone()),
+                }
+            }
+            Isolation::Call => self
+                .boxes
+                .iter()
+                .find(|(_, b)| ready(b) && b.unused())
+                .map(|(id, _)| id.clone()),
+        }
+    }
+
+    fn grant(&mut self, id: &SandboxId, waiter: Waiter) {
+        let Some(boxed) = self.boxes.get_mut(id) else {
+            return;
+        };
+        let Some(address) = boxed.address else { return };
+        let (tell, gone) = oneshot::channel();
+        let lease = Lease {
+            id: new_lease_id(),
+            sandbox: id.clone(),
+            address,
+            fresh: boxed.leases_total == 0,
+            waited_ms: u64::try_from(waiter.since.elapsed().as_millis()).unwrap_or(u64::MAX),
+            call_timeout_s: self.spec.limits.call_timeout_s,
+        };
+        let lease_id = lease.id.clone();
+        let session = waiter.session;
+        if waiter.reply.send(Ok(Granted { lease, gone })).is_err() {
+            return;
+        }
+        boxed.leases.insert(lease_id, tell);
+        boxed.leases_total += 1;
+        boxed.handle.traffic.leases.fetch_add(1, Ordering::Relaxed);
+        boxed.last_used = Instant::now();
+        match (self.spec.isolation, session) {
+            (Isolation::Session, Some(session)) => boxed.session = Some(session),
+            (Isolation::Shared, Some(session)) if self.sessions.len() < SESSIONS_MAX => {
+                self.sessions.insert(session, id.clone());
+            }
+            _ => {}
+        }
+    }
+
+    /// Thaws and starts what is missing for those who wait, and for the floor of unused ones.
+    fn want(&mut self) {
+        let mut need = self.boxes_needed();
+        let floor = self.spec.scale.min as usize;
+        let unused = self
+            .boxes
+            .values()
+            .filter(|b| b.open() && (b.unused() || self.spec.isolation == Isolation::Shared))
+            .count();
+        need = need.max(floor.saturating_sub(unused));
+        let coming = self
+            .boxes
+            .values()
+            .filter(|b| b.open() && matches!(b.phase, Phase::Starting | Phase::Thawing))
+            .count();
+        let mut missing = need.saturating_sub(coming);
+        if missing == 0 {
+            return;
+        }
+        let usable =
+            |b: &Boxed| b.open() && (self.spec.isolation == Isolation::Shared || b.unused());
+        let frozen: Vec<_> = self
+            .boxes
+            .iter()
+            .filter(|(_, b)| b.phase == Phase::Frozen && usable(b))
+            .map(|(id, _)| id.clone())
+            .collect();
+        if !self.waiting.is_empty() {
+            for id in frozen.into_iter().take(missing) {
+                self.thaw(&id);
+                missing -= 1;
+            }
+        }
+        let now = Instant::now();
+        while missing > 0 && now >= self.not_before {
+            if self
+                .boxes
+                .values()
+                .filter(|b| b.phase != Phase::Ending)
+                .count()
+                >= self.spec.scale.max as usize
+            {
+                self.evict(now);
+                break;
+            }
+            missing -= 1;
+            if let Err(error) = self.start() {
+                self.start_failed(error.message);
+                break;
+            }
+        }
+        if now < self.not_before
+            && !self.boxes.values().any(Boxed::open)
+            && !self.waiting.is_empty()
+        {
+            let error = self.cannot_start();
+            for waiter in self.waiting.drain(..) {
+                let _ = waiter.reply.send(Err(error.clone()));
+            }
+        }
+    }
+
+    /// How many more sandboxes those who wait could use; those of a frozen sandbox of their own have it thawed.
+    fn boxes_needed(&mut self) -> usize {
+        let mut thaw = Vec::new();
+        let mut fresh = 0usize;
+        let mut sessions: Vec<&SessionKey> = Vec::new();
+        for waiter in &self.waiting {
+            let own = match self.spec.isolation {
+                Isolation::Shared => waiter.session.as_ref().and_then(|s| self.sessions.get(s)),
+                Isolation::Session => self
+                    .boxes
+                    .iter()
+                    .find(|(_, b)| b.open() && b.session.is_some() && b.session == waiter.session)
+                    .map(|(id, _)| id),
+                Isolation::Call => None,
+            };
+            match (own, &waiter.session) {
+                (Some(id), _) => thaw.push(id.clone()),
+                (None, Some(session)) if self.spec.isolation == Isolation::Session => {
+                    if !sessions.contains(&session) {
+                        sessions.push(session);
+                        fresh += 1;
+                    }
+                }
+                _ => fresh += 1,
+            }
+        }
+        for id in thaw {
+            self.thaw(&id);
+        }
+        match self.spec.isolation {
+            Isolation::Shared => fresh.div_ceil(self.spec.scale.concurrency as usize),
+            Isolation::Session | Isolation::Call => fresh,
+        }
+    }
+
+    fn thaw(&mut self, id: &SandboxId) {
+        if let Some(boxed) = self.boxes.get_mut(id)
+            && matches!(boxed.phase, Phase::Frozen | Phase::Freezing)
+        {
+            boxed.phase = Phase::Thawing;
+            boxed.command(Command::Thaw);
+        }
+    }
+
+    /// All places are taken: the longest idle one goes.
+    fn evict(&mut self, now: Instant) {
+        let idle = self
+            .boxes
+            .iter()
+            .filter(|(_, b)| b.open() && b.leases.is_empty() && b.leases_total > 0);
+        let oldest = idle
+            .min_by_key(|(_, b)| b.last_used)
+            .map(|(id, b)| (id.clone(), b.last_used));
+        if let Some((id, last_used)) = oldest
+            && now.duration_since(last_used) >= EVICT_AFTER
+            && self.spec.isolation == Isolation::Session
+        {
+            self.stop(&id, GoneReason::Idle);
+        }
+    }
+
+    fn start(&mut self) -> Result<(), ApiError> {
+        let plan = self.plan(new_sandbox_id())?;
+        self.add(plan, From::Cold);
+        Ok(())
+    }
+
+    fn plan(&self, id: SandboxId) -> Result<Plan, ApiError> {
+        let found = layers::find(&self.ctx, &self.spec)?;
+        Ok(Plan {
+            id,
+            key: key_of(&self.spec),
+            spec: Arc::clone(&self.spec),
+            app: found.app,
+            deps: found.deps,
+            rootfs: found.rootfs,
+            session: None,
+        })
+    }
+
+    fn adopt(&mut self, saved: Saved) {
+        let Ok(id) = SandboxId::parse(&saved.placed.id) else {
+            return;
+        };
+        match self.plan(id) {
+            Ok(mut plan) => {
+                plan.key.clone_from(&saved.key);
+                plan.session.clone_from(&saved.session);
+                self.add(plan, From::Adopted(saved));
+            }
+            Err(error) => {
+                // It cannot be served any more: end it.
+                tracing::warn!(sandbox = saved.placed.id, %error, "a sandbox of an earlier life is given up");
+                let (ctx, placed) = (Arc::clone(&self.ctx), saved.placed);
+                tokio::spawn(async move {
+                    ctx.backend.destroy(&placed.id, placed.place).await;
+                    crate::store::remove(&ctx.paths.boxed(&placed.id));
+                    ctx.places.give(placed.place);
+                });
+            }
+        }
+    }
+
+    fn add(&mut self, plan: Plan, from: From) {
+        let me = self.me.clone();
+        let tell = move |id: SandboxId, word: Word| {
+            let me = me.clone();
+            Box::pin(async move {
+                // The server's task ends only after its last sandbox.
+                let _ = me.send(Message::Word(id, word)).await;
+            }) as futures_util::future::BoxFuture<'static, ()>
+        };
+        let (id, key, session) = (plan.id.clone(), plan.key.clone(), plan.session.clone());
+        let adopted = matches!(from, From::Adopted(_));
+        let draining = key != key_of(&self.spec);
+        let handle = boxes::spawn(&self.ctx, plan, from, tell);
+        let now = Instant::now();
+        let boxed = Boxed {
+            handle,
+            phase: Phase::Starting,
+            address: None,
+            leases: HashMap::new(),
+            leases_total: u64::from(adopted),
+            session,
+            draining,
+            began: now,
+            last_used: now,
+        };
+        self.boxes.insert(id, boxed);
+    }
+
+    /// What becomes of those that nobody uses.
+    fn idle(&mut self) {
+        let times = self.spec.idle;
+        let floor = self.spec.scale.min as usize;
+        let mut stop = Vec::new();
+        let mut kept = 0;
+        let mut ids: Vec<_> = self
+            .boxes
+            .iter()
+            .filter(|(_, b)| b.leases.is_empty() && b.phase != Phase::Ending)
+            .map(|(id, b)| (b.last_used, id.clone()))
+            .collect();
+        // The one used last is kept longest.
+        ids.sort_by_key(|(last_used, _)| std::cmp::Reverse(*last_used));
+        for (last_used, id) in ids {
+            let Some(boxed) = self.boxes.get_mut(&id) else {
+                continue;
+            };
+            let idle = last_used.elapsed();
+            let after = |seconds: u32| seconds > 0 && idle >= Duration::from_secs(seconds.into());
+            if boxed.phase == Phase::Ready && after(times.freeze_after_s) {
+                boxed.phase = Phase::Freezing;
+                boxed.command(Command::Freeze);
+            }
+            if boxed.draining && matches!(boxed.phase, Phase::Ready | Phase::Frozen) {
+                stop.push(id);
+            } else if boxed.phase != Phase::Starting && after(times.stop_after_s) {
+                if kept < floor && boxed.session.is_none() {
+                    kept += 1;
+                } else {
+                    stop.push(id);
+                }
+            }
+        }
+        for id in stop {
+            self.stop(&id, GoneReason::Idle);
+        }
+    }
+
+    fn status(&self) -> ServerStatus {
+        let sandboxes = self.boxes.iter().map(|(id, boxed)| {
+            let usage = self.ctx.backend.usage(id.as_str());
+            SandboxStats {
+                sandbox: id.clone(),
+                server: self.spec.id.clone(),
+                tenant: self.spec.tenant.clone(),
+                state: match boxed.phase {
+                    Phase::Starting => SandboxState::Starting,
+                    Phase::Frozen => SandboxState::Frozen,
+                    _ if !boxed.open() => SandboxState::Draining,
+                    _ => SandboxState::Ready,
+                },
+                cpu_us: usage.cpu_us,
+                memory_bytes: usage.memory_bytes,
+                storage_bytes: usage.storage_bytes,
+                egress_bytes: boxed.handle.traffic.egress.load(Ordering::Relaxed),
+                ingress_bytes: boxed.handle.traffic.ingress.load(Ordering::Relaxed),
+                leases: u32::try_from(boxed.leases.len()).unwrap_or(u32::MAX),
+                leases_total: boxed.handle.traffic.leases.load(Ordering::Relaxed),
+                uptime_ms: u64::try_from(boxed.began.elapsed().as_millis()).unwrap_or(u64::MAX),
+            }
+        });
+        ServerStatus {
+            server: self.spec.id.clone(),
+            tenant: self.spec.tenant.clone(),
+            bundle: self.spec.bundle.clone(),
+            layer: layers::find(&self.ctx, &self.spec)
+                .ok()
+                .map(|found| found.layer),
+            sandboxes: sandboxes.collect(),
+            queued: u32::try_from(self.waiting.len()).unwrap_or(u32::MAX),
+            last_error: self.last_error.clone(),
+        }
+    }
+}
+
+/// Sandboxes of two specs with the same key can stand for each other. Scaling, idle times and egress rules change live.
+fn key_of(spec: &ServerSpec) -> String {
+    use sha2::{Digest, Sha256};
+    let same = ServerSpec {
+        scale: runner_api::Scale::default(),
+        idle: runner_api::IdleTimes::default(),
+        egress: Vec::new(),
+        ..spec.clone()
+    };
+    hex(&Sha256::digest(serde_json::to_vec(&same).unwrap_or_default())[..16])
+}
+
+fn busy(words: &str, wait: Duration) -> ApiError {
+    ApiError {
+        retry_after_ms: Some(u64::try_from(wait.as_millis()).unwrap_or(0)),
+        ..ApiError::new(ErrorCode::Busy, words)
+    }
+}

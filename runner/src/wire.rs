@@ -1,0 +1,148 @@
+//! Connects a prepared sandbox: sockets of its egress first, then its entry in the packet filter, then the wire.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use domain::{ServerId, TenantId};
+use egress::{
+    Allowlist, Bounds, Egress, EgressEvent, Guest, Sockets, System, Targets, event_channel,
+};
+use runner_api::{EventKind, SandboxId};
+use sandbox::Wire;
+use tokio::sync::mpsc;
+
+use crate::context::Context;
+
+/// Events of one sandbox that wait to be written down.
+const EVENTS_MAX: usize = 1024;
+
+/// A wire that is up. Dropped, its way out is cut; [`Connected::close`] also takes its entry out of the filter.
+pub struct Connected {
+    egress: Egress,
+    guest: Guest,
+}
+
+/// Whose it is, for events.
+#[derive(Clone)]
+pub struct Owner {
+    /// The tenant.
+    pub tenant: TenantId,
+    /// The server.
+    pub server: ServerId,
+    /// The sandbox.
+    pub sandbox: SandboxId,
+}
+
+impl Connected {
+    /// Opens the way out as far as `rules` say, and brings the wire up (an adopted one is up already).
+    ///
+    /// # Errors
+    /// The sandbox must not be started then.
+    pub async fn open(
+        ctx: &Arc<Context>,
+        wire: &Wire,
+        rules: Allowlist,
+        targets: Targets,
+        owner: Owner,
+    ) -> Result<Self> {
+        let sockets = Sockets::bind(&wire.interface, wire.gateway)
+            .context("bind the sockets of a sandbox's egress")?;
+        let guest = Guest {
+            interface: wire.interface.clone(),
+            address: wire.guest,
+            dns_udp_port: sockets.dns_udp.local_addr()?.port(),
+            dns_tcp_port: sockets.dns_tcp.local_addr()?.port(),
+            forward_port: sockets.forward.local_addr()?.port(),
+        };
+        let (sink, receiver) = event_channel(EVENTS_MAX);
+        let egress = Egress::start(
+            sockets,
+            rules,
+            Arc::new(System),
+            targets,
+            Bounds::default(),
+            sink,
+        )?;
+        tokio::spawn(tell(Arc::clone(ctx), owner, receiver));
+        ctx.filter
+            .add(&guest)
+            .await
+            .context("open the packet filter for a sandbox")?;
+        Ok(Self { egress, guest })
+    }
+
+    /// Replaces the rules; what they no longer allow is cut.
+    pub fn set_rules(&self, rules: Allowlist) {
+        self.egress.set_rules(rules);
+    }
+
+    /// Bytes out and in.
+    pub fn traffic(&self) -> (u64, u64) {
+        let traffic = self.egress.traffic();
+        (traffic.bytes_up(), traffic.bytes_down())
+    }
+
+    /// Cuts everything and closes the filter again.
+    pub async fn close(self, ctx: &Context) {
+        if let Err(error) = ctx.filter.remove(&self.guest).await {
+            tracing::warn!(interface = self.guest.interface, %error, "an entry of the packet filter is left");
+        }
+        self.egress.stop().await;
+    }
+}
+
+/// Rules of a spec in the egress room's own words.
+///
+/// # Errors
+/// The first rule that is wrong, for its owner.
+pub fn allowlist(rules: &[runner_api::EgressRule]) -> Result<Allowlist, egress::RuleError> {
+    let texts: Vec<String> = rules
+        .iter()
+        .map(|rule| {
+            let ports: Vec<String> = rule.ports.iter().map(u16::to_string).collect();
+            if ports.is_empty() {
+                rule.host.clone()
+            } else {
+                format!("{}:{}", rule.host, ports.join(","))
+            }
+        })
+        .collect();
+    Allowlist::parse(&texts)
+}
+
+async fn tell(ctx: Arc<Context>, owner: Owner, mut events: mpsc::Receiver<EgressEvent>) {
+    while let Some(event) = events.recv().await {
+        let kind = match event {
+            EgressEvent::Connection {
+                domain,
+                port,
+                bytes_up,
+                bytes_down,
+                duration_ms,
+                ..
+            } => EventKind::EgressConnection {
+                host: domain.to_string(),
+                port,
+                sent_bytes: bytes_up,
+                received_bytes: bytes_down,
+                duration_ms,
+            },
+            EgressEvent::Refused {
+                domain,
+                address,
+                port,
+                reason,
+            } => EventKind::EgressRefused {
+                target: domain
+                    .map(|d| d.to_string())
+                    .or(address.map(|a| a.to_string()))
+                    .unwrap_or_default(),
+                port: Some(port),
+                reason: reason.as_str().to_owned(),
+            },
+            EgressEvent::Dropped { count } => EventKind::Dropped { count },
+        };
+        ctx.events
+            .tell(&owner.tenant, &owner.server, Some(&owner.sandbox), kind);
+    }
+}

@@ -1,0 +1,356 @@
+//! What becomes of sandboxes: frozen, killed, found again, isolated.
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::*;
+use runner_api::{Runner as _, *};
+use serde_json::json;
+
+fn code(text: &str) -> serde_json::Value {
+    json!({ "code": text })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn idle_sandboxes_freeze_and_wake_and_end() {
+    if !possible() {
+        return;
+    }
+    let rig = Rig::start().await;
+    let times = IdleTimes {
+        freeze_after_s: 1,
+        checkpoint_after_s: 0,
+        stop_after_s: 0,
+    };
+    let spec = rig.deploy(probe_bundle(), |s| s.idle = times).await;
+    assert_eq!(
+        text(
+            &rig.call(&spec, "run", code("result = 6 * 7"))
+                .await
+                .expect("an answer")
+        ),
+        "42"
+    );
+    let frozen = || async {
+        rig.sandboxes()
+            .await
+            .iter()
+            .any(|s| s.state == SandboxState::Frozen)
+    };
+    until("it is frozen", Duration::from_secs(10), frozen).await;
+    let before = rig.sandboxes().await[0].cpu_us;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let after = rig.sandboxes().await[0].cpu_us;
+    assert!(
+        after - before < 2_000,
+        "a frozen sandbox used {} us",
+        after - before
+    );
+    let began = Instant::now();
+    rig.call(&spec, "run", code("result = 1"))
+        .await
+        .expect("it wakes");
+    eprintln!("thaw to the third answer in {:?}", began.elapsed());
+    assert_eq!(rig.sandboxes().await.len(), 1, "it is the same sandbox");
+    let spec = ServerSpec {
+        idle: IdleTimes {
+            stop_after_s: 2,
+            ..times
+        },
+        ..spec
+    };
+    rig.client.put_server(spec.clone()).await.expect("changed");
+    until("it is gone", Duration::from_secs(20), || async {
+        rig.sandboxes().await.is_empty()
+    })
+    .await;
+    rig.call(&spec, "run", code("result = 1"))
+        .await
+        .expect("a new one");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sandboxes_outlive_the_runner_and_are_found_again() {
+    if !possible() {
+        return;
+    }
+    let mut rig = Rig::start().await;
+    let spec = rig.deploy(probe_bundle(), |_| ()).await;
+    rig.call(&spec, "run", code("import builtins; builtins.kept = 'yes'"))
+        .await
+        .expect("an answer");
+    let before = rig.sandboxes().await[0].sandbox.clone();
+    for _ in 0..3 {
+        rig.kill_and_start().await;
+        let found = || async {
+            rig.sandboxes()
+                .await
+                .iter()
+                .any(|s| s.state == SandboxState::Ready)
+        };
+        until("it is found again", Duration::from_secs(10), found).await;
+        let answer = rig
+            .call(
+                &spec,
+                "run",
+                code("import builtins; result = builtins.kept"),
+            )
+            .await
+            .expect("an answer");
+        assert_eq!(text(&answer), "yes");
+    }
+    assert_eq!(rig.sandboxes().await[0].sandbox, before);
+    // One that died while nobody looked is noticed, and replaced.
+    let saved = std::fs::read_to_string(rig.state().join("boxes").join(format!("{before}.json")))
+        .expect("written down");
+    let pid = serde_json::from_str::<serde_json::Value>(&saved).expect("JSON")["placed"]["pid"]
+        .as_i64()
+        .expect("a pid");
+    nix::sys::signal::kill(
+        nix::unistd::Pid::from_raw(pid as i32),
+        nix::sys::signal::Signal::SIGKILL,
+    )
+    .expect("killed");
+    let gone = || async { rig.sandboxes().await.iter().all(|s| s.sandbox != before) };
+    until(
+        "the dead one is cleared away",
+        Duration::from_secs(15),
+        gone,
+    )
+    .await;
+    rig.call(&spec, "run", code("result = 1"))
+        .await
+        .expect("a new one");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_in_flight_hears_at_once_that_its_sandbox_is_gone() {
+    if !possible() {
+        return;
+    }
+    let rig = Rig::start().await;
+    let spec = rig
+        .deploy(probe_bundle(), |s| s.limits.memory_mb = 256)
+        .await;
+    rig.call(&spec, "run", code("result = 1"))
+        .await
+        .expect("it runs");
+    let cases = [
+        ("out of memory", "x = b'x' * (600 << 20)", "OutOfMemory"),
+        ("its program ends", "import os; os._exit(3)", "Exited"),
+    ];
+    for (what, hostile, reason) in cases {
+        let began = Instant::now();
+        let error = rig.call(&spec, "run", code(hostile)).await.expect_err(what);
+        // A program that ends by itself may still close its connections.
+        assert!(
+            error.contains("gone") || error == "no head",
+            "{what}: {error}"
+        );
+        let gone = rig
+            .events()
+            .await
+            .into_iter()
+            .rev()
+            .find_map(|e| match e.kind {
+                EventKind::Gone { reason } => Some(reason),
+                _ => None,
+            });
+        assert!(format!("{gone:?}").contains(reason), "{what}: {gone:?}");
+        assert!(
+            began.elapsed() < Duration::from_secs(8),
+            "{what}: heard after {:?}",
+            began.elapsed()
+        );
+        rig.call(&spec, "run", code("result = 1"))
+            .await
+            .expect("and another one serves");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn isolation_is_per_call_or_per_session() {
+    if !possible() {
+        return;
+    }
+    let rig = Rig::start().await;
+    let spec = rig
+        .deploy(probe_bundle(), |s| s.isolation = Isolation::Call)
+        .await;
+    let write = "import builtins; old = getattr(builtins, 'mark', None); builtins.mark = 1; open('/home/app/x', 'a').write('x'); result = (old, len(open('/home/app/x').read()))";
+    for _ in 0..2 {
+        let answer = rig
+            .call(&spec, "run", code(write))
+            .await
+            .expect("an answer");
+        assert_eq!(text(&answer), "(None, 1)", "a call sees nothing of another");
+    }
+    let spec = ServerSpec {
+        isolation: Isolation::Session,
+        ..spec
+    };
+    rig.client.put_server(spec.clone()).await.expect("changed");
+    let mut boxes = Vec::new();
+    for session in ["one", "two", "one"] {
+        let lease = rig.lease(&spec, Some(session)).await.expect("a sandbox");
+        boxes.push(lease.sandbox.clone());
+        rig.client
+            .release(&lease.id, false)
+            .await
+            .expect("released");
+    }
+    assert_eq!(boxes[0], boxes[2]);
+    assert_ne!(boxes[0], boxes[1]);
+    let key = SessionKey::parse("one").expect("a key");
+    rig.client
+        .end_session(&spec.tenant, &spec.id, &key)
+        .await
+        .expect("ended");
+    let gone = || async { rig.sandboxes().await.iter().all(|s| s.sandbox != boxes[0]) };
+    until(
+        "the session's sandbox is gone",
+        Duration::from_secs(15),
+        gone,
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn secrets_are_files_in_the_guest_and_nowhere_in_clear_on_the_host() {
+    if !possible() {
+        return;
+    }
+    let rig = Rig::start().await;
+    let spec = rig.deploy(probe_bundle(), |_| ()).await;
+    let canary = "canary-7f3a9c1e55b2";
+    let name = SecretName::parse("API_KEY").expect("a name");
+    let value = SecretValue::new(canary.as_bytes().to_vec()).expect("a value");
+    rig.client
+        .set_secret(&spec.tenant, &spec.id, &name, value)
+        .await
+        .expect("set");
+    assert_eq!(
+        rig.client
+            .list_secrets(&spec.tenant, &spec.id)
+            .await
+            .expect("names"),
+        std::slice::from_ref(&name)
+    );
+    let read = "import os, stat; p='/run/secrets/API_KEY'; result = (open(p).read(), oct(os.stat(p).st_mode & 0o777), 'canary' in str(os.environ))";
+    let answer = rig.call(&spec, "run", code(read)).await.expect("an answer");
+    assert_eq!(text(&answer), format!("('{canary}', '0o400', False)"));
+    let write = rig
+        .call(&spec, "run", code("open('/run/secrets/API_KEY', 'w')"))
+        .await
+        .expect("an answer");
+    assert!(text(&write).contains("Error"), "{write}");
+    for event in rig.events().await {
+        assert!(
+            !serde_json::to_string(&event)
+                .expect("JSON")
+                .contains(canary)
+        );
+    }
+    let events = rig.events().await;
+    assert!(
+        events
+            .iter()
+            .any(|e| matches!(&e.kind, EventKind::SecretsMounted { names } if names[0] == name))
+    );
+    let grep = std::process::Command::new("grep")
+        .args(["-rlF", canary])
+        .arg(rig.state())
+        .arg(rig.dir.path().join("runner.log"))
+        .output()
+        .expect("grep");
+    assert!(
+        grep.stdout.is_empty(),
+        "in clear in {}",
+        String::from_utf8_lossy(&grep.stdout)
+    );
+    // A secret that is required and missing is said, not waited for.
+    let spec = ServerSpec {
+        id: server_id("other"),
+        secrets: [SecretName::parse("NOT_SET").expect("a name")].into(),
+        ..spec
+    };
+    rig.client.put_server(spec.clone()).await.expect("taken");
+    let error = rig
+        .call(&spec, "run", code("result = 1"))
+        .await
+        .expect_err("it is missing");
+    assert!(error.contains("NOT_SET"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_second_start_is_a_restore() {
+    if !possible() {
+        return;
+    }
+    let rig = Rig::start().await;
+    let spec = rig
+        .deploy(
+            tarball(&[
+                ("server.py", SEED_SERVER),
+                ("requirements.txt", SEED_REQUIREMENTS),
+            ]),
+            |s| s.isolation = Isolation::Call,
+        )
+        .await;
+    for _ in 0..4 {
+        let began = Instant::now();
+        let answer = rig
+            .call(&spec, "get_data", json!({"query": "x"}))
+            .await
+            .expect("an answer");
+        assert_eq!(text(&answer), "Result for: x");
+        eprintln!("start to the end of the call in {:?}", began.elapsed());
+    }
+    let ready: Vec<_> = rig
+        .events()
+        .await
+        .into_iter()
+        .filter_map(|e| match e.kind {
+            EventKind::Ready { from, took_ms } => Some((from, took_ms)),
+            _ => None,
+        })
+        .collect();
+    eprintln!("{ready:?}");
+    assert_eq!(ready[0].0, "cold");
+    assert!(
+        ready[1..].iter().all(|(from, _)| from == "restored"),
+        "{ready:?}"
+    );
+    // On disk there is nothing in clear: not even the server's own name.
+    let grep = std::process::Command::new("grep")
+        .args(["-rlF", "my-server"])
+        .arg(rig.state().join("checkpoints"))
+        .output()
+        .expect("grep");
+    assert!(
+        grep.stdout.is_empty(),
+        "in clear in {}",
+        String::from_utf8_lossy(&grep.stdout)
+    );
+    // A server with secrets has no images, unless its owner says so.
+    let name = SecretName::parse("K").expect("a name");
+    let value = SecretValue::new(b"v".to_vec()).expect("a value");
+    rig.client
+        .set_secret(&spec.tenant, &spec.id, &name, value)
+        .await
+        .expect("set");
+    rig.call(&spec, "get_data", json!({"query": "x"}))
+        .await
+        .expect("an answer");
+    let last = rig
+        .events()
+        .await
+        .into_iter()
+        .rev()
+        .find_map(|e| match e.kind {
+            EventKind::Ready { from, .. } => Some(from),
+            _ => None,
+        });
+    assert_eq!(last.as_deref(), Some("cold"));
+}

@@ -1,0 +1,581 @@
+//! Hosted servers from the command line to the sandbox's door: real `weir serve`, real command line; the runner is a fake,
+//! and what it calls a sandbox is an upstream under the test's control. Real sandboxes are tried in `runner/tests`.
+
+mod fake;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fake::FakeRunner;
+use runner_api::{ApiError, ErrorCode, GoneReason};
+use tempfile::TempDir;
+use weir_tests::config::{Config, TENANT};
+use weir_tests::upstream::Reply;
+use weir_tests::wait::{PATIENCE, until};
+use weir_tests::weir::{Start, run};
+use weir_tests::{Canary, Client, Era, Upstream, Weir, json};
+
+const ID: &str = "hello";
+
+struct Lab {
+    weir: Weir,
+    sandbox: Upstream,
+    runner: FakeRunner,
+    api: String,
+    key: String,
+    other_key: String,
+    config: Config,
+    source: TempDir,
+}
+
+impl Lab {
+    fn new() -> Self {
+        let dir = Arc::new(TempDir::new().expect("a folder"));
+        let sandbox = Upstream::mcp(|_| None);
+        let runner = FakeRunner::start(dir.path(), sandbox.addr());
+        let mut config = Config::new("http://127.0.0.1:9/mcp")
+            .set("hosting.runner", json!(runner.socket))
+            .set("hosting.listen", json!("127.0.0.1:0"));
+        let key = config.key(TENANT, "mine");
+        let other_key = config.key("other", "theirs");
+        let weir = Start::serve_in(dir, &config).ready();
+        let api = weir
+            .log()
+            .lines()
+            .find_map(|l| l.strip_prefix("weir: hosting: admin API on "))
+            .expect("an address")
+            .to_owned();
+        let source = TempDir::new().expect("a folder");
+        Self {
+            weir,
+            sandbox,
+            runner,
+            api,
+            key,
+            other_key,
+            config,
+            source,
+        }
+    }
+
+    /// Runs `weir` against this one's admin API.
+    fn cli(&self, args: &[&str], stdin: &str) -> (bool, String, String) {
+        let token = self
+            .weir
+            .dir()
+            .join("data/admin.token")
+            .display()
+            .to_string();
+        let place = ["--api", &self.api, "--token-file", &token];
+        let output = run(&[args, &place].concat(), stdin);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (
+            output.status.success(),
+            text(&output.stdout),
+            text(&output.stderr),
+        )
+    }
+
+    fn deployed(settings: &[&str]) -> Self {
+        let lab = Self::new();
+        let source = lab.source.path().display().to_string();
+        assert!(run(&["server", "init", &source], "").status.success());
+        let (ok, out, said) = lab.cli(
+            &[
+                &["server", "deploy", &source, "--id", ID, "--tenant", TENANT],
+                settings,
+            ]
+            .concat(),
+            "",
+        );
+        assert!(ok, "{said}");
+        assert_eq!(
+            out.trim(),
+            format!("http://{}/sandbox/{ID}/mcp", lab.weir.addr),
+            "the URL alone is on stdout"
+        );
+        lab
+    }
+
+    fn client(&self, era: Era) -> Client {
+        let mut client = Client::at(self.weir.addr, &format!("/sandbox/{ID}/mcp"), era);
+        client.headers.push(("X-API-Key".into(), self.key.clone()));
+        client
+    }
+
+    fn connected(&self) -> Client {
+        let mut client = self.client(Era::Handshake);
+        client.initialize();
+        client
+    }
+
+    fn released(&self, count: usize) {
+        until("the leases to be given back", PATIENCE, || {
+            let (leases, back) = (
+                self.runner.state.leases.lock().unwrap().len(),
+                self.runner.state.releases.lock().unwrap().len(),
+            );
+            (leases == back && back >= count).then_some(())
+        });
+    }
+}
+
+#[test]
+fn a_folder_becomes_a_url_that_clients_of_both_eras_call() {
+    let lab = Lab::deployed(&["--egress", "api.github.com", "--env", "A=1"]);
+    assert!(lab.runner.state.bundles.lock().unwrap()[0] > 100);
+    let spec = lab
+        .runner
+        .state
+        .specs
+        .lock()
+        .unwrap()
+        .last()
+        .expect("a spec")
+        .clone();
+    assert_eq!(
+        (
+            spec.tenant.as_str(),
+            spec.egress[0].host.as_str(),
+            spec.env["A"].as_str()
+        ),
+        (TENANT, "api.github.com", "1")
+    );
+    for era in Era::ALL {
+        let mut client = lab.client(era);
+        if era == Era::Handshake {
+            client.initialize();
+        }
+        let answer = client.call("echo", json!({"message": "through the sandbox"}));
+        assert_eq!(
+            answer.first_text(),
+            "Echo: through the sandbox",
+            "{era:?}: {}",
+            answer.text()
+        );
+    }
+    lab.released(3);
+    let (ok, list, _) = lab.cli(&["server", "list"], "");
+    assert!(
+        ok && list.contains("deployed") && list.contains(&format!("/sandbox/{ID}/mcp")),
+        "{list}"
+    );
+}
+
+#[test]
+fn a_session_keeps_to_its_sandbox_and_its_ids_stay_here() {
+    let lab = Lab::new();
+    lab.sandbox.answer(|request| {
+        let hello = request.rpc_method() == "initialize";
+        let result = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}});
+        hello.then(|| Reply::result(request, result).with("Mcp-Session-Id", "inner-id.7"))
+    });
+    let source = lab.source.path().display().to_string();
+    assert!(run(&["server", "init", &source], "").status.success());
+    assert!(
+        lab.cli(
+            &["server", "deploy", &source, "--id", ID, "--tenant", TENANT],
+            ""
+        )
+        .0
+    );
+    let mut client = lab.connected();
+    client.call("echo", json!({"message": "a"}));
+    let leases = lab.runner.state.leases.lock().unwrap().clone();
+    let keys: Vec<_> = leases
+        .iter()
+        .map(|l| l.session.as_ref().expect("a key").to_string())
+        .collect();
+    assert!(
+        keys.len() >= 3 && keys.iter().all(|k| *k == keys[0]),
+        "{keys:?}"
+    );
+    let inside = lab.sandbox.calls("tools/call");
+    assert_eq!(inside[0].header("mcp-session-id"), Some("inner-id.7"));
+    let outside = client.session.clone().expect("a session");
+    assert!(!outside.contains("inner") && !outside.contains(&keys[0]));
+    assert!(
+        !String::from_utf8_lossy(&lab.sandbox.bytes()).contains(&keys[0]),
+        "the key never reaches the sandbox"
+    );
+}
+
+#[test]
+fn calls_are_scanned_whichever_way_they_come() {
+    let lab = Lab::deployed(&[]);
+    let canary = Canary::github();
+    let mut client = lab.connected();
+    let answer = client.call("echo", json!({"message": canary.value()}));
+    assert_eq!(answer.blocked_call_fault(Era::Handshake), None);
+    let argument = json!({"message": canary.value()}).to_string();
+    let (ok, out, said) = lab.cli(&["exec", ID, "echo", &argument], "");
+    assert!(!ok && !out.contains(canary.value()), "{out} {said}");
+    assert!(
+        lab.sandbox.calls("tools/call").is_empty(),
+        "nothing reached the sandbox"
+    );
+    let (ok, out, said) = lab.cli(&["exec", ID, "echo", r#"{"message": "hi there"}"#], "");
+    assert!(
+        ok && out.trim() == "Echo: hi there" && said.contains(" ms"),
+        "{out} {said}"
+    );
+    let (ok, _, said) = lab.cli(&["exec", "nosuch", "echo"], "");
+    assert!(!ok && said.contains("no server"), "{said}");
+    lab.weir.assert_nowhere(&canary, "a blocked execution");
+}
+
+#[test]
+fn only_one_path_leads_to_a_hosted_server_and_only_its_tenant_goes_it() {
+    let lab = Lab::deployed(&[]);
+    let status = |path: &str, key: &str| {
+        let mut client = lab.client(Era::Stateless);
+        client.path = path.to_owned();
+        client.headers = vec![("X-API-Key".into(), key.to_owned())];
+        client.call("echo", json!({"message": "x"})).status()
+    };
+    assert_eq!(status("/sandbox/hello/mcp", &lab.key), 200);
+    assert_eq!(
+        status("/sandbox/hello/mcp", &lab.other_key),
+        404,
+        "another tenant's"
+    );
+    assert_eq!(status("/sandbox/hello/mcp", "wrong"), 401);
+    for path in [
+        "/servers/hello/mcp",
+        "/sandbox/nosuch/mcp",
+        "/sandbox/files/mcp",
+        "/sandbox/hello/mcp/",
+        "/sandbox/hello",
+        "/sandbox/hello/",
+        "/sandbox//hello/mcp",
+        "/sandbox/hello//mcp",
+        "//sandbox/hello/mcp",
+        "/Sandbox/hello/mcp",
+        "/sandbox/HELLO/mcp",
+        "/sandbox/hello/MCP",
+        "/sandbox/hello/sse",
+        "/sandbox/hello/message",
+        "/sandbox/./hello/mcp",
+        "/sandbox/x/../hello/mcp",
+        "/sandbox/hello%2fmcp",
+        "/sandbox/%68ello/mcp",
+        "/sandbox/hello/mcp%00",
+        "/sandbox/hello/mcp;x",
+        "/sandbox/hello\\mcp",
+        "/mcp",
+        "/hello/mcp",
+        "/sandbox/hello/x/mcp",
+        "/sandbox/mcp",
+        "/sandbox/mcp/mcp",
+        "/sandbox/hello.mcp",
+    ] {
+        assert_eq!(status(path, &lab.key), 404, "{path}");
+    }
+}
+
+#[test]
+fn a_call_fails_at_once_when_its_sandbox_is_gone() {
+    let lab = Lab::deployed(&[]);
+    lab.sandbox
+        .answer(|request| (request.rpc_method() == "tools/call").then_some(Reply::Hang));
+    for (reason, text) in [
+        (GoneReason::OutOfMemory, "out of memory"),
+        (GoneReason::Exited { code: Some(1) }, "its program ended"),
+    ] {
+        let mut client = lab.client(Era::Stateless);
+        lab.sandbox.forget();
+        let asked = std::thread::spawn(move || client.call("echo", json!({"message": "x"})));
+        lab.sandbox
+            .wait_for("the call", |r| r.rpc_method() == "tools/call");
+        let killed = Instant::now();
+        lab.runner.kill_sandboxes(reason);
+        let answer = asked.join().expect("an answer");
+        assert!(
+            killed.elapsed() < Duration::from_secs(1),
+            "{:?}",
+            killed.elapsed()
+        );
+        let message = answer.error()["message"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        assert!(message.contains(text), "{message}");
+    }
+    lab.released(2);
+}
+
+#[test]
+fn a_call_that_takes_too_long_takes_its_sandbox_with_it() {
+    let lab = Lab::deployed(&[]);
+    lab.sandbox
+        .answer(|request| (request.rpc_method() == "tools/call").then_some(Reply::Hang));
+    let mut client = lab.client(Era::Stateless);
+    let answer = client.call("echo", json!({"message": "x"}));
+    assert!(
+        answer.error()["message"]
+            .as_str()
+            .unwrap_or_default()
+            .contains("in time"),
+        "{}",
+        answer.text()
+    );
+    lab.released(1);
+    assert_eq!(*lab.runner.state.releases.lock().unwrap(), [true]);
+}
+
+#[test]
+fn a_runner_that_is_down_full_or_unable_is_a_clear_error() {
+    let mut lab = Lab::deployed(&[]);
+    let cases = [
+        (ErrorCode::Busy, 429, "try again later"),
+        (ErrorCode::StartFailed, 502, "could not be started"),
+        (ErrorCode::Internal, 503, "cannot be reached"),
+    ];
+    for (code, status, text) in cases {
+        *lab.runner.state.refuse.lock().unwrap() =
+            Some(ApiError::new(code, "words for the operator, with /a/path"));
+        let answer = lab
+            .client(Era::Stateless)
+            .call("echo", json!({"message": "x"}));
+        let message = answer.error()["message"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        assert!(
+            answer.status() == status && message.contains(text) && !message.contains("/a/path"),
+            "{code:?} {} {message}",
+            answer.status()
+        );
+        assert_eq!(answer.head.header("retry-after").is_some(), status != 502);
+    }
+    *lab.runner.state.refuse.lock().unwrap() = None;
+    lab.runner.die();
+    let answer = lab
+        .client(Era::Stateless)
+        .call("echo", json!({"message": "x"}));
+    assert_eq!(answer.status(), 503, "{}", answer.text());
+    let (ok, _, said) = lab.cli(&["server", "restart", ID], "");
+    assert!(!ok && said.contains("weir-runner"), "{said}");
+    lab.runner.go_on();
+    let answer = until("the runner to be asked again", PATIENCE, || {
+        let answer = lab
+            .client(Era::Stateless)
+            .call("echo", json!({"message": "back"}));
+        (answer.status() == 200).then_some(answer)
+    });
+    assert_eq!(answer.first_text(), "Echo: back");
+}
+
+#[test]
+fn with_a_sandbox_per_call_weir_shakes_hands_with_each() {
+    let lab = Lab::deployed(&["--isolation", "call"]);
+    let mut client = lab.connected();
+    lab.released(1);
+    assert_eq!(
+        lab.runner.state.leases.lock().unwrap().len(),
+        1,
+        "a notification needs no sandbox"
+    );
+    lab.sandbox.forget();
+    for text in ["one", "two"] {
+        assert_eq!(
+            client.call("echo", json!({"message": text})).first_text(),
+            format!("Echo: {text}")
+        );
+    }
+    lab.released(3);
+    let methods: Vec<_> = lab
+        .sandbox
+        .requests()
+        .iter()
+        .map(weir_tests::upstream::Request::rpc_method)
+        .collect();
+    let each = ["initialize", "notifications/initialized", "tools/call"];
+    assert_eq!(methods, [each, each].concat());
+    assert_eq!(client.delete(), 204);
+}
+
+#[test]
+fn a_session_outlives_its_sandbox() {
+    let lab = Lab::deployed(&[]);
+    // Each sandbox knows the sessions that were opened in it, as servers with state do.
+    let life = Arc::new(std::sync::atomic::AtomicU32::new(1));
+    let now = Arc::clone(&life);
+    lab.sandbox.answer(move |request| {
+        let id = format!("life-{}", now.load(std::sync::atomic::Ordering::Relaxed));
+        if request.rpc_method() == "initialize" {
+            let result = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}});
+            return Some(Reply::result(request, result).with("Mcp-Session-Id", &id));
+        }
+        (request.header("mcp-session-id") != Some(&id)).then(|| Reply::status(404, "text/plain", "no such session"))
+    });
+    let mut client = lab.connected();
+    assert_eq!(
+        client.call("echo", json!({"message": "one"})).first_text(),
+        "Echo: one"
+    );
+    life.store(2, std::sync::atomic::Ordering::Relaxed);
+    for text in ["two", "three"] {
+        assert_eq!(
+            client.call("echo", json!({"message": text})).first_text(),
+            format!("Echo: {text}")
+        );
+    }
+    assert_eq!(
+        lab.sandbox.calls("initialize").len(),
+        2,
+        "it was opened anew once"
+    );
+}
+
+#[test]
+fn with_a_sandbox_per_session_its_end_ends_it() {
+    let lab = Lab::deployed(&["--isolation", "session"]);
+    let (mut one, mut two) = (lab.connected(), lab.connected());
+    one.call("echo", json!({"message": "x"}));
+    two.call("echo", json!({"message": "x"}));
+    let keys: Vec<_> = lab
+        .runner
+        .state
+        .leases
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|l| l.session.clone().expect("a key").to_string())
+        .collect();
+    assert!(keys[0] != keys[2] && keys.contains(&keys[0]));
+    assert_eq!(one.delete(), 204);
+    until("the session's end", PATIENCE, || {
+        lab.runner
+            .state
+            .ended_sessions
+            .lock()
+            .unwrap()
+            .contains(&keys[0])
+            .then_some(())
+    });
+    // A request without a session gets a passing one.
+    lab.client(Era::Stateless)
+        .call("echo", json!({"message": "x"}));
+    until("its end", PATIENCE, || {
+        (lab.runner.state.ended_sessions.lock().unwrap().len() == 2).then_some(())
+    });
+    // An open stream would keep the sandbox from ever being idle.
+    let listened = two.listen(None);
+    assert_eq!(listened.head.status, 405);
+}
+
+#[test]
+fn a_secret_comes_from_standard_input_and_stays_in() {
+    let lab = Lab::deployed(&[]);
+    let canary = Canary::stripe();
+    let (ok, out, said) = lab.cli(
+        &["secret", "set", ID, "API_KEY"],
+        &format!("{}\n", canary.value()),
+    );
+    assert!(ok, "{out} {said}");
+    assert_eq!(lab.cli(&["secret", "list", ID], "").1.trim(), "API_KEY");
+    assert!(
+        lab.runner
+            .state
+            .specs
+            .lock()
+            .unwrap()
+            .last()
+            .expect("a spec")
+            .secrets
+            .iter()
+            .any(|n| n.as_str() == "API_KEY")
+    );
+    assert!(
+        !lab.cli(&["secret", "set", ID, "../x"], "x").0
+            && !lab.cli(&["secret", "set", ID, "EMPTY"], "").0
+    );
+    lab.weir.assert_nowhere(&canary, "a secret that was set");
+}
+
+#[test]
+fn an_id_is_hosted_or_in_the_file_but_not_both() {
+    let lab = Lab::deployed(&[]);
+    let clash = lab.config.clone().set(
+        &format!("tenants.{TENANT}.servers.{ID}"),
+        json!({"upstream": {"url": "http://127.0.0.1:9/mcp"}}),
+    );
+    lab.weir.rewrite_config(&clash.text());
+    lab.weir
+        .wait_for_log("server hello is hosted, and stands in the configuration file too");
+    assert_eq!(
+        lab.connected()
+            .call("echo", json!({"message": "still here"}))
+            .first_text(),
+        "Echo: still here"
+    );
+    let source = lab.source.path().display().to_string();
+    let (ok, _, said) = lab.cli(
+        &[
+            "server", "deploy", &source, "--id", "files", "--tenant", TENANT,
+        ],
+        "",
+    );
+    assert!(
+        !ok && said.contains("files is hosted, and stands in the configuration file too"),
+        "{said}"
+    );
+}
+
+#[test]
+fn hosted_servers_survive_a_reload_and_a_kill() {
+    let lab = Lab::deployed(&[]);
+    lab.weir
+        .rewrite_config(&lab.config.clone().set("log.level", json!("info")).text());
+    lab.weir.wait_for_log("configuration reloaded");
+    assert_eq!(
+        lab.connected()
+            .call("echo", json!({"message": "a"}))
+            .first_text(),
+        "Echo: a"
+    );
+    let Lab {
+        weir,
+        key,
+        config,
+        runner,
+        sandbox,
+        ..
+    } = lab;
+    let weir = weir.kill_and_restart(|dir| Start::serve_in(dir, &config));
+    let mut client = Client::at(weir.addr, &format!("/sandbox/{ID}/mcp"), Era::Stateless);
+    client.headers.push(("X-API-Key".into(), key));
+    assert_eq!(
+        client.call("echo", json!({"message": "b"})).first_text(),
+        "Echo: b"
+    );
+    drop((runner, sandbox));
+}
+
+#[test]
+fn the_admin_api_answers_only_to_its_own_name_and_token() {
+    let lab = Lab::new();
+    let addr: std::net::SocketAddr = lab
+        .api
+        .trim_start_matches("http://")
+        .parse()
+        .expect("an address");
+    let token = std::fs::read_to_string(lab.weir.dir().join("data/admin.token")).expect("a token");
+    let get = |host: &str, token: &str, more: &str| {
+        let mut conn = weir_tests::http::Conn::open(addr);
+        conn.send(format!("GET /api/v1/servers HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n{more}Connection: close\r\n\r\n"));
+        conn.response().expect("an answer").status()
+    };
+    let (own, token) = (addr.to_string(), token.trim());
+    assert_eq!(get(&own, token, ""), 200);
+    assert_eq!(get(&own, "x", ""), 401);
+    assert_eq!(get("evil.example", token, ""), 403);
+    assert_eq!(get(&own, token, "Origin: https://evil.example\r\n"), 403);
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = std::fs::metadata(lab.weir.dir().join("data/admin.token"))
+        .expect("a file")
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
