@@ -39,6 +39,7 @@ mod parse;
 mod path;
 mod scan;
 pub mod sse;
+pub mod stream;
 mod write;
 
 pub use document::{Document, Elements, Kind, Members, Node};
