@@ -284,7 +284,11 @@ impl<T> LeafStream<T> {
         for (index, leaf) in self.leaves.iter().enumerate().rev() {
             let length = leaf.end - leaf.start;
             if length > left {
-                let at = self.text.floor_char_boundary(leaf.end - left);
+                let at = match leaf.kind {
+                    LeafKind::String => self.text.floor_char_boundary(leaf.end - left),
+                    // Keys and numbers are short, and written whole.
+                    _ => leaf.start,
+                };
                 return Cut { leaf: index, at };
             }
             left = left.saturating_sub(length + leaf.weight);
@@ -302,9 +306,7 @@ impl<T> LeafStream<T> {
     /// all, behind them.
     fn uncut(&self, findings: &[Finding], from: Cut, mut to: Cut) -> Cut {
         let over = |to: Cut| {
-            let found = findings
-                .iter()
-                .map(|f| (self.cut(f, f.start), self.cut(f, f.end)));
+            let found = findings.iter().map(|f| self.span(f));
             found.filter(move |(start, end)| *start < to && to < *end)
         };
         let far = to;
@@ -319,6 +321,27 @@ impl<T> LeafStream<T> {
             to = end;
         }
         to
+    }
+
+    /// What must not be cut: the finding, or the whole leaf where it is a key or a number.
+    fn span(&self, finding: &Finding) -> (Cut, Cut) {
+        let index = finding.leaf as usize;
+        match self.leaves.get(index) {
+            Some(leaf) if leaf.kind != LeafKind::String => (
+                Cut {
+                    leaf: index,
+                    at: leaf.start,
+                },
+                Cut {
+                    leaf: index + 1,
+                    at: leaf.end,
+                },
+            ),
+            _ => (
+                self.cut(finding, finding.start),
+                self.cut(finding, finding.end),
+            ),
+        }
     }
 
     fn cut(&self, finding: &Finding, byte: u32) -> Cut {
