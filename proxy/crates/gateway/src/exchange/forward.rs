@@ -20,7 +20,7 @@ use super::{After, Context, SESSION_NOT_FOUND};
 use crate::pipeline::{Cleared, ToServer};
 use crate::reply::code;
 use crate::session::{NewSession, Session, SessionError};
-use crate::upstream::{DuplexSession, Fault, Head, HttpLink, Link, UpstreamHeaders, Verb};
+use crate::upstream::{Answer, DuplexSession, Fault, Head, HttpLink, Link, UpstreamHeaders, Verb};
 
 impl Post {
     /// Sends a cleared message up and brings back what comes of it.
@@ -59,6 +59,17 @@ impl Post {
                 return Err(Gone);
             }
         };
+        self.answered(session, ready, upstream, answer).await
+    }
+
+    /// Whatever a server answered to a message that went up.
+    pub(super) async fn answered(
+        self,
+        session: &mut ServerSession,
+        ready: Ready,
+        upstream: UpstreamHeaders,
+        answer: Result<Answer, Fault>,
+    ) -> Result<After, Gone> {
         let answer = match answer.and_then(usable) {
             Ok(answer) => answer,
             Err(fault) => return self.fault(session, &ready, fault).await,
@@ -76,6 +87,7 @@ impl Post {
                 )
                 .await
             }
+            Usable::Long(_, body) => self.answer_long(session, ready, *body).await,
             Usable::Events(head, events) => {
                 let source = Source::new(Origin::Events(events));
                 self.answer_up(session, ready, upstream, head, source, true)
@@ -275,9 +287,10 @@ pub(super) fn note_fault(context: &Context, trail: &mut Trail, fault: &Fault) {
         Fault::Busy => ("too many upstream sessions", UpstreamOutcome::NotSent),
         Fault::Credentials(_) => ("upstream refused credentials", UpstreamOutcome::Answered),
         Fault::Status(_) | Fault::Broken(_) => ("upstream broken", UpstreamOutcome::Broken),
+        Fault::TooLarge(_) => ("answer too large", UpstreamOutcome::Answered),
     };
     trail.failed(word, outcome);
-    let counts = !matches!(fault, Fault::CircuitOpen | Fault::Busy);
+    let counts = !matches!(fault, Fault::CircuitOpen | Fault::Busy | Fault::TooLarge(_));
     if counts && server.runtime.breaker.failed(Instant::now()) {
         tracing::warn!(server_id = %server.id, "the upstream's circuit is open");
     }

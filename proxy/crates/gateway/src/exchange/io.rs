@@ -11,7 +11,7 @@ use pingora_core::protocols::http::ServerSession;
 use pingora_http::ResponseHeader;
 
 use super::head::Refusal;
-use crate::pipeline::{Cleared, ToClient};
+use crate::pipeline::{Cleared, Passed, ToClient};
 use crate::reply::{self, code};
 
 /// The client is gone or too slow; nothing more can be said to it.
@@ -179,6 +179,31 @@ pub async fn begin_events(session: &mut ServerSession, extra: Extra) -> Result<(
         insert(&mut head, name, value)?;
     }
     write_head(session, head).await
+}
+
+/// Begins a JSON body whose length is not known.
+pub async fn begin_json(session: &mut ServerSession, extra: Extra) -> Result<(), Gone> {
+    let mut head = ResponseHeader::build_no_case(200, Some(3 + extra.len())).map_err(|_| Gone)?;
+    let json = HeaderValue::from_static("application/json");
+    insert(&mut head, CONTENT_TYPE, json)?;
+    let nosniff = HeaderValue::from_static("nosniff");
+    insert(&mut head, X_CONTENT_TYPE_OPTIONS, nosniff)?;
+    if session.req_header().version == Version::HTTP_11 {
+        let chunked = HeaderValue::from_static("chunked");
+        insert(&mut head, TRANSFER_ENCODING, chunked)?;
+    }
+    for (name, value) in extra {
+        insert(&mut head, name, value)?;
+    }
+    write_head(session, head).await
+}
+
+/// Writes a piece of a message that passes in steps; waits until the client takes it.
+pub async fn passed(session: &mut ServerSession, piece: &Passed<ToClient>) -> Result<(), Gone> {
+    match piece.bytes().is_empty() {
+        true => Ok(()),
+        false => chunk(session, piece.bytes().clone()).await,
+    }
 }
 
 /// Writes one event at once.

@@ -4,7 +4,7 @@
 //!
 //! Which file does what: `head` checks headers, `post` `listen` `delete` `legacy` are the four
 //! things a client can ask for, `prepare` checks and judges a message, `forward` and `duplex` send
-//! it up, `attribute` ties messages to calls, `pump` carries an answer back, `trail` gathers the
+//! it up, `attribute` ties messages to calls, `pump` carries an answer back, `long` what is too long to be held, `trail` gathers the
 //! audit record, `io` speaks HTTP.
 
 mod attribute;
@@ -18,6 +18,7 @@ mod head;
 mod io;
 mod legacy;
 mod listen;
+mod long;
 mod post;
 mod prepare;
 mod pump;

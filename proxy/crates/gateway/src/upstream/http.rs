@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwapOption;
 use bytes::{Bytes, BytesMut};
 use domain::Limits;
-use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST};
+use http::header::{
+    ACCEPT, ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING,
+};
 use http::{HeaderName, HeaderValue};
 use mcp_codec::sse::{Decoder, Event, SseLimits};
 use pingora_core::connectors::{ConnectorOptions, TransportConnector};
@@ -22,7 +24,7 @@ use pingora_core::{Error, ErrorType};
 use pingora_http::RequestHeader;
 
 use super::pool::Pool;
-use super::{Fault, LinkOptions, Target};
+use super::{Fault, LinkOptions, LongBody, Oversize, Target};
 use crate::gather::{self, Gather};
 use crate::pipeline::{Cleared, ToServer};
 
@@ -43,10 +45,12 @@ pub struct HttpLink {
     response_timeout: Duration,
     write_timeout: Duration,
     message_bytes_max: usize,
+    /// Longest body that is handed on piece by piece.
+    streamed_bytes_max: Option<u64>,
     sse: SseLimits,
 }
 
-struct Resolved {
+pub(super) struct Resolved {
     peer: HttpPeer,
     address: SocketAddr,
     at: Instant,
@@ -96,6 +100,8 @@ pub struct Head {
 pub enum Answer {
     /// A JSON body.
     Json(Head, Bytes),
+    /// One that is longer than may be held, and its beginning.
+    Long(Head, Box<LongBody>),
     /// An event stream.
     Events(Head, Box<EventStream>),
     /// No body, or one of another type, which was not looked at.
@@ -127,6 +133,7 @@ impl HttpLink {
             response_timeout: Duration::from_millis(limits.upstream_response_timeout_ms),
             write_timeout: Duration::from_millis(limits.write_timeout_ms),
             message_bytes_max: limits.message_bytes_max,
+            streamed_bytes_max: limits.streams().then_some(limits.streamed_bytes_max),
             sse: SseLimits {
                 event_bytes_max: limits.message_bytes_max,
                 line_bytes_max: limits.message_bytes_max + 64,
@@ -169,21 +176,11 @@ impl HttpLink {
         headers: &UpstreamHeaders,
         body: Option<&Cleared<ToServer>>,
     ) -> Result<Answer, Fault> {
-        let resolved = self.resolve().await?;
-        let mut stream = match self.pool.take(resolved.address) {
-            Some(stream) => stream,
-            None => {
-                let stream = self.connector.new_stream(&resolved.peer).await;
-                Box::new(Gather::new(stream.map_err(|e| connect_fault(&e))?))
-            }
-        };
-        if body.is_some_and(|body| !body.bytes().is_empty()) {
-            stream.more_follows();
-        }
-        let mut session = HttpSession::H1(H1Session::new(stream));
-        session.set_write_timeout(Some(self.write_timeout));
-        session.set_read_timeout(Some(self.response_timeout));
-        let request = self.request(path, verb, headers, body.map(Cleared::bytes))?;
+        let (mut session, resolved) = self
+            .connect(body.is_some_and(|body| !body.bytes().is_empty()))
+            .await?;
+        let body_bytes = body.map(|body| Framing::Sized(body.bytes().len()));
+        let request = self.request(path, verb, headers, body_bytes)?;
         session
             .write_request_header(Box::new(request))
             .await
@@ -201,7 +198,29 @@ impl HttpLink {
         self.read_answer(session, resolved).await
     }
 
-    async fn read_answer(
+    /// A connection, of the pool or a new one. `more_follows` on the head.
+    pub(super) async fn connect(
+        &self,
+        more_follows: bool,
+    ) -> Result<(HttpSession, Arc<Resolved>), Fault> {
+        let resolved = self.resolve().await?;
+        let mut stream = match self.pool.take(resolved.address) {
+            Some(stream) => stream,
+            None => {
+                let stream = self.connector.new_stream(&resolved.peer).await;
+                Box::new(Gather::new(stream.map_err(|e| connect_fault(&e))?))
+            }
+        };
+        if more_follows {
+            stream.more_follows();
+        }
+        let mut session = HttpSession::H1(H1Session::new(stream));
+        session.set_write_timeout(Some(self.write_timeout));
+        session.set_read_timeout(Some(self.response_timeout));
+        Ok((session, resolved))
+    }
+
+    pub(super) async fn read_answer(
         &self,
         mut session: HttpSession,
         resolved: Arc<Resolved>,
@@ -218,13 +237,21 @@ impl HttpLink {
                 Ok(Answer::Events(head, Box::new(stream)))
             }
             BodyKind::Json => {
-                let body = self.read_body(&mut session).await?;
-                self.release(session, &resolved).await;
-                Ok(Answer::Json(head, body))
+                match (self.read_body(&mut session).await?, self.streamed_bytes_max) {
+                    (Body::Whole(body), _) => {
+                        self.release(session, &resolved).await;
+                        Ok(Answer::Json(head, body))
+                    }
+                    (Body::Over(begun), Some(bytes_max)) => {
+                        let body = LongBody::new(begun, session, resolved, bytes_max);
+                        Ok(Answer::Long(head, Box::new(body)))
+                    }
+                    (Body::Over(_), None) => Err(Fault::TooLarge(Oversize::Off)),
+                }
             }
             BodyKind::Other => {
                 // A short body is read so that the connection can be used again; never looked at.
-                if self.read_body(&mut session).await.is_ok() {
+                if let Ok(Body::Whole(_)) = self.read_body(&mut session).await {
                     self.release(session, &resolved).await;
                 }
                 Ok(Answer::Empty(head))
@@ -232,41 +259,45 @@ impl HttpLink {
         }
     }
 
-    async fn read_body(&self, session: &mut HttpSession) -> Result<Bytes, Fault> {
+    async fn read_body(&self, session: &mut HttpSession) -> Result<Body, Fault> {
         let Some(first) = session
             .read_response_body()
             .await
             .map_err(|e| io_fault(&e))?
         else {
-            return Ok(Bytes::new());
+            return Ok(Body::Whole(Bytes::new()));
         };
         let Some(second) = session
             .read_response_body()
             .await
             .map_err(|e| io_fault(&e))?
         else {
-            return self.bounded(first.len()).map(|()| first);
+            return Ok(match first.len() > self.message_bytes_max {
+                true => Body::Over(first),
+                false => Body::Whole(first),
+            });
         };
         let mut body = BytesMut::with_capacity((first.len() + second.len()) * 2);
         body.extend_from_slice(&first);
         body.extend_from_slice(&second);
-        self.bounded(body.len())?;
-        while let Some(chunk) = session
-            .read_response_body()
-            .await
-            .map_err(|e| io_fault(&e))?
-        {
-            self.bounded(body.len() + chunk.len())?;
-            body.extend_from_slice(&chunk);
+        while body.len() <= self.message_bytes_max {
+            match session
+                .read_response_body()
+                .await
+                .map_err(|e| io_fault(&e))?
+            {
+                Some(chunk) => body.extend_from_slice(&chunk),
+                None => return Ok(Body::Whole(body.freeze())),
+            }
         }
-        Ok(body.freeze())
+        Ok(Body::Over(body.freeze()))
     }
 
-    fn bounded(&self, bytes: usize) -> Result<(), Fault> {
-        if bytes > self.message_bytes_max {
-            return Err(Fault::Broken("an answer above the size limit"));
+    /// Gives the connection of a body that ended in order back to the pool.
+    pub async fn give_back_long(&self, body: LongBody) {
+        if let Some((session, resolved)) = body.into_ended() {
+            self.release(session, &resolved).await;
         }
-        Ok(())
     }
 
     /// Gives the connection of a stream that ended in order back to the pool.
@@ -276,7 +307,7 @@ impl HttpLink {
         }
     }
 
-    async fn release(&self, session: HttpSession, resolved: &Resolved) {
+    pub(super) async fn release(&self, session: HttpSession, resolved: &Resolved) {
         let HttpSession::H1(mut session) = session else {
             return;
         };
@@ -286,12 +317,12 @@ impl HttpLink {
         }
     }
 
-    fn request(
+    pub(super) fn request(
         &self,
         path: &str,
         verb: Verb,
         headers: &UpstreamHeaders,
-        body: Option<&Bytes>,
+        body: Option<Framing>,
     ) -> Result<RequestHeader, Fault> {
         let method = match verb {
             Verb::Post => "POST",
@@ -312,7 +343,10 @@ impl HttpLink {
         }
         if let Some(body) = body {
             set(CONTENT_TYPE, HeaderValue::from_static("application/json"))?;
-            set(CONTENT_LENGTH, HeaderValue::from(body.len()))?;
+            match body {
+                Framing::Sized(bytes) => set(CONTENT_LENGTH, HeaderValue::from(bytes))?,
+                Framing::Chunked => set(TRANSFER_ENCODING, HeaderValue::from_static("chunked"))?,
+            };
         }
         if let Some(id) = &headers.session_id {
             let id = HeaderValue::from_str(id).map_err(|_| Fault::Broken("a session id"))?;
@@ -413,6 +447,19 @@ impl EventStream {
     }
 }
 
+/// How the end of a request's body is told.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Framing {
+    Sized(usize),
+    Chunked,
+}
+
+enum Body {
+    Whole(Bytes),
+    /// What was read when it became too long.
+    Over(Bytes),
+}
+
 enum BodyKind {
     Json,
     Events,
@@ -492,7 +539,7 @@ fn connect_fault(error: &Error) -> Fault {
     }
 }
 
-fn io_fault(error: &Error) -> Fault {
+pub(super) fn io_fault(error: &Error) -> Fault {
     match error.etype() {
         ErrorType::ReadTimedout | ErrorType::WriteTimedout => Fault::TimedOut,
         _ => Fault::Broken("the connection broke or HTTP was malformed"),

@@ -12,6 +12,7 @@ mod duplex;
 mod facade;
 mod fault;
 mod http;
+mod long;
 mod pool;
 mod sse_link;
 mod target;
@@ -23,8 +24,9 @@ use pingora_core::connectors::TransportConnector;
 
 pub use duplex::{CallError, DuplexLink, DuplexSession, Silence, Subscription};
 pub use facade::Handshake;
-pub use fault::Fault;
+pub use fault::{Fault, Oversize};
 pub use http::{Answer, EventStream, Head, HttpLink, UpstreamHeaders, Verb};
+pub use long::{LongBody, Upload};
 pub use target::{LinkError, Target};
 
 /// What all links share.
