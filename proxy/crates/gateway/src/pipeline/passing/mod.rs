@@ -11,6 +11,8 @@
 
 mod intake;
 mod splice;
+#[cfg(test)]
+mod tests;
 
 use std::marker::PhantomData;
 use std::time::Instant;

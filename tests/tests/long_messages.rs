@@ -1,0 +1,383 @@
+//! Messages that are too long to be held pass in steps, redacted, or are seen to be cut.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use weir_tests::config::Config;
+use weir_tests::http::Conn;
+use weir_tests::upstream::Request;
+use weir_tests::wait::{self, PATIENCE};
+use weir_tests::{Canary, Client, Era, Reply, Upstream, Value, Weir, json};
+
+const MIB: usize = 1 << 20;
+/// What the gateway may grow by over one long message: far less than the message, more than its buffer and windows.
+const GROWTH_KIB_MAX: u64 = 40 << 10;
+const FILLER: &str =
+    "the report says nothing of note, 12 items in a/b.c and über \\\"that\\\" a line\\n";
+
+fn config(upstream: &Upstream) -> Config {
+    let limits = json!({ "message_bytes_max": MIB, "streamed_bytes_max": 128 * MIB });
+    Config::new(&upstream.url())
+        .set("limits", limits)
+        .category("secret", "redact")
+        .category("pii", "log")
+        .category("injection", "warn")
+}
+
+/// A peak of the process's memory so far, in KiB.
+fn peak_kib(weir: &Weir) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{}/status", weir.pid())).expect("it runs");
+    let line = text.lines().find_map(|l| l.strip_prefix("VmHWM:"));
+    let value = line.and_then(|l| l.split_whitespace().next()?.parse().ok());
+    value.expect("Linux tells it")
+}
+
+/// JSON text of so many bytes for the inside of a string, with something planted every `every` bytes.
+fn text(bytes: usize, every: usize, planted: &str) -> String {
+    let mut out = format!("{planted} ");
+    while out.len() < bytes {
+        let end = out.len() + every;
+        while out.len() < end {
+            out.push_str(FILLER);
+        }
+        out.push_str(planted);
+        out.push(' ');
+    }
+    out.push_str(planted);
+    out
+}
+
+/// The members of an object or a result: one long string, many small leaves, another long string.
+fn long_value(token: &str, password: &str) -> String {
+    let small: Vec<String> = (0..60_000)
+        .map(|n| match n % 500 {
+            7 => format!(r#"{{"db_password":"{password}","row":{n}}}"#),
+            9 => format!(r#"{{"note":"it is {token} so","row":{n},"ok":true}}"#),
+            _ => format!(r#"{{ "item":"item {n}", "price":{n}.50, "none":null, "tags":[] }}"#),
+        })
+        .collect();
+    format!(
+        r#"{{"first":"{}","rows":[{}],"second":"{}"}}"#,
+        // Every place in a window is met.
+        text(4 * MIB, 7_919, token),
+        small.join(","),
+        text(56 * MIB, 900_001, token),
+    )
+}
+
+fn long_result(id: &Value, token: &str, password: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[],"resultType":"complete","structuredContent":{}}}}}"#,
+        long_value(token, password)
+    )
+}
+
+const PASSWORD: &str = "Iqvldm982*cfBKh";
+
+fn answers(f: impl Fn(&Request) -> String + Send + Sync + 'static) -> Upstream {
+    Upstream::mcp(move |r| {
+        (r.rpc_method() == "tools/call").then(|| Reply::status(200, "application/json", f(r)))
+    })
+}
+
+fn counted(weir: &Weir, action: &str) -> bool {
+    let (_, metrics) = weir.admin_get("/metrics");
+    let label = format!("action=\"{action}\"");
+    let mut lines = metrics.lines();
+    lines.any(|l| l.starts_with("weir_messages_total") && l.contains(&label) && l.ends_with(" 1"))
+}
+
+#[test]
+fn a_long_result_is_redacted_everywhere_and_otherwise_the_same() {
+    let canary = Canary::github();
+    let token = canary.value().to_owned();
+    let upstream = answers(move |r| long_result(&r.json()["id"], &token, PASSWORD));
+    let weir = Weir::serve(&config(&upstream));
+    let mut client = Client::connect(&weir, Era::Stateless);
+    client.request("tools/list", json!({}));
+    let before = peak_kib(&weir);
+    let answer = client.call("echo", json!({}));
+    let grown = peak_kib(&weir) - before;
+    let expected = long_result(&answer.id, canary.value(), PASSWORD)
+        .replace(canary.value(), "[REDACTED:github-pat]")
+        .replace(PASSWORD, "[REDACTED:generic-password]");
+    assert!(expected.len() > 60 * MIB);
+    assert_eq!(answer.status(), 200);
+    assert_eq!(canary.found_in(&answer.body), None);
+    let differs = answer
+        .body
+        .iter()
+        .zip(expected.as_bytes())
+        .position(|(a, b)| a != b);
+    let shown = differs.map(|at| {
+        let from = at.saturating_sub(80);
+        String::from_utf8_lossy(&answer.body[from..(at + 80).min(answer.body.len())]).into_owned()
+    });
+    assert_eq!((shown, answer.body.len()), (None, expected.len()));
+    assert!(grown < GROWTH_KIB_MAX, "the peak grew by {grown} KiB");
+    println!(
+        "peak memory grew by {grown} KiB for {} bytes",
+        answer.body.len()
+    );
+    assert!(counted(&weir, "redact"));
+    weir.assert_nowhere(&canary, "after a long result");
+}
+
+#[test]
+fn where_policy_can_block_nothing_long_passes() {
+    let upstream = answers(|r| {
+        let text = text(2 * MIB, 10_000, "");
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{},"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#,
+            r.json()["id"]
+        )
+    });
+    let blocks = json!({ "category": "secret", "direction": "to_client", "tool": "echo", "action": "block" });
+    let cases = [
+        (config(&upstream), true),
+        (
+            config(&upstream)
+                .bind(json!({ "category": "secret", "direction": "to_server", "action": "block" })),
+            true,
+        ),
+        (config(&upstream).bind(blocks.clone()), false),
+        (
+            config(&upstream)
+                .bind(blocks)
+                .set("tenants.acme.servers.files.policy.dry_run", json!(true)),
+            false,
+        ),
+        (
+            config(&upstream).set("limits.streamed_bytes_max", json!(0)),
+            false,
+        ),
+    ];
+    for (n, (config, passes)) in cases.into_iter().enumerate() {
+        let off = n == 4;
+        let weir = Weir::serve(&config);
+        let answer = Client::connect(&weir, Era::Stateless).call("echo", json!({}));
+        let shown: String = answer.text().chars().take(300).collect();
+        assert_eq!(answer.status() == 200, passes, "case {n}: {shown}");
+        if !passes {
+            let says = shown.contains("message_bytes_max") && shown.contains("policy can block it");
+            assert_eq!(says, !off, "case {n}: {shown}");
+        }
+    }
+}
+
+#[test]
+fn what_does_not_begin_with_what_it_is_is_refused() {
+    let long = text(2 * MIB, 10_000, "");
+    let upstream = Upstream::mcp(|_| None);
+    let weir = Weir::serve(&config(&upstream));
+    let cases: [(&str, Arc<str>); 3] = [
+        (
+            "the id comes last",
+            format!(r#"{{"jsonrpc":"2.0","result":{{"content":"{long}"}},"id":ID}}"#).into(),
+        ),
+        (
+            "another id",
+            format!(r#"{{"jsonrpc":"2.0","id":"other","result":{{"content":"{long}"}}}}"#).into(),
+        ),
+        (
+            "no object",
+            format!(r#"[{{"jsonrpc":"2.0","id":ID,"result":{{"content":"{long}"}}}}]"#).into(),
+        ),
+    ];
+    for (name, body) in cases {
+        upstream.answer(move |r| {
+            let body = body.replace("ID", &r.json()["id"].to_string());
+            (r.rpc_method() == "tools/call").then(|| Reply::status(200, "application/json", body))
+        });
+        let answer = Client::connect(&weir, Era::Stateless).call("echo", json!({}));
+        assert_eq!(answer.status(), 502, "{name}");
+        assert!(answer.error().is_object(), "{name}");
+    }
+}
+
+/// The bytes of a call, and the connection it went out on.
+fn called(weir: &Weir) -> Conn {
+    let mut client = Client::connect(weir, Era::Stateless);
+    let message = client.message("tools/call", json!({ "name": "echo", "arguments": {} }));
+    let mut conn = Conn::open(weir.addr);
+    let headers = client.headers_for(&message);
+    conn.send(client.request_bytes("POST", &headers, message.to_string().as_bytes()));
+    conn
+}
+
+/// What comes after megabytes that were fine never makes them a whole message.
+#[test]
+fn a_bad_end_never_looks_whole() {
+    let long = text(6 * MIB, 500_000, "");
+    let good = r#""}]}}"#;
+    let dense = "ana.lindqvist@mailbox.org ".repeat(40_000);
+    let ends: Vec<(&str, String)> = vec![
+        ("a second result", r#""}]},"result":{}}"#.into()),
+        (
+            "an error beside the result",
+            r#""}]},"error":{"code":1,"message":"m"}}"#.into(),
+        ),
+        ("a second key", r#""}],"content":[]}}"#.into()),
+        ("a look-alike", r#""}],"Content":[]}}"#.into()),
+        ("a trailing comma", r#""}],}}"#.into()),
+        ("data after it", format!("{good} {{}}")),
+        (
+            "many spaces and data after it",
+            format!("{good}{}x", " ".repeat(200_000)),
+        ),
+        ("not UTF-8", "\u{1}".into()),
+        ("half a surrogate pair", format!("\\ud83d{good}")),
+        ("cut off in a string", String::new()),
+        (
+            "cut off before the last bracket",
+            good[..good.len() - 1].into(),
+        ),
+        ("over budget", format!("{dense}{good}")),
+    ];
+    let upstream = Upstream::mcp(|_| None);
+    let weir = Weir::serve(&config(&upstream));
+    for (name, end) in ends {
+        for framed in [true, false] {
+            let body = format!(
+                r#"{{"jsonrpc":"2.0","id":ID,"result":{{"resultType":"complete","content":[{{"type":"text","text":"{long}{end}"#
+            );
+            upstream.answer(move |r| {
+                let body = body.replace("ID", &r.json()["id"].to_string());
+                (r.rpc_method() == "tools/call").then(|| match framed {
+                    true => Reply::status(200, "application/json", body),
+                    false => Reply::wire(move |wire| {
+                        // The end of the connection is the end of the body.
+                        wire.send("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n");
+                        wire.send(body);
+                    }),
+                })
+            });
+            let mut conn = called(&weir);
+            let head = conn.head().expect("a head");
+            assert_eq!(head.status, 200, "{name}");
+            assert_eq!(head.header("transfer-encoding"), Some("chunked"), "{name}");
+            let rest = conn.rest(PATIENCE);
+            assert!(
+                rest.bytes.len() > 5 * MIB,
+                "{name}: only {}",
+                rest.bytes.len()
+            );
+            let whole = rest.bytes.ends_with(b"\r\n0\r\n\r\n");
+            assert!(!whole, "{name}: the body looks whole");
+            let tail = &rest.bytes[rest.bytes.len() - 64..];
+            let tail = String::from_utf8_lossy(tail).into_owned();
+            assert!(
+                !tail.trim_end().ends_with("}}"),
+                "{name}: the message looks whole: {tail}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_upstream_that_breaks_off_is_seen_to() {
+    let upstream = Upstream::mcp(|r| {
+        let id = r.json()["id"].clone();
+        (r.rpc_method() == "tools/call").then(|| {
+            Reply::wire(move |wire| {
+                wire.send(format!(
+                    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n\
+                     {{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"x\":\"",
+                    64 * MIB
+                ));
+                wire.send(text(8 * MIB, 100_000, ""));
+            })
+        })
+    });
+    let weir = Weir::serve(&config(&upstream));
+    let error = called(&weir).response().expect_err("no whole answer");
+    assert_eq!(error.kind(), std::io::ErrorKind::UnexpectedEof);
+    wait::until("the fault to be counted", PATIENCE, || {
+        counted(&weir, "error").then_some(())
+    });
+}
+
+#[test]
+fn a_message_above_the_second_limit_is_cut() {
+    let upstream = answers(|r| {
+        let text = text(8 * MIB, 100_000, "");
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{},"result":{{"x":"{text}"}}}}"#,
+            r.json()["id"]
+        )
+    });
+    let weir = Weir::serve(&config(&upstream).set("limits.streamed_bytes_max", json!(4 * MIB)));
+    let error = called(&weir).response().expect_err("no whole answer");
+    assert_eq!(error.kind(), std::io::ErrorKind::UnexpectedEof);
+}
+
+/// Who reads slowly is waited for, and so the server is not read from.
+#[test]
+fn a_slow_reader_holds_the_server_up() {
+    let sent = Arc::new(AtomicU64::new(0));
+    let counter = Arc::clone(&sent);
+    let upstream = Upstream::mcp(move |r| {
+        let (id, counter) = (r.json()["id"].clone(), Arc::clone(&counter));
+        (r.rpc_method() == "tools/call").then(|| {
+            Reply::wire(move |wire| {
+                wire.send("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n");
+                wire.send(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"x":""#));
+                let piece = FILLER.repeat(1000);
+                for _ in 0..64 * MIB / piece.len() {
+                    if !wire.send(&piece) {
+                        return;
+                    }
+                    counter.fetch_add(piece.len() as u64, Ordering::Relaxed);
+                }
+                wire.send(r#""}}"#);
+            })
+        })
+    });
+    let weir = Weir::serve(&config(&upstream));
+    Client::connect(&weir, Era::Stateless).request("tools/list", json!({}));
+    let before = peak_kib(&weir);
+    let mut conn = called(&weir);
+    let (mut last, mut same) = (0, 0);
+    wait::until("the server to be held up", PATIENCE, || {
+        std::thread::sleep(Duration::from_millis(20));
+        let now = sent.load(Ordering::Relaxed);
+        same = if now == last && now > 0 { same + 1 } else { 0 };
+        last = now;
+        (same > 40).then_some(())
+    });
+    assert!(
+        last < 32 * MIB as u64,
+        "{last} bytes were taken from the server"
+    );
+    let answer = conn.response().expect("a whole answer");
+    let grown = peak_kib(&weir) - before;
+    assert!(grown < GROWTH_KIB_MAX, "the peak grew by {grown} KiB");
+    assert!(answer.body.len() > 60 * MIB && answer.body.ends_with(br#""}}"#));
+}
+
+/// Whoever leaves in the middle leaves nothing behind.
+#[test]
+fn a_client_that_leaves_ends_the_answer() {
+    let closed = Arc::new(AtomicU64::new(0));
+    let counter = Arc::clone(&closed);
+    let upstream = Upstream::mcp(move |r| {
+        let (id, counter) = (r.json()["id"].clone(), Arc::clone(&counter));
+        (r.rpc_method() == "tools/call").then(|| {
+            Reply::wire(move |wire| {
+                wire.send("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n");
+                wire.send(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"x":""#));
+                let piece = FILLER.repeat(1000);
+                while wire.send(&piece) {}
+                counter.fetch_add(1, Ordering::Relaxed);
+            })
+        })
+    });
+    let weir = Weir::serve(&config(&upstream));
+    let mut conn = called(&weir);
+    assert_eq!(conn.head().expect("a head").status, 200);
+    drop(conn);
+    wait::until("the upstream to see it", PATIENCE, || {
+        (closed.load(Ordering::Relaxed) == 1).then_some(())
+    });
+}
