@@ -381,3 +381,257 @@ fn a_client_that_leaves_ends_the_answer() {
         (closed.load(Ordering::Relaxed) == 1).then_some(())
     });
 }
+
+/// The head of a call of the stateless era, without framing.
+fn call_head(weir: &Weir, version: &str) -> String {
+    format!(
+        "POST {} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: {version}\r\n\
+         Mcp-Method: tools/call\r\nMcp-Name: echo\r\n",
+        weir.path(),
+        weir.addr
+    )
+}
+
+/// Sends a call in chunks; gives how much was taken.
+fn send_chunked(conn: &mut Conn, head: &str, body: &[u8], ends: bool) {
+    conn.send(format!("{head}Transfer-Encoding: chunked\r\n\r\n"));
+    for piece in body.chunks(100_000) {
+        conn.send(format!("{:x}\r\n", piece.len()));
+        conn.send(piece).send("\r\n");
+    }
+    if ends {
+        conn.send("0\r\n\r\n");
+    }
+}
+
+const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
+
+fn long_call(token: &str, password: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{{"name":"echo",{META},"arguments":{}}}}}"#,
+        long_value(token, password)
+    )
+}
+
+fn quiet_upstream() -> Upstream {
+    // Bodies are not kept as text, so the method is looked for in the beginning.
+    Upstream::start(|r| {
+        let begins = String::from_utf8_lossy(&r.body[..r.body.len().min(200)]).into_owned();
+        match begins.contains("tools/call") {
+            true => Reply::json(&json!({ "jsonrpc": "2.0", "id": 5, "result": {
+                "resultType": "complete", "content": [{ "type": "text", "text": "taken" }] } })),
+            false => Reply::accepted(),
+        }
+    })
+}
+
+#[test]
+fn a_long_call_is_redacted_on_its_way_up() {
+    let canary = Canary::github();
+    let body = long_call(canary.value(), PASSWORD);
+    let expected = body
+        .replace(canary.value(), "[REDACTED:github-pat]")
+        .replace(PASSWORD, "[REDACTED:generic-password]");
+    let upstream = quiet_upstream();
+    let weir = Weir::serve(&config(&upstream));
+    let before = peak_kib(&weir);
+    for chunked in [true, false] {
+        upstream.forget();
+        let mut conn = Conn::open(weir.addr);
+        let head = call_head(&weir, "2026-07-28");
+        if chunked {
+            send_chunked(&mut conn, &head, body.as_bytes(), true);
+        } else {
+            conn.send(format!("{head}Content-Length: {}\r\n\r\n", body.len()));
+            conn.send(&body);
+        }
+        let answer = conn.response().expect("an answer");
+        assert_eq!(answer.status(), 200, "{:.300}", answer.text());
+        assert!(answer.text().contains("taken"), "{:.300}", answer.text());
+        let seen = upstream.requests();
+        let differs = seen[0]
+            .body
+            .iter()
+            .zip(expected.as_bytes())
+            .position(|(a, b)| a != b);
+        assert_eq!((differs, seen[0].body.len()), (None, expected.len()));
+        assert_eq!(seen[0].header("mcp-name"), Some("echo"));
+    }
+    let grown = peak_kib(&weir) - before;
+    assert!(grown < GROWTH_KIB_MAX, "the peak grew by {grown} KiB");
+    println!(
+        "peak memory grew by {grown} KiB for a call of {} bytes",
+        body.len()
+    );
+    weir.assert_nowhere(&canary, "after a long call");
+}
+
+#[test]
+fn a_long_call_that_may_not_go_up_does_not() {
+    let long = text(2 * MIB, 100_000, "");
+    let call = |params: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{{{params}}}}}"#)
+    };
+    let good = call(&format!(
+        r#""name":"echo",{META},"arguments":{{"x":"{long}"}}"#
+    ));
+    let blocks = json!({ "category": "secret", "direction": "to_server", "action": "block" });
+    let upstream = quiet_upstream();
+    let open = || config(&upstream);
+    // What is configured, the body, the status, a word of the answer.
+    let cases = [
+        (open(), good.clone(), 200, "taken"),
+        (
+            open().bind(blocks),
+            good.clone(),
+            413,
+            "policy can block it",
+        ),
+        (
+            open().set("limits.streamed_bytes_max", json!(0)),
+            good.clone(),
+            413,
+            "larger than allowed",
+        ),
+        (
+            open().set("limits.streamed_bytes_max", json!(3 * MIB / 2)),
+            good.clone(),
+            413,
+            "larger than allowed",
+        ),
+        (
+            open().set("tenants.acme.servers.files.policy.tools", json!({ "deny": ["echo"] })),
+            good.clone(),
+            200,
+            "may not be called",
+        ),
+        (
+            open(),
+            call(&format!(
+                r#"{META},"arguments":{{"x":"{long}"}},"name":"echo""#
+            )),
+            413,
+            "must come first",
+        ),
+        (
+            open(),
+            good.replace("\"name\":\"echo\"", "\"name\":\"other\""),
+            400,
+            "header",
+        ),
+        (
+            open(),
+            good.replace("tools/call", "prompts/get"),
+            413,
+            "kind",
+        ),
+        (
+            open(),
+            good.replace("\"x\":", "\"x\":[1,],\"y\":"),
+            400,
+            "comma",
+        ),
+    ];
+    for (n, (config, body, status, says)) in cases.into_iter().enumerate() {
+        upstream.forget();
+        let weir = Weir::serve(&config);
+        let mut conn = Conn::open(weir.addr);
+        conn.send(format!(
+            "{}Content-Length: {}\r\n\r\n",
+            call_head(&weir, "2026-07-28"),
+            body.len()
+        ));
+        conn.send(&body);
+        match conn.response() {
+            Ok(answer) => {
+                let shown = answer.text();
+                assert_eq!(answer.status(), status, "case {n}: {shown:.300}");
+                let lower = shown.to_lowercase();
+                assert!(
+                    lower.contains(&says.to_lowercase()),
+                    "case {n}: {shown:.300}"
+                );
+            }
+            // A reset after a close with unread input can eat the answer.
+            Err(e) => assert!(
+                n > 0 && e.kind() == std::io::ErrorKind::ConnectionReset,
+                "case {n}: {e}"
+            ),
+        }
+        let calls = upstream.requests().len();
+        assert_eq!(
+            calls,
+            usize::from(n == 0),
+            "case {n}: {calls} reached the server"
+        );
+    }
+}
+
+/// After the server has taken megabytes: it never sees the end of a body that turned bad.
+#[test]
+fn a_long_call_that_turns_bad_never_looks_whole() {
+    let long = text(6 * MIB, 500_000, "");
+    let begin = format!(
+        r#"{{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{{"name":"echo","arguments":{{"x":"{long}"}}"#
+    );
+    let other_version = META.replace("2026-07-28", "2025-11-25");
+    let dense = "ana.lindqvist@mailbox.org ".repeat(40_000);
+    let cases = [
+        (
+            "a second key",
+            format!(r#"{begin},"name":"other"}}}}"#),
+            true,
+            400,
+        ),
+        (
+            "another version, late",
+            format!("{begin},{other_version}}}}}"),
+            true,
+            400,
+        ),
+        ("cut off", begin.clone(), true, 400),
+        (
+            "over budget",
+            format!(r#"{begin},"y":"{dense}"}}}}"#),
+            true,
+            200,
+        ),
+        ("the client leaves", begin.clone(), false, 0),
+    ];
+    let upstream = quiet_upstream();
+    let weir = Weir::serve(&config(&upstream));
+    for (name, body, ends, status) in cases {
+        upstream.forget();
+        let mut conn = Conn::open(weir.addr);
+        send_chunked(
+            &mut conn,
+            &call_head(&weir, "2026-07-28"),
+            body.as_bytes(),
+            ends,
+        );
+        if ends {
+            let answer = conn.response().unwrap_or_else(|e| panic!("{name}: {e}"));
+            assert_eq!(answer.status(), status, "{name}: {:.300}", answer.text());
+            assert!(!answer.text().contains("taken"), "{name}");
+        }
+        drop(conn);
+        wait::until("the server to have seen some of it", PATIENCE, || {
+            (upstream.bytes().len() > 4 * MIB).then_some(())
+        });
+        // The harness hands on whole requests only.
+        assert!(upstream.requests().is_empty(), "{name}: it looked whole");
+    }
+    // A later version that agrees is fine.
+    upstream.forget();
+    let mut conn = Conn::open(weir.addr);
+    let body = format!("{begin},{META}}}}}");
+    send_chunked(
+        &mut conn,
+        &call_head(&weir, "2026-07-28"),
+        body.as_bytes(),
+        true,
+    );
+    assert_eq!(conn.response().expect("an answer").status(), 200);
+    assert_eq!(upstream.requests().len(), 1);
+}

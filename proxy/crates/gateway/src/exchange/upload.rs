@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use domain::{Direction, Era, ProtocolVersion};
+use domain::{Direction, Era};
 use mcp_codec::stream::Facts;
 use mcp_codec::{DecodeError, Id, Message};
 use pingora_core::protocols::http::ServerSession;
@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::attribute::{self, Tie};
 use super::forward::circuit_admits;
-use super::head::{Refusal, RequestHead};
+use super::head::{BodyFacts, Refusal, RequestHead};
 use super::io::{Extra, Gone};
 use super::post::{self, Answered, Post};
 use super::prepare::Ready;
@@ -276,17 +276,22 @@ impl Post {
 
     /// What came late may not say something else than what was checked.
     fn is_as_begun(&self, facts: &Facts, begun: &Facts) -> Result<(), Cut> {
-        let known = |facts: &Facts| facts.meta_version.as_deref().map(ProtocolVersion::parse);
+        if facts.meta_version == begun.meta_version {
+            return Ok(());
+        }
         let spoken = self.own.as_ref().map(|s| s.version);
         let spoken = spoken.or(self.head.known_version());
-        let late = begun.meta_version.is_none() && facts.meta_version.is_some();
-        let agrees = known(facts).flatten() == spoken
-            && spoken.is_some_and(|version| version.era() == Era::Stateless);
-        if late && !agrees {
-            let text = "The message says something else than its headers.";
+        if spoken.is_none_or(|version| version.era() == Era::Handshake) {
+            let text = "The message names a version that its beginning and its headers do not.";
             return Err(Cut::Refused(Refusal::new(400, code::HEADER_MISMATCH, text)));
         }
-        Ok(())
+        let said = BodyFacts {
+            method: "tools/call",
+            name: facts.name.as_deref(),
+            version: facts.meta_version.as_deref(),
+            names: true,
+        };
+        self.head.agrees_with(said, true).map_err(Cut::Refused)
     }
 
     async fn not_sent(
