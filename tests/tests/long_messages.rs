@@ -12,7 +12,7 @@ use weir_tests::{Canary, Client, Era, Reply, Upstream, Value, Weir, json};
 
 const MIB: usize = 1 << 20;
 /// What the gateway may grow by over one long message: far less than the message, more than its buffer and windows.
-const GROWTH_KIB_MAX: u64 = 40 << 10;
+const GROWTH_KIB_MAX: u64 = 24 << 10;
 const FILLER: &str =
     "the report says nothing of note, 12 items in a/b.c and über \\\"that\\\" a line\\n";
 
@@ -501,7 +501,10 @@ fn a_long_call_that_may_not_go_up_does_not() {
             "larger than allowed",
         ),
         (
-            open().set("tenants.acme.servers.files.policy.tools", json!({ "deny": ["echo"] })),
+            open().set(
+                "tenants.acme.servers.files.policy.tools",
+                json!({ "deny": ["echo"] }),
+            ),
             good.clone(),
             200,
             "may not be called",
@@ -634,4 +637,138 @@ fn a_long_call_that_turns_bad_never_looks_whole() {
     );
     assert_eq!(conn.response().expect("an answer").status(), 200);
     assert_eq!(upstream.requests().len(), 1);
+}
+
+/// The same as an event of a stream, after a message that is not long.
+#[test]
+fn a_long_event_is_redacted_everywhere_and_otherwise_the_same() {
+    let canary = Canary::github();
+    let token = canary.value().to_owned();
+    let upstream = Upstream::mcp(move |r| {
+        let token = token.clone();
+        let id = r.json()["id"].clone();
+        (r.rpc_method() == "tools/call").then(|| {
+            let note = json!({ "jsonrpc": "2.0", "method": "notifications/message",
+                "params": { "level": "info", "data": format!("early {token}") } });
+            Reply::wire(move |wire| {
+                wire.event_head();
+                wire.event(&note);
+                let result = long_result(&id, &token, PASSWORD);
+                wire.send(format!("id: e7\nevent: message\ndata: {result}\n\n"));
+            })
+        })
+    });
+    let weir = Weir::serve(&config(&upstream));
+    let mut client = Client::connect(&weir, Era::Stateless);
+    client.request("tools/list", json!({}));
+    let before = peak_kib(&weir);
+    let answer = client.call("echo", json!({}));
+    let grown = peak_kib(&weir) - before;
+    assert_eq!(canary.found_in(&answer.body), None);
+    let text = answer.text();
+    let mut events = text.split("\n\n").filter(|e| !e.is_empty());
+    let note = events.next().expect("the first event");
+    assert!(note.contains("early [REDACTED:github-pat]"), "{note}");
+    let (head, data) = events
+        .next()
+        .and_then(|event| event.split_once("data: "))
+        .expect("the long event");
+    assert_eq!(head, "id: e7\nevent: message\n");
+    assert_eq!(events.next(), None);
+    let expected = long_result(&answer.id, canary.value(), PASSWORD)
+        .replace(canary.value(), "[REDACTED:github-pat]")
+        .replace(PASSWORD, "[REDACTED:generic-password]");
+    let differs = data.bytes().zip(expected.bytes()).position(|(a, b)| a != b);
+    assert_eq!((differs, data.len()), (None, expected.len()));
+    assert!(grown < GROWTH_KIB_MAX, "the peak grew by {grown} KiB");
+    println!(
+        "peak memory grew by {grown} KiB for an event of {} bytes",
+        data.len()
+    );
+    weir.assert_nowhere(&canary, "after a long event");
+}
+
+/// An event is one only with the empty line after it.
+#[test]
+fn a_long_event_that_turns_bad_is_none() {
+    let long = text(6 * MIB, 500_000, "");
+    let ends = [
+        ("a second key", r#""}],"content":[]}}"#.to_owned() + "\n\n"),
+        (
+            "another line that makes it bad",
+            "\"}]}}\ndata: {}\n\n".to_owned(),
+        ),
+        ("cut off", String::new()),
+        ("cut off before the empty line", "\"}]}}\n".to_owned()),
+        ("half of a character", "\\ud83d\"}]}}\n\n".to_owned()),
+    ];
+    let upstream = Upstream::mcp(|_| None);
+    let weir = Weir::serve(&config(&upstream));
+    for (name, end) in ends {
+        let begin = format!(
+            r#"data: {{"jsonrpc":"2.0","id":ID,"result":{{"resultType":"complete","content":[{{"type":"text","text":"{long}"#
+        );
+        upstream.answer(move |r| {
+            let body = format!("{begin}{end}").replace("ID", &r.json()["id"].to_string());
+            (r.rpc_method() == "tools/call").then(|| {
+                Reply::wire(move |wire| {
+                    wire.event_head();
+                    wire.send(body);
+                })
+            })
+        });
+        let mut conn = called(&weir);
+        assert_eq!(conn.head().expect("a head").status, 200, "{name}");
+        let rest = conn.rest(PATIENCE);
+        assert!(
+            rest.bytes.len() > 5 * MIB,
+            "{name}: only {}",
+            rest.bytes.len()
+        );
+        assert!(
+            !rest.bytes.ends_with(b"0\r\n\r\n"),
+            "{name}: the stream looks whole"
+        );
+        let has_end = rest.bytes.windows(2).any(|w| w == b"\n\n");
+        assert!(!has_end, "{name}: the event looks whole");
+    }
+}
+
+#[test]
+fn a_long_event_that_may_not_pass_is_refused() {
+    let long = text(2 * MIB, 100_000, "");
+    let upstream = Upstream::mcp(|_| None);
+    let blocks = json!({ "category": "secret", "direction": "to_client", "action": "block" });
+    let answer = format!(r#"{{"jsonrpc":"2.0","id":ID,"result":{{"x":"{long}"}}}}"#);
+    let note = format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{{"data":"{long}"}}}}"#
+    );
+    let cases = [
+        (
+            config(&upstream).bind(blocks),
+            &answer,
+            "policy can block it",
+        ),
+        (config(&upstream), &note, "messages of its kind"),
+        (
+            config(&upstream).set("limits.streamed_bytes_max", json!(0)),
+            &answer,
+            "cannot be used",
+        ),
+    ];
+    for (config, event, says) in cases {
+        let event = event.clone();
+        upstream.answer(move |r| {
+            let event = event.replace("ID", &r.json()["id"].to_string());
+            (r.rpc_method() == "tools/call")
+                .then(|| Reply::status(200, "text/event-stream", format!("data: {event}\n\n")))
+        });
+        let weir = Weir::serve(&config);
+        let answer = Client::connect(&weir, Era::Stateless).call("echo", json!({}));
+        let error = answer.error();
+        assert!(
+            error["message"].as_str().is_some_and(|m| m.contains(says)),
+            "{says}: {error}"
+        );
+    }
 }

@@ -126,6 +126,8 @@ pub struct Decoder {
     ready: VecDeque<Event>,
     ready_bytes: usize,
     failed: Option<SseError>,
+    /// What came after the beginning of a line that was too long.
+    overflow: Vec<u8>,
     comments: u64,
 }
 
@@ -174,6 +176,7 @@ impl Decoder {
             ready: VecDeque::new(),
             ready_bytes: 0,
             failed: None,
+            overflow: Vec::new(),
             comments: 0,
         }
     }
@@ -189,7 +192,11 @@ impl Decoder {
         };
         if let Err(error) = outcome {
             self.failed = Some(error);
-            (self.line, self.data) = (Vec::new(), Data::None);
+            let is_long = error == SseError::LineTooLong && matches!(self.data, Data::None);
+            if !is_long {
+                (self.line, self.overflow) = (Vec::new(), Vec::new());
+            }
+            self.data = Data::None;
         }
     }
 
@@ -228,6 +235,36 @@ impl Decoder {
         }
     }
 
+    /// The event whose first data line was too long, where that is why the stream failed: it can be read on piece by piece.
+    /// Nothing else can be read from the stream after that.
+    pub fn take_long(&mut self) -> Option<LongEvent> {
+        if self.failed != Some(SseError::LineTooLong) || !self.ready.is_empty() {
+            return None;
+        }
+        let mut line = std::mem::take(&mut self.line);
+        let overflow = std::mem::take(&mut self.overflow);
+        // A whole line may have come at once.
+        let taken = match line.len() < FIELD.len() {
+            true => overflow.len().min(FIELD.len() - line.len()),
+            false => 0,
+        };
+        line.extend_from_slice(&overflow[..taken]);
+        let value = line.strip_prefix(FIELD)?;
+        let mut long = LongEvent {
+            id: self.event.id.take(),
+            begun: Vec::with_capacity(value.len() + overflow.len()),
+            at: LongAt::Value,
+            line: Vec::new(),
+            skip_lf: false,
+            is_over: false,
+        };
+        let mut begun = std::mem::take(&mut long.begun);
+        long.take(value, &mut begun);
+        long.take(&overflow[taken..], &mut begun);
+        long.begun = begun;
+        Some(long)
+    }
+
     /// How many comment lines were dropped. A peer's keep-alives are such lines.
     pub fn comments(&self) -> u64 {
         self.comments
@@ -239,7 +276,7 @@ impl Decoder {
             rest = rest.strip_prefix(b"\n").unwrap_or(rest);
         }
         while let Some(end) = memchr2(b'\r', b'\n', rest) {
-            self.check_line_len(end)?;
+            self.check_line_len(end, rest)?;
             let line = match self.line.is_empty() {
                 true => Line::InChunk(&rest[..end]),
                 false => {
@@ -258,14 +295,17 @@ impl Decoder {
                 }
             }
         }
-        self.check_line_len(rest.len())?;
+        self.check_line_len(rest.len(), rest)?;
         self.line.extend_from_slice(rest);
         Ok(())
     }
 
-    fn check_line_len(&self, more: usize) -> Result<(), SseError> {
+    fn check_line_len(&mut self, more: usize, rest: &[u8]) -> Result<(), SseError> {
         match self.line.len() + more > self.limits.line_bytes_max {
-            true => Err(SseError::LineTooLong),
+            true => {
+                self.overflow = rest.to_vec();
+                Err(SseError::LineTooLong)
+            }
             false => Ok(()),
         }
     }
@@ -362,6 +402,115 @@ impl Decoder {
         } else {
             Some(event)
         }
+    }
+}
+
+const FIELD: &[u8] = b"data:";
+
+/// Longest line of another field in a long event; what is longer is passed over as unknown fields are.
+const LONG_FIELD_BYTES_MAX: usize = 64;
+
+/// An event that is too long to be held.
+pub struct LongEvent {
+    /// Its `id`, if that came before its data.
+    pub id: Option<Box<str>>,
+    begun: Vec<u8>,
+    at: LongAt,
+    /// The beginning of the line at hand.
+    line: Vec<u8>,
+    skip_lf: bool,
+    is_over: bool,
+}
+
+/// Where in its lines a long event is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LongAt {
+    /// Before a data line's value, whose first space is no part of it.
+    Value,
+    Data,
+    /// In the field's name, or in another field.
+    Field,
+}
+
+/// Shows sizes only.
+impl fmt::Debug for LongEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LongEvent")
+            .field("begun", &self.begun.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl LongEvent {
+    /// The data that came before it was known to be long; once.
+    pub fn take_begun(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.begun)
+    }
+
+    /// Whether the event is whole.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// The data in the next piece of the stream. What comes after the event is dropped.
+    pub fn push(&mut self, chunk: &[u8]) -> Vec<u8> {
+        let mut data = Vec::with_capacity(chunk.len());
+        self.take(chunk, &mut data);
+        data
+    }
+
+    fn take(&mut self, chunk: &[u8], data: &mut Vec<u8>) {
+        let mut rest = chunk;
+        while !rest.is_empty() && !self.is_over {
+            if std::mem::take(&mut self.skip_lf) && rest[0] == b'\n' {
+                rest = &rest[1..];
+                continue;
+            }
+            let end = memchr2(b'\r', b'\n', rest);
+            let run = &rest[..end.unwrap_or(rest.len())];
+            self.run(run, data);
+            let Some(end) = end else { return };
+            self.skip_lf = rest[end] == b'\r';
+            rest = &rest[end + 1..];
+            self.line_done(data);
+        }
+    }
+
+    /// A piece of one line.
+    fn run(&mut self, run: &[u8], data: &mut Vec<u8>) {
+        let mut run = run;
+        if self.at == LongAt::Field {
+            let room = FIELD.len().saturating_sub(self.line.len()).min(run.len());
+            self.line.extend_from_slice(&run[..room]);
+            run = &run[room..];
+            if self.line != FIELD {
+                let more = LONG_FIELD_BYTES_MAX.saturating_sub(self.line.len());
+                self.line.extend_from_slice(&run[..run.len().min(more)]);
+                return;
+            }
+            // Lines of data are joined by line breaks.
+            data.push(b'\n');
+            self.line.clear();
+            self.at = LongAt::Value;
+        }
+        if self.at == LongAt::Value && !run.is_empty() {
+            run = run.strip_prefix(b" ").unwrap_or(run);
+            self.at = LongAt::Data;
+        }
+        data.extend_from_slice(run);
+    }
+
+    fn line_done(&mut self, data: &mut Vec<u8>) {
+        if self.at == LongAt::Field {
+            // `data` without a colon is an empty line of data.
+            match self.line.as_slice() {
+                b"" => self.is_over = true,
+                b"data" => data.push(b'\n'),
+                _ => {}
+            }
+        }
+        self.line.clear();
+        self.at = LongAt::Field;
     }
 }
 

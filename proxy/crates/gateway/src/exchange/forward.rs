@@ -87,7 +87,7 @@ impl Post {
                 )
                 .await
             }
-            Usable::Long(_, body) => self.answer_long(session, ready, *body).await,
+            Usable::Long(_, body) => self.answer_long(session, ready, body).await,
             Usable::Events(head, events) => {
                 let source = Source::new(Origin::Events(events));
                 self.answer_up(session, ready, upstream, head, source, true)

@@ -236,6 +236,26 @@ pub async fn passed(session: &mut ServerSession, piece: &Passed<ToClient>) -> Re
     }
 }
 
+/// Begins an event whose data passes in steps. It has no line breaks.
+pub async fn begin_event(session: &mut ServerSession, id: Option<&str>) -> Result<(), Gone> {
+    let event = sse::Event {
+        event: Some("message".into()),
+        id: id.map(Into::into),
+        ..sse::Event::default()
+    };
+    let mut out = Vec::new();
+    sse::encode(&mut out, &event);
+    // Without the empty line that ends it.
+    out.pop();
+    out.extend_from_slice(b"data: ");
+    chunk(session, out.into()).await
+}
+
+/// Ends such an event: only now it is one.
+pub async fn end_event(session: &mut ServerSession) -> Result<(), Gone> {
+    chunk(session, Bytes::from_static(b"\n\n")).await
+}
+
 /// Writes one event at once.
 pub async fn event(session: &mut ServerSession, event: &sse::Event) -> Result<(), Gone> {
     let mut out = Vec::with_capacity(64 + event.data.as_ref().map_or(0, Bytes::len));

@@ -15,7 +15,7 @@ use http::header::{
     ACCEPT, ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING,
 };
 use http::{HeaderName, HeaderValue};
-use mcp_codec::sse::{Decoder, Event, SseLimits};
+use mcp_codec::sse::{Decoder, Event, LongEvent, SseError, SseLimits};
 use pingora_core::connectors::{ConnectorOptions, TransportConnector};
 use pingora_core::protocols::http::client::HttpSession;
 use pingora_core::protocols::http::v1::client::HttpSession as H1Session;
@@ -423,9 +423,12 @@ impl EventStream {
     pub async fn next(&mut self) -> Result<Option<Event>, Fault> {
         loop {
             if let Some(event) = self.decoder.next() {
-                return event
-                    .map(Some)
-                    .map_err(|_| Fault::Broken("a malformed event stream"));
+                return event.map(Some).map_err(|error| match error {
+                    SseError::LineTooLong | SseError::EventTooLarge => {
+                        Fault::TooLarge(Oversize::Off)
+                    }
+                    _ => Fault::Broken("a malformed event stream"),
+                });
             }
             if self.ended {
                 return Ok(None);
@@ -458,6 +461,29 @@ enum Body {
     Whole(Bytes),
     /// What was read when it became too long.
     Over(Bytes),
+}
+
+impl EventStream {
+    /// The event that was too long, after [`Self::next`] failed by it: it can be read on with
+    /// [`Self::next_of`], and nothing else can.
+    pub fn take_long(&mut self) -> Option<LongEvent> {
+        self.decoder.take_long()
+    }
+
+    /// The next piece of a long event, or `None` when it is whole.
+    ///
+    /// # Errors
+    /// The stream broke off within it.
+    pub async fn next_of(&mut self, event: &mut LongEvent) -> Result<Option<Vec<u8>>, Fault> {
+        if event.is_over() {
+            return Ok(None);
+        }
+        let read = self.session.read_response_body().await;
+        match read.map_err(|e| io_fault(&e))? {
+            Some(chunk) => Ok(Some(event.push(&chunk))),
+            None => Err(Fault::Broken("the answer ended too early")),
+        }
+    }
 }
 
 enum BodyKind {
