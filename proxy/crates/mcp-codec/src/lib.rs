@@ -39,6 +39,7 @@ mod parse;
 mod path;
 mod scan;
 pub mod sse;
+mod sse_long;
 pub mod stream;
 mod write;
 

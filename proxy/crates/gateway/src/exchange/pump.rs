@@ -44,7 +44,8 @@ impl Pump<'_> {
     ) -> Result<After, Gone> {
         let mut begun = false;
         let halt = match self.carry(session, &mut trail, &mut begun).await {
-            Ok(Carried::Last(message, event)) => {
+            Ok(Carried::Last(last)) => {
+                let (message, event) = *last;
                 return self.release(session, trail, begun, message, event).await;
             }
             Ok(Carried::Long(event)) => {
@@ -111,7 +112,7 @@ impl Pump<'_> {
                         retry_ms,
                         ..Event::default()
                     };
-                    return Ok(Carried::Last(message, event));
+                    return Ok(Carried::Last(Box::new((message, event))));
                 }
                 Step::Send {
                     message,
@@ -404,7 +405,7 @@ pub(super) async fn send_event(
 /// How far an answer was carried.
 enum Carried {
     /// Up to its last message.
-    Last(Cleared<ToClient>, Event),
+    Last(Box<(Cleared<ToClient>, Event)>),
     /// Up to one that is too long to be held.
     Long(LongEvent),
     /// The stream ended.

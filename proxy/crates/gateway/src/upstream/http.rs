@@ -15,7 +15,7 @@ use http::header::{
     ACCEPT, ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING,
 };
 use http::{HeaderName, HeaderValue};
-use mcp_codec::sse::{Decoder, Event, LongEvent, SseError, SseLimits};
+use mcp_codec::sse::SseLimits;
 use pingora_core::connectors::{ConnectorOptions, TransportConnector};
 use pingora_core::protocols::http::client::HttpSession;
 use pingora_core::protocols::http::v1::client::HttpSession as H1Session;
@@ -24,7 +24,7 @@ use pingora_core::{Error, ErrorType};
 use pingora_http::RequestHeader;
 
 use super::pool::Pool;
-use super::{Fault, LinkOptions, LongBody, Oversize, Target};
+use super::{EventStream, Fault, LinkOptions, LongBody, Oversize, Target};
 use crate::gather::{self, Gather};
 use crate::pipeline::{Cleared, ToServer};
 
@@ -228,12 +228,7 @@ impl HttpLink {
         let (head, kind) = read_head(&mut session).await?;
         match kind {
             BodyKind::Events => {
-                let stream = EventStream {
-                    session,
-                    resolved,
-                    decoder: Decoder::new(self.sse),
-                    ended: false,
-                };
+                let stream = EventStream::new(session, resolved, self.sse);
                 Ok(Answer::Events(head, Box::new(stream)))
             }
             BodyKind::Json => {
@@ -302,8 +297,8 @@ impl HttpLink {
 
     /// Gives the connection of a stream that ended in order back to the pool.
     pub async fn give_back(&self, stream: EventStream) {
-        if stream.ended {
-            self.release(stream.session, &stream.resolved).await;
+        if let Some((session, resolved)) = stream.into_ended() {
+            self.release(session, &resolved).await;
         }
     }
 
@@ -396,60 +391,6 @@ impl HttpLink {
     }
 }
 
-/// A stream of events that nobody has judged yet.
-pub struct EventStream {
-    session: HttpSession,
-    resolved: Arc<Resolved>,
-    decoder: Decoder,
-    ended: bool,
-}
-
-impl std::fmt::Debug for EventStream {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("EventStream")
-    }
-}
-
-impl EventStream {
-    /// How long the upstream may be silent; `None`: as long as it likes.
-    pub fn set_idle_timeout(&mut self, timeout: Option<Duration>) {
-        self.session.set_read_timeout(timeout);
-    }
-
-    /// The next event, or `None` at the end. May be dropped between polls without losing bytes.
-    ///
-    /// # Errors
-    /// The stream broke off or broke the format; nothing more comes.
-    pub async fn next(&mut self) -> Result<Option<Event>, Fault> {
-        loop {
-            if let Some(event) = self.decoder.next() {
-                return event.map(Some).map_err(|error| match error {
-                    SseError::LineTooLong | SseError::EventTooLarge => {
-                        Fault::TooLarge(Oversize::Off)
-                    }
-                    _ => Fault::Broken("a malformed event stream"),
-                });
-            }
-            if self.ended {
-                return Ok(None);
-            }
-            match self
-                .session
-                .read_response_body()
-                .await
-                .map_err(|e| io_fault(&e))?
-            {
-                Some(chunk) => self.decoder.push(&chunk),
-                None => {
-                    self.ended = true;
-                    // An event without its blank line is not an event (WHATWG); it is dropped.
-                    let _ = self.decoder.finish();
-                }
-            }
-        }
-    }
-}
-
 /// How the end of a request's body is told.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Framing {
@@ -461,29 +402,6 @@ enum Body {
     Whole(Bytes),
     /// What was read when it became too long.
     Over(Bytes),
-}
-
-impl EventStream {
-    /// The event that was too long, after [`Self::next`] failed by it: it can be read on with
-    /// [`Self::next_of`], and nothing else can.
-    pub fn take_long(&mut self) -> Option<LongEvent> {
-        self.decoder.take_long()
-    }
-
-    /// The next piece of a long event, or `None` when it is whole.
-    ///
-    /// # Errors
-    /// The stream broke off within it.
-    pub async fn next_of(&mut self, event: &mut LongEvent) -> Result<Option<Vec<u8>>, Fault> {
-        if event.is_over() {
-            return Ok(None);
-        }
-        let read = self.session.read_response_body().await;
-        match read.map_err(|e| io_fault(&e))? {
-            Some(chunk) => Ok(Some(event.push(&chunk))),
-            None => Err(Fault::Broken("the answer ended too early")),
-        }
-    }
 }
 
 enum BodyKind {

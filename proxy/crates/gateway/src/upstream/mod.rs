@@ -9,6 +9,7 @@
 //! nobody has judged yet.
 
 mod duplex;
+mod events;
 mod facade;
 mod fault;
 mod http;
@@ -23,9 +24,10 @@ use domain::{Limits, ServerId, Upstream, UpstreamTransport};
 use pingora_core::connectors::TransportConnector;
 
 pub use duplex::{CallError, DuplexLink, DuplexSession, Silence, Subscription};
+pub use events::EventStream;
 pub use facade::Handshake;
 pub use fault::{Fault, Oversize};
-pub use http::{Answer, EventStream, Head, HttpLink, UpstreamHeaders, Verb};
+pub use http::{Answer, Head, HttpLink, UpstreamHeaders, Verb};
 pub use long::{LongBody, Upload};
 pub use target::{LinkError, Target};
 

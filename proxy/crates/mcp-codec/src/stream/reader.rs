@@ -170,10 +170,11 @@ impl Reader {
         let outcome = self.read(bytes, &mut at, sink);
         let offset = self.before + at as u64;
         self.before += bytes.len() as u64;
-        let outcome = outcome.and_then(|()| match self.before > self.limits.bytes_max {
-            true => Err(Bad::TooLarge),
-            false => Ok(()),
-        });
+        let is_too_large = self.before > self.limits.bytes_max;
+        let outcome = match outcome {
+            Ok(()) if is_too_large => Err(Bad::TooLarge),
+            other => other,
+        };
         outcome.map_err(|kind| self.fail(kind, offset))
     }
 
@@ -190,11 +191,12 @@ impl Reader {
             At::Number => self.number_done(end, sink),
             _ => Ok(()),
         };
-        let outcome = outcome.and_then(|()| match self.at {
-            At::End => Ok(()),
-            _ if !self.seen_any => Err(Bad::Empty),
-            _ => Err(Bad::UnexpectedEnd),
-        });
+        let outcome = match (outcome, self.at) {
+            (Ok(()), At::End) => Ok(()),
+            (Ok(()), _) if !self.seen_any => Err(Bad::Empty),
+            (Ok(()), _) => Err(Bad::UnexpectedEnd),
+            (error, _) => error,
+        };
         outcome.map_err(|kind| self.fail(kind, end))
     }
 
