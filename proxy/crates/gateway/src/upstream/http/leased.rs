@@ -54,7 +54,7 @@ impl HttpLink {
             _ => None,
         };
         if let Answer::Events(_, events) = &mut answer {
-            events.held = Some(held);
+            events.hold(held);
         }
         Ok(answer)
     }
