@@ -19,7 +19,9 @@ use super::usable::{Usable, usable};
 use super::{After, Context, SESSION_NOT_FOUND};
 use crate::reply::code;
 use crate::session::{NewSession, Session, SessionError};
-use crate::upstream::{Answer, DuplexSession, Fault, Head, HttpLink, Link, Purpose, UpstreamHeaders, Verb};
+use crate::upstream::{
+    Answer, DuplexSession, Fault, Head, HttpLink, Link, Purpose, UpstreamHeaders, Verb,
+};
 
 impl Post {
     /// Sends a cleared message up and brings back what comes of it.

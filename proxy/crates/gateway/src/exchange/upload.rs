@@ -165,7 +165,7 @@ impl Post {
             return self.fault(session, &ready, Fault::CircuitOpen).await;
         }
         self.trail.upstream_asked();
-        let upstream = self.upstream_headers(&ready.cleared);
+        let upstream = self.upstream_headers(&ready);
         ready.calls.opened(&ready.call, ready.progress.clone());
         let context = self.context.clone();
         let Link::Http(link) = &context.server.runtime.link else {

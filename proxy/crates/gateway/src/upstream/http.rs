@@ -25,7 +25,7 @@ use pingora_core::upstreams::peer::HttpPeer;
 use pingora_core::{Error, ErrorType};
 use pingora_http::RequestHeader;
 
-use super::hosted::{Held, Hosted};
+use super::hosted::Hosted;
 use super::pool::Pool;
 use super::{EventStream, Fault, LinkOptions, LongBody, Oversize, Target};
 use crate::gather::{self, Gather};
