@@ -29,6 +29,15 @@ scan-bench: build ## what a scan costs, engine by engine, beside a floor (a minu
 plugin-bench: ## what a policy plugin costs per message, in Rust and in JavaScript
 	@scripts/plugin-bench.sh
 
+bench-full: build ## all sizes, contents, forms of weir and rates (hours; OUT=DIR for the report)
+	@. scripts/env.sh && cargo build --release --workspace --bin weir-bench && "$$TARGET/release/weir-bench" full $(if $(OUT),--out $(OUT))
+
+overload: build ## three times the peak rate against a bare pass-through and weir: good answers, refusals, recovery
+	@. scripts/env.sh && cargo build --release --workspace --bin weir-bench && "$$TARGET/release/weir-bench" overload
+
+baseline: ## count the instructions of the data path anew; say in the commit why they changed
+	@scripts/setup.sh test && . scripts/env.sh && cargo build --release --workspace --bins --tests && "$$TARGET/release/weir-gate" --write-baseline
+
 fuzz: ## each fuzz target for SECONDS_EACH seconds (default 60)
 	@scripts/fuzz.sh
 
@@ -41,4 +50,4 @@ kill-loop: build ## kill -9 in mid-traffic ROUNDS times (default 100): no acknow
 deny: ## dependency rules: licences, sources, bans, advisories
 	@scripts/setup.sh test && scripts/deny.sh
 
-.PHONY: help run test build check bench scan-bench plugin-bench fuzz soak kill-loop deny
+.PHONY: help run test build check bench bench-full overload baseline scan-bench plugin-bench fuzz soak kill-loop deny

@@ -74,6 +74,7 @@ kit_test() {
   local need=()
   have python3 || need+=(python3)
   have openssl || need+=(openssl)
+  have valgrind || need+=(valgrind) # counts instructions for the regression gate
   python3 -c 'import venv, ensurepip' 2> /dev/null || need+=(python3-venv)
   apt_install "${need[@]}"
   python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || die "python3 is older than 3.10"
