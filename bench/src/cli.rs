@@ -1,7 +1,10 @@
 //! The command line.
 
+use crate::compare::Compare;
 use crate::floors::Floor;
+use crate::overload::Overload;
 use crate::pin::Pin;
+use crate::plan::Content;
 use crate::target::Kind;
 use crate::wire::rpc::{Era, Expect};
 use clap::{Args, Parser, Subcommand};
@@ -23,7 +26,11 @@ pub struct Cli {
 const EXAMPLES: &str = "Examples:
   weir-bench quick                                    about three minutes; needs target/release/weir
   weir-bench quick --targets direct,pingora,weir      fewer targets, faster
-  weir-bench full --out results                       all sizes, SSE, 64 connections; about an hour
+  weir-bench full --out results                       all sizes, SSE, 64 connections, findings, forms of weir; hours
+  weir-bench quick --contents redacted,blocked        one redaction, one block per call
+  weir-bench quick --targets pingora,weir,weir-audit-off,weir-stdio,weir-many,weir-reload --sizes 4096
+  weir-bench overload --targets pingora,weir          three times the peak rate, then recovery
+  weir-bench compare old/report.json new/report.json  exit code 1 when something is worse by more than 10 %
   weir-bench run --url http://127.0.0.1:9000/mcp --tool echo --argument message --expect contains
 
 The report (report.html, report.md, report.json) goes to target/bench/<time>/. The exit code is 1 when a target failed a
@@ -38,12 +45,19 @@ pub enum Command {
     Full(Suite),
     /// Load an MCP endpoint of your own.
     Run(Run),
+    /// Offer three times the peak rate: what is still answered, how fast the rest is refused, and how long recovery takes.
+    Overload(Overload),
+    /// Judge a run by an earlier one: exit code 1 when it is worse.
+    Compare(Compare),
     /// The echo upstream (started by the benchmark itself).
     #[command(hide = true)]
     ServeEcho {
         /// Address to listen on.
         #[arg(long, default_value = "127.0.0.1:0")]
         listen: SocketAddr,
+        /// Speak on standard input and output instead.
+        #[arg(long)]
+        stdio: bool,
     },
     /// A floor (started by the benchmark itself).
     #[command(hide = true)]
@@ -62,9 +76,9 @@ pub enum Command {
 /// Options of `quick` and `full`.
 #[derive(Args)]
 pub struct Suite {
-    /// Targets, in the order of the report. Peers that are not installed are left out, and the report says so.
-    #[arg(long, value_delimiter = ',', value_enum, default_values_t = [
-        Kind::Direct, Kind::Nginx, Kind::Haproxy, Kind::Hyper, Kind::Pingora, Kind::PingoraProxy, Kind::Weir])]
+    /// Targets, in the order of the report; by default the floors and weir, and for `full` weir in all its forms. Peers
+    /// that are not installed are left out, and the report says so.
+    #[arg(long, value_delimiter = ',', value_enum)]
     pub targets: Vec<Kind>,
     /// The weir program to measure.
     #[arg(long, default_value = "target/release/weir", value_name = "FILE")]
@@ -84,6 +98,9 @@ pub struct Suite {
     /// Only cells with one of these numbers of connections.
     #[arg(long, value_delimiter = ',')]
     pub connections: Vec<usize>,
+    /// Only cells whose text holds one of these; one named here that the plan does not have is added at 4 KiB.
+    #[arg(long, value_delimiter = ',', value_enum)]
+    pub contents: Vec<Content>,
     #[command(flatten)]
     pub common: Common,
 }
@@ -173,6 +190,10 @@ mod tests {
             "weir-bench quick --targets mars",
             "weir-bench run",
             "weir-bench run --url x --measure-ms 1",
+            "weir-bench overload --factor 0",
+            "weir-bench compare a.json",
+            "weir-bench compare a.json b.json --tolerance -1",
+            "weir-bench compare a.json b.json --tolerance nan",
         ] {
             assert!(!ok(bad), "{bad}");
         }

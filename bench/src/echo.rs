@@ -8,7 +8,7 @@
 use crate::wire::http::{Head, Reader};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use std::io::{self, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -16,6 +16,10 @@ use std::time::Duration;
 
 /// More connections than this are closed at once.
 const CONNECTIONS_MAX: usize = 2048;
+/// What stands before the data of the one event of an answer.
+const EVENT: &str = "event: message\ndata: ";
+/// A line longer than this is cut, and then no JSON.
+const LINE_BYTES_MAX: u64 = 64 << 20;
 /// A connection that says nothing for this long is closed.
 const IDLE: Duration = Duration::from_secs(300);
 
@@ -55,6 +59,34 @@ pub fn serve(listener: &TcpListener) -> io::Result<()> {
                 let _ = connection(&stream, &counters);
                 counters.open.fetch_sub(1, Ordering::Relaxed);
             })?;
+    }
+}
+
+/// Serves one client on lines, as a stdio server does, until the input ends.
+pub fn serve_lines(input: impl BufRead, mut output: impl Write) -> io::Result<()> {
+    let counters = Counters::default();
+    let (mut input, mut line, mut out) = (input, Vec::new(), Vec::new());
+    loop {
+        line.clear();
+        if (&mut input)
+            .take(LINE_BYTES_MAX)
+            .read_until(b'\n', &mut line)?
+            == 0
+        {
+            return Ok(());
+        }
+        out.clear();
+        post(&line, &counters, &mut out);
+        // The same answers as over HTTP, without their heads.
+        let body = memchr::memmem::find(&out, b"\r\n\r\n").map_or(out.len(), |end| end + 4);
+        let body = out[body..]
+            .strip_prefix(EVENT.as_bytes())
+            .unwrap_or(&out[body..]);
+        if !body.is_empty() {
+            output.write_all(body.trim_ascii_end())?;
+            output.write_all(b"\n")?;
+            output.flush()?;
+        }
     }
 }
 
@@ -174,15 +206,7 @@ fn echo(id: &[u8], call: &CallParams<'_>, out: &mut Vec<u8>) {
     let text = call.arguments.text.get().as_bytes();
     let (before, after): (&[u8], &[u8]) = (b"{\"jsonrpc\":\"2.0\",\"id\":", b"}]}}");
     if call.name == "echo_sse" {
-        let parts: [&[u8]; 7] = [
-            b"event: message\ndata: ",
-            before,
-            id,
-            kind,
-            text,
-            after,
-            b"\n\n",
-        ];
+        let parts: [&[u8]; 7] = [EVENT.as_bytes(), before, id, kind, text, after, b"\n\n"];
         reply(out, "200 OK", "text/event-stream", None, &parts);
     } else {
         reply(
@@ -314,6 +338,22 @@ mod tests {
                 serde_json::from_str::<serde_json::Value>(&answer).unwrap();
             }
         }
+    }
+
+    #[test]
+    fn lines_are_answered_by_lines() {
+        let input = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n\
+             {\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n\
+             {\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"echo\",\"arguments\":{\"text\":\"x\"}}}\n";
+        let mut out = Vec::new();
+        serve_lines(input.as_bytes(), &mut out).unwrap();
+        let lines: Vec<serde_json::Value> = std::str::from_utf8(&out)
+            .unwrap()
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert_eq!(lines.len(), 2);
+        assert_eq!(lines[1]["result"]["content"][0]["text"], "x");
     }
 
     #[test]

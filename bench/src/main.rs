@@ -12,11 +12,13 @@
 
 mod child;
 mod cli;
+mod compare;
 mod echo;
 mod floors;
 mod guard;
 mod load;
 mod machine;
+mod overload;
 mod payload;
 mod peers;
 mod pin;
@@ -29,6 +31,7 @@ mod run;
 mod stats;
 mod suite;
 mod target;
+mod weir;
 mod wire;
 
 use clap::Parser;
@@ -52,7 +55,13 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
         Command::Quick(options) => suite::suite(plan::Plan::quick(), &options),
         Command::Full(options) => suite::suite(plan::Plan::full(), &options),
         Command::Run(options) => suite::own_endpoint(&options),
-        Command::ServeEcho { listen } => {
+        Command::Overload(options) => overload::run(&options),
+        Command::Compare(options) => compare::run(&options),
+        Command::ServeEcho { stdio: true, .. } => {
+            echo::serve_lines(std::io::stdin().lock(), std::io::stdout().lock())?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::ServeEcho { listen, .. } => {
             guard::end_with_parent();
             let listener = std::net::TcpListener::bind(listen)?;
             floors::announce(listener.local_addr()?)?;

@@ -1,6 +1,7 @@
 //! What a run measures: the cells, the targets, how long, and the goals.
 
 use crate::payload::Pool;
+use crate::target::Kind;
 use crate::wire::rpc::{Ask, AskKind, Era, Expect};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -16,6 +17,24 @@ pub struct Cell {
     pub rate: Option<u32>,
     /// How the upstream answers.
     pub form: Form,
+    /// What the text holds.
+    #[serde(default)]
+    pub content: Content,
+}
+
+/// What a firewall with its default policy does with the text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Content {
+    /// Nothing to find.
+    #[default]
+    Clean,
+    /// A mail address: found, recorded, passed.
+    Logged,
+    /// A social security number: cut out.
+    Redacted,
+    /// A secret on its way to the server: the call is blocked.
+    Blocked,
 }
 
 /// The form of the upstream's answer.
@@ -32,6 +51,8 @@ pub enum Form {
 pub struct Plan {
     /// The cells.
     pub cells: Vec<Cell>,
+    /// The targets, unless the command line names others.
+    pub targets: Vec<Kind>,
     /// How often every target goes through every cell.
     pub rounds: usize,
     /// Unmeasured start of every window.
@@ -40,6 +61,19 @@ pub struct Plan {
     pub measure: Duration,
 }
 
+/// What does nothing but forward.
+const FLOORS: [Kind; 6] = [
+    Kind::Direct,
+    Kind::Nginx,
+    Kind::Haproxy,
+    Kind::Hyper,
+    Kind::Pingora,
+    Kind::PingoraProxy,
+];
+
+/// The contents that are not clean.
+const CONTENTS: [Content; 3] = [Content::Logged, Content::Redacted, Content::Blocked];
+
 impl Plan {
     /// About three minutes.
     pub fn quick() -> Plan {
@@ -47,13 +81,14 @@ impl Plan {
         cells.push(open(4 << 10, 16, 500));
         Plan {
             cells,
+            targets: FLOORS.into_iter().chain([Kind::Weir]).collect(),
             rounds: 3,
             warmup: Duration::from_millis(150),
             measure: Duration::from_millis(600),
         }
     }
 
-    /// About an hour with all targets.
+    /// A few hours with all targets.
     pub fn full() -> Plan {
         let sizes = [
             300,
@@ -73,8 +108,24 @@ impl Plan {
             open(4 << 10, 16, 500),
             open(64 << 10, 16, 100),
         ]);
+        cells.extend(CONTENTS.into_iter().flat_map(|content| {
+            closed(&[300, 4 << 10], &[16], Form::Json)
+                .into_iter()
+                .map(move |cell| Cell { content, ..cell })
+        }));
+        let variants = [
+            Kind::Weir,
+            Kind::WeirAllow,
+            Kind::WeirDryRun,
+            Kind::WeirAuditOff,
+            Kind::WeirAuditAll,
+            Kind::WeirStdio,
+            Kind::WeirMany,
+            Kind::WeirReload,
+        ];
         Plan {
             cells,
+            targets: FLOORS.into_iter().chain(variants).collect(),
             rounds: 7,
             warmup: Duration::from_millis(400),
             measure: Duration::from_secs(2),
@@ -83,6 +134,21 @@ impl Plan {
 }
 
 impl Plan {
+    /// Leaves only cells of these contents (all, when there are none), and adds small ones for those it does not have.
+    pub fn only(&mut self, contents: &[Content]) {
+        if contents.is_empty() {
+            return;
+        }
+        for &content in contents {
+            if !self.cells.iter().any(|cell| cell.content == content) {
+                let cells = closed(&[4 << 10], &[1, 16], Form::Json);
+                self.cells
+                    .extend(cells.into_iter().map(|cell| Cell { content, ..cell }));
+            }
+        }
+        self.cells.retain(|cell| contents.contains(&cell.content));
+    }
+
     /// The measured part of a window of this cell: large texts take longer, and a handful of calls is no figure.
     pub fn measure_for(&self, cell: &Cell) -> Duration {
         if cell.size >= 1 << 20 {
@@ -99,6 +165,7 @@ fn closed(sizes: &[usize], connections: &[usize], form: Form) -> Vec<Cell> {
         connections,
         rate: None,
         form,
+        content: Content::Clean,
     };
     sizes
         .iter()
@@ -112,6 +179,7 @@ fn open(size: usize, connections: usize, rate: u32) -> Cell {
         connections,
         rate: Some(rate),
         form: Form::Json,
+        content: Content::Clean,
     }
 }
 
@@ -122,15 +190,30 @@ impl Cell {
             .rate
             .map_or_else(String::new, |rate| format!(", {rate}/s open loop"));
         let form = if self.form == Form::Sse { ", SSE" } else { "" };
+        let content = match self.content {
+            Content::Clean => "",
+            Content::Logged => ", one finding",
+            Content::Redacted => ", redaction",
+            Content::Blocked => ", block",
+        };
         format!(
-            "{}, {} conn{load}{form}",
+            "{}, {} conn{load}{form}{content}",
             size_label(self.size),
             self.connections
         )
     }
 
+    /// What a right answer of this target is: whoever enforces must have enforced, and whoever does not must not.
+    pub fn expect(&self, kind: Kind) -> Expect {
+        match self.content {
+            Content::Redacted if kind.enforces() => Expect::Redacted,
+            Content::Blocked if kind.enforces() => Expect::Blocked,
+            _ => Expect::Echo,
+        }
+    }
+
     /// The call of this cell on our own upstream.
-    pub fn ask(&self, era: Era) -> Ask {
+    pub fn ask(&self, era: Era, kind: Kind) -> Ask {
         let tool = if self.form == Form::Sse {
             "echo_sse"
         } else {
@@ -141,14 +224,14 @@ impl Cell {
             kind: AskKind::Call {
                 tool: tool.to_owned(),
                 argument: "text".to_owned(),
-                expect: Expect::Echo,
+                expect: self.expect(kind),
             },
         }
     }
 
     /// The texts of this cell.
     pub fn pool(&self, seed: u64) -> Pool {
-        Pool::generate(seed, self.size)
+        Pool::generate(seed, self.size, self.content)
     }
 }
 
@@ -165,7 +248,7 @@ pub fn size_label(bytes: usize) -> String {
 /// The most CPU per call, as a multiple of the bare pingora pass-through, that the project aims at for this size (with
 /// scanning both ways, default policy and audit on; JSON over HTTP/1.1).
 pub fn cpu_goal(cell: &Cell) -> Option<f64> {
-    if cell.rate.is_some() || cell.form == Form::Sse {
+    if cell.rate.is_some() || cell.form == Form::Sse || cell.content != Content::Clean {
         return None;
     }
     Some(match cell.size {
@@ -211,6 +294,34 @@ mod tests {
                 assert!(!plan.cells[at + 1..].contains(cell), "{}", cell.label());
             }
         }
+    }
+
+    #[test]
+    fn contents_can_be_chosen() {
+        let mut plan = Plan::quick();
+        plan.only(&[Content::Blocked]);
+        assert!(
+            plan.cells.len() == 2
+                && plan
+                    .cells
+                    .iter()
+                    .all(|cell| cell.content == Content::Blocked)
+        );
+        assert!(
+            plan.cells[0].label().ends_with(", block"),
+            "{}",
+            plan.cells[0].label()
+        );
+        let expect = |kind| plan.cells[0].expect(kind);
+        assert_eq!(
+            [Kind::Weir, Kind::WeirDryRun, Kind::Nginx].map(expect),
+            [Expect::Blocked, Expect::Echo, Expect::Echo]
+        );
+        assert_eq!(cpu_goal(&plan.cells[0]), None);
+        let all = Plan::full().cells.len();
+        let mut plan = Plan::full();
+        plan.only(&[]);
+        assert_eq!(plan.cells.len(), all);
     }
 
     #[test]

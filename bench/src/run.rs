@@ -12,7 +12,7 @@ use crate::progress::Progress;
 use crate::random::Random;
 use crate::target::{Kind, Target};
 use crate::wire::http::Reader;
-use crate::wire::rpc::{Ask, Era};
+use crate::wire::rpc::{Ask, Era, Expect};
 use anyhow::Context;
 use hdrhistogram::Histogram;
 use std::io::Write;
@@ -108,7 +108,10 @@ impl Runner<'_> {
             .endpoint
             .open(self.era)
             .with_context(|| format!("{}: opening a session", target.kind.label()))?;
-        let ask = self.ask.clone().unwrap_or_else(|| cell.ask(self.era));
+        let ask = self
+            .ask
+            .clone()
+            .unwrap_or_else(|| cell.ask(self.era, target.kind));
         let window = Window {
             connections: cell.connections,
             rate: cell.rate,
@@ -121,6 +124,7 @@ impl Runner<'_> {
         } else {
             target.pid()
         };
+        let counted = target.kind.calls_our_upstream();
         let seen_before = self.calls_seen()?;
         let (outcome, before, after) = load::run(&target.endpoint, &ask, pool, &window, || {
             Edge::now(measured_pid, upstream_pid)
@@ -128,7 +132,8 @@ impl Runner<'_> {
         let seen = self
             .calls_seen()?
             .zip(seen_before)
-            .map(|(after, before)| after - before);
+            .map(|(after, before)| after - before)
+            .filter(|_| counted);
         let used = before.until(&after);
         let calls = outcome.calls.max(1) as f64;
         let mut sample = Sample {
@@ -143,7 +148,8 @@ impl Runner<'_> {
             outcome,
             rejected: None,
         };
-        sample.rejected = reject(cell, &sample.outcome, seen);
+        let blocked = self.ask.is_none() && cell.expect(target.kind) == Expect::Blocked;
+        sample.rejected = reject(cell, &sample.outcome, blocked, seen);
         Ok(sample)
     }
 
@@ -158,11 +164,16 @@ impl Runner<'_> {
 /// A closed loop keeps all its connections busy; less means calls that never came back.
 const OCCUPANCY_MIN: f64 = 0.8;
 
-fn reject(cell: &Cell, outcome: &Outcome, seen: Option<u64>) -> Option<String> {
+fn reject(cell: &Cell, outcome: &Outcome, blocked: bool, seen: Option<u64>) -> Option<String> {
     if !outcome.valid() {
         return None; // Its faults say more.
     }
-    if let Some(seen) = seen.filter(|&seen| seen != outcome.calls_with_warmup) {
+    let due = if blocked {
+        0
+    } else {
+        outcome.calls_with_warmup
+    };
+    if let Some(seen) = seen.filter(|&seen| seen != due) {
         return Some(format!(
             "{} calls were answered, {seen} reached the upstream",
             outcome.calls_with_warmup
@@ -288,7 +299,7 @@ pub fn quantile_us(latency: &Histogram<u64>, quantile: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Form;
+    use crate::plan::{Content, Form};
     use std::net::TcpListener;
 
     fn cell(connections: usize, rate: Option<u32>) -> Cell {
@@ -297,6 +308,7 @@ mod tests {
             connections,
             rate,
             form: Form::Json,
+            content: Content::Clean,
         }
     }
 
@@ -338,9 +350,9 @@ mod tests {
                 assert_eq!(outcome.latency.len(), outcome.calls);
                 let seen = upstream_stats(&endpoint).unwrap().calls;
                 assert_eq!(seen, outcome.calls_with_warmup);
-                assert_eq!(reject(&cell, &outcome, Some(seen)), None);
+                assert_eq!(reject(&cell, &outcome, false, Some(seen)), None);
                 assert!(
-                    reject(&cell, &outcome, Some(seen + 1))
+                    reject(&cell, &outcome, false, Some(seen + 1))
                         .unwrap()
                         .contains("reached the upstream")
                 );
@@ -354,7 +366,7 @@ mod tests {
         let cell = cell(4, Some(200));
         let (outcome, (), ()) = load::run(
             &endpoint,
-            &cell.ask(Era::Handshake),
+            &cell.ask(Era::Handshake, Kind::Direct),
             &cell.pool(1),
             &window(4, cell.rate, 500),
             || (),
@@ -378,14 +390,14 @@ mod tests {
             occupancy,
             reconnects: 0,
         };
-        assert_eq!(reject(&cell(16, None), &outcome(0.95), None), None);
+        assert_eq!(reject(&cell(16, None), &outcome(0.95), false, None), None);
         assert!(
-            reject(&cell(16, None), &outcome(1.0 / 16.0), None)
+            reject(&cell(16, None), &outcome(1.0 / 16.0), false, None)
                 .unwrap()
                 .contains("6 %")
         );
         assert_eq!(
-            reject(&cell(16, Some(10)), &outcome(1.0 / 16.0), None),
+            reject(&cell(16, Some(10)), &outcome(1.0 / 16.0), false, None),
             None
         );
     }
@@ -394,7 +406,7 @@ mod tests {
     #[test]
     fn failures_make_a_window_invalid() {
         let endpoint = echo_endpoint();
-        let mut ask = cell(2, None).ask(Era::Handshake);
+        let mut ask = cell(2, None).ask(Era::Handshake, Kind::Direct);
         if let crate::wire::rpc::AskKind::Call { tool, .. } = &mut ask.kind {
             *tool = "other".to_owned();
         }
@@ -427,13 +439,16 @@ mod tests {
         let (endpoint, cell) = (Endpoint::parse(&url, false).unwrap(), cell(3, None));
         let (outcome, (), ()) = load::run(
             &endpoint,
-            &cell.ask(Era::Handshake),
+            &cell.ask(Era::Handshake, Kind::Direct),
             &cell.pool(1),
             &window(3, None, 20),
             || (),
         );
         assert!(outcome.valid(), "{:?}", outcome.faults);
-        assert_eq!((outcome.calls, reject(&cell, &outcome, None)), (3, None));
+        assert_eq!(
+            (outcome.calls, reject(&cell, &outcome, false, None)),
+            (3, None)
+        );
     }
 
     /// Echoes each call 100 ms later.
@@ -457,7 +472,7 @@ mod tests {
         endpoint.addr.set_port(1);
         let (outcome, (), ()) = load::run(
             &endpoint,
-            &cell(3, None).ask(Era::Handshake),
+            &cell(3, None).ask(Era::Handshake, Kind::Direct),
             &cell(3, None).pool(1),
             &window(3, None, 50),
             || (),

@@ -59,6 +59,24 @@ pub struct Figures {
     pub stolen: Option<Spread>,
     /// (quantile, microseconds), for plots.
     pub curve: Vec<(f64, f64)>,
+    /// The windows that count, one by one, for whoever compares two runs.
+    #[serde(default)]
+    pub rounds: Vec<Round>,
+}
+
+/// One window that counts.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Round {
+    /// The round it was in.
+    pub round: usize,
+    /// Calls per second.
+    pub rate: f64,
+    /// Median latency in microseconds.
+    pub p50_us: f64,
+    /// CPU per call in microseconds.
+    pub cpu_us: Option<f64>,
+    /// The same as a multiple of bare pingora's in the same round.
+    pub cpu_ratio: Option<f64>,
 }
 
 /// The middle and the ends of a few values.
@@ -164,15 +182,16 @@ fn figure(cell: &Cell, kind: Kind, here: &[&Sample]) -> Figures {
     };
     let added = |sample: &Sample| Some(p50(sample) - p50(beside(sample, Kind::Direct)?));
     let proxy = kind != Kind::Direct;
+    let cpu_ratio = |sample: &Sample| {
+        Some(sample.cpu_us? / beside(sample, Kind::Pingora)?.cpu_us?).filter(|_| proxy)
+    };
     Figures {
         target: kind,
         windows: valid.len(),
         invalid_windows: mine.len() - valid.len(),
         calls: latency.len(),
         thin: latency.len() < THIN_CALLS,
-        rate: spread(&|sample| {
-            Some(sample.outcome.calls as f64 / sample.outcome.elapsed.as_secs_f64())
-        }),
+        rate: spread(&|sample| Some(rate(sample))),
         latency_us: (!latency.is_empty()).then(|| quantiles(&latency)),
         added_p50_us: spread(&|sample| added(sample).filter(|_| proxy)),
         added_p50_ratio: spread(&|sample| {
@@ -180,9 +199,7 @@ fn figure(cell: &Cell, kind: Kind, here: &[&Sample]) -> Figures {
             (proxy && floor > 1.0).then_some(added(sample)? / floor)
         }),
         cpu_us: spread(&|sample| sample.cpu_us),
-        cpu_ratio: spread(&|sample| {
-            Some(sample.cpu_us? / beside(sample, Kind::Pingora)?.cpu_us?).filter(|_| proxy)
-        }),
+        cpu_ratio: spread(&cpu_ratio),
         cpu_goal: (kind == Kind::Weir).then(|| cpu_goal(cell)).flatten(),
         client_cpu_us: spread(&|sample| Some(sample.client_cpu_us)),
         in_flight: spread(&|sample| Some(sample.outcome.in_flight)),
@@ -191,7 +208,21 @@ fn figure(cell: &Cell, kind: Kind, here: &[&Sample]) -> Figures {
         foreign_cores: spread(&|sample| Some(sample.foreign_cores)),
         stolen: spread(&|sample| Some(sample.stolen)),
         curve: curve(&latency),
+        rounds: valid
+            .iter()
+            .map(|sample| Round {
+                round: sample.round,
+                rate: rate(sample),
+                p50_us: p50(sample),
+                cpu_us: sample.cpu_us,
+                cpu_ratio: cpu_ratio(sample),
+            })
+            .collect(),
     }
+}
+
+fn rate(sample: &Sample) -> f64 {
+    sample.outcome.calls as f64 / sample.outcome.elapsed.as_secs_f64()
 }
 
 fn p50(sample: &Sample) -> f64 {
@@ -226,7 +257,7 @@ fn curve(latency: &Histogram<u64>) -> Vec<(f64, f64)> {
 mod tests {
     use super::*;
     use crate::load::Outcome;
-    use crate::plan::Form;
+    use crate::plan::{Content, Form};
     use std::time::Duration;
 
     fn sample(kind: Kind, round: usize, p50_us: u64, cpu_us: f64) -> Sample {
@@ -264,6 +295,7 @@ mod tests {
             connections: 1,
             rate: None,
             form: Form::Json,
+            content: Content::Clean,
         }]
     }
 
@@ -296,6 +328,19 @@ mod tests {
             (3, 300, 3, true)
         );
         assert_eq!(weir.cpu_goal, Some(1.3));
+        let rounds: Vec<_> = weir
+            .rounds
+            .iter()
+            .map(|r| (r.round, r.p50_us.round(), r.cpu_us))
+            .collect();
+        assert_eq!(
+            rounds,
+            [
+                (0, 140.0, Some(60.0)),
+                (1, 560.0, Some(240.0)),
+                (2, 140.0, Some(60.0))
+            ]
+        );
         let direct = figures[0].of(Kind::Direct).unwrap();
         assert!(direct.added_p50_us.is_none() && direct.cpu_ratio.is_none());
     }

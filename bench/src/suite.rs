@@ -5,7 +5,7 @@ use crate::guard;
 use crate::load::{CONNECTIONS_MAX, Endpoint};
 use crate::machine;
 use crate::pin::{self, Cores};
-use crate::plan::{Cell, Form, Plan};
+use crate::plan::{Cell, Content, Form, Plan};
 use crate::process::memory;
 use crate::progress::say;
 use crate::report::{Config, Report, TargetInfo, now};
@@ -26,8 +26,14 @@ pub fn suite(mut plan: Plan, options: &Suite) -> anyhow::Result<ExitCode> {
     plan.cells.retain(|cell| {
         options.connections.is_empty() || options.connections.contains(&cell.connections)
     });
+    plan.only(&options.contents);
+    let kinds = if options.targets.is_empty() {
+        plan.targets.clone()
+    } else {
+        options.targets.clone()
+    };
     if plan.cells.is_empty() {
-        bail!("no cell of this benchmark has those sizes and connections");
+        bail!("no cell of this benchmark has those sizes, connections and contents");
     }
     let mut machine = machine::describe();
     let cores = Cores::give_out(options.pin);
@@ -36,11 +42,11 @@ pub fn suite(mut plan: Plan, options: &Suite) -> anyhow::Result<ExitCode> {
         .threads
         .map_or_else(|| cores.for_target(), usize::from);
     let placement = cores.describe();
-    let launcher = launcher(options, threads, cores)?;
+    let launcher = launcher(options, &kinds, threads, cores)?;
     let started = now();
     let (upstream, endpoint) = launcher.upstream()?;
     let (mut targets, mut absent) = (Vec::new(), Vec::new());
-    for &kind in &options.targets {
+    for &kind in &kinds {
         match launcher.start(kind, &endpoint)? {
             Some(mut target) => {
                 target
@@ -99,6 +105,7 @@ pub fn own_endpoint(options: &Run) -> anyhow::Result<ExitCode> {
             connections,
             rate: options.rate,
             form: Form::Json,
+            content: Content::Clean,
         })
     };
     // Without a tool no text is sent, so one size is enough.
@@ -164,11 +171,16 @@ fn apply(plan: &mut Plan, common: &Common) {
     plan.warmup = common.warmup_ms.map_or(plan.warmup, Duration::from_millis);
 }
 
-fn launcher(options: &Suite, threads: usize, cores: Cores) -> anyhow::Result<Launcher> {
+fn launcher(
+    options: &Suite,
+    kinds: &[Kind],
+    threads: usize,
+    cores: Cores,
+) -> anyhow::Result<Launcher> {
     if cfg!(debug_assertions) {
         say("weir-bench: this is a debug build; the floors will look slow (build with --release)");
     }
-    let weir = if options.targets.contains(&Kind::Weir) {
+    let weir = if kinds.iter().any(|kind| kind.is_weir()) {
         let missing = || {
             format!(
                 "{} is not there: build it with `cargo build --release -p weir`, or leave weir out with --targets",
@@ -185,6 +197,7 @@ fn launcher(options: &Suite, threads: usize, cores: Cores) -> anyhow::Result<Lau
         own_program: std::env::current_exe()?,
         weir,
         weir_args: options.weir_arg.clone(),
+        concurrent_calls_max: None,
         threads,
         cores,
         scratch,
@@ -249,7 +262,10 @@ fn assemble(
             .map(|target| TargetInfo {
                 target: target.kind,
                 version: target.version.clone(),
-                command: target.command.clone(),
+                command: match target.rewritten() {
+                    Some(times) => format!("{} ({times} times reloaded)", target.command),
+                    None => target.command.clone(),
+                },
                 pss_idle_mib: mib(target.pss_idle),
                 pss_peak_mib: mib(target.pss_peak),
                 rss_peak_mib: mib(target.peak_rss()),

@@ -9,8 +9,10 @@ use crate::load::Endpoint;
 use crate::peers::{find_program, haproxy_config, nginx_config};
 use crate::pin::{self, Cores};
 use crate::process::memory;
+use crate::weir;
 use anyhow::{Context, bail};
 use std::io::Write;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -43,6 +45,20 @@ pub enum Kind {
     PingoraProxy,
     /// `weir proxy`, scanning and audit on, default policy.
     Weir,
+    /// The same under a policy that lets everything pass unrecorded.
+    WeirAllow,
+    /// The same, deciding and recording everything and enforcing nothing.
+    WeirDryRun,
+    /// The same without an audit log.
+    WeirAuditOff,
+    /// The same with every message on disk before its answer.
+    WeirAuditAll,
+    /// The same in front of a server that speaks on standard input and output; its processes count too.
+    WeirStdio,
+    /// `weir serve` with 200 servers of 20 tenants, called on 32 of them.
+    WeirMany,
+    /// `weir serve` while its configuration is written anew every 100 ms.
+    WeirReload,
     /// The user's own endpoint.
     #[value(skip)]
     Url,
@@ -59,8 +75,37 @@ impl Kind {
             Kind::Pingora => "bare pingora",
             Kind::PingoraProxy => "pingora ProxyHttp",
             Kind::Weir => "weir",
+            Kind::WeirAllow => "weir, all allowed",
+            Kind::WeirDryRun => "weir, dry run",
+            Kind::WeirAuditOff => "weir, audit off",
+            Kind::WeirAuditAll => "weir, audit all",
+            Kind::WeirStdio => "weir, stdio server",
+            Kind::WeirMany => "weir, 200 servers",
+            Kind::WeirReload => "weir, reloading",
             Kind::Url => "your endpoint",
         }
+    }
+
+    /// The name on the command line and of files.
+    pub fn id(self) -> String {
+        use clap::ValueEnum;
+        self.to_possible_value()
+            .map_or_else(|| "url".to_owned(), |value| value.get_name().to_owned())
+    }
+
+    /// A form of the proxy under test.
+    pub fn is_weir(self) -> bool {
+        self >= Kind::Weir && self < Kind::Url
+    }
+
+    /// Redacts and blocks what its policy says.
+    pub fn enforces(self) -> bool {
+        self.is_weir() && ![Kind::WeirAllow, Kind::WeirDryRun].contains(&self)
+    }
+
+    /// Its calls arrive at the upstream that counts them.
+    pub fn calls_our_upstream(self) -> bool {
+        self != Kind::WeirStdio
     }
 }
 
@@ -72,6 +117,8 @@ pub struct Launcher {
     pub weir: PathBuf,
     /// More arguments for `weir proxy`.
     pub weir_args: Vec<String>,
+    /// The most calls that weir may let run at once.
+    pub concurrent_calls_max: Option<u32>,
     /// Worker threads of floors and peers.
     pub threads: usize,
     /// Which cores run what.
@@ -90,6 +137,8 @@ pub struct Target {
     pub version: String,
     /// The command that started it, without this machine's paths.
     pub command: String,
+    /// Stopped before the process is.
+    rewriter: Option<weir::Rewriter>,
     process: Option<Process>,
     /// Root of the process tree when someone else started it.
     foreign_pid: Option<u32>,
@@ -132,11 +181,17 @@ impl Target {
             endpoint,
             version,
             command,
+            rewriter: None,
             process: None,
             foreign_pid: None,
             pss_idle: None,
             pss_peak: None,
         }
+    }
+
+    /// Configurations written while it ran.
+    pub fn rewritten(&self) -> Option<u64> {
+        self.rewriter.as_ref().map(weir::Rewriter::written)
     }
 
     /// The same, with the process to measure.
@@ -175,7 +230,10 @@ impl Launcher {
             ]);
             (command, None)
         };
-        let (mut command, addr) = match kind {
+        if kind.is_weir() {
+            return self.start_weir(kind, upstream).map(Some);
+        }
+        let (command, addr) = match kind {
             Kind::Url => bail!("an endpoint of the user's own is not started"),
             Kind::Direct => {
                 return Ok(Some(Target {
@@ -186,8 +244,7 @@ impl Launcher {
             Kind::Hyper => own("hyper"),
             Kind::Pingora => own("pingora"),
             Kind::PingoraProxy => own("pingora-proxy"),
-            Kind::Weir => (self.weir_command(upstream), None),
-            Kind::Nginx | Kind::Haproxy => {
+            _ => {
                 let Some(program) = find_program(if kind == Kind::Nginx {
                     "nginx"
                 } else {
@@ -214,6 +271,41 @@ impl Launcher {
                 (command, Some(addr))
             }
         };
+        self.run(kind, command, addr, upstream).map(Some)
+    }
+
+    fn start_weir(&self, kind: Kind, upstream: &Endpoint) -> anyhow::Result<Target> {
+        let parts = weir::Parts {
+            weir: &self.weir,
+            args: &self.weir_args,
+            own_program: &self.own_program,
+            scratch: self.scratch.path(),
+            upstream: &format!("http://{}{}", upstream.addr, upstream.path),
+            concurrent_calls_max: self.concurrent_calls_max,
+        };
+        let plan = parts.plan(kind)?;
+        let mut target = self.run(kind, plan.command, plan.addr, upstream)?;
+        if let Some((first, others)) = plan.paths.split_first() {
+            target.endpoint.path.clone_from(first);
+            let sibling = |path: &String| Endpoint {
+                path: path.clone(),
+                ..target.endpoint.clone()
+            };
+            target.endpoint.siblings = others.iter().map(sibling).collect();
+        }
+        if let (Some(config), Some(pid)) = (plan.rewritten, target.pid()) {
+            target.rewriter = Some(weir::Rewriter::start(config, pid)?);
+        }
+        Ok(target)
+    }
+
+    fn run(
+        &self,
+        kind: Kind,
+        mut command: Command,
+        addr: Option<SocketAddr>,
+        upstream: &Endpoint,
+    ) -> anyhow::Result<Target> {
         command.current_dir(self.scratch.path());
         let shown = shown(&command);
         let version = version(kind, &command);
@@ -227,33 +319,13 @@ impl Launcher {
         };
         let url = url.with_context(|| kind.label())?;
         let endpoint = Endpoint::parse(&url, false)?;
-        Ok(Some(Target {
+        Ok(Target {
             kind,
             version,
             command: shown,
             process: Some(process),
             ..Target::external(endpoint)
-        }))
-    }
-
-    fn weir_command(&self, upstream: &Endpoint) -> Command {
-        let mut command = Command::new(&self.weir);
-        command.args([
-            "proxy",
-            "--upstream",
-            &format!("http://{}{}", upstream.addr, upstream.path),
-        ]);
-        command
-            .args([
-                "--listen",
-                "127.0.0.1:0",
-                "--admin-listen",
-                "127.0.0.1:0",
-                "--data-dir",
-            ])
-            .arg(self.scratch.path().join("weir-data"));
-        command.args(&self.weir_args);
-        command
+        })
     }
 }
 
@@ -274,7 +346,7 @@ fn version(kind: Kind, command: &Command) -> String {
     };
     match kind {
         Kind::Nginx | Kind::Haproxy => ask("-v"),
-        Kind::Weir => ask("--version"),
+        kind if kind.is_weir() => ask("--version"),
         _ => None,
     }
     .unwrap_or_default()
@@ -312,6 +384,20 @@ fn shown(command: &Command) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_is_what() {
+        use clap::ValueEnum;
+        let weir: Vec<Kind> = Kind::value_variants()
+            .iter()
+            .copied()
+            .filter(|kind| kind.is_weir())
+            .collect();
+        assert_eq!(weir.len(), 8);
+        assert!(weir.iter().all(|kind| kind.id().starts_with("weir")));
+        assert!(Kind::Weir.enforces() && !Kind::WeirDryRun.enforces() && !Kind::Url.enforces());
+        assert!(!Kind::PingoraProxy.is_weir() && !Kind::Nginx.enforces());
+    }
 
     #[test]
     fn commands_are_shown_without_paths() {

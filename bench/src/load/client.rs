@@ -2,8 +2,9 @@
 
 use crate::payload::Payload;
 use crate::wire::http::{Head, Reader};
-use crate::wire::rpc::{Ask, Era};
+use crate::wire::rpc::{Ask, Era, Fault};
 use anyhow::{Context, bail};
+use std::fmt;
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,6 +30,8 @@ pub struct Endpoint {
     pub headers: Vec<(String, String)>,
     /// Set by `open`, when the server keeps sessions.
     pub session: Option<String>,
+    /// Further endpoints of the same target; connections take turns over all of them.
+    pub siblings: Vec<Endpoint>,
 }
 
 impl Endpoint {
@@ -65,11 +68,24 @@ impl Endpoint {
             path: path.to_owned(),
             headers: Vec::new(),
             session: None,
+            siblings: Vec::new(),
         })
+    }
+
+    /// The endpoint of the n-th connection.
+    pub fn nth(&self, n: u64) -> &Endpoint {
+        let count = self.siblings.len() as u64 + 1;
+        match n % count {
+            0 => self,
+            at => &self.siblings[at as usize - 1],
+        }
     }
 
     /// Does what a client does before its first call, and keeps the session it is given.
     pub fn open(&mut self, era: Era) -> anyhow::Result<()> {
+        for sibling in &mut self.siblings {
+            sibling.open(era)?;
+        }
         self.session = None;
         if era == Era::Stateless {
             return Ok(());
@@ -135,12 +151,33 @@ impl Endpoint {
 }
 
 /// When a call went out and when its last byte was back.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Times {
     /// Right before the write.
     pub sent: Instant,
     /// Right after the last read, before the answer is checked.
     pub answered: Instant,
+}
+
+/// Why a call gave no right answer.
+#[derive(Debug)]
+pub enum Failure {
+    /// No answer at all.
+    Connection(io::Error),
+    /// "Not now", by HTTP status 429 or 503.
+    Refused(u16, Times),
+    /// A wrong answer.
+    Fault(Fault),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Connection(error) => write!(f, "connection: {error}"),
+            Failure::Refused(status, _) => Fault::Status(*status).fmt(f),
+            Failure::Fault(fault) => fault.fmt(f),
+        }
+    }
 }
 
 /// One keep-alive connection.
@@ -173,6 +210,11 @@ impl<'a> Client<'a> {
 
     /// Makes one call and checks its answer; the error says in words what was wrong.
     pub fn call(&mut self, payload: &Payload) -> Result<Times, String> {
+        self.attempt(payload).map_err(|failure| failure.to_string())
+    }
+
+    /// The same, for those who tell a refusal from a failure.
+    pub fn attempt(&mut self, payload: &Payload) -> Result<Times, Failure> {
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         self.ask.body(id, payload, &mut self.body);
         self.request.clear();
@@ -182,14 +224,17 @@ impl<'a> Client<'a> {
         self.request.extend_from_slice(&self.body);
         let (times, head) = self.exchange().map_err(|error| {
             self.reader = None;
-            format!("connection: {error}")
+            Failure::Connection(error)
         })?;
         if head.close {
             self.reader = None;
         }
         self.ask
             .check(id, payload, head.status, &head.media, &self.answer)
-            .map_err(|fault| fault.to_string())?;
+            .map_err(|fault| match fault {
+                Fault::Status(status @ (429 | 503)) => Failure::Refused(status, times),
+                fault => Failure::Fault(fault),
+            })?;
         Ok(times)
     }
 

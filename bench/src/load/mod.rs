@@ -7,7 +7,8 @@
 mod client;
 mod pace;
 
-pub use client::{Client, Endpoint};
+pub use client::{Client, Endpoint, Failure};
+pub use pace::{due, sharpen, wait_until};
 
 use crate::payload::Pool;
 use crate::wire::rpc::Ask;
@@ -204,7 +205,7 @@ fn worker(
         latency: histogram(),
         lateness: histogram(),
     };
-    let mut client = Client::new(endpoint, ask);
+    let mut client = Client::new(endpoint.nth(at), ask);
     // Starting places are spread over the pool so that connections do not send the same text at the same time.
     let mut nth = at.wrapping_mul(7919);
     let warm = warm_up(&mut client, pool, window, &mut nth, &mut tally.warm);

@@ -134,6 +134,13 @@ fn class(kind: Kind) -> &'static str {
         Kind::Pingora => "t-pingora",
         Kind::PingoraProxy => "t-stock",
         Kind::Weir => "t-weir",
+        Kind::WeirAllow => "t-weir-allow",
+        Kind::WeirDryRun => "t-weir-dry",
+        Kind::WeirAuditOff => "t-weir-off",
+        Kind::WeirAuditAll => "t-weir-all",
+        Kind::WeirStdio => "t-weir-stdio",
+        Kind::WeirMany => "t-weir-many",
+        Kind::WeirReload => "t-weir-reload",
         Kind::Url => "t-url",
     }
 }

@@ -147,8 +147,85 @@ fn micros(value: f64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
+    use crate::plan::{Cell, Content, Form};
+    use crate::stats::{Figures, Round, Spread};
+
+    /// A report with one cell: this CPU per call of weir in each round, beside a pingora that always takes 40 us.
+    pub fn report_of(weir_cpu_us: &[f64]) -> Report {
+        let figures = |target, cpu: Vec<f64>| {
+            let round = |(round, &cpu_us): (usize, &f64)| Round {
+                round,
+                rate: 1000.0,
+                p50_us: 100.0,
+                cpu_us: Some(cpu_us),
+                cpu_ratio: Some(cpu_us / 40.0),
+            };
+            Figures {
+                target,
+                windows: cpu.len(),
+                invalid_windows: 0,
+                calls: 10_000,
+                thin: false,
+                rate: Spread::of([1000.0]),
+                latency_us: None,
+                added_p50_us: None,
+                added_p50_ratio: None,
+                cpu_us: Spread::of(cpu.clone()),
+                cpu_ratio: Spread::of(cpu.iter().map(|cpu| cpu / 40.0)),
+                cpu_goal: None,
+                client_cpu_us: None,
+                in_flight: None,
+                lateness_p99_us: None,
+                reconnects: 0,
+                foreign_cores: None,
+                stolen: None,
+                curve: Vec::new(),
+                rounds: cpu.iter().enumerate().map(round).collect(),
+            }
+        };
+        let cell = Cell {
+            size: 300,
+            connections: 1,
+            rate: None,
+            form: Form::Json,
+            content: Content::Clean,
+        };
+        Report {
+            started: "2026-01-31T23-59-58Z".to_owned(),
+            command: "weir-bench quick".to_owned(),
+            machine: Machine::default(),
+            config: Config {
+                rounds: weir_cpu_us.len(),
+                warmup_ms: 0,
+                measure_ms: 100,
+                threads: 1,
+                placement: String::new(),
+                seed: 1,
+                revision: String::new(),
+            },
+            targets: Vec::new(),
+            absent: Vec::new(),
+            invalid: Vec::new(),
+            cells: vec![CellFigures {
+                label: cell.label(),
+                cell,
+                results: vec![
+                    figures(Kind::Pingora, vec![40.0; weir_cpu_us.len()]),
+                    figures(Kind::Weir, weir_cpu_us.to_vec()),
+                ],
+            }],
+        }
+    }
+
+    #[test]
+    fn a_report_is_read_back_from_its_own_json() {
+        let report = report_of(&[50.0, 51.0]);
+        let text = serde_json::to_string(&report).unwrap();
+        let again: Report = serde_json::from_str(&text).unwrap();
+        assert_eq!(serde_json::to_string(&again).unwrap(), text);
+    }
 
     #[test]
     fn dates() {

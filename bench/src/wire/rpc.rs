@@ -63,6 +63,12 @@ pub enum Expect {
     Contains,
     /// Any result that is no error.
     Result,
+    /// The text sent, with what was planted in it cut out and nothing before it changed.
+    #[value(skip)]
+    Redacted,
+    /// A tool error by which a firewall says that it blocked the call.
+    #[value(skip)]
+    Blocked,
 }
 
 /// Why an answer is wrong.
@@ -80,6 +86,8 @@ pub enum Fault {
     ToolError(String),
     /// A result without the text.
     WrongText,
+    /// It should have been stopped, and was not.
+    NotBlocked,
 }
 
 impl fmt::Display for Fault {
@@ -90,6 +98,7 @@ impl fmt::Display for Fault {
             Fault::WrongId => write!(f, "the answer has another id"),
             Fault::RpcError(what) => write!(f, "JSON-RPC error: {what}"),
             Fault::ToolError(what) => write!(f, "tool error: {what}"),
+            Fault::NotBlocked => write!(f, "the call should have been blocked and was not"),
             Fault::WrongText => write!(f, "the answer does not carry the text that was sent"),
         }
     }
@@ -167,6 +176,12 @@ impl Ask {
             Expect::Echo => check_echo(id, payload, body),
             Expect::Contains => check_text(id, body, |text| text.contains(&payload.text)),
             Expect::Result => check_text(id, body, |_| true),
+            Expect::Redacted => check_text(id, body, |text| is_redacted(payload, text)),
+            Expect::Blocked => match check_text(id, body, |_| true) {
+                Err(Fault::ToolError(why)) if why.contains("blocked") => Ok(()),
+                Ok(()) => Err(Fault::NotBlocked),
+                other => other,
+            },
         }
     }
 }
@@ -199,6 +214,14 @@ fn check_echo(id: u64, payload: &Payload, body: &[u8]) -> Result<(), Fault> {
         }
     }
     check_text(id, body, |text| text == payload.text)
+}
+
+fn is_redacted(payload: &Payload, text: &str) -> bool {
+    let Some(planted) = payload.planted.as_deref() else {
+        return false;
+    };
+    let before = payload.text.split(planted).next().unwrap_or_default();
+    text.starts_with(before) && text.contains("[REDACTED:") && !text.contains(planted)
 }
 
 #[derive(Deserialize)]
@@ -410,6 +433,51 @@ mod tests {
         assert_eq!(judge(Expect::Echo), Err(Fault::WrongText));
         assert_eq!(judge(Expect::Contains), Ok(()));
         assert_eq!(judge(Expect::Result), Ok(()));
+    }
+
+    #[test]
+    fn enforcement_is_checked_and_not_only_endured() {
+        let payload = Payload {
+            planted: Some("219-09-3100".into()),
+            ..Payload::new("her number is 219-09-3100 she said".into())
+        };
+        let answer = |error: bool, text: &str| {
+            serde_json::json!({"id": 1, "result": {"isError": error, "content": [{"text": text}]}})
+                .to_string()
+        };
+        let judge = |expect, error, text: &str| {
+            let body = answer(error, text);
+            echo(Era::Handshake, expect).check(
+                1,
+                &payload,
+                200,
+                "application/json",
+                body.as_bytes(),
+            )
+        };
+        let cut = "her number is [REDACTED:us-ssn] she said";
+        assert_eq!(judge(Expect::Redacted, false, cut), Ok(()));
+        for wrong in [
+            payload.text.as_str(),
+            "[REDACTED:us-ssn]",
+            "her number is  she said",
+        ] {
+            assert_eq!(
+                judge(Expect::Redacted, false, wrong),
+                Err(Fault::WrongText),
+                "{wrong}"
+            );
+        }
+        let refusal = "Weir blocked this request: rule x (secret) found something in it.";
+        assert_eq!(judge(Expect::Blocked, true, refusal), Ok(()));
+        assert_eq!(
+            judge(Expect::Blocked, false, &payload.text),
+            Err(Fault::NotBlocked)
+        );
+        assert!(matches!(
+            judge(Expect::Blocked, true, "out of order"),
+            Err(Fault::ToolError(_))
+        ));
     }
 
     #[test]
