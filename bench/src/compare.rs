@@ -8,16 +8,13 @@ use crate::random::Random;
 use crate::report::Report;
 use crate::stats::{Figures, Round, Spread};
 use crate::target::Kind;
-use anyhow::{Context, bail};
+use anyhow::bail;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Draws for one interval.
 const DRAWS: usize = 2000;
-/// A report larger than this is none of ours.
-const REPORT_BYTES_MAX: u64 = 64 << 20;
-
 /// Options of `compare`.
 #[derive(clap::Args)]
 pub struct Compare {
@@ -42,7 +39,10 @@ fn percent(text: &str) -> Result<f64, String> {
 
 /// Prints the table. Exit code 1: something is worse.
 pub fn run(options: &Compare) -> anyhow::Result<ExitCode> {
-    let (before, after) = (read(&options.before)?, read(&options.after)?);
+    let (before, after) = (
+        Report::read(&options.before)?,
+        Report::read(&options.after)?,
+    );
     let comparison = Comparison::of(&before, &after, &options.targets, options.tolerance / 100.0);
     if comparison.rows.is_empty() {
         bail!("the two runs have no cell with the same target in common");
@@ -50,15 +50,6 @@ pub fn run(options: &Compare) -> anyhow::Result<ExitCode> {
     say(&comparison.table());
     let code = if comparison.is_worse() { 1 } else { 0 };
     Ok(ExitCode::from(code))
-}
-
-fn read(file: &Path) -> anyhow::Result<Report> {
-    let of_file = || file.display().to_string();
-    if std::fs::metadata(file).with_context(of_file)?.len() > REPORT_BYTES_MAX {
-        bail!("{}: too large for a report", file.display());
-    }
-    let text = std::fs::read_to_string(file).with_context(of_file)?;
-    serde_json::from_str(&text).with_context(|| format!("{} is no report.json", file.display()))
 }
 
 /// All figures of two runs side by side.

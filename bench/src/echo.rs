@@ -5,6 +5,7 @@
 //! nothing that a security product would: it stands for the fastest server a proxy could be put in front of, so that
 //! the proxy's own cost is what is seen. `GET /stats` says how many calls really arrived.
 
+use crate::events;
 use crate::wire::http::{Head, Reader};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -101,14 +102,61 @@ fn connection(stream: &TcpStream, counters: &Counters) -> io::Result<()> {
     };
     while let Some(head) = reader.request(&mut body, &mut go_on)? {
         out.clear();
-        answer(&head, &body, counters, &mut out);
-        let mut stream = stream;
-        stream.write_all(&out)?;
+        if let Some((id, token)) = asks_for_events(&head, &body) {
+            events(stream, &id, &token)?;
+        } else {
+            answer(&head, &body, counters, &mut out);
+            let mut stream = stream;
+            stream.write_all(&out)?;
+        }
         if head.close {
             break;
         }
     }
     Ok(())
+}
+
+/// The id and the progress token of a call of the tool that streams events; no other call names it this early.
+fn asks_for_events(head: &Head, body: &[u8]) -> Option<(String, String)> {
+    const LOOK_BYTES: usize = 4096;
+    if head.method != "POST" || body.len() > LOOK_BYTES {
+        return None;
+    }
+    memchr::memmem::find(body, b"\"ticks\"")?;
+    let request: Request<'_> = serde_json::from_slice(body).ok()?;
+    let params: serde_json::Value = serde_json::from_str(request.params?.get()).ok()?;
+    let named = request.method == Some("tools/call") && params["name"] == events::TOOL;
+    named.then(|| {
+        (
+            request.id.map_or("null", RawValue::get).to_owned(),
+            params["_meta"]["progressToken"].to_string(),
+        )
+    })
+}
+
+/// Writes events with the time of each in it, then the result.
+fn events(stream: &TcpStream, id: &str, token: &str) -> io::Result<()> {
+    let chunk = |event: &str| {
+        let mut stream = stream;
+        let event = format!("event: message\ndata: {event}\n\n");
+        // One write for each, as a server that flushes does.
+        stream.write_all(format!("{:x}\r\n{event}\r\n", event.len()).as_bytes())
+    };
+    let mut head = stream;
+    head.write_all(
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
+    )?;
+    for nth in 1..=events::EVENTS {
+        std::thread::sleep(events::EVERY);
+        let sent = events::letters(events::now_ns());
+        chunk(&format!(
+            "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{{\"progressToken\":{token},\"progress\":{nth},\"message\":\"{sent}\"}}}}"
+        ))?;
+    }
+    chunk(&format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"content\":[{{\"type\":\"text\",\"text\":\"done\"}}]}}}}"
+    ))?;
+    head.write_all(b"0\r\n\r\n")
 }
 
 #[derive(Deserialize)]
@@ -256,7 +304,7 @@ fn reply(out: &mut Vec<u8>, status: &str, media: &str, session: Option<&str>, pa
 
 const INITIALIZE: &str = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"bench-echo","version":"1"}}"#;
 const DISCOVER: &str = r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":60000,"cacheScope":"public","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"bench-echo","version":"1"}}}"#;
-const TOOLS: &str = r#"{"resultType":"complete","ttlMs":60000,"cacheScope":"public","tools":[{"name":"echo","description":"Returns the text","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}},{"name":"echo_sse","description":"Returns the text as an event","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}}]}"#;
+const TOOLS: &str = r#"{"resultType":"complete","ttlMs":60000,"cacheScope":"public","tools":[{"name":"echo","description":"Returns the text","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}},{"name":"ticks","description":"Streams events","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}},{"name":"echo_sse","description":"Returns the text as an event","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}}]}"#;
 
 #[cfg(test)]
 mod tests {

@@ -14,6 +14,7 @@ mod child;
 mod cli;
 mod compare;
 mod echo;
+mod events;
 mod floors;
 mod guard;
 mod load;
@@ -26,11 +27,15 @@ mod plan;
 mod process;
 mod progress;
 mod random;
+mod readme;
 mod report;
 mod run;
+mod soak;
+mod stages;
 mod stats;
 mod suite;
 mod target;
+mod tls;
 mod weir;
 mod wire;
 
@@ -56,7 +61,10 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
         Command::Full(options) => suite::suite(plan::Plan::full(), &options),
         Command::Run(options) => suite::own_endpoint(&options),
         Command::Overload(options) => overload::run(&options),
+        Command::Soak(options) => soak::run(&options),
         Command::Compare(options) => compare::run(&options),
+        Command::Peers(options) => peers::install::run(&options),
+        Command::Readme(options) => readme::run(&options),
         Command::ServeEcho { stdio: true, .. } => {
             echo::serve_lines(std::io::stdin().lock(), std::io::stdout().lock())?;
             Ok(ExitCode::SUCCESS)
@@ -72,9 +80,20 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
             floor,
             upstream,
             threads,
+            listen,
+            certificate,
+            key,
         } => {
             guard::end_with_parent();
-            floors::serve(floor, upstream, threads)?;
+            let tls = match (listen, certificate, key) {
+                (Some(listen), Some(certificate), Some(key)) => Some(floors::Tls {
+                    listen,
+                    certificate,
+                    key,
+                }),
+                _ => None,
+            };
+            floors::serve(floor, upstream, threads, tls)?;
             Ok(ExitCode::SUCCESS)
         }
     }

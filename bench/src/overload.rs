@@ -19,7 +19,7 @@ use crate::target::{Kind, Launcher, Target};
 use crate::wire::rpc::{Ask, Era};
 use anyhow::{Context, bail};
 use hdrhistogram::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -59,22 +59,34 @@ pub struct Overload {
 }
 
 /// What one target did. Rates per second, times in microseconds.
-#[derive(Clone, Debug, Serialize)]
-struct Figures {
-    target: String,
-    peak: f64,
-    due: f64,
-    offered: f64,
-    good: f64,
-    good_of_peak: f64,
-    refused: f64,
-    refusal_p50_us: Option<f64>,
-    refusal_p99_us: Option<f64>,
-    good_p99_us: Option<f64>,
-    failures: u64,
-    faults: Vec<String>,
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Figures {
+    /// The target.
+    pub target: String,
+    /// Right answers in a closed loop.
+    pub peak: f64,
+    /// Calls due.
+    pub due: f64,
+    /// Calls really made.
+    pub offered: f64,
+    /// Right answers.
+    pub good: f64,
+    /// The same as a share of the peak.
+    pub good_of_peak: f64,
+    /// Refusals.
+    pub refused: f64,
+    /// Time to a refusal, median.
+    pub refusal_p50_us: Option<f64>,
+    /// The same of 99 in 100.
+    pub refusal_p99_us: Option<f64>,
+    /// Time to a right answer of 99 in 100.
+    pub good_p99_us: Option<f64>,
+    /// Neither answered right nor refused.
+    pub failures: u64,
+    /// The first few of those, in words.
+    pub faults: Vec<String>,
     /// From the end of the overload until it was well again; absent when it was not within the time.
-    recovery_ms: Option<f64>,
+    pub recovery_ms: Option<f64>,
 }
 
 /// Runs all targets. Exit code 1 when a call failed otherwise than by a refusal, or a target did not recover.
@@ -118,30 +130,37 @@ pub fn run(options: &Overload) -> anyhow::Result<ExitCode> {
 }
 
 fn launcher(options: &Overload) -> anyhow::Result<Launcher> {
-    let weir = if options.targets.iter().any(|kind| kind.is_weir()) {
-        let missing = || {
-            format!(
-                "{}: build it with `cargo build --release -p weir`",
-                options.weir.display()
-            )
-        };
-        options.weir.canonicalize().with_context(missing)?
-    } else {
-        options.weir.clone()
-    };
     let cores = Cores::give_out(Pin::Split);
     pin::move_to(&cores.load);
-    let scratch = tempfile::Builder::new().prefix("weir-bench-").tempdir()?;
-    guard::scratch(scratch.path().to_owned());
-    Ok(Launcher {
-        own_program: std::env::current_exe()?,
-        weir,
-        weir_args: Vec::new(),
-        concurrent_calls_max: Some(options.concurrent_calls),
-        threads: cores.for_target(),
-        cores,
-        scratch,
-    })
+    let kinds = options.targets.iter().copied();
+    let mut launcher = Launcher::new(&options.weir, kinds, cores.for_target(), cores)?;
+    launcher.concurrent_calls_max = Some(options.concurrent_calls);
+    Ok(launcher)
+}
+
+/// The same with the default options, in front of an upstream that is already there, for the report of a longer run.
+pub fn beside(weir: &Path, upstream: &Endpoint) -> anyhow::Result<Vec<Figures>> {
+    let options = Overload {
+        targets: vec![Kind::Pingora, Kind::Weir],
+        weir: weir.to_owned(),
+        factor: 3,
+        size: 4096,
+        connections: 16,
+        overload_connections: 256,
+        concurrent_calls: 32,
+        measure_ms: 5000,
+        out: PathBuf::new(),
+    };
+    let launcher = launcher(&options)?;
+    let mut all = Vec::new();
+    for &kind in &options.targets {
+        if let Some(mut target) = launcher.start(kind, upstream)? {
+            target.endpoint.open(Era::Handshake)?;
+            say(&format!("{}: overload", kind.label()));
+            all.push(measure(&mut target, &options)?);
+        }
+    }
+    Ok(all)
 }
 
 fn write(out: &Path, report: &serde_json::Value) -> anyhow::Result<PathBuf> {
@@ -168,8 +187,9 @@ fn measure(target: &mut Target, options: &Overload) -> anyhow::Result<Figures> {
         rate: None,
         form: Form::Json,
         content: Content::Clean,
+        era: Era::Handshake,
     };
-    let (ask, pool) = (cell.ask(Era::Handshake, target.kind), cell.pool(1));
+    let (ask, pool) = (cell.ask(target.kind, &target.endpoint), cell.pool(1));
     let window = |connections, millis| Window {
         connections,
         rate: None,
@@ -343,7 +363,8 @@ fn recover(endpoint: &Endpoint, ask: &Ask, pool: &Pool, well: Duration) -> Optio
     None
 }
 
-fn table(all: &[Figures]) -> String {
+/// The figures as Markdown.
+pub fn table(all: &[Figures]) -> String {
     let mut out = "| target | peak /s | offered /s | good /s | of the peak | refused /s | refusal p50 / p99 | good p99 | failures | recovery |\n\
          |---|---|---|---|---|---|---|---|---|---|\n"
         .to_owned();
@@ -446,21 +467,23 @@ mod tests {
         }
     }
 
-    fn ask_and_pool() -> (Ask, Pool) {
+    fn ask_and_pool(endpoint: &Endpoint) -> (Ask, Pool) {
         let cell = Cell {
             size: 64,
             connections: 1,
             rate: None,
             form: Form::Json,
             content: Content::Clean,
+            era: Era::Handshake,
         };
-        (cell.ask(Era::Handshake, Kind::Url), cell.pool(1))
+        (cell.ask(Kind::Url, endpoint), cell.pool(1))
     }
 
     #[test]
     fn refusals_are_no_failures_and_are_timed() {
-        let (ask, pool) = ask_and_pool();
-        let flood = flood(&server(2, 0), &ask, &pool, &options(), 20_000);
+        let endpoint = server(2, 0);
+        let (ask, pool) = ask_and_pool(&endpoint);
+        let flood = flood(&endpoint, &ask, &pool, &options(), 20_000);
         assert!(
             flood.good.len() > 0 && flood.refused.len() > 0,
             "{:?}",
@@ -477,8 +500,8 @@ mod tests {
 
     #[test]
     fn failures_are_counted_apart() {
-        let (ask, pool) = ask_and_pool();
         let mut endpoint = server(1, 0);
+        let (ask, pool) = ask_and_pool(&endpoint);
         endpoint.addr.set_port(1);
         let flood = flood(&endpoint, &ask, &pool, &options(), 1000);
         assert!(
@@ -488,9 +511,10 @@ mod tests {
 
     #[test]
     fn recovery_counts_from_the_first_of_the_good_calls() {
-        let (ask, pool) = ask_and_pool();
+        let endpoint = server(1, 20);
+        let (ask, pool) = ask_and_pool(&endpoint);
         let well = Duration::from_secs(5);
-        let sick = recover(&server(1, 20), &ask, &pool, well).unwrap();
+        let sick = recover(&endpoint, &ask, &pool, well).unwrap();
         assert!(sick >= Duration::from_millis(20 * 5), "{sick:?}");
     }
 }

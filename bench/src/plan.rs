@@ -1,5 +1,6 @@
 //! What a run measures: the cells, the targets, how long, and the goals.
 
+use crate::load::Endpoint;
 use crate::payload::Pool;
 use crate::target::Kind;
 use crate::wire::rpc::{Ask, AskKind, Era, Expect};
@@ -20,6 +21,9 @@ pub struct Cell {
     /// What the text holds.
     #[serde(default)]
     pub content: Content,
+    /// The revision the calls speak.
+    #[serde(default)]
+    pub era: Era,
 }
 
 /// What a firewall with its default policy does with the text.
@@ -35,6 +39,8 @@ pub enum Content {
     Redacted,
     /// A secret on its way to the server: the call is blocked.
     Blocked,
+    /// All of these among many clean ones, in many sizes, as JSON and as streams.
+    Day,
 }
 
 /// The form of the upstream's answer.
@@ -71,6 +77,9 @@ const FLOORS: [Kind; 6] = [
     Kind::PingoraProxy,
 ];
 
+/// The sizes that goals are written for; forms of weir and other people's proxies are measured at these only.
+pub const GOAL_SIZES: [usize; 4] = [300, 4 << 10, 64 << 10, 1 << 20];
+
 /// The contents that are not clean.
 const CONTENTS: [Content; 3] = [Content::Logged, Content::Redacted, Content::Blocked];
 
@@ -88,7 +97,7 @@ impl Plan {
         }
     }
 
-    /// A few hours with all targets.
+    /// About two hours with all targets.
     pub fn full() -> Plan {
         let sizes = [
             300,
@@ -113,20 +122,27 @@ impl Plan {
                 .into_iter()
                 .map(move |cell| Cell { content, ..cell })
         }));
-        let variants = [
-            Kind::Weir,
-            Kind::WeirAllow,
-            Kind::WeirDryRun,
-            Kind::WeirAuditOff,
-            Kind::WeirAuditAll,
-            Kind::WeirStdio,
-            Kind::WeirMany,
-            Kind::WeirReload,
-        ];
+        cells.extend(
+            closed(&[300, 4 << 10], &[16], Form::Json)
+                .into_iter()
+                .map(|cell| Cell {
+                    era: Era::Stateless,
+                    ..cell
+                }),
+        );
+        cells.push(Cell {
+            size: 0,
+            content: Content::Day,
+            ..open(0, 16, 500)
+        });
+        let mut targets = FLOORS.to_vec();
+        targets.extend([Kind::PingoraTls, Kind::PingoraH2]);
+        targets.extend(Kind::PEERS);
+        targets.extend(Kind::all().filter(|kind| kind.is_weir()));
         Plan {
             cells,
-            targets: FLOORS.into_iter().chain(variants).collect(),
-            rounds: 7,
+            targets,
+            rounds: 5,
             warmup: Duration::from_millis(400),
             measure: Duration::from_secs(2),
         }
@@ -140,13 +156,29 @@ impl Plan {
             return;
         }
         for &content in contents {
-            if !self.cells.iter().any(|cell| cell.content == content) {
+            if content == Content::Day {
+                self.cells.push(Cell {
+                    content,
+                    ..open(0, 16, 500)
+                });
+            } else if !self.cells.iter().any(|cell| cell.content == content) {
                 let cells = closed(&[4 << 10], &[1, 16], Form::Json);
                 self.cells
                     .extend(cells.into_iter().map(|cell| Cell { content, ..cell }));
             }
         }
         self.cells.retain(|cell| contents.contains(&cell.content));
+    }
+
+    /// Makes all calls speak one revision.
+    pub fn speak(&mut self, era: Era) {
+        self.cells.iter_mut().for_each(|cell| cell.era = era);
+        let mut seen = Vec::new();
+        self.cells.retain(|cell| {
+            let new = !seen.contains(cell);
+            seen.push(cell.clone());
+            new
+        });
     }
 
     /// The measured part of a window of this cell: large texts take longer, and a handful of calls is no figure.
@@ -166,6 +198,7 @@ fn closed(sizes: &[usize], connections: &[usize], form: Form) -> Vec<Cell> {
         rate: None,
         form,
         content: Content::Clean,
+        era: Era::Handshake,
     };
     sizes
         .iter()
@@ -180,6 +213,7 @@ fn open(size: usize, connections: usize, rate: u32) -> Cell {
         rate: Some(rate),
         form: Form::Json,
         content: Content::Clean,
+        era: Era::Handshake,
     }
 }
 
@@ -195,10 +229,18 @@ impl Cell {
             Content::Logged => ", one finding",
             Content::Redacted => ", redaction",
             Content::Blocked => ", block",
+            Content::Day => "",
+        };
+        let what = match self.content {
+            Content::Day => "mixed day".to_owned(),
+            _ => size_label(self.size),
+        };
+        let era = match self.era {
+            Era::Handshake => "",
+            Era::Stateless => ", stateless",
         };
         format!(
-            "{}, {} conn{load}{form}{content}",
-            size_label(self.size),
+            "{what}, {} conn{load}{form}{content}{era}",
             self.connections
         )
     }
@@ -208,21 +250,22 @@ impl Cell {
         match self.content {
             Content::Redacted if kind.enforces() => Expect::Redacted,
             Content::Blocked if kind.enforces() => Expect::Blocked,
+            Content::Day if kind.enforces() => Expect::Planted,
             _ => Expect::Echo,
         }
     }
 
     /// The call of this cell on our own upstream.
-    pub fn ask(&self, era: Era, kind: Kind) -> Ask {
+    pub fn ask(&self, kind: Kind, endpoint: &Endpoint) -> Ask {
         let tool = if self.form == Form::Sse {
             "echo_sse"
         } else {
             "echo"
         };
         Ask {
-            era,
+            era: self.era,
             kind: AskKind::Call {
-                tool: tool.to_owned(),
+                tool: endpoint.tool_name(tool),
                 argument: "text".to_owned(),
                 expect: self.expect(kind),
             },
@@ -248,7 +291,8 @@ pub fn size_label(bytes: usize) -> String {
 /// The most CPU per call, as a multiple of the bare pingora pass-through, that the project aims at for this size (with
 /// scanning both ways, default policy and audit on; JSON over HTTP/1.1).
 pub fn cpu_goal(cell: &Cell) -> Option<f64> {
-    if cell.rate.is_some() || cell.form == Form::Sse || cell.content != Content::Clean {
+    let plain = cell.form == Form::Json && cell.content == Content::Clean;
+    if cell.rate.is_some() || !plain || cell.era != Era::Handshake {
         return None;
     }
     Some(match cell.size {
@@ -289,7 +333,9 @@ mod tests {
 
     #[test]
     fn no_cell_is_measured_twice() {
-        for plan in [Plan::quick(), Plan::full()] {
+        let mut one_era = Plan::full();
+        one_era.speak(Era::Stateless);
+        for plan in [Plan::quick(), Plan::full(), one_era] {
             for (at, cell) in plan.cells.iter().enumerate() {
                 assert!(!plan.cells[at + 1..].contains(cell), "{}", cell.label());
             }

@@ -10,9 +10,10 @@ use crate::plan::{Cell, Plan};
 use crate::process::{cpu, noise};
 use crate::progress::Progress;
 use crate::random::Random;
+use crate::stages::{self, Stages};
 use crate::target::{Kind, Target};
 use crate::wire::http::Reader;
-use crate::wire::rpc::{Ask, Era, Expect};
+use crate::wire::rpc::Ask;
 use anyhow::Context;
 use hdrhistogram::Histogram;
 use std::io::Write;
@@ -37,6 +38,8 @@ pub struct Sample {
     pub foreign_cores: f64,
     /// Share of the time the hypervisor took away.
     pub stolen: f64,
+    /// Where the target says its time went, per call.
+    pub stages: Option<Stages>,
     /// Why the window does not count, beyond failed calls.
     pub rejected: Option<String>,
 }
@@ -52,8 +55,6 @@ impl Sample {
 pub struct Runner<'a> {
     /// The plan.
     pub plan: &'a Plan,
-    /// The revision the calls speak.
-    pub era: Era,
     /// Orders and texts come from it.
     pub seed: u64,
     /// The upstream of all targets, when it is ours.
@@ -65,7 +66,13 @@ pub struct Runner<'a> {
 impl Runner<'_> {
     /// Runs the whole plan.
     pub fn run(&self, targets: &mut [Target]) -> anyhow::Result<Vec<Sample>> {
-        let windows = self.plan.rounds * self.plan.cells.len() * targets.len();
+        let per_round: usize = self
+            .plan
+            .cells
+            .iter()
+            .map(|cell| targets.iter().filter(|t| t.kind.takes(cell)).count())
+            .sum();
+        let windows = self.plan.rounds * per_round;
         let mut progress = Progress::new(windows);
         let mut random = Random::new(self.seed);
         let pools: Vec<_> = self
@@ -75,18 +82,35 @@ impl Runner<'_> {
             .map(|cell| cell.pool(self.seed))
             .collect();
         let mut samples = Vec::with_capacity(windows);
+        // Cells in which a peer failed: it is not asked again, since each failure may take half a minute.
+        let mut hopeless: Vec<(usize, usize)> = Vec::new();
         for round in 0..self.plan.rounds {
             let mut cells: Vec<usize> = (0..self.plan.cells.len()).collect();
             random.shuffle(&mut cells);
             for at in cells {
                 let cell = &self.plan.cells[at];
-                let mut order: Vec<usize> = (0..targets.len()).collect();
+                let mut order: Vec<usize> = (0..targets.len())
+                    .filter(|&target| targets[target].kind.takes(cell))
+                    .filter(|&target| !hopeless.contains(&(at, target)))
+                    .collect();
                 random.shuffle(&mut order);
-                for target in order {
-                    let target = &mut targets[target];
+                for index in order {
+                    let target = &mut targets[index];
+                    target.thaw();
                     target.check_alive()?;
-                    let sample = self.window(at, round, cell, &pools[at], target)?;
+                    let sample = self.window(at, round, cell, &pools[at], target);
                     target.sample_memory();
+                    target.freeze();
+                    let sample = match sample {
+                        // Other people's programs may fall over; that is a result.
+                        Err(error) if target.kind.is_peer() => {
+                            failed_sample(at, round, target.kind, &error)
+                        }
+                        other => other?,
+                    };
+                    if target.kind.is_peer() && !sample.valid() {
+                        hopeless.push((at, index));
+                    }
                     progress.step(&describe(cell, &sample));
                     samples.push(sample);
                 }
@@ -106,12 +130,12 @@ impl Runner<'_> {
     ) -> anyhow::Result<Sample> {
         target
             .endpoint
-            .open(self.era)
+            .open(cell.era)
             .with_context(|| format!("{}: opening a session", target.kind.label()))?;
         let ask = self
             .ask
             .clone()
-            .unwrap_or_else(|| cell.ask(self.era, target.kind));
+            .unwrap_or_else(|| cell.ask(target.kind, &target.endpoint));
         let window = Window {
             connections: cell.connections,
             rate: cell.rate,
@@ -126,6 +150,7 @@ impl Runner<'_> {
         };
         let counted = target.kind.calls_our_upstream();
         let seen_before = self.calls_seen()?;
+        let stages_before = target.admin.and_then(stages::read);
         let (outcome, before, after) = load::run(&target.endpoint, &ask, pool, &window, || {
             Edge::now(measured_pid, upstream_pid)
         });
@@ -134,6 +159,11 @@ impl Runner<'_> {
             .zip(seen_before)
             .map(|(after, before)| after - before)
             .filter(|_| counted);
+        let stages = target
+            .admin
+            .and_then(stages::read)
+            .zip(stages_before)
+            .and_then(|(after, before)| after.since(&before));
         let used = before.until(&after);
         let calls = outcome.calls.max(1) as f64;
         let mut sample = Sample {
@@ -145,11 +175,11 @@ impl Runner<'_> {
             foreign_cores: used
                 .foreign_cores(target.kind != Kind::Direct && measured_pid.is_some()),
             stolen: used.machine.stolen.as_secs_f64() / used.wall.as_secs_f64(),
+            stages,
             outcome,
             rejected: None,
         };
-        let blocked = self.ask.is_none() && cell.expect(target.kind) == Expect::Blocked;
-        sample.rejected = reject(cell, &sample.outcome, blocked, seen);
+        sample.rejected = reject(cell, &sample.outcome, seen);
         Ok(sample)
     }
 
@@ -164,19 +194,14 @@ impl Runner<'_> {
 /// A closed loop keeps all its connections busy; less means calls that never came back.
 const OCCUPANCY_MIN: f64 = 0.8;
 
-fn reject(cell: &Cell, outcome: &Outcome, blocked: bool, seen: Option<u64>) -> Option<String> {
+fn reject(cell: &Cell, outcome: &Outcome, seen: Option<u64>) -> Option<String> {
     if !outcome.valid() {
         return None; // Its faults say more.
     }
-    let due = if blocked {
-        0
-    } else {
-        outcome.calls_with_warmup
-    };
+    let due = outcome.calls_with_warmup - outcome.stopped;
     if let Some(seen) = seen.filter(|&seen| seen != due) {
         return Some(format!(
-            "{} calls were answered, {seen} reached the upstream",
-            outcome.calls_with_warmup
+            "{due} calls were answered that the upstream must have seen, {seen} reached it"
         ));
     }
     if cell.rate.is_none() && outcome.occupancy < OCCUPANCY_MIN {
@@ -264,6 +289,22 @@ impl Used {
     }
 }
 
+/// A window that could not even be begun.
+fn failed_sample(cell: usize, round: usize, kind: Kind, error: &anyhow::Error) -> Sample {
+    Sample {
+        cell,
+        round,
+        kind,
+        outcome: Outcome::none(),
+        cpu_us: None,
+        client_cpu_us: 0.0,
+        foreign_cores: 0.0,
+        stolen: 0.0,
+        stages: None,
+        rejected: Some(format!("{error:#}")),
+    }
+}
+
 fn describe(cell: &Cell, sample: &Sample) -> String {
     let outcome = &sample.outcome;
     if !sample.valid() {
@@ -300,6 +341,7 @@ pub fn quantile_us(latency: &Histogram<u64>, quantile: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::plan::{Content, Form};
+    use crate::wire::rpc::Era;
     use std::net::TcpListener;
 
     fn cell(connections: usize, rate: Option<u32>) -> Cell {
@@ -309,6 +351,7 @@ mod tests {
             rate,
             form: Form::Json,
             content: Content::Clean,
+            era: Era::Handshake,
         }
     }
 
@@ -337,11 +380,12 @@ mod tests {
                 assert_eq!(endpoint.session.is_some(), era == Era::Handshake);
                 let cell = Cell {
                     form,
+                    era,
                     ..cell(4, None)
                 };
                 let (outcome, (), ()) = load::run(
                     &endpoint,
-                    &cell.ask(era),
+                    &cell.ask(Kind::Direct, &endpoint),
                     &cell.pool(1),
                     &window(4, None, 50),
                     || (),
@@ -350,9 +394,9 @@ mod tests {
                 assert_eq!(outcome.latency.len(), outcome.calls);
                 let seen = upstream_stats(&endpoint).unwrap().calls;
                 assert_eq!(seen, outcome.calls_with_warmup);
-                assert_eq!(reject(&cell, &outcome, false, Some(seen)), None);
+                assert_eq!(reject(&cell, &outcome, Some(seen)), None);
                 assert!(
-                    reject(&cell, &outcome, false, Some(seen + 1))
+                    reject(&cell, &outcome, Some(seen + 1))
                         .unwrap()
                         .contains("reached the upstream")
                 );
@@ -366,7 +410,7 @@ mod tests {
         let cell = cell(4, Some(200));
         let (outcome, (), ()) = load::run(
             &endpoint,
-            &cell.ask(Era::Handshake, Kind::Direct),
+            &cell.ask(Kind::Direct, &endpoint),
             &cell.pool(1),
             &window(4, cell.rate, 500),
             || (),
@@ -381,6 +425,7 @@ mod tests {
         let outcome = |occupancy| Outcome {
             calls: 100,
             calls_with_warmup: 100,
+            stopped: 0,
             failed: 0,
             faults: Vec::new(),
             elapsed: Duration::from_secs(1),
@@ -390,14 +435,14 @@ mod tests {
             occupancy,
             reconnects: 0,
         };
-        assert_eq!(reject(&cell(16, None), &outcome(0.95), false, None), None);
+        assert_eq!(reject(&cell(16, None), &outcome(0.95), None), None);
         assert!(
-            reject(&cell(16, None), &outcome(1.0 / 16.0), false, None)
+            reject(&cell(16, None), &outcome(1.0 / 16.0), None)
                 .unwrap()
                 .contains("6 %")
         );
         assert_eq!(
-            reject(&cell(16, Some(10)), &outcome(1.0 / 16.0), false, None),
+            reject(&cell(16, Some(10)), &outcome(1.0 / 16.0), None),
             None
         );
     }
@@ -406,7 +451,7 @@ mod tests {
     #[test]
     fn failures_make_a_window_invalid() {
         let endpoint = echo_endpoint();
-        let mut ask = cell(2, None).ask(Era::Handshake, Kind::Direct);
+        let mut ask = cell(2, None).ask(Kind::Direct, &endpoint);
         if let crate::wire::rpc::AskKind::Call { tool, .. } = &mut ask.kind {
             *tool = "other".to_owned();
         }
@@ -439,16 +484,13 @@ mod tests {
         let (endpoint, cell) = (Endpoint::parse(&url, false).unwrap(), cell(3, None));
         let (outcome, (), ()) = load::run(
             &endpoint,
-            &cell.ask(Era::Handshake, Kind::Direct),
+            &cell.ask(Kind::Direct, &endpoint),
             &cell.pool(1),
             &window(3, None, 20),
             || (),
         );
         assert!(outcome.valid(), "{:?}", outcome.faults);
-        assert_eq!(
-            (outcome.calls, reject(&cell, &outcome, false, None)),
-            (3, None)
-        );
+        assert_eq!((outcome.calls, reject(&cell, &outcome, None)), (3, None));
     }
 
     /// Echoes each call 100 ms later.
@@ -472,7 +514,7 @@ mod tests {
         endpoint.addr.set_port(1);
         let (outcome, (), ()) = load::run(
             &endpoint,
-            &cell(3, None).ask(Era::Handshake, Kind::Direct),
+            &cell(3, None).ask(Kind::Direct, &endpoint),
             &cell(3, None).pool(1),
             &window(3, None, 50),
             || (),

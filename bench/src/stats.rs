@@ -3,6 +3,7 @@
 use crate::load::histogram;
 use crate::plan::{Cell, cpu_goal};
 use crate::run::{Sample, quantile_us};
+use crate::stages::Stages;
 use crate::target::Kind;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -41,8 +42,11 @@ pub struct Figures {
     pub added_p50_ratio: Option<Spread>,
     /// CPU of the target's process tree per call (for `direct`: of the upstream).
     pub cpu_us: Option<Spread>,
-    /// The same as a multiple of bare pingora's, by round.
+    /// The same as a multiple of its floor's (bare pingora's on the same wire), by round.
     pub cpu_ratio: Option<Spread>,
+    /// The same as a multiple of weir's, by round: what a user of this target would save.
+    #[serde(default)]
+    pub cpu_of_weir: Option<Spread>,
     /// The project's goal for that ratio, where there is one.
     pub cpu_goal: Option<f64>,
     /// CPU of the load generator per call.
@@ -53,6 +57,9 @@ pub struct Figures {
     pub lateness_p99_us: Option<f64>,
     /// New connections after the first, all windows.
     pub reconnects: u64,
+    /// Where the target says its time went, per call: medians over the rounds.
+    #[serde(default)]
+    pub stages: Option<Stages>,
     /// Cores that other programs of the machine used meanwhile.
     pub foreign_cores: Option<Spread>,
     /// Share of one core's time that the hypervisor took away meanwhile.
@@ -183,7 +190,7 @@ fn figure(cell: &Cell, kind: Kind, here: &[&Sample]) -> Figures {
     let added = |sample: &Sample| Some(p50(sample) - p50(beside(sample, Kind::Direct)?));
     let proxy = kind != Kind::Direct;
     let cpu_ratio = |sample: &Sample| {
-        Some(sample.cpu_us? / beside(sample, Kind::Pingora)?.cpu_us?).filter(|_| proxy)
+        Some(sample.cpu_us? / beside(sample, kind.floor())?.cpu_us?).filter(|_| proxy)
     };
     Figures {
         target: kind,
@@ -195,15 +202,20 @@ fn figure(cell: &Cell, kind: Kind, here: &[&Sample]) -> Figures {
         latency_us: (!latency.is_empty()).then(|| quantiles(&latency)),
         added_p50_us: spread(&|sample| added(sample).filter(|_| proxy)),
         added_p50_ratio: spread(&|sample| {
-            let floor = added(beside(sample, Kind::Pingora)?)?;
+            let floor = added(beside(sample, kind.floor())?)?;
             (proxy && floor > 1.0).then_some(added(sample)? / floor)
         }),
         cpu_us: spread(&|sample| sample.cpu_us),
         cpu_ratio: spread(&cpu_ratio),
+        cpu_of_weir: spread(&|sample| {
+            let weir = beside(sample, Kind::Weir)?.cpu_us?;
+            (proxy && !kind.is_weir() && weir > 0.0).then_some(sample.cpu_us? / weir)
+        }),
         cpu_goal: (kind == Kind::Weir).then(|| cpu_goal(cell)).flatten(),
         client_cpu_us: spread(&|sample| Some(sample.client_cpu_us)),
         in_flight: spread(&|sample| Some(sample.outcome.in_flight)),
         lateness_p99_us: (!lateness.is_empty()).then(|| quantile_us(&lateness, 0.99)),
+        stages: stages(&valid),
         reconnects: valid.iter().map(|sample| sample.outcome.reconnects).sum(),
         foreign_cores: spread(&|sample| Some(sample.foreign_cores)),
         stolen: spread(&|sample| Some(sample.stolen)),
@@ -219,6 +231,23 @@ fn figure(cell: &Cell, kind: Kind, here: &[&Sample]) -> Figures {
             })
             .collect(),
     }
+}
+
+fn stages(valid: &[&Sample]) -> Option<Stages> {
+    let median = |of: fn(&Stages) -> f64| {
+        Spread::of(
+            valid
+                .iter()
+                .filter_map(|sample| sample.stages.as_ref().map(of)),
+        )
+        .map(|spread| spread.median)
+    };
+    Some(Stages {
+        scan_us: median(|stages| stages.scan_us)?,
+        policy_us: median(|stages| stages.policy_us)?,
+        upstream_us: median(|stages| stages.upstream_us)?,
+        exchange_us: median(|stages| stages.exchange_us)?,
+    })
 }
 
 fn rate(sample: &Sample) -> f64 {
@@ -266,6 +295,7 @@ mod tests {
         let outcome = Outcome {
             calls: 100,
             calls_with_warmup: 110,
+            stopped: 0,
             failed: 0,
             faults: Vec::new(),
             elapsed: Duration::from_secs(1),
@@ -285,6 +315,7 @@ mod tests {
             client_cpu_us: 5.0,
             foreign_cores: 0.1,
             stolen: 0.0,
+            stages: None,
             rejected: None,
         }
     }
@@ -296,6 +327,7 @@ mod tests {
             rate: None,
             form: Form::Json,
             content: Content::Clean,
+            era: crate::wire::rpc::Era::Handshake,
         }]
     }
 

@@ -1,6 +1,7 @@
 //! From the command line to a written report: starts what is to be measured, runs the plan, stops it all.
 
 use crate::cli::{Common, Run, Suite};
+use crate::events;
 use crate::guard;
 use crate::load::{CONNECTIONS_MAX, Endpoint};
 use crate::machine;
@@ -10,9 +11,10 @@ use crate::process::memory;
 use crate::progress::say;
 use crate::report::{Config, Report, TargetInfo, now};
 use crate::run::{Runner, Sample};
+use crate::soak::Soak;
 use crate::stats::figures;
 use crate::target::{Kind, Launcher, Target};
-use crate::wire::rpc::{Ask, AskKind};
+use crate::wire::rpc::{Ask, AskKind, Era};
 use anyhow::{Context, bail};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -27,6 +29,9 @@ pub fn suite(mut plan: Plan, options: &Suite) -> anyhow::Result<ExitCode> {
         options.connections.is_empty() || options.connections.contains(&cell.connections)
     });
     plan.only(&options.contents);
+    if let Some(era) = options.common.era {
+        plan.speak(era);
+    }
     let kinds = if options.targets.is_empty() {
         plan.targets.clone()
     } else {
@@ -47,31 +52,37 @@ pub fn suite(mut plan: Plan, options: &Suite) -> anyhow::Result<ExitCode> {
     let (upstream, endpoint) = launcher.upstream()?;
     let (mut targets, mut absent) = (Vec::new(), Vec::new());
     for &kind in &kinds {
-        match launcher.start(kind, &endpoint)? {
-            Some(mut target) => {
-                target
-                    .endpoint
-                    .open(options.common.era)
-                    .with_context(|| format!("{}: first session", kind.label()))?;
-                // Idle means after the first session: start-up work is over, and nothing has been scanned yet.
-                std::thread::sleep(Duration::from_millis(300));
-                target.pss_idle = target.pid().and_then(memory::pss_of_tree);
-                say(&format!("started {} {}", kind.label(), target.version));
-                targets.push(target);
+        match start(&launcher, kind, &endpoint) {
+            Ok(Some(target)) => targets.push(target),
+            Ok(None) => absent.push(format!("{} is not installed", kind.label())),
+            // Other people's programs may not start; that is no reason to measure nothing.
+            Err(error) if kind.is_peer() => {
+                say(&format!("{}: {error:#}", kind.label()));
+                absent.push(format!("{} did not start: {error}", kind.label()));
             }
-            None => absent.push(format!("{} is not installed", kind.label())),
+            Err(error) => return Err(error),
         }
     }
     let runner = Runner {
         plan: &plan,
-        era: options.common.era,
         seed: options.common.seed,
         upstream: Some((&upstream, &endpoint)),
         ask: None,
     };
     let samples = runner.run(&mut targets)?;
+    say("delays of single events");
+    let events = events::measure(&mut targets, plan.rounds, options.common.seed);
+    let overload = if options.overload {
+        crate::overload::beside(&options.weir, &endpoint)?
+    } else {
+        Vec::new()
+    };
+    let soak = match options.soak {
+        Some(minutes) => Some(soak(options, minutes, &endpoint)?),
+        None => None,
+    };
     machine.load_at_end = machine::load();
-    let report = assemble(
+    let mut report = assemble(
         started,
         machine,
         &plan,
@@ -81,7 +92,36 @@ pub fn suite(mut plan: Plan, options: &Suite) -> anyhow::Result<ExitCode> {
         absent,
         &samples,
     );
+    report.events = events;
+    report.overload = overload;
+    report.soak = soak;
     finish(&report, &samples, options.common.out.as_path())
+}
+
+fn start(launcher: &Launcher, kind: Kind, upstream: &Endpoint) -> anyhow::Result<Option<Target>> {
+    let Some(mut target) = launcher.start(kind, upstream)? else {
+        return Ok(None);
+    };
+    target
+        .endpoint
+        .open(Era::Handshake)
+        .with_context(|| format!("{}: first session", kind.label()))?;
+    // Idle means after the first session: start-up work is over, and nothing has been scanned yet.
+    std::thread::sleep(Duration::from_millis(300));
+    target.pss_idle = target.pid().and_then(memory::pss_of_tree);
+    say(&format!("started {} {}", kind.label(), target.version));
+    target.freeze();
+    Ok(Some(target))
+}
+
+/// A soak of a weir of its own, with a fresh memory.
+fn soak(options: &Suite, minutes: f64, upstream: &Endpoint) -> anyhow::Result<Soak> {
+    let cores = Cores::give_out(options.pin);
+    let launcher = Launcher::new(&options.weir, [Kind::Weir], cores.for_target(), cores)?;
+    let mut target = launcher
+        .start(Kind::Weir, upstream)?
+        .context("weir did not start")?;
+    crate::soak::measure(&mut target, &crate::soak::Options::of(minutes))
 }
 
 /// `run --url`.
@@ -106,6 +146,7 @@ pub fn own_endpoint(options: &Run) -> anyhow::Result<ExitCode> {
             rate: options.rate,
             form: Form::Json,
             content: Content::Clean,
+            era: options.common.era.unwrap_or_default(),
         })
     };
     // Without a tool no text is sent, so one size is enough.
@@ -135,12 +176,11 @@ pub fn own_endpoint(options: &Run) -> anyhow::Result<ExitCode> {
     target.pss_idle = target.pid().and_then(memory::pss_of_tree);
     let mut targets = [target];
     let ask = Ask {
-        era: options.common.era,
+        era: options.common.era.unwrap_or_default(),
         kind,
     };
     let runner = Runner {
         plan: &plan,
-        era: options.common.era,
         seed: options.common.seed,
         upstream: None,
         ask: Some(ask),
@@ -180,28 +220,17 @@ fn launcher(
     if cfg!(debug_assertions) {
         say("weir-bench: this is a debug build; the floors will look slow (build with --release)");
     }
-    let weir = if kinds.iter().any(|kind| kind.is_weir()) {
-        let missing = || {
-            format!(
-                "{} is not there: build it with `cargo build --release -p weir`, or leave weir out with --targets",
-                options.weir.display()
-            )
-        };
-        options.weir.canonicalize().with_context(missing)?
-    } else {
-        options.weir.clone()
-    };
-    let scratch = tempfile::Builder::new().prefix("weir-bench-").tempdir()?;
-    guard::scratch(scratch.path().to_owned());
-    Ok(Launcher {
-        own_program: std::env::current_exe()?,
-        weir,
-        weir_args: options.weir_arg.clone(),
-        concurrent_calls_max: None,
-        threads,
-        cores,
-        scratch,
-    })
+    let mut launcher = Launcher::new(&options.weir, kinds.iter().copied(), threads, cores)?;
+    launcher.weir_args.clone_from(&options.weir_arg);
+    if let Some(peers) = &options.peers {
+        launcher.peers.clone_from(peers);
+    }
+    // Absolute, because targets run in a folder of their own.
+    launcher.plugin = options
+        .plugin
+        .canonicalize()
+        .unwrap_or_else(|_| options.plugin.clone());
+    Ok(launcher)
 }
 
 fn parse_header(header: &str) -> anyhow::Result<(String, String)> {
@@ -255,7 +284,7 @@ fn assemble(
             threads,
             placement,
             seed: common.seed,
-            revision: common.era.revision().to_owned(),
+            revision: revisions(plan),
         },
         targets: targets
             .iter()
@@ -278,7 +307,17 @@ fn assemble(
             .map(|sample| invalid(plan, sample))
             .collect(),
         cells: figures(&plan.cells, &kinds, samples),
+        events: Vec::new(),
+        overload: Vec::new(),
+        soak: None,
     }
+}
+
+fn revisions(plan: &Plan) -> String {
+    let spoken = [Era::Handshake, Era::Stateless]
+        .into_iter()
+        .filter(|era| plan.cells.iter().any(|cell| cell.era == *era));
+    spoken.map(Era::revision).collect::<Vec<_>>().join(" and ")
 }
 
 fn invalid(plan: &Plan, sample: &Sample) -> String {
@@ -317,7 +356,11 @@ fn finish(report: &Report, samples: &[Sample], out: &std::path::Path) -> anyhow:
     let folder = report.write(out)?;
     say(&format!("\n{}", report.markdown()));
     say(&format!("report: {}", folder.join("report.html").display()));
-    let failed = samples.iter().filter(|sample| !sample.valid()).count();
+    // What other people's proxies cannot do is told in the report and is no failure of the run.
+    let failed = samples
+        .iter()
+        .filter(|sample| !sample.valid() && !sample.kind.is_peer())
+        .count();
     if failed > 0 {
         say(&format!(
             "weir-bench: {failed} of {} windows are invalid",

@@ -5,12 +5,17 @@
 
 use crate::child::Process;
 use crate::floors::free_port;
-use crate::load::Endpoint;
-use crate::peers::{find_program, haproxy_config, nginx_config};
+use crate::guard;
+use crate::load::{Endpoint, Wire};
+use crate::peers::{self, find_program, haproxy_config, nginx_config};
 use crate::pin::{self, Cores};
-use crate::process::memory;
+use crate::plan::{Cell, Content, Form, GOAL_SIZES};
+use crate::process::{self, memory};
+use crate::tls::Certificate;
 use crate::weir;
+use crate::wire::rpc::Era;
 use anyhow::{Context, bail};
+use nix::sys::signal::Signal;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -43,6 +48,24 @@ pub enum Kind {
     Pingora,
     /// pingora's stock `ProxyHttp`.
     PingoraProxy,
+    /// The bare pass-through behind TLS: the floor of `weir-tls`.
+    PingoraTls,
+    /// The same over HTTP/2: the floor of `weir-h2`.
+    PingoraH2,
+    /// mcp-proxy of PyPI, in front of a stdio server.
+    McpProxyPy,
+    /// mcp-proxy of npm, in front of a stdio server.
+    McpProxyNpm,
+    /// supergateway, in front of a stdio server.
+    Supergateway,
+    /// The proxy that FastMCP makes of a URL.
+    Fastmcp,
+    /// mitmproxy with an addon of four regular expressions.
+    Mitmproxy,
+    /// ContextForge without plugins, its rate limit off.
+    Contextforge,
+    /// The same with its plugins for personal data and secrets.
+    ContextforgePlugins,
     /// `weir proxy`, scanning and audit on, default policy.
     Weir,
     /// The same under a policy that lets everything pass unrecorded.
@@ -59,6 +82,14 @@ pub enum Kind {
     WeirMany,
     /// `weir serve` while its configuration is written anew every 100 ms.
     WeirReload,
+    /// `weir serve` with one policy plugin that reads every byte.
+    WeirPlugin,
+    /// The same with three.
+    WeirPlugins3,
+    /// `weir proxy` behind TLS.
+    WeirTls,
+    /// The same over HTTP/2.
+    WeirH2,
     /// The user's own endpoint.
     #[value(skip)]
     Url,
@@ -74,6 +105,15 @@ impl Kind {
             Kind::Hyper => "bare hyper",
             Kind::Pingora => "bare pingora",
             Kind::PingoraProxy => "pingora ProxyHttp",
+            Kind::PingoraTls => "bare pingora, TLS",
+            Kind::PingoraH2 => "bare pingora, h2",
+            Kind::McpProxyPy => "mcp-proxy (PyPI)",
+            Kind::McpProxyNpm => "mcp-proxy (npm)",
+            Kind::Supergateway => "supergateway",
+            Kind::Fastmcp => "FastMCP proxy",
+            Kind::Mitmproxy => "mitmproxy, regexes",
+            Kind::Contextforge => "ContextForge",
+            Kind::ContextforgePlugins => "ContextForge, DLP",
             Kind::Weir => "weir",
             Kind::WeirAllow => "weir, all allowed",
             Kind::WeirDryRun => "weir, dry run",
@@ -82,6 +122,10 @@ impl Kind {
             Kind::WeirStdio => "weir, stdio server",
             Kind::WeirMany => "weir, 200 servers",
             Kind::WeirReload => "weir, reloading",
+            Kind::WeirPlugin => "weir, 1 plugin",
+            Kind::WeirPlugins3 => "weir, 3 plugins",
+            Kind::WeirTls => "weir, TLS",
+            Kind::WeirH2 => "weir, h2",
             Kind::Url => "your endpoint",
         }
     }
@@ -103,9 +147,76 @@ impl Kind {
         self.is_weir() && ![Kind::WeirAllow, Kind::WeirDryRun].contains(&self)
     }
 
+    /// Other people's MCP proxies.
+    pub const PEERS: [Kind; 7] = [
+        Kind::McpProxyPy,
+        Kind::McpProxyNpm,
+        Kind::Supergateway,
+        Kind::Fastmcp,
+        Kind::Mitmproxy,
+        Kind::Contextforge,
+        Kind::ContextforgePlugins,
+    ];
+
+    /// One of them: what goes wrong there is told and does not fail the run.
+    pub fn is_peer(self) -> bool {
+        Kind::PEERS.contains(&self)
+    }
+
+    /// All that the command line knows.
+    pub fn all() -> impl Iterator<Item = Kind> {
+        use clap::ValueEnum;
+        Kind::value_variants().iter().copied()
+    }
+
     /// Its calls arrive at the upstream that counts them.
     pub fn calls_our_upstream(self) -> bool {
-        self != Kind::WeirStdio
+        let by_stdio = [
+            Kind::WeirStdio,
+            Kind::McpProxyPy,
+            Kind::McpProxyNpm,
+            Kind::Supergateway,
+        ];
+        !by_stdio.contains(&self)
+    }
+
+    /// The pass-through that it is compared with: the same wire, and nothing looked at.
+    pub fn floor(self) -> Kind {
+        match self {
+            Kind::PingoraTls | Kind::WeirTls => Kind::PingoraTls,
+            Kind::PingoraH2 | Kind::WeirH2 => Kind::PingoraH2,
+            _ => Kind::Pingora,
+        }
+    }
+
+    /// Clients reach it by TLS.
+    pub fn is_tls(self) -> bool {
+        self.floor() != Kind::Pingora
+    }
+
+    /// HTTP/2 is spoken inside.
+    pub fn is_http2(self) -> bool {
+        self.floor() == Kind::PingoraH2
+    }
+
+    /// Whether this cell says anything about this target. Floors and weir go through all; forms of weir through those that
+    /// show what their form costs; other people's proxies through plain calls of the revision that they all know.
+    pub fn takes(self, cell: &Cell) -> bool {
+        let plain = cell.form == Form::Json && cell.rate.is_none();
+        let sized = GOAL_SIZES.contains(&cell.size) && cell.connections <= 16;
+        match self {
+            kind if kind.is_peer() => {
+                plain && sized && cell.content == Content::Clean && cell.era == Era::Handshake
+            }
+            kind if kind.is_tls() => plain && sized && cell.content == Content::Clean,
+            Kind::WeirAllow | Kind::WeirDryRun => {
+                plain && (sized || cell.content != Content::Clean)
+            }
+            kind if kind.is_weir() && kind != Kind::Weir => {
+                plain && sized && cell.content == Content::Clean
+            }
+            _ => true,
+        }
     }
 }
 
@@ -117,6 +228,12 @@ pub struct Launcher {
     pub weir: PathBuf,
     /// More arguments for `weir proxy`.
     pub weir_args: Vec<String>,
+    /// Where other people's proxies are installed.
+    pub peers: PathBuf,
+    /// The policy plugin of `weir-plugin`, as a component.
+    pub plugin: PathBuf,
+    /// The certificate of all targets that speak TLS; `None` without the program that makes one.
+    pub certificate: Option<Certificate>,
     /// The most calls that weir may let run at once.
     pub concurrent_calls_max: Option<u32>,
     /// Worker threads of floors and peers.
@@ -142,6 +259,8 @@ pub struct Target {
     process: Option<Process>,
     /// Root of the process tree when someone else started it.
     foreign_pid: Option<u32>,
+    /// Where it tells its own metrics.
+    pub admin: Option<SocketAddr>,
     /// PSS after the start and the first handshake, before any load.
     pub pss_idle: Option<u64>,
     /// The highest PSS seen after a window.
@@ -165,6 +284,22 @@ impl Target {
         self.pid().and_then(memory::peak_rss_of_tree)
     }
 
+    /// Stops the processes of a peer while others are measured: some of them never rest.
+    pub fn freeze(&self) {
+        self.signal(Signal::SIGSTOP);
+    }
+
+    /// Lets them go on.
+    pub fn thaw(&self) {
+        self.signal(Signal::SIGCONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(process) = self.process.as_ref().filter(|_| self.kind.is_peer()) {
+            process::signal_tree(process.pid(), signal);
+        }
+    }
+
     /// An error when its process has ended.
     pub fn check_alive(&mut self) -> anyhow::Result<()> {
         match &mut self.process {
@@ -184,6 +319,7 @@ impl Target {
             rewriter: None,
             process: None,
             foreign_pid: None,
+            admin: None,
             pss_idle: None,
             pss_peak: None,
         }
@@ -204,6 +340,39 @@ impl Target {
 }
 
 impl Launcher {
+    /// With a scratch folder of its own; the proxy's program must be there when one of the targets is a form of it.
+    pub fn new(
+        weir: &Path,
+        kinds: impl IntoIterator<Item = Kind>,
+        threads: usize,
+        cores: Cores,
+    ) -> anyhow::Result<Launcher> {
+        let weir = if kinds.into_iter().any(Kind::is_weir) {
+            weir.canonicalize().with_context(|| {
+                format!(
+                    "{} is not there: `make build` makes it; or leave weir out with --targets",
+                    weir.display()
+                )
+            })?
+        } else {
+            weir.to_owned()
+        };
+        let scratch = tempfile::Builder::new().prefix("weir-bench-").tempdir()?;
+        guard::scratch(scratch.path().to_owned());
+        Ok(Launcher {
+            own_program: std::env::current_exe()?,
+            weir,
+            weir_args: Vec::new(),
+            peers: peers::programs::default_folder(),
+            plugin: PathBuf::new(),
+            certificate: Certificate::make(scratch.path())?,
+            concurrent_calls_max: None,
+            threads,
+            cores,
+            scratch,
+        })
+    }
+
     /// Starts the echo upstream.
     pub fn upstream(&self) -> anyhow::Result<(Process, Endpoint)> {
         let mut command = Command::new(&self.own_program);
@@ -218,6 +387,9 @@ impl Launcher {
 
     /// Starts a target in front of the upstream. `None`: it is a peer that is not installed.
     pub fn start(&self, kind: Kind, upstream: &Endpoint) -> anyhow::Result<Option<Target>> {
+        if kind.is_tls() && self.certificate.is_none() {
+            return Ok(None);
+        }
         let own = |floor: &str| {
             let mut command = Command::new(&self.own_program);
             command.args([
@@ -230,6 +402,12 @@ impl Launcher {
             ]);
             (command, None)
         };
+        if kind.is_peer() {
+            return self.start_peer(kind, upstream);
+        }
+        if [Kind::WeirPlugin, Kind::WeirPlugins3].contains(&kind) && !self.plugin.is_file() {
+            return Ok(None);
+        }
         if kind.is_weir() {
             return self.start_weir(kind, upstream).map(Some);
         }
@@ -244,6 +422,16 @@ impl Launcher {
             Kind::Hyper => own("hyper"),
             Kind::Pingora => own("pingora"),
             Kind::PingoraProxy => own("pingora-proxy"),
+            Kind::PingoraTls | Kind::PingoraH2 => {
+                let addr = free_port()?;
+                let (mut command, _) = own("pingora");
+                command.args(["--listen", &addr.to_string()]);
+                if let Some(certificate) = &self.certificate {
+                    command.arg("--certificate").arg(&certificate.chain);
+                    command.arg("--key").arg(&certificate.key);
+                }
+                (command, Some(addr))
+            }
             _ => {
                 let Some(program) = find_program(if kind == Kind::Nginx {
                     "nginx"
@@ -281,10 +469,13 @@ impl Launcher {
             own_program: &self.own_program,
             scratch: self.scratch.path(),
             upstream: &format!("http://{}{}", upstream.addr, upstream.path),
+            plugin: &self.plugin,
+            certificate: self.certificate.as_ref(),
             concurrent_calls_max: self.concurrent_calls_max,
         };
         let plan = parts.plan(kind)?;
         let mut target = self.run(kind, plan.command, plan.addr, upstream)?;
+        target.admin = plan.admin;
         if let Some((first, others)) = plan.paths.split_first() {
             target.endpoint.path.clone_from(first);
             let sibling = |path: &String| Endpoint {
@@ -297,6 +488,30 @@ impl Launcher {
             target.rewriter = Some(weir::Rewriter::start(config, pid)?);
         }
         Ok(target)
+    }
+
+    fn start_peer(&self, kind: Kind, upstream: &Endpoint) -> anyhow::Result<Option<Target>> {
+        let parts = peers::programs::Parts {
+            folder: &self.peers,
+            own_program: &self.own_program,
+            scratch: self.scratch.path(),
+            upstream: &format!("http://{}{}", upstream.addr, upstream.path),
+        };
+        let Some(plan) = parts.plan(kind)? else {
+            return Ok(None);
+        };
+        let mut target = self.run(kind, plan.command, Some(plan.addr), upstream)?;
+        target.version = peers::programs::version(&self.peers, kind);
+        target.endpoint.path = plan.path;
+        if let Some(set_up) = plan.set_up {
+            set_up
+                .apply(&mut target.endpoint)
+                .with_context(|| kind.label())?;
+        }
+        if [Kind::Mitmproxy, Kind::ContextforgePlugins].contains(&kind) {
+            peers::programs::prove_it_looks(&mut target.endpoint)?;
+        }
+        Ok(Some(target))
     }
 
     fn run(
@@ -318,7 +533,10 @@ impl Launcher {
             None => process.wait_for_url(Some(upstream.addr)),
         };
         let url = url.with_context(|| kind.label())?;
-        let endpoint = Endpoint::parse(&url, false)?;
+        let mut endpoint = Endpoint::parse(&url, false)?;
+        if let Some(certificate) = self.certificate.as_ref().filter(|_| kind.is_tls()) {
+            endpoint.wire = Wire::tls(&certificate.chain, kind.is_http2())?;
+        }
         Ok(Target {
             kind,
             version,
@@ -387,13 +605,8 @@ mod tests {
 
     #[test]
     fn who_is_what() {
-        use clap::ValueEnum;
-        let weir: Vec<Kind> = Kind::value_variants()
-            .iter()
-            .copied()
-            .filter(|kind| kind.is_weir())
-            .collect();
-        assert_eq!(weir.len(), 8);
+        let weir: Vec<Kind> = Kind::all().filter(|kind| kind.is_weir()).collect();
+        assert_eq!(weir.len(), 12);
         assert!(weir.iter().all(|kind| kind.id().starts_with("weir")));
         assert!(Kind::Weir.enforces() && !Kind::WeirDryRun.enforces() && !Kind::Url.enforces());
         assert!(!Kind::PingoraProxy.is_weir() && !Kind::Nginx.enforces());

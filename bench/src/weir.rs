@@ -2,6 +2,7 @@
 
 use crate::floors::free_port;
 use crate::target::Kind;
+use crate::tls::Certificate;
 use anyhow::Context;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -30,6 +31,8 @@ pub struct Plan {
     pub paths: Vec<String>,
     /// The configuration that is written again and again while it runs.
     pub rewritten: Option<PathBuf>,
+    /// Where it tells its metrics.
+    pub admin: Option<SocketAddr>,
 }
 
 /// What all forms are started from.
@@ -44,6 +47,10 @@ pub struct Parts<'a> {
     pub scratch: &'a Path,
     /// URL of the upstream.
     pub upstream: &'a str,
+    /// The policy plugin of the forms with plugins.
+    pub plugin: &'a Path,
+    /// The certificate of the forms with TLS.
+    pub certificate: Option<&'a Certificate>,
     /// The most calls that may run at once; beyond it the proxy refuses.
     pub concurrent_calls_max: Option<u32>,
 }
@@ -54,20 +61,20 @@ impl Parts<'_> {
         match kind {
             Kind::WeirMany => self.serve(kind, TENANTS, SERVERS_EACH, false),
             Kind::WeirReload => self.serve(kind, 1, 1, true),
+            Kind::WeirPlugin => self.plugins(kind, 1),
+            Kind::WeirPlugins3 => self.plugins(kind, 3),
             _ => self.proxy(kind),
         }
     }
 
     fn proxy(&self, kind: Kind) -> anyhow::Result<Plan> {
         let mut command = Command::new(self.weir);
-        command.args([
-            "proxy",
-            "--listen",
-            "127.0.0.1:0",
-            "--admin-listen",
-            "127.0.0.1:0",
-            "--data-dir",
-        ]);
+        let admin = free_port()?;
+        // It prints no URL that begins with http:// when it serves TLS.
+        let addr = kind.is_tls().then(free_port).transpose()?;
+        let listen = addr.map_or("127.0.0.1:0".to_owned(), |addr| addr.to_string());
+        command.args(["proxy", "--listen", &listen, "--admin-listen"]);
+        command.args([&admin.to_string(), "--data-dir"]);
         command.arg(self.data(kind));
         let config = self.proxy_config(kind);
         if !config.is_empty() {
@@ -87,15 +94,23 @@ impl Parts<'_> {
         }
         Ok(Plan {
             command,
-            addr: None,
+            addr,
             paths: Vec::new(),
             rewritten: None,
+            admin: Some(admin),
         })
     }
 
     /// What this form says in its configuration; nothing where the defaults are what is measured.
     fn proxy_config(&self, kind: Kind) -> String {
         let mut config = match kind {
+            Kind::WeirTls | Kind::WeirH2 => self.certificate.map_or_else(String::new, |made| {
+                format!(
+                    "tls: {{cert_file: \"{}\", key_file: \"{}\"}}\n",
+                    made.chain.display(),
+                    made.key.display()
+                )
+            }),
             Kind::WeirAuditOff => "audit: {mode: off}\n".to_owned(),
             Kind::WeirAuditAll => "audit: {mode: all}\n".to_owned(),
             _ => String::new(),
@@ -131,6 +146,32 @@ impl Parts<'_> {
             addr: Some(addr),
             paths,
             rewritten: rewrite.then_some(config),
+            admin: None,
+        })
+    }
+
+    /// One server with the same plugin bound so many times.
+    fn plugins(&self, kind: Kind, count: usize) -> anyhow::Result<Plan> {
+        let addr = free_port()?;
+        let (mut text, paths) = many(addr, &self.data(kind), self.upstream, 1, 1);
+        text.push_str("        plugins:\n");
+        for _ in 0..count {
+            text.push_str("          - {plugin: yardstick, config: {work: read}, isolation: tenant, timeout_ms: 1000}\n");
+        }
+        let _ = writeln!(
+            text,
+            "    plugins: {{yardstick: {{file: \"{}\"}}}}",
+            self.plugin.display()
+        );
+        let config = self.file(kind, &text)?;
+        let mut command = Command::new(self.weir);
+        command.args(["serve", "--config"]).arg(&config);
+        Ok(Plan {
+            command,
+            addr: Some(addr),
+            paths,
+            rewritten: None,
+            admin: None,
         })
     }
 
@@ -246,6 +287,8 @@ mod tests {
             own_program: Path::new("weir-bench"),
             scratch,
             upstream: "http://127.0.0.1:9/mcp",
+            plugin: Path::new("yardstick.wasm"),
+            certificate: None,
             concurrent_calls_max: None,
         }
     }

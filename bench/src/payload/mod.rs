@@ -5,6 +5,7 @@
 //! would look better than they are) and never contains anything a scanner should find, so a block or a redaction in a
 //! run is a fault of the target.
 
+mod day;
 #[rustfmt::skip] // One word per line would be 800 lines.
 mod words;
 
@@ -24,6 +25,10 @@ pub struct Payload {
     pub json: Vec<u8>,
     /// What stands in it for a scanner to find.
     pub planted: Option<String>,
+    /// What that is to a firewall.
+    pub content: Content,
+    /// Another tool than the one that the other calls go to.
+    pub tool: Option<&'static str>,
 }
 
 /// What one pool may hold. 1 MiB texts reach it with 16 of them.
@@ -34,16 +39,15 @@ impl Pool {
     /// Makes the texts of a pool: as many as fit in the bound, each exactly `size` bytes long, each with one thing of this
     /// content in its middle. A text too small for it becomes just that thing.
     pub fn generate(seed: u64, size: usize, content: Content) -> Pool {
-        let count = (POOL_BYTES_MAX / size.max(1)).clamp(1, POOL_TEXTS_MAX);
         let mut random = Random::new(seed ^ (size as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        if content == Content::Day {
+            return Pool {
+                texts: day::texts(&mut random),
+            };
+        }
+        let count = (POOL_BYTES_MAX / size.max(1)).clamp(1, POOL_TEXTS_MAX);
         let texts = (0..count)
-            .map(|nth| {
-                let text = text(&mut random, size);
-                match snippet(content, nth) {
-                    Some(planted) => plant(&text, planted),
-                    None => Payload::new(text),
-                }
-            })
+            .map(|nth| one(&mut random, size, content, nth))
             .collect();
         Pool { texts }
     }
@@ -59,6 +63,16 @@ impl Pool {
     }
 }
 
+/// A payload of exactly `size` bytes, as long as what is planted fits.
+fn one(random: &mut Random, size: usize, content: Content, nth: usize) -> Payload {
+    let text = text(random, size);
+    let payload = match snippet(content, nth) {
+        Some(planted) => plant(&text, planted),
+        None => Payload::new(text),
+    };
+    Payload { content, ..payload }
+}
+
 impl Payload {
     /// Wraps a text. Strings always have a JSON form, so this cannot fail.
     pub fn new(text: String) -> Payload {
@@ -67,6 +81,8 @@ impl Payload {
             text,
             json,
             planted: None,
+            content: Content::Clean,
+            tool: None,
         }
     }
 }
@@ -76,7 +92,7 @@ fn snippet(content: Content, nth: usize) -> Option<String> {
     // A GitHub token down to its check digits that is none. In two parts, so that no scanner stumbles over this file.
     const TOKEN: &str = concat!("ghp_Q7dR2mXk9LwZtV4c", "NpB1sYhE6uJgA34eUZEa");
     match content {
-        Content::Clean => None,
+        Content::Clean | Content::Day => None,
         Content::Logged => Some(format!("ana.silva{nth}@mailbox.org")),
         Content::Redacted => Some(format!("219-09-{}", 3100 + nth)),
         Content::Blocked => Some(TOKEN.to_owned()),

@@ -2,16 +2,25 @@
 
 mod html;
 mod markdown;
+mod plots;
 mod svg;
 
+pub use html::soak_page;
+
+use crate::events::EventFigures;
 use crate::machine::Machine;
+use crate::overload;
+use crate::soak::Soak;
 use crate::stats::CellFigures;
 use crate::target::Kind;
-use anyhow::Context;
+use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A report larger than this is none of ours.
+const REPORT_BYTES_MAX: u64 = 64 << 20;
 
 /// Everything a run says.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -32,6 +41,15 @@ pub struct Report {
     pub invalid: Vec<String>,
     /// The figures.
     pub cells: Vec<CellFigures>,
+    /// Delays of single events of a stream.
+    #[serde(default)]
+    pub events: Vec<EventFigures>,
+    /// What became of targets under three times their peak rate.
+    #[serde(default)]
+    pub overload: Vec<overload::Figures>,
+    /// A mixed day for a long time.
+    #[serde(default)]
+    pub soak: Option<Soak>,
 }
 
 /// How a run was measured.
@@ -71,6 +89,16 @@ pub struct TargetInfo {
 }
 
 impl Report {
+    /// Reads a `report.json`.
+    pub fn read(file: &Path) -> anyhow::Result<Report> {
+        let of_file = || file.display().to_string();
+        if fs::metadata(file).with_context(of_file)?.len() > REPORT_BYTES_MAX {
+            bail!("{}: too large for a report", file.display());
+        }
+        let text = fs::read_to_string(file).with_context(of_file)?;
+        serde_json::from_str(&text).with_context(|| format!("{} is no report.json", file.display()))
+    }
+
     /// Writes the three files into `out/<time>/` and returns that folder.
     pub fn write(&self, out: &Path) -> anyhow::Result<PathBuf> {
         let folder = out.join(self.started.replace([':', '-'], ""));
@@ -103,7 +131,8 @@ impl Report {
         all.iter().sum::<f64>() / all.len().max(1) as f64
     }
 
-    fn is_noisy(&self) -> bool {
+    /// Others used more than a tenth of the machine.
+    pub fn is_noisy(&self) -> bool {
         self.noise() > 0.1 * self.machine.cores.max(1) as f64
     }
 }
@@ -136,7 +165,7 @@ fn utc(seconds: u64) -> String {
 }
 
 /// Microseconds with as many digits as mean something.
-fn micros(value: f64) -> String {
+pub fn micros(value: f64) -> String {
     match value.abs() {
         v if v >= 100_000.0 => format!("{:.0} ms", value / 1000.0),
         v if v >= 10_000.0 => format!("{:.1} ms", value / 1000.0),
@@ -181,6 +210,8 @@ pub mod tests {
                 reconnects: 0,
                 foreign_cores: None,
                 stolen: None,
+                stages: None,
+                cpu_of_weir: None,
                 curve: Vec::new(),
                 rounds: cpu.iter().enumerate().map(round).collect(),
             }
@@ -191,6 +222,7 @@ pub mod tests {
             rate: None,
             form: Form::Json,
             content: Content::Clean,
+            era: crate::wire::rpc::Era::Handshake,
         };
         Report {
             started: "2026-01-31T23-59-58Z".to_owned(),
@@ -216,6 +248,9 @@ pub mod tests {
                     figures(Kind::Weir, weir_cpu_us.to_vec()),
                 ],
             }],
+            events: Vec::new(),
+            overload: Vec::new(),
+            soak: None,
         }
     }
 

@@ -5,15 +5,19 @@
 //! anything else is parsed whole. Both paths refuse the same answers.
 
 use crate::payload::Payload;
+use crate::plan::Content;
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::fmt;
 
 /// Which protocol revision the calls speak.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, clap::ValueEnum)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, Deserialize, clap::ValueEnum,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Era {
     /// 2025-11-25: `initialize` first, then calls in its session.
+    #[default]
     Handshake,
     /// 2026-07-28: every request stands alone.
     Stateless,
@@ -69,6 +73,9 @@ pub enum Expect {
     /// A tool error by which a firewall says that it blocked the call.
     #[value(skip)]
     Blocked,
+    /// What the payload's own content asks of a firewall: each call of a mixed trace.
+    #[value(skip)]
+    Planted,
 }
 
 /// Why an answer is wrong.
@@ -118,7 +125,8 @@ impl Ask {
         if self.era == Era::Stateless {
             out.extend_from_slice(STATELESS_META.as_bytes());
         }
-        if let AskKind::Call { tool, argument, .. } = &self.kind {
+        if let AskKind::Call { argument, .. } = &self.kind {
+            let tool = self.tool_for(payload).unwrap_or_default();
             let (tool, argument) = (json(tool), json(argument));
             let comma = if self.era == Era::Stateless { "," } else { "" };
             out.extend_from_slice(
@@ -146,6 +154,19 @@ impl Ask {
         }
     }
 
+    /// The tool that this payload goes to: a mixed trace has some for another one.
+    pub fn tool_for<'a>(&'a self, payload: &'a Payload) -> Option<&'a str> {
+        self.tool().map(|tool| payload.tool.unwrap_or(tool))
+    }
+
+    /// A firewall that does what is expected here lets nothing of this call reach the upstream.
+    pub fn stops(&self, payload: &Payload) -> bool {
+        match &self.kind {
+            AskKind::Call { expect, .. } => expect.of(payload) == Expect::Blocked,
+            AskKind::List => false,
+        }
+    }
+
     /// Checks one answer.
     pub fn check(
         &self,
@@ -169,11 +190,11 @@ impl Ask {
             body
         };
         let expect = match &self.kind {
-            AskKind::Call { expect, .. } => *expect,
+            AskKind::Call { expect, .. } => expect.of(payload),
             AskKind::List => Expect::Result,
         };
         match expect {
-            Expect::Echo => check_echo(id, payload, body),
+            Expect::Echo | Expect::Planted => check_echo(id, payload, body),
             Expect::Contains => check_text(id, body, |text| text.contains(&payload.text)),
             Expect::Result => check_text(id, body, |_| true),
             Expect::Redacted => check_text(id, body, |text| is_redacted(payload, text)),
@@ -182,6 +203,18 @@ impl Ask {
                 Ok(()) => Err(Fault::NotBlocked),
                 other => other,
             },
+        }
+    }
+}
+
+impl Expect {
+    /// What is expected of the answer to this payload.
+    fn of(self, payload: &Payload) -> Expect {
+        match (self, payload.content) {
+            (Expect::Planted, Content::Redacted) => Expect::Redacted,
+            (Expect::Planted, Content::Blocked) => Expect::Blocked,
+            (Expect::Planted, _) => Expect::Echo,
+            (expect, _) => expect,
         }
     }
 }
@@ -237,11 +270,11 @@ struct ResultBody<'a> {
     #[serde(default, rename = "isError")]
     is_error: bool,
     #[serde(borrow)]
-    content: Option<Vec<Content<'a>>>,
+    content: Option<Vec<Part<'a>>>,
 }
 
 #[derive(Deserialize)]
-struct Content<'a> {
+struct Part<'a> {
     #[serde(borrow, default)]
     text: Cow<'a, str>,
 }

@@ -1,4 +1,9 @@
-//! Peers that a user may have installed: how to start nginx and haproxy as forwarders that look at nothing.
+//! Peers: what a user could put in the proxy's place. nginx and haproxy are forwarders that look at nothing; the MCP proxies
+//! in [`programs`] come from package registries.
+
+pub mod contextforge;
+pub mod install;
+pub mod programs;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
