@@ -508,6 +508,166 @@ mod tests {
         }
     }
 
+    /// A server that lies, drops or delays, in front of a real echo.
+    #[derive(Clone, Copy, Debug)]
+    enum Liar {
+        /// The id of another call.
+        OtherId,
+        /// One byte of the text is another.
+        OneByte,
+        /// A text of the right length from an earlier call.
+        Repeats,
+        /// Closes the connection in place of every fifth answer.
+        Drops,
+        /// Half an answer, then silence by closing.
+        Cuts,
+        /// `isError` with the right text.
+        Error,
+        /// HTTP 200 with a JSON-RPC error.
+        RpcError,
+    }
+
+    fn lie(liar: Liar) -> Endpoint {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                std::thread::spawn(move || lies(&stream, liar));
+            }
+        });
+        Endpoint::parse(&url, false).unwrap()
+    }
+
+    fn lies(stream: &TcpStream, liar: Liar) -> Option<()> {
+        let (mut reader, mut body, mut nth) = (Reader::new(stream), Vec::new(), 0);
+        let mut first = None;
+        while let Ok(Some(_)) = reader.request(&mut body, &mut || Ok(())) {
+            nth += 1;
+            let call: serde_json::Value = serde_json::from_slice(&body).ok()?;
+            let mut text = call["params"]["arguments"]["text"].as_str()?.to_owned();
+            let mut id = call["id"].clone();
+            let mut error = false;
+            match liar {
+                Liar::OtherId if nth > 3 => id = (id.as_u64()? + 1).into(),
+                Liar::OneByte if nth > 3 => text.replace_range(9..10, "~"),
+                Liar::Repeats => text = first.get_or_insert(text).clone(),
+                Liar::Drops if nth % 5 == 0 => return None,
+                Liar::Error if nth > 3 => error = true,
+                _ => {}
+            }
+            let mut answer = serde_json::json!({"jsonrpc": "2.0", "id": id,
+                "result": {"isError": error, "content": [{"type": "text", "text": text}]}});
+            if matches!(liar, Liar::RpcError) && nth > 3 {
+                answer = serde_json::json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32000, "message": "busy"}});
+            }
+            let answer = answer.to_string();
+            let cut = if matches!(liar, Liar::Cuts) && nth > 3 {
+                answer.len() / 2
+            } else {
+                answer.len()
+            };
+            let mut stream = stream;
+            write!(
+                stream,
+                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{}",
+                answer.len(),
+                &answer[..cut]
+            )
+            .ok()?;
+            if cut < answer.len() {
+                return None;
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn a_target_that_lies_or_drops_has_no_valid_window() {
+        for liar in [
+            Liar::OtherId,
+            Liar::OneByte,
+            Liar::Repeats,
+            Liar::Drops,
+            Liar::Cuts,
+            Liar::Error,
+            Liar::RpcError,
+        ] {
+            for rate in [None, Some(400)] {
+                let (endpoint, cell) = (lie(liar), cell(2, rate));
+                let (outcome, (), ()) = load::run(
+                    &endpoint,
+                    &cell.ask(Kind::Direct, &endpoint),
+                    &cell.pool(1),
+                    &window(2, rate, 60),
+                    || (),
+                );
+                assert!(!outcome.valid(), "{liar:?} {rate:?}");
+                assert!(!outcome.faults.is_empty(), "{liar:?} {rate:?}");
+            }
+        }
+    }
+
+    /// A proxy that answers from memory does not ask the upstream; one that asks twice does not count as right either.
+    #[test]
+    fn answers_that_the_upstream_never_gave_are_seen() {
+        let outcome = Outcome {
+            calls: 90,
+            calls_with_warmup: 100,
+            stopped: 4,
+            occupancy: 1.0,
+            ..Outcome::none()
+        };
+        assert_eq!(reject(&cell(1, None), &outcome, Some(96)), None);
+        for seen in [0, 50, 95, 97, 100] {
+            let why = reject(&cell(1, None), &outcome, Some(seen)).unwrap();
+            assert!(why.contains(&format!("{seen} reached it")), "{why}");
+        }
+    }
+
+    /// Echoes at once, except that everything stands still for 300 ms in the middle.
+    #[test]
+    fn a_stall_counts_for_every_call_that_it_delayed() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            let start = Instant::now();
+            for stream in listener.incoming().flatten() {
+                std::thread::spawn(move || stalling(&stream, start));
+            }
+        });
+        let (endpoint, cell) = (Endpoint::parse(&url, false).unwrap(), cell(2, Some(200)));
+        let (outcome, (), ()) = load::run(
+            &endpoint,
+            &cell.ask(Kind::Direct, &endpoint),
+            &cell.pool(1),
+            &window(2, cell.rate, 1000),
+            || (),
+        );
+        assert!(outcome.valid(), "{:?}", outcome.faults);
+        assert_eq!(outcome.calls, 200);
+        // 60 of the 200 calls were due during the stall; half of those waited longer than half of it.
+        let slow = outcome.latency.len() - outcome.latency.count_between(0, 140_000_000);
+        assert!((20..=60).contains(&slow), "{slow}");
+    }
+
+    fn stalling(stream: &TcpStream, start: Instant) -> Option<()> {
+        let (mut reader, mut body) = (Reader::new(stream), Vec::new());
+        while let Ok(Some(_)) = reader.request(&mut body, &mut || Ok(())) {
+            let at = start.elapsed().as_millis();
+            if (400..700).contains(&at) {
+                std::thread::sleep(Duration::from_millis(700 - at as u64));
+            }
+            let call: serde_json::Value = serde_json::from_slice(&body).ok()?;
+            let text = &call["params"]["arguments"]["text"];
+            let answer = serde_json::json!({"jsonrpc": "2.0", "id": call["id"],
+                "result": {"content": [{"type": "text", "text": text}]}})
+            .to_string();
+            let mut stream = stream;
+            write!(stream, "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{answer}", answer.len()).ok()?;
+        }
+        None
+    }
+
     #[test]
     fn nobody_listening_is_a_fault_not_a_hang() {
         let mut endpoint = echo_endpoint();

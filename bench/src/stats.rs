@@ -118,6 +118,7 @@ pub fn figures(cells: &[Cell], kinds: &[Kind], samples: &[Sample]) -> Vec<CellFi
         let here: Vec<&Sample> = samples.iter().filter(|sample| sample.cell == at).collect();
         let results = kinds
             .iter()
+            .filter(|kind| kind.takes(cell))
             .map(|&kind| figure(cell, kind, &here))
             .collect();
         CellFigures {

@@ -9,10 +9,12 @@ use crate::inputs::{
 };
 use anyhow::{Context, bail};
 use bytes::Bytes;
-use dlp_policy::{PolicyTable, decide};
+use dlp_policy::{Evaluators, PolicyTable, decide};
 use dlp_scan::{Budget, FingerprintKey, LeafInput, LeafKind, Outcome, RuleSet, Scanner};
 use domain::{Direction, Era, Policy, PolicyAction, PolicyBinding};
-use gateway::pipeline::{self, Attribution, Decoded, Judge, Release, ToClient, ToServer, Way};
+use gateway::pipeline::{
+    self, Attribution, Decoded, Judge, Release, ToClient, ToServer, Way, Whose,
+};
 use mcp_codec::{BatchRule, Edits, Limits, Message, Payload, decode, sse};
 use std::hint::black_box;
 use std::io::Write;
@@ -155,7 +157,7 @@ fn splicing(case: Case<'_>) -> anyhow::Result<()> {
 
 fn events(case: Case<'_>) -> anyhow::Result<()> {
     let stream = stream(32 << 10);
-    let mut read = || {
+    let read = || {
         let mut decoder = sse::Decoder::new(sse::SseLimits::for_event_bytes(4 << 20));
         let mut events = 0;
         for piece in stream.chunks(1400) {
@@ -213,13 +215,17 @@ enum End {
 /// From bytes to what may leave.
 fn line<W: Way>(case: Case<'_>, name: &str, bytes: Bytes, end: End) -> anyhow::Result<()> {
     let (table, limits) = (table()?, domain::Limits::default());
+    let evaluators = Evaluators::default();
     let judge = Judge {
         rules: RuleSet::builtin(),
+        tenant: "acme",
         policy: &table,
         limits: &limits,
         attribution: Attribution::Tool("echo"),
         schemas: None,
         era: Era::Handshake,
+        evaluators: &evaluators,
+        whose: Whose::default(),
     };
     let run = || -> anyhow::Result<Release<W>> {
         Ok(pipeline::run(
@@ -271,6 +277,7 @@ fn table() -> anyhow::Result<PolicyTable> {
             category: Some("injection".to_owned()),
             rule: None,
             action: PolicyAction::Warn,
+            form: None,
         }],
         ..Policy::default()
     };

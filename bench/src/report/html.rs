@@ -4,7 +4,7 @@ use super::plots::{Stack, over_size, over_time, stacks};
 use super::svg::{Bar, Line, bars, escape, percentiles};
 use super::{Report, markdown, micros};
 use crate::machine::Machine;
-use crate::plan::{Content, Form};
+use crate::plan::{Content, Form, size_label};
 use crate::soak::Soak;
 use crate::stats::{CellFigures, Figures, Spread};
 use crate::target::Kind;
@@ -255,12 +255,12 @@ fn size_section(out: &mut String, report: &Report) {
 }
 
 fn stage_section(out: &mut String, report: &Report) {
-    let stack = |cell: &&CellFigures| {
+    let stack = |cell: &CellFigures| {
         let weir = cell.of(Kind::Weir)?;
         let (stages, cpu) = (weir.stages?, weir.cpu_us?.median);
         let rest = (cpu - stages.scan_us - stages.policy_us).max(0.0);
         Some(Stack {
-            label: cell.label.clone(),
+            label: size_label(cell.cell.size),
             parts: vec![
                 ("s-scan", stages.scan_us),
                 ("s-policy", stages.policy_us),
@@ -272,12 +272,17 @@ fn stage_section(out: &mut String, report: &Report) {
                 .map(|cpu| cpu.median),
         })
     };
-    let rows: Vec<Stack> = [1, 16]
-        .iter()
-        .flat_map(|&connections| by_size(report, connections))
-        .filter_map(|cell| stack(&cell))
-        .collect();
-    if rows.is_empty() {
+    let plot = |connections: usize| {
+        let rows: Vec<Stack> = by_size(report, connections)
+            .into_iter()
+            .filter_map(stack)
+            .collect();
+        let title = format!("{connections} conn");
+        (!rows.is_empty())
+            .then(|| figure(&title, &stacks(&format!("cost by stage, {title}"), &rows)))
+    };
+    let plots: String = [1, 16].into_iter().filter_map(plot).collect();
+    if plots.is_empty() {
         return;
     }
     let _ = write!(
@@ -286,8 +291,7 @@ fn stage_section(out: &mut String, report: &Report) {
          clocks (time passed, so a busy machine inflates them); the rest is what is left of its CPU: network, HTTP, JSON, \
          audit. The dashed mark is all that the bare pingora pass-through takes.</p>\
          <p class=\"legend still\"><span><i class=\"s-scan\"></i>scan</span><span><i class=\"s-policy\"></i>policy and \
-         rewriting</span><span><i class=\"s-rest\"></i>the rest</span></p>{}</section>",
-        figure("weir", &stacks("cost by stage", &rows))
+         rewriting</span><span><i class=\"s-rest\"></i>the rest</span></p><div class=\"grid2\">{plots}</div></section>"
     );
 }
 

@@ -72,7 +72,7 @@ pub struct Stack {
 
 /// Stacked bars, each drawn to its own full width (what is shown is shares; the sum stands behind).
 pub fn stacks(title: &str, stacks: &[Stack]) -> String {
-    const LABEL: f64 = 130.0;
+    const LABEL: f64 = 66.0;
     const VALUE: f64 = 74.0;
     const ROW: f64 = 30.0;
     let height = ROW * stacks.len() as f64 + 8.0;
