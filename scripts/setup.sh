@@ -5,6 +5,7 @@
 #   scripts/setup.sh run      build, and a real MCP server to put Weir in front of
 #   scripts/setup.sh fuzz     build, libhs and cargo-fuzz
 #   scripts/setup.sh plugins  build, and what makes plugins of JavaScript
+#   scripts/setup.sh peers    build, and what `weir-bench peers install` and the cells with TLS need
 #   scripts/setup.sh test     run, and the conformance suite, other people's clients and servers, libhs, cargo tools
 #
 # System packages come from apt (root or sudo). All else goes to $WEIR_CACHE (default ~/.cache/weir), nothing
@@ -25,8 +26,9 @@ main() {
     run) build; kit_run ;;
     plugins) build; have npm || apt_install npm; npm_part node22; use_node; npm_part componentize ;;
     fuzz) build; libhs; cargo fuzz --version > /dev/null 2>&1 || cargo_tool cargo-fuzz "$FUZZ" ;;
+    peers) build; peers ;;
     test) build; libhs; kit_run; kit_test; cargo_tools ;;
-    *) die "usage: scripts/setup.sh build|run|fuzz|plugins|test" ;;
+    *) die "usage: scripts/setup.sh build|run|fuzz|plugins|peers|test" ;;
   esac
 }
 
@@ -81,6 +83,17 @@ kit_test() {
   venv_part py py2.txt
   venv_part pyold py1.txt
   everything_py
+}
+
+peers() {
+  local need=()
+  have npm || need+=(npm)
+  have python3 || need+=(python3)
+  python3 -c 'import venv, ensurepip' 2> /dev/null || need+=(python3-venv)
+  have openssl || need+=(openssl)
+  [ -x /usr/sbin/nginx ] || have nginx || need+=(nginx-light)
+  [ -x /usr/sbin/haproxy ] || have haproxy || need+=(haproxy)
+  apt_install "${need[@]}"
 }
 
 cargo_tools() {

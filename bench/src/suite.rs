@@ -345,6 +345,10 @@ fn command_line(args: impl Iterator<Item = String>) -> String {
             _ if at == 0 => "weir-bench".to_owned(),
             _ if hidden => "<header>".to_owned(),
             arg if arg.starts_with("--header=") => "--header=<header>".to_owned(),
+            // A folder of this machine says nothing to anyone else.
+            arg if arg.starts_with('/') => {
+                format!("<{}>", arg.rsplit('/').next().unwrap_or_default())
+            }
             arg => arg,
         }
     });

@@ -590,10 +590,10 @@ fn shown(command: &Command) -> String {
     let mut words = vec![name(&command.get_program().to_string_lossy())];
     words.extend(command.get_args().map(|arg| {
         let arg = arg.to_string_lossy();
-        if arg.starts_with('/') {
-            format!("<{}>", name(&arg))
-        } else {
-            arg.into_owned()
+        match arg.split_once("=/") {
+            _ if arg.starts_with('/') => format!("<{}>", name(&arg)),
+            Some((key, path)) => format!("{key}=<{}>", name(path)),
+            None => arg.into_owned(),
         }
     }));
     words.join(" ")
@@ -615,7 +615,7 @@ mod tests {
     #[test]
     fn commands_are_shown_without_paths() {
         let mut command = Command::new("/opt/x/weir");
-        command.args(["proxy", "--data-dir", "/tmp/abc/data"]);
-        assert_eq!(shown(&command), "weir proxy --data-dir <data>");
+        command.args(["proxy", "--data-dir", "/tmp/abc/data", "dir=/tmp/x/y"]);
+        assert_eq!(shown(&command), "weir proxy --data-dir <data> dir=<y>");
     }
 }
