@@ -195,6 +195,7 @@ struct Stream {
     past_head: bool,
     /// Bytes left of the chunk, its line end included.
     left: usize,
+    ended: bool,
 }
 
 impl Stream {
@@ -225,6 +226,9 @@ impl Stream {
 
     fn chunks(&mut self, text: &mut Vec<u8>) -> anyhow::Result<bool> {
         loop {
+            if self.ended {
+                return Ok(true);
+            }
             if self.left > 2 {
                 let take = (self.left - 2).min(self.raw.len());
                 text.extend(self.raw.drain(..take));
@@ -248,9 +252,7 @@ impl Stream {
             let size = line.split(';').next().unwrap_or_default().trim();
             let size = usize::from_str_radix(size, 16).context("the size of a chunk")?;
             self.raw.drain(..end + 2);
-            if size == 0 {
-                return Ok(true);
-            }
+            self.ended = size == 0;
             self.left = size + 2;
         }
     }

@@ -128,7 +128,9 @@ impl Row {
         };
         let rise = total(after).saturating_sub(total(before));
         let percent = self.percent().unwrap_or(f64::INFINITY);
-        if percent <= TOLERANCE_PERCENT || rise < RISE_MIN {
+        // Multiplied and not divided, so that a rise of exactly the tolerance is one.
+        let allowed = rise as f64 * 100.0 <= TOLERANCE_PERCENT * total(before) as f64;
+        if allowed || rise < RISE_MIN {
             return None;
         }
         let mut parts: Vec<(i128, &String)> = after

@@ -350,7 +350,7 @@ fn peer_section(out: &mut String, report: &Report) {
         out,
         "<section><h2>Other MCP proxies</h2><p class=\"note\">CPU per call as a multiple of Weir's with full scanning and \
          audit on, in the same minute. A proxy that is not being measured is stopped meanwhile. Those in front of a stdio \
-         server include that server.</p><div class=\"scroll\"><table><tr><th>proxy{heads}</tr>{rows}</table></div></section>"
+         server include that server.</p><div class=\"scroll\"><table class=\"numbers\"><tr><th>proxy{heads}</tr>{rows}</table></div></section>"
     );
 }
 
@@ -456,10 +456,11 @@ fn cpu_section(out: &mut String, report: &Report) {
 }
 
 fn cpu_plot(cell: &CellFigures) -> Option<String> {
+    // Beside other people's MCP proxies all other bars would have no length; those have a table of their own.
     let proxies = cell
         .results
         .iter()
-        .filter(|figures| figures.target != Kind::Direct);
+        .filter(|figures| figures.target != Kind::Direct && !figures.target.is_peer());
     let rows: Vec<Bar> = proxies
         .filter_map(|figures| {
             let cpu = figures.cpu_us?;

@@ -83,7 +83,7 @@ pub fn stacks(title: &str, stacks: &[Stack]) -> String {
         let middle = y + ROW / 2.0 + 4.0;
         text(&mut out, "name", LABEL - 8.0, middle, "end", &stack.label);
         let sum: f64 = stack.parts.iter().map(|part| part.1.max(0.0)).sum();
-        let scale = room / sum.max(f64::MIN_POSITIVE);
+        let scale = if sum > 0.0 { room / sum } else { 0.0 };
         let mut x = LABEL;
         for (class, value) in &stack.parts {
             let width = value.max(0.0) * scale;

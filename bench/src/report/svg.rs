@@ -79,7 +79,11 @@ pub fn bars(title: &str, bars: &[Bar], floor: Option<f64>) -> String {
                 WIDTH - 4.0,
                 middle + 4.0,
                 "end",
-                &format!("{ratio:.2}\u{d7}"),
+                &if ratio < 100.0 {
+                    format!("{ratio:.2}\u{d7}")
+                } else {
+                    format!("{ratio:.0}\u{d7}")
+                },
             );
         }
     }
