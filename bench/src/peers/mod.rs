@@ -47,6 +47,6 @@ pub fn haproxy_config(
 ) -> String {
     format!(
         "global\n  nbthread {threads}\n  maxconn 4096\ndefaults\n  mode http\n  timeout connect 5s\n  timeout client 60s\n\
-         \x20 timeout server 60s\n  http-reuse always\nfrontend in\n  bind {listen}\n  default_backend up\nbackend up\n  server one {upstream}\n"
+         \x20 timeout server 60s\n  http-reuse always\n  option http-no-delay\nfrontend in\n  bind {listen}\n  default_backend up\nbackend up\n  server one {upstream}\n"
     )
 }
