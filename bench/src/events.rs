@@ -94,7 +94,10 @@ pub fn measure(targets: &mut [Target], rounds: usize, seed: u64) -> Vec<EventFig
             if target.kind.is_tls() || target.kind.is_peer() || !target.kind.calls_our_upstream() {
                 continue;
             }
-            match stream(&mut target.endpoint, round as u64) {
+            target.thaw();
+            let delays = stream(&mut target.endpoint, round as u64);
+            target.freeze();
+            match delays {
                 Ok(delays) => delays
                     .iter()
                     .for_each(|&ns| all[at].0.saturating_record(ns)),

@@ -17,6 +17,7 @@ mod echo;
 mod events;
 mod floors;
 mod guard;
+mod kind;
 mod load;
 mod machine;
 mod overload;

@@ -217,6 +217,7 @@ fn many(
 /// Writes a configuration anew, with a change in it, until dropped; each time the process is told by SIGHUP.
 pub struct Rewriter {
     stop: Arc<AtomicBool>,
+    paused: Arc<AtomicBool>,
     written: Arc<AtomicU64>,
     thread: Option<JoinHandle<()>>,
 }
@@ -229,11 +230,17 @@ impl Rewriter {
             Arc::new(AtomicBool::new(false)),
             Arc::new(AtomicU64::new(0)),
         );
+        let paused = Arc::new(AtomicBool::new(false));
         let (stopped, count) = (Arc::clone(&stop), Arc::clone(&written));
+        let resting = Arc::clone(&paused);
         let thread = std::thread::spawn(move || {
             let temporary = config.with_extension("next");
             let mut nth = 0u32;
             while !stopped.load(Ordering::Relaxed) {
+                if resting.load(Ordering::Relaxed) {
+                    std::thread::park_timeout(REWRITE_EVERY);
+                    continue;
+                }
                 nth = nth.wrapping_add(1);
                 // Every second one has another limit, so that what is loaded differs from what is in force.
                 let text = format!(
@@ -251,9 +258,18 @@ impl Rewriter {
         });
         Ok(Rewriter {
             stop,
+            paused,
             written,
             thread: Some(thread),
         })
+    }
+
+    /// Rests while other targets are measured, or goes on.
+    pub fn pause(&self, rest: bool) {
+        self.paused.store(rest, Ordering::Relaxed);
+        if let Some(thread) = &self.thread {
+            thread.thread().unpark();
+        }
     }
 
     /// How many configurations were written so far.

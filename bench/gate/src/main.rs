@@ -98,6 +98,10 @@ fn not_comparable() -> Option<&'static str> {
         Some("valgrind is not installed (scripts/setup.sh test, or apt-get install valgrind)")
     } else if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
         Some("the baseline was counted for x86_64 Linux")
+    } else if !has_vectors() {
+        Some(
+            "the baseline was counted on a processor with AVX2, which the matchers pick their loops by",
+        )
     } else if cfg!(debug_assertions) {
         Some("this is a debug build (cargo test --release)")
     } else if option_env!("CARGO_PROFILE_RELEASE_INCREMENTAL").is_some_and(|on| on != "false") {
@@ -107,6 +111,15 @@ fn not_comparable() -> Option<&'static str> {
     } else {
         None
     }
+}
+
+/// Valgrind shows a program AVX2 where the processor has it, and nothing newer.
+fn has_vectors() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    let has = std::is_x86_feature_detected!("avx2");
+    #[cfg(not(target_arch = "x86_64"))]
+    let has = false;
+    has
 }
 
 /// A line for people. A closed standard error must not end the run.

@@ -3,6 +3,7 @@
 mod html;
 mod markdown;
 mod plots;
+mod sections;
 mod svg;
 
 pub use html::soak_page;
