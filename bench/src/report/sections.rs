@@ -70,14 +70,14 @@ pub fn stage_section(out: &mut String, report: &Report) {
     let stack = |cell: &CellFigures| {
         let weir = cell.of(Kind::Weir)?;
         let (stages, cpu) = (weir.stages?, weir.cpu_us?.median);
-        let rest = (cpu - stages.scan_us - stages.policy_us).max(0.0);
+        // Clocks that ran while the processor was someone else's may show more than all of its own.
+        let shown = stages.scan_us + stages.policy_us;
+        let share = if shown > cpu { cpu / shown } else { 1.0 };
+        let (scan, policy) = (stages.scan_us * share, stages.policy_us * share);
+        let rest = (cpu - scan - policy).max(0.0);
         Some(Stack {
             label: size_label(cell.cell.size),
-            parts: vec![
-                ("s-scan", stages.scan_us),
-                ("s-policy", stages.policy_us),
-                ("s-rest", rest),
-            ],
+            parts: vec![("s-scan", scan), ("s-policy", policy), ("s-rest", rest)],
             mark: cell
                 .of(Kind::Pingora)
                 .and_then(|floor| floor.cpu_us)
@@ -100,7 +100,7 @@ pub fn stage_section(out: &mut String, report: &Report) {
     let _ = write!(
         out,
         "<section><h2>Cost by stage</h2><p class=\"note\">Where Weir's CPU per call goes. Scan and policy are Weir's own \
-         clocks (time passed, so a busy machine inflates them); the rest is what is left of its CPU: network, HTTP, JSON, \
+         clocks (time passed, so a busy machine inflates them; never drawn beyond the CPU); the rest is what is left of its CPU: network, HTTP, JSON, \
          audit. The dashed mark is all that the bare pingora pass-through takes.</p>\
          <p class=\"legend still\"><span><i class=\"s-scan\"></i>scan</span><span><i class=\"s-policy\"></i>policy and \
          rewriting</span><span><i class=\"s-rest\"></i>the rest</span></p><div class=\"grid2\">{plots}</div></section>"
