@@ -13,6 +13,8 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+/// With fewer rounds in one of the runs nothing is judged.
+const ROUNDS_MIN: usize = 3;
 /// Draws for one interval.
 const DRAWS: usize = 2000;
 /// Options of `compare`.
@@ -223,6 +225,13 @@ fn notes(before: &Report, after: &Report, same_machine: bool) -> Vec<String> {
         ));
     }
     for (name, run) in [("first", before), ("second", after)] {
+        if run.is_noisy() {
+            notes.push(format!(
+                "others used {:.2} of {} cores during the {name} run: its absolute figures are worth little",
+                run.noise(),
+                run.machine.cores
+            ));
+        }
         if !run.invalid.is_empty() {
             notes.push(format!(
                 "{} windows of the {name} run are invalid and left out",
@@ -243,15 +252,17 @@ fn row(
 ) -> Option<Row> {
     let (before, after) = (values(figure, old), values(figure, new));
     let ratio = ratio(&before, &after, figure.more_is_better)?;
+    // One window each would give an interval without width, and with it a certainty that nobody has.
+    let enough = before.len().min(after.len()) >= ROUNDS_MIN;
     let verdict = if !same_machine && !figure.relative {
         Verdict::Shown
     } else if ratio.median > 1.0 + tolerance {
-        if ratio.min > 1.0 {
+        if ratio.min > 1.0 && enough {
             Verdict::Worse
         } else {
             Verdict::Unsure
         }
-    } else if ratio.median < 1.0 / (1.0 + tolerance) && ratio.max < 1.0 {
+    } else if ratio.median < 1.0 / (1.0 + tolerance) && ratio.max < 1.0 && enough {
         Verdict::Better
     } else {
         Verdict::Same
@@ -356,6 +367,13 @@ mod tests {
                 "{after:?}"
             );
         }
+    }
+
+    #[test]
+    fn one_window_each_is_no_verdict() {
+        let comparison = compare(&[50.0], &[100.0], false);
+        assert_eq!(verdict(&comparison, "CPU us/call"), Verdict::Unsure);
+        assert!(!comparison.is_worse());
     }
 
     #[test]
