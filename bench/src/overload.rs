@@ -485,7 +485,7 @@ mod tests {
         let (ask, pool) = ask_and_pool(&endpoint);
         let flood = flood(&endpoint, &ask, &pool, &options(), 20_000);
         assert!(
-            flood.good.len() > 0 && flood.refused.len() > 0,
+            !flood.good.is_empty() && !flood.refused.is_empty(),
             "{:?}",
             flood.faults
         );
