@@ -70,8 +70,10 @@ fn in_steps(
     let mut passing = Passing::<ToClient>::new(judge.limits, judge.policy.dry_run());
     let mut out = Vec::new();
     for piece in text.as_bytes().chunks(piece) {
-        out.extend_from_slice(passing.push(piece, judge)?.bytes());
-        assert!(serde_json::from_slice::<serde_json::Value>(&out).is_err());
+        let passed = passing.push(piece, judge)?;
+        out.extend_from_slice(passed.bytes());
+        let whole = || serde_json::from_slice::<serde_json::Value>(&out).is_ok();
+        assert!(passed.bytes().is_empty() || !whole());
     }
     out.extend_from_slice(passing.finish(judge)?.bytes());
     Ok((out, passing.report))
@@ -92,7 +94,7 @@ fn result(seed: u64) -> String {
     let mut leaf = |long: usize| {
         let mut out = String::new();
         for _ in 0..=roll(&mut state, long) {
-            out.push_str(match roll(&mut state, 40) {
+            out.push_str(match roll(&mut state, 200) {
                 0 => "mail anna.lindqvist@mailbox.org ",
                 1 => &token,
                 2 => &hex,
@@ -157,12 +159,8 @@ fn what_passes_in_steps_is_what_passes_whole() {
             assert_eq!(whole.len(), out.len());
             assert_eq!(report.dry_run, dry_run);
             assert!(report.findings.len() == FINDINGS_MAX && report.findings_dropped > 100);
-            assert!(
-                report
-                    .findings
-                    .iter()
-                    .all(|f| f.path.starts_with("$.result."))
-            );
+            let shown = |path: &str| path.starts_with("$.result") && !path.contains("AKIA");
+            assert!(report.findings.iter().all(|f| shown(&f.path)));
             redacted += usize::from(report.enforced == Action::Redact);
         }
     }
