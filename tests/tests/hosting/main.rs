@@ -393,6 +393,11 @@ fn with_a_sandbox_per_call_weir_shakes_hands_with_each() {
     let each = ["initialize", "notifications/initialized", "tools/call"];
     assert_eq!(methods, [each, each].concat());
     assert_eq!(client.delete(), 204);
+    // An execution takes one sandbox, not two.
+    let (ok, out, said) = lab.cli(&["exec", ID, "echo", r#"{"message": "three"}"#], "");
+    assert!(ok && out.trim() == "Echo: three", "{out} {said}");
+    lab.released(4);
+    assert_eq!(lab.runner.state.leases.lock().unwrap().len(), 4);
 }
 
 #[test]
