@@ -1,6 +1,8 @@
 //! Hosted servers from the command line to the sandbox's door: real `weir serve`, real command line; the runner is a fake,
 //! and what it calls a sandbox is an upstream under the test's control. Real sandboxes are tried in `runner/tests`.
 
+#![allow(clippy::unwrap_used)]
+
 mod fake;
 
 use std::sync::Arc;
