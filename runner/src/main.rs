@@ -165,6 +165,7 @@ async fn serve(places: Places, serve: Serve) -> Result<ExitCode> {
     tokio::select! {
         () = api::serve(Arc::clone(&daemon), listener) => {}
         () = meter::run(&daemon.ctx.metering, &*daemon.ctx.backend) => {}
+        () = reap() => {}
         _ = terminate.recv() => {}
         _ = tokio::signal::ctrl_c() => {}
     }
@@ -172,6 +173,16 @@ async fn serve(places: Places, serve: Serve) -> Result<ExitCode> {
     // Sandboxes go on; the next life finds them.
     tracing::info!("weir-runner ends; sandboxes go on and are found again by the next start");
     Ok(ExitCode::SUCCESS)
+}
+
+async fn reap() {
+    let mut reaper = sandbox::Reaper::default();
+    let mut every = tokio::time::interval(std::time::Duration::from_secs(2));
+    every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        every.tick().await;
+        reaper.round();
+    }
 }
 
 async fn purge(places: Places) -> Result<ExitCode> {

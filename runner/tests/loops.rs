@@ -167,6 +167,13 @@ async fn sandboxes_are_killed_again_and_again() {
         rig.sandboxes().await.len() <= 1
     })
     .await;
+    let zombies = || async {
+        let list = std::fs::read_dir("/proc").expect("processes").flatten();
+        let stats = list.filter_map(|p| std::fs::read_to_string(p.path().join("stat")).ok());
+        let own = format!(" Z {} ", rig.pid());
+        stats.filter(|s| s.contains(&own)).count() == 0
+    };
+    until("no zombie is left", Duration::from_secs(10), zombies).await;
     let mounts = std::fs::read_to_string("/proc/mounts").expect("mounts");
     let own = mounts
         .lines()
