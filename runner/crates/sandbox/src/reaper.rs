@@ -50,25 +50,3 @@ fn children() -> BTreeSet<i32> {
         })
         .collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_ended_child_is_taken_in_the_second_round() {
-        let child = std::process::Command::new("true").spawn().expect("true");
-        let pid = i32::try_from(child.id()).expect("a pid");
-        while !pidfd::is_zombie(pid) {
-            std::thread::yield_now();
-        }
-        let mut reaper = Reaper::default();
-        reaper.round();
-        assert!(
-            pidfd::is_zombie(pid),
-            "whoever waits for it has a round's time"
-        );
-        assert!(reaper.round() >= 1);
-        assert_eq!(pidfd::start_time(pid), None);
-    }
-}
