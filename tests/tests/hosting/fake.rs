@@ -55,7 +55,6 @@ impl FakeRunner {
     /// Every sandbox that is leased now is gone.
     pub fn kill_sandboxes(&self, reason: GoneReason) {
         self.state.gone.send_replace(Some(reason));
-        self.state.gone.send_replace(None);
     }
 
     /// The runner ends without a word.
@@ -179,16 +178,28 @@ async fn hold(
         leases.push(wanted);
         leases.len()
     };
+    // A sandbox that is leased from now on is another one.
+    state.gone.send_replace(None);
     let mut gone = state.gone.subscribe();
     let lease = json!({
         "id": format!("lease{number:07}"), "sandbox": "sandbox00001", "address": state.sandbox, "fresh": true, "waited_ms": 0,
         "call_timeout_s": 3,
     });
     frame::write(stream, &Reply::Lease(parsed(lease))).await?;
+    let reason = async {
+        loop {
+            // The value is taken out before anything is awaited again.
+            let reason = gone.borrow_and_update().clone();
+            match reason {
+                Some(reason) => return reason,
+                None if gone.changed().await.is_err() => std::future::pending().await,
+                None => {}
+            }
+        }
+    };
     let request: Request = tokio::select! {
         request = frame::read(stream) => request?,
-        Ok(reason) = gone.wait_for(Option::is_some) => {
-            let reason = reason.clone().expect("waited for");
+        reason = reason => {
             frame::write(stream, &Reply::Gone(reason)).await?;
             frame::read(stream).await?
         }

@@ -146,10 +146,10 @@ fn a_folder_becomes_a_url_that_clients_of_both_eras_call() {
         if era == Era::Handshake {
             client.initialize();
         }
-        let answer = client.call("echo", json!({"text": "through the sandbox"}));
+        let answer = client.call("echo", json!({"message": "through the sandbox"}));
         assert_eq!(
             answer.first_text(),
-            "through the sandbox",
+            "Echo: through the sandbox",
             "{era:?}: {}",
             answer.text()
         );
@@ -180,7 +180,7 @@ fn a_session_keeps_to_its_sandbox_and_its_ids_stay_here() {
         .0
     );
     let mut client = lab.connected();
-    client.call("echo", json!({"text": "a"}));
+    client.call("echo", json!({"message": "a"}));
     let leases = lab.runner.state.leases.lock().unwrap().clone();
     let keys: Vec<_> = leases
         .iter()
@@ -205,18 +205,18 @@ fn calls_are_scanned_whichever_way_they_come() {
     let lab = Lab::deployed(&[]);
     let canary = Canary::github();
     let mut client = lab.connected();
-    let answer = client.call("echo", json!({"text": canary.value()}));
+    let answer = client.call("echo", json!({"message": canary.value()}));
     assert_eq!(answer.blocked_call_fault(Era::Handshake), None);
-    let argument = json!({"text": canary.value()}).to_string();
+    let argument = json!({"message": canary.value()}).to_string();
     let (ok, out, said) = lab.cli(&["exec", ID, "echo", &argument], "");
     assert!(!ok && !out.contains(canary.value()), "{out} {said}");
     assert!(
         lab.sandbox.calls("tools/call").is_empty(),
         "nothing reached the sandbox"
     );
-    let (ok, out, said) = lab.cli(&["exec", ID, "echo", r#"{"text": "hi there"}"#], "");
+    let (ok, out, said) = lab.cli(&["exec", ID, "echo", r#"{"message": "hi there"}"#], "");
     assert!(
-        ok && out.trim() == "hi there" && said.contains(" ms"),
+        ok && out.trim() == "Echo: hi there" && said.contains(" ms"),
         "{out} {said}"
     );
     let (ok, _, said) = lab.cli(&["exec", "nosuch", "echo"], "");
@@ -231,7 +231,7 @@ fn only_one_path_leads_to_a_hosted_server_and_only_its_tenant_goes_it() {
         let mut client = lab.client(Era::Stateless);
         client.path = path.to_owned();
         client.headers = vec![("X-API-Key".into(), key.to_owned())];
-        client.call("echo", json!({"text": "x"})).status()
+        client.call("echo", json!({"message": "x"})).status()
     };
     assert_eq!(status("/sandbox/hello/mcp", &lab.key), 200);
     assert_eq!(
@@ -284,7 +284,7 @@ fn a_call_fails_at_once_when_its_sandbox_is_gone() {
     ] {
         let mut client = lab.client(Era::Stateless);
         lab.sandbox.forget();
-        let asked = std::thread::spawn(move || client.call("echo", json!({"text": "x"})));
+        let asked = std::thread::spawn(move || client.call("echo", json!({"message": "x"})));
         lab.sandbox
             .wait_for("the call", |r| r.rpc_method() == "tools/call");
         let killed = Instant::now();
@@ -310,7 +310,7 @@ fn a_call_that_takes_too_long_takes_its_sandbox_with_it() {
     lab.sandbox
         .answer(|request| (request.rpc_method() == "tools/call").then_some(Reply::Hang));
     let mut client = lab.client(Era::Stateless);
-    let answer = client.call("echo", json!({"text": "x"}));
+    let answer = client.call("echo", json!({"message": "x"}));
     assert!(
         answer.error()["message"]
             .as_str()
@@ -336,7 +336,7 @@ fn a_runner_that_is_down_full_or_unable_is_a_clear_error() {
             Some(ApiError::new(code, "words for the operator, with /a/path"));
         let answer = lab
             .client(Era::Stateless)
-            .call("echo", json!({"text": "x"}));
+            .call("echo", json!({"message": "x"}));
         let message = answer.error()["message"]
             .as_str()
             .unwrap_or_default()
@@ -352,7 +352,7 @@ fn a_runner_that_is_down_full_or_unable_is_a_clear_error() {
     lab.runner.die();
     let answer = lab
         .client(Era::Stateless)
-        .call("echo", json!({"text": "x"}));
+        .call("echo", json!({"message": "x"}));
     assert_eq!(answer.status(), 503, "{}", answer.text());
     let (ok, _, said) = lab.cli(&["server", "restart", ID], "");
     assert!(!ok && said.contains("weir-runner"), "{said}");
@@ -360,10 +360,10 @@ fn a_runner_that_is_down_full_or_unable_is_a_clear_error() {
     let answer = until("the runner to be asked again", PATIENCE, || {
         let answer = lab
             .client(Era::Stateless)
-            .call("echo", json!({"text": "back"}));
+            .call("echo", json!({"message": "back"}));
         (answer.status() == 200).then_some(answer)
     });
-    assert_eq!(answer.first_text(), "back");
+    assert_eq!(answer.first_text(), "Echo: back");
 }
 
 #[test]
@@ -379,8 +379,8 @@ fn with_a_sandbox_per_call_weir_shakes_hands_with_each() {
     lab.sandbox.forget();
     for text in ["one", "two"] {
         assert_eq!(
-            client.call("echo", json!({"text": text})).first_text(),
-            text
+            client.call("echo", json!({"message": text})).first_text(),
+            format!("Echo: {text}")
         );
     }
     lab.released(3);
@@ -411,14 +411,14 @@ fn a_session_outlives_its_sandbox() {
     });
     let mut client = lab.connected();
     assert_eq!(
-        client.call("echo", json!({"text": "one"})).first_text(),
-        "one"
+        client.call("echo", json!({"message": "one"})).first_text(),
+        "Echo: one"
     );
     life.store(2, std::sync::atomic::Ordering::Relaxed);
     for text in ["two", "three"] {
         assert_eq!(
-            client.call("echo", json!({"text": text})).first_text(),
-            text
+            client.call("echo", json!({"message": text})).first_text(),
+            format!("Echo: {text}")
         );
     }
     assert_eq!(
@@ -432,8 +432,8 @@ fn a_session_outlives_its_sandbox() {
 fn with_a_sandbox_per_session_its_end_ends_it() {
     let lab = Lab::deployed(&["--isolation", "session"]);
     let (mut one, mut two) = (lab.connected(), lab.connected());
-    one.call("echo", json!({"text": "x"}));
-    two.call("echo", json!({"text": "x"}));
+    one.call("echo", json!({"message": "x"}));
+    two.call("echo", json!({"message": "x"}));
     let keys: Vec<_> = lab
         .runner
         .state
@@ -456,7 +456,7 @@ fn with_a_sandbox_per_session_its_end_ends_it() {
     });
     // A request without a session gets a passing one.
     lab.client(Era::Stateless)
-        .call("echo", json!({"text": "x"}));
+        .call("echo", json!({"message": "x"}));
     until("its end", PATIENCE, || {
         (lab.runner.state.ended_sessions.lock().unwrap().len() == 2).then_some(())
     });
@@ -506,9 +506,9 @@ fn an_id_is_hosted_or_in_the_file_but_not_both() {
         .wait_for_log("server hello is hosted, and stands in the configuration file too");
     assert_eq!(
         lab.connected()
-            .call("echo", json!({"text": "still here"}))
+            .call("echo", json!({"message": "still here"}))
             .first_text(),
-        "still here"
+        "Echo: still here"
     );
     let source = lab.source.path().display().to_string();
     let (ok, _, said) = lab.cli(
@@ -531,9 +531,9 @@ fn hosted_servers_survive_a_reload_and_a_kill() {
     lab.weir.wait_for_log("configuration reloaded");
     assert_eq!(
         lab.connected()
-            .call("echo", json!({"text": "a"}))
+            .call("echo", json!({"message": "a"}))
             .first_text(),
-        "a"
+        "Echo: a"
     );
     let Lab {
         weir,
@@ -546,7 +546,10 @@ fn hosted_servers_survive_a_reload_and_a_kill() {
     let weir = weir.kill_and_restart(|dir| Start::serve_in(dir, &config));
     let mut client = Client::at(weir.addr, &format!("/sandbox/{ID}/mcp"), Era::Stateless);
     client.headers.push(("X-API-Key".into(), key));
-    assert_eq!(client.call("echo", json!({"text": "b"})).first_text(), "b");
+    assert_eq!(
+        client.call("echo", json!({"message": "b"})).first_text(),
+        "Echo: b"
+    );
     drop((runner, sandbox));
 }
 

@@ -4,7 +4,7 @@
 //! them, one step at a time, and the step at which it gave up is told.
 
 use crate::entropy::shannon;
-use crate::gate::{Hit, LiteralGate};
+use crate::gate::Hit;
 use crate::rule::RuleId;
 use crate::ruleset::load::Edge;
 use crate::ruleset::{Action, Compiled, Kind, Need, RuleSet};
@@ -135,7 +135,7 @@ struct Tries<'a> {
 impl Tries<'_> {
     fn keywords(&mut self, kept: &Kept) {
         let mut hits: Vec<Hit> = Vec::new();
-        self.rules.gate.hits(&kept.text, &mut hits);
+        self.rules.gates.all_hits(&kept.text, &mut hits);
         for hit in hits {
             let at = hit.at as usize;
             let Some(cell) = cell_at(kept, at) else {

@@ -5,47 +5,26 @@ use std::io::Read;
 use super::{Spawner, begin_cell, copy, margin_after, margin_before};
 use crate::Layer;
 use crate::check::base64_digit;
-use crate::text::{Cell, How, Node, Span, word_at};
+use crate::detect::Scratch;
+use crate::text::{Cell, How, Node, RUN_BYTES_MIN, Span, is_run};
 
-/// Shorter runs hold nothing that a rule finds.
-const RUN_BYTES_MIN: usize = 16;
 /// Lines at least this long may be one wrapped run.
 const WRAPPED_LINE_MIN: usize = 48;
 /// Decoded bytes that have to be text before the rest is decoded.
 const HEAD: usize = 10;
 
-pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
-    let text = &node.text;
+pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     let (mut done, mut index) = (0, 0);
-    let mut at = 0;
-    // Any run of sixteen holds eight bytes that begin at a multiple of eight, and no run goes over the end of its cell.
-    while let Some(word) = word_at(text, at) {
-        if holds_below(word, b'+') || !text[at..at + 8].iter().all(|b| is_run(*b)) {
-            at += 8;
-            continue;
-        }
-        let mut start = at;
-        while start > done && is_run(text[start - 1]) {
-            start -= 1;
-        }
-        let mut end = at + 8;
-        while end < text.len() && is_run(text[end]) {
-            end += 1;
-        }
-        if end - start >= RUN_BYTES_MIN
+    // No run goes over the end of its cell.
+    for span in &scratch.runs {
+        let (start, end) = (span.start as usize, span.end as usize);
+        // It may be a line of a longer one.
+        if start >= done
             && let Some(cell) = node.cell_from(start, &mut index)
         {
-            end = run(node, cell, (start, end), spawn);
+            done = run(node, cell, (start, end), spawn);
         }
-        done = end;
-        at = end.next_multiple_of(8);
     }
-}
-
-/// Is one of the eight bytes less than `least`? Blanks, quotes and most punctuation are: a quick no for most places.
-fn holds_below(word: u64, least: u8) -> bool {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    word.wrapping_sub(ONES * u64::from(least)) & !word & (ONES * 0x80) != 0
 }
 
 /// One run; returns where it ended, wrapped lines included.
@@ -73,21 +52,6 @@ fn run(node: &Node, cell: &Cell, (start, end): (usize, usize), spawn: &mut Spawn
     }
     end
 }
-
-fn is_run(b: u8) -> bool {
-    RUN[usize::from(b)]
-}
-
-static RUN: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut b = 0;
-    while b < 256 {
-        let c = b as u8;
-        table[b] = c.is_ascii_alphanumeric() || matches!(c, b'+' | b'/' | b'-' | b'_');
-        b += 1;
-    }
-    table
-};
 
 /// MIME and PEM break long runs into lines.
 fn wrapped_end(node: &Node, cell: &Cell, start: usize, end: usize) -> usize {
@@ -123,13 +87,19 @@ fn emit(
     spawn: &mut Spawner<'_>,
 ) -> bool {
     let source = &node.text[start..end];
-    let mut head = Vec::with_capacity(HEAD);
-    Digits::new(source, layer)
-        .take(HEAD)
-        .for_each(|(b, _)| head.push(b));
-    let packed = packed(&head);
-    let wide = is_utf16(&head);
-    if packed.is_none() && !wide && !(head.len() >= 8 && texty(&head)) {
+    if never_text(source, layer) {
+        return false;
+    }
+    let mut head = [0; HEAD];
+    let mut len = 0;
+    for (b, _) in Digits::new(source, layer).take(HEAD) {
+        head[len] = b;
+        len += 1;
+    }
+    let head = &head[..len];
+    let packed = packed(head);
+    let wide = is_utf16(head);
+    if packed.is_none() && !wide && !(len >= 8 && texty(head)) {
         return false;
     }
     let mut bytes = Vec::with_capacity(source.len() * 3 / 4);
@@ -180,6 +150,61 @@ fn emit(
     spawn.end(child);
     true
 }
+
+/// Do the first two bytes show that it is neither text nor packed? Half of all hashes do.
+fn never_text(source: &[u8], layer: Layer) -> bool {
+    let digit = |at: usize| -> u32 {
+        let b = source.get(at).copied().unwrap_or(0);
+        match layer {
+            Layer::Hex => u32::from(HEX_DIGITS[usize::from(b)]),
+            _ => u32::from(BASE64_DIGITS[usize::from(b)]),
+        }
+    };
+    let bits = match layer {
+        Layer::Hex => digit(0) << 12 | digit(1) << 8 | digit(2) << 4 | digit(3),
+        Layer::Base64 => (digit(0) << 12 | digit(1) << 6 | digit(2)) >> 2,
+        _ => return false,
+    };
+    let (first, second) = ((bits >> 8) as u8, bits as u8);
+    let control = |b: u8| b < 0x20 && !matches!(b, b'\n' | b'\r' | b'\t' | 0x1B) || b == 0x7F;
+    match first {
+        0x1F => second != 0x8B,
+        // Neither text nor the half of a character of two bytes.
+        0x80..=0xC1 | 0xF5.. => true,
+        0xC2.. => second & 0xC0 != 0x80,
+        _ if control(first) => second != 0,
+        // Where the second is zero, it may be UTF-16; where `x`, a packed text.
+        0x78 => false,
+        _ => control(second) && second != 0 || (0x80..0xC2).contains(&second) || second >= 0xF5,
+    }
+}
+
+static HEX_DIGITS: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut b = 0;
+    while b < 256 {
+        table[b] = match b as u8 {
+            c @ b'0'..=b'9' => c - b'0',
+            c @ b'a'..=b'f' => c - b'a' + 10,
+            c @ b'A'..=b'F' => c - b'A' + 10,
+            _ => 0,
+        };
+        b += 1;
+    }
+    table
+};
+
+static BASE64_DIGITS: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut b = 0;
+    while b < 256 {
+        if let Some(digit) = base64_digit(b as u8) {
+            table[b] = digit;
+        }
+        b += 1;
+    }
+    table
+};
 
 fn blocks(layer: Layer) -> How {
     match layer {

@@ -10,25 +10,30 @@ const PIECE_MAX: usize = 512;
 /// Elements this short in a row are one text taken apart.
 const SHORT_BYTES_MAX: usize = 8;
 const SHORT_RUN_MIN: usize = 4;
+/// Two pieces that are shorter together hold nothing that a rule finds.
+const SEAM_BYTES_MIN: usize = 12;
 /// Parts joined at one go.
 const PARTS_MAX: usize = 4096;
 
-/// Names whose values follow each other as parts of one text.
-const PART_NAMES: [&[u8]; 13] = [
-    b"text",
-    b"data",
-    b"blob",
-    b"content",
-    b"value",
-    b"delta",
-    b"body",
-    b"message",
-    b"chunk",
-    b"part",
-    b"arguments",
-    b"partial_json",
-    b"parts",
-];
+/// Is it a name whose values follow each other as parts of one text?
+fn names_part(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b"text"
+            | b"data"
+            | b"blob"
+            | b"content"
+            | b"value"
+            | b"delta"
+            | b"body"
+            | b"message"
+            | b"chunk"
+            | b"part"
+            | b"arguments"
+            | b"partial_json"
+            | b"parts"
+    )
+}
 
 pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     if node.layer == Some(Layer::Joined) || node.cells.len() < 2 || node.cells.len() > 200_000 {
@@ -41,23 +46,12 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
 
 /// `["g","h","p","_"]`
 fn short_runs(node: &Node, spawn: &mut Spawner<'_>) {
-    let mut start = 0;
-    for i in 0..=node.cells.len() {
-        let short = node.cells.get(i).is_some_and(|c| {
-            is_value(c) && c.kind == LeafKind::String && c.span.len() <= SHORT_BYTES_MAX
-        });
-        let same = short && i > start && node.cells[i].name == node.cells[start].name;
-        if same {
-            continue;
+    let short = |c: &Cell| c.kind == LeafKind::String && c.span.len() <= SHORT_BYTES_MAX;
+    let same = |a: &Cell, b: &Cell| short(a) && short(b) && a.name == b.name;
+    for cells in node.cells.chunk_by(same) {
+        if cells.len() >= SHORT_RUN_MIN {
+            join(node, cells.iter().take(PARTS_MAX).map(|c| c.span), spawn);
         }
-        if i - start >= SHORT_RUN_MIN {
-            join(
-                node,
-                node.cells[start..i].iter().take(PARTS_MAX).map(|c| c.span),
-                spawn,
-            );
-        }
-        start = if short { i } else { i + 1 };
     }
 }
 
@@ -77,7 +71,7 @@ fn seams(node: &Node, spawn: &mut Spawner<'_>) {
         // Elements of one array, with no key between them.
         if let Some(left) = prev.filter(|p| p.name == cell.name && cell.kind == LeafKind::String) {
             seam(node, &left, cell, spawn);
-        } else if PART_NAMES.contains(&name) {
+        } else if names_part(name) {
             if let Some((_, left)) = last.iter().find(|(n, _)| *n == name) {
                 seam(node, &left.clone(), cell, spawn);
             }
@@ -89,11 +83,14 @@ fn seams(node: &Node, spawn: &mut Spawner<'_>) {
 }
 
 fn seam(node: &Node, left: &Cell, right: &Cell, spawn: &mut Spawner<'_>) {
+    if left.span.len() + right.span.len() < SEAM_BYTES_MIN {
+        return;
+    }
     let (a, b) = (tail(node, left), head(node, right));
     // A part which is all one word reaches on to the next; those two are joined there.
     if a.len() >= 2
         && b.len() >= 2
-        && a.len() + b.len() >= 12
+        && a.len() + b.len() >= SEAM_BYTES_MIN
         && (a.len() > SHORT_BYTES_MAX || b.len() > SHORT_BYTES_MAX)
     {
         let context = Span::new(

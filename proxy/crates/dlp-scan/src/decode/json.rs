@@ -4,7 +4,7 @@
 //! left to be scanned as plain text, so nothing can hide behind being almost JSON.
 
 use crate::LeafKind;
-use crate::text::{How, Node, Span};
+use crate::text::{How, Node, Span, word_at};
 
 /// Deeper nesting is not JSON that anybody sends.
 const DEPTH_MAX: usize = 128;
@@ -186,7 +186,7 @@ impl Walker<'_, '_> {
         self.at += 1;
         loop {
             let rest = &self.text[self.at..];
-            let Some(stop) = memchr::memchr2(b'"', b'\\', rest) else {
+            let Some(stop) = quote_or_escape(rest) else {
                 return false;
             };
             let src = Span::new(self.base + self.at, self.base + self.at + stop);
@@ -206,6 +206,23 @@ impl Walker<'_, '_> {
             self.at += len;
         }
     }
+}
+
+/// Where a string ends or has an escape. Most strings are short: the first words are looked at here.
+fn quote_or_escape(text: &[u8]) -> Option<usize> {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    // Zero bytes of `word ^ ONES * b` are its bytes `b`; the lowest mark is always right.
+    let zero = |word: u64| word.wrapping_sub(ONES) & !word & (ONES * 0x80);
+    for at in [0, 8, 16] {
+        let Some(word) = word_at(text, at) else {
+            break;
+        };
+        let marks = zero(word ^ (ONES * u64::from(b'"'))) | zero(word ^ (ONES * u64::from(b'\\')));
+        if marks != 0 {
+            return Some(at + marks.trailing_zeros() as usize / 8);
+        }
+    }
+    memchr::memchr2(b'"', b'\\', text)
 }
 
 /// One JSON escape at the start of `text`: its character and how long it is written.

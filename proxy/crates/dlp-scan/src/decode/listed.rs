@@ -1,6 +1,8 @@
 //! Bytes written as lists: character codes (`103, 104, 112`, `[0x67, 0x68]`, numbers of a JSON array), and dumps with an
 //! offset at the head of each line (`xxd`, `hexdump -C`, `od -tx1`).
 
+use std::sync::LazyLock;
+
 use memchr::memmem;
 
 use super::{Spawner, child_around};
@@ -133,23 +135,23 @@ fn push_codes(child: &mut Node, list: &[Code]) {
 
 /// The numbers of a JSON array, each a cell of its own.
 fn code_cells(node: &Node, spawn: &mut Spawner<'_>) {
-    let mut row: Vec<Code> = Vec::new();
-    let mut first: Option<&Cell> = None;
-    for cell in &node.cells {
-        let number = (cell.kind == LeafKind::Number && cell.leaf != NO_LEAF)
-            .then(|| code(&node.text[cell.span.range()]))
-            .flatten();
-        let goes_on = first.is_some_and(|f| f.name == cell.name) && row.len() < CODES_MAX;
-        if number.is_none() || !goes_on {
-            join(&row, spawn);
-            row.clear();
-            first = Some(cell);
+    let number = |c: &Cell| c.kind == LeafKind::Number && c.leaf != NO_LEAF;
+    let same = |a: &Cell, b: &Cell| number(a) && number(b) && a.name == b.name;
+    for cells in node.cells.chunk_by(same) {
+        if cells.len() < BARE_CODES_MIN {
+            continue;
         }
-        if let Some(code) = number {
-            row.push((code, cell.span));
+        let mut row: Vec<Code> = Vec::new();
+        for cell in cells {
+            let code = code(&node.text[cell.span.range()]);
+            if code.is_none() || row.len() == CODES_MAX {
+                join(&row, spawn);
+                row.clear();
+            }
+            row.extend(code.map(|c| (c, cell.span)));
         }
+        join(&row, spawn);
     }
-    join(&row, spawn);
 }
 
 /// What several cells give together.
@@ -193,17 +195,23 @@ fn emit(
 
 /// `00000010: 6768 705f 5a71 376b  ghp_Zq7k`, line by line.
 fn dumps(node: &Node, spawn: &mut Spawner<'_>) {
-    for cell in node
-        .cells
-        .iter()
-        .filter(|c| c.leaf != NO_LEAF && c.span.len() >= 32)
-    {
-        let text = &node.text[cell.span.range()];
-        if memmem::find(text, b"0000").is_some() {
-            dump(node, cell, spawn);
+    let (mut index, mut at) = (0, 0);
+    while let Some(n) = node.text.get(at..).and_then(|t| ZEROS.find(t)) {
+        at += n;
+        match node.cell_from(at, &mut index) {
+            Some(cell) => {
+                if cell.span.len() >= 32 {
+                    dump(node, cell, spawn);
+                }
+                at = cell.span.end as usize;
+            }
+            None => at += 1,
         }
     }
 }
+
+/// Offsets begin with it.
+static ZEROS: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(b"0000"));
 
 fn dump(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
     let base = cell.span.start as usize;
@@ -237,7 +245,7 @@ fn dump_line(line: &[u8]) -> Option<(u64, Vec<u8>, usize)> {
     };
     let mut start = 0;
     if digits(0) < 4 {
-        start = memmem::find(line, b"0000")?;
+        start = ZEROS.find(line)?;
         if start > 0 && line[start - 1].is_ascii_alphanumeric() {
             return None;
         }

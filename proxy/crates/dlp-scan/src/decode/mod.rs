@@ -155,7 +155,7 @@ pub(crate) fn child_around(
 pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     nested_json(node, spawn);
     written::decode(node, spawn);
-    base::decode(node, spawn);
+    base::decode(node, scratch, spawn);
     breaks::decode(node, scratch, spawn);
     listed::decode(node, spawn);
     if !node.text.is_ascii() {

@@ -5,6 +5,7 @@
 //! how many rules look at it.
 
 use super::{Scratch, Sink};
+use crate::gate::{GramGate, Hit};
 use crate::names;
 use crate::rule::RuleId;
 use crate::ruleset::Action;
@@ -26,6 +27,7 @@ pub(crate) struct Near {
     /// The place, and where its cell begins.
     place: Option<(Span, u32)>,
     parts: [Span; 4],
+    hits: PartHits,
     /// By phrase: the last place that it stood near to, as counted by `places`.
     seen: Vec<u32>,
     places: u32,
@@ -47,6 +49,7 @@ impl Near {
     pub fn begin(&mut self, phrases: usize) {
         self.place = None;
         self.head = None;
+        self.hits.clear();
         self.seen.resize(phrases, 0);
     }
 
@@ -76,9 +79,6 @@ pub(super) fn has(
 ) -> bool {
     let compiled = sink.rules.compiled(rule);
     if compiled.context.is_empty() && compiled.context_short.is_empty() {
-        return false;
-    }
-    if !scratch.phrases_seen && compiled.context_short.is_empty() {
         return false;
     }
     if scratch.near.place != Some((span, cell.span.start)) {
@@ -111,23 +111,72 @@ fn look(span: Span, cell: &Cell, sink: &Sink<'_>, scratch: &mut Scratch) {
     let column = column_head(text, span, cell, near).unwrap_or_default();
     near.parts = [before, after, cell.name, column];
     for part in near.parts {
-        let first = scratch.hits.partition_point(|h| h.at < part.start);
-        let hits = scratch.hits[first..].iter();
-        for hit in hits.take_while(|h| h.at < part.end) {
-            for action in &sink.rules.actions[usize::from(hit.keyword)] {
-                if let Action::Context { phrase, offset } = *action
-                    && stands(
-                        text,
-                        hit.at,
-                        u32::from(offset),
-                        &sink.rules.phrases[usize::from(phrase)],
-                        part,
-                    )
-                {
-                    near.note(phrase);
+        for block in blocks(part) {
+            let known = near.hits.block(block, text, &sink.rules.gates.near);
+            for at in known {
+                let hit = near.hits.found[at];
+                if hit.at < part.start || hit.at >= part.end {
+                    continue;
+                }
+                for action in &sink.rules.actions[usize::from(hit.keyword)] {
+                    if let Action::Context { phrase, offset } = *action
+                        && stands(
+                            text,
+                            hit.at,
+                            u32::from(offset),
+                            &sink.rules.phrases[usize::from(phrase)],
+                            part,
+                        )
+                    {
+                        near.note(phrase);
+                    }
                 }
             }
         }
+    }
+}
+
+/// Bytes that are looked through together.
+const BLOCK_BYTES: usize = 128;
+
+/// The blocks that a part lies in.
+fn blocks(part: Span) -> std::ops::Range<usize> {
+    match part.is_empty() {
+        true => 0..0,
+        false => part.start as usize / BLOCK_BYTES..(part.end as usize).div_ceil(BLOCK_BYTES),
+    }
+}
+
+/// The parts of context phrases that a text holds. Most texts have few places to look at, so they are looked for
+/// there, block by block; no block is looked through twice.
+#[derive(Debug, Default)]
+struct PartHits {
+    found: Vec<Hit>,
+    /// By block: those in `found` that are of it, once it was looked through.
+    blocks: Vec<Option<(u32, u32)>>,
+}
+
+impl PartHits {
+    fn clear(&mut self) {
+        self.found.clear();
+        self.blocks.clear();
+    }
+
+    /// Those of a block, by their numbers in `found`.
+    fn block(&mut self, block: usize, text: &[u8], gate: &GramGate) -> std::ops::Range<usize> {
+        if self.blocks.len() <= block {
+            self.blocks.resize(block + 1, None);
+        }
+        let (from, to) = *self.blocks[block].get_or_insert_with(|| {
+            let from = self.found.len();
+            gate.hits_in(
+                text,
+                block * BLOCK_BYTES..(block + 1) * BLOCK_BYTES,
+                &mut self.found,
+            );
+            (to_u32(from), to_u32(self.found.len()))
+        });
+        from as usize..to as usize
     }
 }
 

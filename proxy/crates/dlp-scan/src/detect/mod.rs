@@ -62,11 +62,11 @@ impl Limits {
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     pub hits: Vec<Hit>,
+    /// The long runs of letters and digits.
+    pub runs: Vec<Span>,
     pub compact: Vec<u8>,
     /// For each rule, the end of what it has already been tried on in this node.
     pub done: Vec<u32>,
-    /// Whether the gate saw part of any context phrase in this node.
-    pub phrases_seen: bool,
     pub near: context::Near,
     pub automata: automata::Automata,
     /// Where patterns are to be looked for.
@@ -186,6 +186,7 @@ pub(crate) fn detect(sink: &mut Sink<'_>, scratch: &mut Scratch) {
 #[cfg(test)]
 pub(crate) fn note_traces(node: &Node, scratch: &mut Scratch) {
     let text = &node.text;
+    find_runs(text, &mut scratch.runs);
     for cell in &node.cells {
         let range = cell.span.range();
         for at in range.clone().filter(|at| text[*at].is_ascii_digit()) {
@@ -199,13 +200,23 @@ pub(crate) fn note_traces(node: &Node, scratch: &mut Scratch) {
     }
 }
 
+fn find_runs(text: &[u8], runs: &mut Vec<Span>) {
+    runs.clear();
+    crate::text::long_runs(text, |start, end| runs.push(Span::new(start, end)));
+}
+
 fn keyword_hits(sink: &mut Sink<'_>, scratch: &mut Scratch) {
-    use crate::gate::LiteralGate;
     let mut hits = std::mem::take(&mut scratch.hits);
     hits.clear();
-    sink.rules.gate.hits(&sink.node.text, &mut hits);
+    let node = sink.node;
+    find_runs(&node.text, &mut scratch.runs);
+    // Only a value goes on in the next cell.
+    let strings = node.cells.iter().filter(|c| c.kind == LeafKind::String);
+    let ends = strings.map(|c| c.span.end as usize);
+    sink.rules
+        .gates
+        .hits(&node.text, &scratch.runs, ends, &mut hits);
     scratch.near.begin(sink.rules.phrases.len());
-    scratch.phrases_seen = false;
     if !hits.is_empty() {
         scratch.done.clear();
         scratch.done.resize(sink.rules.len(), 0);
@@ -277,8 +288,7 @@ fn act(
         Action::Detect(Detector::PrivateKey) => pem::private_key(at, &cell.1, sink),
         Action::Detect(Detector::UrlCredentials) => url::credentials(at, &cell.1, sink),
         Action::Detect(Detector::AuthHeader) => url::auth_header(at, &cell.1, sink),
-        Action::Context { .. } => scratch.phrases_seen = true,
-        Action::Detect(_) | Action::Within(_) => {}
+        Action::Context { .. } | Action::Detect(_) | Action::Within(_) => {}
         Action::Reversed | Action::Rot13 => {
             let span = Span {
                 start: at,

@@ -14,36 +14,58 @@ pub(super) fn scan(sink: &mut Sink<'_>) {
     if email {
         emails(sink);
     }
-    // One look at the whole node, not one for each cell: most cells are short.
-    if colon && memchr::memchr(b':', &sink.node.text).is_some() {
-        each_cell_with(b':', sink, colons);
+    if colon {
+        let part = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_hexdigit() || *b == b':');
+        each_cell_with(
+            b':',
+            |text, at| part(text.get(at + 1)) || at > 0 && text[at - 1] == b':',
+            sink,
+            colons,
+        );
     }
     if dots {
-        each_cell_with(b'.', sink, ipv4s);
+        each_cell_with(b'.', before_second_part, sink, ipv4s);
     }
 }
 
-/// Calls `look` on every cell that holds `sign`.
-fn each_cell_with(sign: u8, sink: &mut Sink<'_>, look: fn(&[u8], usize, &mut Sink<'_>)) {
+/// Do one to three digits and another dot follow, and a digit go before?
+fn before_second_part(text: &[u8], dot: usize) -> bool {
+    let after = text.get(dot + 1..).unwrap_or_default();
+    let digits = after.iter().take(4).take_while(|b| b.is_ascii_digit());
+    let len = digits.count();
+    dot > 0
+        && text[dot - 1].is_ascii_digit()
+        && (1..=3).contains(&len)
+        && after.get(len) == Some(&b'.')
+}
+
+/// Calls `look` on every cell that holds `sign` where it may mean something. One look at the whole node, not one for
+/// each cell: most cells are short.
+fn each_cell_with(
+    sign: u8,
+    may: impl Fn(&[u8], usize) -> bool,
+    sink: &mut Sink<'_>,
+    look: fn(&[u8], usize, &mut Sink<'_>),
+) {
     let node = sink.node;
-    let (mut index, mut at) = (0, 0);
-    while let Some(n) = node.text.get(at..).and_then(|t| memchr::memchr(sign, t)) {
-        at += n;
-        match node.cell_from(at, &mut index) {
-            Some(cell) => {
-                let span = cell.span;
-                if span.len() >= 6 {
-                    look(&node.text[span.range()], span.start as usize, sink);
-                }
-                at = span.end as usize;
+    let (mut index, mut done) = (0, 0);
+    for at in memchr::memchr_iter(sign, &node.text) {
+        if at < done || !may(&node.text, at) {
+            continue;
+        }
+        if let Some(cell) = node.cell_from(at, &mut index) {
+            let span = cell.span;
+            done = span.end as usize;
+            if span.len() >= 6 {
+                look(&node.text[span.range()], span.start as usize, sink);
             }
-            None => at += 1,
         }
     }
 }
 
 fn emails(sink: &mut Sink<'_>) {
-    each_cell_with(b'@', sink, |text, base, sink| {
+    let everywhere = |_: &[u8], _| true;
+    each_cell_with(b'@', everywhere, sink, |text, base, sink| {
         for at in memchr::memchr_iter(b'@', text) {
             if !sink.limits.spend(1) {
                 return;
@@ -321,6 +343,9 @@ fn is_public_v4(token: &[u8]) -> bool {
         || mask
         || resolver
         || example
+        // Names a machine in some network, and nobody.
+        || ip.is_private()
+        || ip.is_link_local()
         || version_like
         || ip.is_multicast())
 }

@@ -63,13 +63,11 @@ fn next_digit(text: &[u8], mut at: usize) -> Option<usize> {
 }
 
 /// Words such as `1gn0r3`: digits among letters of lower case.
-fn count_leet(word: &[u8], index: u32, leet: &mut (u32, u32), scratch: &mut Scratch) {
-    let letters = word.iter().filter(|b| b.is_ascii_alphabetic()).count();
-    let lower = word.iter().skip(1).all(|b| !b.is_ascii_uppercase());
+fn count_leet(word: &[u8], kinds: u8, index: u32, leet: &mut (u32, u32), scratch: &mut Scratch) {
     if !(2..=16).contains(&word.len())
-        || letters == 0
-        || !lower
-        || word.iter().all(u8::is_ascii_hexdigit) && word.len() > 6
+        || kinds & LETTER == 0
+        || kinds & NOT_HEX == 0 && word.len() > 6
+        || kinds & UPPER != 0 && word[1..].iter().any(u8::is_ascii_uppercase)
     {
         return;
     }
@@ -155,7 +153,7 @@ fn chain(
         }
         if digits {
             if kinds & LETTER != 0 {
-                count_leet(&text[from..stop], leet.0, leet.1, scratch);
+                count_leet(&text[from..stop], kinds, leet.0, leet.1, scratch);
             }
             if stop < ceil && matches!(text[stop], b' ' | b'\n') {
                 note_row(text, (from, stop), cell, scratch);
@@ -177,26 +175,31 @@ fn chain(
     if n == groups.len() {
         next = groups[n / 2].0.max(at + 1);
     }
+    // Too short for any shape.
+    if end - start < crate::ruleset::SHAPE_BYTES_MIN {
+        return next;
+    }
     for first in 0..n {
         if (n == groups.len() && groups[first].0 >= next) || !sink.limits.spend(1) {
             break;
         }
-        let mut outline = Outline::default();
+        let start = groups[first].0;
+        let lead = usize::from(!text[start].is_ascii_digit());
         for last in first..n.min(first + GROUPS_MAX) {
-            let (from, stop, kinds) = groups[last];
-            outline = outline.and(stop - from, kinds & DIGIT != 0, kinds & LETTER != 0);
-            let len = stop - groups[first].0;
-            if len > crate::ruleset::SHAPE_BYTES_MAX {
+            let stop = groups[last].1;
+            if stop - start > crate::ruleset::SHAPE_BYTES_MAX {
                 break;
             }
-            let lead = usize::from(!text[groups[first].0].is_ascii_digit());
-            let known = sink.rules.shapes.get(len).map(|s| &s[lead]);
+            let known = sink.rules.shapes.get(stop - start).map(|s| &s[lead]);
             if let Some(shapes) = known.and_then(|s| s.get(last - first + 1))
                 && !shapes.is_empty()
                 && sink.limits.spend(1)
             {
-                let span = (groups[first].0, stop);
-                shaped(span, outline, shapes, cell, sink, scratch);
+                let runs = groups[first..=last].iter();
+                let outline = runs.fold(Outline::default(), |outline, (from, stop, kinds)| {
+                    outline.and(stop - from, kinds & DIGIT != 0, kinds & LETTER != 0)
+                });
+                shaped((start, stop), outline, shapes, cell, sink, scratch);
             }
         }
     }
@@ -233,6 +236,9 @@ const DIGIT: u8 = 1;
 const LETTER: u8 = 2;
 const ALNUM: u8 = DIGIT | LETTER;
 const SEP: u8 = 4;
+const UPPER: u8 = 8;
+/// A letter that is no hexadecimal digit.
+const NOT_HEX: u8 = 16;
 
 fn class(b: u8) -> u8 {
     CLASS[usize::from(b)]
@@ -246,7 +252,9 @@ static CLASS: [u8; 256] = {
         if c.is_ascii_digit() {
             table[b] = DIGIT;
         } else if c.is_ascii_alphabetic() {
-            table[b] = LETTER;
+            let upper = if c.is_ascii_uppercase() { UPPER } else { 0 };
+            let not_hex = if c.is_ascii_hexdigit() { 0 } else { NOT_HEX };
+            table[b] = LETTER | upper | not_hex;
         } else if matches!(c, b' ' | b'-' | b'.' | b'/' | b'(' | b')') {
             table[b] = SEP;
         }

@@ -29,9 +29,7 @@ pub(super) fn scan(sink: &mut Sink<'_>, scratch: &mut Scratch) {
         let mut at = 0;
         while at + 2 < text.len() {
             // In a phrase there is nothing else; its last place of this kind has eight bytes after it.
-            let plain = |b: &u8| b.is_ascii_lowercase() || *b == b' ';
-            let near = &text[at..(at + 8).min(text.len())];
-            if !near.iter().all(plain) || !in_list(&text[word_at(text, at)]) {
+            if !plain(&text[at..(at + 8).min(text.len())]) || !in_list(&text[word_at(text, at)]) {
                 at += STEP;
                 continue;
             }
@@ -51,6 +49,15 @@ pub(super) fn scan(sink: &mut Sink<'_>, scratch: &mut Scratch) {
             // Up to here there is no other run of the list's words.
             at = end.max(at) + STEP;
         }
+    }
+}
+
+/// Small letters and blanks?
+fn plain(near: &[u8]) -> bool {
+    let off = |b: &u8| u8::from(!(b.is_ascii_lowercase() || *b == b' '));
+    match near.first_chunk::<8>() {
+        Some(near) => near.iter().fold(0, |any, b| any | off(b)) == 0,
+        None => near.iter().all(|b| off(b) == 0),
     }
 }
 

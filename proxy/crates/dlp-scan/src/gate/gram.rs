@@ -2,27 +2,42 @@
 //! stays in the first-level cache. The positions do not depend on each other, so this runs at a byte a cycle where an
 //! automaton waits for each load; what the bitmap lets pass is then confirmed against the few keywords that hold that
 //! gram. Each keyword is filed under the gram of its own that ordinary text holds least often.
+//!
+//! A gate for whole texts looks at every second place only. Of a word of five bytes and more, one gram begins there
+//! wherever the word stands; a shorter one is filed with whatever may stand before it, too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::LazyLock;
 
-use super::{Hit, LiteralGate, goes_on_after_three};
+use super::{Hit, Keywords, LiteralGate, goes_on_after_three};
+use crate::text::word_at;
 
-const WORD_BITS: u32 = 12;
-const TABLE_WORDS: usize = 1 << WORD_BITS;
-const FOLD: u32 = 0x2020_2020;
+/// Bits of a hash that name a word of the bitmap, and those that name a bit in it.
+pub(super) const WORD_BITS: u32 = 13;
+pub(super) const BIT_BITS: u32 = 5;
+pub(super) const BITMAP_WORDS: usize = 1 << WORD_BITS;
+pub(super) const HASH_FACTOR: u32 = 0x9E37_79B1;
+pub(super) const FOLD: u32 = 0x2020_2020;
 const FOLD64: u64 = 0x2020_2020_2020_2020;
 const HEADS: usize = 1 << 14;
+
+/// 32 KiB: what the first-level cache of most processors holds.
+pub(super) type Bitmap = [u32; BITMAP_WORDS];
 
 /// The pure Rust gate.
 #[derive(Debug)]
 pub(crate) struct GramGate {
     /// Each gram sets two bits of one word, so that one load answers for both.
-    bits: Box<[u64; TABLE_WORDS]>,
+    bits: Box<Bitmap>,
     /// Where each bucket's entries begin; one more at the end.
     heads: Box<[u32]>,
     /// By bucket.
     entries: Box<[Entry]>,
-    keywords: Vec<Box<[u8]>>,
+    keywords: Keywords,
+    /// Which places it looks at: all of them, or every second one.
+    step: usize,
+    #[cfg(target_arch = "x86_64")]
+    avx2: Option<super::wide::Avx2>,
 }
 
 /// A keyword under one of its grams.
@@ -32,23 +47,44 @@ struct Entry {
     /// the keyword without looking it up.
     bytes: u64,
     mask: u64,
+    /// Its place among the gate's keywords.
     keyword: u16,
-    offset: u8,
+    /// How far into the keyword the gram begins; one before it where its first byte may be any.
+    offset: i8,
 }
 
+/// More short words than this would fill the bitmap, each with all that may stand before it.
+const SHORT_WORDS_MAX: usize = 256;
+
 impl GramGate {
-    /// A gate for these keywords.
-    pub fn new(keywords: Vec<Box<[u8]>>) -> Self {
+    /// A gate for these keywords, which can look at pieces of a text.
+    pub fn new(keywords: Keywords) -> Self {
+        Self::with_step(keywords, 1)
+    }
+
+    /// A gate for these keywords in whole texts.
+    pub fn whole(keywords: Keywords) -> Self {
+        let short = keywords.iter().filter(|(_, word)| word.len() < 5).count();
+        let step = if short > SHORT_WORDS_MAX { 1 } else { 2 };
+        Self::with_step(keywords, step)
+    }
+
+    fn with_step(keywords: Keywords, step: usize) -> Self {
         let mut gate = Self {
-            bits: Box::new([0; TABLE_WORDS]),
+            bits: Box::new([0; BITMAP_WORDS]),
             heads: vec![0; HEADS + 1].into(),
             entries: Box::default(),
             keywords: Vec::new(),
+            step,
+            #[cfg(target_arch = "x86_64")]
+            avx2: super::wide::Avx2::detect(),
         };
         let mut entries = Vec::new();
         let mut crowd: BTreeMap<u32, u32> = BTreeMap::new();
-        for (i, word) in keywords.iter().enumerate() {
-            let Ok(id) = u16::try_from(i) else { break };
+        for (id, (_, word)) in (0u16..).zip(&keywords) {
+            if word.len() < 5 && step == 2 {
+                entries.push(Entry::after_any(word, id));
+            }
             if word.len() == 3 {
                 // Upper case is folded away.
                 for last in
@@ -58,12 +94,20 @@ impl GramGate {
                 }
                 continue;
             }
-            let grams = word.windows(4).take(24).enumerate();
-            let best = grams
-                .min_by_key(|(_, g)| commonness(g) + crowd.get(&fold4(g)).copied().unwrap_or(0));
-            if let Some((offset, gram)) = best {
-                *crowd.entry(fold4(gram)).or_default() += 1;
-                entries.push(Entry::new(word, offset, id));
+            for phase in 0..step {
+                let grams = word
+                    .windows(4)
+                    .take(24)
+                    .enumerate()
+                    .skip(phase)
+                    .step_by(step);
+                let best = grams.min_by_key(|(_, g)| {
+                    commonness(g) + crowd.get(&fold4(g)).copied().unwrap_or(0)
+                });
+                if let Some((offset, gram)) = best {
+                    *crowd.entry(fold4(gram)).or_default() += 1;
+                    entries.push(Entry::new(word, offset, id));
+                }
             }
         }
         gate.keywords = keywords;
@@ -74,8 +118,22 @@ impl GramGate {
     fn file(&mut self, mut entries: Vec<Entry>) {
         entries.sort_by_key(|e| (bucket(e.gram()), e.keyword));
         for entry in &entries {
-            let h = hash(entry.gram());
-            self.bits[word_of(h)] |= 1 << (h & 63) | 1 << (h >> 6 & 63);
+            let first = match entry.offset {
+                ANY_BEFORE => 0..=u32::from(u8::MAX),
+                _ => 0..=0,
+            };
+            for before in first {
+                let h = hash(
+                    entry.gram()
+                        | before
+                        | if entry.offset == ANY_BEFORE {
+                            FOLD & 0xFF
+                        } else {
+                            0
+                        },
+                );
+                self.bits[word_of(h)] |= 1 << bit(h) | 1 << bit(h >> BIT_BITS);
+            }
             self.heads[bucket(entry.gram()) + 1] += 1;
         }
         for i in 0..HEADS {
@@ -87,16 +145,25 @@ impl GramGate {
     #[cold]
     #[inline(never)]
     fn confirm(&self, text: &[u8], at: usize, gram: u32, out: &mut Vec<Hit>) {
-        let b = bucket(gram);
-        let word = folded_word(text, at);
+        let word = match word_at(text, at) {
+            Some(word) => word | FOLD64,
+            None => folded_word(text, at),
+        };
+        self.confirm_in(bucket(gram), word, text, at, out);
+        if self.step == 2 {
+            self.confirm_in(bucket(gram & !0xFF), word, text, at, out);
+        }
+    }
+
+    fn confirm_in(&self, b: usize, word: u64, text: &[u8], at: usize, out: &mut Vec<Hit>) {
         for entry in &self.entries[self.heads[b] as usize..self.heads[b + 1] as usize] {
             if (word ^ entry.bytes) & entry.mask != 0 {
                 continue;
             }
-            let Some(start) = at.checked_sub(usize::from(entry.offset)) else {
+            let Some(start) = at.checked_add_signed(-isize::from(entry.offset)) else {
                 continue;
             };
-            let word = &self.keywords[usize::from(entry.keyword)];
+            let (keyword, word) = &self.keywords[usize::from(entry.keyword)];
             if text
                 .get(start..start + word.len())
                 .is_some_and(|t| t.eq_ignore_ascii_case(word))
@@ -104,7 +171,7 @@ impl GramGate {
             {
                 out.push(Hit {
                     at: u32::try_from(start).unwrap_or(u32::MAX),
-                    keyword: entry.keyword,
+                    keyword: *keyword,
                 });
             }
         }
@@ -121,7 +188,18 @@ impl Entry {
             bytes: folded_word(word, offset),
             mask: u64::from_le_bytes(mask),
             keyword,
-            offset: u8::try_from(offset).unwrap_or(0),
+            offset: i8::try_from(offset).unwrap_or(0),
+        }
+    }
+
+    /// A short word under the gram that begins one byte before it, whatever that byte is.
+    fn after_any(word: &[u8], keyword: u16) -> Self {
+        let entry = Self::new(word, 0, keyword);
+        Self {
+            bytes: entry.bytes << 8,
+            mask: entry.mask << 8,
+            keyword,
+            offset: ANY_BEFORE,
         }
     }
 
@@ -129,6 +207,9 @@ impl Entry {
         self.bytes as u32
     }
 }
+
+/// The offset of a gram of which only the last three bytes are the keyword's.
+const ANY_BEFORE: i8 = -1;
 
 /// Eight bytes from `at` on with letters folded; past the end, blanks.
 fn folded_word(text: &[u8], at: usize) -> u64 {
@@ -142,57 +223,90 @@ fn folded_word(text: &[u8], at: usize) -> u64 {
 impl LiteralGate for GramGate {
     fn hits(&self, text: &[u8], out: &mut Vec<Hit>) {
         let first = out.len();
-        let bits = &*self.bits;
-        let test = |gram: u32| {
-            let h = hash(gram);
-            let word = bits[word_of(h)];
-            (word >> (h & 63)) & (word >> (h >> 6 & 63)) & 1
-        };
-        let mut at = 0;
-        // Four grams a turn, out of one 8-byte load and one test.
-        while let Some(chunk) = text.get(at..at + 8) {
-            let word = u64::from_le_bytes([
-                chunk[0], chunk[1], chunk[2], chunk[3], chunk[4], chunk[5], chunk[6], chunk[7],
-            ]) | FOLD64;
-            let grams = [
-                word as u32,
-                (word >> 8) as u32,
-                (word >> 16) as u32,
-                (word >> 24) as u32,
-            ];
-            let set = [
-                test(grams[0]),
-                test(grams[1]),
-                test(grams[2]),
-                test(grams[3]),
-            ];
-            if (set[0] | set[1] | set[2] | set[3]) != 0 {
-                for i in 0..4 {
-                    if set[i] != 0 {
-                        self.confirm(text, at + i, grams[i], out);
-                    }
-                }
-            }
-            at += 4;
-        }
-        while let Some(g) = text.get(at..at + 4) {
-            let gram = fold4(g);
-            if test(gram) != 0 {
-                self.confirm(text, at, gram, out);
-            }
-            at += 1;
+        match self.step {
+            2 => self.look::<2>(text, 0..text.len(), out),
+            _ => self.look::<1>(text, 0..text.len(), out),
         }
         out[first..].sort_unstable();
     }
 }
 
-/// Of the product, the upper bits name the word and the 12 below them two bits in it.
+impl GramGate {
+    /// Appends the hits whose grams begin in the range, and with it all that lie in it. Not for a gate for whole texts.
+    pub fn hits_in(&self, text: &[u8], range: std::ops::Range<usize>, out: &mut Vec<Hit>) {
+        debug_assert_eq!(self.step, 1);
+        self.look::<1>(text, range, out);
+    }
+
+    #[inline(always)]
+    fn look<const STEP: usize>(
+        &self,
+        text: &[u8],
+        range: std::ops::Range<usize>,
+        out: &mut Vec<Hit>,
+    ) {
+        let bits = &*self.bits;
+        let test = |gram: u32| {
+            let h = hash(gram);
+            let word = bits[word_of(h)];
+            (word >> bit(h)) & (word >> bit(h >> BIT_BITS)) & 1
+        };
+        let (mut at, end) = (range.start, range.end);
+        #[cfg(target_arch = "x86_64")]
+        if let Some(avx2) = self.avx2 {
+            use super::wide::Avx2;
+            while at + Avx2::GRAMS * STEP <= end
+                && let Some(chunk) = text.get(at..).and_then(|t| t.first_chunk())
+            {
+                let mut passed = avx2.passes::<STEP>(bits, chunk);
+                while passed != 0 {
+                    let place = at + STEP * passed.trailing_zeros() as usize;
+                    self.confirm(text, place, fold4(&text[place..place + 4]), out);
+                    passed &= passed - 1;
+                }
+                at += Avx2::GRAMS * STEP;
+            }
+        }
+        // Some grams a turn, out of one 8-byte load and one test.
+        while at + 4 <= end
+            && let Some(chunk) = word_at(text, at)
+        {
+            let word = chunk | FOLD64;
+            let gram = |nth: usize| (word >> (8 * STEP * nth)) as u32;
+            let set: [u32; 4] = std::array::from_fn(|nth| match STEP * nth {
+                0..=4 => test(gram(nth)),
+                _ => 0,
+            });
+            if (set[0] | set[1] | set[2] | set[3]) != 0 {
+                for (nth, _) in set.iter().enumerate().filter(|(_, hit)| **hit != 0) {
+                    self.confirm(text, at + STEP * nth, gram(nth), out);
+                }
+            }
+            at += if STEP == 1 { 4 } else { 6 };
+        }
+        while at < end
+            && let Some(g) = text.get(at..at + 4)
+        {
+            let gram = fold4(g);
+            if test(gram) != 0 {
+                self.confirm(text, at, gram, out);
+            }
+            at += STEP;
+        }
+    }
+}
+
+/// Of the product, the upper bits name the word and those below them two bits in it.
 fn hash(gram: u32) -> u32 {
-    gram.wrapping_mul(0x9E37_79B1) >> (32 - WORD_BITS - 12)
+    gram.wrapping_mul(HASH_FACTOR) >> (32 - WORD_BITS - 2 * BIT_BITS)
 }
 
 fn word_of(hash: u32) -> usize {
-    (hash >> 12) as usize % TABLE_WORDS
+    (hash >> (2 * BIT_BITS)) as usize % BITMAP_WORDS
+}
+
+fn bit(hash: u32) -> u32 {
+    hash & ((1 << BIT_BITS) - 1)
 }
 
 fn bucket(gram: u32) -> usize {
@@ -203,8 +317,12 @@ fn fold4(g: &[u8]) -> u32 {
     u32::from_le_bytes([g[0], g[1], g[2], g[3]]) | FOLD
 }
 
-/// How often a gram occurs in prose, code and JSON, as a logarithm: the sum over its pairs of bytes.
+/// How often a gram occurs in prose, code and JSON, as a logarithm: the sum over its pairs of bytes, and more for the
+/// most common ones.
 fn commonness(gram: &[u8]) -> u32 {
+    if let Some(rank) = COMMON.get(&fold4(gram)) {
+        return COMMON_MIN + (COMMON.len() as u32 - rank) / 32;
+    }
     let class = |b: u8| match b {
         b'a'..=b'z' => Some(usize::from(b - b'a')),
         b' ' => Some(26),
@@ -216,6 +334,17 @@ fn commonness(gram: &[u8]) -> u32 {
     };
     gram.windows(2).map(pair).sum()
 }
+
+/// More than any gram has by its pairs.
+const COMMON_MIN: u32 = 28;
+
+/// The most common grams, letters folded, the first the most common; `_` stands for a blank. Counted over prose,
+/// source code and tool results.
+static COMMON: LazyLock<HashMap<u32, u32>> = LazyLock::new(|| {
+    let grams = include_str!("common-grams.txt").split_ascii_whitespace();
+    let folded = grams.map(|g| fold4(g.replace('_', " ").as_bytes()));
+    folded.zip(0..).collect()
+});
 
 /// How often one letter or blank follows another, in steps of 2^(4/3), counted over 8 MB of documentation, source
 /// code and tool results.

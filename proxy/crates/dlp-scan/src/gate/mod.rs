@@ -5,8 +5,12 @@
 mod gram;
 #[cfg(feature = "vectorscan")]
 mod vectorscan;
+#[cfg(target_arch = "x86_64")]
+mod wide;
 
 pub(crate) use gram::GramGate;
+
+use crate::text::{RUN_BYTES_MIN, Span, is_run};
 
 /// What looks for the keywords. All engines find the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -54,6 +58,97 @@ pub(crate) trait LiteralGate {
     fn hits(&self, text: &[u8], out: &mut Vec<Hit>);
 }
 
+/// Where the keywords of a set are looked for. Few need the whole text: what a token begins with stands in long runs of
+/// letters and digits, and words that give a number its meaning are asked for beside numbers.
+#[derive(Debug)]
+pub(crate) struct Gates {
+    everywhere: Gate,
+    runs: GramGate,
+    /// The parts of context phrases.
+    pub near: GramGate,
+}
+
+/// Where one keyword is looked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Places {
+    /// In the whole text.
+    pub everywhere: bool,
+    /// In long runs, and at the end of a cell.
+    pub runs: bool,
+    /// Near numbers.
+    pub near: bool,
+}
+
+impl Gates {
+    pub fn new(engine: Engine, keywords: &[Box<[u8]>], places: &[Places]) -> Self {
+        let those = |is: fn(&Places) -> bool| {
+            let all = (0u16..).zip(keywords).zip(places);
+            all.filter(|(_, p)| is(p))
+                .map(|(k, _)| (k.0, k.1.clone()))
+                .collect::<Keywords>()
+        };
+        Self {
+            everywhere: Gate::new(engine, those(|p| p.everywhere)),
+            runs: GramGate::new(those(|p| p.runs && !p.everywhere)),
+            near: GramGate::new(those(|p| p.near)),
+        }
+    }
+
+    /// The engine that does the work.
+    pub fn engine(&self) -> Engine {
+        self.everywhere.engine()
+    }
+
+    /// Appends the hits of a text that may mean something there, ordered by position, then keyword. `runs` are its long
+    /// runs, `ends` the ends of its cells; both in order.
+    pub fn hits(
+        &self,
+        text: &[u8],
+        runs: &[Span],
+        ends: impl Iterator<Item = usize>,
+        out: &mut Vec<Hit>,
+    ) {
+        self.everywhere.hits(text, out);
+        let first = out.len();
+        for run in runs {
+            self.runs.hits_in(text, run.range(), out);
+        }
+        // What goes on in the next cell is not long enough yet.
+        let mut long = runs.iter().peekable();
+        for end in ends {
+            while long.next_if(|r| (r.end as usize) < end).is_some() {}
+            if long.peek().is_some_and(|r| r.end as usize == end) {
+                continue;
+            }
+            let (mut start, mut word) = (end, true);
+            while start > 0 && end - start < RUN_BYTES_MIN && is_run(text[start - 1]) {
+                start -= 1;
+                word &= text[start].is_ascii_lowercase();
+            }
+            // Nearly all are words of a sentence.
+            if !word && end - start >= KEYWORD_BYTES_MIN {
+                self.runs.hits_in(text, start..end, out);
+            }
+        }
+        if out.len() > first {
+            out.sort_unstable();
+        }
+    }
+
+    /// The same, wherever the keywords stand.
+    pub fn all_hits(&self, text: &[u8], out: &mut Vec<Hit>) {
+        self.everywhere.hits(text, out);
+        self.runs.hits(text, out);
+        out.sort_unstable();
+    }
+}
+
+/// The shortest keyword.
+const KEYWORD_BYTES_MIN: usize = 3;
+
+/// Keywords and their numbers.
+pub(crate) type Keywords = Vec<(u16, Box<[u8]>)>;
+
 /// The gate of a rule set.
 #[derive(Debug)]
 pub(crate) enum Gate {
@@ -63,9 +158,9 @@ pub(crate) enum Gate {
 }
 
 impl Gate {
-    pub fn new(engine: Engine, keywords: Vec<Box<[u8]>>) -> Self {
+    pub fn new(engine: Engine, keywords: Keywords) -> Self {
         match engine {
-            Engine::Rust => Self::Gram(GramGate::new(keywords)),
+            Engine::Rust => Self::Gram(GramGate::whole(keywords)),
             #[cfg(feature = "vectorscan")]
             Engine::Vectorscan => Self::Vectorscan(vectorscan::VectorscanGate::new(keywords)),
         }
@@ -103,7 +198,8 @@ mod tests {
     use super::*;
 
     fn hits(engine: Engine, words: &[&str], text: &str) -> Vec<(usize, u32)> {
-        let gate = Gate::new(engine, words.iter().map(|w| w.as_bytes().into()).collect());
+        let words = (0u16..).zip(words.iter().map(|w| w.as_bytes().into()));
+        let gate = Gate::new(engine, words.collect());
         assert_eq!(gate.engine(), engine);
         let mut out = Vec::new();
         gate.hits(text.as_bytes(), &mut out);

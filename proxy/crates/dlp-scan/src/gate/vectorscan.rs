@@ -6,7 +6,7 @@
 use hyperscan::prelude::*;
 use parking_lot::Mutex;
 
-use super::{GramGate, Hit, LiteralGate, goes_on_after_three};
+use super::{GramGate, Hit, Keywords, LiteralGate, goes_on_after_three};
 
 /// Working memory kept for threads that scan at the same time.
 const SCRATCHES_KEPT: usize = 64;
@@ -16,7 +16,8 @@ pub(crate) struct VectorscanGate {
     engine: Option<LibHs>,
     /// Finds the same, should the library fail.
     fallback: GramGate,
-    lens: Box<[u16]>,
+    /// Each keyword's number and length.
+    lens: Box<[(u16, u16)]>,
 }
 
 struct LibHs {
@@ -31,14 +32,14 @@ impl std::fmt::Debug for VectorscanGate {
 }
 
 impl VectorscanGate {
-    pub fn new(keywords: Vec<Box<[u8]>>) -> Self {
+    pub fn new(keywords: Keywords) -> Self {
         let lens = keywords
             .iter()
-            .map(|k| u16::try_from(k.len()).unwrap_or(u16::MAX));
+            .map(|(id, k)| (*id, u16::try_from(k.len()).unwrap_or(u16::MAX)));
         Self {
             lens: lens.collect(),
             engine: LibHs::new(&keywords),
-            fallback: GramGate::new(keywords),
+            fallback: GramGate::whole(keywords),
         }
     }
 
@@ -49,11 +50,11 @@ impl VectorscanGate {
 }
 
 impl LibHs {
-    fn new(keywords: &[Box<[u8]>]) -> Option<Self> {
+    fn new(keywords: &Keywords) -> Option<Self> {
         if keywords.is_empty() {
             return None;
         }
-        let patterns = keywords.iter().enumerate().map(|(id, word)| {
+        let patterns = keywords.iter().enumerate().map(|(id, (_, word))| {
             let expression: String = word.iter().map(|b| format!("\\x{b:02x}")).collect();
             let mut pattern = Pattern::with_flags(expression, CompileFlags::CASELESS)?;
             pattern.id = Some(id);
@@ -88,8 +89,9 @@ impl LiteralGate for VectorscanGate {
     fn hits(&self, text: &[u8], out: &mut Vec<Hit>) {
         let first = out.len();
         let done = self.engine.as_ref().is_some_and(|engine| {
-            let found = engine.ends(text, |keyword, end| {
-                let len = usize::from(self.lens[usize::from(keyword)]);
+            let found = engine.ends(text, |nth, end| {
+                let (keyword, len) = self.lens[usize::from(nth)];
+                let len = usize::from(len);
                 if len > 3 || text.get(end).copied().is_some_and(goes_on_after_three) {
                     out.push(Hit {
                         at: crate::text::to_u32(end - len),

@@ -7,6 +7,7 @@ use regex_automata::util::syntax;
 use regex_syntax::hir::Hir;
 
 use super::boundary;
+use super::lead;
 use super::load::{Edge, RawKind, RawNeed, RawRule, load};
 use super::own::OwnBounds;
 use super::place;
@@ -16,10 +17,12 @@ use super::{
 };
 use crate::Category;
 use crate::check;
-use crate::gate::{Engine, Gate};
+use crate::gate::{Engine, Gates, Places};
 use crate::names;
 use crate::rule::{Rule, RuleId};
 
+/// Shortest shape.
+pub(crate) const SHAPE_BYTES_MIN: usize = 5;
 /// Longest shape, and so longest number looked at.
 pub(crate) const SHAPE_BYTES_MAX: usize = 44;
 /// How far a pattern may reach, unless the rule says more.
@@ -92,6 +95,14 @@ struct ContextPhrases {
     short: Vec<Box<[u8]>>,
 }
 
+/// Where a keyword is looked for, for one of the things it stands for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Looked {
+    Everywhere,
+    InRuns,
+    Near,
+}
+
 /// A set in the making.
 #[derive(Default)]
 pub(super) struct Builder {
@@ -100,6 +111,8 @@ pub(super) struct Builder {
     by_id: HashMap<Box<str>, RuleId>,
     keywords: Vec<Box<[u8]>>,
     keyword_ids: HashMap<Box<[u8]>, usize>,
+    /// By keyword.
+    places: Vec<Places>,
     actions: Vec<Vec<Action>>,
     phrases: Vec<Box<[u8]>>,
     phrase_ids: HashMap<Box<[u8]>, u16>,
@@ -124,6 +137,7 @@ impl Builder {
             by_id: set.by_id.clone(),
             keyword_ids: ids.map(|(i, word)| (word, i)).collect(),
             keywords: set.keywords.clone(),
+            places: set.places.clone(),
             actions: set.actions.clone(),
             phrase_ids: (0u16..)
                 .zip(&set.phrases)
@@ -324,8 +338,14 @@ impl Builder {
                 "are missing; name a text of at least 3 bytes that every match holds".into(),
             ));
         }
-        for word in &raw.keywords {
-            let word = word.to_ascii_lowercase();
+        let long = matches!(kind, Kind::Token { .. })
+            && raw
+                .pattern
+                .as_deref()
+                .and_then(|p| parse(p).ok())
+                .is_some_and(|p| lead::in_long_run(&p));
+        for word in raw.keywords.iter().flat_map(|w| names::cases(w)) {
+            let long = long && word.bytes().all(crate::text::is_run);
             if word.len() < 3 || word.len() > 64 {
                 return Err(("keywords", format!("{word:?} has to be 3 to 64 bytes long")));
             }
@@ -333,12 +353,16 @@ impl Builder {
                 Kind::Detector(d) => Action::Detect(d),
                 _ => Action::Try(id),
             };
-            self.keyword(word.as_bytes(), action);
+            let at = match long {
+                true => Looked::InRuns,
+                false => Looked::Everywhere,
+            };
+            self.keyword(word.as_bytes(), action, at);
             let turned = matches!(kind, Kind::Token { .. }) && category == Category::Secret
                 || matches!(kind, Kind::Text { .. }) && category == Category::Injection;
             // Four bytes are too common once the case is folded away; five and more are not.
             if turned && (word.len() >= 4 || word.contains('.')) && word.is_ascii() {
-                self.turned(word.as_bytes());
+                self.turned(word.as_bytes(), at);
             }
         }
         Ok(())
@@ -380,7 +404,7 @@ impl Builder {
                 .within_ids
                 .entry(word.as_bytes().into())
                 .or_insert(next);
-            self.keyword(word.as_bytes(), Action::Within(id));
+            self.keyword(word.as_bytes(), Action::Within(id), Looked::Everywhere);
             ids.push(id);
         }
         Ok(ids)
@@ -414,17 +438,17 @@ impl Builder {
             // `d o b`: only together are they long enough, with whatever may stand for the blanks.
             0..=2 => {
                 for word in with_separators(phrase) {
-                    self.keyword(&word, action(0));
+                    self.keyword(&word, action(0), Looked::Near);
                 }
             }
             // Three bytes and what may stand after a word.
             3 => {
                 for after in *b" _:=\"\x1e\x1f-.,;\n|')#/&<>\t\r(s" {
                     let word: Vec<u8> = part.iter().copied().chain([after]).collect();
-                    self.keyword(&word, action(at));
+                    self.keyword(&word, action(at), Looked::Near);
                 }
             }
-            _ => self.keyword(part, action(at)),
+            _ => self.keyword(part, action(at), Looked::Near),
         }
         self.phrases.push(phrase.into());
         self.phrase_ids.insert(phrase.into(), id);
@@ -432,7 +456,7 @@ impl Builder {
     }
 
     /// The keyword backwards and rotated, so that turned-around values are noticed by the same gate.
-    pub(super) fn turned(&mut self, word: &[u8]) {
+    pub(super) fn turned(&mut self, word: &[u8], at: Looked) {
         let letters = word.iter().filter(|b| b.is_ascii_alphabetic()).count();
         if letters < 2 || letters < 3 && word.len() > 3 {
             return;
@@ -440,18 +464,25 @@ impl Builder {
         let mut back = word.to_vec();
         back.reverse();
         if back != word {
-            self.keyword(&back, Action::Reversed);
+            self.keyword(&back, Action::Reversed, at);
         }
         let rot: Vec<u8> = word.iter().map(|b| crate::decode::rot13(*b)).collect();
-        self.keyword(&rot, Action::Rot13);
+        self.keyword(&rot, Action::Rot13, at);
     }
 
-    pub(super) fn keyword(&mut self, word: &[u8], action: Action) {
+    pub(super) fn keyword(&mut self, word: &[u8], action: Action, looked: Looked) {
         let next = self.keywords.len();
         let at = *self.keyword_ids.entry(word.into()).or_insert(next);
         if at == next {
             self.keywords.push(word.into());
             self.actions.push(Vec::new());
+            self.places.push(Places::default());
+        }
+        let places = &mut self.places[at];
+        match looked {
+            Looked::Everywhere => places.everywhere = true,
+            Looked::InRuns => places.runs = true,
+            Looked::Near => places.near = true,
         }
         if !self.actions[at].contains(&action) {
             self.actions[at].push(action);
@@ -467,7 +498,7 @@ impl Builder {
         }
         for shape in &raw.shapes {
             let len = shape.len();
-            if !(5..=SHAPE_BYTES_MAX).contains(&len) || !shape.is_ascii() {
+            if !(SHAPE_BYTES_MIN..=SHAPE_BYTES_MAX).contains(&len) || !shape.is_ascii() {
                 return Err((
                     "shapes",
                     format!("{shape:?} has to be 5 to {SHAPE_BYTES_MAX} characters of ASCII"),
@@ -510,10 +541,10 @@ impl Builder {
         ];
         if names.iter().any(|d| self.detectors[*d as usize].is_some()) {
             for word in names::KEYWORDS.iter().flat_map(|w| names::cases(w)) {
-                self.keyword(word.as_bytes(), Action::SecretName);
+                self.keyword(word.as_bytes(), Action::SecretName, Looked::Everywhere);
             }
             for word in names::KEYWORDS_TURNED {
-                self.turned(word.as_bytes());
+                self.turned(word.as_bytes(), Looked::Everywhere);
             }
         }
         // The gate numbers its words with 16 bits.
@@ -541,7 +572,7 @@ impl Builder {
             rules: self.rules,
             compiled: self.compiled,
             by_id: self.by_id,
-            gate: Gate::new(engine, self.keywords.clone()),
+            gates: Gates::new(engine, &self.keywords, &self.places),
             actions: self.actions,
             phrases: self.phrases,
             within_ids: self.within_ids,
@@ -552,6 +583,7 @@ impl Builder {
             marks: self.marks,
             keep_covered: self.keep_covered,
             keywords: self.keywords,
+            places: self.places,
         }
     }
 }

@@ -4,6 +4,7 @@ mod boundary;
 mod compile;
 mod exact;
 mod facts;
+mod lead;
 pub(crate) mod load;
 mod own;
 mod place;
@@ -15,11 +16,11 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use regex_automata::meta::Regex;
 
 use crate::check::Check;
-use crate::gate::{Engine, Gate};
+use crate::gate::{Engine, Gates, Places};
 use crate::rule::{Rule, RuleId};
 use crate::{Budget, FingerprintKey, LeafInput, LeafKind, Scanner};
 
-pub(crate) use compile::SHAPE_BYTES_MAX;
+pub(crate) use compile::{SHAPE_BYTES_MAX, SHAPE_BYTES_MIN};
 pub(crate) use exact::{ExactSet, FREE_BYTES as EXACT_FREE_BYTES};
 pub use facts::RuleFacts;
 pub use own::{AllowPattern, Own, ValueList};
@@ -29,7 +30,7 @@ pub struct RuleSet {
     pub(crate) rules: Vec<Rule>,
     pub(crate) compiled: Vec<Compiled>,
     by_id: HashMap<Box<str>, RuleId>,
-    pub(crate) gate: Gate,
+    pub(crate) gates: Gates,
     /// What to do about a hit, by keyword.
     pub(crate) actions: Vec<Vec<Action>>,
     /// The context phrases of all rules, as [`crate::names::plain`] writes them.
@@ -48,8 +49,9 @@ pub struct RuleSet {
     pub(crate) keep_covered: bool,
     /// What one look costs at the most, by the rules' weights.
     pub(crate) weight_max: u32,
-    /// What the gate was made of, to make a larger one.
+    /// What the gates were made of, to make larger ones.
     keywords: Vec<Box<[u8]>>,
+    places: Vec<Places>,
 }
 
 impl std::fmt::Debug for RuleSet {
@@ -330,7 +332,7 @@ impl RuleSet {
 
     /// What looks for the keywords.
     pub fn engine(&self) -> Engine {
-        self.gate.engine()
+        self.gates.engine()
     }
 
     /// The text of the shipped rule files, for documentation and `rules show`.
@@ -435,6 +437,7 @@ static BUILTIN_SOURCES: &[RuleSource<'static>] = sources![
     "pii-registers.yml",
     "injection.yml",
     "injection-intl.yml",
+    "injection-frames.yml",
 ];
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use regex_automata::meta::Regex;
 use regex_automata::nfa::thompson::{self, NFA};
 use regex_automata::util::syntax;
 
-use super::compile::{Builder, Patterns, Refusal};
+use super::compile::{Builder, Looked, Patterns, Refusal};
 use super::load::{Defaults, RawKind, RawRule};
 use super::{Action, Kind, RuleError, RuleSet, RuleSource, exact};
 use crate::Category;
@@ -274,9 +274,9 @@ fn add_list(builder: &mut Builder, list: &ValueList<'_>) -> Result<(), Refusal> 
     for value in list.values {
         let head = &value.as_bytes()[..value.len().min(exact::HEAD_BYTES)];
         let head = head.to_ascii_lowercase();
-        builder.keyword(&head, Action::Exact);
+        builder.keyword(&head, Action::Exact, Looked::Everywhere);
         if head.is_ascii() && head.len() >= exact::HEAD_BYTES {
-            builder.turned(&head);
+            builder.turned(&head, Looked::Everywhere);
         }
     }
     let values = list.values.iter().map(|v| v.as_bytes().into());
