@@ -429,7 +429,7 @@ fn init_log(loaded: &Loaded) -> anyhow::Result<()> {
         // Errors of the HTTP stack may repeat what a peer sent, so they stay out of the log.
         let level = loaded.log.level.as_str();
         EnvFilter::new(format!(
-            "{level},pingora_core=off,h2=off,hyper=off,rustls=error"
+            "{level},pingora_core=off,h2=off,hyper=off,rustls=error,sqlx=warn"
         ))
     });
     let builder = tracing_subscriber::fmt()

@@ -1,6 +1,8 @@
 //! Hosted servers from the command line to the sandbox's door: real `weir serve`, real command line; the runner is a fake,
 //! and what it calls a sandbox is an upstream under the test's control. Real sandboxes are tried in `runner/tests`.
 
+#![allow(clippy::unwrap_used)]
+
 mod fake;
 
 use std::sync::Arc;
@@ -393,6 +395,11 @@ fn with_a_sandbox_per_call_weir_shakes_hands_with_each() {
     let each = ["initialize", "notifications/initialized", "tools/call"];
     assert_eq!(methods, [each, each].concat());
     assert_eq!(client.delete(), 204);
+    // An execution takes one sandbox, not two.
+    let (ok, out, said) = lab.cli(&["exec", ID, "echo", r#"{"message": "three"}"#], "");
+    assert!(ok && out.trim() == "Echo: three", "{out} {said}");
+    lab.released(4);
+    assert_eq!(lab.runner.state.leases.lock().unwrap().len(), 4);
 }
 
 #[test]

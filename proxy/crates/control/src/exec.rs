@@ -71,37 +71,23 @@ impl fmt::Debug for ExecKeys {
     }
 }
 
-/// Opens a session, calls the tool, ends the session; gives the call's `result`.
+/// Opens a session, calls the tool, ends the session; gives the call's `result`. With `alone` the call goes without a
+/// session: where each call has a sandbox of its own, the gateway opens one in it.
 pub async fn call_tool(
     gateway: SocketAddr,
     keys: &ExecKeys,
     (tenant, server): (&TenantId, &ServerId),
     tool: &str,
     arguments: &serde_json::Map<String, Value>,
+    alone: bool,
 ) -> Result<Value, ControlError> {
     let door = Door {
         gateway,
         key: keys.of(tenant),
         path: format!("/sandbox/{server}/mcp"),
     };
-    let info = json!({"name": "weir exec", "version": env!("CARGO_PKG_VERSION")});
-    let hello = request(
-        1,
-        "initialize",
-        json!({"protocolVersion": VERSION, "capabilities": {}, "clientInfo": info}),
-    );
-    let (headers, answer) = door.post(&hello, None).await?;
-    result_of(answer)?;
-    let session = headers
-        .get("mcp-session-id")
-        .and_then(|id| id.to_str().ok())
-        .map(str::to_owned);
+    let session = if alone { None } else { door.open().await? };
     let session = session.as_deref();
-    door.post(
-        &json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
-        session,
-    )
-    .await?;
     let called = door
         .post(
             &request(
@@ -143,6 +129,21 @@ struct Door {
 }
 
 impl Door {
+    /// Opens a session; gives its id, if the server has sessions.
+    async fn open(&self) -> Result<Option<String>, ControlError> {
+        let info = json!({"name": "weir exec", "version": env!("CARGO_PKG_VERSION")});
+        let params = json!({"protocolVersion": VERSION, "capabilities": {}, "clientInfo": info});
+        let (headers, answer) = self.post(&request(1, "initialize", params), None).await?;
+        result_of(answer)?;
+        let session = headers
+            .get("mcp-session-id")
+            .and_then(|id| id.to_str().ok());
+        let session = session.map(str::to_owned);
+        let word = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        self.post(&word, session.as_deref()).await?;
+        Ok(session)
+    }
+
     async fn post(
         &self,
         message: &Value,
@@ -183,10 +184,10 @@ impl Door {
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "application/json, text/event-stream");
         if let Some(session) = session {
-            request = request
-                .header("mcp-session-id", session)
-                .header("mcp-protocol-version", VERSION);
+            request = request.header("mcp-session-id", session);
         }
+        // Before there is a session it may stand there too (2025-06-18, transports).
+        request = request.header("mcp-protocol-version", VERSION);
         let request = request
             .body(Full::new(body))
             .map_err(|_| ControlError::Exec("a header cannot be sent".to_owned()))?;

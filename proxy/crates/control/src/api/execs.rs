@@ -8,7 +8,7 @@ use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, State};
 use domain::ToolName;
 use futures_util::StreamExt as _;
-use runner_api::LogQuery;
+use runner_api::{Isolation, LogQuery};
 
 use super::Api;
 use super::servers::body;
@@ -53,6 +53,7 @@ pub async fn exec(
         (&server.tenant, &server.id),
         tool.as_str(),
         &wanted.arguments,
+        server.settings.isolation == Isolation::Call,
     );
     let result = tokio::time::timeout(Duration::from_secs(wanted.timeout_s.into()), call).await;
     let too_long = |_| ControlError::Exec(format!("no result within {} s", wanted.timeout_s));

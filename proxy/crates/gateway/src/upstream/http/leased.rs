@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use domain::Sharing;
+use domain::{Era, ProtocolVersion, Sharing};
 use pingora_core::upstreams::peer::HttpPeer;
 
 use super::{Answer, Head, HttpLink, Purpose, Resolved, UpstreamHeaders, Verb};
@@ -73,23 +73,22 @@ impl HttpLink {
             ..headers.clone()
         };
         let path = &self.target.path;
-        let Some((key, _)) =
-            known.filter(|_| verb == Verb::Post && headers.purpose != Purpose::Hello)
-        else {
-            return self
-                .exchange(path, Arc::clone(resolved), verb, &headers, body)
-                .await;
-        };
-        if hosted.sharing != Sharing::Call {
+        let asks = verb == Verb::Post && headers.purpose != Purpose::Hello;
+        // With a sandbox per call there is no session to go on with, also for a client that has none.
+        let anew = hosted.sharing == Sharing::Call && asks && !speaks_stateless(&headers);
+        if !anew {
             let mut answer = self
                 .exchange(path, Arc::clone(resolved), verb, &headers, body)
                 .await?;
-            if answer.head_mut().status != 404 || headers.session_id.is_none() {
+            let forgotten = answer.head_mut().status == 404 && headers.session_id.is_some();
+            if !(asks && forgotten) {
                 return Ok(answer);
             }
         }
         headers.session_id = self.shake_hands(resolved, &headers).await?;
-        hosted.renew(key, headers.session_id.as_deref());
+        if let Some((key, _)) = known {
+            hosted.renew(key, headers.session_id.as_deref());
+        }
         self.exchange(path, Arc::clone(resolved), verb, &headers, body)
             .await
     }
@@ -149,6 +148,16 @@ impl HttpLink {
         let at = Instant::now();
         Arc::new(Resolved { peer, address, at })
     }
+}
+
+/// Whether a message is of the era that has no sessions.
+fn speaks_stateless(headers: &UpstreamHeaders) -> bool {
+    let version = headers
+        .protocol
+        .iter()
+        .find(|(name, _)| name.as_str() == "mcp-protocol-version");
+    let version = version.and_then(|(_, value)| ProtocolVersion::parse(value.to_str().ok()?));
+    version.is_some_and(|version| version.era() == Era::Stateless)
 }
 
 impl Answer {
