@@ -10,6 +10,10 @@ fn is_zombie(pid: u32) -> bool {
 }
 
 #[test]
+#[allow(
+    clippy::zombie_processes,
+    reason = "that nobody waits for it is what is tested"
+)]
 fn an_ended_child_is_taken_in_the_second_round() {
     let child = std::process::Command::new("true").spawn().expect("true");
     let deadline = Instant::now() + Duration::from_secs(10);
