@@ -268,7 +268,12 @@ impl Life {
             internal(error)
         })?;
         if let Err(reason) = self.wait_until_it_answers(&alive).await {
-            if let (true, Some(image)) = (restored, &image) {
+            // One that was told to end says nothing about the image.
+            let own_fault = matches!(
+                reason,
+                GoneReason::StartTimeout | GoneReason::Exited { .. } | GoneReason::OutOfMemory
+            );
+            if let (true, true, Some(image)) = (restored, own_fault, &image) {
                 ctx.images.forget(image);
             }
             alive.connected.close(&ctx).await;
