@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 help: ## this text
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 run: ## put Weir in front of a real MCP server, show a block, serve until Ctrl-C (ONCE=1: stop after the block)
 	@scripts/run.sh
@@ -20,14 +20,32 @@ build: ## the weir binary, in target/release
 check: ## quick feedback: format and lints only
 	@scripts/setup.sh build && . scripts/env.sh && cargo fmt --check && cargo clippy --release --workspace --all-targets -- -D warnings
 
-bench: build ## added latency and CPU per call against direct and against a bare pass-through (a few minutes)
-	@. scripts/env.sh && cargo build --release --workspace --bin weir-bench && "$$TARGET/release/weir-bench" quick
+bench: ## added latency and CPU per call against direct and against a bare pass-through (about three minutes)
+	@scripts/bench.sh quick
+
+bench-full: ## all sizes, contents, forms of weir, other MCP proxies, overload, a soak of MINUTES (default 20); over two hours
+	@scripts/bench.sh full $(if $(OUT),--out $(OUT))
+
+bench-peers: ## install other MCP proxies to compare with, from package registries
+	@scripts/bench.sh peers
+
+bench-soak: ## a mixed day for MINUTES (default 20): memory and descriptors, as a page with plots
+	@scripts/bench.sh soak
+
+overload: ## three times the peak rate against a bare pass-through and weir: good answers, refusals, recovery
+	@scripts/bench.sh overload
+
+bench-readme: ## check a run in (REPORT=FOLDER of a full run on a quiet machine) and write the README's figures from it
+	@scripts/bench.sh readme
 
 scan-bench: build ## what a scan costs, engine by engine, beside a floor (a minute)
 	@. scripts/env.sh && cargo run --release -q -p scan-bench -- table
 
 plugin-bench: ## what a policy plugin costs per message, in Rust and in JavaScript
 	@scripts/plugin-bench.sh
+
+baseline: ## count the instructions of the data path anew; say in the commit why they changed
+	@scripts/setup.sh test && . scripts/env.sh && cargo build --release --workspace --bin weir-gate && "$$TARGET/release/weir-gate" --write-baseline
 
 fuzz: ## each fuzz target for SECONDS_EACH seconds (default 60)
 	@scripts/fuzz.sh
@@ -41,4 +59,4 @@ kill-loop: build ## kill -9 in mid-traffic ROUNDS times (default 100): no acknow
 deny: ## dependency rules: licences, sources, bans, advisories
 	@scripts/setup.sh test && scripts/deny.sh
 
-.PHONY: help run test build check bench scan-bench plugin-bench fuzz soak kill-loop deny
+.PHONY: help run test build check bench bench-full bench-peers bench-soak bench-readme overload baseline scan-bench plugin-bench fuzz soak kill-loop deny

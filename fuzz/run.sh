@@ -6,7 +6,7 @@ set -eu
 cd "$(dirname "$0")"
 seconds="${1:-600}"
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- json_decode reserialise sse_decode scan stream rule_load
+[ $# -gt 0 ] || set -- json_decode json_stream reserialise sse_decode scan stream rule_load
 for target in "$@"; do
     dir=. len=4096
     case "$target" in

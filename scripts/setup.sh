@@ -6,6 +6,7 @@
 #   scripts/setup.sh fuzz     build, libhs and cargo-fuzz
 #   scripts/setup.sh runner   build, and what hosting needs: gVisor, nftables and the tools for root file systems
 #   scripts/setup.sh plugins  build, and what makes plugins of JavaScript
+#   scripts/setup.sh peers    build, and what `weir-bench peers install` and the cells with TLS need
 #   scripts/setup.sh test     run, and the conformance suite, other people's clients and servers, libhs, cargo tools
 #
 # System packages come from apt (root or sudo). All else goes to $WEIR_CACHE (default ~/.cache/weir), nothing
@@ -26,9 +27,10 @@ main() {
     run) build; kit_run ;;
     plugins) build; have npm || apt_install npm; npm_part node22; use_node; npm_part componentize ;;
     fuzz) build; libhs; cargo fuzz --version > /dev/null 2>&1 || cargo_tool cargo-fuzz "$FUZZ" ;;
+    peers) build; peers ;;
     runner) build; runner_tools ;;
     test) build; libhs; kit_run; kit_test; cargo_tools; runner_tools ;;
-    *) die "usage: scripts/setup.sh build|run|runner|fuzz|plugins|test" ;;
+    *) die "usage: scripts/setup.sh build|run|runner|fuzz|plugins|peers|test" ;;
   esac
 }
 
@@ -76,6 +78,7 @@ kit_test() {
   local need=()
   have python3 || need+=(python3)
   have openssl || need+=(openssl)
+  have valgrind || need+=(valgrind) # counts instructions for the regression gate
   python3 -c 'import venv, ensurepip' 2> /dev/null || need+=(python3-venv)
   apt_install "${need[@]}"
   python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || die "python3 is older than 3.10"
@@ -112,6 +115,18 @@ gvisor() {
     apt_updated=
   fi
   if [ "$suite" = bookworm ]; then apt_install -t bookworm-backports runsc; else apt_install runsc; fi
+}
+
+# Other MCP proxies and web servers to measure beside, and a certificate for TLS.
+peers() {
+  local need=()
+  have npm || need+=(npm)
+  have python3 || need+=(python3)
+  python3 -c 'import venv, ensurepip' 2> /dev/null || need+=(python3-venv)
+  have openssl || need+=(openssl)
+  [ -x /usr/sbin/nginx ] || have nginx || need+=(nginx-light)
+  [ -x /usr/sbin/haproxy ] || have haproxy || need+=(haproxy)
+  apt_install "${need[@]}"
 }
 
 cargo_tools() {

@@ -14,7 +14,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-const START_TIMEOUT: Duration = Duration::from_secs(20);
+/// Python gateways take their time on a busy machine.
+const START_TIMEOUT: Duration = Duration::from_secs(180);
 const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 const LAST_WORDS_MAX: usize = 20;
 
@@ -126,6 +127,8 @@ impl Drop for Process {
         // Asked first, so that a target with children of its own can end them; then killed.
         if let Ok(pid) = i32::try_from(self.child.id()) {
             let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
+            // One that was stopped does not hear it.
+            crate::process::signal_tree(self.child.id(), Signal::SIGCONT);
         }
         let deadline = Instant::now() + STOP_TIMEOUT;
         while Instant::now() < deadline && matches!(self.child.try_wait(), Ok(None)) {

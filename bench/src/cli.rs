@@ -1,7 +1,12 @@
 //! The command line.
 
+use crate::compare::Compare;
 use crate::floors::Floor;
+use crate::overload::Overload;
+use crate::peers::install::Peers;
 use crate::pin::Pin;
+use crate::plan::Content;
+use crate::readme::Readme;
 use crate::target::Kind;
 use crate::wire::rpc::{Era, Expect};
 use clap::{Args, Parser, Subcommand};
@@ -23,7 +28,13 @@ pub struct Cli {
 const EXAMPLES: &str = "Examples:
   weir-bench quick                                    about three minutes; needs target/release/weir
   weir-bench quick --targets direct,pingora,weir      fewer targets, faster
-  weir-bench full --out results                       all sizes, SSE, 64 connections; about an hour
+  weir-bench full --overload --soak 20 --out results  all sizes, SSE, TLS, findings, forms of weir, peers; over two hours
+  weir-bench peers install                            other people's MCP proxies, from package registries
+  weir-bench quick --targets direct,pingora,weir,mcp-proxy-npm,supergateway,mitmproxy --sizes 300
+  weir-bench quick --contents redacted,blocked        one redaction, one block per call
+  weir-bench quick --targets pingora,weir,weir-audit-off,weir-stdio,weir-many,weir-reload --sizes 4096
+  weir-bench overload --targets pingora,weir          three times the peak rate, then recovery
+  weir-bench compare old/report.json new/report.json  exit code 1 when something is worse by more than 10 %
   weir-bench run --url http://127.0.0.1:9000/mcp --tool echo --argument message --expect contains
 
 The report (report.html, report.md, report.json) goes to target/bench/<time>/. The exit code is 1 when a target failed a
@@ -38,12 +49,25 @@ pub enum Command {
     Full(Suite),
     /// Load an MCP endpoint of your own.
     Run(Run),
+    /// Offer three times the peak rate: what is still answered, how fast the rest is refused, and how long recovery takes.
+    Overload(Overload),
+    /// A mixed day for a long time: memory and open descriptors must not creep.
+    Soak(crate::soak::Options),
+    /// Judge a run by an earlier one: exit code 1 when it is worse.
+    Compare(Compare),
+    /// Install other people's MCP proxies to compare with, or list them.
+    Peers(Peers),
+    /// Write the performance section of a README from a report.
+    Readme(Readme),
     /// The echo upstream (started by the benchmark itself).
     #[command(hide = true)]
     ServeEcho {
         /// Address to listen on.
         #[arg(long, default_value = "127.0.0.1:0")]
         listen: SocketAddr,
+        /// Speak on standard input and output instead.
+        #[arg(long)]
+        stdio: bool,
     },
     /// A floor (started by the benchmark itself).
     #[command(hide = true)]
@@ -56,15 +80,24 @@ pub enum Command {
         /// Worker threads.
         #[arg(long, default_value_t = 1)]
         threads: usize,
+        /// Listen by TLS, here.
+        #[arg(long, requires = "certificate", requires = "key")]
+        listen: Option<SocketAddr>,
+        /// The certificate, PEM.
+        #[arg(long)]
+        certificate: Option<String>,
+        /// Its key, PEM.
+        #[arg(long)]
+        key: Option<String>,
     },
 }
 
 /// Options of `quick` and `full`.
 #[derive(Args)]
 pub struct Suite {
-    /// Targets, in the order of the report. Peers that are not installed are left out, and the report says so.
-    #[arg(long, value_delimiter = ',', value_enum, default_values_t = [
-        Kind::Direct, Kind::Nginx, Kind::Haproxy, Kind::Hyper, Kind::Pingora, Kind::PingoraProxy, Kind::Weir])]
+    /// Targets, in the order of the report; by default the floors and weir, and for `full` weir in all its forms. Peers
+    /// that are not installed are left out, and the report says so.
+    #[arg(long, value_delimiter = ',', value_enum)]
     pub targets: Vec<Kind>,
     /// The weir program to measure.
     #[arg(long, default_value = "target/release/weir", value_name = "FILE")]
@@ -84,6 +117,25 @@ pub struct Suite {
     /// Only cells with one of these numbers of connections.
     #[arg(long, value_delimiter = ',')]
     pub connections: Vec<usize>,
+    /// Only cells whose text holds one of these; one named here that the plan does not have is added at 4 KiB.
+    #[arg(long, value_delimiter = ',', value_enum)]
+    pub contents: Vec<Content>,
+    /// Where other people's proxies are installed; by default the cache folder of this project.
+    #[arg(long, value_name = "DIR")]
+    pub peers: Option<PathBuf>,
+    /// The policy plugin of weir-plugin and weir-plugins3; they are left out when it is not there.
+    #[arg(
+        long,
+        default_value = "policies/plugins/yardstick/yardstick.wasm",
+        value_name = "FILE"
+    )]
+    pub plugin: PathBuf,
+    /// Also offer three times the peak rate to bare pingora and weir, and put that into the report.
+    #[arg(long)]
+    pub overload: bool,
+    /// Also soak weir for so many minutes, and put that into the report.
+    #[arg(long, value_name = "MINUTES")]
+    pub soak: Option<f64>,
     #[command(flatten)]
     pub common: Common,
 }
@@ -137,9 +189,9 @@ pub struct Common {
     /// Unmeasured start of a window, in milliseconds.
     #[arg(long, value_parser = clap::value_parser!(u64).range(0..=600_000))]
     pub warmup_ms: Option<u64>,
-    /// The protocol revision's kind of exchange.
-    #[arg(long, value_enum, default_value_t = Era::Handshake)]
-    pub era: Era,
+    /// Speak this revision only; by default each cell's own.
+    #[arg(long, value_enum)]
+    pub era: Option<Era>,
     /// Seed of texts and of the order of targets.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -173,6 +225,10 @@ mod tests {
             "weir-bench quick --targets mars",
             "weir-bench run",
             "weir-bench run --url x --measure-ms 1",
+            "weir-bench overload --factor 0",
+            "weir-bench compare a.json",
+            "weir-bench compare a.json b.json --tolerance -1",
+            "weir-bench compare a.json b.json --tolerance nan",
         ] {
             assert!(!ok(bad), "{bad}");
         }

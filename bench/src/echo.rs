@@ -5,10 +5,11 @@
 //! nothing that a security product would: it stands for the fastest server a proxy could be put in front of, so that
 //! the proxy's own cost is what is seen. `GET /stats` says how many calls really arrived.
 
+use crate::events;
 use crate::wire::http::{Head, Reader};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use std::io::{self, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -16,6 +17,10 @@ use std::time::Duration;
 
 /// More connections than this are closed at once.
 const CONNECTIONS_MAX: usize = 2048;
+/// What stands before the data of the one event of an answer.
+const EVENT: &str = "event: message\ndata: ";
+/// A line longer than this is cut, and then no JSON.
+const LINE_BYTES_MAX: u64 = 64 << 20;
 /// A connection that says nothing for this long is closed.
 const IDLE: Duration = Duration::from_secs(300);
 
@@ -58,6 +63,34 @@ pub fn serve(listener: &TcpListener) -> io::Result<()> {
     }
 }
 
+/// Serves one client on lines, as a stdio server does, until the input ends.
+pub fn serve_lines(input: impl BufRead, mut output: impl Write) -> io::Result<()> {
+    let counters = Counters::default();
+    let (mut input, mut line, mut out) = (input, Vec::new(), Vec::new());
+    loop {
+        line.clear();
+        if (&mut input)
+            .take(LINE_BYTES_MAX)
+            .read_until(b'\n', &mut line)?
+            == 0
+        {
+            return Ok(());
+        }
+        out.clear();
+        post(&line, &counters, &mut out);
+        // The same answers as over HTTP, without their heads.
+        let body = memchr::memmem::find(&out, b"\r\n\r\n").map_or(out.len(), |end| end + 4);
+        let body = out[body..]
+            .strip_prefix(EVENT.as_bytes())
+            .unwrap_or(&out[body..]);
+        if !body.is_empty() {
+            output.write_all(body.trim_ascii_end())?;
+            output.write_all(b"\n")?;
+            output.flush()?;
+        }
+    }
+}
+
 fn connection(stream: &TcpStream, counters: &Counters) -> io::Result<()> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(IDLE))?;
@@ -69,14 +102,61 @@ fn connection(stream: &TcpStream, counters: &Counters) -> io::Result<()> {
     };
     while let Some(head) = reader.request(&mut body, &mut go_on)? {
         out.clear();
-        answer(&head, &body, counters, &mut out);
-        let mut stream = stream;
-        stream.write_all(&out)?;
+        if let Some((id, token)) = asks_for_events(&head, &body) {
+            events(stream, &id, &token)?;
+        } else {
+            answer(&head, &body, counters, &mut out);
+            let mut stream = stream;
+            stream.write_all(&out)?;
+        }
         if head.close {
             break;
         }
     }
     Ok(())
+}
+
+/// The id and the progress token of a call of the tool that streams events; no other call names it this early.
+fn asks_for_events(head: &Head, body: &[u8]) -> Option<(String, String)> {
+    const LOOK_BYTES: usize = 4096;
+    if head.method != "POST" || body.len() > LOOK_BYTES {
+        return None;
+    }
+    memchr::memmem::find(body, b"\"ticks\"")?;
+    let request: Request<'_> = serde_json::from_slice(body).ok()?;
+    let params: serde_json::Value = serde_json::from_str(request.params?.get()).ok()?;
+    let named = request.method == Some("tools/call") && params["name"] == events::TOOL;
+    named.then(|| {
+        (
+            request.id.map_or("null", RawValue::get).to_owned(),
+            params["_meta"]["progressToken"].to_string(),
+        )
+    })
+}
+
+/// Writes events with the time of each in it, then the result.
+fn events(stream: &TcpStream, id: &str, token: &str) -> io::Result<()> {
+    let chunk = |event: &str| {
+        let mut stream = stream;
+        let event = format!("event: message\ndata: {event}\n\n");
+        // One write for each, as a server that flushes does.
+        stream.write_all(format!("{:x}\r\n{event}\r\n", event.len()).as_bytes())
+    };
+    let mut head = stream;
+    head.write_all(
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
+    )?;
+    for nth in 1..=events::EVENTS {
+        std::thread::sleep(events::EVERY);
+        let sent = events::letters(events::now_ns());
+        chunk(&format!(
+            "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{{\"progressToken\":{token},\"progress\":{nth},\"message\":\"{sent}\"}}}}"
+        ))?;
+    }
+    chunk(&format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"content\":[{{\"type\":\"text\",\"text\":\"done\"}}]}}}}"
+    ))?;
+    head.write_all(b"0\r\n\r\n")
 }
 
 #[derive(Deserialize)]
@@ -174,15 +254,7 @@ fn echo(id: &[u8], call: &CallParams<'_>, out: &mut Vec<u8>) {
     let text = call.arguments.text.get().as_bytes();
     let (before, after): (&[u8], &[u8]) = (b"{\"jsonrpc\":\"2.0\",\"id\":", b"}]}}");
     if call.name == "echo_sse" {
-        let parts: [&[u8]; 7] = [
-            b"event: message\ndata: ",
-            before,
-            id,
-            kind,
-            text,
-            after,
-            b"\n\n",
-        ];
+        let parts: [&[u8]; 7] = [EVENT.as_bytes(), before, id, kind, text, after, b"\n\n"];
         reply(out, "200 OK", "text/event-stream", None, &parts);
     } else {
         reply(
@@ -232,7 +304,7 @@ fn reply(out: &mut Vec<u8>, status: &str, media: &str, session: Option<&str>, pa
 
 const INITIALIZE: &str = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"bench-echo","version":"1"}}"#;
 const DISCOVER: &str = r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":60000,"cacheScope":"public","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"bench-echo","version":"1"}}}"#;
-const TOOLS: &str = r#"{"resultType":"complete","ttlMs":60000,"cacheScope":"public","tools":[{"name":"echo","description":"Returns the text","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}},{"name":"echo_sse","description":"Returns the text as an event","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}}]}"#;
+const TOOLS: &str = r#"{"resultType":"complete","ttlMs":60000,"cacheScope":"public","tools":[{"name":"echo","description":"Returns the text","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}},{"name":"ticks","description":"Streams events","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}},{"name":"echo_sse","description":"Returns the text as an event","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}}]}"#;
 
 #[cfg(test)]
 mod tests {
@@ -314,6 +386,22 @@ mod tests {
                 serde_json::from_str::<serde_json::Value>(&answer).unwrap();
             }
         }
+    }
+
+    #[test]
+    fn lines_are_answered_by_lines() {
+        let input = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n\
+             {\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n\
+             {\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"echo\",\"arguments\":{\"text\":\"x\"}}}\n";
+        let mut out = Vec::new();
+        serve_lines(input.as_bytes(), &mut out).unwrap();
+        let lines: Vec<serde_json::Value> = std::str::from_utf8(&out)
+            .unwrap()
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert_eq!(lines.len(), 2);
+        assert_eq!(lines[1]["result"]["content"][0]["text"], "x");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 static CHILDREN: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
-static SCRATCH: Mutex<Option<PathBuf>> = Mutex::new(None);
+static SCRATCH: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// Takes over SIGINT, SIGTERM and SIGHUP. Call before any thread is started.
 pub fn install() -> anyhow::Result<()> {
@@ -75,7 +75,7 @@ pub fn unwatch(pid: u32) {
 /// A folder to remove when interrupted.
 pub fn scratch(folder: PathBuf) {
     if let Ok(mut scratch) = SCRATCH.lock() {
-        *scratch = Some(folder);
+        scratch.push(folder);
     }
 }
 
@@ -99,6 +99,9 @@ fn end_children() {
         .collect();
     for &pid in &left {
         let _ = kill(pid, Signal::SIGTERM);
+        if let Ok(root) = u32::try_from(pid.as_raw()) {
+            crate::process::signal_tree(root, Signal::SIGCONT);
+        }
     }
     for _ in 0..100 {
         left.retain(|&pid| waitpid(pid, Some(WaitPidFlag::WNOHANG)) == Ok(WaitStatus::StillAlive));
@@ -110,7 +113,11 @@ fn end_children() {
     for pid in left {
         let _ = kill(pid, Signal::SIGKILL);
     }
-    if let Ok(Some(folder)) = SCRATCH.lock().map(|mut scratch| scratch.take()) {
+    let folders = SCRATCH
+        .lock()
+        .map(|mut scratch| std::mem::take(&mut *scratch))
+        .unwrap_or_default();
+    for folder in folders {
         let _ = std::fs::remove_dir_all(folder);
     }
 }

@@ -12,11 +12,15 @@
 
 mod child;
 mod cli;
+mod compare;
 mod echo;
+mod events;
 mod floors;
 mod guard;
+mod kind;
 mod load;
 mod machine;
+mod overload;
 mod payload;
 mod peers;
 mod pin;
@@ -24,11 +28,16 @@ mod plan;
 mod process;
 mod progress;
 mod random;
+mod readme;
 mod report;
 mod run;
+mod soak;
+mod stages;
 mod stats;
 mod suite;
 mod target;
+mod tls;
+mod weir;
 mod wire;
 
 use clap::Parser;
@@ -52,7 +61,16 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
         Command::Quick(options) => suite::suite(plan::Plan::quick(), &options),
         Command::Full(options) => suite::suite(plan::Plan::full(), &options),
         Command::Run(options) => suite::own_endpoint(&options),
-        Command::ServeEcho { listen } => {
+        Command::Overload(options) => overload::run(&options),
+        Command::Soak(options) => soak::run(&options),
+        Command::Compare(options) => compare::run(&options),
+        Command::Peers(options) => peers::install::run(&options),
+        Command::Readme(options) => readme::run(&options),
+        Command::ServeEcho { stdio: true, .. } => {
+            echo::serve_lines(std::io::stdin().lock(), std::io::stdout().lock())?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::ServeEcho { listen, .. } => {
             guard::end_with_parent();
             let listener = std::net::TcpListener::bind(listen)?;
             floors::announce(listener.local_addr()?)?;
@@ -63,9 +81,20 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
             floor,
             upstream,
             threads,
+            listen,
+            certificate,
+            key,
         } => {
             guard::end_with_parent();
-            floors::serve(floor, upstream, threads)?;
+            let tls = match (listen, certificate, key) {
+                (Some(listen), Some(certificate), Some(key)) => Some(floors::Tls {
+                    listen,
+                    certificate,
+                    key,
+                }),
+                _ => None,
+            };
+            floors::serve(floor, upstream, threads, tls)?;
             Ok(ExitCode::SUCCESS)
         }
     }

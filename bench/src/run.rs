@@ -10,9 +10,10 @@ use crate::plan::{Cell, Plan};
 use crate::process::{cpu, noise};
 use crate::progress::Progress;
 use crate::random::Random;
+use crate::stages::{self, Stages};
 use crate::target::{Kind, Target};
 use crate::wire::http::Reader;
-use crate::wire::rpc::{Ask, Era};
+use crate::wire::rpc::Ask;
 use anyhow::Context;
 use hdrhistogram::Histogram;
 use std::io::Write;
@@ -37,6 +38,8 @@ pub struct Sample {
     pub foreign_cores: f64,
     /// Share of the time the hypervisor took away.
     pub stolen: f64,
+    /// Where the target says its time went, per call.
+    pub stages: Option<Stages>,
     /// Why the window does not count, beyond failed calls.
     pub rejected: Option<String>,
 }
@@ -52,8 +55,6 @@ impl Sample {
 pub struct Runner<'a> {
     /// The plan.
     pub plan: &'a Plan,
-    /// The revision the calls speak.
-    pub era: Era,
     /// Orders and texts come from it.
     pub seed: u64,
     /// The upstream of all targets, when it is ours.
@@ -65,7 +66,13 @@ pub struct Runner<'a> {
 impl Runner<'_> {
     /// Runs the whole plan.
     pub fn run(&self, targets: &mut [Target]) -> anyhow::Result<Vec<Sample>> {
-        let windows = self.plan.rounds * self.plan.cells.len() * targets.len();
+        let per_round: usize = self
+            .plan
+            .cells
+            .iter()
+            .map(|cell| targets.iter().filter(|t| t.kind.takes(cell)).count())
+            .sum();
+        let windows = self.plan.rounds * per_round;
         let mut progress = Progress::new(windows);
         let mut random = Random::new(self.seed);
         let pools: Vec<_> = self
@@ -75,18 +82,35 @@ impl Runner<'_> {
             .map(|cell| cell.pool(self.seed))
             .collect();
         let mut samples = Vec::with_capacity(windows);
+        // Cells in which a peer failed: it is not asked again, since each failure may take half a minute.
+        let mut hopeless: Vec<(usize, usize)> = Vec::new();
         for round in 0..self.plan.rounds {
             let mut cells: Vec<usize> = (0..self.plan.cells.len()).collect();
             random.shuffle(&mut cells);
             for at in cells {
                 let cell = &self.plan.cells[at];
-                let mut order: Vec<usize> = (0..targets.len()).collect();
+                let mut order: Vec<usize> = (0..targets.len())
+                    .filter(|&target| targets[target].kind.takes(cell))
+                    .filter(|&target| !hopeless.contains(&(at, target)))
+                    .collect();
                 random.shuffle(&mut order);
-                for target in order {
-                    let target = &mut targets[target];
+                for index in order {
+                    let target = &mut targets[index];
+                    target.thaw();
                     target.check_alive()?;
-                    let sample = self.window(at, round, cell, &pools[at], target)?;
+                    let sample = self.window(at, round, cell, &pools[at], target);
                     target.sample_memory();
+                    target.freeze();
+                    let sample = match sample {
+                        // Other people's programs may fall over; that is a result.
+                        Err(error) if target.kind.is_peer() => {
+                            failed_sample(at, round, target.kind, &error)
+                        }
+                        other => other?,
+                    };
+                    if target.kind.is_peer() && !sample.valid() {
+                        hopeless.push((at, index));
+                    }
                     progress.step(&describe(cell, &sample));
                     samples.push(sample);
                 }
@@ -106,9 +130,12 @@ impl Runner<'_> {
     ) -> anyhow::Result<Sample> {
         target
             .endpoint
-            .open(self.era)
+            .open(cell.era)
             .with_context(|| format!("{}: opening a session", target.kind.label()))?;
-        let ask = self.ask.clone().unwrap_or_else(|| cell.ask(self.era));
+        let ask = self
+            .ask
+            .clone()
+            .unwrap_or_else(|| cell.ask(target.kind, &target.endpoint));
         let window = Window {
             connections: cell.connections,
             rate: cell.rate,
@@ -121,14 +148,22 @@ impl Runner<'_> {
         } else {
             target.pid()
         };
+        let counted = target.kind.calls_our_upstream();
         let seen_before = self.calls_seen()?;
+        let stages_before = target.admin.and_then(stages::read);
         let (outcome, before, after) = load::run(&target.endpoint, &ask, pool, &window, || {
             Edge::now(measured_pid, upstream_pid)
         });
         let seen = self
             .calls_seen()?
             .zip(seen_before)
-            .map(|(after, before)| after - before);
+            .map(|(after, before)| after - before)
+            .filter(|_| counted);
+        let stages = target
+            .admin
+            .and_then(stages::read)
+            .zip(stages_before)
+            .and_then(|(after, before)| after.since(&before));
         let used = before.until(&after);
         let calls = outcome.calls.max(1) as f64;
         let mut sample = Sample {
@@ -140,6 +175,7 @@ impl Runner<'_> {
             foreign_cores: used
                 .foreign_cores(target.kind != Kind::Direct && measured_pid.is_some()),
             stolen: used.machine.stolen.as_secs_f64() / used.wall.as_secs_f64(),
+            stages,
             outcome,
             rejected: None,
         };
@@ -162,10 +198,10 @@ fn reject(cell: &Cell, outcome: &Outcome, seen: Option<u64>) -> Option<String> {
     if !outcome.valid() {
         return None; // Its faults say more.
     }
-    if let Some(seen) = seen.filter(|&seen| seen != outcome.calls_with_warmup) {
+    let due = outcome.calls_with_warmup - outcome.stopped;
+    if let Some(seen) = seen.filter(|&seen| seen != due) {
         return Some(format!(
-            "{} calls were answered, {seen} reached the upstream",
-            outcome.calls_with_warmup
+            "{due} calls were answered that the upstream must have seen, {seen} reached it"
         ));
     }
     if cell.rate.is_none() && outcome.occupancy < OCCUPANCY_MIN {
@@ -253,6 +289,22 @@ impl Used {
     }
 }
 
+/// A window that could not even be begun.
+fn failed_sample(cell: usize, round: usize, kind: Kind, error: &anyhow::Error) -> Sample {
+    Sample {
+        cell,
+        round,
+        kind,
+        outcome: Outcome::none(),
+        cpu_us: None,
+        client_cpu_us: 0.0,
+        foreign_cores: 0.0,
+        stolen: 0.0,
+        stages: None,
+        rejected: Some(format!("{error:#}")),
+    }
+}
+
 fn describe(cell: &Cell, sample: &Sample) -> String {
     let outcome = &sample.outcome;
     if !sample.valid() {
@@ -286,183 +338,4 @@ pub fn quantile_us(latency: &Histogram<u64>, quantile: f64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::plan::Form;
-    use std::net::TcpListener;
-
-    fn cell(connections: usize, rate: Option<u32>) -> Cell {
-        Cell {
-            size: 300,
-            connections,
-            rate,
-            form: Form::Json,
-        }
-    }
-
-    fn window(connections: usize, rate: Option<u32>, millis: u64) -> Window {
-        Window {
-            connections,
-            rate,
-            warmup: Duration::from_millis(5),
-            measure: Duration::from_millis(millis),
-        }
-    }
-
-    fn echo_endpoint() -> Endpoint {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-        std::thread::spawn(move || echo::serve(&listener));
-        Endpoint::parse(&url, false).unwrap()
-    }
-
-    #[test]
-    fn the_upstream_sees_every_call_in_both_eras_and_forms() {
-        for era in [Era::Handshake, Era::Stateless] {
-            for form in [Form::Json, Form::Sse] {
-                let mut endpoint = echo_endpoint();
-                endpoint.open(era).unwrap();
-                assert_eq!(endpoint.session.is_some(), era == Era::Handshake);
-                let cell = Cell {
-                    form,
-                    ..cell(4, None)
-                };
-                let (outcome, (), ()) = load::run(
-                    &endpoint,
-                    &cell.ask(era),
-                    &cell.pool(1),
-                    &window(4, None, 50),
-                    || (),
-                );
-                assert!(outcome.valid(), "{:?}", outcome.faults);
-                assert_eq!(outcome.latency.len(), outcome.calls);
-                let seen = upstream_stats(&endpoint).unwrap().calls;
-                assert_eq!(seen, outcome.calls_with_warmup);
-                assert_eq!(reject(&cell, &outcome, Some(seen)), None);
-                assert!(
-                    reject(&cell, &outcome, Some(seen + 1))
-                        .unwrap()
-                        .contains("reached the upstream")
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn open_loop_makes_the_calls_that_are_due() {
-        let endpoint = echo_endpoint();
-        let cell = cell(4, Some(200));
-        let (outcome, (), ()) = load::run(
-            &endpoint,
-            &cell.ask(Era::Handshake),
-            &cell.pool(1),
-            &window(4, cell.rate, 500),
-            || (),
-        );
-        assert!(outcome.valid(), "{:?}", outcome.faults);
-        assert_eq!(outcome.calls, 100);
-    }
-
-    /// A server that answers the calls of one connection and leaves the others hanging, as proxies do that mix up ids.
-    #[test]
-    fn hanging_calls_are_seen() {
-        let outcome = |occupancy| Outcome {
-            calls: 100,
-            calls_with_warmup: 100,
-            failed: 0,
-            faults: Vec::new(),
-            elapsed: Duration::from_secs(1),
-            latency: load::histogram(),
-            lateness: load::histogram(),
-            in_flight: 1.0,
-            occupancy,
-            reconnects: 0,
-        };
-        assert_eq!(reject(&cell(16, None), &outcome(0.95), None), None);
-        assert!(
-            reject(&cell(16, None), &outcome(1.0 / 16.0), None)
-                .unwrap()
-                .contains("6 %")
-        );
-        assert_eq!(
-            reject(&cell(16, Some(10)), &outcome(1.0 / 16.0), None),
-            None
-        );
-    }
-
-    /// The tool is unknown to the upstream, so every call fails; the window must not count and must end.
-    #[test]
-    fn failures_make_a_window_invalid() {
-        let endpoint = echo_endpoint();
-        let mut ask = cell(2, None).ask(Era::Handshake);
-        if let crate::wire::rpc::AskKind::Call { tool, .. } = &mut ask.kind {
-            *tool = "other".to_owned();
-        }
-        let (outcome, (), ()) = load::run(
-            &endpoint,
-            &ask,
-            &cell(2, None).pool(1),
-            &window(2, None, 50),
-            || (),
-        );
-        assert!(!outcome.valid());
-        assert_eq!((outcome.calls, outcome.failed), (0, 2));
-        assert!(
-            outcome.faults[0].contains("unknown tool"),
-            "{:?}",
-            outcome.faults
-        );
-    }
-
-    /// Calls that take longer than the whole window: every connection gets its one answer, and the window counts.
-    #[test]
-    fn a_slow_closed_loop_is_no_overload() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                std::thread::spawn(move || slow_echo(&stream));
-            }
-        });
-        let (endpoint, cell) = (Endpoint::parse(&url, false).unwrap(), cell(3, None));
-        let (outcome, (), ()) = load::run(
-            &endpoint,
-            &cell.ask(Era::Handshake),
-            &cell.pool(1),
-            &window(3, None, 20),
-            || (),
-        );
-        assert!(outcome.valid(), "{:?}", outcome.faults);
-        assert_eq!((outcome.calls, reject(&cell, &outcome, None)), (3, None));
-    }
-
-    /// Echoes each call 100 ms later.
-    fn slow_echo(stream: &TcpStream) {
-        let (mut reader, mut body) = (Reader::new(stream), Vec::new());
-        while let Ok(Some(_)) = reader.request(&mut body, &mut || Ok(())) {
-            let call: serde_json::Value = serde_json::from_slice(&body).unwrap();
-            let text = &call["params"]["arguments"]["text"];
-            let result = serde_json::json!({"content": [{"type": "text", "text": text}]});
-            let answer = serde_json::json!({"jsonrpc": "2.0", "id": call["id"], "result": result});
-            let answer = answer.to_string();
-            std::thread::sleep(Duration::from_millis(100));
-            let mut stream = stream;
-            write!(stream, "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{answer}", answer.len()).unwrap();
-        }
-    }
-
-    #[test]
-    fn nobody_listening_is_a_fault_not_a_hang() {
-        let mut endpoint = echo_endpoint();
-        endpoint.addr.set_port(1);
-        let (outcome, (), ()) = load::run(
-            &endpoint,
-            &cell(3, None).ask(Era::Handshake),
-            &cell(3, None).pool(1),
-            &window(3, None, 50),
-            || (),
-        );
-        assert!(!outcome.valid());
-        assert!(endpoint.open(Era::Handshake).is_err());
-    }
-}
+mod tests;

@@ -3,6 +3,7 @@
 use crate::load::histogram;
 use crate::plan::{Cell, cpu_goal};
 use crate::run::{Sample, quantile_us};
+use crate::stages::Stages;
 use crate::target::Kind;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -41,8 +42,11 @@ pub struct Figures {
     pub added_p50_ratio: Option<Spread>,
     /// CPU of the target's process tree per call (for `direct`: of the upstream).
     pub cpu_us: Option<Spread>,
-    /// The same as a multiple of bare pingora's, by round.
+    /// The same as a multiple of its floor's (bare pingora's on the same wire), by round.
     pub cpu_ratio: Option<Spread>,
+    /// The same as a multiple of weir's, by round: what a user of this target would save.
+    #[serde(default)]
+    pub cpu_of_weir: Option<Spread>,
     /// The project's goal for that ratio, where there is one.
     pub cpu_goal: Option<f64>,
     /// CPU of the load generator per call.
@@ -53,12 +57,33 @@ pub struct Figures {
     pub lateness_p99_us: Option<f64>,
     /// New connections after the first, all windows.
     pub reconnects: u64,
+    /// Where the target says its time went, per call: medians over the rounds.
+    #[serde(default)]
+    pub stages: Option<Stages>,
     /// Cores that other programs of the machine used meanwhile.
     pub foreign_cores: Option<Spread>,
     /// Share of one core's time that the hypervisor took away meanwhile.
     pub stolen: Option<Spread>,
     /// (quantile, microseconds), for plots.
     pub curve: Vec<(f64, f64)>,
+    /// The windows that count, one by one, for whoever compares two runs.
+    #[serde(default)]
+    pub rounds: Vec<Round>,
+}
+
+/// One window that counts.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Round {
+    /// The round it was in.
+    pub round: usize,
+    /// Calls per second.
+    pub rate: f64,
+    /// Median latency in microseconds.
+    pub p50_us: f64,
+    /// CPU per call in microseconds.
+    pub cpu_us: Option<f64>,
+    /// The same as a multiple of bare pingora's in the same round.
+    pub cpu_ratio: Option<f64>,
 }
 
 /// The middle and the ends of a few values.
@@ -93,6 +118,7 @@ pub fn figures(cells: &[Cell], kinds: &[Kind], samples: &[Sample]) -> Vec<CellFi
         let here: Vec<&Sample> = samples.iter().filter(|sample| sample.cell == at).collect();
         let results = kinds
             .iter()
+            .filter(|kind| kind.takes(cell))
             .map(|&kind| figure(cell, kind, &here))
             .collect();
         CellFigures {
@@ -164,34 +190,69 @@ fn figure(cell: &Cell, kind: Kind, here: &[&Sample]) -> Figures {
     };
     let added = |sample: &Sample| Some(p50(sample) - p50(beside(sample, Kind::Direct)?));
     let proxy = kind != Kind::Direct;
+    let cpu_ratio = |sample: &Sample| {
+        Some(sample.cpu_us? / beside(sample, kind.floor())?.cpu_us?).filter(|_| proxy)
+    };
     Figures {
         target: kind,
         windows: valid.len(),
         invalid_windows: mine.len() - valid.len(),
         calls: latency.len(),
         thin: latency.len() < THIN_CALLS,
-        rate: spread(&|sample| {
-            Some(sample.outcome.calls as f64 / sample.outcome.elapsed.as_secs_f64())
-        }),
+        rate: spread(&|sample| Some(rate(sample))),
         latency_us: (!latency.is_empty()).then(|| quantiles(&latency)),
         added_p50_us: spread(&|sample| added(sample).filter(|_| proxy)),
         added_p50_ratio: spread(&|sample| {
-            let floor = added(beside(sample, Kind::Pingora)?)?;
+            let floor = added(beside(sample, kind.floor())?)?;
             (proxy && floor > 1.0).then_some(added(sample)? / floor)
         }),
         cpu_us: spread(&|sample| sample.cpu_us),
-        cpu_ratio: spread(&|sample| {
-            Some(sample.cpu_us? / beside(sample, Kind::Pingora)?.cpu_us?).filter(|_| proxy)
+        cpu_ratio: spread(&cpu_ratio),
+        cpu_of_weir: spread(&|sample| {
+            let weir = beside(sample, Kind::Weir)?.cpu_us?;
+            (proxy && !kind.is_weir() && weir > 0.0).then_some(sample.cpu_us? / weir)
         }),
         cpu_goal: (kind == Kind::Weir).then(|| cpu_goal(cell)).flatten(),
         client_cpu_us: spread(&|sample| Some(sample.client_cpu_us)),
         in_flight: spread(&|sample| Some(sample.outcome.in_flight)),
         lateness_p99_us: (!lateness.is_empty()).then(|| quantile_us(&lateness, 0.99)),
+        stages: stages(&valid),
         reconnects: valid.iter().map(|sample| sample.outcome.reconnects).sum(),
         foreign_cores: spread(&|sample| Some(sample.foreign_cores)),
         stolen: spread(&|sample| Some(sample.stolen)),
         curve: curve(&latency),
+        rounds: valid
+            .iter()
+            .map(|sample| Round {
+                round: sample.round,
+                rate: rate(sample),
+                p50_us: p50(sample),
+                cpu_us: sample.cpu_us,
+                cpu_ratio: cpu_ratio(sample),
+            })
+            .collect(),
     }
+}
+
+fn stages(valid: &[&Sample]) -> Option<Stages> {
+    let median = |of: fn(&Stages) -> f64| {
+        Spread::of(
+            valid
+                .iter()
+                .filter_map(|sample| sample.stages.as_ref().map(of)),
+        )
+        .map(|spread| spread.median)
+    };
+    Some(Stages {
+        scan_us: median(|stages| stages.scan_us)?,
+        policy_us: median(|stages| stages.policy_us)?,
+        upstream_us: median(|stages| stages.upstream_us)?,
+        exchange_us: median(|stages| stages.exchange_us)?,
+    })
+}
+
+fn rate(sample: &Sample) -> f64 {
+    sample.outcome.calls as f64 / sample.outcome.elapsed.as_secs_f64()
 }
 
 fn p50(sample: &Sample) -> f64 {
@@ -226,7 +287,7 @@ fn curve(latency: &Histogram<u64>) -> Vec<(f64, f64)> {
 mod tests {
     use super::*;
     use crate::load::Outcome;
-    use crate::plan::Form;
+    use crate::plan::{Content, Form};
     use std::time::Duration;
 
     fn sample(kind: Kind, round: usize, p50_us: u64, cpu_us: f64) -> Sample {
@@ -235,6 +296,7 @@ mod tests {
         let outcome = Outcome {
             calls: 100,
             calls_with_warmup: 110,
+            stopped: 0,
             failed: 0,
             faults: Vec::new(),
             elapsed: Duration::from_secs(1),
@@ -254,6 +316,7 @@ mod tests {
             client_cpu_us: 5.0,
             foreign_cores: 0.1,
             stolen: 0.0,
+            stages: None,
             rejected: None,
         }
     }
@@ -264,6 +327,8 @@ mod tests {
             connections: 1,
             rate: None,
             form: Form::Json,
+            content: Content::Clean,
+            era: crate::wire::rpc::Era::Handshake,
         }]
     }
 
@@ -296,6 +361,19 @@ mod tests {
             (3, 300, 3, true)
         );
         assert_eq!(weir.cpu_goal, Some(1.3));
+        let rounds: Vec<_> = weir
+            .rounds
+            .iter()
+            .map(|r| (r.round, r.p50_us.round(), r.cpu_us))
+            .collect();
+        assert_eq!(
+            rounds,
+            [
+                (0, 140.0, Some(60.0)),
+                (1, 560.0, Some(240.0)),
+                (2, 140.0, Some(60.0))
+            ]
+        );
         let direct = figures[0].of(Kind::Direct).unwrap();
         assert!(direct.added_p50_us.is_none() && direct.cpu_ratio.is_none());
     }

@@ -1,18 +1,20 @@
 //! From the command line to a written report: starts what is to be measured, runs the plan, stops it all.
 
 use crate::cli::{Common, Run, Suite};
+use crate::events;
 use crate::guard;
 use crate::load::{CONNECTIONS_MAX, Endpoint};
 use crate::machine;
 use crate::pin::{self, Cores};
-use crate::plan::{Cell, Form, Plan};
+use crate::plan::{Cell, Content, Form, Plan};
 use crate::process::memory;
 use crate::progress::say;
 use crate::report::{Config, Report, TargetInfo, now};
 use crate::run::{Runner, Sample};
+use crate::soak::Soak;
 use crate::stats::figures;
 use crate::target::{Kind, Launcher, Target};
-use crate::wire::rpc::{Ask, AskKind};
+use crate::wire::rpc::{Ask, AskKind, Era};
 use anyhow::{Context, bail};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -26,8 +28,17 @@ pub fn suite(mut plan: Plan, options: &Suite) -> anyhow::Result<ExitCode> {
     plan.cells.retain(|cell| {
         options.connections.is_empty() || options.connections.contains(&cell.connections)
     });
+    plan.only(&options.contents);
+    if let Some(era) = options.common.era {
+        plan.speak(era);
+    }
+    let kinds = if options.targets.is_empty() {
+        plan.targets.clone()
+    } else {
+        options.targets.clone()
+    };
     if plan.cells.is_empty() {
-        bail!("no cell of this benchmark has those sizes and connections");
+        bail!("no cell of this benchmark has those sizes, connections and contents");
     }
     let mut machine = machine::describe();
     let cores = Cores::give_out(options.pin);
@@ -36,36 +47,45 @@ pub fn suite(mut plan: Plan, options: &Suite) -> anyhow::Result<ExitCode> {
         .threads
         .map_or_else(|| cores.for_target(), usize::from);
     let placement = cores.describe();
-    let launcher = launcher(options, threads, cores)?;
+    let launcher = launcher(options, &kinds, threads, cores)?;
     let started = now();
     let (upstream, endpoint) = launcher.upstream()?;
     let (mut targets, mut absent) = (Vec::new(), Vec::new());
-    for &kind in &options.targets {
-        match launcher.start(kind, &endpoint)? {
-            Some(mut target) => {
-                target
-                    .endpoint
-                    .open(options.common.era)
-                    .with_context(|| format!("{}: first session", kind.label()))?;
-                // Idle means after the first session: start-up work is over, and nothing has been scanned yet.
-                std::thread::sleep(Duration::from_millis(300));
-                target.pss_idle = target.pid().and_then(memory::pss_of_tree);
-                say(&format!("started {} {}", kind.label(), target.version));
-                targets.push(target);
+    for &kind in &kinds {
+        match start(&launcher, kind, &endpoint) {
+            Ok(Some(target)) => targets.push(target),
+            Ok(None) => absent.push(format!("{} is not installed", kind.label())),
+            // Other people's programs may not start; that is no reason to measure nothing.
+            Err(error) if kind.is_peer() => {
+                say(&format!("{}: {error:#}", kind.label()));
+                absent.push(format!("{} did not start: {error}", kind.label()));
             }
-            None => absent.push(format!("{} is not installed", kind.label())),
+            Err(error) => return Err(error),
         }
+    }
+    if plan.targets.contains(&Kind::WeirStdio) {
+        absent.push("a server hosted in a sandbox: no form of weir hosts one yet".to_owned());
     }
     let runner = Runner {
         plan: &plan,
-        era: options.common.era,
         seed: options.common.seed,
         upstream: Some((&upstream, &endpoint)),
         ask: None,
     };
     let samples = runner.run(&mut targets)?;
+    say("delays of single events");
+    let events = events::measure(&mut targets, plan.rounds, options.common.seed);
+    let overload = if options.overload {
+        crate::overload::beside(&options.weir, &endpoint)?
+    } else {
+        Vec::new()
+    };
+    let soak = match options.soak {
+        Some(minutes) => Some(soak(options, minutes, &endpoint)?),
+        None => None,
+    };
     machine.load_at_end = machine::load();
-    let report = assemble(
+    let mut report = assemble(
         started,
         machine,
         &plan,
@@ -75,7 +95,36 @@ pub fn suite(mut plan: Plan, options: &Suite) -> anyhow::Result<ExitCode> {
         absent,
         &samples,
     );
+    report.events = events;
+    report.overload = overload;
+    report.soak = soak;
     finish(&report, &samples, options.common.out.as_path())
+}
+
+fn start(launcher: &Launcher, kind: Kind, upstream: &Endpoint) -> anyhow::Result<Option<Target>> {
+    let Some(mut target) = launcher.start(kind, upstream)? else {
+        return Ok(None);
+    };
+    target
+        .endpoint
+        .open(Era::Handshake)
+        .with_context(|| format!("{}: first session", kind.label()))?;
+    // Idle means after the first session: start-up work is over, and nothing has been scanned yet.
+    std::thread::sleep(Duration::from_millis(300));
+    target.pss_idle = target.pid().and_then(memory::pss_of_tree);
+    say(&format!("started {} {}", kind.label(), target.version));
+    target.freeze();
+    Ok(Some(target))
+}
+
+/// A soak of a weir of its own, with a fresh memory.
+fn soak(options: &Suite, minutes: f64, upstream: &Endpoint) -> anyhow::Result<Soak> {
+    let cores = Cores::give_out(options.pin);
+    let launcher = Launcher::new(&options.weir, [Kind::Weir], cores.for_target(), cores)?;
+    let mut target = launcher
+        .start(Kind::Weir, upstream)?
+        .context("weir did not start")?;
+    crate::soak::measure(&mut target, &crate::soak::Options::of(minutes))
 }
 
 /// `run --url`.
@@ -99,6 +148,8 @@ pub fn own_endpoint(options: &Run) -> anyhow::Result<ExitCode> {
             connections,
             rate: options.rate,
             form: Form::Json,
+            content: Content::Clean,
+            era: options.common.era.unwrap_or_default(),
         })
     };
     // Without a tool no text is sent, so one size is enough.
@@ -128,12 +179,11 @@ pub fn own_endpoint(options: &Run) -> anyhow::Result<ExitCode> {
     target.pss_idle = target.pid().and_then(memory::pss_of_tree);
     let mut targets = [target];
     let ask = Ask {
-        era: options.common.era,
+        era: options.common.era.unwrap_or_default(),
         kind,
     };
     let runner = Runner {
         plan: &plan,
-        era: options.common.era,
         seed: options.common.seed,
         upstream: None,
         ask: Some(ask),
@@ -164,31 +214,26 @@ fn apply(plan: &mut Plan, common: &Common) {
     plan.warmup = common.warmup_ms.map_or(plan.warmup, Duration::from_millis);
 }
 
-fn launcher(options: &Suite, threads: usize, cores: Cores) -> anyhow::Result<Launcher> {
+fn launcher(
+    options: &Suite,
+    kinds: &[Kind],
+    threads: usize,
+    cores: Cores,
+) -> anyhow::Result<Launcher> {
     if cfg!(debug_assertions) {
         say("weir-bench: this is a debug build; the floors will look slow (build with --release)");
     }
-    let weir = if options.targets.contains(&Kind::Weir) {
-        let missing = || {
-            format!(
-                "{} is not there: build it with `cargo build --release -p weir`, or leave weir out with --targets",
-                options.weir.display()
-            )
-        };
-        options.weir.canonicalize().with_context(missing)?
-    } else {
-        options.weir.clone()
-    };
-    let scratch = tempfile::Builder::new().prefix("weir-bench-").tempdir()?;
-    guard::scratch(scratch.path().to_owned());
-    Ok(Launcher {
-        own_program: std::env::current_exe()?,
-        weir,
-        weir_args: options.weir_arg.clone(),
-        threads,
-        cores,
-        scratch,
-    })
+    let mut launcher = Launcher::new(&options.weir, kinds.iter().copied(), threads, cores)?;
+    launcher.weir_args.clone_from(&options.weir_arg);
+    if let Some(peers) = &options.peers {
+        launcher.peers.clone_from(peers);
+    }
+    // Absolute, because targets run in a folder of their own.
+    launcher.plugin = options
+        .plugin
+        .canonicalize()
+        .unwrap_or_else(|_| options.plugin.clone());
+    Ok(launcher)
 }
 
 fn parse_header(header: &str) -> anyhow::Result<(String, String)> {
@@ -242,14 +287,17 @@ fn assemble(
             threads,
             placement,
             seed: common.seed,
-            revision: common.era.revision().to_owned(),
+            revision: revisions(plan),
         },
         targets: targets
             .iter()
             .map(|target| TargetInfo {
                 target: target.kind,
                 version: target.version.clone(),
-                command: target.command.clone(),
+                command: match target.rewritten() {
+                    Some(times) => format!("{} ({times} times reloaded)", target.command),
+                    None => target.command.clone(),
+                },
                 pss_idle_mib: mib(target.pss_idle),
                 pss_peak_mib: mib(target.pss_peak),
                 rss_peak_mib: mib(target.peak_rss()),
@@ -262,7 +310,17 @@ fn assemble(
             .map(|sample| invalid(plan, sample))
             .collect(),
         cells: figures(&plan.cells, &kinds, samples),
+        events: Vec::new(),
+        overload: Vec::new(),
+        soak: None,
     }
+}
+
+fn revisions(plan: &Plan) -> String {
+    let spoken = [Era::Handshake, Era::Stateless]
+        .into_iter()
+        .filter(|era| plan.cells.iter().any(|cell| cell.era == *era));
+    spoken.map(Era::revision).collect::<Vec<_>>().join(" and ")
 }
 
 fn invalid(plan: &Plan, sample: &Sample) -> String {
@@ -290,6 +348,10 @@ fn command_line(args: impl Iterator<Item = String>) -> String {
             _ if at == 0 => "weir-bench".to_owned(),
             _ if hidden => "<header>".to_owned(),
             arg if arg.starts_with("--header=") => "--header=<header>".to_owned(),
+            // A folder of this machine says nothing to anyone else.
+            arg if arg.starts_with('/') => {
+                format!("<{}>", arg.rsplit('/').next().unwrap_or_default())
+            }
             arg => arg,
         }
     });
@@ -301,7 +363,11 @@ fn finish(report: &Report, samples: &[Sample], out: &std::path::Path) -> anyhow:
     let folder = report.write(out)?;
     say(&format!("\n{}", report.markdown()));
     say(&format!("report: {}", folder.join("report.html").display()));
-    let failed = samples.iter().filter(|sample| !sample.valid()).count();
+    // What other people's proxies cannot do is told in the report and is no failure of the run.
+    let failed = samples
+        .iter()
+        .filter(|sample| !sample.valid() && !sample.kind.is_peer())
+        .count();
     if failed > 0 {
         say(&format!(
             "weir-bench: {failed} of {} windows are invalid",

@@ -5,64 +5,20 @@
 
 use crate::child::Process;
 use crate::floors::free_port;
-use crate::load::Endpoint;
-use crate::peers::{find_program, haproxy_config, nginx_config};
+use crate::guard;
+pub use crate::kind::Kind;
+use crate::load::{Endpoint, Wire};
+use crate::peers::{self, find_program, haproxy_config, nginx_config};
 use crate::pin::{self, Cores};
-use crate::process::memory;
+use crate::process::{self, memory};
+use crate::tls::Certificate;
+use crate::weir;
 use anyhow::{Context, bail};
+use nix::sys::signal::Signal;
 use std::io::Write;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-
-/// What can be measured.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    serde::Serialize,
-    serde::Deserialize,
-    clap::ValueEnum,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// The upstream itself: the instrument's own floor.
-    Direct,
-    /// nginx, when installed.
-    Nginx,
-    /// haproxy, when installed.
-    Haproxy,
-    /// A bare hyper proxy.
-    Hyper,
-    /// A bare pass-through on pingora's server and connector: the floor goals are counted from.
-    Pingora,
-    /// pingora's stock `ProxyHttp`.
-    PingoraProxy,
-    /// `weir proxy`, scanning and audit on, default policy.
-    Weir,
-    /// The user's own endpoint.
-    #[value(skip)]
-    Url,
-}
-
-impl Kind {
-    /// The name in reports.
-    pub fn label(self) -> &'static str {
-        match self {
-            Kind::Direct => "direct",
-            Kind::Nginx => "nginx",
-            Kind::Haproxy => "haproxy",
-            Kind::Hyper => "bare hyper",
-            Kind::Pingora => "bare pingora",
-            Kind::PingoraProxy => "pingora ProxyHttp",
-            Kind::Weir => "weir",
-            Kind::Url => "your endpoint",
-        }
-    }
-}
 
 /// How to start targets.
 pub struct Launcher {
@@ -72,6 +28,14 @@ pub struct Launcher {
     pub weir: PathBuf,
     /// More arguments for `weir proxy`.
     pub weir_args: Vec<String>,
+    /// Where other people's proxies are installed.
+    pub peers: PathBuf,
+    /// The policy plugin of `weir-plugin`, as a component.
+    pub plugin: PathBuf,
+    /// The certificate of all targets that speak TLS; `None` without the program that makes one.
+    pub certificate: Option<Certificate>,
+    /// The most calls that weir may let run at once.
+    pub concurrent_calls_max: Option<u32>,
     /// Worker threads of floors and peers.
     pub threads: usize,
     /// Which cores run what.
@@ -90,9 +54,13 @@ pub struct Target {
     pub version: String,
     /// The command that started it, without this machine's paths.
     pub command: String,
+    /// Stopped before the process is.
+    rewriter: Option<weir::Rewriter>,
     process: Option<Process>,
     /// Root of the process tree when someone else started it.
     foreign_pid: Option<u32>,
+    /// Where it tells its own metrics.
+    pub admin: Option<SocketAddr>,
     /// PSS after the start and the first handshake, before any load.
     pub pss_idle: Option<u64>,
     /// The highest PSS seen after a window.
@@ -116,6 +84,29 @@ impl Target {
         self.pid().and_then(memory::peak_rss_of_tree)
     }
 
+    /// Stops the processes of a peer while others are measured, for some of them never rest; and the writing of
+    /// configurations.
+    pub fn freeze(&self) {
+        self.rewriter
+            .iter()
+            .for_each(|rewriter| rewriter.pause(true));
+        self.signal(Signal::SIGSTOP);
+    }
+
+    /// Lets them go on.
+    pub fn thaw(&self) {
+        self.signal(Signal::SIGCONT);
+        self.rewriter
+            .iter()
+            .for_each(|rewriter| rewriter.pause(false));
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(process) = self.process.as_ref().filter(|_| self.kind.is_peer()) {
+            process::signal_tree(process.pid(), signal);
+        }
+    }
+
     /// An error when its process has ended.
     pub fn check_alive(&mut self) -> anyhow::Result<()> {
         match &mut self.process {
@@ -132,11 +123,18 @@ impl Target {
             endpoint,
             version,
             command,
+            rewriter: None,
             process: None,
             foreign_pid: None,
+            admin: None,
             pss_idle: None,
             pss_peak: None,
         }
+    }
+
+    /// Configurations written while it ran.
+    pub fn rewritten(&self) -> Option<u64> {
+        self.rewriter.as_ref().map(weir::Rewriter::written)
     }
 
     /// The same, with the process to measure.
@@ -149,6 +147,39 @@ impl Target {
 }
 
 impl Launcher {
+    /// With a scratch folder of its own; the proxy's program must be there when one of the targets is a form of it.
+    pub fn new(
+        weir: &Path,
+        kinds: impl IntoIterator<Item = Kind>,
+        threads: usize,
+        cores: Cores,
+    ) -> anyhow::Result<Launcher> {
+        let weir = if kinds.into_iter().any(Kind::is_weir) {
+            weir.canonicalize().with_context(|| {
+                format!(
+                    "{} is not there: `make build` makes it; or leave weir out with --targets",
+                    weir.display()
+                )
+            })?
+        } else {
+            weir.to_owned()
+        };
+        let scratch = tempfile::Builder::new().prefix("weir-bench-").tempdir()?;
+        guard::scratch(scratch.path().to_owned());
+        Ok(Launcher {
+            own_program: std::env::current_exe()?,
+            weir,
+            weir_args: Vec::new(),
+            peers: peers::programs::default_folder(),
+            plugin: PathBuf::new(),
+            certificate: Certificate::make(scratch.path())?,
+            concurrent_calls_max: None,
+            threads,
+            cores,
+            scratch,
+        })
+    }
+
     /// Starts the echo upstream.
     pub fn upstream(&self) -> anyhow::Result<(Process, Endpoint)> {
         let mut command = Command::new(&self.own_program);
@@ -163,6 +194,9 @@ impl Launcher {
 
     /// Starts a target in front of the upstream. `None`: it is a peer that is not installed.
     pub fn start(&self, kind: Kind, upstream: &Endpoint) -> anyhow::Result<Option<Target>> {
+        if kind.is_tls() && self.certificate.is_none() {
+            return Ok(None);
+        }
         let own = |floor: &str| {
             let mut command = Command::new(&self.own_program);
             command.args([
@@ -175,7 +209,16 @@ impl Launcher {
             ]);
             (command, None)
         };
-        let (mut command, addr) = match kind {
+        if kind.is_peer() {
+            return self.start_peer(kind, upstream);
+        }
+        if [Kind::WeirPlugin, Kind::WeirPlugins3].contains(&kind) && !self.plugin.is_file() {
+            return Ok(None);
+        }
+        if kind.is_weir() {
+            return self.start_weir(kind, upstream).map(Some);
+        }
+        let (command, addr) = match kind {
             Kind::Url => bail!("an endpoint of the user's own is not started"),
             Kind::Direct => {
                 return Ok(Some(Target {
@@ -186,8 +229,17 @@ impl Launcher {
             Kind::Hyper => own("hyper"),
             Kind::Pingora => own("pingora"),
             Kind::PingoraProxy => own("pingora-proxy"),
-            Kind::Weir => (self.weir_command(upstream), None),
-            Kind::Nginx | Kind::Haproxy => {
+            Kind::PingoraTls | Kind::PingoraH2 => {
+                let addr = free_port()?;
+                let (mut command, _) = own("pingora");
+                command.args(["--listen", &addr.to_string()]);
+                if let Some(certificate) = &self.certificate {
+                    command.arg("--certificate").arg(&certificate.chain);
+                    command.arg("--key").arg(&certificate.key);
+                }
+                (command, Some(addr))
+            }
+            _ => {
                 let Some(program) = find_program(if kind == Kind::Nginx {
                     "nginx"
                 } else {
@@ -214,6 +266,68 @@ impl Launcher {
                 (command, Some(addr))
             }
         };
+        self.run(kind, command, addr, upstream).map(Some)
+    }
+
+    fn start_weir(&self, kind: Kind, upstream: &Endpoint) -> anyhow::Result<Target> {
+        let parts = weir::Parts {
+            weir: &self.weir,
+            args: &self.weir_args,
+            own_program: &self.own_program,
+            scratch: self.scratch.path(),
+            upstream: &format!("http://{}{}", upstream.addr, upstream.path),
+            plugin: &self.plugin,
+            certificate: self.certificate.as_ref(),
+            concurrent_calls_max: self.concurrent_calls_max,
+        };
+        let plan = parts.plan(kind)?;
+        let mut target = self.run(kind, plan.command, plan.addr, upstream)?;
+        target.admin = plan.admin;
+        if let Some((first, others)) = plan.paths.split_first() {
+            target.endpoint.path.clone_from(first);
+            let sibling = |path: &String| Endpoint {
+                path: path.clone(),
+                ..target.endpoint.clone()
+            };
+            target.endpoint.siblings = others.iter().map(sibling).collect();
+        }
+        if let (Some(config), Some(pid)) = (plan.rewritten, target.pid()) {
+            target.rewriter = Some(weir::Rewriter::start(config, pid)?);
+        }
+        Ok(target)
+    }
+
+    fn start_peer(&self, kind: Kind, upstream: &Endpoint) -> anyhow::Result<Option<Target>> {
+        let parts = peers::programs::Parts {
+            folder: &self.peers,
+            own_program: &self.own_program,
+            scratch: self.scratch.path(),
+            upstream: &format!("http://{}{}", upstream.addr, upstream.path),
+        };
+        let Some(plan) = parts.plan(kind)? else {
+            return Ok(None);
+        };
+        let mut target = self.run(kind, plan.command, Some(plan.addr), upstream)?;
+        target.version = peers::programs::version(&self.peers, kind);
+        target.endpoint.path = plan.path;
+        if let Some(set_up) = plan.set_up {
+            set_up
+                .apply(&mut target.endpoint)
+                .with_context(|| kind.label())?;
+        }
+        if [Kind::Mitmproxy, Kind::ContextforgePlugins].contains(&kind) {
+            peers::programs::prove_it_looks(&mut target.endpoint)?;
+        }
+        Ok(Some(target))
+    }
+
+    fn run(
+        &self,
+        kind: Kind,
+        mut command: Command,
+        addr: Option<SocketAddr>,
+        upstream: &Endpoint,
+    ) -> anyhow::Result<Target> {
         command.current_dir(self.scratch.path());
         let shown = shown(&command);
         let version = version(kind, &command);
@@ -226,34 +340,17 @@ impl Launcher {
             None => process.wait_for_url(Some(upstream.addr)),
         };
         let url = url.with_context(|| kind.label())?;
-        let endpoint = Endpoint::parse(&url, false)?;
-        Ok(Some(Target {
+        let mut endpoint = Endpoint::parse(&url, false)?;
+        if let Some(certificate) = self.certificate.as_ref().filter(|_| kind.is_tls()) {
+            endpoint.wire = Wire::tls(&certificate.chain, kind.is_http2())?;
+        }
+        Ok(Target {
             kind,
             version,
             command: shown,
             process: Some(process),
             ..Target::external(endpoint)
-        }))
-    }
-
-    fn weir_command(&self, upstream: &Endpoint) -> Command {
-        let mut command = Command::new(&self.weir);
-        command.args([
-            "proxy",
-            "--upstream",
-            &format!("http://{}{}", upstream.addr, upstream.path),
-        ]);
-        command
-            .args([
-                "--listen",
-                "127.0.0.1:0",
-                "--admin-listen",
-                "127.0.0.1:0",
-                "--data-dir",
-            ])
-            .arg(self.scratch.path().join("weir-data"));
-        command.args(&self.weir_args);
-        command
+        })
     }
 }
 
@@ -274,7 +371,7 @@ fn version(kind: Kind, command: &Command) -> String {
     };
     match kind {
         Kind::Nginx | Kind::Haproxy => ask("-v"),
-        Kind::Weir => ask("--version"),
+        kind if kind.is_weir() => ask("--version"),
         _ => None,
     }
     .unwrap_or_default()
@@ -300,10 +397,10 @@ fn shown(command: &Command) -> String {
     let mut words = vec![name(&command.get_program().to_string_lossy())];
     words.extend(command.get_args().map(|arg| {
         let arg = arg.to_string_lossy();
-        if arg.starts_with('/') {
-            format!("<{}>", name(&arg))
-        } else {
-            arg.into_owned()
+        match arg.split_once("=/") {
+            _ if arg.starts_with('/') => format!("<{}>", name(&arg)),
+            Some((key, path)) => format!("{key}=<{}>", name(path)),
+            None => arg.into_owned(),
         }
     }));
     words.join(" ")
@@ -316,7 +413,7 @@ mod tests {
     #[test]
     fn commands_are_shown_without_paths() {
         let mut command = Command::new("/opt/x/weir");
-        command.args(["proxy", "--data-dir", "/tmp/abc/data"]);
-        assert_eq!(shown(&command), "weir proxy --data-dir <data>");
+        command.args(["proxy", "--data-dir", "/tmp/abc/data", "dir=/tmp/x/y"]);
+        assert_eq!(shown(&command), "weir proxy --data-dir <data> dir=<y>");
     }
 }

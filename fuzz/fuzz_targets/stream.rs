@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 
-use dlp_scan::{Budget, FingerprintKey, RuleSet, Scanner, StreamFinding, StreamScanner};
+use dlp_scan::{Budget, FingerprintKey, LeafKind, LeafStream, RuleSet, Scanner};
 use libfuzzer_sys::fuzz_target;
 
 thread_local! {
@@ -34,17 +34,34 @@ fuzz_target!(|data: &[u8]| {
 });
 
 fn stream(scanner: &mut Scanner, text: &str, cuts: &[usize]) -> Vec<(u64, u64, dlp_scan::RuleId)> {
-    let mut stream = StreamScanner::new(StreamScanner::HOLD_BACK_MIN, Some("text"));
+    let hold_back = LeafStream::<()>::HOLD_BACK_MIN;
+    let mut stream = LeafStream::new(hold_back, hold_back);
+    stream.begin(LeafKind::String, Some("text".into()), (), 0);
     let (rules, budget) = (RuleSet::builtin(), Budget::default());
-    let mut found: Vec<StreamFinding> = Vec::new();
+    let mut found = Vec::new();
+    let mut decide = |stream: &mut LeafStream<()>, last: bool| {
+        let step = stream.decide(scanner, rules, &budget, last);
+        assert!(last || (step.from.leaf, step.from.byte) < (step.to.leaf, step.to.byte));
+        found.extend(step.findings.iter().map(|f| {
+            let at = stream.offset(f.leaf as usize);
+            (at + u64::from(f.start), at + u64::from(f.end), f.rule)
+        }));
+        stream.forget();
+    };
     let mut from = 0;
     for &to in cuts.iter().chain([&text.len()]) {
-        stream.push(scanner, rules, &budget, &text[from..to], &mut found);
+        let mut rest = &text[from..to];
+        // As whoever reads in chunks does it.
+        while !rest.is_empty() {
+            let (piece, after) = rest.split_at(rest.ceil_char_boundary(64.min(rest.len())));
+            stream.push(piece);
+            rest = after;
+            while stream.is_full() {
+                decide(&mut stream, false);
+            }
+        }
         from = to;
     }
-    stream.finish(scanner, rules, &budget, &mut found);
+    decide(&mut stream, true);
     found
-        .iter()
-        .map(|f| (f.start, f.end, f.finding.rule))
-        .collect()
 }

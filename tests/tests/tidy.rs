@@ -71,6 +71,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("weir-bench", &[]),
     ("scan-bench", &["dlp-scan"]),
+    (
+        "weir-gate",
+        &["domain", "mcp-codec", "dlp-scan", "dlp-policy", "gateway"],
+    ),
     ("weir-tests", &[]),
 ];
 

@@ -22,10 +22,25 @@ pub enum Floor {
     Hyper,
 }
 
+/// Where the pass-through listens by TLS, with what.
+pub struct Tls {
+    /// The address.
+    pub listen: SocketAddr,
+    /// The certificate, PEM.
+    pub certificate: String,
+    /// Its key, PEM.
+    pub key: String,
+}
+
 /// Serves until the process is killed.
-pub fn serve(floor: Floor, upstream: SocketAddr, threads: usize) -> anyhow::Result<()> {
+pub fn serve(
+    floor: Floor,
+    upstream: SocketAddr,
+    threads: usize,
+    tls: Option<Tls>,
+) -> anyhow::Result<()> {
     match floor {
-        Floor::Pingora => pingora::serve(upstream, threads),
+        Floor::Pingora => pingora::serve(upstream, threads, tls),
         Floor::PingoraProxy => stock::serve(upstream, threads),
         Floor::Hyper => hyper::serve(upstream, threads),
     }

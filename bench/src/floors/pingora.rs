@@ -4,20 +4,25 @@
 //! both sides, the head sent on as it came, bodies in pieces as they arrive, request body and answer one after the
 //! other (JSON-RPC over POST has no use for both at once).
 
-use super::announce;
+use super::{Tls, announce};
 use async_trait::async_trait;
 use pingora_core::apps::{HttpPersistentSettings, HttpServerApp, ReusedHttpStream};
 use pingora_core::connectors::http::Connector;
+use pingora_core::listeners::tls::TlsSettings;
 use pingora_core::protocols::http::ServerSession;
 use pingora_core::server::{Server, ShutdownWatch};
 use pingora_core::services::listening::Service;
 use pingora_core::upstreams::peer::HttpPeer;
+use pingora_http::RequestHeader;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// Serves until the process is killed.
-pub fn serve(upstream: SocketAddr, threads: usize) -> anyhow::Result<()> {
-    let addr = super::free_port()?;
+pub fn serve(upstream: SocketAddr, threads: usize, tls: Option<Tls>) -> anyhow::Result<()> {
+    let addr = match &tls {
+        Some(tls) => tls.listen,
+        None => super::free_port()?,
+    };
     let conf = super::pingora_conf(threads);
     let mut server = Server::new_with_opt_and_conf(None, conf);
     server.bootstrap();
@@ -26,7 +31,14 @@ pub fn serve(upstream: SocketAddr, threads: usize) -> anyhow::Result<()> {
         peer: HttpPeer::new(upstream, false, String::new()),
     };
     let mut service = Service::new("pass-through".to_owned(), app);
-    service.add_tcp(&addr.to_string());
+    match tls {
+        None => service.add_tcp(&addr.to_string()),
+        Some(tls) => {
+            let mut settings = TlsSettings::intermediate(&tls.certificate, &tls.key)?;
+            settings.enable_h2();
+            service.add_tls_with_settings(&addr.to_string(), None, settings);
+        }
+    }
     server.add_service(service);
     announce(addr)?;
     server.run_forever()
@@ -65,7 +77,7 @@ impl PassThrough {
     async fn forward(&self, downstream: &mut ServerSession) -> pingora_core::Result<()> {
         let (mut upstream, _reused) = self.connector.get_http_session(&self.peer).await?;
         upstream
-            .write_request_header(Box::new(downstream.req_header().clone()))
+            .write_request_header(Box::new(http1(downstream.req_header())?))
             .await?;
         while let Some(piece) = downstream.read_request_body().await? {
             upstream.write_request_body(piece, false).await?;
@@ -87,4 +99,16 @@ impl PassThrough {
             .await;
         Ok(())
     }
+}
+
+/// The head for the upstream, which speaks HTTP/1.1 whatever the client speaks.
+fn http1(head: &RequestHeader) -> pingora_core::Result<RequestHeader> {
+    let mut head = head.clone();
+    if head.version == http::Version::HTTP_2 {
+        head.set_version(http::Version::HTTP_11);
+        if let Some(host) = head.uri.authority().map(ToString::to_string) {
+            head.insert_header(http::header::HOST, host)?;
+        }
+    }
+    Ok(head)
 }

@@ -1,17 +1,15 @@
 //! One connection to an MCP endpoint: sends a call, waits for its answer, checks it.
 
+use super::link::{Link, Prepared, Wire};
 use crate::payload::Payload;
-use crate::wire::http::{Head, Reader};
-use crate::wire::rpc::{Ask, Era};
+use crate::wire::http::Head;
+use crate::wire::rpc::{Ask, Era, Fault};
 use anyhow::{Context, bail};
-use std::io::{self, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::fmt;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
-
-/// No call may take longer.
-const CALL_TIMEOUT: Duration = Duration::from_secs(30);
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+use std::time::Instant;
 
 /// Every call of this process has its own id: targets that track ids would otherwise mix calls up and look fast.
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
@@ -29,6 +27,12 @@ pub struct Endpoint {
     pub headers: Vec<(String, String)>,
     /// Set by `open`, when the server keeps sessions.
     pub session: Option<String>,
+    /// Further endpoints of the same target; connections take turns over all of them.
+    pub siblings: Vec<Endpoint>,
+    /// What is spoken there.
+    pub wire: Wire,
+    /// The names that the target gives to tools, where they are not the upstream's: `{}` stands for that one.
+    pub tool_names: Option<String>,
 }
 
 impl Endpoint {
@@ -65,11 +69,34 @@ impl Endpoint {
             path: path.to_owned(),
             headers: Vec::new(),
             session: None,
+            siblings: Vec::new(),
+            wire: Wire::Plain,
+            tool_names: None,
         })
+    }
+
+    /// The upstream's tool by the name that this endpoint gives it.
+    pub fn tool_name(&self, tool: &str) -> String {
+        match &self.tool_names {
+            Some(form) => form.replace("{}", tool),
+            None => tool.to_owned(),
+        }
+    }
+
+    /// The endpoint of the n-th connection.
+    pub fn nth(&self, n: u64) -> &Endpoint {
+        let count = self.siblings.len() as u64 + 1;
+        match n % count {
+            0 => self,
+            at => &self.siblings[at as usize - 1],
+        }
     }
 
     /// Does what a client does before its first call, and keeps the session it is given.
     pub fn open(&mut self, era: Era) -> anyhow::Result<()> {
+        for sibling in &mut self.siblings {
+            sibling.open(era)?;
+        }
         self.session = None;
         if era == Era::Stateless {
             return Ok(());
@@ -97,45 +124,50 @@ impl Endpoint {
         Ok(())
     }
 
-    fn post(&self, body: &str) -> anyhow::Result<(Head, Vec<u8>)> {
-        let mut reader = Reader::new(connect(self.addr)?);
-        let mut request = self.head(Era::Handshake, "", None);
-        request
-            .extend_from_slice(format!("content-length: {}\r\n\r\n{body}", body.len()).as_bytes());
-        reader.source().write_all(&request)?;
-        let mut answer = Vec::new();
-        let head = reader
-            .answer(&mut answer)?
-            .context("the connection was closed")?;
+    /// One request on a connection of its own.
+    pub fn post(&self, body: &str) -> anyhow::Result<(Head, Vec<u8>)> {
+        let mut link = Link::connect(self.addr, &self.wire)?;
+        let prepared = self.prepare(Era::Handshake, "", None)?;
+        let (mut request, mut answer) = (Vec::new(), Vec::new());
+        let (_, head) = link.exchange(&prepared, body.as_bytes(), &mut request, &mut answer)?;
         Ok((head, answer))
     }
 
-    /// The request head up to `content-length`.
-    fn head(&self, era: Era, method: &str, tool: Option<&str>) -> Vec<u8> {
-        let mut head = format!(
-            "POST {} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n\
-             mcp-protocol-version: {}\r\n",
-            self.path,
-            self.host,
-            era.revision()
-        );
-        let mut push = |name: &str, value: &str| head.push_str(&format!("{name}: {value}\r\n"));
+    /// The head of every request with this method and tool.
+    fn prepare(&self, era: Era, method: &str, tool: Option<&str>) -> anyhow::Result<Prepared> {
+        let mut fields: Vec<(&str, &str)> = vec![
+            ("content-type", "application/json"),
+            ("accept", "application/json, text/event-stream"),
+            ("mcp-protocol-version", era.revision()),
+        ];
         if let Some(session) = &self.session {
-            push("mcp-session-id", session);
+            fields.push(("mcp-session-id", session));
         }
         if era == Era::Stateless {
-            push("mcp-method", method);
-            tool.into_iter().for_each(|tool| push("mcp-name", tool));
+            fields.push(("mcp-method", method));
+            tool.into_iter()
+                .for_each(|tool| fields.push(("mcp-name", tool)));
         }
-        self.headers
+        let own = self
+            .headers
             .iter()
-            .for_each(|(name, value)| push(name, value));
-        head.into_bytes()
+            .map(|(name, value)| (name.as_str(), value.as_str()));
+        fields.extend(own);
+        let mut head = format!("POST {} HTTP/1.1\r\nhost: {}\r\n", self.path, self.host);
+        let mut request = http::Request::post(format!("https://{}{}", self.host, self.path));
+        for (name, value) in fields {
+            head.push_str(&format!("{name}: {value}\r\n"));
+            request = request.header(name, value);
+        }
+        Ok(Prepared {
+            head: head.into_bytes(),
+            request: request.body(())?,
+        })
     }
 }
 
 /// When a call went out and when its last byte was back.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Times {
     /// Right before the write.
     pub sent: Instant,
@@ -143,12 +175,34 @@ pub struct Times {
     pub answered: Instant,
 }
 
+/// Why a call gave no right answer.
+#[derive(Debug)]
+pub enum Failure {
+    /// No answer at all.
+    Connection(io::Error),
+    /// "Not now", by HTTP status 429 or 503.
+    Refused(u16, Times),
+    /// A wrong answer.
+    Fault(Fault),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Connection(error) => write!(f, "connection: {error}"),
+            Failure::Refused(status, _) => Fault::Status(*status).fmt(f),
+            Failure::Fault(fault) => fault.fmt(f),
+        }
+    }
+}
+
 /// One keep-alive connection.
 pub struct Client<'a> {
     endpoint: &'a Endpoint,
     ask: &'a Ask,
-    head: Vec<u8>,
-    reader: Option<Reader<TcpStream>>,
+    /// By tool: a mixed trace calls more than one.
+    prepared: Vec<(Option<String>, Prepared)>,
+    link: Option<Link>,
     connects: u64,
     body: Vec<u8>,
     request: Vec<u8>,
@@ -158,12 +212,11 @@ pub struct Client<'a> {
 impl<'a> Client<'a> {
     /// Prepares a client; it connects with its first call.
     pub fn new(endpoint: &'a Endpoint, ask: &'a Ask) -> Client<'a> {
-        let head = endpoint.head(ask.era, ask.method(), ask.tool());
         Client {
             endpoint,
             ask,
-            head,
-            reader: None,
+            prepared: Vec::new(),
+            link: None,
             connects: 0,
             body: Vec::new(),
             request: Vec::new(),
@@ -173,23 +226,26 @@ impl<'a> Client<'a> {
 
     /// Makes one call and checks its answer; the error says in words what was wrong.
     pub fn call(&mut self, payload: &Payload) -> Result<Times, String> {
+        self.attempt(payload).map_err(|failure| failure.to_string())
+    }
+
+    /// The same, for those who tell a refusal from a failure.
+    pub fn attempt(&mut self, payload: &Payload) -> Result<Times, Failure> {
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         self.ask.body(id, payload, &mut self.body);
-        self.request.clear();
-        self.request.extend_from_slice(&self.head);
-        self.request
-            .extend_from_slice(format!("content-length: {}\r\n\r\n", self.body.len()).as_bytes());
-        self.request.extend_from_slice(&self.body);
-        let (times, head) = self.exchange().map_err(|error| {
-            self.reader = None;
-            format!("connection: {error}")
+        let (times, head) = self.exchange(self.ask.tool_for(payload)).map_err(|error| {
+            self.link = None;
+            Failure::Connection(error)
         })?;
         if head.close {
-            self.reader = None;
+            self.link = None;
         }
         self.ask
             .check(id, payload, head.status, &head.media, &self.answer)
-            .map_err(|fault| fault.to_string())?;
+            .map_err(|fault| match fault {
+                Fault::Status(status @ (429 | 503)) => Failure::Refused(status, times),
+                fault => Failure::Fault(fault),
+            })?;
         Ok(times)
     }
 
@@ -198,19 +254,18 @@ impl<'a> Client<'a> {
         self.connects.saturating_sub(1)
     }
 
-    fn exchange(&mut self) -> io::Result<(Times, Head)> {
-        let reader = match &mut self.reader {
-            Some(reader) => reader,
+    fn exchange(&mut self, tool: Option<&str>) -> io::Result<(Times, Head)> {
+        let at = self.prepared_for(tool)?;
+        let link = match &mut self.link {
+            Some(link) => link,
             none => {
                 self.connects += 1;
-                none.insert(Reader::new(connect(self.endpoint.addr)?))
+                none.insert(Link::connect(self.endpoint.addr, &self.endpoint.wire)?)
             }
         };
-        let sent = Instant::now();
-        reader.source().write_all(&self.request)?;
-        let head = reader
-            .answer(&mut self.answer)?
-            .ok_or(io::ErrorKind::UnexpectedEof)?;
+        let prepared = &self.prepared[at].1;
+        let (sent, head) =
+            link.exchange(prepared, &self.body, &mut self.request, &mut self.answer)?;
         Ok((
             Times {
                 sent,
@@ -219,14 +274,22 @@ impl<'a> Client<'a> {
             head,
         ))
     }
-}
 
-fn connect(addr: SocketAddr) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect_timeout(&addr, CONNECT_TIMEOUT)?;
-    stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(CALL_TIMEOUT))?;
-    stream.set_write_timeout(Some(CALL_TIMEOUT))?;
-    Ok(stream)
+    fn prepared_for(&mut self, tool: Option<&str>) -> io::Result<usize> {
+        if let Some(at) = self
+            .prepared
+            .iter()
+            .position(|(of, _)| of.as_deref() == tool)
+        {
+            return Ok(at);
+        }
+        let prepared = self
+            .endpoint
+            .prepare(self.ask.era, self.ask.method(), tool)
+            .map_err(io::Error::other)?;
+        self.prepared.push((tool.map(str::to_owned), prepared));
+        Ok(self.prepared.len() - 1)
+    }
 }
 
 #[cfg(test)]

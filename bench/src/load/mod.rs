@@ -5,9 +5,12 @@
 //! it delayed (no coordinated omission). Every window is bounded in time and in calls.
 
 mod client;
+mod link;
 mod pace;
 
-pub use client::{Client, Endpoint};
+pub use client::{Client, Endpoint, Failure};
+pub use link::Wire;
+pub use pace::{due, sharpen, wait_until};
 
 use crate::payload::Pool;
 use crate::wire::rpc::Ask;
@@ -42,6 +45,8 @@ pub struct Outcome {
     pub calls: u64,
     /// Right answers, the warm-up's included: what the upstream must have seen.
     pub calls_with_warmup: u64,
+    /// Those of them that a firewall had to stop and did: they must not have reached the upstream.
+    pub stopped: u64,
     /// Failed, in warm-up or measurement.
     pub failed: u64,
     /// The first few failures, in words.
@@ -62,6 +67,23 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Of no call at all.
+    pub fn none() -> Outcome {
+        Outcome {
+            calls: 0,
+            calls_with_warmup: 0,
+            stopped: 0,
+            failed: 0,
+            faults: Vec::new(),
+            elapsed: Duration::ZERO,
+            latency: histogram(),
+            lateness: histogram(),
+            in_flight: 0.0,
+            occupancy: 0.0,
+            reconnects: 0,
+        }
+    }
+
     /// A window counts only when every call was right and there were some.
     pub fn valid(&self) -> bool {
         self.failed == 0 && self.calls > 0
@@ -116,22 +138,15 @@ pub fn run<T>(
         let elapsed = start.elapsed();
         let after = edge();
         let mut outcome = Outcome {
-            calls: 0,
-            calls_with_warmup: 0,
-            failed: 0,
-            faults: Vec::new(),
             elapsed,
-            latency: histogram(),
-            lateness: histogram(),
-            in_flight: 0.0,
-            occupancy: 0.0,
-            reconnects: 0,
+            ..Outcome::none()
         };
         let (mut busy, mut active) = (Duration::ZERO, Duration::ZERO);
         for worker in workers {
             let tally = worker.join().expect("workers do not panic");
             outcome.calls += tally.calls;
             outcome.calls_with_warmup += tally.calls + tally.warm;
+            outcome.stopped += tally.stopped;
             outcome.reconnects += tally.reconnects;
             outcome.latency += tally.latency;
             outcome.lateness += tally.lateness;
@@ -176,6 +191,7 @@ impl Shared {
 struct Tally {
     calls: u64,
     warm: u64,
+    stopped: u64,
     reconnects: u64,
     /// Time in calls that were answered.
     busy: Duration,
@@ -198,23 +214,24 @@ fn worker(
     let mut tally = Tally {
         calls: 0,
         warm: 0,
+        stopped: 0,
         reconnects: 0,
         busy: Duration::ZERO,
         active: Duration::ZERO,
         latency: histogram(),
         lateness: histogram(),
     };
-    let mut client = Client::new(endpoint, ask);
+    let mut client = Client::new(endpoint.nth(at), ask);
     // Starting places are spread over the pool so that connections do not send the same text at the same time.
     let mut nth = at.wrapping_mul(7919);
-    let warm = warm_up(&mut client, pool, window, &mut nth, &mut tally.warm);
+    let warm = warm_up(&mut client, ask, pool, window, &mut nth, &mut tally);
     if let Err(fault) = &warm {
         shared.fail(format!("warm-up: {fault}"));
     }
     shared.ready.wait();
     shared.go.wait();
     if warm.is_ok() {
-        measure(&mut client, pool, window, shared, &mut nth, &mut tally);
+        measure(&mut client, ask, pool, window, shared, &mut nth, &mut tally);
     }
     tally.reconnects = client.reconnects();
     shared.done.wait();
@@ -223,16 +240,19 @@ fn worker(
 
 fn warm_up(
     client: &mut Client<'_>,
+    ask: &Ask,
     pool: &Pool,
     window: &Window,
     nth: &mut u64,
-    calls: &mut u64,
+    tally: &mut Tally,
 ) -> Result<(), String> {
     let end = Instant::now() + window.warmup;
     loop {
-        client.call(pool.nth(*nth))?;
+        let payload = pool.nth(*nth);
+        client.call(payload)?;
         *nth += 1;
-        *calls += 1;
+        tally.warm += 1;
+        tally.stopped += u64::from(ask.stops(payload));
         if Instant::now() >= end {
             return Ok(());
         }
@@ -241,6 +261,7 @@ fn warm_up(
 
 fn measure(
     client: &mut Client<'_>,
+    ask: &Ask,
     pool: &Pool,
     window: &Window,
     shared: &Shared,
@@ -270,9 +291,11 @@ fn measure(
         if due.is_none() && Instant::now() >= end {
             return;
         }
-        match client.call(pool.nth(*nth)) {
+        let payload = pool.nth(*nth);
+        match client.call(payload) {
             Ok(times) => {
                 tally.calls += 1;
+                tally.stopped += u64::from(ask.stops(payload));
                 tally.busy += times.answered - times.sent;
                 tally.active = times.answered - start;
                 let from = due.unwrap_or(times.sent);

@@ -5,9 +5,11 @@
 //! would look better than they are) and never contains anything a scanner should find, so a block or a redaction in a
 //! run is a fault of the target.
 
+mod day;
 #[rustfmt::skip] // One word per line would be 800 lines.
 mod words;
 
+use crate::plan::Content;
 use crate::random::Random;
 
 /// A bounded set of different texts of one size, with their JSON string form.
@@ -21,6 +23,12 @@ pub struct Payload {
     pub text: String,
     /// The text as a JSON string, quotes included.
     pub json: Vec<u8>,
+    /// What stands in it for a scanner to find.
+    pub planted: Option<String>,
+    /// What that is to a firewall.
+    pub content: Content,
+    /// Another tool than the one that the other calls go to.
+    pub tool: Option<&'static str>,
 }
 
 /// What one pool may hold. 1 MiB texts reach it with 16 of them.
@@ -28,12 +36,18 @@ const POOL_BYTES_MAX: usize = 16 << 20;
 const POOL_TEXTS_MAX: usize = 512;
 
 impl Pool {
-    /// Makes the texts of a pool: as many as fit in the bound, each exactly `size` bytes long.
-    pub fn generate(seed: u64, size: usize) -> Pool {
-        let count = (POOL_BYTES_MAX / size.max(1)).clamp(1, POOL_TEXTS_MAX);
+    /// Makes the texts of a pool: as many as fit in the bound, each exactly `size` bytes long, each with one thing of this
+    /// content in its middle. A text too small for it becomes just that thing.
+    pub fn generate(seed: u64, size: usize, content: Content) -> Pool {
         let mut random = Random::new(seed ^ (size as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        if content == Content::Day {
+            return Pool {
+                texts: day::texts(&mut random),
+            };
+        }
+        let count = (POOL_BYTES_MAX / size.max(1)).clamp(1, POOL_TEXTS_MAX);
         let texts = (0..count)
-            .map(|_| Payload::new(text(&mut random, size)))
+            .map(|nth| one(&mut random, size, content, nth))
             .collect();
         Pool { texts }
     }
@@ -49,11 +63,53 @@ impl Pool {
     }
 }
 
+/// A payload of exactly `size` bytes, as long as what is planted fits.
+fn one(random: &mut Random, size: usize, content: Content, nth: usize) -> Payload {
+    let text = text(random, size);
+    let payload = match snippet(content, nth) {
+        Some(planted) => plant(&text, planted),
+        None => Payload::new(text),
+    };
+    Payload { content, ..payload }
+}
+
 impl Payload {
     /// Wraps a text. Strings always have a JSON form, so this cannot fail.
     pub fn new(text: String) -> Payload {
         let json = serde_json::to_vec(&text).expect("a string always serialises");
-        Payload { text, json }
+        Payload {
+            text,
+            json,
+            planted: None,
+            content: Content::Clean,
+            tool: None,
+        }
+    }
+}
+
+/// What a text of this content holds. No two neighbours in a pool are the same where a form allows more than one.
+fn snippet(content: Content, nth: usize) -> Option<String> {
+    // A GitHub token down to its check digits that is none. In two parts, so that no scanner stumbles over this file.
+    const TOKEN: &str = concat!("ghp_Q7dR2mXk9LwZtV4c", "NpB1sYhE6uJgA34eUZEa");
+    match content {
+        Content::Clean | Content::Day => None,
+        Content::Logged => Some(format!("ana.silva{nth}@mailbox.org")),
+        Content::Redacted => Some(format!("219-09-{}", 3100 + nth)),
+        Content::Blocked => Some(TOKEN.to_owned()),
+    }
+}
+
+/// Puts a value with a space on either side in the place of as much text.
+fn plant(text: &str, planted: String) -> Payload {
+    let spaced = format!(" {planted} ");
+    let boundary = |from: usize| (from..=text.len()).find(|&at| text.is_char_boundary(at));
+    let from = boundary(text.len().saturating_sub(spaced.len()) / 2).unwrap_or(text.len());
+    let to = boundary((from + spaced.len()).min(text.len())).unwrap_or(text.len());
+    // A character cut in two gives way to spaces.
+    let filler = " ".repeat((to - from).saturating_sub(spaced.len()));
+    Payload {
+        planted: Some(planted),
+        ..Payload::new(format!("{}{spaced}{filler}{}", &text[..from], &text[to..]))
     }
 }
 
@@ -195,7 +251,7 @@ mod tests {
     #[test]
     fn sizes_are_exact_and_texts_differ() {
         for size in [1, 2, 17, 300, 4096, 65_536] {
-            let pool = Pool::generate(7, size);
+            let pool = Pool::generate(7, size, Content::Clean);
             let distinct: HashSet<_> = pool.texts.iter().map(|p| &p.text).collect();
             assert!(
                 pool.texts.iter().all(|p| p.text.len() == size),
@@ -209,13 +265,18 @@ mod tests {
 
     #[test]
     fn a_pool_is_bounded() {
-        assert_eq!(Pool::generate(1, 300).len(), POOL_TEXTS_MAX);
-        assert_eq!(Pool::generate(1, 1 << 20).len(), 16);
+        assert_eq!(Pool::generate(1, 300, Content::Clean).len(), POOL_TEXTS_MAX);
+        assert_eq!(Pool::generate(1, 1 << 20, Content::Clean).len(), 16);
     }
 
     #[test]
     fn the_seed_decides() {
-        let text = |seed| Pool::generate(seed, 4096).nth(3).text.clone();
+        let text = |seed| {
+            Pool::generate(seed, 4096, Content::Clean)
+                .nth(3)
+                .text
+                .clone()
+        };
         assert_eq!(text(5), text(5));
         assert_ne!(text(5), text(6));
     }
@@ -223,7 +284,7 @@ mod tests {
     #[test]
     fn the_json_form_is_the_text() {
         for n in 0..64 {
-            let pool = Pool::generate(n, 777);
+            let pool = Pool::generate(n, 777, Content::Clean);
             let payload = pool.nth(n);
             assert_eq!(
                 serde_json::from_slice::<String>(&payload.json).unwrap(),
@@ -235,7 +296,7 @@ mod tests {
     /// Text made of few blocks compresses into few windows; real text does not.
     #[test]
     fn text_is_varied() {
-        let pool = Pool::generate(11, 65_536);
+        let pool = Pool::generate(11, 65_536, Content::Clean);
         let bytes = pool.nth(0).text.as_bytes();
         let windows: HashSet<&[u8]> = bytes.chunks(24).collect();
         assert!(
@@ -248,7 +309,7 @@ mod tests {
 
     #[test]
     fn text_is_clean() {
-        let pool = Pool::generate(3, 65_536);
+        let pool = Pool::generate(3, 65_536, Content::Clean);
         for n in 0..pool.len() as u64 {
             let text = &pool.nth(n).text;
             assert!(!text.contains('@'), "an address");
@@ -261,5 +322,22 @@ mod tests {
                 "a number that could be taken for an identifier"
             );
         }
+    }
+
+    #[test]
+    fn planted_values_stand_whole_in_texts_of_the_same_size() {
+        for content in [Content::Logged, Content::Redacted, Content::Blocked] {
+            for size in [300, 4096, 65_536] {
+                let pool = Pool::generate(1, size, content);
+                for n in 0..pool.len() as u64 {
+                    let payload = pool.nth(n);
+                    let planted = payload.planted.as_ref().unwrap();
+                    assert_eq!(payload.text.matches(planted.as_str()).count(), 1);
+                    assert_eq!(payload.text.len(), size);
+                }
+            }
+        }
+        let tiny = Pool::generate(1, 3, Content::Redacted);
+        assert!(tiny.nth(0).text.contains("219-09-"));
     }
 }

@@ -7,6 +7,8 @@ pub mod cpu;
 pub mod memory;
 pub mod noise;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use std::fs;
 
 /// A tree larger than this is cut off: no target is.
@@ -15,6 +17,22 @@ const PROCESSES_MAX: usize = 4096;
 /// The process and all its living descendants, root first.
 pub fn tree(root: u32) -> Vec<u32> {
     descendants(root, &parents())
+}
+
+/// Sends a signal to every process of a tree.
+pub fn signal_tree(root: u32, signal: Signal) {
+    for pid in tree(root) {
+        if let Ok(pid) = i32::try_from(pid) {
+            let _ = kill(Pid::from_raw(pid), signal);
+        }
+    }
+}
+
+/// Open file descriptors of a tree, `None` when the kernel does not tell us.
+pub fn descriptors_of_tree(root: u32) -> Option<u64> {
+    let count = |pid: u32| Some(fs::read_dir(format!("/proc/{pid}/fd")).ok()?.count() as u64);
+    let sum: u64 = tree(root).into_iter().filter_map(count).sum();
+    (sum > 0).then_some(sum)
 }
 
 /// (process, parent) of everything visible in /proc. Processes that end while we look are left out.

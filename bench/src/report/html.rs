@@ -1,7 +1,12 @@
 //! The report as one HTML page: no script, no font, no file beside it.
 
+use super::sections::{
+    event_section, overload_section, peer_section, size_section, soak_section, stage_section,
+};
 use super::svg::{Bar, Line, bars, escape, percentiles};
 use super::{Report, markdown, micros};
+use crate::machine::Machine;
+use crate::soak::Soak;
 use crate::stats::{CellFigures, Figures, Spread};
 use crate::target::Kind;
 use std::fmt::Write;
@@ -19,10 +24,35 @@ pub fn render(report: &Report) -> String {
     header(&mut out, report);
     cards(&mut out, report);
     legend(&mut out, report);
+    size_section(&mut out, report);
+    stage_section(&mut out, report);
+    peer_section(&mut out, report);
+    event_section(&mut out, report);
+    overload_section(&mut out, report);
+    if let Some(soak) = &report.soak {
+        soak_section(&mut out, soak);
+    }
     cpu_section(&mut out, report);
     latency_section(&mut out, report);
     tables(&mut out, report);
     about(&mut out, report);
+    out + "</main></body></html>\n"
+}
+
+/// A page with one soak and nothing else.
+pub fn soak_page(soak: &Soak, machine: &Machine) -> String {
+    let mut out = format!(
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
+         <title>Soak</title><style>{}</style></head><body><main><header><h1>Soak</h1><p class=\"sub\">commit <code>{}</code> \
+         &middot; {}, {} cores &middot; load average {} at the start, {} at the end</p></header>",
+        include_str!("style.css"),
+        escape(&machine.commit),
+        escape(&machine.cpu),
+        machine.cores,
+        machine.load_at_start,
+        machine.load_at_end
+    );
+    soak_section(&mut out, soak);
     out + "</main></body></html>\n"
 }
 
@@ -95,6 +125,19 @@ fn cards(out: &mut String, report: &Report) {
             "PSS, goal 50 MiB",
         ));
     }
+    if let Some(over) = report
+        .events
+        .iter()
+        .find(|figures| figures.target == Kind::Weir)
+        .and_then(|figures| figures.over_floor_us)
+    {
+        cards.push(card(
+            over <= 100.0,
+            &micros(over),
+            "event of a stream",
+            "over the pass-through, goal 100 \u{b5}s",
+        ));
+    }
     if !cards.is_empty() {
         let _ = write!(out, "<section class=\"cards\">{}</section>", cards.concat());
     }
@@ -125,7 +168,8 @@ fn legend(out: &mut String, report: &Report) {
     let _ = write!(out, "<p class=\"legend\">{items}</p>");
 }
 
-fn class(kind: Kind) -> &'static str {
+/// The CSS class of a target's colour.
+pub fn class(kind: Kind) -> &'static str {
     match kind {
         Kind::Direct => "t-direct",
         Kind::Nginx => "t-nginx",
@@ -133,7 +177,27 @@ fn class(kind: Kind) -> &'static str {
         Kind::Hyper => "t-hyper",
         Kind::Pingora => "t-pingora",
         Kind::PingoraProxy => "t-stock",
+        Kind::PingoraTls => "t-pingora-tls",
+        Kind::PingoraH2 => "t-pingora-h2",
+        Kind::McpProxyPy => "t-mcp-py",
+        Kind::McpProxyNpm => "t-mcp-npm",
+        Kind::Supergateway => "t-supergateway",
+        Kind::Fastmcp => "t-fastmcp",
+        Kind::Mitmproxy => "t-mitm",
+        Kind::Contextforge => "t-forge",
+        Kind::ContextforgePlugins => "t-forge-dlp",
         Kind::Weir => "t-weir",
+        Kind::WeirAllow => "t-weir-allow",
+        Kind::WeirDryRun => "t-weir-dry",
+        Kind::WeirAuditOff => "t-weir-off",
+        Kind::WeirAuditAll => "t-weir-all",
+        Kind::WeirStdio => "t-weir-stdio",
+        Kind::WeirMany => "t-weir-many",
+        Kind::WeirReload => "t-weir-reload",
+        Kind::WeirPlugin => "t-weir-plugin",
+        Kind::WeirPlugins3 => "t-weir-plugins3",
+        Kind::WeirTls => "t-weir-tls",
+        Kind::WeirH2 => "t-weir-h2",
         Kind::Url => "t-url",
     }
 }
@@ -151,10 +215,11 @@ fn cpu_section(out: &mut String, report: &Report) {
 }
 
 fn cpu_plot(cell: &CellFigures) -> Option<String> {
+    // Beside other people's MCP proxies all other bars would have no length; those have a table of their own.
     let proxies = cell
         .results
         .iter()
-        .filter(|figures| figures.target != Kind::Direct);
+        .filter(|figures| figures.target != Kind::Direct && !figures.target.is_peer());
     let rows: Vec<Bar> = proxies
         .filter_map(|figures| {
             let cpu = figures.cpu_us?;
@@ -208,7 +273,8 @@ fn latency_plot(cell: &CellFigures) -> Option<String> {
     })
 }
 
-fn figure(title: &str, svg: &str) -> String {
+/// A plot in its frame.
+pub fn figure(title: &str, svg: &str) -> String {
     format!(
         "<figure><figcaption>{}</figcaption>{svg}</figure>",
         escape(title)

@@ -71,6 +71,15 @@ fn write_to(out: &mut String, report: &Report) -> std::fmt::Result {
             .try_for_each(|line| writeln!(out, "- {line}"))?;
     }
     ratios(out, report)?;
+    peers(out, report)?;
+    events(out, report)?;
+    if !report.overload.is_empty() {
+        let table = crate::overload::table(&report.overload);
+        writeln!(out, "\n## Three times the peak rate, 4 KiB\n\n{table}")?;
+    }
+    if let Some(soak) = &report.soak {
+        writeln!(out, "\n## Soak\n\n{}.", soak.sentence())?;
+    }
     memory(out, report)?;
     writeln!(
         out,
@@ -120,6 +129,70 @@ fn ratios(out: &mut String, report: &Report) -> std::fmt::Result {
         writeln!(out)?;
     }
     Ok(())
+}
+
+/// Other people's MCP proxies, as multiples of weir.
+fn peers(out: &mut String, report: &Report) -> std::fmt::Result {
+    let cells: Vec<&CellFigures> = report
+        .cells
+        .iter()
+        .filter(|cell| cell.results.iter().any(|f| f.target.is_peer()))
+        .collect();
+    let peers: Vec<Kind> = report
+        .targets
+        .iter()
+        .map(|target| target.target)
+        .filter(|kind| kind.is_peer())
+        .collect();
+    if cells.is_empty() || peers.is_empty() {
+        return Ok(());
+    }
+    write!(
+        out,
+        "\n## Other MCP proxies: CPU per call as a multiple of weir's\n\n| proxy |"
+    )?;
+    cells
+        .iter()
+        .try_for_each(|cell| write!(out, " {} |", cell.label))?;
+    writeln!(out, "\n|---|{}", "---|".repeat(cells.len()))?;
+    for kind in peers {
+        write!(out, "| {} |", kind.label())?;
+        for cell in &cells {
+            let figures = cell.of(kind);
+            match figures.and_then(|figures| figures.cpu_of_weir) {
+                Some(ratio) => write!(out, " {:.1} |", ratio.median)?,
+                None if figures.is_some_and(|f| f.invalid_windows > 0) => {
+                    write!(out, " failed |")?;
+                }
+                None => write!(out, " - |")?,
+            }
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+fn events(out: &mut String, report: &Report) -> std::fmt::Result {
+    if report.events.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\n## Delay of single events of a stream\n\n| target | events | p50 | p99 | slowest | over the pass-through | faults |\n|---|---|---|---|---|---|---|"
+    )?;
+    report.events.iter().try_for_each(|figures| {
+        writeln!(
+            out,
+            "| {} | {} | {} | {} | {} | {} | {} |",
+            figures.target.label(),
+            figures.events,
+            micros(figures.p50_us),
+            micros(figures.p99_us),
+            micros(figures.max_us),
+            figures.over_floor_us.map_or("-".to_owned(), micros),
+            figures.faults.join("; ")
+        )
+    })
 }
 
 fn goal(figures: &Figures, ratio: Spread) -> String {

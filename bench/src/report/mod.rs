@@ -2,16 +2,26 @@
 
 mod html;
 mod markdown;
+mod plots;
+mod sections;
 mod svg;
 
+pub use html::soak_page;
+
+use crate::events::EventFigures;
 use crate::machine::Machine;
+use crate::overload;
+use crate::soak::Soak;
 use crate::stats::CellFigures;
 use crate::target::Kind;
-use anyhow::Context;
+use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A report larger than this is none of ours.
+const REPORT_BYTES_MAX: u64 = 64 << 20;
 
 /// Everything a run says.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -32,6 +42,15 @@ pub struct Report {
     pub invalid: Vec<String>,
     /// The figures.
     pub cells: Vec<CellFigures>,
+    /// Delays of single events of a stream.
+    #[serde(default)]
+    pub events: Vec<EventFigures>,
+    /// What became of targets under three times their peak rate.
+    #[serde(default)]
+    pub overload: Vec<overload::Figures>,
+    /// A mixed day for a long time.
+    #[serde(default)]
+    pub soak: Option<Soak>,
 }
 
 /// How a run was measured.
@@ -71,6 +90,16 @@ pub struct TargetInfo {
 }
 
 impl Report {
+    /// Reads a `report.json`.
+    pub fn read(file: &Path) -> anyhow::Result<Report> {
+        let of_file = || file.display().to_string();
+        if fs::metadata(file).with_context(of_file)?.len() > REPORT_BYTES_MAX {
+            bail!("{}: too large for a report", file.display());
+        }
+        let text = fs::read_to_string(file).with_context(of_file)?;
+        serde_json::from_str(&text).with_context(|| format!("{} is no report.json", file.display()))
+    }
+
     /// Writes the three files into `out/<time>/` and returns that folder.
     pub fn write(&self, out: &Path) -> anyhow::Result<PathBuf> {
         let folder = out.join(self.started.replace([':', '-'], ""));
@@ -103,7 +132,8 @@ impl Report {
         all.iter().sum::<f64>() / all.len().max(1) as f64
     }
 
-    fn is_noisy(&self) -> bool {
+    /// Others used more than a tenth of the machine.
+    pub fn is_noisy(&self) -> bool {
         self.noise() > 0.1 * self.machine.cores.max(1) as f64
     }
 }
@@ -136,7 +166,7 @@ fn utc(seconds: u64) -> String {
 }
 
 /// Microseconds with as many digits as mean something.
-fn micros(value: f64) -> String {
+pub fn micros(value: f64) -> String {
     match value.abs() {
         v if v >= 100_000.0 => format!("{:.0} ms", value / 1000.0),
         v if v >= 10_000.0 => format!("{:.1} ms", value / 1000.0),
@@ -147,8 +177,91 @@ fn micros(value: f64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
+    use crate::plan::{Cell, Content, Form};
+    use crate::stats::{Figures, Round, Spread};
+
+    /// A report with one cell: this CPU per call of weir in each round, beside a pingora that always takes 40 us.
+    pub fn report_of(weir_cpu_us: &[f64]) -> Report {
+        let figures = |target, cpu: Vec<f64>| {
+            let round = |(round, &cpu_us): (usize, &f64)| Round {
+                round,
+                rate: 1000.0,
+                p50_us: 100.0,
+                cpu_us: Some(cpu_us),
+                cpu_ratio: Some(cpu_us / 40.0),
+            };
+            Figures {
+                target,
+                windows: cpu.len(),
+                invalid_windows: 0,
+                calls: 10_000,
+                thin: false,
+                rate: Spread::of([1000.0]),
+                latency_us: None,
+                added_p50_us: None,
+                added_p50_ratio: None,
+                cpu_us: Spread::of(cpu.clone()),
+                cpu_ratio: Spread::of(cpu.iter().map(|cpu| cpu / 40.0)),
+                cpu_goal: None,
+                client_cpu_us: None,
+                in_flight: None,
+                lateness_p99_us: None,
+                reconnects: 0,
+                foreign_cores: None,
+                stolen: None,
+                stages: None,
+                cpu_of_weir: None,
+                curve: Vec::new(),
+                rounds: cpu.iter().enumerate().map(round).collect(),
+            }
+        };
+        let cell = Cell {
+            size: 300,
+            connections: 1,
+            rate: None,
+            form: Form::Json,
+            content: Content::Clean,
+            era: crate::wire::rpc::Era::Handshake,
+        };
+        Report {
+            started: "2026-01-31T23-59-58Z".to_owned(),
+            command: "weir-bench quick".to_owned(),
+            machine: Machine::default(),
+            config: Config {
+                rounds: weir_cpu_us.len(),
+                warmup_ms: 0,
+                measure_ms: 100,
+                threads: 1,
+                placement: String::new(),
+                seed: 1,
+                revision: String::new(),
+            },
+            targets: Vec::new(),
+            absent: Vec::new(),
+            invalid: Vec::new(),
+            cells: vec![CellFigures {
+                label: cell.label(),
+                cell,
+                results: vec![
+                    figures(Kind::Pingora, vec![40.0; weir_cpu_us.len()]),
+                    figures(Kind::Weir, weir_cpu_us.to_vec()),
+                ],
+            }],
+            events: Vec::new(),
+            overload: Vec::new(),
+            soak: None,
+        }
+    }
+
+    #[test]
+    fn a_report_is_read_back_from_its_own_json() {
+        let report = report_of(&[50.0, 51.0]);
+        let text = serde_json::to_string(&report).unwrap();
+        let again: Report = serde_json::from_str(&text).unwrap();
+        assert_eq!(serde_json::to_string(&again).unwrap(), text);
+    }
 
     #[test]
     fn dates() {

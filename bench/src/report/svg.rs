@@ -25,7 +25,8 @@ pub struct Line {
     pub points: Vec<(f64, f64)>,
 }
 
-const WIDTH: f64 = 520.0;
+/// Of the canvas, in its own units.
+pub const WIDTH: f64 = 520.0;
 const LABEL: f64 = 130.0;
 const VALUE: f64 = 128.0;
 const ROW: f64 = 24.0;
@@ -78,7 +79,11 @@ pub fn bars(title: &str, bars: &[Bar], floor: Option<f64>) -> String {
                 WIDTH - 4.0,
                 middle + 4.0,
                 "end",
-                &format!("{ratio:.2}\u{d7}"),
+                &if ratio < 100.0 {
+                    format!("{ratio:.2}\u{d7}")
+                } else {
+                    format!("{ratio:.0}\u{d7}")
+                },
             );
         }
     }
@@ -93,9 +98,12 @@ pub fn bars(title: &str, bars: &[Bar], floor: Option<f64>) -> String {
     out + "</svg>"
 }
 
-const PLOT_HEIGHT: f64 = 250.0;
-const LEFT: f64 = 62.0;
-const BOTTOM: f64 = 26.0;
+/// Of the canvas, in its own units.
+pub const PLOT_HEIGHT: f64 = 250.0;
+/// Of the canvas, in its own units.
+pub const LEFT: f64 = 62.0;
+/// Of the canvas, in its own units.
+pub const BOTTOM: f64 = 26.0;
 
 /// Latency (logarithmic) over the quantile, stretched so that every nine has the same room.
 pub fn percentiles(title: &str, lines: &[Line]) -> String {
@@ -186,7 +194,7 @@ fn stretch(quantile: f64) -> f64 {
 }
 
 /// 1, 2, 5 times powers of ten within a logarithmic range; only powers of ten when it is wide.
-fn ticks(low: f64, high: f64) -> Vec<f64> {
+pub fn ticks(low: f64, high: f64) -> Vec<f64> {
     let steps: &[f64] = if high - low > 2.5 {
         &[1.0]
     } else {
@@ -198,7 +206,8 @@ fn ticks(low: f64, high: f64) -> Vec<f64> {
         .collect()
 }
 
-fn short(value: f64) -> String {
+/// A duration for an axis.
+pub fn short(value: f64) -> String {
     if value >= 1000.0 {
         format!("{} ms", value / 1000.0)
     } else {
@@ -206,14 +215,16 @@ fn short(value: f64) -> String {
     }
 }
 
-fn open(title: &str, height: f64) -> String {
+/// The beginning of a plot.
+pub fn open(title: &str, height: f64) -> String {
     format!(
         "<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\">",
         escape(title)
     )
 }
 
-fn text(out: &mut String, class: &str, x: f64, y: f64, anchor: &str, words: &str) {
+/// Words on a plot.
+pub fn text(out: &mut String, class: &str, x: f64, y: f64, anchor: &str, words: &str) {
     let _ = write!(
         out,
         "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>",

@@ -5,15 +5,19 @@
 //! anything else is parsed whole. Both paths refuse the same answers.
 
 use crate::payload::Payload;
+use crate::plan::Content;
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::fmt;
 
 /// Which protocol revision the calls speak.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, clap::ValueEnum)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, Deserialize, clap::ValueEnum,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Era {
     /// 2025-11-25: `initialize` first, then calls in its session.
+    #[default]
     Handshake,
     /// 2026-07-28: every request stands alone.
     Stateless,
@@ -63,6 +67,15 @@ pub enum Expect {
     Contains,
     /// Any result that is no error.
     Result,
+    /// The text sent, with what was planted in it cut out and nothing before it changed.
+    #[value(skip)]
+    Redacted,
+    /// A tool error by which a firewall says that it blocked the call.
+    #[value(skip)]
+    Blocked,
+    /// What the payload's own content asks of a firewall: each call of a mixed trace.
+    #[value(skip)]
+    Planted,
 }
 
 /// Why an answer is wrong.
@@ -80,6 +93,8 @@ pub enum Fault {
     ToolError(String),
     /// A result without the text.
     WrongText,
+    /// It should have been stopped, and was not.
+    NotBlocked,
 }
 
 impl fmt::Display for Fault {
@@ -90,6 +105,7 @@ impl fmt::Display for Fault {
             Fault::WrongId => write!(f, "the answer has another id"),
             Fault::RpcError(what) => write!(f, "JSON-RPC error: {what}"),
             Fault::ToolError(what) => write!(f, "tool error: {what}"),
+            Fault::NotBlocked => write!(f, "the call should have been blocked and was not"),
             Fault::WrongText => write!(f, "the answer does not carry the text that was sent"),
         }
     }
@@ -109,7 +125,8 @@ impl Ask {
         if self.era == Era::Stateless {
             out.extend_from_slice(STATELESS_META.as_bytes());
         }
-        if let AskKind::Call { tool, argument, .. } = &self.kind {
+        if let AskKind::Call { argument, .. } = &self.kind {
+            let tool = self.tool_for(payload).unwrap_or_default();
             let (tool, argument) = (json(tool), json(argument));
             let comma = if self.era == Era::Stateless { "," } else { "" };
             out.extend_from_slice(
@@ -137,6 +154,19 @@ impl Ask {
         }
     }
 
+    /// The tool that this payload goes to: a mixed trace has some for another one.
+    pub fn tool_for<'a>(&'a self, payload: &'a Payload) -> Option<&'a str> {
+        self.tool().map(|tool| payload.tool.unwrap_or(tool))
+    }
+
+    /// A firewall that does what is expected here lets nothing of this call reach the upstream.
+    pub fn stops(&self, payload: &Payload) -> bool {
+        match &self.kind {
+            AskKind::Call { expect, .. } => expect.of(payload) == Expect::Blocked,
+            AskKind::List => false,
+        }
+    }
+
     /// Checks one answer.
     pub fn check(
         &self,
@@ -160,13 +190,31 @@ impl Ask {
             body
         };
         let expect = match &self.kind {
-            AskKind::Call { expect, .. } => *expect,
+            AskKind::Call { expect, .. } => expect.of(payload),
             AskKind::List => Expect::Result,
         };
         match expect {
-            Expect::Echo => check_echo(id, payload, body),
+            Expect::Echo | Expect::Planted => check_echo(id, payload, body),
             Expect::Contains => check_text(id, body, |text| text.contains(&payload.text)),
             Expect::Result => check_text(id, body, |_| true),
+            Expect::Redacted => check_text(id, body, |text| is_redacted(payload, text)),
+            Expect::Blocked => match check_text(id, body, |_| true) {
+                Err(Fault::ToolError(why)) if why.contains("blocked") => Ok(()),
+                Ok(()) => Err(Fault::NotBlocked),
+                other => other,
+            },
+        }
+    }
+}
+
+impl Expect {
+    /// What is expected of the answer to this payload.
+    fn of(self, payload: &Payload) -> Expect {
+        match (self, payload.content) {
+            (Expect::Planted, Content::Redacted) => Expect::Redacted,
+            (Expect::Planted, Content::Blocked) => Expect::Blocked,
+            (Expect::Planted, _) => Expect::Echo,
+            (expect, _) => expect,
         }
     }
 }
@@ -201,6 +249,14 @@ fn check_echo(id: u64, payload: &Payload, body: &[u8]) -> Result<(), Fault> {
     check_text(id, body, |text| text == payload.text)
 }
 
+fn is_redacted(payload: &Payload, text: &str) -> bool {
+    let Some(planted) = payload.planted.as_deref() else {
+        return false;
+    };
+    let before = payload.text.split(planted).next().unwrap_or_default();
+    text.starts_with(before) && text.contains("[REDACTED:") && !text.contains(planted)
+}
+
 #[derive(Deserialize)]
 struct Answer<'a> {
     id: Option<serde_json::Value>,
@@ -214,11 +270,11 @@ struct ResultBody<'a> {
     #[serde(default, rename = "isError")]
     is_error: bool,
     #[serde(borrow)]
-    content: Option<Vec<Content<'a>>>,
+    content: Option<Vec<Part<'a>>>,
 }
 
 #[derive(Deserialize)]
-struct Content<'a> {
+struct Part<'a> {
     #[serde(borrow, default)]
     text: Cow<'a, str>,
 }
@@ -410,6 +466,51 @@ mod tests {
         assert_eq!(judge(Expect::Echo), Err(Fault::WrongText));
         assert_eq!(judge(Expect::Contains), Ok(()));
         assert_eq!(judge(Expect::Result), Ok(()));
+    }
+
+    #[test]
+    fn enforcement_is_checked_and_not_only_endured() {
+        let payload = Payload {
+            planted: Some("219-09-3100".into()),
+            ..Payload::new("her number is 219-09-3100 she said".into())
+        };
+        let answer = |error: bool, text: &str| {
+            serde_json::json!({"id": 1, "result": {"isError": error, "content": [{"text": text}]}})
+                .to_string()
+        };
+        let judge = |expect, error, text: &str| {
+            let body = answer(error, text);
+            echo(Era::Handshake, expect).check(
+                1,
+                &payload,
+                200,
+                "application/json",
+                body.as_bytes(),
+            )
+        };
+        let cut = "her number is [REDACTED:us-ssn] she said";
+        assert_eq!(judge(Expect::Redacted, false, cut), Ok(()));
+        for wrong in [
+            payload.text.as_str(),
+            "[REDACTED:us-ssn]",
+            "her number is  she said",
+        ] {
+            assert_eq!(
+                judge(Expect::Redacted, false, wrong),
+                Err(Fault::WrongText),
+                "{wrong}"
+            );
+        }
+        let refusal = "Weir blocked this request: rule x (secret) found something in it.";
+        assert_eq!(judge(Expect::Blocked, true, refusal), Ok(()));
+        assert_eq!(
+            judge(Expect::Blocked, false, &payload.text),
+            Err(Fault::NotBlocked)
+        );
+        assert!(matches!(
+            judge(Expect::Blocked, true, "out of order"),
+            Err(Fault::ToolError(_))
+        ));
     }
 
     #[test]

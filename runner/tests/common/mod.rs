@@ -1,6 +1,9 @@
 //! A real `weir-runner` in a folder of its own, and what tests do with it.
 #![allow(dead_code, reason = "each test file uses its own part")]
-#![allow(clippy::print_stderr, reason = "the words are for whoever reads the output of a test")]
+#![allow(
+    clippy::print_stderr,
+    reason = "the words are for whoever reads the output of a test"
+)]
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

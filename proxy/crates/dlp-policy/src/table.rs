@@ -183,6 +183,12 @@ impl ActionsRef {
             .map_or(PolicyAction::Block, |t| t.action)
     }
 
+    /// The strictest action that any rule has here: what a finding can come to at the most.
+    pub fn strictest(&self) -> PolicyAction {
+        let actions = self.0.iter().map(|t| t.action);
+        actions.max().unwrap_or(PolicyAction::Ignore)
+    }
+
     /// What stands in the place of a value that this rule found and that is redacted.
     pub fn form(&self, rule: RuleId) -> RedactForm {
         self.0

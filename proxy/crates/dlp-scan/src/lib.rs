@@ -33,4 +33,4 @@ pub use ruleset::{
     AllowPattern, ExampleFailure, Own, RuleError, RuleFacts, RuleSet, RuleSource, ValueList,
 };
 pub use scanner::Scanner;
-pub use stream::{StreamFinding, StreamScanner};
+pub use stream::{LeafStream, Place, StreamStep};

@@ -1,17 +1,20 @@
-//! A text scanned while it arrives, with a hold-back.
+//! The leaves of a message scanned while they arrive, with a hold-back.
 //!
 //! ```text
-//!        released          decided by this window        held back
+//!        forgotten         decided by this window        held back
 //! ...............|<-- left -->|<------- step ------->|<-- hold-back + reach -->|
-//!                 window_at   decided                 next decided              arrived
+//!                             from                   to                        arrived
 //! ```
 //!
-//! The text is scanned in overlapping windows at fixed places, however it was cut on its way. A window decides about the
-//! findings that begin in its step: it sees as much before and after them as a match can need. What a whole scan would
-//! find is found the same, as long as a match and the encoded text it lies in are no longer than the hold-back.
-//! Memory is bounded by the window, whatever the length of the text.
+//! The leaves are scanned in overlapping windows. A window decides about the findings that begin in its step: it sees as
+//! much before and after them as a match can need, in the leaves beside them as well. What a whole scan would find is found
+//! the same, as long as a match, and the encoded text it lies in, are no longer than the hold-back. Memory is bounded by
+//! the window, whatever the number and the length of the leaves.
 //!
-//! Never here: more than one leaf. Values that are cut over leaves are seen by [`Scanner::scan`] only.
+//! What a window cannot see: values cut over places that are further apart than the hold-back, JSON or a dump in a leaf
+//! that is longer than the window, the head of a table a window away.
+
+use std::sync::Arc;
 
 use crate::finding::{Finding, Outcome};
 use crate::{Budget, LeafInput, LeafKind, OverBudget, RuleSet, Scanner};
@@ -20,166 +23,342 @@ use crate::{Budget, LeafInput, LeafKind, OverBudget, RuleSet, Scanner};
 /// is undone.
 const REACH_BYTES: usize = 256;
 
-/// Scans one long text piece by piece.
+/// What a leaf weighs beside its text, so that a window of tiny leaves is bounded, too.
+const LEAF_WEIGHT: usize = 8;
+
+/// What is forgotten of a leaf is a multiple of this: base64, base32 and hex before it are whole groups.
+const GROUP_BYTES: u64 = 120;
+
+/// Scans leaves that arrive one after the other, each in whatever pieces.
 ///
 /// ```
-/// use dlp_scan::{Budget, FingerprintKey, RuleSet, Scanner, StreamScanner};
+/// use dlp_scan::{Budget, FingerprintKey, LeafKind, LeafStream, RuleSet, Scanner};
 /// let mut scanner = Scanner::new(FingerprintKey::new([7; 32]));
-/// let mut stream = StreamScanner::new(StreamScanner::HOLD_BACK_DEFAULT, None);
-/// let mut found = Vec::new();
-/// for piece in ["mail ana@mail", "box.org now"] {
-///     stream.push(&mut scanner, RuleSet::builtin(), &Budget::default(), piece, &mut found);
-/// }
-/// stream.finish(&mut scanner, RuleSet::builtin(), &Budget::default(), &mut found);
-/// assert_eq!((found[0].start, found[0].end), (5, 20));
+/// let mut leaves = LeafStream::new(LeafStream::<()>::HOLD_BACK_DEFAULT, 64 << 10);
+/// leaves.begin(LeafKind::String, None, (), 0);
+/// leaves.push("mail ana@mail");
+/// leaves.push("box.org now");
+/// leaves.end();
+/// assert!(!leaves.is_full());
+/// let step = leaves.decide(&mut scanner, RuleSet::builtin(), &Budget::default(), true);
+/// assert_eq!((step.findings[0].start, step.findings[0].end), (5, 20));
 /// ```
 #[derive(Debug)]
-pub struct StreamScanner {
+pub struct LeafStream<T> {
     hold_back: usize,
-    name: Option<Box<str>>,
-    window: String,
-    /// Where the window begins in the text.
-    window_at: u64,
-    /// Findings that begin before this were reported.
-    decided: u64,
-    over_budget: Option<OverBudget>,
+    full: usize,
+    text: String,
+    leaves: Vec<Held<T>>,
+    weight: usize,
+    decided: Cut,
 }
 
-/// A finding in a text that was scanned in pieces.
+/// What is held of one leaf.
+#[derive(Debug)]
+struct Held<T> {
+    kind: LeafKind,
+    name: Option<Arc<str>>,
+    tag: T,
+    weight: usize,
+    /// Where the text that is held begins in the leaf.
+    offset: u64,
+    /// Where it stands in the window.
+    start: usize,
+    end: usize,
+}
+
+/// A place in the window: all leaves before `leaf` lie before it, and so do the bytes of that leaf before `at`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Cut {
+    leaf: usize,
+    /// Index into the window's text.
+    at: usize,
+}
+
+/// A place among the held leaves, for whoever writes them: all leaves before `leaf` are over, and of it the bytes before
+/// `byte` of the text that is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StreamFinding {
-    /// First byte in the whole text.
-    pub start: u64,
-    /// One past the last byte. It may lie behind [`StreamScanner::decided`]: what follows the match is still to come.
-    pub end: u64,
-    /// The finding; its offsets count from the window and mean nothing here, its leaf is 0.
-    pub finding: Finding,
+pub struct Place {
+    /// Index of a held leaf; the number of held leaves at the end.
+    pub leaf: usize,
+    /// Byte of its held text.
+    pub byte: usize,
 }
 
-impl StreamScanner {
+/// What one window decided.
+#[derive(Debug)]
+pub struct StreamStep {
+    /// The findings that begin from `from` to `to`. Their `leaf` is the index of a held leaf, their offsets count in its
+    /// held text, and none of them reaches over `to`.
+    pub findings: Vec<Finding>,
+    /// A bound was reached: "no findings" is then no statement.
+    pub over_budget: Option<OverBudget>,
+    /// Where the last step ended.
+    pub from: Place,
+    /// Everything before this is decided.
+    pub to: Place,
+}
+
+impl<T> LeafStream<T> {
     /// Room for the longest pattern that a rule may have, under an encoding that doubles it.
     pub const HOLD_BACK_DEFAULT: usize = 16 << 10;
     /// Less would cut ordinary tokens.
     pub const HOLD_BACK_MIN: usize = 256;
 
-    /// A scan of one text, which stands under `name`. A hold-back below [`Self::HOLD_BACK_MIN`] is taken as that.
-    pub fn new(hold_back: usize, name: Option<&str>) -> Self {
+    /// Decides about `step` bytes at a time. A hold-back below [`Self::HOLD_BACK_MIN`] is taken as that.
+    pub fn new(hold_back: usize, step: usize) -> Self {
+        let hold_back = hold_back.max(Self::HOLD_BACK_MIN);
         Self {
-            hold_back: hold_back.max(Self::HOLD_BACK_MIN),
-            name: name.map(Into::into),
-            window: String::new(),
-            window_at: 0,
-            decided: 0,
-            over_budget: None,
+            hold_back,
+            full: step.max(hold_back) + 2 * (hold_back + REACH_BYTES),
+            text: String::new(),
+            leaves: Vec::new(),
+            weight: 0,
+            decided: Cut::default(),
         }
     }
 
-    /// Takes the next piece. Appends the findings that became certain, in order of their start.
-    pub fn push(
-        &mut self,
-        scanner: &mut Scanner,
-        rules: &RuleSet,
-        budget: &Budget,
-        mut piece: &str,
-        out: &mut Vec<StreamFinding>,
-    ) {
-        while !piece.is_empty() {
-            let room = self.full_bytes().saturating_sub(self.window.len());
-            let take = boundary_up(piece, room);
-            self.window.push_str(&piece[..take]);
-            piece = &piece[take..];
-            if self.window.len() >= self.full_bytes() {
-                let to = self.window.len() - self.hold_back - REACH_BYTES;
-                self.decide(scanner, rules, budget, to, out);
-                self.forget();
-            }
+    /// A leaf begins. `weight` is what its tag costs in memory.
+    pub fn begin(&mut self, kind: LeafKind, name: Option<Arc<str>>, tag: T, weight: usize) {
+        let weight = weight + LEAF_WEIGHT;
+        self.weight += weight;
+        self.leaves.push(Held {
+            kind,
+            name,
+            tag,
+            weight,
+            offset: 0,
+            start: self.text.len(),
+            end: self.text.len(),
+        });
+    }
+
+    /// More text of the leaf that began last.
+    pub fn push(&mut self, piece: &str) {
+        if let Some(leaf) = self.leaves.last_mut() {
+            self.text.push_str(piece);
+            self.weight += piece.len();
+            leaf.end = self.text.len();
         }
     }
 
-    /// The text has ended: the rest of its findings.
-    pub fn finish(
-        mut self,
-        scanner: &mut Scanner,
-        rules: &RuleSet,
-        budget: &Budget,
-        out: &mut Vec<StreamFinding>,
-    ) -> Option<OverBudget> {
-        let to = self.window.len() + 1;
-        self.decide(scanner, rules, budget, to, out);
-        self.over_budget
+    /// Whether there is enough to decide about a step.
+    pub fn is_full(&self) -> bool {
+        self.weight >= self.full
     }
 
-    /// All findings that begin before this byte are known: with them taken care of, the text up to here may go on.
-    pub fn decided(&self) -> u64 {
-        self.decided
-    }
-
-    /// Set when a window ran over its budget: "no findings" is then no statement.
-    pub fn over_budget(&self) -> Option<OverBudget> {
-        self.over_budget
-    }
-
-    /// Bytes kept in memory at the most, a character more or less.
+    /// Bytes held at the most before [`Self::is_full`] says so, what was pushed last left aside.
     pub fn bytes_max(&self) -> usize {
-        self.full_bytes()
+        self.full
     }
 
-    /// Left context, a step, and what is held back.
-    fn full_bytes(&self) -> usize {
-        3 * self.hold_back + 2 * REACH_BYTES
+    /// What stands with a held leaf.
+    pub fn tag(&self, leaf: usize) -> Option<&T> {
+        self.leaves.get(leaf).map(|l| &l.tag)
     }
 
-    /// Scans the window and reports what begins from `decided` to `to`, an index of the window.
-    fn decide(
+    /// The same, to change it.
+    pub fn tag_mut(&mut self, leaf: usize) -> Option<&mut T> {
+        self.leaves.get_mut(leaf).map(|l| &mut l.tag)
+    }
+
+    /// The text that is held of a leaf.
+    pub fn text(&self, leaf: usize) -> &str {
+        let range = self.leaves.get(leaf).map_or(0..0, |l| l.start..l.end);
+        self.text.get(range).unwrap_or_default()
+    }
+
+    /// Where in the leaf that text begins.
+    pub fn offset(&self, leaf: usize) -> u64 {
+        self.leaves.get(leaf).map_or(0, |l| l.offset)
+    }
+
+    /// What the leaf is.
+    pub fn kind(&self, leaf: usize) -> Option<LeafKind> {
+        self.leaves.get(leaf).map(|l| l.kind)
+    }
+
+    /// The name over it.
+    pub fn name(&self, leaf: usize) -> Option<&str> {
+        self.leaves.get(leaf)?.name.as_deref()
+    }
+
+    /// How many leaves are held.
+    pub fn held(&self) -> usize {
+        self.leaves.len()
+    }
+
+    /// The held leaves as the scanner takes them.
+    pub fn inputs(&self) -> impl Iterator<Item = LeafInput<'_>> + Clone {
+        self.leaves.iter().map(|leaf| LeafInput {
+            text: self.text.get(leaf.start..leaf.end).unwrap_or_default(),
+            kind: leaf.kind,
+            name: leaf.name.as_deref(),
+        })
+    }
+
+    /// Scans what is held and decides about a step of it, or about all of it when this is the `last` one. Call
+    /// [`Self::forget`] when what was decided has been dealt with.
+    pub fn decide(
         &mut self,
         scanner: &mut Scanner,
         rules: &RuleSet,
         budget: &Budget,
-        to: usize,
-        out: &mut Vec<StreamFinding>,
-    ) {
-        let leaf = LeafInput {
-            text: &self.window,
-            kind: LeafKind::String,
-            name: self.name.as_deref(),
-        };
+        last: bool,
+    ) -> StreamStep {
         let Outcome {
+            mut findings,
+            over_budget,
+        } = scanner.scan(rules, self.inputs(), budget);
+        let from = self.decided;
+        let to = match last {
+            true => Cut {
+                leaf: self.leaves.len(),
+                at: self.text.len(),
+            },
+            false => self.uncut(&findings, from, self.held_from().max(from)),
+        };
+        findings.retain(|f| (from..to).contains(&self.cut(f, f.start)));
+        self.decided = to;
+        StreamStep {
             findings,
             over_budget,
-        } = scanner.scan(rules, std::iter::once(leaf), budget);
-        self.over_budget = self.over_budget.or(over_budget);
-        let to = self.window_at + to as u64;
-        for finding in findings {
-            let start = self.window_at + u64::from(finding.start);
-            if (self.decided..to).contains(&start) {
-                let end = self.window_at + u64::from(finding.end);
-                out.push(StreamFinding {
-                    start,
-                    end,
-                    finding,
-                });
-            }
+            from: self.place(from),
+            to: self.place(to),
         }
-        self.decided = self.decided.max(to);
     }
 
     /// Drops what no later finding can need.
-    fn forget(&mut self) {
-        let decided = usize::try_from(self.decided - self.window_at).unwrap_or(self.window.len());
-        let drop = decided.saturating_sub(self.hold_back + REACH_BYTES);
-        let drop = self.window.floor_char_boundary(drop);
-        self.window.drain(..drop);
-        self.window_at += drop as u64;
+    pub fn forget(&mut self) {
+        let mut left = self.hold_back + REACH_BYTES;
+        let decided = self.decided;
+        let mut keep = Cut { leaf: 0, at: 0 };
+        for (index, leaf) in self.leaves.iter().enumerate().take(decided.leaf + 1).rev() {
+            let end = if index == decided.leaf {
+                decided.at
+            } else {
+                leaf.end
+            };
+            let length = end - leaf.start;
+            if length > left {
+                let skipped = (length - left) as u64;
+                let group = (leaf.offset + skipped) % GROUP_BYTES;
+                let skipped = usize::try_from(skipped.saturating_sub(group)).unwrap_or(0);
+                let at = self.text.floor_char_boundary(leaf.start + skipped);
+                keep = Cut { leaf: index, at };
+                break;
+            }
+            // The leaf that is not over stays, whatever it weighs.
+            left = match left.checked_sub(length + leaf.weight) {
+                Some(left) => left,
+                None => {
+                    keep = Cut {
+                        leaf: index,
+                        at: leaf.start,
+                    };
+                    break;
+                }
+            };
+        }
+        self.drop_before(keep);
     }
-}
 
-/// At least `bytes`, up to the end of the character there.
-fn boundary_up(text: &str, bytes: usize) -> usize {
-    let mut at = bytes.clamp(1, text.len());
-    while !text.is_char_boundary(at) {
-        at += 1;
+    fn drop_before(&mut self, keep: Cut) {
+        let gone: usize = self.leaves.drain(..keep.leaf).map(|leaf| leaf.weight).sum();
+        self.weight -= gone + keep.at;
+        self.text.drain(..keep.at);
+        for leaf in &mut self.leaves {
+            leaf.offset += keep.at.saturating_sub(leaf.start) as u64;
+            leaf.start = leaf.start.saturating_sub(keep.at);
+            leaf.end -= keep.at;
+        }
+        self.decided = Cut {
+            leaf: self.decided.leaf - keep.leaf,
+            at: self.decided.at - keep.at,
+        };
     }
-    at
+
+    /// Where what is held back begins.
+    fn held_from(&self) -> Cut {
+        let mut left = self.hold_back + REACH_BYTES;
+        for (index, leaf) in self.leaves.iter().enumerate().rev() {
+            let length = leaf.end - leaf.start;
+            if length > left {
+                let at = match leaf.kind {
+                    LeafKind::String => self.text.floor_char_boundary(leaf.end - left),
+                    // Keys and numbers are short, and written whole.
+                    _ => leaf.start,
+                };
+                return Cut { leaf: index, at };
+            }
+            left = left.saturating_sub(length + leaf.weight);
+            if left == 0 {
+                return Cut {
+                    leaf: index,
+                    at: leaf.start,
+                };
+            }
+        }
+        Cut::default()
+    }
+
+    /// `to`, or a place near it that no finding lies over: before the ones that do, or, where that would be no step at
+    /// all, behind them.
+    fn uncut(&self, findings: &[Finding], from: Cut, mut to: Cut) -> Cut {
+        let over = |to: Cut| {
+            let found = findings.iter().map(|f| self.span(f));
+            found.filter(move |(start, end)| *start < to && to < *end)
+        };
+        let far = to;
+        while let Some(start) = over(to).map(|(start, _)| start).min() {
+            to = start;
+        }
+        if to > from {
+            return to;
+        }
+        to = far;
+        while let Some(end) = over(to).map(|(_, end)| end).max() {
+            to = end;
+        }
+        to
+    }
+
+    /// What must not be cut: the finding, or the whole leaf where it is a key or a number.
+    fn span(&self, finding: &Finding) -> (Cut, Cut) {
+        let index = finding.leaf as usize;
+        match self.leaves.get(index) {
+            Some(leaf) if leaf.kind != LeafKind::String => (
+                Cut {
+                    leaf: index,
+                    at: leaf.start,
+                },
+                Cut {
+                    leaf: index + 1,
+                    at: leaf.end,
+                },
+            ),
+            _ => (
+                self.cut(finding, finding.start),
+                self.cut(finding, finding.end),
+            ),
+        }
+    }
+
+    fn cut(&self, finding: &Finding, byte: u32) -> Cut {
+        let leaf = finding.leaf as usize;
+        Cut {
+            leaf,
+            at: self.leaves.get(leaf).map_or(0, |l| l.start) + byte as usize,
+        }
+    }
+
+    fn place(&self, cut: Cut) -> Place {
+        let start = self.leaves.get(cut.leaf).map_or(cut.at, |l| l.start);
+        Place {
+            leaf: cut.leaf,
+            byte: cut.at.saturating_sub(start),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -187,7 +366,7 @@ mod tests {
     use super::*;
     use crate::FingerprintKey;
 
-    const HOLD: usize = StreamScanner::HOLD_BACK_MIN;
+    const HOLD: usize = LeafStream::<()>::HOLD_BACK_MIN;
 
     fn key() -> FingerprintKey {
         FingerprintKey::new([4; 32])
@@ -213,26 +392,157 @@ mod tests {
             .collect()
     }
 
-    fn in_pieces<'a>(scanner: &mut Scanner, pieces: impl Iterator<Item = &'a str>) -> Vec<Shown> {
-        let (rules, budget) = (RuleSet::builtin(), Budget::default());
-        let mut stream = StreamScanner::new(HOLD, None);
-        let (mut found, mut decided, mut length) = (Vec::new(), 0, 0);
-        for piece in pieces {
-            let known = found.len();
-            stream.push(scanner, rules, &budget, piece, &mut found);
-            length += piece.len() as u64;
-            assert!(stream.window.len() <= stream.bytes_max() + 4);
-            assert!(length - stream.decided() <= stream.bytes_max() as u64 + 4);
-            for f in &found[known..] {
-                assert!(f.start >= decided && f.start < stream.decided());
-            }
-            decided = stream.decided();
+    fn take(
+        stream: &mut LeafStream<usize>,
+        scanner: &mut Scanner,
+        last: bool,
+        found: &mut Vec<(usize, Shown)>,
+    ) {
+        let step = stream.decide(scanner, RuleSet::builtin(), &Budget::default(), last);
+        assert_eq!(step.over_budget, None);
+        for f in &step.findings {
+            let leaf = f.leaf as usize;
+            let at = stream.offset(leaf);
+            let shown = show(at + u64::from(f.start), at + u64::from(f.end), f);
+            found.push((*stream.tag(leaf).expect("a held leaf"), shown));
+            let place = (leaf, f.start as usize);
+            assert!(
+                place >= (step.from.leaf, step.from.byte) && place < (step.to.leaf, step.to.byte)
+            );
+            assert!(
+                leaf < step.to.leaf || f.end as usize <= step.to.byte,
+                "cut: {f:?} {step:?}"
+            );
         }
-        assert_eq!(stream.finish(scanner, rules, &budget, &mut found), None);
-        found
-            .iter()
-            .map(|f| show(f.start, f.end, &f.finding))
-            .collect()
+        assert!((step.from.leaf, step.from.byte) < (step.to.leaf, step.to.byte) || last);
+        stream.forget();
+    }
+
+    fn in_pieces<'a>(scanner: &mut Scanner, pieces: impl Iterator<Item = &'a str>) -> Vec<Shown> {
+        let mut stream = LeafStream::new(HOLD, HOLD);
+        let mut found = Vec::new();
+        stream.begin(LeafKind::String, None, 0, 0);
+        for piece in pieces {
+            // As large as a window at the most, as whoever reads in chunks does it.
+            for piece in split(piece, 700) {
+                stream.push(piece);
+                while stream.is_full() {
+                    take(&mut stream, scanner, false, &mut found);
+                }
+                assert!(stream.text.len() <= stream.bytes_max());
+            }
+        }
+        take(&mut stream, scanner, true, &mut found);
+        found.into_iter().map(|(_, shown)| shown).collect()
+    }
+
+    fn split(mut text: &str, bytes: usize) -> Vec<&str> {
+        let mut out = Vec::new();
+        while !text.is_empty() {
+            let (piece, rest) = text.split_at(text.ceil_char_boundary(bytes.min(text.len())));
+            out.push(piece);
+            text = rest;
+        }
+        out
+    }
+
+    /// Leaves with names, short and long, next to each other.
+    #[test]
+    fn leaves_in_windows_give_what_the_whole_gives() {
+        let mut scanner = Scanner::new(key());
+        let (mut longest, mut split_values) = (0, 0);
+        for seed in 0..40 {
+            let mut leaves: Vec<(Option<Arc<str>>, String)> = Vec::new();
+            let token = ["AKIA", "Z7Q2M4N6P3R7T5V2"].concat();
+            for n in 0..120u64 {
+                let (name, value) = match (seed + n * 7) % 11 {
+                    0 => ("db_password", "Iqvldm982*cfBKh".to_owned()),
+                    1 => ("note", text(seed * 1000 + n)),
+                    2 => ("key", format!("it is {token} so")),
+                    3 => ("text", format!("first {}", &token[..9])),
+                    4 => ("text", String::new()),
+                    _ => ("item", format!("item {} of {n}", n * 31 % 17)),
+                };
+                leaves.push((Some(name.into()), value));
+                if leaves.last().is_some_and(|(_, v)| v.starts_with("first")) {
+                    leaves.push((Some("text".into()), format!("{} second", &token[9..])));
+                }
+            }
+            let inputs = leaves.iter().map(|(name, text)| LeafInput {
+                text,
+                kind: LeafKind::String,
+                name: name.as_deref(),
+            });
+            let whole = scanner.scan(RuleSet::builtin(), inputs, &Budget::default());
+            assert_eq!(whole.over_budget, None);
+            let expected: Vec<_> = whole
+                .findings
+                .iter()
+                .map(|f| (f.leaf as usize, show(f.start.into(), f.end.into(), f)))
+                .collect();
+            assert!(expected.len() > 40);
+            split_values += expected.iter().filter(|(_, s)| s.3 == "joined").count();
+            let mut stream = LeafStream::new(2048, 2048);
+            let mut found = Vec::new();
+            for (n, (name, text)) in leaves.iter().enumerate() {
+                longest = longest.max(text.len());
+                stream.begin(LeafKind::String, name.clone(), n, 0);
+                for piece in split(text, 1 + (seed as usize * 37) % 500) {
+                    stream.push(piece);
+                    while stream.is_full() {
+                        take(&mut stream, &mut scanner, false, &mut found);
+                    }
+                }
+            }
+            take(&mut stream, &mut scanner, true, &mut found);
+            assert_eq!(found, expected, "seed {seed}");
+        }
+        assert!(
+            longest > 2000 && split_values > 20,
+            "{longest} {split_values}"
+        );
+    }
+
+    #[test]
+    fn tiny_leaves_are_bounded_too() {
+        let mut scanner = Scanner::new(key());
+        let mut stream = LeafStream::new(HOLD, HOLD);
+        let mut found = Vec::new();
+        for n in 0..20_000 {
+            stream.begin(LeafKind::Number, None, n, 16);
+            stream.push("7");
+            while stream.is_full() {
+                take(&mut stream, &mut scanner, false, &mut found);
+            }
+            assert!(stream.held() < stream.bytes_max() / LEAF_WEIGHT);
+        }
+        take(&mut stream, &mut scanner, true, &mut found);
+        assert!(found.is_empty());
+    }
+
+    /// A finding that is longer than a window is not cut, and the window goes on.
+    #[test]
+    fn a_finding_over_the_end_of_a_step_is_decided_in_one() {
+        let mut scanner = Scanner::new(key());
+        let pem = format!(
+            "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----",
+            "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7x2b0\n".repeat(20)
+        );
+        for before in [0, 10, 600, 900, 1300, 2000] {
+            let text = format!("{}{pem} after", "words and words ".repeat(before / 16));
+            let found = in_pieces(&mut scanner, std::iter::once(text.as_str()));
+            let whole = whole(&text);
+            assert!(!whole.is_empty());
+            let covered = |start: u64, end: u64| {
+                found
+                    .iter()
+                    .any(|f| f.0 <= start && f.1 >= end.min(start + 64))
+            };
+            assert!(
+                whole.iter().all(|f| covered(f.0, f.1)),
+                "{before}: {found:?} {whole:?}"
+            );
+        }
     }
 
     /// Values of several kinds, plain and encoded, between words, at changing distances.
@@ -310,19 +620,16 @@ mod tests {
     #[test]
     fn memory_does_not_grow_with_the_text() {
         let mut scanner = Scanner::new(key());
-        let mut stream = StreamScanner::new(HOLD, None);
+        let mut stream = LeafStream::new(HOLD, HOLD);
         let mut found = Vec::new();
+        stream.begin(LeafKind::String, None, 0, 0);
         for _ in 0..2000 {
-            let piece = "nothing to see in this line of text\n";
-            stream.push(
-                &mut scanner,
-                RuleSet::builtin(),
-                &Budget::default(),
-                piece,
-                &mut found,
-            );
-            assert!(stream.window.capacity() <= 4 * stream.bytes_max());
+            stream.push("nothing to see in this line of text\n");
+            while stream.is_full() {
+                take(&mut stream, &mut scanner, false, &mut found);
+            }
+            assert!(stream.text.capacity() <= 4 * stream.bytes_max());
         }
-        assert_eq!((found.len(), stream.over_budget()), (0, None));
+        assert!(found.is_empty());
     }
 }

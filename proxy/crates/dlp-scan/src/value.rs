@@ -88,6 +88,9 @@ fn password(value: &[u8], quoted: bool) -> Option<u8> {
         && value
             .iter()
             .any(|b| matches!(b, b'(' | b')' | b'[' | b']' | b'{' | b'}' | b';'));
+    if is_phrase(value) {
+        return Some(60);
+    }
     if code || is_identifier(value, c) {
         return None;
     }
@@ -98,6 +101,20 @@ fn password(value: &[u8], quoted: bool) -> Option<u8> {
         || (kinds == 2 && (c.digit > 0 || value.len() >= 10))
         || (value.len() >= 8 && wordiness(value) < 0.4))
         .then_some(65)
+}
+
+/// Words that were drawn: four and more with a capital each, and digits at the end.
+fn is_phrase(value: &[u8]) -> bool {
+    let digits = value
+        .iter()
+        .rev()
+        .take_while(|b| b.is_ascii_digit())
+        .count();
+    let words = value[..value.len() - digits].split(|b| matches!(b, b'-' | b'.' | b'_' | b' '));
+    let drawn = |w: &[u8]| {
+        w.len() >= 2 && w[0].is_ascii_uppercase() && w[1..].iter().all(u8::is_ascii_lowercase)
+    };
+    (1..=4).contains(&digits) && words.clone().all(drawn) && words.count() >= 4
 }
 
 /// What only stands in code, URLs and lookups.

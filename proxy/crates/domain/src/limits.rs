@@ -9,6 +9,11 @@ pub struct Limits {
     /// Largest JSON-RPC message either way, in bytes. Default 4 MiB, at most 64 MiB.
     #[schemars(range(min = 1024, max = 67_108_864))]
     pub message_bytes_max: usize,
+    /// Largest JSON-RPC message that is scanned while it arrives, in bytes, where it is larger than
+    /// `message_bytes_max`: tool results and calls over HTTP that policy can only redact, never
+    /// block. 0 (the default): none is, what is larger is refused. At most 4 GiB.
+    #[schemars(range(min = 0, max = 4_294_967_296u64))]
+    pub streamed_bytes_max: u64,
     /// Deepest nesting of a message. Default 64.
     #[schemars(range(min = 8, max = 256))]
     pub depth_max: usize,
@@ -89,12 +94,18 @@ pub struct Limits {
 impl Limits {
     /// The largest message that may be configured, in bytes.
     pub const MESSAGE_BYTES_CEILING: usize = 64 << 20;
+
+    /// Whether messages above `message_bytes_max` may be scanned while they arrive.
+    pub fn streams(&self) -> bool {
+        self.streamed_bytes_max > self.message_bytes_max as u64
+    }
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
             message_bytes_max: 4 << 20,
+            streamed_bytes_max: 0,
             depth_max: 64,
             tokens_max: 500_000,
             batch_max: 32,

@@ -39,6 +39,14 @@ impl ToolSchemas {
         &self.mirrors
     }
 
+    /// Whether there is a schema for this direction.
+    pub fn declares(&self, direction: Direction) -> bool {
+        match direction {
+            Direction::ToServer => self.input.text.is_some(),
+            Direction::ToClient => self.output.text.is_some(),
+        }
+    }
+
     /// Whether a value (JSON text) satisfies the schema of its direction.
     ///
     /// No schema accepts everything; one that does not compile accepts nothing, since nobody can

@@ -110,6 +110,17 @@ pub enum DecodeErrorKind {
     /// `error` is not `{code: integer, message: string}`.
     #[error("an error that lacks an integer code or a message")]
     BadError,
+    /// A key longer than [`StreamLimits::key_bytes_max`](crate::stream::StreamLimits::key_bytes_max); only where a message
+    /// is read piece by piece.
+    #[error("a key above the length limit")]
+    KeyTooLong,
+    /// More keys than [`StreamLimits::open_keys_max`](crate::stream::StreamLimits::open_keys_max); only where a message is
+    /// read piece by piece.
+    #[error("more keys than the limit")]
+    TooManyKeys,
+    /// A method, tool name or version above the length limit; only where a message is read piece by piece.
+    #[error("a protocol string above the length limit")]
+    NameTooLong,
     /// None of, or more than one of, `method`, `result` and `error`.
     #[error("not exactly one of method, result and error")]
     AmbiguousMessage,
@@ -181,6 +192,9 @@ impl DecodeErrorKind {
             BadParams => "The params must be an object.",
             BadResult => "The result must be an object.",
             BadError => "The error must have an integer code and a message string.",
+            KeyTooLong => "A key in the message is longer than allowed.",
+            TooManyKeys => "The message has more keys than allowed.",
+            NameTooLong => "A name in the message is longer than allowed.",
             AmbiguousMessage => "The message must have exactly one of method, result and error.",
         }
     }

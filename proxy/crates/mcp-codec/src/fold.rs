@@ -90,7 +90,7 @@ pub(crate) const ENVELOPE: Place =
 
 pub(crate) const ERROR: Place = Place::new(&["code", "data", "message"]);
 
-const META: Place = Place::new(&[
+pub(crate) const META: Place = Place::new(&[
     "progressToken",
     "io.modelcontextprotocol/logLevel",
     "io.modelcontextprotocol/clientInfo",
@@ -101,7 +101,7 @@ const META: Place = Place::new(&[
     "io.modelcontextprotocol/clientCapabilities",
 ]);
 
-const PARAMS: Place = Place::new(&[
+pub(crate) const PARAMS: Place = Place::new(&[
     "uri",
     "ref",
     "url",
@@ -148,7 +148,7 @@ const PARAMS: Place = Place::new(&[
     "modelPreferences",
 ]);
 
-const RESULT: Place = Place::new(&[
+pub(crate) const RESULT: Place = Place::new(&[
     "role",
     "task",
     "_meta",
@@ -187,7 +187,7 @@ const RESULT: Place = Place::new(&[
 ]);
 
 /// An element of tools, resources, prompts, messages, tasks or roots.
-const ITEM: Place = Place::new(&[
+pub(crate) const ITEM: Place = Place::new(&[
     "uri",
     "ttl",
     "name",
@@ -211,7 +211,7 @@ const ITEM: Place = Place::new(&[
 ]);
 
 /// A content block, and what a resource block holds.
-const BLOCK: Place = Place::new(&[
+pub(crate) const BLOCK: Place = Place::new(&[
     "id",
     "uri",
     "type",

@@ -39,6 +39,8 @@ mod parse;
 mod path;
 mod scan;
 pub mod sse;
+mod sse_long;
+pub mod stream;
 mod write;
 
 pub use document::{Document, Elements, Kind, Members, Node};
@@ -49,4 +51,4 @@ pub use leaf::{Leaf, LeafId, LeafKind, Leaves, LeavesUnder};
 pub use limits::Limits;
 pub use message::{BatchRule, Message, MessageKind, Payload, decode};
 pub use path::{PATH_CHARS_MAX, Path, push_path_key};
-pub use write::push_string;
+pub use write::{push_escaped, push_string};

@@ -17,6 +17,8 @@ use thiserror::Error;
 /// A comment that keeps an idle connection open.
 pub const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
 
+pub use crate::sse_long::LongEvent;
+
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The bounds on one event.
@@ -126,6 +128,8 @@ pub struct Decoder {
     ready: VecDeque<Event>,
     ready_bytes: usize,
     failed: Option<SseError>,
+    /// What came after the beginning of a line that was too long.
+    overflow: Vec<u8>,
     comments: u64,
 }
 
@@ -174,6 +178,7 @@ impl Decoder {
             ready: VecDeque::new(),
             ready_bytes: 0,
             failed: None,
+            overflow: Vec::new(),
             comments: 0,
         }
     }
@@ -189,7 +194,11 @@ impl Decoder {
         };
         if let Err(error) = outcome {
             self.failed = Some(error);
-            (self.line, self.data) = (Vec::new(), Data::None);
+            let is_long = error == SseError::LineTooLong && matches!(self.data, Data::None);
+            if !is_long {
+                (self.line, self.overflow) = (Vec::new(), Vec::new());
+            }
+            self.data = Data::None;
         }
     }
 
@@ -228,6 +237,25 @@ impl Decoder {
         }
     }
 
+    /// The event whose first data line was too long, where that is why the stream failed: it can be read on piece by piece.
+    /// Nothing else can be read from the stream after that.
+    pub fn take_long(&mut self) -> Option<LongEvent> {
+        if self.failed != Some(SseError::LineTooLong) || !self.ready.is_empty() {
+            return None;
+        }
+        let mut line = std::mem::take(&mut self.line);
+        let overflow = std::mem::take(&mut self.overflow);
+        // A whole line may have come at once.
+        let taken = match line.len() < FIELD.len() {
+            true => overflow.len().min(FIELD.len() - line.len()),
+            false => 0,
+        };
+        line.extend_from_slice(&overflow[..taken]);
+        let value = line.strip_prefix(FIELD)?;
+        let id = self.event.id.take();
+        Some(LongEvent::new(id, value, &overflow[taken..]))
+    }
+
     /// How many comment lines were dropped. A peer's keep-alives are such lines.
     pub fn comments(&self) -> u64 {
         self.comments
@@ -239,7 +267,7 @@ impl Decoder {
             rest = rest.strip_prefix(b"\n").unwrap_or(rest);
         }
         while let Some(end) = memchr2(b'\r', b'\n', rest) {
-            self.check_line_len(end)?;
+            self.check_line_len(end, rest)?;
             let line = match self.line.is_empty() {
                 true => Line::InChunk(&rest[..end]),
                 false => {
@@ -258,14 +286,17 @@ impl Decoder {
                 }
             }
         }
-        self.check_line_len(rest.len())?;
+        self.check_line_len(rest.len(), rest)?;
         self.line.extend_from_slice(rest);
         Ok(())
     }
 
-    fn check_line_len(&self, more: usize) -> Result<(), SseError> {
+    fn check_line_len(&mut self, more: usize, rest: &[u8]) -> Result<(), SseError> {
         match self.line.len() + more > self.limits.line_bytes_max {
-            true => Err(SseError::LineTooLong),
+            true => {
+                self.overflow = rest.to_vec();
+                Err(SseError::LineTooLong)
+            }
             false => Ok(()),
         }
     }
@@ -364,6 +395,8 @@ impl Decoder {
         }
     }
 }
+
+pub(crate) const FIELD: &[u8] = b"data:";
 
 impl fmt::Debug for Decoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -15,9 +15,15 @@ use crate::scan::plain_end;
 /// assert_eq!(out, r#""a/b\n\u0001\"é""#.as_bytes());
 /// ```
 pub fn push_string(out: &mut Vec<u8>, text: &str) {
-    let bytes = text.as_bytes();
-    out.reserve(bytes.len() + 2);
+    out.reserve(text.len() + 2);
     out.push(b'"');
+    push_escaped(out, text);
+    out.push(b'"');
+}
+
+/// The same without the quotes: the next piece of a string that is written piece by piece.
+pub fn push_escaped(out: &mut Vec<u8>, text: &str) {
+    let bytes = text.as_bytes();
     let mut run = 0;
     loop {
         let at = plain_end(bytes, run);
@@ -26,7 +32,6 @@ pub fn push_string(out: &mut Vec<u8>, text: &str) {
         push_escape(out, byte);
         run = at + 1;
     }
-    out.push(b'"');
 }
 
 fn push_escape(out: &mut Vec<u8>, byte: u8) {

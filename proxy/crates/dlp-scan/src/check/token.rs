@@ -17,6 +17,12 @@ pub(crate) const CHECKS: Table = &[
     ("not-negated", not_negated),
     ("not-advice", not_advice),
     ("not-filler", not_filler),
+    ("password-like", |v| {
+        crate::value::judge(v, crate::names::Promise::Password, false).is_some()
+    }),
+    ("generated", |v| {
+        crate::value::judge(v, crate::names::Promise::Strong, false).is_some()
+    }),
     ("day-of-life", super::dates::day_of_life),
     ("hex-only", |v| {
         v.iter()
@@ -219,10 +225,10 @@ fn not_negated(value: &[u8]) -> bool {
 }
 
 /// "Do not tell the user their password is wrong" says how to put something, not to conceal an act: the pattern takes
-/// in the word that shows it, and this throws it out.
+/// in the word that shows it, and this throws it out. So does "forget everything you know about" a subject.
 fn not_advice(value: &[u8]) -> bool {
-    const TELLING: [&[u8]; 7] = [
-        b"their", b"his", b"her", b"which", b"whether", b"how", b"where",
+    const TELLING: [&[u8]; 8] = [
+        b"their", b"his", b"her", b"which", b"whether", b"how", b"where", b"about",
     ];
     let last = value
         .rsplit(|b| b.is_ascii_whitespace())

@@ -132,6 +132,10 @@ fn quoted_pair(text: &[u8]) -> Option<usize> {
 /// `=41`, or `=` at the end of a line (RFC 2045, section 6.7).
 fn quoted(text: &[u8], at: usize) -> Option<(char, usize)> {
     let rest = text.get(at + 1..)?;
+    // The second of two ends a base64 value.
+    if at > 0 && text[at - 1] == b'=' && rest.first().is_some_and(|b| matches!(b, b'\n' | b'\r')) {
+        return None;
+    }
     if rest.first() == Some(&b'\n') {
         return Some((SOFT_BREAK, 2));
     }

@@ -343,6 +343,9 @@ fn is_public_v4(token: &[u8]) -> bool {
         || mask
         || resolver
         || example
+        // Names a machine in some network, and nobody.
+        || ip.is_private()
+        || ip.is_link_local()
         || version_like
         || ip.is_multicast())
 }

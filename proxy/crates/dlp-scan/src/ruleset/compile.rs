@@ -344,8 +344,7 @@ impl Builder {
                 .as_deref()
                 .and_then(|p| parse(p).ok())
                 .is_some_and(|p| lead::in_long_run(&p));
-        for word in &raw.keywords {
-            let word = word.to_ascii_lowercase();
+        for word in raw.keywords.iter().flat_map(|w| names::cases(w)) {
             let long = long && word.bytes().all(crate::text::is_run);
             if word.len() < 3 || word.len() > 64 {
                 return Err(("keywords", format!("{word:?} has to be 3 to 64 bytes long")));

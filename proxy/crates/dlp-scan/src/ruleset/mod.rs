@@ -437,6 +437,7 @@ static BUILTIN_SOURCES: &[RuleSource<'static>] = sources![
     "pii-registers.yml",
     "injection.yml",
     "injection-intl.yml",
+    "injection-frames.yml",
 ];
 
 #[cfg(test)]

@@ -481,7 +481,8 @@ impl Down<'_> {
             .map_err(|_| Halt::Fault(Fault::Broken("a message that cannot be put back")))
     }
 
-    fn id_is_clean(&self, id: &str) -> bool {
+    /// Whether an event's id may go down.
+    pub(super) fn id_is_clean(&self, id: &str) -> bool {
         // A notification with nothing in it carries the id through the line.
         let empty = Bytes::from_static(br#"{"jsonrpc":"2.0","method":"notifications/message"}"#);
         let Ok(message) = Message::decode(empty, &self.context.snapshot.codec) else {

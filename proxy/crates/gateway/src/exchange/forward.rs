@@ -19,7 +19,9 @@ use super::usable::{Usable, usable};
 use super::{After, Context, SESSION_NOT_FOUND};
 use crate::reply::code;
 use crate::session::{NewSession, Session, SessionError};
-use crate::upstream::{DuplexSession, Fault, Head, HttpLink, Link, Purpose, UpstreamHeaders, Verb};
+use crate::upstream::{
+    Answer, DuplexSession, Fault, Head, HttpLink, Link, Purpose, UpstreamHeaders, Verb,
+};
 
 impl Post {
     /// Sends a cleared message up and brings back what comes of it.
@@ -58,6 +60,17 @@ impl Post {
                 return Err(Gone);
             }
         };
+        self.answered(session, ready, upstream, answer).await
+    }
+
+    /// Whatever a server answered to a message that went up.
+    pub(super) async fn answered(
+        self,
+        session: &mut ServerSession,
+        ready: Ready,
+        upstream: UpstreamHeaders,
+        answer: Result<Answer, Fault>,
+    ) -> Result<After, Gone> {
         let answer = match answer.and_then(usable) {
             Ok(answer) => answer,
             Err(fault) => return self.fault(session, &ready, fault).await,
@@ -75,6 +88,7 @@ impl Post {
                 )
                 .await
             }
+            Usable::Long(_, body) => self.answer_long(session, ready, body).await,
             Usable::Events(head, events) => {
                 let source = Source::new(Origin::Events(events));
                 self.answer_up(session, ready, upstream, head, source, true)
@@ -285,16 +299,17 @@ pub(super) fn note_fault(context: &Context, trail: &mut Trail, fault: &Fault) {
         Fault::NotStarted => ("sandbox not started", UpstreamOutcome::Unreachable),
         Fault::Crowded => ("no sandbox free", UpstreamOutcome::NotSent),
         Fault::NoRunner => ("runner unreachable", UpstreamOutcome::NotSent),
+        Fault::TooLarge(_) => ("answer too large", UpstreamOutcome::Answered),
     };
     trail.failed(word, outcome);
-    // The runner's queue and its absence are no fault of the server.
+    // Our own bounds, the runner's queue and its absence are no fault of the server.
     let ours = [
         Fault::CircuitOpen,
         Fault::Busy,
         Fault::Crowded,
         Fault::NoRunner,
     ];
-    let counts = !ours.contains(fault);
+    let counts = !ours.contains(fault) && !matches!(fault, Fault::TooLarge(_));
     if counts && server.runtime.breaker.failed(Instant::now()) {
         tracing::warn!(server_id = %server.id, "the upstream's circuit is open");
     }

@@ -11,7 +11,7 @@ use pingora_core::protocols::http::ServerSession;
 use pingora_http::ResponseHeader;
 
 use super::head::Refusal;
-use crate::pipeline::{Cleared, ToClient};
+use crate::pipeline::{Cleared, Passed, ToClient};
 use crate::reply::{self, code};
 
 /// The client is gone or too slow; nothing more can be said to it.
@@ -26,16 +26,47 @@ const WRITE_WAIT: Duration = Duration::from_secs(30);
 /// Extra headers of an answer.
 pub type Extra = Vec<(HeaderName, HeaderValue)>;
 
+/// A request's body, or as much of it as may be held.
+pub enum Body {
+    /// All of it.
+    Whole(Bytes),
+    /// Its beginning: it is longer than `message_bytes_max`, and may be streamed.
+    Begun(Bytes),
+}
+
+const TOO_LARGE: Refusal = Refusal::new(
+    413,
+    code::INVALID_REQUEST,
+    "The message is larger than allowed.",
+);
+
 /// Reads the whole request body within the limits.
 ///
 /// # Errors
 /// 413 or 408, or the connection broke.
 pub async fn read_body(session: &mut ServerSession, limits: &Limits) -> Result<Bytes, Refusal> {
-    const TOO_LARGE: Refusal = Refusal::new(
-        413,
-        code::INVALID_REQUEST,
-        "The message is larger than allowed.",
-    );
+    match read(session, limits, limits.message_bytes_max as u64).await? {
+        Body::Whole(body) => Ok(body),
+        Body::Begun(_) => Err(TOO_LARGE),
+    }
+}
+
+/// The same, or its beginning where it may be scanned while it arrives.
+///
+/// # Errors
+/// The same.
+pub async fn begin_body(session: &mut ServerSession, limits: &Limits) -> Result<Body, Refusal> {
+    if !limits.streams() {
+        return read_body(session, limits).await.map(Body::Whole);
+    }
+    read(session, limits, limits.streamed_bytes_max).await
+}
+
+async fn read(
+    session: &mut ServerSession,
+    limits: &Limits,
+    declared_max: u64,
+) -> Result<Body, Refusal> {
     const TOO_SLOW: Refusal = Refusal::new(
         408,
         code::INVALID_REQUEST,
@@ -44,7 +75,7 @@ pub async fn read_body(session: &mut ServerSession, limits: &Limits) -> Result<B
     let declared = session
         .get_header(CONTENT_LENGTH)
         .and_then(|v| v.to_str().ok()?.parse().ok());
-    if declared.is_some_and(|len: usize| len > limits.message_bytes_max) {
+    if declared.is_some_and(|len: usize| len as u64 > declared_max) {
         return Err(TOO_LARGE);
     }
     let expects = session.get_header("expect").is_some();
@@ -53,8 +84,7 @@ pub async fn read_body(session: &mut ServerSession, limits: &Limits) -> Result<B
     }
     let read = read_chunks(session, limits.message_bytes_max, declared);
     match tokio::time::timeout(Duration::from_millis(limits.body_timeout_ms), read).await {
-        Ok(Ok(Some(body))) => Ok(body),
-        Ok(Ok(None)) => Err(TOO_LARGE),
+        Ok(Ok(body)) => Ok(body),
         Ok(Err(_)) => Err(Refusal::new(
             400,
             code::PARSE,
@@ -68,26 +98,26 @@ async fn read_chunks(
     session: &mut ServerSession,
     max: usize,
     declared: Option<usize>,
-) -> pingora_core::Result<Option<Bytes>> {
+) -> pingora_core::Result<Body> {
     let Some(first) = session.read_request_body().await? else {
-        return Ok(Some(Bytes::new()));
+        return Ok(Body::Whole(Bytes::new()));
     };
     if first.len() > max {
-        return Ok(None);
+        return Ok(Body::Begun(first));
     }
     if declared == Some(first.len()) {
         // The whole body came at once: no copy. The end of the body is already known.
-        return Ok(Some(first));
+        return Ok(Body::Whole(first));
     }
     let mut body = BytesMut::with_capacity(declared.unwrap_or(0).max(first.len() * 2).min(max));
     body.extend_from_slice(&first);
     while let Some(chunk) = session.read_request_body().await? {
-        if body.len() + chunk.len() > max {
-            return Ok(None);
-        }
         body.extend_from_slice(&chunk);
+        if body.len() > max {
+            return Ok(Body::Begun(body.freeze()));
+        }
     }
-    Ok(Some(body.freeze()))
+    Ok(Body::Whole(body.freeze()))
 }
 
 /// Sends a refusal as a JSON-RPC error with its HTTP status.
@@ -179,6 +209,51 @@ pub async fn begin_events(session: &mut ServerSession, extra: Extra) -> Result<(
         insert(&mut head, name, value)?;
     }
     write_head(session, head).await
+}
+
+/// Begins a JSON body whose length is not known.
+pub async fn begin_json(session: &mut ServerSession, extra: Extra) -> Result<(), Gone> {
+    let mut head = ResponseHeader::build_no_case(200, Some(3 + extra.len())).map_err(|_| Gone)?;
+    let json = HeaderValue::from_static("application/json");
+    insert(&mut head, CONTENT_TYPE, json)?;
+    let nosniff = HeaderValue::from_static("nosniff");
+    insert(&mut head, X_CONTENT_TYPE_OPTIONS, nosniff)?;
+    if session.req_header().version == Version::HTTP_11 {
+        let chunked = HeaderValue::from_static("chunked");
+        insert(&mut head, TRANSFER_ENCODING, chunked)?;
+    }
+    for (name, value) in extra {
+        insert(&mut head, name, value)?;
+    }
+    write_head(session, head).await
+}
+
+/// Writes a piece of a message that passes in steps; waits until the client takes it.
+pub async fn passed(session: &mut ServerSession, piece: &Passed<ToClient>) -> Result<(), Gone> {
+    match piece.bytes().is_empty() {
+        true => Ok(()),
+        false => chunk(session, piece.bytes().clone()).await,
+    }
+}
+
+/// Begins an event whose data passes in steps. It has no line breaks.
+pub async fn begin_event(session: &mut ServerSession, id: Option<&str>) -> Result<(), Gone> {
+    let event = sse::Event {
+        event: Some("message".into()),
+        id: id.map(Into::into),
+        ..sse::Event::default()
+    };
+    let mut out = Vec::new();
+    sse::encode(&mut out, &event);
+    // Without the empty line that ends it.
+    out.pop();
+    out.extend_from_slice(b"data: ");
+    chunk(session, out.into()).await
+}
+
+/// Ends such an event: only now it is one.
+pub async fn end_event(session: &mut ServerSession) -> Result<(), Gone> {
+    chunk(session, Bytes::from_static(b"\n\n")).await
 }
 
 /// Writes one event at once.

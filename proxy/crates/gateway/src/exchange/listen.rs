@@ -141,9 +141,10 @@ async fn open(
                         events.set_idle_timeout(None);
                         Ok((Source::new(Origin::Events(events)), upstream))
                     }
-                    Answer::Events(head, _) | Answer::Json(head, _) | Answer::Empty(head) => {
-                        Err(refused(context, head.status))
-                    }
+                    Answer::Events(head, _)
+                    | Answer::Json(head, _)
+                    | Answer::Long(head, _)
+                    | Answer::Empty(head) => Err(refused(context, head.status)),
                 }))
         }
     }

@@ -4,7 +4,7 @@
 //!
 //! Which file does what: `head` checks headers, `post` `listen` `delete` `legacy` are the four
 //! things a client can ask for, `prepare` checks and judges a message, `forward` and `duplex` send
-//! it up, `attribute` ties messages to calls, `pump` carries an answer back, `trail` gathers the
+//! it up, `attribute` ties messages to calls, `pump` carries an answer back, `long` one that is too long to be held (`upload` carries such a call up), `trail` gathers the
 //! audit record, `io` speaks HTTP.
 
 mod attribute;
@@ -18,11 +18,13 @@ mod head;
 mod io;
 mod legacy;
 mod listen;
+mod long;
 mod post;
 mod prepare;
 mod pump;
 mod stdio;
 mod trail;
+mod upload;
 mod usable;
 
 use std::sync::Arc;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use domain::ProtocolVersion;
 use http::HeaderValue;
 use mcp_codec::{BatchRule, Id, Message, Payload};
@@ -10,7 +9,7 @@ use pingora_core::protocols::http::ServerSession;
 
 use super::forward::note_fault;
 use super::head::{self, Refusal, RequestHead};
-use super::io::{self, Extra, Gone};
+use super::io::{self, Body, Extra, Gone};
 use super::prepare::Ready;
 use super::trail::Trail;
 use super::{After, Context, SESSION_NOT_FOUND};
@@ -31,7 +30,7 @@ pub(super) async fn post(
         Ok(head) => head,
         Err(refusal) => return refuse(&context, session, refusal, None, extra).await,
     };
-    let body = match io::read_body(session, limits).await {
+    let body = match io::begin_body(session, limits).await {
         Ok(body) => body,
         Err(refusal) => return refuse(&context, session, refusal, None, extra).await,
     };
@@ -42,7 +41,7 @@ async fn serve_body(
     context: Context,
     session: &mut ServerSession,
     head: RequestHead,
-    body: Bytes,
+    body: Body,
     extra: Extra,
 ) -> Result<After, Gone> {
     let own = match head.session_id.as_deref() {
@@ -53,6 +52,12 @@ async fn serve_body(
             Some(own) => Some(own),
             None => return refuse(&context, session, SESSION_NOT_FOUND, None, extra).await,
         },
+    };
+    let body = match body {
+        Body::Whole(body) => body,
+        Body::Begun(begun) => {
+            return super::upload::serve(context, session, head, own, begun, extra).await;
+        }
     };
     let spoken = own.as_ref().map(|s| s.version).or(head.known_version());
     let batches = spoken.is_some_and(ProtocolVersion::has_batches);

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use audit_log::UpstreamOutcome;
-use mcp_codec::sse::Event;
+use mcp_codec::sse::{Event, LongEvent};
 use pingora_core::protocols::http::ServerSession;
 
 use super::After;
 use super::call::{Down, Halt, Origin, Source, Step};
 use super::io::{self, Extra, Gone};
+use super::long::{Descent, LongSource};
 use super::trail::Trail;
 use crate::pipeline::{Cleared, ToClient, ToServer};
 use crate::reply::{self, code};
@@ -43,17 +44,29 @@ impl Pump<'_> {
     ) -> Result<After, Gone> {
         let mut begun = false;
         let halt = match self.carry(session, &mut trail, &mut begun).await {
-            Ok(Some((message, event))) => {
+            Ok(Carried::Last(last)) => {
+                let (message, event) = *last;
                 return self.release(session, trail, begun, message, event).await;
             }
-            Ok(None) if self.resumable && begun => {
+            Ok(Carried::Long(event)) => {
+                let Origin::Events(events) = self.source.origin else {
+                    return Err(Gone);
+                };
+                let descent = Descent {
+                    down: self.down,
+                    source: LongSource::Event(events, event),
+                    extra: self.extra,
+                };
+                return descent.run(session, trail).await;
+            }
+            Ok(Carried::Ended) if self.resumable && begun => {
                 // SEP-1699: the server hung up on purpose; the client comes back with Last-Event-ID.
                 trail.upstream_done(UpstreamOutcome::Answered);
                 self.close(trail, 200).await;
                 io::end(session).await?;
                 return Ok(After::Keep);
             }
-            Ok(None) => Halt::Fault(Fault::Broken("the answer ended too early")),
+            Ok(Carried::Ended) => Halt::Fault(Fault::Broken("the answer ended too early")),
             Err(Stopped::Halt(halt)) => halt,
             Err(Stopped::Gone) => {
                 trail.upstream_done(UpstreamOutcome::Cancelled);
@@ -65,20 +78,28 @@ impl Pump<'_> {
         self.fail(session, trail, begun, halt).await
     }
 
-    /// Everything up to the last message, which is given back.
+    /// Everything up to the last message, or up to one that is too long to be held.
     async fn carry(
         &mut self,
         session: &mut ServerSession,
         trail: &mut Trail,
         begun: &mut bool,
-    ) -> Result<Option<(Cleared<ToClient>, Event)>, Stopped> {
+    ) -> Result<Carried, Stopped> {
         if self.events {
             // The upstream began its stream, so ours begins: the head must not wait for an event.
             self.begin(session, begun).await?;
         }
         loop {
-            let item = self.next(session, begun).await?;
-            let Some(item) = item else { return Ok(None) };
+            let item = match self.next(session, begun).await {
+                Ok(Some(item)) => item,
+                Ok(None) => return Ok(Carried::Ended),
+                Err(stopped) => {
+                    return match self.long_event(&stopped) {
+                        Some(event) => Ok(Carried::Long(event)),
+                        None => Err(stopped),
+                    };
+                }
+            };
             match self.down.step(item, trail).await.map_err(Stopped::Halt)? {
                 Step::Send {
                     message,
@@ -91,7 +112,7 @@ impl Pump<'_> {
                         retry_ms,
                         ..Event::default()
                     };
-                    return Ok(Some((message, event)));
+                    return Ok(Carried::Last(Box::new((message, event))));
                 }
                 Step::Send {
                     message,
@@ -135,6 +156,16 @@ impl Pump<'_> {
                 }
             }
         }
+    }
+
+    /// The event that was too long to be an item.
+    fn long_event(&mut self, stopped: &Stopped) -> Option<LongEvent> {
+        let Origin::Events(events) = &mut self.source.origin else {
+            return None;
+        };
+        let too_large = matches!(stopped, Stopped::Halt(Halt::Fault(Fault::TooLarge(_))));
+        let streams = too_large && self.down.context.snapshot.limits.streams();
+        if streams { events.take_long() } else { None }
     }
 
     /// The next item. While the upstream is silent the client is kept company, or found gone.
@@ -373,6 +404,16 @@ pub(super) async fn send_event(
         },
     )
     .await
+}
+
+/// How far an answer was carried.
+enum Carried {
+    /// Up to its last message.
+    Last(Box<(Cleared<ToClient>, Event)>),
+    /// Up to one that is too long to be held.
+    Long(LongEvent),
+    /// The stream ended.
+    Ended,
 }
 
 enum Stopped {

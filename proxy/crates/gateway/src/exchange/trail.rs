@@ -11,7 +11,7 @@ use mcp_codec::{Document, LeafId};
 use super::Context;
 use super::head::Trace;
 use crate::gateway::Gateway;
-use crate::pipeline::{Cleared, Place, Places, Report, Stop, Way};
+use crate::pipeline::{Cleared, PassingReport, Place, Places, Report, Stop, Way};
 use crate::session::Session;
 use crate::snapshot::{ServerEntry, Snapshot};
 use crate::span::SpanIds;
@@ -195,6 +195,53 @@ impl Trail {
         }
     }
 
+    /// Adds what was found and decided about a message that passed in steps. Method, id and tool are known before.
+    pub fn absorb_passing(
+        &mut self,
+        direction: Direction,
+        report: &PassingReport,
+        stop: Option<&Stop>,
+    ) {
+        self.record.latency_us.scan += report.times.scan_us;
+        self.record.latency_us.policy += report.times.policy_us;
+        self.record.bytes.forwarded += report.forwarded_bytes;
+        let action = match stop {
+            Some(_) => Action::Block,
+            None => audit_action(report.action),
+        };
+        if action >= self.record.action {
+            if action > self.record.action || stop.is_some() {
+                self.record.reason = reason_of(&self.rules, &report.reason, stop);
+            }
+            if action > Action::Pass {
+                self.record.direction = audit_direction(direction);
+            }
+            self.record.action = action;
+        }
+        self.record.dry_run |= report.dry_run && report.action > report.enforced;
+        for passed in &report.findings {
+            if self.record.findings.len() == FINDINGS_MAX {
+                self.record.findings_dropped = self.record.findings_dropped.saturating_add(1);
+                continue;
+            }
+            let finding = &passed.finding;
+            let byte = |at: u64| u32::try_from(at).unwrap_or(u32::MAX);
+            self.record.findings.push(FindingRecord {
+                rule: self.rules.rule(finding.rule).id.as_ref().into(),
+                category: finding.category.as_str().into(),
+                action: audit_action(passed.action.into()),
+                path: passed.path.as_str().into(),
+                start: byte(passed.start),
+                end: byte(passed.end),
+                layers: finding.layers.iter().map(|l| l.name().into()).collect(),
+                fingerprint: Some(finding.fingerprint.to_string().into()),
+                allowed_by: passed.allowed_by.as_deref().map(Into::into),
+            });
+        }
+        let dropped = self.record.findings_dropped;
+        self.record.findings_dropped = dropped.saturating_add(report.findings_dropped);
+    }
+
     /// What plugins found or changed: by the plugin's own word for it, never by its text.
     fn add_marks(&mut self, doc: &Document, report: &Report) {
         let places = Places::of(doc);
@@ -372,17 +419,23 @@ impl Trail {
 }
 
 fn reason(rules: &RuleSet, report: &Report, stop: Option<&Stop>) -> Option<Arc<str>> {
-    let rule = match &report.decision.reason {
+    reason_of(rules, &report.decision.reason, stop)
+}
+
+fn reason_of(
+    rules: &RuleSet,
+    reason: &dlp_policy::Reason,
+    stop: Option<&Stop>,
+) -> Option<Arc<str>> {
+    let rule = match reason {
         dlp_policy::Reason::Rule(id) => Some(&*rules.rule(*id).id),
         _ => None,
     };
-    match &report.decision.reason {
-        dlp_policy::Reason::Evaluator(plugin, reason)
+    match reason {
+        dlp_policy::Reason::Evaluator(plugin, why)
             if matches!(stop, None | Some(Stop::Policy(_))) =>
         {
-            let why = reason
-                .as_deref()
-                .map_or(String::new(), |r| format!(": {r}"));
+            let why = why.as_deref().map_or(String::new(), |r| format!(": {r}"));
             return Some(format!("plugin {plugin}{why}").into());
         }
         dlp_policy::Reason::EvaluatorFailed(plugin, error) => {
@@ -390,7 +443,7 @@ fn reason(rules: &RuleSet, report: &Report, stop: Option<&Stop>) -> Option<Arc<s
         }
         _ => {}
     }
-    let word = stop.map_or(report.decision.reason.as_str(), Stop::as_str);
+    let word = stop.map_or(reason.as_str(), Stop::as_str);
     match (word, rule) {
         ("clean", _) => None,
         ("rule", Some(rule)) => Some(format!("rule {rule}").into()),

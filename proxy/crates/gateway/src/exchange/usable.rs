@@ -3,11 +3,12 @@
 use bytes::Bytes;
 
 use super::call::Origin;
-use crate::upstream::{Answer, EventStream, Fault, Head};
+use crate::upstream::{Answer, EventStream, Fault, Head, LongBody, Oversize};
 
 /// An answer that can be read on.
 pub(super) enum Usable {
     Json(Head, Bytes),
+    Long(Head, Box<LongBody>),
     Events(Head, Box<EventStream>),
     Nothing(Head),
 }
@@ -15,7 +16,10 @@ pub(super) enum Usable {
 /// Sorts an answer by its status; what means nothing to the client is the upstream's fault.
 pub(super) fn usable(answer: Answer) -> Result<Usable, Fault> {
     let status = match &answer {
-        Answer::Json(head, _) | Answer::Events(head, _) | Answer::Empty(head) => head.status,
+        Answer::Json(head, _)
+        | Answer::Long(head, _)
+        | Answer::Events(head, _)
+        | Answer::Empty(head) => head.status,
     };
     match status {
         200..=299 | 400 | 404..=406 | 409..=413 | 415 | 422 | 429 => {}
@@ -25,6 +29,8 @@ pub(super) fn usable(answer: Answer) -> Result<Usable, Fault> {
     Ok(match answer {
         Answer::Json(head, body) if body.is_empty() => Usable::Nothing(head),
         Answer::Json(head, body) => Usable::Json(head, body),
+        Answer::Long(head, body) if head.status == 200 => Usable::Long(head, body),
+        Answer::Long(..) => return Err(Fault::TooLarge(Oversize::Kind)),
         Answer::Events(head, events) if head.status == 200 => Usable::Events(head, events),
         Answer::Events(head, _) | Answer::Empty(head) => Usable::Nothing(head),
     })
@@ -33,10 +39,15 @@ pub(super) fn usable(answer: Answer) -> Result<Usable, Fault> {
 /// What an answer gives to read on (`None` when it has no content), and its head.
 pub(super) fn usable_answer(answer: Answer) -> Result<(Option<Origin>, Head), Fault> {
     let answer = usable(answer)?;
-    let (Usable::Json(head, _) | Usable::Events(head, _) | Usable::Nothing(head)) = &answer;
+    let (Usable::Json(head, _)
+    | Usable::Long(head, _)
+    | Usable::Events(head, _)
+    | Usable::Nothing(head)) = &answer;
     let head = head.clone();
     let origin = match answer {
         Usable::Json(head, body) if head.status == 200 => Some(Origin::Body(Some(body))),
+        // Batches and the older transport carry whole messages.
+        Usable::Long(..) => return Err(Fault::TooLarge(Oversize::Off)),
         Usable::Events(_, events) => Some(Origin::Events(events)),
         Usable::Nothing(head) if (200..300).contains(&head.status) => None,
         Usable::Json(head, _) | Usable::Nothing(head) => return Err(Fault::Status(head.status)),

@@ -70,6 +70,16 @@ impl Judge<'_> {
                 Place::Leaf(leaf) => doc.path(leaf).to_string(),
                 Place::Header(index) => format!("header[{index}]"),
             };
+        self.decide_about(direction, outcome, &place)
+    }
+
+    /// The same for findings whose place somebody else knows.
+    pub(super) fn decide_about(
+        &self,
+        direction: Direction,
+        outcome: &Outcome,
+        place: &dyn Fn(&Finding) -> String,
+    ) -> Decision {
         let tool = match self.attribution {
             Attribution::Tool(tool) => Some(tool),
             Attribution::NoTool | Attribution::Unknown => None,
@@ -77,7 +87,7 @@ impl Judge<'_> {
         let input = AllowInput {
             direction,
             tool,
-            place: &place,
+            place,
         };
         let allowed = self.policy.allow().of(&outcome.findings, &input);
         dlp_policy::decide_allowing(

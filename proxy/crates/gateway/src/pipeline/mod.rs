@@ -4,6 +4,7 @@
 
 mod forms;
 mod judge;
+mod passing;
 mod plugins;
 mod redact;
 mod scratch;
@@ -11,6 +12,7 @@ mod stage;
 mod stop;
 
 pub use judge::{Attribution, Judge, Whose};
+pub use passing::{Halted, Passed, PassedFinding, Passing, PassingReport, Undecidable, facts_of};
 pub use plugins::lay_out;
 pub use scratch::set_fingerprint_key;
 pub use stage::{

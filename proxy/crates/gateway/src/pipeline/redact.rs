@@ -33,7 +33,7 @@ pub(super) enum Redaction {
 }
 
 /// Places whose text steers the protocol: changing it would break the exchange or mean another call.
-const PROTECTED: &[&[&str]] = &[
+pub(super) const PROTECTED: &[&[&str]] = &[
     &["id"],
     &["jsonrpc"],
     &["method"],
@@ -257,12 +257,12 @@ impl<'a> Granted<'a> {
 #[derive(Default)]
 struct Plan(BTreeMap<LeafId, Vec<Change>>);
 
-struct Change {
-    range: Range<usize>,
-    text: String,
-    made_up: bool,
+pub(super) struct Change {
+    pub(super) range: Range<usize>,
+    pub(super) text: String,
+    pub(super) made_up: bool,
     /// What stands there if another change overlaps this one: of two values over each other no part is shown.
-    plain: String,
+    pub(super) plain: String,
 }
 
 impl Plan {
@@ -287,7 +287,7 @@ impl Plan {
 }
 
 /// Overlapping changes become one, by the first one's placeholder.
-fn joined(changes: &mut Vec<Change>) -> Vec<Change> {
+pub(super) fn joined(changes: &mut Vec<Change>) -> Vec<Change> {
     changes.sort_by_key(|c| c.range.start);
     let mut out: Vec<Change> = Vec::with_capacity(changes.len());
     for change in changes.drain(..) {
@@ -379,7 +379,7 @@ fn change(
 }
 
 /// Members whose value the specification declares as base64 (`format: byte`).
-fn is_blob(name: Option<&str>) -> bool {
+pub(super) fn is_blob(name: Option<&str>) -> bool {
     matches!(name, Some("blob" | "data"))
 }
 

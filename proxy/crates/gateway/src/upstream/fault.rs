@@ -12,6 +12,9 @@ pub enum Fault {
     /// It broke off, or broke HTTP, SSE or JSON-RPC.
     #[error("broken: {0}")]
     Broken(&'static str),
+    /// Its answer is larger than may be held, and may not pass in steps.
+    #[error("an answer above the size limit: {0}")]
+    TooLarge(Oversize),
     /// It refused Weir's credentials.
     #[error("refused Weir's credentials (HTTP {0})")]
     Credentials(u16),
@@ -65,6 +68,8 @@ impl Fault {
             Self::Broken(_) | Self::Status(_) => {
                 "The MCP server gave an answer that cannot be used."
             }
+            Self::TooLarge(Oversize::Off) => "The MCP server gave an answer that cannot be used.",
+            Self::TooLarge(why) => why.text(),
             Self::Credentials(_) => "The MCP server refused the gateway's credentials.",
             Self::CircuitOpen => "The MCP server failed repeatedly and is not called for a while.",
             Self::Busy => "Too many sessions of this MCP server are running.",
@@ -80,6 +85,68 @@ impl Fault {
             Self::NotStarted => "The MCP server's sandbox could not be started; its log says why.",
             Self::Crowded => "Too many calls wait for this MCP server; try again later.",
             Self::NoRunner => "The MCP server's sandboxes cannot be reached at the moment.",
+        }
+    }
+}
+
+/// Why a message above `limits.message_bytes_max` is refused and not scanned while it arrives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Oversize {
+    /// Nothing is streamed (`limits.streamed_bytes_max` is 0), or not over this transport.
+    #[error("nothing is streamed here (limits.streamed_bytes_max)")]
+    Off,
+    /// Policy can block it.
+    #[error("policy can block it, so it is not streamed")]
+    PolicyBlocks,
+    /// A plugin judges it.
+    #[error("a plugin judges it, so it is not streamed")]
+    Plugin,
+    /// Its beginning does not say what it is.
+    #[error("its beginning does not say what it is")]
+    Unnamed,
+    /// Messages of its kind are changed on the way, or decide about what follows.
+    #[error("messages of its kind are not streamed")]
+    Kind,
+    /// Headers repeat its arguments, which can only be compared with the whole.
+    #[error("headers repeat its arguments")]
+    Mirrored,
+    /// HTTP/1.0 cannot tell a cut answer from a whole one.
+    #[error("the client speaks HTTP/1.0")]
+    OldHttp,
+}
+
+impl Oversize {
+    /// One fixed sentence for the client.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Off => "The message is larger than allowed.",
+            Self::PolicyBlocks => {
+                "The message is larger than limits.message_bytes_max, and streaming is off for it because policy can block it."
+            }
+            Self::Plugin => {
+                "The message is larger than limits.message_bytes_max, and streaming is off for it because a plugin judges it."
+            }
+            Self::Unnamed => {
+                "The message is larger than limits.message_bytes_max, and cannot be streamed: jsonrpc, id, method and params.name must come first."
+            }
+            Self::Kind => {
+                "The message is larger than limits.message_bytes_max; messages of its kind are not streamed."
+            }
+            Self::Mirrored => {
+                "The message is larger than limits.message_bytes_max, and cannot be streamed: headers repeat its arguments."
+            }
+            Self::OldHttp => {
+                "The message is larger than limits.message_bytes_max, and cannot be streamed over HTTP/1.0."
+            }
+        }
+    }
+}
+
+impl From<crate::pipeline::Undecidable> for Oversize {
+    fn from(why: crate::pipeline::Undecidable) -> Self {
+        match why {
+            crate::pipeline::Undecidable::PolicyBlocks => Self::PolicyBlocks,
+            crate::pipeline::Undecidable::Plugin => Self::Plugin,
         }
     }
 }

@@ -13,9 +13,11 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwapOption;
 use bytes::{Bytes, BytesMut};
 use domain::Limits;
-use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST};
+use http::header::{
+    ACCEPT, ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING,
+};
 use http::{HeaderName, HeaderValue};
-use mcp_codec::sse::{Decoder, Event, SseLimits};
+use mcp_codec::sse::SseLimits;
 use pingora_core::connectors::{ConnectorOptions, TransportConnector};
 use pingora_core::protocols::http::client::HttpSession;
 use pingora_core::protocols::http::v1::client::HttpSession as H1Session;
@@ -23,9 +25,9 @@ use pingora_core::upstreams::peer::HttpPeer;
 use pingora_core::{Error, ErrorType};
 use pingora_http::RequestHeader;
 
-use super::hosted::{Held, Hosted};
+use super::hosted::Hosted;
 use super::pool::Pool;
-use super::{Fault, LinkOptions, Target};
+use super::{EventStream, Fault, LinkOptions, LongBody, Oversize, Target};
 use crate::gather::{self, Gather};
 use crate::pipeline::{Cleared, ToServer};
 
@@ -46,11 +48,13 @@ pub struct HttpLink {
     response_timeout: Duration,
     write_timeout: Duration,
     message_bytes_max: usize,
+    /// Longest body that is handed on piece by piece.
+    streamed_bytes_max: Option<u64>,
     sse: SseLimits,
     hosted: Option<Hosted>,
 }
 
-struct Resolved {
+pub(super) struct Resolved {
     peer: HttpPeer,
     address: SocketAddr,
     at: Instant,
@@ -114,6 +118,8 @@ pub struct Head {
 pub enum Answer {
     /// A JSON body.
     Json(Head, Bytes),
+    /// One that is longer than may be held, and its beginning.
+    Long(Head, Box<LongBody>),
     /// An event stream.
     Events(Head, Box<EventStream>),
     /// No body, or one of another type, which was not looked at.
@@ -145,6 +151,7 @@ impl HttpLink {
             response_timeout: Duration::from_millis(limits.upstream_response_timeout_ms),
             write_timeout: Duration::from_millis(limits.write_timeout_ms),
             message_bytes_max: limits.message_bytes_max,
+            streamed_bytes_max: limits.streams().then_some(limits.streamed_bytes_max),
             sse: SseLimits {
                 event_bytes_max: limits.message_bytes_max,
                 line_bytes_max: limits.message_bytes_max + 64,
@@ -157,6 +164,8 @@ impl HttpLink {
     /// The same path, within sandboxes.
     pub fn hosted(self, hosted: Hosted) -> Self {
         Self {
+            // What a sandbox answers is held whole: a lease ends with its answer.
+            streamed_bytes_max: None,
             hosted: Some(hosted),
             ..self
         }
@@ -217,22 +226,10 @@ impl HttpLink {
         headers: &UpstreamHeaders,
         body: Option<&Bytes>,
     ) -> Result<Answer, Fault> {
-        let mut stream = match self.pool.take(resolved.address) {
-            Some(stream) => stream,
-            None => {
-                let stream = self.connector.new_stream(&resolved.peer).await;
-                Box::new(Gather::new(stream.map_err(|e| connect_fault(&e))?))
-            }
-        };
-        if body.is_some_and(|body| !body.is_empty()) {
-            stream.more_follows();
-        }
-        let mut session = HttpSession::H1(H1Session::new(stream));
-        session.set_write_timeout(Some(self.write_timeout));
-        // A sandbox has its own bound, which may be longer.
-        let patience = self.hosted.is_none().then_some(self.response_timeout);
-        session.set_read_timeout(patience);
-        let request = self.request(path, verb, headers, body)?;
+        let more_follows = body.is_some_and(|body| !body.is_empty());
+        let mut session = self.connect_to(&resolved, more_follows).await?;
+        let framing = body.map(|body| Framing::Sized(body.len()));
+        let request = self.request(path, verb, headers, framing)?;
         session
             .write_request_header(Box::new(request))
             .await
@@ -250,7 +247,39 @@ impl HttpLink {
         self.read_answer(session, resolved).await
     }
 
-    async fn read_answer(
+    /// A connection, of the pool or a new one. `more_follows` on the head.
+    pub(super) async fn connect(
+        &self,
+        more_follows: bool,
+    ) -> Result<(HttpSession, Arc<Resolved>), Fault> {
+        let resolved = self.resolve().await?;
+        Ok((self.connect_to(&resolved, more_follows).await?, resolved))
+    }
+
+    async fn connect_to(
+        &self,
+        resolved: &Resolved,
+        more_follows: bool,
+    ) -> Result<HttpSession, Fault> {
+        let mut stream = match self.pool.take(resolved.address) {
+            Some(stream) => stream,
+            None => {
+                let stream = self.connector.new_stream(&resolved.peer).await;
+                Box::new(Gather::new(stream.map_err(|e| connect_fault(&e))?))
+            }
+        };
+        if more_follows {
+            stream.more_follows();
+        }
+        let mut session = HttpSession::H1(H1Session::new(stream));
+        session.set_write_timeout(Some(self.write_timeout));
+        // A sandbox has its own bound, which may be longer.
+        let patience = self.hosted.is_none().then_some(self.response_timeout);
+        session.set_read_timeout(patience);
+        Ok(session)
+    }
+
+    pub(super) async fn read_answer(
         &self,
         mut session: HttpSession,
         resolved: Arc<Resolved>,
@@ -258,23 +287,25 @@ impl HttpLink {
         let (head, kind) = read_head(&mut session).await?;
         match kind {
             BodyKind::Events => {
-                let stream = EventStream {
-                    session,
-                    resolved,
-                    decoder: Decoder::new(self.sse),
-                    ended: false,
-                    held: None,
-                };
+                let stream = EventStream::new(session, resolved, self.sse);
                 Ok(Answer::Events(head, Box::new(stream)))
             }
             BodyKind::Json => {
-                let body = self.read_body(&mut session).await?;
-                self.release(session, &resolved).await;
-                Ok(Answer::Json(head, body))
+                match (self.read_body(&mut session).await?, self.streamed_bytes_max) {
+                    (Body::Whole(body), _) => {
+                        self.release(session, &resolved).await;
+                        Ok(Answer::Json(head, body))
+                    }
+                    (Body::Over(begun), Some(bytes_max)) => {
+                        let body = LongBody::new(begun, session, resolved, bytes_max);
+                        Ok(Answer::Long(head, Box::new(body)))
+                    }
+                    (Body::Over(_), None) => Err(Fault::TooLarge(Oversize::Off)),
+                }
             }
             BodyKind::Other => {
                 // A short body is read so that the connection can be used again; never looked at.
-                if self.read_body(&mut session).await.is_ok() {
+                if let Ok(Body::Whole(_)) = self.read_body(&mut session).await {
                     self.release(session, &resolved).await;
                 }
                 Ok(Answer::Empty(head))
@@ -282,51 +313,55 @@ impl HttpLink {
         }
     }
 
-    async fn read_body(&self, session: &mut HttpSession) -> Result<Bytes, Fault> {
+    async fn read_body(&self, session: &mut HttpSession) -> Result<Body, Fault> {
         let Some(first) = session
             .read_response_body()
             .await
             .map_err(|e| io_fault(&e))?
         else {
-            return Ok(Bytes::new());
+            return Ok(Body::Whole(Bytes::new()));
         };
         let Some(second) = session
             .read_response_body()
             .await
             .map_err(|e| io_fault(&e))?
         else {
-            return self.bounded(first.len()).map(|()| first);
+            return Ok(match first.len() > self.message_bytes_max {
+                true => Body::Over(first),
+                false => Body::Whole(first),
+            });
         };
         let mut body = BytesMut::with_capacity((first.len() + second.len()) * 2);
         body.extend_from_slice(&first);
         body.extend_from_slice(&second);
-        self.bounded(body.len())?;
-        while let Some(chunk) = session
-            .read_response_body()
-            .await
-            .map_err(|e| io_fault(&e))?
-        {
-            self.bounded(body.len() + chunk.len())?;
-            body.extend_from_slice(&chunk);
+        while body.len() <= self.message_bytes_max {
+            match session
+                .read_response_body()
+                .await
+                .map_err(|e| io_fault(&e))?
+            {
+                Some(chunk) => body.extend_from_slice(&chunk),
+                None => return Ok(Body::Whole(body.freeze())),
+            }
         }
-        Ok(body.freeze())
+        Ok(Body::Over(body.freeze()))
     }
 
-    fn bounded(&self, bytes: usize) -> Result<(), Fault> {
-        if bytes > self.message_bytes_max {
-            return Err(Fault::Broken("an answer above the size limit"));
+    /// Gives the connection of a body that ended in order back to the pool.
+    pub async fn give_back_long(&self, body: LongBody) {
+        if let Some((session, resolved)) = body.into_ended() {
+            self.release(session, &resolved).await;
         }
-        Ok(())
     }
 
     /// Gives the connection of a stream that ended in order back to the pool.
     pub async fn give_back(&self, stream: EventStream) {
-        if stream.ended {
-            self.release(stream.session, &stream.resolved).await;
+        if let Some((session, resolved)) = stream.into_ended() {
+            self.release(session, &resolved).await;
         }
     }
 
-    async fn release(&self, session: HttpSession, resolved: &Resolved) {
+    pub(super) async fn release(&self, session: HttpSession, resolved: &Resolved) {
         let HttpSession::H1(mut session) = session else {
             return;
         };
@@ -339,12 +374,12 @@ impl HttpLink {
         }
     }
 
-    fn request(
+    pub(super) fn request(
         &self,
         path: &str,
         verb: Verb,
         headers: &UpstreamHeaders,
-        body: Option<&Bytes>,
+        body: Option<Framing>,
     ) -> Result<RequestHeader, Fault> {
         let method = match verb {
             Verb::Post => "POST",
@@ -365,7 +400,10 @@ impl HttpLink {
         }
         if let Some(body) = body {
             set(CONTENT_TYPE, HeaderValue::from_static("application/json"))?;
-            set(CONTENT_LENGTH, HeaderValue::from(body.len()))?;
+            match body {
+                Framing::Sized(bytes) => set(CONTENT_LENGTH, HeaderValue::from(bytes))?,
+                Framing::Chunked => set(TRANSFER_ENCODING, HeaderValue::from_static("chunked"))?,
+            };
         }
         if let Some(id) = &headers.session_id {
             let id = HeaderValue::from_str(id).map_err(|_| Fault::Broken("a session id"))?;
@@ -415,61 +453,17 @@ impl HttpLink {
     }
 }
 
-/// A stream of events that nobody has judged yet.
-pub struct EventStream {
-    session: HttpSession,
-    resolved: Arc<Resolved>,
-    decoder: Decoder,
-    ended: bool,
-    /// The sandbox that it comes from.
-    held: Option<Held>,
+/// How the end of a request's body is told.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Framing {
+    Sized(usize),
+    Chunked,
 }
 
-impl std::fmt::Debug for EventStream {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("EventStream")
-    }
-}
-
-impl EventStream {
-    /// How long the upstream may be silent; `None`: as long as it likes.
-    pub fn set_idle_timeout(&mut self, timeout: Option<Duration>) {
-        if self.held.is_none() {
-            self.session.set_read_timeout(timeout);
-        }
-    }
-
-    /// The next event, or `None` at the end. May be dropped between polls without losing bytes.
-    ///
-    /// # Errors
-    /// The stream broke off or broke the format; nothing more comes.
-    pub async fn next(&mut self) -> Result<Option<Event>, Fault> {
-        loop {
-            if let Some(event) = self.decoder.next() {
-                return event
-                    .map(Some)
-                    .map_err(|_| Fault::Broken("a malformed event stream"));
-            }
-            if self.ended {
-                return Ok(None);
-            }
-            let session = &mut self.session;
-            let read = async { session.read_response_body().await.map_err(|e| io_fault(&e)) };
-            let chunk = match &mut self.held {
-                Some(held) => held.guard(read).await?,
-                None => read.await?,
-            };
-            match chunk {
-                Some(chunk) => self.decoder.push(&chunk),
-                None => {
-                    self.ended = true;
-                    self.held = None;
-                    // An event without its blank line is not an event (WHATWG); it is dropped.
-                    let _ = self.decoder.finish();
-                }
-            }
-        }
-    }
+enum Body {
+    Whole(Bytes),
+    /// What was read when it became too long.
+    Over(Bytes),
 }
 
 enum BodyKind {
@@ -551,7 +545,7 @@ fn connect_fault(error: &Error) -> Fault {
     }
 }
 
-fn io_fault(error: &Error) -> Fault {
+pub(super) fn io_fault(error: &Error) -> Fault {
     match error.etype() {
         ErrorType::ReadTimedout | ErrorType::WriteTimedout => Fault::TimedOut,
         _ => Fault::Broken("the connection broke or HTTP was malformed"),

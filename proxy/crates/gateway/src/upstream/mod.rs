@@ -10,10 +10,12 @@
 //! nobody has judged yet.
 
 mod duplex;
+mod events;
 mod facade;
 mod fault;
 mod hosted;
 mod http;
+mod long;
 mod pool;
 mod sse_link;
 mod target;
@@ -24,10 +26,12 @@ use domain::{Limits, ServerId, TenantId, Upstream, UpstreamTransport};
 use pingora_core::connectors::TransportConnector;
 
 pub use duplex::{CallError, DuplexLink, DuplexSession, Silence, Subscription};
+pub use events::EventStream;
 pub use facade::Handshake;
-pub use fault::Fault;
+pub use fault::{Fault, Oversize};
 pub use hosted::Hosted;
-pub use http::{Answer, EventStream, Head, HttpLink, Purpose, UpstreamHeaders, Verb};
+pub use http::{Answer, Head, HttpLink, Purpose, UpstreamHeaders, Verb};
+pub use long::{LongBody, Upload};
 pub use target::{LinkError, Target};
 
 /// What all links share.

@@ -36,7 +36,10 @@ pub(super) async fn open(http: &Arc<HttpLink>) -> Result<(SseSender, SseReceiver
     let answer = http.send(Verb::Get, &headers, None).await?;
     let mut events = match answer {
         Answer::Events(head, events) if head.status == 200 => events,
-        Answer::Events(head, _) | Answer::Json(head, _) | Answer::Empty(head) => {
+        Answer::Events(head, _)
+        | Answer::Json(head, _)
+        | Answer::Long(head, _)
+        | Answer::Empty(head) => {
             return Err(match head.status {
                 401 | 403 => Fault::Credentials(head.status),
                 status => Fault::Status(status),
@@ -83,7 +86,10 @@ impl SseSender {
             .http
             .send_to(&self.path, Verb::Post, &headers, Some(message))
             .await?;
-        let (Answer::Json(head, _) | Answer::Empty(head) | Answer::Events(head, _)) = answer;
+        let (Answer::Json(head, _)
+        | Answer::Long(head, _)
+        | Answer::Empty(head)
+        | Answer::Events(head, _)) = answer;
         match head.status {
             200..=299 => Ok(()),
             401 | 403 => Err(Fault::Credentials(head.status)),

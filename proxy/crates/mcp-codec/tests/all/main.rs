@@ -8,3 +8,4 @@ mod messages;
 mod properties;
 mod refusals;
 mod sse;
+mod streaming;

@@ -291,3 +291,67 @@ fn no_text_in_debug_output() {
     let event = named("hunter2", with_id("hunter2", data("hunter2")));
     assert!(!format!("{event:?}").contains("hunter2"));
 }
+
+/// An event that is too long is read on as it would have been whole.
+#[test]
+fn a_long_event_is_read_piece_by_piece() {
+    let long = "x".repeat(300);
+    let cases: Vec<(String, Option<String>)> = vec![
+        (format!("data: {long}\n\n"), Some(long.clone())),
+        (format!("data:{long}\r\n\r\n"), Some(long.clone())),
+        (
+            format!("id: 7\rdata:  {long}\r\r"),
+            Some(format!(" {long}")),
+        ),
+        (
+            format!("data: {long}\ndata: b\ndata\ndata:c\nid: 9\n: note\n\nrest"),
+            Some(format!("{long}\nb\n\nc")),
+        ),
+        (
+            format!("data: {long}\ndatab: {long}\n\n"),
+            Some(long.clone()),
+        ),
+        (
+            format!("data: {long}\ndata: {long}\n\n"),
+            Some(format!("{long}\n{long}")),
+        ),
+        (format!("data: {long}"), None),
+        (format!("data: {long}\n"), None),
+    ];
+    let limits = SseLimits {
+        event_bytes_max: 200,
+        line_bytes_max: 220,
+        id_bytes_max: 64,
+    };
+    for (text, expected) in cases {
+        for size in [1, 2, 7, 64, 1000] {
+            let mut decoder = Decoder::new(limits);
+            let mut chunks = text.as_bytes().chunks(size);
+            let mut long = loop {
+                decoder.push(chunks.next().expect("it is too long"));
+                if let Some(Err(_)) = decoder.next() {
+                    break decoder.take_long().expect("a long event");
+                }
+            };
+            assert_eq!(long.id.as_deref(), text.starts_with("id").then_some("7"));
+            let mut data = long.take_begun();
+            for chunk in chunks {
+                data.extend_from_slice(&long.push(chunk));
+            }
+            let read = long.is_over().then(|| String::from_utf8(data).unwrap());
+            assert_eq!(read, expected, "{size}: {text:.40}");
+            assert!(decoder.take_long().is_none());
+        }
+    }
+    // Where the data did not begin with the long line, it fails as ever.
+    for text in [
+        format!("data: a\ndata: {long}"),
+        format!("id: {long}"),
+        format!(": {long}"),
+    ] {
+        let mut decoder = Decoder::new(limits);
+        decoder.push(text.as_bytes());
+        assert!(decoder.next().expect("it failed").is_err());
+        assert!(decoder.take_long().is_none(), "{text:.20}");
+    }
+}

@@ -54,7 +54,7 @@ impl HttpLink {
             _ => None,
         };
         if let Answer::Events(_, events) = &mut answer {
-            events.held = Some(held);
+            events.hold(held);
         }
         Ok(answer)
     }
@@ -117,7 +117,7 @@ impl HttpLink {
             )
             .await?;
         let head = match answer {
-            Answer::Json(head, _) | Answer::Empty(head) => head,
+            Answer::Json(head, _) | Answer::Long(head, _) | Answer::Empty(head) => head,
             Answer::Events(head, mut events) => {
                 // Its one event; the connection is not used again.
                 events.next().await?;
@@ -162,7 +162,8 @@ fn speaks_stateless(headers: &UpstreamHeaders) -> bool {
 
 impl Answer {
     fn head_mut(&mut self) -> &mut Head {
-        let (Self::Json(head, _) | Self::Events(head, _) | Self::Empty(head)) = self;
+        let (Self::Json(head, _) | Self::Long(head, _) | Self::Events(head, _) | Self::Empty(head)) =
+            self;
         head
     }
 

@@ -1,4 +1,9 @@
-//! Peers that a user may have installed: how to start nginx and haproxy as forwarders that look at nothing.
+//! Peers: what a user could put in the proxy's place. nginx and haproxy are forwarders that look at nothing; the MCP proxies
+//! in [`programs`] come from package registries.
+
+pub mod contextforge;
+pub mod install;
+pub mod programs;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -42,6 +47,6 @@ pub fn haproxy_config(
 ) -> String {
     format!(
         "global\n  nbthread {threads}\n  maxconn 4096\ndefaults\n  mode http\n  timeout connect 5s\n  timeout client 60s\n\
-         \x20 timeout server 60s\n  http-reuse always\nfrontend in\n  bind {listen}\n  default_backend up\nbackend up\n  server one {upstream}\n"
+         \x20 timeout server 60s\n  http-reuse always\n  option http-no-delay\nfrontend in\n  bind {listen}\n  default_backend up\nbackend up\n  server one {upstream}\n"
     )
 }

@@ -1,0 +1,115 @@
+//! An upstream's stream of events.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use mcp_codec::sse::{Decoder, Event, LongEvent, SseError, SseLimits};
+use pingora_core::protocols::http::client::HttpSession;
+
+use super::hosted::Held;
+use super::http::{Resolved, io_fault};
+use super::{Fault, Oversize};
+
+/// A stream of events that nobody has judged yet.
+pub struct EventStream {
+    session: HttpSession,
+    resolved: Arc<Resolved>,
+    decoder: Decoder,
+    ended: bool,
+    /// The sandbox that it comes from.
+    held: Option<Held>,
+}
+
+impl std::fmt::Debug for EventStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("EventStream")
+    }
+}
+
+impl EventStream {
+    pub(super) fn new(session: HttpSession, resolved: Arc<Resolved>, limits: SseLimits) -> Self {
+        Self {
+            session,
+            resolved,
+            decoder: Decoder::new(limits),
+            ended: false,
+            held: None,
+        }
+    }
+
+    /// Keeps the sandbox that it comes from leased until its end.
+    pub(super) fn hold(&mut self, held: Held) {
+        self.held = Some(held);
+    }
+
+    async fn read(&mut self) -> Result<Option<Bytes>, Fault> {
+        let session = &mut self.session;
+        let read = async { session.read_response_body().await.map_err(|e| io_fault(&e)) };
+        match &mut self.held {
+            Some(held) => held.guard(read).await,
+            None => read.await,
+        }
+    }
+
+    /// How long the upstream may be silent; `None`: as long as it likes.
+    pub fn set_idle_timeout(&mut self, timeout: Option<Duration>) {
+        if self.held.is_none() {
+            self.session.set_read_timeout(timeout);
+        }
+    }
+
+    /// The next event, or `None` at the end. May be dropped between polls without losing bytes.
+    ///
+    /// # Errors
+    /// The stream broke off or broke the format; nothing more comes.
+    pub async fn next(&mut self) -> Result<Option<Event>, Fault> {
+        loop {
+            if let Some(event) = self.decoder.next() {
+                return event.map(Some).map_err(|error| match error {
+                    SseError::LineTooLong | SseError::EventTooLarge => {
+                        Fault::TooLarge(Oversize::Off)
+                    }
+                    _ => Fault::Broken("a malformed event stream"),
+                });
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            match self.read().await? {
+                Some(chunk) => self.decoder.push(&chunk),
+                None => {
+                    self.ended = true;
+                    self.held = None;
+                    // An event without its blank line is not an event (WHATWG); it is dropped.
+                    let _ = self.decoder.finish();
+                }
+            }
+        }
+    }
+
+    /// The event that was too long, after [`Self::next`] failed by it: it can be read on with
+    /// [`Self::next_of`], and nothing else can.
+    pub fn take_long(&mut self) -> Option<LongEvent> {
+        self.decoder.take_long()
+    }
+
+    /// The next piece of a long event, or `None` when it is whole.
+    ///
+    /// # Errors
+    /// The stream broke off within it.
+    pub async fn next_of(&mut self, event: &mut LongEvent) -> Result<Option<Vec<u8>>, Fault> {
+        if event.is_over() {
+            return Ok(None);
+        }
+        match self.read().await? {
+            Some(chunk) => Ok(Some(event.push(&chunk))),
+            None => Err(Fault::Broken("the answer ended too early")),
+        }
+    }
+
+    /// Its connection, if it ended in order.
+    pub(super) fn into_ended(self) -> Option<(HttpSession, Arc<Resolved>)> {
+        self.ended.then_some((self.session, self.resolved))
+    }
+}
