@@ -17,6 +17,15 @@ test: ## everything: format, lints, all tests, the conformance suite, real clien
 build: ## the weir binary, in target/release
 	@scripts/setup.sh build && . scripts/env.sh && cargo build --release --workspace --bin weir
 
+runner: ## the weir-runner binary, and what hosting needs (gVisor and tools)
+	@scripts/setup.sh runner && . scripts/env.sh && cargo build --release --workspace --bin weir-runner
+
+runner-bench: runner ## how long a sandbox's start takes, each way to start; needs root and a running weir-runner serve
+	@. scripts/env.sh && "$$TARGET/release/weir-runner" bench
+
+runner-loops: runner ## a thousand executions, a hundred kills of the runner and of sandboxes, a hundred sandboxes; needs root
+	@. scripts/env.sh && cargo test --release -p weir-runner --test loops -- --ignored --nocapture --test-threads 1
+
 check: ## quick feedback: format and lints only
 	@scripts/setup.sh build && . scripts/env.sh && cargo fmt --check && cargo clippy --release --workspace --all-targets -- -D warnings
 
@@ -59,4 +68,4 @@ kill-loop: build ## kill -9 in mid-traffic ROUNDS times (default 100): no acknow
 deny: ## dependency rules: licences, sources, bans, advisories
 	@scripts/setup.sh test && scripts/deny.sh
 
-.PHONY: help run test build check bench bench-full bench-peers bench-soak bench-readme overload baseline scan-bench plugin-bench fuzz soak kill-loop deny
+.PHONY: help run test build runner runner-bench runner-loops check bench scan-bench plugin-bench fuzz soak kill-loop deny bench-full bench-peers bench-soak bench-readme overload baseline

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use runner_api::Runtime;
 use sandbox::Host;
 use weir_runner::daemon::{Daemon, Options, today};
@@ -119,6 +120,12 @@ fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<ExitCode> {
     // What is made here is read by a guest of another user through gVisor; the folders above are for root only.
     nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o022));
+    // Each lease is a connection; the usual soft limit of 1024 would be reached by the first burst.
+    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).context("read the limit of open files")?;
+    setrlimit(Resource::RLIMIT_NOFILE, hard.min(65_536), hard)
+        .context("raise the limit of open files")?;
+    // What is in memory here is worth more than a core file.
+    setrlimit(Resource::RLIMIT_CORE, 0, 0).context("turn core dumps off")?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -158,6 +165,7 @@ async fn serve(places: Places, serve: Serve) -> Result<ExitCode> {
     tokio::select! {
         () = api::serve(Arc::clone(&daemon), listener) => {}
         () = meter::run(&daemon.ctx.metering, &*daemon.ctx.backend) => {}
+        () = reap() => {}
         _ = terminate.recv() => {}
         _ = tokio::signal::ctrl_c() => {}
     }
@@ -165,6 +173,16 @@ async fn serve(places: Places, serve: Serve) -> Result<ExitCode> {
     // Sandboxes go on; the next life finds them.
     tracing::info!("weir-runner ends; sandboxes go on and are found again by the next start");
     Ok(ExitCode::SUCCESS)
+}
+
+async fn reap() {
+    let mut reaper = sandbox::Reaper::default();
+    let mut every = tokio::time::interval(std::time::Duration::from_secs(2));
+    every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        every.tick().await;
+        reaper.round();
+    }
 }
 
 async fn purge(places: Places) -> Result<ExitCode> {

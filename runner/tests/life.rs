@@ -284,6 +284,59 @@ async fn secrets_are_files_in_the_guest_and_nowhere_in_clear_on_the_host() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_a_sandbox_uses_is_counted_once_over_a_kill() {
+    if !possible() {
+        return;
+    }
+    let mut rig = Rig::start().await;
+    let spec = rig.deploy(probe_bundle(), |_| ()).await;
+    for _ in 0..3 {
+        rig.call(&spec, "run", code("sum(range(3_000_000))"))
+            .await
+            .expect("an answer");
+    }
+    let state = rig.state();
+    let usage = move || -> serde_json::Value {
+        let text = std::fs::read_to_string(state.join("usage")).unwrap_or_default();
+        let json = text
+            .split_once('\n')
+            .and_then(|(_, json)| serde_json::from_str::<serde_json::Value>(json).ok());
+        json.map_or(serde_json::Value::Null, |all| {
+            all["open"][0]["usage"].clone()
+        })
+    };
+    until(
+        "three calls are counted",
+        Duration::from_secs(25),
+        || async { usage()["requests"] == 3 },
+    )
+    .await;
+    let before = usage();
+    assert!(before["cpu_us"].as_u64() > Some(100_000), "{before}");
+    // The host's disk is larger by a thousand times.
+    assert!(
+        before["storage_byte_ms"].as_u64() < Some(60_000 * (64 << 20)),
+        "{before}"
+    );
+    rig.kill_and_start().await;
+    rig.call(&spec, "run", code("result = 1"))
+        .await
+        .expect("an answer");
+    until(
+        "the fourth is counted, and none twice",
+        Duration::from_secs(25),
+        || async { usage()["requests"].as_u64() >= Some(4) },
+    )
+    .await;
+    assert_eq!(usage()["requests"], 4);
+    assert!(
+        usage()["cpu_us"].as_u64() < before["cpu_us"].as_u64().map(|us| us * 2 + 500_000),
+        "{}",
+        usage()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_second_start_is_a_restore() {
     if !possible() {
         return;

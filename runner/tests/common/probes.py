@@ -44,7 +44,7 @@ canary = T["canary"]
 for i, path in enumerate([
     canary, "/.." * 12 + canary, "/proc/1/root" + canary, "/proc/self/root" + canary, "/proc/self/cwd/../../../.." + canary,
     "/proc/1/cwd/../../.." + canary, "/proc/self/fd/0/.." + canary, "/proc/self/task/1/root" + canary, "/host" + canary,
-    "/rootfs" + canary, "/mnt" + canary, "/proc/1/root/proc/1/root" + canary, "/app/../.." + canary, "/deps/../../.." + canary,
+    "/rootfs" + canary, "/mnt" + canary, "/proc/1/root" + "/proc/1/root" + canary, "/app/../.." + canary, "/deps/../../.." + canary,
     "/run/secrets/../../.." + canary, "/weir/../../.." + canary,
 ]):
     probes[f"host file {i}"] = lambda p=path: b"HOST-CANARY" in reads(p)
@@ -63,7 +63,7 @@ for path in [
     probes["write " + path] = lambda p=path: writes(p)
 for folder in ["/", "/app", "/deps", "/usr/bin", "/usr/lib/python3.11", "/etc", "/run/secrets", "/weir", "/root", "/proc", "/sys", "/var/lib"]:
     probes["create in " + folder] = lambda d=folder: creates(d + "/weir-probe")
-for path in ["/proc/kcore", "/proc/kmsg", "/proc/kallsyms", "/proc/timer_list", "/proc/sched_debug", "/proc/1/root/etc/shadow", "/sys/firmware/acpi/tables", "/sys/kernel/debug/x", "/sys/kernel/security/lsm"]:
+for path in ["/proc/kcore", "/proc/kmsg", "/proc/kallsyms", "/proc/timer_list", "/proc/sched_debug", "/proc/1/root" + "/etc/shadow", "/sys/firmware/acpi/tables", "/sys/kernel/debug/x", "/sys/kernel/security/lsm"]:
     probes["read " + path] = lambda p=path: reads(p)
 
 

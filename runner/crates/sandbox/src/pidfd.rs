@@ -80,7 +80,8 @@ pub(crate) fn start_time(pid: i32) -> Option<u64> {
     stat(pid)?.1.split(' ').nth(19)?.parse().ok()
 }
 
-fn is_zombie(pid: i32) -> bool {
+/// True if a process has ended and nobody took its status, or is not there at all.
+pub(crate) fn is_zombie(pid: i32) -> bool {
     stat(pid).is_none_or(|(_, rest)| rest.starts_with('Z'))
 }
 

@@ -4,7 +4,7 @@
 //! host's disk never pays more. (Newer runsc has a size of its own for this; the packaged one has not.)
 
 use std::fs::{self, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 
@@ -51,8 +51,14 @@ pub fn unmount(image: &Path, at: &Path) {
     let _ = fs::remove_file(image);
 }
 
-/// Bytes in use in a file system, as `statfs` counts them.
+/// Bytes in use in a file system of its own, as `statfs` counts them; 0 while it is not mounted: what lies there then is
+/// the host's disk.
 pub(crate) fn used_bytes(at: &Path) -> u64 {
+    let device = |path: &Path| fs::metadata(path).map(|m| m.dev()).ok();
+    let mounted = device(at).is_some() && device(at) != at.parent().and_then(device);
+    if !mounted {
+        return 0;
+    }
     rustix::fs::statvfs(at).map_or(0, |s| s.f_blocks.saturating_sub(s.f_bfree) * s.f_frsize)
 }
 
@@ -70,4 +76,18 @@ fn run(program: &str, args: impl Iterator<Item = String>) -> Result<(), SandboxE
 
 fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plain_folder_is_nobodys_storage() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let at = dir.path().join("store");
+        assert_eq!(used_bytes(&at), 0);
+        fs::create_dir(&at).expect("made");
+        assert_eq!(used_bytes(&at), 0, "the host's own disk was counted");
+    }
 }
