@@ -29,6 +29,7 @@ use crate::meter::Counters;
 use crate::paths::hex;
 use crate::store;
 use crate::wire::{Connected, Owner, allowlist};
+use crate::words;
 
 /// From the start of its program to the first accepted connection.
 const START_MAX: Duration = Duration::from_secs(60);
@@ -199,7 +200,7 @@ impl Life {
     async fn gone(&self, reason: GoneReason, words: Option<String>) {
         let text = words
             .clone()
-            .unwrap_or_else(|| format!("the sandbox ended: {}", reason_words(&reason)));
+            .unwrap_or_else(|| format!("the sandbox ended: {}", words::of(&reason)));
         self.log.say(&self.plan.id, text);
         self.event(EventKind::Gone {
             reason: reason.clone(),
@@ -300,21 +301,41 @@ impl Life {
         Ok(alive)
     }
 
-    /// From an image if there is one; if that fails, from the first instruction.
+    /// From an image if there is one; if that fails, from the first instruction. The image is read while the sandbox's
+    /// surroundings are made: each takes about 60 ms.
     async fn bring_up(&self, place: u32, image: Option<&str>) -> Result<(Alive, bool)> {
-        if let Some(name) = image
-            && let Some(open) = self.ctx.images.open(name).await
+        let open = async {
+            match image {
+                Some(name) => self.ctx.images.open(name).await,
+                None => None,
+            }
+        };
+        let (open, surroundings) = tokio::join!(open, self.surround(place));
+        let (prepared, connected) = surroundings?;
+        let Some(open) = open else {
+            return Ok((
+                self.launch(&prepared, connected, Launch::Cold).await?,
+                false,
+            ));
+        };
+        match self
+            .launch(&prepared, connected, Launch::Restore(&open.dir))
+            .await
         {
-            match self.launch(place, Launch::Restore(&open.dir)).await {
-                Ok(alive) => return Ok((alive, true)),
-                Err(error) => {
-                    tracing::warn!(sandbox = %self.plan.id, error = format!("{error:#}"), "a checkpoint cannot be restored; starting anew");
-                    self.ctx.images.forget(name);
-                    self.ctx.backend.destroy(self.plan.id.as_str(), place).await;
-                }
+            Ok(alive) => Ok((alive, true)),
+            Err(error) => {
+                tracing::warn!(sandbox = %self.plan.id, error = format!("{error:#}"), "a checkpoint cannot be restored; starting anew");
+                image
+                    .into_iter()
+                    .for_each(|name| self.ctx.images.forget(name));
+                self.ctx.backend.destroy(self.plan.id.as_str(), place).await;
+                let (prepared, connected) = self.surround(place).await?;
+                Ok((
+                    self.launch(&prepared, connected, Launch::Cold).await?,
+                    false,
+                ))
             }
         }
-        Ok((self.launch(place, Launch::Cold).await?, false))
     }
 
     /// Takes an image of a server that has just started and has served nobody yet. None of a server with secrets, unless
@@ -369,7 +390,8 @@ impl Life {
             .cloned()
     }
 
-    async fn launch(&self, place: u32, launch: Launch<'_>) -> Result<Alive> {
+    /// Storage, secrets, wire; the way out is open as far as the rules say, the wire still down.
+    async fn surround(&self, place: u32) -> Result<(Prepared, Connected)> {
         let ctx = &self.ctx;
         let spec = &self.plan.spec;
         let rules = allowlist(&spec.egress)?;
@@ -398,8 +420,17 @@ impl Life {
             self.owner(),
         )
         .await?;
-        let address = SocketAddr::from((prepared.wire.guest, spec.port));
-        match self.launch_connected(&prepared, launch).await {
+        Ok((prepared, connected))
+    }
+
+    async fn launch(
+        &self,
+        prepared: &Prepared,
+        connected: Connected,
+        launch: Launch<'_>,
+    ) -> Result<Alive> {
+        let address = SocketAddr::from((prepared.wire.guest, self.plan.spec.port));
+        match self.launch_connected(prepared, launch).await {
             Ok((watch, readers)) => Ok(Alive {
                 watch,
                 connected,
@@ -408,7 +439,7 @@ impl Life {
                 frozen: false,
             }),
             Err(error) => {
-                connected.close(ctx).await;
+                connected.close(&self.ctx).await;
                 Err(error)
             }
         }
@@ -604,7 +635,7 @@ impl Life {
     fn explain(&self, reason: &GoneReason) -> String {
         let spec = &self.plan.spec;
         let said = self.log.tail_of(&self.plan.id, 20);
-        let hint = hint(&said, spec.runtime);
+        let hint = words::hint(&said, spec.runtime);
         let what = match reason {
             GoneReason::StartTimeout => format!(
                 "nothing listened on port {} within {} s; the server has to listen on 0.0.0.0:{}",
@@ -617,7 +648,7 @@ impl Life {
                 spec.command.join(" "),
                 spec.port
             ),
-            other => format!("the server did not start: {}", reason_words(other)),
+            other => format!("the server did not start: {}", words::of(other)),
         };
         let last = said.iter().rev().find(|l| !l.trim().is_empty()).map(|l| {
             format!(
@@ -702,62 +733,5 @@ fn order(ctx: &Context, plan: &Plan, place: u32) -> Order {
             processes: spec.limits.processes,
         },
         with_secrets: true,
-    }
-}
-
-/// Words for a reason.
-pub fn reason_words(reason: &GoneReason) -> String {
-    match reason {
-        GoneReason::OutOfMemory => "it used more memory than its limit".into(),
-        GoneReason::TooManyProcesses => "it made more processes than its limit".into(),
-        GoneReason::Exited { .. } => "its program ended".into(),
-        GoneReason::Killed => "it was killed".into(),
-        GoneReason::CallTimeout => "a call took longer than its limit".into(),
-        GoneReason::StartTimeout => "it did not answer in time after its start".into(),
-        GoneReason::Idle => "nobody used it".into(),
-        GoneReason::Finished => "its call or session is over".into(),
-        GoneReason::Stopped => "it was stopped".into(),
-        GoneReason::Failed { .. } => "the runner could not go on with it".into(),
-        _ => "for another reason".into(),
-    }
-}
-
-/// A hint for the usual mistakes.
-fn hint(said: &[String], runtime: Runtime) -> Option<String> {
-    let find = |start: &str| {
-        said.iter().rev().find_map(|line| {
-            line.trim()
-                .strip_prefix(start)
-                .map(|rest| rest.trim_matches(['\'', '"', ' ']).to_owned())
-        })
-    };
-    match runtime {
-        Runtime::Python => {
-            if let Some(module) = find("ModuleNotFoundError: No module named") {
-                return Some(format!(". Hint: add the package that brings {module} to requirements.txt, then deploy again"));
-            }
-            find("python: can't open file").or(find("python3: can't open file")).map(|_| ". Hint: the command names a file that is not in the bundle; set the command or add server.py".into())
-        }
-        Runtime::Node => find("Error: Cannot find module").or(find("Error [ERR_MODULE_NOT_FOUND]:")).map(|module| {
-            format!(". Hint: {module} is missing: add it to package.json, or the file to the bundle, then deploy again")
-        }),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn usual_mistakes_get_a_hint() {
-        let lines = |text: &str| vec![text.to_owned()];
-        let python = hint(
-            &lines("ModuleNotFoundError: No module named 'httpx'"),
-            Runtime::Python,
-        );
-        assert!(python.is_some_and(|h| h.contains("httpx") && h.contains("requirements.txt")));
-        let node = hint(&lines("Error: Cannot find module 'express'"), Runtime::Node);
-        assert!(node.is_some_and(|h| h.contains("express") && h.contains("package.json")));
-        assert_eq!(hint(&lines("all is well"), Runtime::Python), None);
     }
 }

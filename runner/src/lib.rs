@@ -24,3 +24,4 @@ pub mod servers;
 pub mod shim;
 pub mod store;
 pub mod wire;
+pub mod words;

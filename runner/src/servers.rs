@@ -351,7 +351,7 @@ impl Server {
                     let _ = gone.send(reason.clone());
                 }
                 if failed && reason != GoneReason::Stopped {
-                    self.start_failed(words.unwrap_or_else(|| boxes::reason_words(&reason)));
+                    self.start_failed(words.unwrap_or_else(|| crate::words::of(&reason)));
                 }
             }
             Word::Removed => {
