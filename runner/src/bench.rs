@@ -216,10 +216,15 @@ async fn initialize(lease: &Lease) -> Result<()> {
     );
     let mut stream = TcpStream::connect(lease.address).await?;
     stream.write_all(request.as_bytes()).await?;
+    // Up to the answer, not to the end of the connection: some servers keep it open for a while.
     let mut answer = Vec::new();
-    stream.take(64 * 1024).read_to_end(&mut answer).await?;
-    if !String::from_utf8_lossy(&answer).contains("serverInfo") {
-        bail!("no answer to initialize");
+    let mut buffer = [0; 8192];
+    while !String::from_utf8_lossy(&answer).contains("serverInfo") {
+        match stream.read(&mut buffer).await? {
+            0 => bail!("no answer to initialize"),
+            count if answer.len() < 64 * 1024 => answer.extend(&buffer[..count]),
+            _ => bail!("an endless answer to initialize"),
+        }
     }
     Ok(())
 }

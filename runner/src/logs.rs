@@ -232,7 +232,21 @@ pub fn follow(
         };
         let mut buffer = vec![0; 32 * 1024];
         // The rate is kept by a pause after each read, long enough for what was read.
-        while let Ok(count @ 1..) = receiver.read(&mut buffer).await {
+        loop {
+            let count = match tokio::time::timeout(
+                Duration::from_secs(1),
+                receiver.read(&mut buffer),
+            )
+            .await
+            {
+                Ok(Ok(count @ 1..)) => count,
+                Ok(_) => return,
+                // Quiet again: what was dropped is said now, not with the next line, which may never come.
+                Err(_) => {
+                    lines.tell_dropped();
+                    continue;
+                }
+            };
             lines.take(&buffer[..count]);
             if count == buffer.len() {
                 tokio::time::sleep(
@@ -262,6 +276,20 @@ impl Lines {
             if part.ends_with(b"\n") {
                 self.end_line();
             }
+        }
+    }
+
+    fn tell_dropped(&mut self) {
+        let dropped = std::mem::take(&mut self.dropped);
+        if dropped > 0 {
+            let text = format!("{dropped} lines were dropped");
+            self.log.add(LogLine {
+                at_unix_ms: now_ms(),
+                sandbox: self.sandbox.clone(),
+                stream: self.stream,
+                text,
+                dropped,
+            });
         }
     }
 

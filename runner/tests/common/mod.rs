@@ -364,7 +364,14 @@ pub async fn post(
         let mut stream = TcpStream::connect(lease.address).await?;
         stream.write_all(request.as_bytes()).await?;
         let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).await?;
+        // Node keeps a connection for 5 s after the end of a chunked body, whatever it was asked.
+        let mut buffer = [0; 8192];
+        while !answer.ends_with(b"\r\n0\r\n\r\n") {
+            match stream.read(&mut buffer).await? {
+                0 => break,
+                count => answer.extend(&buffer[..count]),
+            }
+        }
         std::io::Result::Ok(String::from_utf8_lossy(&answer).into_owned())
     };
     let answer = tokio::time::timeout(Duration::from_secs(60), exchange)
