@@ -224,6 +224,8 @@ fn nothing_of_a_machine_is_written_down() {
             continue;
         };
         for (number, line) in text.lines().enumerate() {
+            // The root folder of a process, as probes within a sandbox ask for it, is nobody's home.
+            let line = line.replace("/proc/1/root", "/proc/1/");
             if needles.iter().any(|n| line.contains(n)) {
                 wrong.push(format!(
                     "{}:{}: {}",

@@ -58,7 +58,7 @@ impl<D: Disk> Files<D> {
         self.disk
             .write(&unfinished, bytes)
             .map_err(failed(name, "written"))?;
-        let synced = Ok(());
+        let synced = self.disk.sync(&unfinished);
         self.must(name, synced)?;
         self.disk
             .rename(&unfinished, name)
