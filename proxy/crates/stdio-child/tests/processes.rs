@@ -220,17 +220,13 @@ fn hold(script: &str) -> (std::process::Child, String, BTreeSet<Identity>) {
     let mut processes: BTreeSet<_> = lines.map_while(|line| hidden(&line.unwrap())).collect();
     // Between two programs a process has no environment to be known by.
     let deadline = std::time::Instant::now() + Duration::from_secs(10);
-    loop {
+    while processes.len() < 3 && std::time::Instant::now() < deadline {
         processes.extend(marked(&mark).into_iter().filter_map(identity));
-        if processes.len() >= 3 {
-            return (holder, mark, processes);
-        }
-        assert!(
-            std::time::Instant::now() < deadline,
-            "holder, reaper, server"
-        );
         std::thread::sleep(Duration::from_millis(5));
     }
+    processes.extend(marked(&mark).into_iter().filter_map(identity));
+    assert!(processes.len() >= 3, "holder, reaper, server");
+    (holder, mark, processes)
 }
 
 /// `kill -9` of the reaper, the process that was to clean up. Only a daemon without our environment and
