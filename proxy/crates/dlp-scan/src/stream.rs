@@ -38,7 +38,6 @@ const GROUP_BYTES: u64 = 120;
 /// leaves.begin(LeafKind::String, None, (), 0);
 /// leaves.push("mail ana@mail");
 /// leaves.push("box.org now");
-/// leaves.end();
 /// assert!(!leaves.is_full());
 /// let step = leaves.decide(&mut scanner, RuleSet::builtin(), &Budget::default(), true);
 /// assert_eq!((step.findings[0].start, step.findings[0].end), (5, 20));
