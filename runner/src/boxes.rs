@@ -17,7 +17,9 @@ use anyhow::{Context as _, Result, anyhow};
 use runner_api::{
     EventKind, GoneReason, HostedTransport, LogStream, Runtime, SandboxId, ServerSpec, SessionKey,
 };
-use sandbox::{Bind, Launch, Order, Output, Placed, Prepared, Program, SecretFile, Size, Watch};
+use sandbox::{
+    Bind, Launch, Order, Output, Placed, Prepared, Program, SecretFile, Size, Watch, on_thread,
+};
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
@@ -209,8 +211,12 @@ impl Life {
     }
 
     async fn remove(self, place: Option<u32>) {
+        let (ctx, boxed) = (Arc::clone(&self.ctx), self.plan.id.clone());
+        on_thread("weir-meter", move || {
+            ctx.metering.finish(&boxed, &*ctx.backend)
+        })
+        .await;
         let id = self.plan.id.as_str();
-        self.ctx.metering.finish(&self.plan.id, &*self.ctx.backend);
         if let Some(place) = place {
             self.ctx.backend.destroy(id, place).await;
             self.ctx.places.give(place);

@@ -78,13 +78,16 @@ impl Metering {
         lock(&self.live).insert(id.clone(), live);
     }
 
-    /// A sandbox has ended and its control group is still there: the last reading.
+    /// A sandbox has ended and its control group is still there: the last reading. It is on disk when this returns,
+    /// because the counters it was read from go away next. Waits for the disk.
     pub fn finish(&self, id: &SandboxId, backend: &dyn Backend) {
         let Some(live) = lock(&self.live).remove(id) else {
             return;
         };
         let reading = self.reading(id, &live, backend);
-        lock(&self.meter).finish(now(), &reading);
+        let mut meter = lock(&self.meter);
+        meter.finish(now(), &reading);
+        self.save(&meter);
     }
 
     /// One round over all sandboxes, and the file.

@@ -209,7 +209,7 @@ codecov|Codecov upload token|CODECOV_TOKEN|{uuid}|c
 sonar-user|SonarQube token|SONAR_TOKEN|squ_{40:h}|
 sonar-project|SonarQube project token|SONAR_TOKEN|sqp_{40:h}|
 snyk|Snyk token|SNYK_TOKEN|{uuid}|c
-artifactory-key|Artifactory API key|ARTIFACTORY_API_KEY,JFROG_KEY|AKCp{69:a}|
+jfrog-key|JFrog API key|ARTIFACTORY_API_KEY,JFROG_KEY|AKCp{69:a}|
 dockerhub-pat|Docker Hub token|DOCKERHUB_TOKEN,DOCKER_PASSWORD|dckr_pat_{27:w}|
 npm-token|npm token|NPM_TOKEN,NODE_AUTH_TOKEN|@npm|
 pypi-token|PyPI token|PYPI_TOKEN,TWINE_PASSWORD|@pypi|
