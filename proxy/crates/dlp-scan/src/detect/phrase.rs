@@ -1,7 +1,8 @@
 //! Recovery phrases that stand without a name: 12 to 24 words of BIP-39's English list with the right check digits.
 //!
-//! Twelve words take at least 47 bytes, so one place in every [`STEP`] lies in a phrase if there is one: only the words
-//! there are looked up.
+//! Twelve words take at least 47 bytes, so of windows of 24 bytes side by side one lies wholly in a phrase if there is
+//! one. It holds nothing but small letters and single blanks, no word of less than three letters, and whole words of
+//! the list: little prose gets as far as the list.
 
 use std::sync::LazyLock;
 
@@ -9,7 +10,6 @@ use super::{Scratch, Sink, is_value};
 use crate::ruleset::Detector;
 use crate::text::Span;
 
-const STEP: usize = 36;
 const WORDS_MIN: usize = 12;
 const WORDS_MAX: usize = 24;
 /// Words of the list that may stand beside a phrase by chance.
@@ -27,13 +27,19 @@ pub(super) fn scan(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     {
         let text = &node.text[cell.span.range()];
         let mut at = 0;
-        while at + 2 < text.len() {
-            // In a phrase there is nothing else; its last place of this kind has eight bytes after it.
-            if !plain(&text[at..(at + 8).min(text.len())]) || !in_list(&text[word_at(text, at)]) {
-                at += STEP;
+        while let Some(window) = text.get(at..).and_then(|t| t.first_chunk()) {
+            let word = match look(window) {
+                Look::Word(word) => at + word.start..at + word.end,
+                Look::Not { after } => {
+                    at += after;
+                    continue;
+                }
+            };
+            if !in_list(&text[word.clone()]) {
+                at += WINDOW;
                 continue;
             }
-            let end = around(text, at, scratch);
+            let end = around(text, word, scratch);
             let run = &scratch.words;
             // A longer row is a list of words, not a phrase in a sentence.
             if (WORDS_MIN..=WORDS_MAX + SLACK).contains(&run.len()) {
@@ -46,29 +52,60 @@ pub(super) fn scan(sink: &mut Sink<'_>, scratch: &mut Scratch) {
                     sink.report_for(Detector::Mnemonic, span, None);
                 }
             }
-            // Up to here there is no other run of the list's words.
-            at = end.max(at) + STEP;
+            // Up to here there is no other run, and one that begins later fills a window from there on.
+            at = end + WINDOW;
         }
     }
 }
 
-/// Small letters and blanks?
-fn plain(near: &[u8]) -> bool {
-    let off = |b: &u8| u8::from(!(b.is_ascii_lowercase() || *b == b' '));
-    match near.first_chunk::<8>() {
-        Some(near) => near.iter().fold(0, |any, b| any | off(b)) == 0,
-        None => near.iter().all(|b| off(b) == 0),
-    }
+const WINDOW: usize = 24;
+
+/// What a window shows.
+enum Look {
+    /// Where a whole word in it is.
+    Word(std::ops::Range<usize>),
+    /// No phrase holds this window; one that begins within it begins at this place or later.
+    Not { after: usize },
 }
 
-/// The small letters around a place.
-fn word_at(text: &[u8], at: usize) -> std::ops::Range<usize> {
-    let small = |b: &&u8| b.is_ascii_lowercase();
-    // On the blank between two words, the next one will do.
-    let at = at + usize::from(text[at] == b' ');
-    let before = text[..at].iter().rev().take(9).take_while(small).count();
-    let after = text[at..].iter().take(9).take_while(small).count();
-    at - before..at + after
+fn look(window: &[u8; WINDOW]) -> Look {
+    let (mut off, mut blanks) = (0, 0);
+    for (nth, part) in window.as_chunks().0.iter().enumerate() {
+        let (o, b) = classes(u64::from_le_bytes(*part));
+        off |= o << (8 * nth);
+        blanks |= b << (8 * nth);
+    }
+    // A blank that comes too soon after another ends a word that is none of the list's.
+    let soon = blanks & (blanks << 1 | blanks << 2 | blanks << 3);
+    let last = u32::BITS - (off | soon).leading_zeros();
+    if last > 0 {
+        return Look::Not {
+            after: last as usize,
+        };
+    }
+    let start = blanks.trailing_zeros() + 1;
+    let second = blanks & blanks.wrapping_sub(1);
+    if second == 0 {
+        return Look::Not { after: WINDOW };
+    }
+    Look::Word(start as usize..second.trailing_zeros() as usize)
+}
+
+/// Of eight bytes, which are neither small letters nor blanks, and which are blanks: a bit each.
+fn classes(bytes: u64) -> (u32, u32) {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const TOPS: u64 = 0x80 * ONES;
+    const LOWS: u64 = 0x7F * ONES;
+    let low = bytes & LOWS;
+    // The top bit of each byte says: at least `a`, and beyond `z`.
+    let from_a = low + (0x80 - 0x61) * ONES;
+    let past_z = low + (0x80 - 0x7B) * ONES;
+    let letters = from_a & !past_z & !bytes & TOPS;
+    let other = bytes ^ (0x20 * ONES);
+    let blanks = !(((other & LOWS) + LOWS) | other) & TOPS;
+    // Gathers the top bits.
+    let bits = |tops: u64| ((tops >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32;
+    (bits(!(letters | blanks) & TOPS), bits(blanks))
 }
 
 fn in_list(word: &[u8]) -> bool {
@@ -119,11 +156,10 @@ static WORDS: LazyLock<Box<[Slot]>> = LazyLock::new(|| {
     slots.into()
 });
 
-/// Notes the words of the list around a place, as far as they follow each other, but no more than make too many;
+/// Notes the words of the list around one of them, as far as they follow each other, but no more than make too many;
 /// returns where they end.
-fn around(text: &[u8], at: usize, scratch: &mut Scratch) -> usize {
+fn around(text: &[u8], first: std::ops::Range<usize>, scratch: &mut Scratch) -> usize {
     const ENOUGH: usize = WORDS_MAX + SLACK + 1;
-    let first = word_at(text, at);
     let words = &mut scratch.words;
     words.clear();
     words.push((first.start, first.end));

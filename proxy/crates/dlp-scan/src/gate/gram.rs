@@ -29,6 +29,8 @@ pub(super) type Bitmap = [u32; BITMAP_WORDS];
 pub(crate) struct GramGate {
     /// Each gram sets two bits of one word, so that one load answers for both.
     bits: Box<Bitmap>,
+    /// What of it passes for good reason: short keywords fill the bitmap.
+    sieve: Sieve,
     /// Where each bucket's entries begin; one more at the end.
     heads: Box<[u32]>,
     /// By bucket.
@@ -72,6 +74,7 @@ impl GramGate {
     fn with_step(keywords: Keywords, step: usize) -> Self {
         let mut gate = Self {
             bits: Box::new([0; BITMAP_WORDS]),
+            sieve: Sieve::default(),
             heads: vec![0; HEADS + 1].into(),
             entries: Box::default(),
             keywords: Vec::new(),
@@ -118,6 +121,7 @@ impl GramGate {
     fn file(&mut self, mut entries: Vec<Entry>) {
         entries.sort_by_key(|e| (bucket(e.gram()), e.keyword));
         for entry in &entries {
+            self.sieve.add(entry);
             let first = match entry.offset {
                 ANY_BEFORE => 0..=u32::from(u8::MAX),
                 _ => 0..=0,
@@ -142,17 +146,37 @@ impl GramGate {
         self.entries = entries.into();
     }
 
-    #[cold]
+    /// Looks up the keywords that may stand around a place.
     #[inline(never)]
-    fn confirm(&self, text: &[u8], at: usize, gram: u32, out: &mut Vec<Hit>) {
+    fn confirm(&self, text: &[u8], at: usize, out: &mut Vec<Hit>) {
         let word = match word_at(text, at) {
             Some(word) => word | FOLD64,
             None => folded_word(text, at),
         };
+        if !self.sieve.passes(word) {
+            return;
+        }
+        let gram = word as u32;
         self.confirm_in(bucket(gram), word, text, at, out);
-        if self.step == 2 {
+        if self.step == 2 && self.sieve.short(gram) {
             self.confirm_in(bucket(gram & !0xFF), word, text, at, out);
         }
+    }
+
+    /// Confirms the places that are left of `near` once the sieve has had them. None is within eight bytes of the end.
+    fn sift(&self, text: &[u8], near: &mut Near, out: &mut Vec<Hit>) {
+        let mut left = 0;
+        for nth in 0..near.len {
+            let at = near.at[nth];
+            near.at[left] = at;
+            // No branch: whether a place is left is a matter of chance.
+            let word = word_at(text, at as usize).map_or(0, |w| w | FOLD64);
+            left += usize::from(self.sieve.passes(word));
+        }
+        for at in &near.at[..left] {
+            self.confirm(text, *at as usize, out);
+        }
+        near.len = 0;
     }
 
     fn confirm_in(&self, b: usize, word: u64, text: &[u8], at: usize, out: &mut Vec<Hit>) {
@@ -255,17 +279,17 @@ impl GramGate {
         #[cfg(target_arch = "x86_64")]
         if let Some(avx2) = self.avx2 {
             use super::wide::Avx2;
+            let mut near = Near::default();
             while at + Avx2::GRAMS * STEP <= end
                 && let Some(chunk) = text.get(at..).and_then(|t| t.first_chunk())
             {
-                let mut passed = avx2.passes::<STEP>(bits, chunk);
-                while passed != 0 {
-                    let place = at + STEP * passed.trailing_zeros() as usize;
-                    self.confirm(text, place, fold4(&text[place..place + 4]), out);
-                    passed &= passed - 1;
-                }
+                near.push::<STEP>(at, avx2.passes::<STEP>(bits, chunk));
                 at += Avx2::GRAMS * STEP;
+                if near.full() {
+                    self.sift(text, &mut near, out);
+                }
             }
+            self.sift(text, &mut near, out);
         }
         // Some grams a turn, out of one 8-byte load and one test.
         while at + 4 <= end
@@ -279,7 +303,7 @@ impl GramGate {
             });
             if (set[0] | set[1] | set[2] | set[3]) != 0 {
                 for (nth, _) in set.iter().enumerate().filter(|(_, hit)| **hit != 0) {
-                    self.confirm(text, at + STEP * nth, gram(nth), out);
+                    self.confirm(text, at + STEP * nth, out);
                 }
             }
             at += if STEP == 1 { 4 } else { 6 };
@@ -287,12 +311,132 @@ impl GramGate {
         while at < end
             && let Some(g) = text.get(at..at + 4)
         {
-            let gram = fold4(g);
-            if test(gram) != 0 {
-                self.confirm(text, at, gram, out);
+            if test(fold4(g)) != 0 {
+                self.confirm(text, at, out);
             }
             at += STEP;
         }
+    }
+}
+
+/// The places of a stretch of text that passed the bitmap.
+struct Near {
+    at: [u32; Self::MAX],
+    len: usize,
+}
+
+impl Default for Near {
+    fn default() -> Self {
+        Self {
+            at: [0; Self::MAX],
+            len: 0,
+        }
+    }
+}
+
+impl Near {
+    const MAX: usize = 256;
+
+    /// Notes which of the eight places from `at` on have their bit set, without a branch for each.
+    #[inline(always)]
+    fn push<const STEP: usize>(&mut self, at: usize, passed: u32) {
+        let first = at as u32;
+        if let Some(free) = self
+            .at
+            .get_mut(self.len..)
+            .and_then(|free| free.first_chunk_mut::<8>())
+        {
+            *free = ORDER[passed as usize & 0xFF].map(|nth| first + STEP as u32 * u32::from(nth));
+            self.len += passed.count_ones() as usize;
+        }
+    }
+
+    fn full(&self) -> bool {
+        self.len + 8 > Self::MAX
+    }
+}
+
+/// The numbers of the bits that are set in a byte, in order.
+static ORDER: [[u8; 8]; 256] = {
+    let mut order = [[0; 8]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let (mut bit, mut len) = (0, 0);
+        while bit < 8 {
+            if byte >> bit & 1 == 1 {
+                order[byte][len] = bit as u8;
+                len += 1;
+            }
+            bit += 1;
+        }
+        byte += 1;
+    }
+    order
+};
+
+/// Tells most places that passed the bitmap by chance from those where a keyword may stand, by as much of the keyword
+/// as there is: six bytes, four, or the three that short ones have.
+#[derive(Debug)]
+struct Sieve {
+    six: Box<[u64; 1 << (Self::BITS - 6)]>,
+    four: Box<[u64; 1 << (Self::BITS - 6)]>,
+    three: Box<[u64; 1 << (Self::BITS_SHORT - 6)]>,
+}
+
+impl Default for Sieve {
+    fn default() -> Self {
+        Self {
+            six: Box::new([0; 1 << (Self::BITS - 6)]),
+            four: Box::new([0; 1 << (Self::BITS - 6)]),
+            three: Box::new([0; 1 << (Self::BITS_SHORT - 6)]),
+        }
+    }
+}
+
+impl Sieve {
+    const BITS: u32 = 16;
+    const BITS_SHORT: u32 = 13;
+    const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+    const SIX: u64 = (1 << 48) - 1;
+
+    fn add(&mut self, entry: &Entry) {
+        let set = |bits: &mut [u64], hash: usize| bits[hash / 64] |= 1 << (hash % 64);
+        if entry.offset == ANY_BEFORE {
+            set(&mut *self.three, Self::of_three(entry.gram()));
+        } else if entry.mask & Self::SIX == Self::SIX {
+            set(&mut *self.six, Self::of_six(entry.bytes));
+        } else {
+            set(&mut *self.four, Self::of_four(entry.gram()));
+        }
+    }
+
+    /// May a keyword have a gram here? `word` is folded.
+    #[inline(always)]
+    fn passes(&self, word: u64) -> bool {
+        let gram = word as u32;
+        let bit = |bits: &[u64], hash: usize| bits[hash / 64] >> (hash % 64) & 1;
+        (bit(&*self.six, Self::of_six(word))
+            | bit(&*self.four, Self::of_four(gram))
+            | bit(&*self.three, Self::of_three(gram)))
+            != 0
+    }
+
+    /// May a short keyword begin after the first byte?
+    fn short(&self, gram: u32) -> bool {
+        let hash = Self::of_three(gram);
+        self.three[hash / 64] >> (hash % 64) & 1 != 0
+    }
+
+    fn of_six(word: u64) -> usize {
+        ((word << 16).wrapping_mul(Self::FACTOR) >> (64 - Self::BITS)) as usize
+    }
+
+    fn of_four(gram: u32) -> usize {
+        (u64::from(gram).wrapping_mul(Self::FACTOR) >> (64 - Self::BITS)) as usize
+    }
+
+    fn of_three(gram: u32) -> usize {
+        (u64::from(gram >> 8).wrapping_mul(Self::FACTOR) >> (64 - Self::BITS_SHORT)) as usize
     }
 }
 
