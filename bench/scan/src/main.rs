@@ -79,12 +79,17 @@ fn table(texts: &[texts::Text], budget: Duration) -> anyhow::Result<()> {
             let speed = text.bytes as f64 / c.nanos * 1e3;
             format!(
                 "{} · {speed:.0} MB/s · {:.0}x{found}",
-                micros(c.nanos),
+                micros(c.nanos / text.among as f64),
                 c.nanos / floor
             )
         };
         let row: Vec<_> = cells.iter().map(cell).collect();
-        println!("| {} | {} | {} |", text.name, text.bytes, row.join(" | "));
+        println!(
+            "| {} | {} | {} |",
+            text.name,
+            text.bytes_each(),
+            row.join(" | ")
+        );
     }
     Ok(())
 }

@@ -20,12 +20,12 @@ pub fn cpu_time() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or_else(|_| START.elapsed(), Duration::from)
 }
 
-/// Every engine gets `budget` of the processor in all, in turns of about a tenth of it. One that does not take texts of
-/// that length gives no cell.
+/// Every engine gets `budget` of the processor in all, in turns of about a tenth of it, and three rounds at least. One that
+/// does not take messages of that length gives no cell.
 pub fn rounds(engines: &mut [Engine], text: &Text, budget: Duration) -> Vec<Option<Cell>> {
     let mut engines: Vec<_> = engines
         .iter_mut()
-        .map(|e| (text.bytes <= e.bytes_max).then_some(e))
+        .map(|e| (text.bytes_each() <= e.bytes_max).then_some(e))
         .collect();
     let mut cells = Vec::new();
     let mut repeats = Vec::new();
