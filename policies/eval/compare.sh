@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Weir and other scanners on the same rows; prints a table and writes it into docs/detection.md.
 #
-#   policies/eval/compare.sh ROWS.jsonl[.gz]...
+#   MARK=compare HALF= policies/eval/compare.sh ROWS.jsonl[.gz]...
+#
+# MARK names the place in the page, HALF the half of the rows that counts (all).
 #
 # Rows with a `source` that is an engine's own examples are left out for that engine, and once for all engines together.
 # Needs: gitleaks (Debian: apt install gitleaks), and in the Python of $PYTHON: kingfisher-bin, presidio-analyzer, spacy.
@@ -13,12 +15,12 @@ python=${PYTHON:-python3}
 read -r -a weir <<< "${WEIR_SCAN:-$root/target/release/weir scan --jsonl}"
 figures=$(mktemp)
 trap 'rm -f "$figures"' EXIT
-[ $# -gt 0 ] || { sed -n '2,9p' "$0"; exit 2; }
+[ $# -gt 0 ] || { sed -n '2,11p' "$0"; exit 2; }
 
 score() { # label, sources left out, kinds, command
   local label=$1 out=$2 kinds=$3
   shift 3
-  "$python" "$here/score.py" "${rows[@]}" --label "$label" --leave-out "$out" --kinds "$kinds" --json "$figures" -- "$@"
+  "$python" "$here/score.py" "${rows[@]}" --half "${HALF:-}" --label "$label" --leave-out "$out" --kinds "$kinds" --json "$figures" -- "$@"
 }
 # Whether any row is from one of these sources: if none is, leaving them out is the same as not.
 has() {
@@ -44,4 +46,4 @@ if has "$own"; then
   score "gitleaks (decoding to depth 3) | without any engine's own rows" "$own" secret "$python" "$here/engines.py" gitleaks
   score "Kingfisher | without any engine's own rows" "$own" secret "$python" "$here/engines.py" kingfisher
 fi
-"$python" "$here/table.py" "$figures" "$root/docs/detection.md"
+"$python" "$here/table.py" "$figures" "$root/docs/detection.md" "${MARK:-compare}"

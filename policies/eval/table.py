@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """Puts the figures that score.py wrote between the marks in a page.
 
-usage: table.py FIGURES.jsonl PAGE.md
+usage: table.py FIGURES.jsonl PAGE.md MARK
 """
 import json, pathlib, re, sys
 
-MARKS = ('<!-- compare: begin -->', '<!-- compare: end -->')
 
 
 def rows(lines):
@@ -22,14 +21,15 @@ def rows(lines):
 
 
 def main():
-    figures, page = (pathlib.Path(p) for p in sys.argv[1:])
+    figures, page = (pathlib.Path(p) for p in sys.argv[1:3])
+    marks = [f'<!-- {sys.argv[3]}: {end} -->' for end in ('begin', 'end')]
     table = '\n'.join(rows(figures.read_text().splitlines()))
     print(table)
     text = page.read_text()
-    begin, end = (re.escape(m) for m in MARKS)
-    text, n = re.subn(f'{begin}.*?{end}', lambda _: f'{MARKS[0]}\n{table}\n{MARKS[1]}', text, flags=re.S)
+    begin, end = (re.escape(m) for m in marks)
+    text, n = re.subn(f'{begin}.*?{end}', lambda _: f'{marks[0]}\n{table}\n{marks[1]}', text, flags=re.S)
     if not n:
-        sys.exit(f'{page} has no place for the table: put {MARKS[0]} and {MARKS[1]} where it belongs')
+        sys.exit(f'{page} has no place for the table: put {marks[0]} and {marks[1]} where it belongs')
     page.write_text(text)
 
 

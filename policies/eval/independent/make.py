@@ -16,6 +16,15 @@ sec_rows.build(); sec_rows.build_leaf(); pii_rows.build(); inj_rows.build(); ben
 _seen = set()
 ROWS[:] = [r for r in ROWS if not (r['text'] in _seen or _seen.add(r['text']))]
 R.shuffle(ROWS)
+# Looked at, or only counted. An order whose words stand in a row that was looked at is left out of the second.
+import zlib
+half = lambda r: ('looked-at', 'held-out')[zlib.crc32(str(r.get('base') or r['id']).encode()) % 2]
+def words(r):
+    s, e = (r.get('spans') or [(0, 0)])[0]
+    return r['text'][s:e].replace('\\n', '').replace('\\', '')
+known = {words(r) for r in ROWS if r['kind'] == 'injection' and half(r) == 'looked-at'}
+for r in ROWS:
+    r['half'] = 'known-words' if half(r) == 'held-out' and r['kind'] == 'injection' and words(r) in known else half(r)
 out = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'rows.jsonl')
 with open(out, 'w', encoding='utf8') as f:
     for r in ROWS: f.write(json.dumps({k: v for k, v in r.items() if not k.startswith('_')}, ensure_ascii=False) + '\n')
