@@ -50,6 +50,8 @@ pub struct LeafStream<T> {
     leaves: Vec<Held<T>>,
     weight: usize,
     decided: Cut,
+    /// The last step ended behind or within a finding that is longer than a step.
+    torn: bool,
 }
 
 /// What is held of one leaf.
@@ -88,7 +90,7 @@ pub struct Place {
 #[derive(Debug)]
 pub struct StreamStep {
     /// The findings that begin from `from` to `to`. Their `leaf` is the index of a held leaf, their offsets count in its
-    /// held text, and none of them reaches over `to`.
+    /// held text, and none of them reaches over `to`: one that is longer than a step comes in parts.
     pub findings: Vec<Finding>,
     /// A bound was reached: "no findings" is then no statement.
     pub over_budget: Option<OverBudget>,
@@ -114,6 +116,7 @@ impl<T> LeafStream<T> {
             leaves: Vec::new(),
             weight: 0,
             decided: Cut::default(),
+            torn: false,
         }
     }
 
@@ -210,14 +213,27 @@ impl<T> LeafStream<T> {
             over_budget,
         } = scanner.scan(rules, self.inputs(), budget);
         let from = self.decided;
-        let to = match last {
-            true => Cut {
-                leaf: self.leaves.len(),
-                at: self.text.len(),
-            },
+        let (to, torn) = match last {
+            true => {
+                let end = Cut {
+                    leaf: self.leaves.len(),
+                    at: self.text.len(),
+                };
+                (end, false)
+            }
             false => self.uncut(&findings, from, self.held_from().max(from)),
         };
-        findings.retain(|f| (from..to).contains(&self.cut(f, f.start)));
+        let goes_on = std::mem::replace(&mut self.torn, torn);
+        findings.retain_mut(|f| {
+            let (start, end) = (self.cut(f, f.start), self.cut(f, f.end));
+            if goes_on && start < from && from < end {
+                f.start += crate::text::to_u32(from.at - start.at);
+            }
+            if torn && start < to && to < end {
+                f.end -= crate::text::to_u32(end.at - to.at);
+            }
+            (from..to).contains(&self.cut(f, f.start))
+        });
         self.decided = to;
         StreamStep {
             findings,
@@ -301,25 +317,30 @@ impl<T> LeafStream<T> {
         Cut::default()
     }
 
-    /// `to`, or a place near it that no finding lies over: before the ones that do, or, where that would be no step at
-    /// all, behind them.
-    fn uncut(&self, findings: &[Finding], from: Cut, mut to: Cut) -> Cut {
+    /// `far`, or the place before it that no finding lies over. Where that would be no step at all, one of them is longer
+    /// than a step: the place behind it, and whether the next step has to go on with what lies there. A finding that
+    /// reaches the end of the window is cut through: were all of the window decided, a value that its end cuts would
+    /// pass unseen.
+    fn uncut(&self, findings: &[Finding], from: Cut, far: Cut) -> (Cut, bool) {
         let over = |to: Cut| {
             let found = findings.iter().map(|f| self.span(f));
             found.filter(move |(start, end)| *start < to && to < *end)
         };
-        let far = to;
+        let mut to = far;
         while let Some(start) = over(to).map(|(start, _)| start).min() {
             to = start;
         }
         if to > from {
-            return to;
+            return (to, false);
         }
         to = far;
         while let Some(end) = over(to).map(|(_, end)| end).max() {
             to = end;
         }
-        to
+        if far > from && to.at + REACH_BYTES > self.text.len() {
+            to = far;
+        }
+        (to, true)
     }
 
     /// What must not be cut: the finding, or the whole leaf where it is a key or a number.
@@ -517,6 +538,43 @@ mod tests {
         }
         take(&mut stream, &mut scanner, true, &mut found);
         assert!(found.is_empty());
+    }
+
+    /// A finding without an end, as a text full of turned writing directions gives it, comes in parts, and what else lies there
+    /// is found all the same.
+    #[test]
+    fn a_finding_as_long_as_the_text_hides_no_value() {
+        let mut scanner = Scanner::new(key());
+        let token = ["AKIA", "Z7Q2M4N6P3R7T5V2"].concat();
+        for seed in 0..50 {
+            let gap = 20 + seed;
+            let piece = format!("{}\u{202e}abc", "words ".repeat(gap / 6));
+            let mut text = String::new();
+            for n in 0..60 {
+                text.push_str(&piece);
+                if n % 5 == 0 {
+                    text.push_str(&format!("{} {token} ", "x".repeat(n)));
+                }
+            }
+            let whole = whole(&text);
+            let found = in_pieces(&mut scanner, split(&text, 64).into_iter());
+            let (mut hidden, mut tokens) = (0, 0);
+            for f in &whole {
+                let parts = found
+                    .iter()
+                    .filter(|p| p.2 == f.2 && p.0 < f.1 && f.0 < p.1);
+                let covered: u64 = parts.map(|p| p.1.min(f.1) - p.0.max(f.0)).sum();
+                if f.1 - f.0 > 1000 {
+                    hidden += 1;
+                    // What lies between the last such character of a window and the first of the next may pass.
+                    assert!(covered * 4 > (f.1 - f.0) * 3, "{gap}: {f:?} {found:?}");
+                } else {
+                    tokens += 1;
+                    assert_eq!(covered, f.1 - f.0, "{gap}: {f:?} {found:?}");
+                }
+            }
+            assert!(hidden == 1 && tokens == 12, "{hidden} {tokens}");
+        }
     }
 
     /// A finding that is longer than a window is not cut, and the window goes on.
