@@ -1,17 +1,13 @@
 //! Identifiers, checked once where they enter.
 
-use std::borrow::Borrow;
-use std::fmt;
-use std::sync::Arc;
-
-use serde::{Deserialize, Serialize};
-
 /// Why a text is not an identifier.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
-    /// Empty or longer than the bound.
-    #[error("must have 1 to {max} characters, has {len}")]
+    /// Too short or too long.
+    #[error("must have {min} to {max} characters, has {len}")]
     Length {
+        /// The shortest that is allowed.
+        min: usize,
         /// The longest that is allowed.
         max: usize,
         /// The length that was given.
@@ -29,12 +25,24 @@ pub enum IdError {
     },
 }
 
+/// Defines a type of identifiers: a text of `min` to `max` characters, all of them allowed, checked where it is parsed or
+/// deserialised. Whoever uses it depends on `serde`.
+///
+/// ```
+/// domain::id!(
+///     /// Names a shelf.
+///     ShelfId, 1, 8, "a-z", |c| c.is_ascii_lowercase()
+/// );
+/// assert!(ShelfId::parse("north").is_ok());
+/// assert!(ShelfId::parse("North").is_err());
+/// ```
+#[macro_export]
 macro_rules! id {
-    ($(#[$doc:meta])* $name:ident, $max:expr, $allowed:expr, $ok:expr) => {
+    ($(#[$doc:meta])* $name:ident, $min:expr, $max:expr, $allowed:expr, $ok:expr) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, ::serde::Serialize, ::serde::Deserialize)]
         #[serde(try_from = "String", into = "String")]
-        pub struct $name(Arc<str>);
+        pub struct $name(::std::sync::Arc<str>);
 
         impl $name {
             /// The longest identifier of this kind, in characters.
@@ -44,14 +52,14 @@ macro_rules! id {
             ///
             /// # Errors
             /// Says which character or length is wrong.
-            pub fn parse(text: &str) -> Result<Self, IdError> {
+            pub fn parse(text: &str) -> Result<Self, $crate::IdError> {
                 let len = text.chars().count();
-                if len == 0 || len > Self::LEN_MAX {
-                    return Err(IdError::Length { max: Self::LEN_MAX, len });
+                if !($min..=$max).contains(&len) {
+                    return Err($crate::IdError::Length { min: $min, max: $max, len });
                 }
                 let ok: fn(char) -> bool = $ok;
                 match text.chars().enumerate().find(|&(_, c)| !ok(c)) {
-                    Some((at, found)) => Err(IdError::Character { allowed: $allowed, found, at }),
+                    Some((at, found)) => Err($crate::IdError::Character { allowed: $allowed, found, at }),
                     None => Ok(Self(text.into())),
                 }
             }
@@ -62,21 +70,21 @@ macro_rules! id {
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
                 f.write_str(&self.0)
             }
         }
 
-        impl Borrow<str> for $name {
+        impl ::std::borrow::Borrow<str> for $name {
             fn borrow(&self) -> &str {
                 &self.0
             }
         }
 
         impl TryFrom<String> for $name {
-            type Error = IdError;
-            fn try_from(text: String) -> Result<Self, IdError> {
+            type Error = $crate::IdError;
+            fn try_from(text: String) -> Result<Self, $crate::IdError> {
                 Self::parse(&text)
             }
         }
@@ -91,17 +99,17 @@ macro_rules! id {
 
 id!(
     /// A customer of one Weir: owns servers, keys and policy.
-    TenantId, 64, "a-z, 0-9, '-' and '_'",
+    TenantId, 1, 64, "a-z, 0-9, '-' and '_'",
     |c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_'
 );
 id!(
     /// One MCP endpoint. It stands in URLs, so it has one spelling only.
-    ServerId, 64, "a-z, 0-9, '-' and '_'",
+    ServerId, 1, 64, "a-z, 0-9, '-' and '_'",
     |c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_'
 );
 id!(
     /// The public name of an API key; audit records carry it as the principal.
-    KeyId, 64, "a-z, A-Z, 0-9, '-', '_', '.' and '@'",
+    KeyId, 1, 64, "a-z, A-Z, 0-9, '-', '_', '.' and '@'",
     |c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '@')
 );
 id!(
@@ -109,7 +117,7 @@ id!(
     ///
     /// The specification recommends 1 to 128 characters of `A-Za-z0-9_-.`; real
     /// servers also use `/` and `:`.
-    ToolName, 128, "A-Z, a-z, 0-9, '_', '-', '.', '/' and ':'",
+    ToolName, 1, 128, "A-Z, a-z, 0-9, '_', '-', '.', '/' and ':'",
     |c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':')
 );
 

@@ -1,64 +1,6 @@
 //! Identifiers that the runner makes or checks.
 
-use std::fmt;
-use std::sync::Arc;
-
-use domain::IdError;
-use serde::{Deserialize, Serialize};
-
-macro_rules! id {
-    ($(#[$doc:meta])* $name:ident, $min:expr, $max:expr, $allowed:expr, $ok:expr) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "String")]
-        pub struct $name(Arc<str>);
-
-        impl $name {
-            /// The longest text of this kind, in characters.
-            pub const LEN_MAX: usize = $max;
-
-            /// Checks a text.
-            ///
-            /// # Errors
-            /// Says which character or length is wrong.
-            pub fn parse(text: &str) -> Result<Self, IdError> {
-                let len = text.chars().count();
-                if !($min..=$max).contains(&len) {
-                    return Err(IdError::Length { max: $max, len });
-                }
-                let ok: fn(char) -> bool = $ok;
-                match text.chars().enumerate().find(|&(_, c)| !ok(c)) {
-                    Some((at, found)) => Err(IdError::Character { allowed: $allowed, found, at }),
-                    None => Ok(Self(text.into())),
-                }
-            }
-
-            /// The text.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-
-        impl TryFrom<String> for $name {
-            type Error = IdError;
-            fn try_from(text: String) -> Result<Self, IdError> {
-                Self::parse(&text)
-            }
-        }
-
-        impl From<$name> for String {
-            fn from(id: $name) -> String {
-                id.0.as_ref().into()
-            }
-        }
-    };
-}
+use domain::id;
 
 id!(
     /// SHA-256 of an uploaded bundle, 64 lower-case hexadecimal digits.
