@@ -506,6 +506,7 @@ pub async fn purge(options: &Options) -> Result<()> {
         .await
         .context("remove the packet filter")?;
     daemon.ctx.images.end();
+    daemon.ctx.backend.retire();
     Ok(())
 }
 
