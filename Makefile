@@ -8,7 +8,7 @@ SHELL := /bin/bash
 help: ## this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
-run: ## put Weir in front of a real MCP server, show a block, serve until Ctrl-C (ONCE=1: stop after the block)
+run: ## front a real MCP server, host one in gVisor (as root), show a block and a refused way out, serve until Ctrl-C (ONCE=1: stop)
 	@scripts/run.sh
 
 test: ## everything: format, lints, all tests, the conformance suite, real clients, dependency checks

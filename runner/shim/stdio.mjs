@@ -1,10 +1,16 @@
-// Speaks Streamable HTTP on a port and JSON lines to a stdio MCP server: one process per session.
+// Speaks Streamable HTTP on a port and JSON lines to a stdio MCP server: one process per session, and one for all requests
+// of the stateless era, which get a handshake of the shim's own if the server knows nothing else.
 // Node's own modules only. It is not a wall (the server could as well have listened itself); the sandbox is.
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { createServer } from "node:http";
+import { totalmem } from "node:os";
 
-const SESSIONS_MAX = 64;
+// As many processes as the sandbox has memory for.
+const SESSION_BYTES = 48 << 20;
+const SESSIONS_MAX = Math.max(4, Math.min(64, Math.floor(totalmem() / SESSION_BYTES)));
+const [PROBE_MS, HELLO_MS] = [5_000, 60_000];
+const STATELESS = "2026-07-28";
 const BODY_MAX = 8 * 1024 * 1024;
 const LINE_MAX = 8 * 1024 * 1024;
 const QUEUE_MAX = 1000;
@@ -51,6 +57,53 @@ class Session {
       this.send({ ...message, id: number });
     });
   }
+  askWithin(ms, message) {
+    return new Promise((done) => {
+      const timer = setTimeout(() => done(null), ms);
+      this.ask(message).then((answer) => { clearTimeout(timer); done(answer); });
+    });
+  }
+  // What a server that knows the handshake only said in it; {} of one that speaks the stateless era itself.
+  face() {
+    this.hello ??= this.greet().then((hello) => { if (!hello) this.hello = undefined; return hello; });
+    return this.hello;
+  }
+  async greet() {
+    const who = { name: "weir", version: "1" };
+    const own = { protocolVersion: STATELESS, clientCapabilities: {}, clientInfo: who };
+    const meta = Object.fromEntries(Object.entries(own).map(([name, value]) => ["io.modelcontextprotocol/" + name, value]));
+    const probed = await this.askWithin(PROBE_MS, { jsonrpc: "2.0", id: 0, method: "server/discover", params: { _meta: meta } });
+    if (probed?.result) return {};
+    const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: who };
+    const answer = await this.askWithin(HELLO_MS, { jsonrpc: "2.0", id: 0, method: "initialize", params });
+    if (!answer?.result) return null;
+    this.send({ jsonrpc: "2.0", method: "notifications/initialized" });
+    return answer.result;
+  }
+  // A request of the stateless era.
+  async askWithoutSession(message) {
+    const hello = await this.face();
+    if (!hello) return null;
+    if (Object.keys(hello).length === 0) return this.ask(message);
+    let answer;
+    if (message.method === "server/discover") {
+      const result = { supportedVersions: [STATELESS], capabilities: hello.capabilities ?? {} };
+      if (hello.instructions !== undefined) result.instructions = hello.instructions;
+      if (hello.serverInfo !== undefined) result._meta = { "io.modelcontextprotocol/serverInfo": hello.serverInfo };
+      answer = { jsonrpc: "2.0", id: message.id, result };
+    } else {
+      answer = await this.ask(message);
+    }
+    const result = answer?.result;
+    if (result && typeof result === "object") { // what the newer revision asks for
+      result.resultType ??= "complete";
+      if (/\/list$|^resources\/read$|^server\/discover$/.test(message.method)) {
+        result.ttlMs ??= 0;
+        result.cacheScope ??= "private";
+      }
+    }
+    return answer;
+  }
   end() {
     if (this.ended) return;
     this.ended = true;
@@ -62,6 +115,23 @@ class Session {
 }
 
 const sessions = new Map();
+
+// The session, made if it is not there. The one that was not used for longest makes room; its client begins anew.
+function opened(key) {
+  let session = sessions.get(key);
+  sessions.delete(key);
+  if (!session) {
+    if (sessions.size >= SESSIONS_MAX) {
+      const idle = [...sessions].find(([k, s]) => k !== "" && s.waiting.size === 0);
+      if (!idle) return null;
+      sessions.delete(idle[0]);
+      idle[1].end();
+    }
+    session = new Session();
+  }
+  sessions.set(key, session); // at the end: used last
+  return session;
+}
 
 function reply(response, status, body, headers = {}) {
   const data = body === undefined ? "" : JSON.stringify(body);
@@ -93,17 +163,14 @@ async function post(request, response) {
     headers["Mcp-Session-Id"] = key;
   }
   // A client without sessions has one process for all its calls.
-  if (message.method === "initialize" || (key === "" && !sessions.has(""))) {
-    if (sessions.size >= SESSIONS_MAX) return fail(response, 503, "too many sessions", message.id);
-    sessions.set(key, new Session());
-  }
-  const session = sessions.get(key);
-  if (!session) return fail(response, 404, "no such session", message.id);
+  if (message.method !== "initialize" && key !== "" && !sessions.has(key)) return fail(response, 404, "no such session", message.id);
+  const session = opened(key);
+  if (!session) return fail(response, 503, "too many sessions", message.id);
   if (message.id === undefined || message.method === undefined) {
     session.send(message);
     return reply(response, 202, undefined, headers);
   }
-  const answer = await session.ask(message);
+  const answer = await (key === "" ? session.askWithoutSession(message) : session.ask(message));
   if (!answer) return fail(response, 502, "the server has ended", message.id);
   reply(response, 200, answer, headers);
 }

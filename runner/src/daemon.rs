@@ -505,6 +505,8 @@ pub async fn purge(options: &Options) -> Result<()> {
         .uninstall()
         .await
         .context("remove the packet filter")?;
+    daemon.ctx.images.end();
+    daemon.ctx.backend.retire();
     Ok(())
 }
 

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
 use runner_api::Runtime;
 use sandbox::GUEST_UID;
 use sha2::{Digest, Sha256};
@@ -57,18 +59,19 @@ fn id(runtime: Runtime) -> String {
     )
 }
 
-/// Builds the root file system of a runtime, unless it is there. `say` is told how it goes.
+/// Builds the root file system of a runtime, unless it is there. `say` is told how it goes. Whoever comes meanwhile waits.
 ///
 /// # Errors
 /// What failed, with the end of the tool's output.
 pub fn build(state: &Path, runtime: Runtime, say: &mut dyn FnMut(&str)) -> Result<Rootfs> {
+    let base = state.join("rootfs");
+    fs::create_dir_all(&base)?;
+    let _alone = alone(&base, say)?;
     if let Ok(found) = find(state, runtime) {
         say(&format!("{} is there", found.id));
         return Ok(found);
     }
     let id = id(runtime);
-    let base = state.join("rootfs");
-    fs::create_dir_all(&base)?;
     let making = base.join(format!(".making-{id}"));
     let _ = fs::remove_dir_all(&making);
     debian(&making, runtime, say)?;
@@ -81,6 +84,24 @@ pub fn build(state: &Path, runtime: Runtime, say: &mut dyn FnMut(&str)) -> Resul
     fs::rename(&making, &path).context("put the root file system in its place")?;
     say(&format!("{id} is ready"));
     Ok(Rootfs { path, id })
+}
+
+/// One builder at a time in a folder: each would remove what the other has made so far.
+fn alone(base: &Path, say: &mut dyn FnMut(&str)) -> Result<Flock<File>> {
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(base.join(".lock"))?;
+    let file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+        Ok(lock) => return Ok(lock),
+        Err((file, Errno::EWOULDBLOCK)) => file,
+        Err((_, error)) => return Err(error).context("lock the root file systems"),
+    };
+    say("another process builds here; waiting for it");
+    Flock::lock(file, FlockArg::LockExclusive)
+        .map_err(|(_, error)| error)
+        .context("lock the root file systems")
 }
 
 fn debian(into: &Path, runtime: Runtime, say: &mut dyn FnMut(&str)) -> Result<()> {

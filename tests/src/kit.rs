@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::wait;
+use crate::{Canary, wait};
 
 /// Whether the kit is there. Without it a test is skipped with a word, except where `make test` demands it.
 pub fn ready() -> bool {
@@ -175,6 +175,47 @@ pub fn client(
         report.len(),
         tail.into_iter().rev().collect::<Vec<_>>().join("\n")
     ))
+}
+
+/// A tool, how to call it well, and how to call it with a secret.
+pub struct Tool {
+    /// Its name.
+    pub name: &'static str,
+    /// Arguments without a secret.
+    pub good: Value,
+    /// Arguments with one.
+    pub bad: fn(&str) -> Value,
+}
+
+impl Tool {
+    /// A good call, one with the canary in it, and a good one again.
+    pub fn calls(&self, canary: &Canary) -> Value {
+        let bad = (self.bad)(&format!("my token is {} keep it", canary.value()));
+        json!([
+            [self.name, self.good],
+            [self.name, bad],
+            [self.name, self.good]
+        ])
+    }
+}
+
+/// What is wrong with a report of the three calls; empty when nothing is.
+pub fn faults(report: &[Call], canary: &Canary) -> String {
+    let mut faults = Vec::new();
+    let outcomes: Vec<&str> = report.iter().map(|c| c.outcome.as_str()).collect();
+    if outcomes != ["result", "tool_error", "result"] {
+        faults.push(format!("outcomes {outcomes:?}"));
+    }
+    if report.iter().any(|c| c.tools <= 0) {
+        faults.push("the session is dead".to_owned());
+    }
+    if report
+        .iter()
+        .any(|c| canary.found_in(c.text.as_bytes()).is_some())
+    {
+        faults.push("the secret came back".to_owned());
+    }
+    faults.join(", ")
 }
 
 /// A port that was free a moment ago.

@@ -6,17 +6,20 @@
 
 #![allow(clippy::print_stderr, reason = "a test talks to whoever runs it")]
 
+pub mod admin;
 pub mod canary;
 pub mod config;
 pub mod h2;
 pub mod http;
 pub mod kit;
 pub mod mcp;
+pub mod runner;
 pub mod sse;
 pub mod upstream;
 pub mod wait;
 pub mod weir;
 
+pub use admin::Admin;
 pub use canary::Canary;
 pub use mcp::{Answer, Client, Era};
 pub use serde_json::{Value, json};

@@ -2,6 +2,7 @@
 //! and a good one again, on the same session: the middle one is refused in a way that leaves the session alive.
 
 use weir_tests::config::{Config, TENANT};
+use weir_tests::kit::{Tool, faults};
 use weir_tests::weir::Start;
 use weir_tests::{Canary, Value, Weir, json, kit};
 
@@ -173,30 +174,12 @@ fn stdio_wrapper() {
     assert_eq!(canary.found_under(dir.path()), None);
 }
 
-/// A tool, how to call it well, and how to call it with a secret.
-struct Tool {
-    name: &'static str,
-    good: Value,
-    bad: fn(&str) -> Value,
-}
-
 #[allow(non_snake_case, reason = "stands for a constant that JSON cannot be")]
 fn ECHO() -> Tool {
     Tool {
         name: "echo",
         good: json!({ "message": "hello" }),
         bad: |s| json!({ "message": s }),
-    }
-}
-
-impl Tool {
-    fn calls(&self, canary: &Canary) -> Value {
-        let bad = (self.bad)(&format!("my token is {} keep it", canary.value()));
-        json!([
-            [self.name, self.good],
-            [self.name, bad],
-            [self.name, self.good]
-        ])
     }
 }
 
@@ -234,23 +217,4 @@ fn check_at(end: &str, upstream: Value, tool: &Tool, clients: &[&str]) {
         clients.len(),
         wrong.join("\n")
     );
-}
-
-/// What is wrong with a report of the three calls; empty when nothing is.
-fn faults(report: &[kit::Call], canary: &Canary) -> String {
-    let mut faults = Vec::new();
-    let outcomes: Vec<&str> = report.iter().map(|c| c.outcome.as_str()).collect();
-    if outcomes != ["result", "tool_error", "result"] {
-        faults.push(format!("outcomes {outcomes:?}"));
-    }
-    if report.iter().any(|c| c.tools <= 0) {
-        faults.push("the session is dead".to_owned());
-    }
-    if report
-        .iter()
-        .any(|c| canary.found_in(c.text.as_bytes()).is_some())
-    {
-        faults.push("the secret came back".to_owned());
-    }
-    faults.join(", ")
 }

@@ -257,21 +257,13 @@ fn spawn(dir: &Path, args: &[String]) -> Child {
         .expect("the runner starts")
 }
 
-/// Takes a minute or two each on a new machine, and nothing afterwards. Several test processes wait for one.
+/// Takes a minute or two each on a new machine, and nothing afterwards.
 fn build_rootfs() {
     let dir = rootfs_dir();
-    let state = dir.parent().expect("a parent").to_owned();
-    std::fs::create_dir_all(&state).expect("made");
-    let file = std::fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(state.join("test.lock"))
-        .expect("a lock");
-    let _lock = nix::fcntl::Flock::lock(file, nix::fcntl::FlockArg::LockExclusive).expect("locked");
+    let state = dir.parent().expect("a parent");
     let built = Command::new(env!("CARGO_BIN_EXE_weir-runner"))
         .arg("--state")
-        .arg(&state)
+        .arg(state)
         .args(["rootfs", "build"])
         .stderr(Stdio::null())
         .status();
@@ -435,25 +427,11 @@ pub fn text(result: &Value) -> String {
 }
 
 /// The seed's server.
-pub const SEED_SERVER: &str = r#"from mcp.server.fastmcp import FastMCP
-import uvicorn
-
-mcp = FastMCP("my-server")
-
-
-@mcp.tool()
-async def get_data(query: str) -> str:
-    """Fetch data for the given query."""
-    return f"Result for: {query}"
-
-
-if __name__ == "__main__":
-    uvicorn.run(mcp.streamable_http_app(), host="0.0.0.0", port=8000)
-"#;
+pub const SEED_SERVER: &str = include_str!("../../../tests/fixtures/hosted/seed/server.py");
 
 /// The seed's requirements.
 pub const SEED_REQUIREMENTS: &str =
-    "mcp[cli]>=1.0.0,<2.0.0\nhttpx>=0.27.0,<1.0.0\nuvicorn>=0.29.0,<1.0.0\n";
+    include_str!("../../../tests/fixtures/hosted/seed/requirements.txt");
 
 /// A server in plain Python without dependencies: starts in a fraction of the time, and runs what it is told.
 /// `run` executes Python in the server's process and gives back `result`.

@@ -15,7 +15,7 @@ use weir_tests::config::{Config, TENANT};
 use weir_tests::upstream::Reply;
 use weir_tests::wait::{PATIENCE, until};
 use weir_tests::weir::{Start, run};
-use weir_tests::{Canary, Client, Era, Upstream, Weir, json};
+use weir_tests::{Admin, Canary, Client, Era, Upstream, Weir, json};
 
 const ID: &str = "hello";
 
@@ -23,7 +23,7 @@ struct Lab {
     weir: Weir,
     sandbox: Upstream,
     runner: FakeRunner,
-    api: String,
+    admin: Admin,
     key: String,
     other_key: String,
     config: Config,
@@ -41,18 +41,13 @@ impl Lab {
         let key = config.key(TENANT, "mine");
         let other_key = config.key("other", "theirs");
         let weir = Start::serve_in(dir, &config).ready();
-        let api = weir
-            .log()
-            .lines()
-            .find_map(|l| l.strip_prefix("weir: hosting: admin API on "))
-            .expect("an address")
-            .to_owned();
+        let admin = Admin::of(&weir);
         let source = TempDir::new().expect("a folder");
         Self {
             weir,
             sandbox,
             runner,
-            api,
+            admin,
             key,
             other_key,
             config,
@@ -60,22 +55,8 @@ impl Lab {
         }
     }
 
-    /// Runs `weir` against this one's admin API.
     fn cli(&self, args: &[&str], stdin: &str) -> (bool, String, String) {
-        let token = self
-            .weir
-            .dir()
-            .join("data/admin.token")
-            .display()
-            .to_string();
-        let place = ["--api", &self.api, "--token-file", &token];
-        let output = run(&[args, &place].concat(), stdin);
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        (
-            output.status.success(),
-            text(&output.stdout),
-            text(&output.stderr),
-        )
+        self.admin.cli(args, stdin)
     }
 
     fn deployed(settings: &[&str]) -> Self {
@@ -162,6 +143,81 @@ fn a_folder_becomes_a_url_that_clients_of_both_eras_call() {
         ok && list.contains("deployed") && list.contains(&format!("/sandbox/{ID}/mcp")),
         "{list}"
     );
+}
+
+#[test]
+fn a_server_that_wants_a_handshake_serves_clients_that_know_none() {
+    let lab = Lab::deployed(&[]);
+    let count = std::sync::atomic::AtomicU32::new(0);
+    lab.sandbox.answer(move |request| {
+        let refused = || Reply::status(400, "text/plain", "no such revision, or no session");
+        if request.header("mcp-protocol-version") == Some(Era::Stateless.revision()) {
+            return Some(refused());
+        }
+        match request.rpc_method().as_str() {
+            "initialize" => {
+                let number = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                let result = json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "older", "version": "1"}});
+                Some(Reply::result(request, result).with("Mcp-Session-Id", &format!("own-{number}")))
+            }
+            _ if request.header("mcp-session-id").is_none() => Some(refused()),
+            _ if request.method == "DELETE" => Some(Reply::status(200, "text/plain", "")),
+            "tools/call" => {
+                let message = request.json();
+                let text = format!("Older: {}", message["params"]["arguments"]["message"]);
+                let result = json!({"content": [{"type": "text", "text": text}]});
+                Some(Reply::json(&json!({"jsonrpc": "2.0", "id": message["id"], "result": result})))
+            }
+            _ => None,
+        }
+    });
+    let mut client = lab.client(Era::Stateless);
+    let discovered = client.request("server/discover", json!({}));
+    let said = discovered.result();
+    assert_eq!(
+        said["supportedVersions"],
+        json!(["2026-07-28"]),
+        "{}",
+        discovered.text()
+    );
+    assert_eq!(said["capabilities"], json!({"tools": {}}));
+    for text in ["one", "two"] {
+        let answer = client.call("echo", json!({"message": text}));
+        assert_eq!(answer.first_text(), format!("Older: {text:?}"));
+        assert_eq!(
+            answer.result()["resultType"],
+            "complete",
+            "{}",
+            answer.text()
+        );
+    }
+    lab.released(3);
+    let requests = lab.sandbox.requests();
+    let seen: Vec<_> = requests
+        .iter()
+        .map(|r| match r.method.as_str() {
+            "DELETE" => "the end".to_owned(),
+            _ => r.rpc_method(),
+        })
+        .collect();
+    let open = ["initialize", "notifications/initialized"];
+    let wanted: [&[&str]; 6] = [
+        &["server/discover"],
+        &open,
+        &["the end"],
+        &open,
+        &["tools/call", "the end"],
+        &open,
+    ];
+    let wanted = [&wanted.concat()[..], &["tools/call", "the end"]].concat();
+    assert_eq!(
+        seen, wanted,
+        "asked once; each request has a session of its own, which is ended"
+    );
+    for call in lab.sandbox.calls("tools/call") {
+        assert_eq!(call.header("mcp-protocol-version"), Some("2025-06-18"));
+        assert_eq!(call.header("mcp-method"), None);
+    }
 }
 
 #[test]
@@ -563,12 +619,8 @@ fn hosted_servers_survive_a_reload_and_a_kill() {
 #[test]
 fn the_admin_api_answers_only_to_its_own_name_and_token() {
     let lab = Lab::new();
-    let addr: std::net::SocketAddr = lab
-        .api
-        .trim_start_matches("http://")
-        .parse()
-        .expect("an address");
-    let token = std::fs::read_to_string(lab.weir.dir().join("data/admin.token")).expect("a token");
+    let addr = lab.admin.addr;
+    let token = std::fs::read_to_string(lab.admin.token_file()).expect("a token");
     let get = |host: &str, token: &str, more: &str| {
         let mut conn = weir_tests::http::Conn::open(addr);
         conn.send(format!("GET /api/v1/servers HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n{more}Connection: close\r\n\r\n"));
@@ -580,7 +632,7 @@ fn the_admin_api_answers_only_to_its_own_name_and_token() {
     assert_eq!(get("evil.example", token, ""), 403);
     assert_eq!(get(&own, token, "Origin: https://evil.example\r\n"), 403);
     use std::os::unix::fs::PermissionsExt as _;
-    let mode = std::fs::metadata(lab.weir.dir().join("data/admin.token"))
+    let mode = std::fs::metadata(lab.admin.token_file())
         .expect("a file")
         .permissions()
         .mode();

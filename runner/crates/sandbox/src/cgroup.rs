@@ -174,6 +174,13 @@ impl Cgroups {
         }
     }
 
+    /// Removes a group that holds neither groups nor processes; any other stays.
+    pub(crate) fn remove_empty(&self, group: &str) {
+        for dir in self.folders(group) {
+            let _ = fs::remove_dir(dir);
+        }
+    }
+
     /// Names of the groups in a parent group.
     pub fn children(&self, parent: &str) -> BTreeSet<String> {
         let dir = self.file(parent, "memory", "");

@@ -251,6 +251,10 @@ impl Backend for Local {
         }
         ids.into_iter().collect()
     }
+
+    fn retire(&self) {
+        self.config.cgroups.remove_empty(&self.config.parent);
+    }
 }
 
 /// Kills all processes of a group and takes the status of those that are our children, until none is left (at most 5 s).

@@ -141,7 +141,7 @@ impl Post {
             call: Some(&ready.call),
             handles: None,
             refusal: head.status >= 400,
-            adapt: false,
+            adapt: head.older,
         };
         let extra = std::mem::take(&mut self.extra);
         let pump = Pump {

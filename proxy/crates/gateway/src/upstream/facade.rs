@@ -85,7 +85,8 @@ impl DuplexSession {
 }
 
 impl Handshake {
-    fn of(doc: &Document) -> Self {
+    /// Reads it from the answer to `initialize`.
+    pub(super) fn of(doc: &Document) -> Self {
         let raw = |name| {
             doc.get(&["result", name])
                 .map(|node| doc.raw(node).to_vec())

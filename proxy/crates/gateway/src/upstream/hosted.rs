@@ -5,13 +5,14 @@
 //! or a sandbox.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use domain::{ServerId, Sharing, TenantId};
 use parking_lot::Mutex;
 use runner_api::{
-    ErrorCode, GoneReason, Lease, LeaseId, LeaseRequest, Runner, RunnerError, SessionKey,
+    ErrorCode, GoneReason, Lease, LeaseId, LeaseRequest, Runner, RunnerError, SandboxId, SessionKey,
 };
 
 use super::Fault;
@@ -21,6 +22,10 @@ use crate::session::BoundedMap;
 const LEASE_WAIT: Duration = Duration::from_secs(60);
 /// Sessions opened anew that are remembered; one that is forgotten is opened once more.
 const RENEWED_MAX: usize = 10_000;
+/// Sandboxes whose era is remembered; one that is forgotten is asked once more.
+const ERAS_MAX: usize = 10_000;
+/// How long a sandbox may take to end a session of Weir's own.
+const FAREWELL_WAIT: Duration = Duration::from_secs(2);
 /// A connection that broke may have broken because the sandbox is gone; the runner's word comes a moment later.
 const REASON_WAIT: Duration = Duration::from_millis(300);
 
@@ -35,6 +40,8 @@ pub struct Hosted {
     pub sharing: Sharing,
     /// Sessions that Weir opened anew in another sandbox, by key: the sandbox's own ids.
     renewed: Arc<Mutex<Renewed>>,
+    /// Sandboxes that were asked whether they speak the stateless era.
+    stateless: Arc<Mutex<BoundedMap<SandboxId, bool>>>,
 }
 
 impl Hosted {
@@ -50,6 +57,7 @@ impl Hosted {
             server,
             sharing,
             renewed: Arc::new(Mutex::new(BoundedMap::new(RENEWED_MAX))),
+            stateless: Arc::new(Mutex::new(BoundedMap::new(ERAS_MAX))),
         }
     }
 
@@ -65,6 +73,16 @@ impl Hosted {
         {
             self.renewed.lock().insert(key.into(), own.into());
         }
+    }
+
+    /// Whether the server in a sandbox speaks the stateless era, if it was asked.
+    pub fn knows_stateless(&self, sandbox: &SandboxId) -> Option<bool> {
+        self.stateless.lock().get(sandbox).copied()
+    }
+
+    /// Remembers what it answered.
+    pub fn learn_stateless(&self, sandbox: &SandboxId, knows: bool) {
+        self.stateless.lock().insert(sandbox.clone(), knows);
     }
 
     /// A sandbox for one exchange. Without a key, a server with a sandbox per session gets one that ends afterwards.
@@ -91,6 +109,7 @@ impl Hosted {
             lease: lease.id.clone(),
             until: Instant::now() + Duration::from_secs(lease.call_timeout_s.into()),
             timed_out: false,
+            farewell: None,
             ends_session: key.filter(|_| passing),
         };
         Ok((held, lease))
@@ -130,10 +149,26 @@ pub struct Held {
     lease: LeaseId,
     until: Instant,
     timed_out: bool,
+    farewell: Option<Farewell>,
     ends_session: Option<SessionKey>,
 }
 
+type Farewell = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
+
 impl Held {
+    /// The server whose sandbox it is.
+    pub fn hosted(&self) -> &Hosted {
+        &self.hosted
+    }
+
+    /// What is to be done in the sandbox before it is given back.
+    pub fn farewell<F: Future<Output = ()> + Send + 'static>(
+        &mut self,
+        work: impl FnOnce() -> F + Send + Sync + 'static,
+    ) {
+        self.farewell = Some(Box::new(|| Box::pin(work())));
+    }
+
     /// Waits for `work` as long as the sandbox is there and the call's time is not over.
     pub async fn guard<T>(
         &mut self,
@@ -175,7 +210,12 @@ impl Drop for Held {
     fn drop(&mut self) {
         let (hosted, lease, timed_out) = (self.hosted.clone(), self.lease.clone(), self.timed_out);
         let ends_session = self.ends_session.take();
+        // A sandbox that is taken away needs none.
+        let farewell = self.farewell.take().filter(|_| !timed_out);
         tokio::spawn(async move {
+            if let Some(farewell) = farewell {
+                let _late = tokio::time::timeout(FAREWELL_WAIT, farewell()).await;
+            }
             let released = hosted.runner.release(&lease, timed_out).await;
             let ended = match &ends_session {
                 Some(key) => {

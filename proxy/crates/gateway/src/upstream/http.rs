@@ -4,6 +4,7 @@
 //! not followed, compressed answers are refused, and nothing is retried: a call may have effects.
 
 mod leased;
+mod older;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -38,12 +39,13 @@ const HEAD_BYTES_MAX: usize = 64 << 10;
 /// Informational answers that are passed over before the real one.
 const INFORMATIONAL_MAX: usize = 8;
 
-/// An HTTP upstream.
+/// An HTTP upstream. Clones share connections and addresses.
+#[derive(Clone)]
 pub struct HttpLink {
     connector: Arc<TransportConnector>,
     pool: Arc<Pool>,
     target: Target,
-    resolved: ArcSwapOption<Resolved>,
+    resolved: Arc<ArcSwapOption<Resolved>>,
     connect_timeout: Duration,
     response_timeout: Duration,
     write_timeout: Duration,
@@ -111,6 +113,8 @@ pub struct Head {
     pub status: u16,
     /// The upstream's own session id, if it minted one.
     pub session_id: Option<Box<str>>,
+    /// A server of the handshake era gave it to a client of the stateless one.
+    pub older: bool,
 }
 
 /// An answer. Nobody has judged it yet.
@@ -146,7 +150,7 @@ impl HttpLink {
             connector,
             pool: Arc::default(),
             target,
-            resolved: ArcSwapOption::empty(),
+            resolved: Arc::default(),
             connect_timeout: Duration::from_millis(limits.upstream_connect_timeout_ms),
             response_timeout: Duration::from_millis(limits.upstream_response_timeout_ms),
             write_timeout: Duration::from_millis(limits.write_timeout_ms),
@@ -507,7 +511,12 @@ async fn read_head(session: &mut HttpSession) -> Result<(Head, BodyKind), Fault>
             _ => return Err(Fault::Broken("two session ids")),
         };
         let kind = body_kind(response.headers.get(CONTENT_TYPE));
-        return Ok((Head { status, session_id }, kind));
+        let head = Head {
+            status,
+            session_id,
+            older: false,
+        };
+        return Ok((head, kind));
     }
     Err(Fault::Broken("too many informational answers"))
 }

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use domain::{Era, ProtocolVersion, Sharing};
+use domain::Sharing;
 use pingora_core::upstreams::peer::HttpPeer;
 
+use super::older::speaks_stateless;
 use super::{Answer, Head, HttpLink, Purpose, Resolved, UpstreamHeaders, Verb};
 use crate::pipeline::{Cleared, ToServer};
-use crate::reply;
 use crate::upstream::Fault;
 use crate::upstream::hosted::{self, Hosted};
 
@@ -45,9 +45,17 @@ impl HttpLink {
         };
         let (mut held, lease) = hosted.lease(key.as_deref()).await?;
         let resolved = self.resolved_to(lease.address);
-        let body = body.map(Cleared::bytes);
-        let work = self.in_sandbox(hosted, &resolved, verb, headers, body);
-        let mut answer = held.guard(work).await?;
+        let older = verb == Verb::Post
+            && self
+                .wants_older(&mut held, &lease, &resolved, headers)
+                .await?;
+        let mut answer = if older {
+            self.send_older(&mut held, &resolved, headers, body).await?
+        } else {
+            let body = body.map(Cleared::bytes);
+            let work = self.in_sandbox(hosted, &resolved, verb, headers, body);
+            held.guard(work).await?
+        };
         let head = answer.head_mut();
         head.session_id = match (hello, head.status, &key) {
             (true, 200, Some(key)) => Some(hosted::joined(key, head.session_id.as_deref())),
@@ -85,60 +93,12 @@ impl HttpLink {
                 return Ok(answer);
             }
         }
-        headers.session_id = self.shake_hands(resolved, &headers).await?;
+        headers.session_id = self.open_own(resolved).await?.session_id;
         if let Some((key, _)) = known {
             hosted.renew(key, headers.session_id.as_deref());
         }
         self.exchange(path, Arc::clone(resolved), verb, &headers, body)
             .await
-    }
-
-    /// Opens a session of Weir's own. What the server says of itself was told to the client, through the line, when it
-    /// opened its own.
-    async fn shake_hands(
-        &self,
-        resolved: &Arc<Resolved>,
-        headers: &UpstreamHeaders,
-    ) -> Result<Option<Box<str>>, Fault> {
-        let mut ours = UpstreamHeaders {
-            purpose: Purpose::Hello,
-            accept: Some("application/json, text/event-stream"),
-            ..UpstreamHeaders::default()
-        };
-        let path = &self.target.path;
-        let hello = Cleared::<ToServer>::of_ours(reply::hello(&mcp_codec::Id::Number(0)));
-        let answer = self
-            .exchange(
-                path,
-                Arc::clone(resolved),
-                Verb::Post,
-                &ours,
-                Some(hello.bytes()),
-            )
-            .await?;
-        let head = match answer {
-            Answer::Json(head, _) | Answer::Long(head, _) | Answer::Empty(head) => head,
-            Answer::Events(head, mut events) => {
-                // Its one event; the connection is not used again.
-                events.next().await?;
-                head
-            }
-        };
-        if head.status != 200 {
-            return Err(Fault::Broken("the server refuses the handshake"));
-        }
-        ours.session_id = head.session_id;
-        ours.protocol.clone_from(&headers.protocol);
-        let word = Cleared::<ToServer>::of_ours(reply::initialized());
-        self.exchange(
-            path,
-            Arc::clone(resolved),
-            Verb::Post,
-            &ours,
-            Some(word.bytes()),
-        )
-        .await?;
-        Ok(ours.session_id)
     }
 
     fn resolved_to(&self, address: SocketAddr) -> Arc<Resolved> {
@@ -150,28 +110,18 @@ impl HttpLink {
     }
 }
 
-/// Whether a message is of the era that has no sessions.
-fn speaks_stateless(headers: &UpstreamHeaders) -> bool {
-    let version = headers
-        .protocol
-        .iter()
-        .find(|(name, _)| name.as_str() == "mcp-protocol-version");
-    let version = version.and_then(|(_, value)| ProtocolVersion::parse(value.to_str().ok()?));
-    version.is_some_and(|version| version.era() == Era::Stateless)
-}
-
 impl Answer {
-    fn head_mut(&mut self) -> &mut Head {
+    pub(super) fn head_mut(&mut self) -> &mut Head {
         let (Self::Json(head, _) | Self::Long(head, _) | Self::Events(head, _) | Self::Empty(head)) =
             self;
         head
     }
 
     /// A word was taken.
-    fn accepted() -> Self {
+    pub(super) fn accepted() -> Self {
         Self::Empty(Head {
             status: 202,
-            session_id: None,
+            ..Head::default()
         })
     }
 }
