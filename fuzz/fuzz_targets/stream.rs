@@ -1,7 +1,8 @@
 //! However a text is cut on its way, a stream finds the same, as long as that is no longer than the hold-back, and it keeps no
 //! more than it says.
 //!
-//! Input: two bytes for each of up to 8 cuts, then the text, which is repeated to be longer than a window.
+//! Input: two bytes for each of up to 8 cuts, then a piece of text. It is repeated, to be longer than a window, with plain
+//! words between: without them a value, or what is encoded, would go on from one to the next, for longer than the hold-back.
 #![no_main]
 
 use std::cell::RefCell;
@@ -21,7 +22,9 @@ fuzz_target!(|data: &[u8]| {
     if text.is_empty() {
         return;
     }
-    let text = text.repeat(3000 / text.len() + 1);
+    let piece = &text[..text.floor_char_boundary(PIECE_MAX)];
+    let unit = format!("{piece}\n{}\n", "and plain words after it ".repeat(12));
+    let text = unit.repeat(3000 / unit.len() + 1);
     let mut at: Vec<usize> = cuts
         .as_chunks::<2>()
         .0
@@ -45,6 +48,9 @@ fuzz_target!(|data: &[u8]| {
         assert_eq!(short(&whole), short(&cut));
     });
 });
+
+/// Shorter than the hold-back.
+const PIECE_MAX: usize = 200;
 
 /// From, to, and by which rule.
 type Found = (u64, u64, dlp_scan::RuleId);
