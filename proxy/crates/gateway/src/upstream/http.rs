@@ -30,6 +30,7 @@ use super::pool::Pool;
 use super::{EventStream, Fault, LinkOptions, LongBody, Oversize, Target};
 use crate::gather::{self, Gather};
 use crate::pipeline::{Cleared, ToServer};
+use crate::turns::Turns;
 
 /// How long an address stays good before the name is looked up again.
 const RESOLVED_FOR: Duration = Duration::from_secs(30);
@@ -42,6 +43,7 @@ const INFORMATIONAL_MAX: usize = 8;
 pub struct HttpLink {
     connector: Arc<TransportConnector>,
     pool: Arc<Pool>,
+    turns: Arc<Turns>,
     target: Target,
     resolved: ArcSwapOption<Resolved>,
     connect_timeout: Duration,
@@ -145,6 +147,7 @@ impl HttpLink {
         Self {
             connector,
             pool: Arc::default(),
+            turns: Arc::clone(&options.turns),
             target,
             resolved: ArcSwapOption::empty(),
             connect_timeout: Duration::from_millis(limits.upstream_connect_timeout_ms),
@@ -265,7 +268,8 @@ impl HttpLink {
             Some(stream) => stream,
             None => {
                 let stream = self.connector.new_stream(&resolved.peer).await;
-                Box::new(Gather::new(stream.map_err(|e| connect_fault(&e))?))
+                let stream = stream.map_err(|e| connect_fault(&e))?;
+                Box::new(Gather::new(stream, Arc::clone(&self.turns)))
             }
         };
         if more_follows {
