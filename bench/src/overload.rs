@@ -13,6 +13,7 @@ use crate::machine;
 use crate::payload::Pool;
 use crate::pin::{self, Cores, Pin};
 use crate::plan::{Cell, Content, Form};
+use crate::process::cpu;
 use crate::progress::say;
 use crate::run::quantile_us;
 use crate::target::{Kind, Launcher, Target};
@@ -85,6 +86,13 @@ pub struct Figures {
     pub failures: u64,
     /// The first few of those, in words.
     pub faults: Vec<String>,
+    /// Cores that the load generator used under overload, without the upstream. Near the number it has, the offered rate
+    /// and the times say more of it than of the target.
+    #[serde(default)]
+    pub load_cores: f64,
+    /// Cores that the target used under overload.
+    #[serde(default)]
+    pub target_cores: Option<f64>,
     /// From the end of the overload until it was well again; absent when it was not within the time.
     pub recovery_ms: Option<f64>,
 }
@@ -216,12 +224,20 @@ fn measure(target: &mut Target, options: &Overload) -> anyhow::Result<Figures> {
     }
     let peak = peak.calls as f64 / peak.elapsed.as_secs_f64();
     let due = (peak * f64::from(options.factor)).clamp(1.0, 1e6) as u32;
+    let used = || target.pid().map(cpu::of_tree);
+    let before = used();
     let flood = flood(&target.endpoint, &ask, &pool, options, due);
+    let target_cores = before
+        .zip(used())
+        .map(|(before, after)| flood.cores(after.saturating_sub(before)));
     let well = Duration::from_secs_f64(quantile_us(&calm.latency, 0.5) * WELL_FACTOR / 1e6)
         .max(WELL_FLOOR);
     let recovery = recover(&target.endpoint, &ask, &pool, well);
     target.check_alive()?;
-    Ok(flood.figures(label, peak, due, recovery))
+    Ok(Figures {
+        target_cores,
+        ..flood.figures(label, peak, due, recovery)
+    })
 }
 
 /// What the overload gave, over all connections.
@@ -231,6 +247,8 @@ struct Flood {
     failures: u64,
     faults: Vec<String>,
     elapsed: Duration,
+    /// CPU time of the load generator.
+    cpu: Duration,
 }
 
 /// A target that fails everything is not hammered for long.
@@ -240,6 +258,7 @@ const FAULTS_KEPT: usize = 4;
 fn flood(endpoint: &Endpoint, ask: &Ask, pool: &Pool, options: &Overload, rate: u32) -> Flood {
     let (tickets, failures) = (AtomicU64::new(0), AtomicU64::new(0));
     let start = Instant::now();
+    let cpu = cpu::of_process(std::process::id());
     let end = start + Duration::from_millis(options.measure_ms);
     let one = |at: u64| {
         load::sharpen();
@@ -284,6 +303,7 @@ fn flood(endpoint: &Endpoint, ask: &Ask, pool: &Pool, options: &Overload, rate: 
         }
     });
     all.elapsed = start.elapsed();
+    all.cpu = cpu::of_process(std::process::id()).saturating_sub(cpu);
     all
 }
 
@@ -295,7 +315,12 @@ impl Flood {
             failures: 0,
             faults: Vec::new(),
             elapsed: Duration::ZERO,
+            cpu: Duration::ZERO,
         }
+    }
+
+    fn cores(&self, cpu: Duration) -> f64 {
+        cpu.as_secs_f64() / self.elapsed.as_secs_f64()
     }
 
     fn fail(&mut self, fault: String) {
@@ -315,6 +340,7 @@ impl Flood {
 
     fn figures(self, target: &str, peak: f64, due: u32, recovery: Option<Duration>) -> Figures {
         let seconds = self.elapsed.as_secs_f64();
+        let load_cores = self.cores(self.cpu);
         let per_second = |count: u64| count as f64 / seconds;
         let quantile = |of: &Histogram<u64>, at| (!of.is_empty()).then(|| quantile_us(of, at));
         Figures {
@@ -330,6 +356,8 @@ impl Flood {
             good_p99_us: quantile(&self.good, 0.99),
             failures: self.failures,
             faults: self.faults,
+            load_cores,
+            target_cores: None,
             recovery_ms: recovery.map(|time| time.as_secs_f64() * 1e3),
         }
     }
@@ -365,14 +393,14 @@ fn recover(endpoint: &Endpoint, ask: &Ask, pool: &Pool, well: Duration) -> Optio
 
 /// The figures as Markdown.
 pub fn table(all: &[Figures]) -> String {
-    let mut out = "| target | peak /s | offered /s | good /s | of the peak | refused /s | refusal p50 / p99 | good p99 | failures | recovery |\n\
-         |---|---|---|---|---|---|---|---|---|---|\n"
+    let mut out = "| target | peak /s | offered /s | good /s | of the peak | refused /s | refusal p50 / p99 | good p99 | failures | recovery | cores: target, load |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|\n"
         .to_owned();
     let time = |us: Option<f64>| us.map_or("-".to_owned(), |us| format!("{:.1} ms", us / 1e3));
     for figures in all {
         let _ = writeln!(
             out,
-            "| {} | {:.0} | {:.0} of {:.0} | {:.0} | {:.0} % | {:.0} | {} / {} | {} | {} | {} |",
+            "| {} | {:.0} | {:.0} of {:.0} | {:.0} | {:.0} % | {:.0} | {} / {} | {} | {} | {} | {}, {:.2} |",
             figures.target,
             figures.peak,
             figures.offered,
@@ -387,6 +415,10 @@ pub fn table(all: &[Figures]) -> String {
             figures
                 .recovery_ms
                 .map_or("not within 30 s".to_owned(), |ms| format!("{ms:.0} ms")),
+            figures
+                .target_cores
+                .map_or("-".to_owned(), |cores| format!("{cores:.2}")),
+            figures.load_cores,
         );
         for fault in &figures.faults {
             let _ = writeln!(out, "| | {fault} |");

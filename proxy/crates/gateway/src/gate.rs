@@ -1,27 +1,38 @@
 //! Call limits: concurrency and rate, per key, server and tenant.
+//!
+//! A call that finds all places taken waits a moment for one: most bursts are over by then, and who is refused anyway
+//! comes back later than one who is refused at once, so that refusing never becomes most of the work. Both the time
+//! and the number of those who wait are bounded.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use domain::{CallLimits, RateLimit};
 use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Shortest wait that a refusal asks for.
 const RETRY_MIN: Duration = Duration::from_secs(1);
+/// How long a call may wait for places, over all its gates: with what a worker under overload adds before and after, a
+/// refusal is out after some 40 ms.
+const PATIENCE: Duration = Duration::from_millis(25);
+/// Calls that may wait for each place.
+const WAITING_PER_PLACE: usize = 8;
 
 /// Bounds the calls of one key, server or tenant.
 #[derive(Debug)]
 pub struct Gate {
-    concurrent_max: u32,
-    running: AtomicU32,
+    places: Option<Places>,
     bucket: Option<Mutex<Bucket>>,
     limits: CallLimits,
 }
 
 /// Held while a call runs; dropping it ends the call.
 #[derive(Debug)]
-pub struct Permit(Arc<Gate>);
+pub struct Permit {
+    _place: Option<OwnedSemaphorePermit>,
+}
 
 /// A call that may not run now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,8 +45,7 @@ impl Gate {
     /// A gate with these limits; absent limits bound nothing.
     pub fn new(limits: &CallLimits) -> Arc<Self> {
         Arc::new(Self {
-            concurrent_max: limits.concurrent_calls_max.unwrap_or(u32::MAX),
-            running: AtomicU32::new(0),
+            places: limits.concurrent_calls_max.map(Places::new),
             bucket: limits
                 .rate
                 .map(|rate| Mutex::new(Bucket::full(rate, Instant::now()))),
@@ -48,36 +58,88 @@ impl Gate {
         &self.limits
     }
 
-    /// Lets one call in.
+    /// Lets one call in through all of these gates, perhaps after a moment.
     ///
     /// # Errors
-    /// Says how long to wait when the rate or the concurrency is used up.
-    pub fn enter(self: &Arc<Self>) -> Result<Permit, Refused> {
-        self.enter_at(Instant::now())
+    /// Says how long to wait when the rate or the concurrency of one of them is used up.
+    pub async fn enter_all<const N: usize>(gates: [&Self; N]) -> Result<[Permit; N], Refused> {
+        let mut until = None;
+        let mut permits = [const { Permit { _place: None } }; N];
+        for (gate, permit) in gates.into_iter().zip(&mut permits) {
+            *permit = gate.enter(&mut until).await?;
+        }
+        Ok(permits)
     }
 
-    fn enter_at(self: &Arc<Self>, now: Instant) -> Result<Permit, Refused> {
-        let taken = self
-            .running
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| {
-                (n < self.concurrent_max).then(|| n + 1)
-            });
-        if taken.is_err() {
-            return Err(Refused {
-                retry_after: RETRY_MIN,
+    /// `until` is when patience ends; it begins with the first wait.
+    async fn enter(&self, until: &mut Option<Instant>) -> Result<Permit, Refused> {
+        if let Some(bucket) = &self.bucket {
+            bucket.lock().take(Instant::now())?;
+        }
+        let Some(places) = &self.places else {
+            return Ok(Permit { _place: None });
+        };
+        if let Some(place) = places.take(until).await {
+            return Ok(Permit {
+                _place: Some(place),
             });
         }
-        let permit = Permit(Arc::clone(self));
-        match &self.bucket {
-            Some(bucket) => bucket.lock().take(now).map(|()| permit),
-            None => Ok(permit),
+        if let Some(bucket) = &self.bucket {
+            bucket.lock().give_back();
         }
+        Err(Refused {
+            retry_after: RETRY_MIN,
+        })
     }
 }
 
-impl Drop for Permit {
+/// Places for calls that run at once, and those who wait for one, first come first served.
+#[derive(Debug)]
+struct Places {
+    free: Arc<Semaphore>,
+    waiting: AtomicUsize,
+    waiting_max: usize,
+}
+
+impl Places {
+    fn new(concurrent_max: u32) -> Self {
+        let places = (concurrent_max as usize).min(Semaphore::MAX_PERMITS);
+        Self {
+            free: Arc::new(Semaphore::new(places)),
+            waiting: AtomicUsize::new(0),
+            waiting_max: places.saturating_mul(WAITING_PER_PLACE),
+        }
+    }
+
+    async fn take(&self, until: &mut Option<Instant>) -> Option<OwnedSemaphorePermit> {
+        if let Ok(place) = Arc::clone(&self.free).try_acquire_owned() {
+            return Some(place);
+        }
+        let _waiting = self.wait()?;
+        let until = *until.get_or_insert_with(|| Instant::now() + PATIENCE);
+        let place = Arc::clone(&self.free).acquire_owned();
+        tokio::time::timeout_at(until.into(), place)
+            .await
+            .ok()?
+            .ok()
+    }
+
+    /// One more who waits, unless there are too many.
+    fn wait(&self) -> Option<Waiting<'_>> {
+        let more = |n| (n < self.waiting_max).then_some(n + 1);
+        self.waiting
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, more)
+            .ok()
+            .map(|_| Waiting(&self.waiting))
+    }
+}
+
+/// Counted while a call waits.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.0.running.fetch_sub(1, Ordering::AcqRel);
+        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -111,38 +173,104 @@ impl Bucket {
             retry_after: wait.max(RETRY_MIN),
         })
     }
+
+    /// A call that was let in by rate did not run after all.
+    fn give_back(&mut self) {
+        self.tokens = (self.tokens + 1.0).min(f64::from(self.rate.burst));
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn concurrency_is_bounded_and_given_back() {
-        let gate = Gate::new(&CallLimits {
-            concurrent_calls_max: Some(2),
-            rate: None,
-        });
-        let first = gate.enter().unwrap();
-        let _second = gate.enter().unwrap();
-        assert_eq!(gate.enter().unwrap_err().retry_after, RETRY_MIN);
-        drop(first);
-        assert!(gate.enter().is_ok());
+    fn gate(places: u32, rate: Option<RateLimit>) -> Arc<Gate> {
+        Gate::new(&CallLimits {
+            concurrent_calls_max: Some(places),
+            rate,
+        })
     }
 
-    #[test]
-    fn a_refused_rate_gives_its_concurrency_back() {
+    async fn enter(gate: &Gate) -> Result<[Permit; 1], Refused> {
+        Gate::enter_all([gate]).await
+    }
+
+    #[tokio::test]
+    async fn concurrency_is_bounded_and_given_back() {
+        let gate = gate(2, None);
+        let first = enter(&gate).await.unwrap();
+        let _second = enter(&gate).await.unwrap();
+        let begun = Instant::now();
+        assert_eq!(enter(&gate).await.unwrap_err().retry_after, RETRY_MIN);
+        assert!(begun.elapsed() >= PATIENCE, "it waited for a place");
+        drop(first);
+        assert!(enter(&gate).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn who_waits_gets_the_next_free_place() {
+        let gate = gate(1, None);
+        let running = enter(&gate).await.unwrap();
+        let mut waiting = Box::pin(enter(&gate));
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(waiting.as_mut().poll(&mut context).is_pending());
+        drop(running);
+        let permit = waiting.await.unwrap();
+        assert!(enter(&gate).await.is_err(), "the place is taken");
+        drop(permit);
+        assert!(enter(&gate).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn so_many_wait_and_no_more() {
+        let gate = gate(1, None);
+        let _running = enter(&gate).await.unwrap();
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        let mut waiting: Vec<_> = (0..WAITING_PER_PLACE)
+            .map(|_| Box::pin(enter(&gate)))
+            .collect();
+        for one in &mut waiting {
+            assert!(one.as_mut().poll(&mut context).is_pending());
+        }
+        assert!(
+            matches!(
+                Box::pin(enter(&gate)).as_mut().poll(&mut context),
+                std::task::Poll::Ready(Err(_))
+            ),
+            "one too many is refused at once"
+        );
+        waiting.pop();
+        let mut next = Box::pin(enter(&gate));
+        assert!(next.as_mut().poll(&mut context).is_pending());
+    }
+
+    #[tokio::test]
+    async fn a_gate_without_places_keeps_nobody_waiting() {
+        let gate = gate(0, None);
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(
+            Box::pin(enter(&gate))
+                .as_mut()
+                .poll(&mut context)
+                .is_ready()
+        );
+    }
+
+    #[tokio::test]
+    async fn a_refused_rate_gives_its_concurrency_back_and_the_other_way_round() {
         let rate = RateLimit {
             per_second: 0.1,
-            burst: 1,
+            burst: 2,
         };
-        let gate = Gate::new(&CallLimits {
-            concurrent_calls_max: Some(1),
-            rate: Some(rate),
-        });
-        drop(gate.enter().unwrap());
+        let gate = gate(1, Some(rate));
+        let running = enter(&gate).await.unwrap();
+        let refused = enter(&gate).await.unwrap_err();
+        assert_eq!(refused.retry_after, RETRY_MIN, "no place");
+        drop(running);
+        drop(enter(&gate).await.expect("its token was given back"));
         for _ in 0..3 {
-            assert!(gate.enter().unwrap_err().retry_after > RETRY_MIN);
+            let refused = enter(&gate).await.unwrap_err();
+            assert!(refused.retry_after > RETRY_MIN, "no token");
         }
     }
 

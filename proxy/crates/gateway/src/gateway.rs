@@ -16,6 +16,7 @@ use crate::metrics::GatewayMetrics;
 use crate::session::{BoundedMap, SessionLimits, Sessions};
 use crate::snapshot::{CompileError, PluginSource, Snapshot};
 use crate::span::SpanSink;
+use crate::turns::Turns;
 use crate::upstream::LinkOptions;
 
 /// Tasks remembered over all servers, by owner and id.
@@ -138,6 +139,11 @@ impl Gateway {
     /// The server that `/mcp` means.
     pub fn single(&self) -> Option<&ServerId> {
         self.single.as_ref()
+    }
+
+    /// How many calls are under way.
+    pub(crate) fn turns(&self) -> &Arc<Turns> {
+        &self.links.turns
     }
 
     /// Says where the listener is bound, which decides what `Host` may be.

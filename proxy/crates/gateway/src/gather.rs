@@ -1,9 +1,10 @@
 //! A stream whose small writes gather until they are flushed, so that a head and its body are one
 //! write, one segment and one wake-up of the other side. Never holds anything back by itself: what
-//! was written goes out at the next flush at the latest, and what is large goes through.
+//! was written goes out at the next flush at the latest, and what is large goes through. A flush may
+//! let the others who are ready go first (see `turns`).
 
 use std::io::{self, IoSlice};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
@@ -16,6 +17,8 @@ use pingora_core::protocols::{
 };
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use crate::turns::Turns;
+
 /// Bytes that may gather: a head and a small message.
 const HELD_MAX: usize = 16 << 10;
 
@@ -27,16 +30,21 @@ pub struct Gather {
     /// How much of `held` was written.
     written: usize,
     more_follows: bool,
+    turns: Arc<Turns>,
+    /// The flush under way has let the others go first.
+    gave_way: bool,
 }
 
 impl Gather {
     /// Around a stream that writes at once.
-    pub fn new(inner: Stream) -> Self {
+    pub fn new(inner: Stream, turns: Arc<Turns>) -> Self {
         Self {
             inner,
             held: Vec::new(),
             written: 0,
             more_follows: false,
+            turns,
+            gave_way: false,
         }
     }
 
@@ -70,6 +78,17 @@ impl Gather {
         self.held.clear();
         self.written = 0;
         Poll::Ready(Ok(()))
+    }
+
+    /// Pending once for each flush when turns are shared: the task comes back at the end of the turn.
+    fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let has_gone = self.written > 0 || self.held.is_empty();
+        if self.gave_way || has_gone || !self.turns.are_shared() {
+            return Poll::Ready(());
+        }
+        self.gave_way = true;
+        // The first poll arranges to be woken, and is all there is to it.
+        pin!(tokio::task::yield_now()).poll(context)
     }
 
     fn fits(&self, bytes: usize) -> bool {
@@ -119,7 +138,9 @@ impl AsyncWrite for Gather {
         if std::mem::take(&mut this.more_follows) {
             return Poll::Ready(Ok(()));
         }
+        ready!(this.poll_turn(context));
         ready!(this.poll_drain(context))?;
+        this.gave_way = false;
         Pin::new(&mut this.inner).poll_flush(context)
     }
 
@@ -217,7 +238,7 @@ mod tests {
             .unwrap();
         let (far, _) = listener.accept().await.unwrap();
         let near: L4Stream = near.into();
-        (Gather::new(Box::new(near)), far)
+        (Gather::new(Box::new(near), Arc::default()), far)
     }
 
     #[tokio::test]
@@ -236,6 +257,30 @@ mod tests {
         near.flush().await.unwrap();
         far.read_exact(&mut seen[..4]).await.unwrap();
         assert_eq!(&seen[..4], b"next", "only one flush is no end");
+    }
+
+    #[tokio::test]
+    async fn a_flush_in_a_shared_turn_lets_those_who_are_ready_go_first() {
+        let (mut near, mut far) = pair().await;
+        near.turns.shared_by(1);
+        let under_way: Vec<_> = (0..4).map(|_| near.turns.begin()).collect();
+        assert!(near.turns.are_shared());
+        near.write_all(b"late").await.unwrap();
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        let flush = |near: &mut Gather, context: &mut Context<'_>| {
+            Pin::new(near).poll_flush(context).is_ready()
+        };
+        assert!(!flush(&mut near, &mut context));
+        assert_eq!(near.held.len(), 4, "nothing is written yet");
+        assert!(flush(&mut near, &mut context), "it gives way only once");
+        let mut seen = [0; 4];
+        far.read_exact(&mut seen).await.unwrap();
+        assert_eq!(&seen, b"late");
+        near.write_all(b"more").await.unwrap();
+        near.flush().await.unwrap();
+        drop(under_way);
+        near.write_all(b"soon").await.unwrap();
+        assert!(flush(&mut near, &mut context), "nobody to give way to");
     }
 
     #[tokio::test]

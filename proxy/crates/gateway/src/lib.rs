@@ -26,6 +26,7 @@ mod session;
 mod snapshot;
 mod span;
 mod tools;
+mod turns;
 mod upstream;
 
 pub use admin::{AdminPage, serve_admin};

@@ -40,6 +40,8 @@ pub type TlsSlot = Arc<ArcSwap<ServerConfig>>;
 /// Serves a gateway on a bound listener until [`Gateway::stop`], then waits for calls under way.
 pub async fn serve(gateway: Arc<Gateway>, listener: TcpListener, tls: Option<TlsSlot>) {
     let mut stopping = gateway.stopping();
+    let workers = tokio::runtime::Handle::current().metrics().num_workers();
+    gateway.turns().shared_by(workers);
     let app = |h2c| {
         let options = server_options(h2c);
         Arc::new(App {
@@ -82,6 +84,7 @@ fn admit(apps: &Apps, stream: TcpStream, tls: Option<&TlsSlot>, shutdown: &Shutd
     let _ = stream.set_nodelay(true);
     let (apps, shutdown) = (apps.clone(), shutdown.clone());
     let acceptor = tls.map(|slot| Acceptor::from_server_config(slot.load_full()));
+    let turns = Arc::clone(apps.h1.gateway.turns());
     tokio::spawn(async move {
         let _slot = slot;
         let wait = Duration::from_millis(limits.header_timeout_ms);
@@ -104,7 +107,7 @@ fn admit(apps: &Apps, stream: TcpStream, tls: Option<&TlsSlot>, shutdown: &Shutd
                 }
             }
         };
-        let stream = Box::new(Gather::new(stream));
+        let stream = Box::new(Gather::new(stream, turns));
         app.process_new(stream, &shutdown).await;
     });
 }

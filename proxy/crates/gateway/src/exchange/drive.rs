@@ -55,7 +55,7 @@ pub(super) async fn send_up(
     message: Message,
     out: &mpsc::Sender<Cleared<ToClient>>,
 ) -> Option<Sent> {
-    let ready = match post.prepare(message) {
+    let ready = match post.prepare(message).await {
         Ok(ready) => ready,
         Err(answered) => {
             let own = own_words(*answered);

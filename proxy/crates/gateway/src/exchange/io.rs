@@ -276,9 +276,11 @@ pub async fn end(session: &mut ServerSession) -> Result<(), Gone> {
 /// Resolves when the client closes its side.
 ///
 /// Most answers come sooner than a client can leave, and looking costs a system call; so the first
-/// look is a little later.
+/// look is a little later. The timer is pingora's, which ticks every 10 ms whether somebody waits or
+/// not: a timer of the runtime that is due before all others interrupts its sleep to say so, a write
+/// and a wake-up for each call.
 pub async fn closed(session: &mut ServerSession) {
-    tokio::time::sleep(LOOK_AFTER).await;
+    pingora_timeout::sleep(LOOK_AFTER).await;
     loop {
         // `Ok` would be body bytes after the body's end, which pingora never gives out.
         if session.read_body_or_idle(true).await.is_err() {

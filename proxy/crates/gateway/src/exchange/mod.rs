@@ -105,6 +105,7 @@ pub(crate) async fn serve_one(gateway: &Arc<Gateway>, session: &mut ServerSessio
             return After::Close;
         }
     }
+    let _under_way = gateway.turns().begin();
     if session
         .get_header(http::header::TRANSFER_ENCODING)
         .is_some()

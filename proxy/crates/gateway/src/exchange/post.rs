@@ -122,7 +122,7 @@ pub(super) enum Answered {
 
 impl Post {
     async fn serve(mut self, session: &mut ServerSession, message: Message) -> Result<After, Gone> {
-        match self.prepare(message) {
+        match self.prepare(message).await {
             Ok(ready) => self.forward(session, ready).await,
             Err(answered) => self.answer(session, *answered).await,
         }

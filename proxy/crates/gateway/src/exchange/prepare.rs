@@ -1,5 +1,6 @@
 //! What a message from the client is checked for before it may go up: its era and version, the
-//! headers that repeat it, call limits, the tools it may name, and the line. Nothing awaits here.
+//! headers that repeat it, call limits, the tools it may name, and the line. Nothing awaits here but
+//! for a place among the calls that may run at once.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use super::Context;
 use super::attribute::{self, Tie};
 use super::head::{BodyFacts, Refusal};
 use super::post::{Answered, Post};
-use crate::gate::Permit;
+use crate::gate::{Gate, Permit};
 use crate::pipeline::{self, Cleared, Decoded, Release, ToServer};
 use crate::reply::{self, code};
 use crate::session::{Call, Calls};
@@ -30,12 +31,12 @@ pub(super) struct Ready {
     pub(super) era: Era,
     pub(super) kind: MessageKind,
     pub(super) progress: Option<Id>,
-    _permits: Vec<Permit>,
+    _permits: Option<[Permit; 3]>,
 }
 
 impl Post {
-    /// Everything before the message goes up: no await, no lock held, nothing sent.
-    pub(super) fn prepare(&mut self, message: Message) -> Result<Ready, Box<Answered>> {
+    /// Everything before the message goes up: no lock held, nothing sent. Waits only for a place.
+    pub(super) async fn prepare(&mut self, message: Message) -> Result<Ready, Box<Answered>> {
         let refuse = |refusal, message: &Message| {
             Box::new(Answered::Refused(refusal, message.id().cloned(), None))
         };
@@ -75,9 +76,9 @@ impl Post {
         }
         let kind = message.kind();
         let permits = if kind == MessageKind::Request {
-            self.enter_gates(&message)?
+            Some(self.enter_gates(message.id()).await?)
         } else {
-            Vec::new()
+            None
         };
         let tie = attribute::tie_from_client(&self.context, &message, &calls);
         let call = tie
@@ -183,28 +184,20 @@ impl Post {
         Ok(())
     }
 
-    fn enter_gates(&self, message: &Message) -> Result<Vec<Permit>, Box<Answered>> {
+    async fn enter_gates(&self, id: Option<&Id>) -> Result<[Permit; 3], Box<Answered>> {
         let server = &self.context.server;
         let gates = [
-            &self.context.principal.gate,
-            &server.gate,
-            &server.tenant_gate,
+            &*self.context.principal.gate,
+            &*server.gate,
+            &*server.tenant_gate,
         ];
-        let mut permits = Vec::with_capacity(gates.len());
-        for gate in gates {
-            match gate.enter() {
-                Ok(permit) => permits.push(permit),
-                Err(refused) => {
-                    server.metrics.throttled.increment(1);
-                    let text = "Too many calls; try again later.";
-                    let refusal = Refusal::new(429, code::LIMITED, text);
-                    let after_s = refused.retry_after.as_secs().max(1);
-                    let id = message.id().cloned();
-                    return Err(Box::new(Answered::Refused(refusal, id, Some(after_s))));
-                }
-            }
-        }
-        Ok(permits)
+        Gate::enter_all(gates).await.map_err(|refused| {
+            server.metrics.throttled.increment(1);
+            let text = "Too many calls; try again later.";
+            let refusal = Refusal::new(429, code::LIMITED, text);
+            let after_s = refused.retry_after.as_secs().max(1);
+            Box::new(Answered::Refused(refusal, id.cloned(), Some(after_s)))
+        })
     }
 
     fn check_tool(&mut self, message: &Message, era: Era) -> Result<(), Box<Answered>> {

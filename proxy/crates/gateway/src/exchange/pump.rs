@@ -243,7 +243,7 @@ impl Pump<'_> {
         if let (Origin::Events(mut events), Link::Http(link)) =
             (self.source.origin, &self.down.context.server.runtime.link)
         {
-            let end = tokio::time::timeout(TAIL_WAIT, events.next()).await;
+            let end = pingora_timeout::timeout(TAIL_WAIT, events.next()).await;
             if matches!(end, Ok(Ok(None))) {
                 link.give_back(*events).await;
             }

@@ -76,7 +76,7 @@ pub(super) async fn serve(
         trail,
         extra,
     };
-    match post.prepare(message) {
+    match post.prepare(message).await {
         Ok(ready) => post.upload(session, ready, facts, begun).await,
         Err(answered) => post.answer(session, *answered).await,
     }

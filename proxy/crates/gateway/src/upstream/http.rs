@@ -31,6 +31,7 @@ use super::pool::Pool;
 use super::{EventStream, Fault, LinkOptions, LongBody, Oversize, Target};
 use crate::gather::{self, Gather};
 use crate::pipeline::{Cleared, ToServer};
+use crate::turns::Turns;
 
 /// How long an address stays good before the name is looked up again.
 const RESOLVED_FOR: Duration = Duration::from_secs(30);
@@ -44,6 +45,7 @@ const INFORMATIONAL_MAX: usize = 8;
 pub struct HttpLink {
     connector: Arc<TransportConnector>,
     pool: Arc<Pool>,
+    turns: Arc<Turns>,
     target: Target,
     resolved: Arc<ArcSwapOption<Resolved>>,
     connect_timeout: Duration,
@@ -149,6 +151,7 @@ impl HttpLink {
         Self {
             connector,
             pool: Arc::default(),
+            turns: Arc::clone(&options.turns),
             target,
             resolved: Arc::default(),
             connect_timeout: Duration::from_millis(limits.upstream_connect_timeout_ms),
@@ -269,7 +272,8 @@ impl HttpLink {
             Some(stream) => stream,
             None => {
                 let stream = self.connector.new_stream(&resolved.peer).await;
-                Box::new(Gather::new(stream.map_err(|e| connect_fault(&e))?))
+                let stream = stream.map_err(|e| connect_fault(&e))?;
+                Box::new(Gather::new(stream, Arc::clone(&self.turns)))
             }
         };
         if more_follows {

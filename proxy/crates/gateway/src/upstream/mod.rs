@@ -34,6 +34,8 @@ pub use http::{Answer, Head, HttpLink, Purpose, UpstreamHeaders, Verb};
 pub use long::{LongBody, Upload};
 pub use target::{LinkError, Target};
 
+use crate::turns::Turns;
+
 /// What all links share.
 #[derive(Clone)]
 pub struct LinkOptions {
@@ -43,6 +45,8 @@ pub struct LinkOptions {
     pub runner: Option<Arc<dyn runner_api::Runner>>,
     /// Connects to upstreams without trusted roots of their own.
     connector: Arc<std::sync::OnceLock<Arc<TransportConnector>>>,
+    /// Whether writes wait for the end of a turn.
+    pub(crate) turns: Arc<Turns>,
 }
 
 impl std::fmt::Debug for LinkOptions {
@@ -59,6 +63,7 @@ impl Default for LinkOptions {
             reaper: stdio_child::ReaperMode::CurrentExe,
             runner: None,
             connector: Arc::default(),
+            turns: Arc::default(),
         }
     }
 }

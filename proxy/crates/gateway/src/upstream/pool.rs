@@ -112,7 +112,7 @@ mod tests {
         let near = TcpStream::connect(listener.local_addr().unwrap());
         let near: L4Stream = near.await.unwrap().into();
         let (far, _) = listener.accept().await.unwrap();
-        (Box::new(Gather::new(Box::new(near))), far)
+        (Box::new(Gather::new(Box::new(near), Arc::default())), far)
     }
 
     #[tokio::test]
