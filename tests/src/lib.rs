@@ -12,6 +12,7 @@ pub mod h2;
 pub mod http;
 pub mod kit;
 pub mod mcp;
+pub mod search;
 pub mod sse;
 pub mod upstream;
 pub mod wait;
