@@ -104,7 +104,15 @@ async fn serve(start: Start, metrics: PrometheusHandle) -> anyhow::Result<ExitCo
     let plane = match &loaded.hosting {
         Some(hosting) => {
             let shown = format!("{scheme}://{address}");
-            let plane = Plane::start(hosting, &loaded.data_dir, &gateway, &joint, &shown).await?;
+            let plane = Plane::start(
+                hosting,
+                &loaded.data_dir,
+                &gateway,
+                &joint,
+                &shown,
+                audit.clone(),
+            )
+            .await?;
             say(&format!("hosting: admin API on http://{}", plane.address()));
             Some(plane)
         }

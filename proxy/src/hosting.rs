@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use anyhow::{Context as _, bail};
+use audit_log::AuditLog;
 use control::{AdminToken, Api, ApiOptions, ExecKeys, HostedServers, Publisher, Store};
 use domain::{Desired, Secret, TenantId};
 use gateway::Gateway;
@@ -108,13 +109,14 @@ pub struct Plane {
 }
 
 impl Plane {
-    /// Opens the store, publishes what is in it, and serves the admin API. `shown` is the gateway's address as a URL.
+    /// Opens the store, publishes what is in it, and serves the admin API. What the runner tells goes into `audit`. `shown` is the gateway's address as a URL.
     pub async fn start(
         hosting: &Hosting,
         data_dir: &Path,
         gateway: &Arc<Gateway>,
         joint: &Arc<Joint>,
         shown: &str,
+        audit: Option<Arc<AuditLog>>,
     ) -> anyhow::Result<Self> {
         std::fs::create_dir_all(data_dir)
             .with_context(|| format!("the folder {} cannot be made", data_dir.display()))?;
@@ -131,6 +133,7 @@ impl Plane {
             publisher: Arc::clone(joint) as Arc<dyn Publisher>,
             gateway: door_address,
             exec_keys: joint.exec_keys.clone(),
+            audit,
             public_url: hosting
                 .public_url
                 .clone()

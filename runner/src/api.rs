@@ -112,6 +112,13 @@ async fn answer(
         Request::ListSecrets { tenant, server } => {
             daemon.list_secrets(&tenant, &server).map(Reply::Secrets)
         }
+        Request::SecretPrints {
+            tenant,
+            server,
+            key,
+        } => daemon
+            .secret_prints(&tenant, &server, &key)
+            .map(Reply::SecretPrints),
         Request::RemoveSecret {
             tenant,
             server,

@@ -77,7 +77,6 @@ pub async fn run(
         let freeze_after_s = u32::from(name == "thaw");
         let idle = IdleTimes {
             freeze_after_s,
-            checkpoint_after_s: 0,
             stop_after_s: 0,
         };
         bench

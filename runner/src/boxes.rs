@@ -14,12 +14,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow};
-use runner_api::{
-    EventKind, GoneReason, HostedTransport, LogStream, Runtime, SandboxId, ServerSpec, SessionKey,
-};
-use sandbox::{
-    Bind, Launch, Order, Output, Placed, Prepared, Program, SecretFile, Size, Watch, on_thread,
-};
+use runner_api::{EventKind, GoneReason, LogStream, SandboxId, ServerSpec, SessionKey};
+use sandbox::{Launch, Output, Placed, Prepared, SandboxError, SecretFile, Watch, on_thread};
+use secret_prints::PrintSet;
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
@@ -28,6 +25,7 @@ use tokio::task::JoinHandle;
 use crate::context::Context;
 use crate::logs::{self, Log};
 use crate::meter::Counters;
+use crate::order::order;
 use crate::paths::hex;
 use crate::store;
 use crate::wire::{Connected, Owner, allowlist};
@@ -37,6 +35,8 @@ use crate::words;
 const START_MAX: Duration = Duration::from_secs(60);
 /// How often a starting server is tried.
 const PROBE_EVERY: Duration = Duration::from_millis(5);
+/// What a sandbox that failed wrote last is often still in the pipe.
+const LAST_WORDS: Duration = Duration::from_millis(50);
 /// Commands that wait; there is never more than one of each kind.
 const COMMANDS_MAX: usize = 8;
 
@@ -148,6 +148,14 @@ struct Life {
     commands: mpsc::Receiver<Command>,
     traffic: Arc<Counters>,
     tell: Tell,
+}
+
+/// What a sandbox needs before it can be started.
+struct Surroundings {
+    prepared: Prepared,
+    connected: Connected,
+    /// Its secrets, as its log is searched for them.
+    secrets: Arc<PrintSet>,
 }
 
 /// A sandbox that answers, or stands still.
@@ -271,6 +279,11 @@ impl Life {
         self.event(EventKind::Starting { env });
         let image = self.image_name();
         let (alive, restored) = self.bring_up(number, image.as_deref()).await.map_err(|error| {
+            // Its program ended before anybody could watch it.
+            if let Some(SandboxError::Gone { .. }) = error.downcast_ref() {
+                let reason = GoneReason::Exited { code: None };
+                return NotStarted { words: self.explain(&reason), reason };
+            }
             tracing::error!(sandbox = %self.plan.id, error = format!("{error:#}"), "a sandbox cannot be started");
             internal(error)
         })?;
@@ -284,8 +297,7 @@ impl Life {
                 ctx.images.forget(image);
             }
             alive.connected.close(&ctx).await;
-            // What it wrote last is often still in the pipe.
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            tokio::time::sleep(LAST_WORDS).await;
             alive.readers.iter().for_each(JoinHandle::abort);
             return Err(NotStarted {
                 words: self.explain(&reason),
@@ -317,17 +329,11 @@ impl Life {
             }
         };
         let (open, surroundings) = tokio::join!(open, self.surround(place));
-        let (prepared, connected) = surroundings?;
+        let surroundings = surroundings?;
         let Some(open) = open else {
-            return Ok((
-                self.launch(&prepared, connected, Launch::Cold).await?,
-                false,
-            ));
+            return Ok((self.launch(surroundings, Launch::Cold).await?, false));
         };
-        match self
-            .launch(&prepared, connected, Launch::Restore(&open.dir))
-            .await
-        {
+        match self.launch(surroundings, Launch::Restore(&open.dir)).await {
             Ok(alive) => Ok((alive, true)),
             Err(error) => {
                 tracing::warn!(sandbox = %self.plan.id, error = format!("{error:#}"), "a checkpoint cannot be restored; starting anew");
@@ -335,11 +341,8 @@ impl Life {
                     .into_iter()
                     .for_each(|name| self.ctx.images.forget(name));
                 self.ctx.backend.destroy(self.plan.id.as_str(), place).await;
-                let (prepared, connected) = self.surround(place).await?;
-                Ok((
-                    self.launch(&prepared, connected, Launch::Cold).await?,
-                    false,
-                ))
+                let surroundings = self.surround(place).await?;
+                Ok((self.launch(surroundings, Launch::Cold).await?, false))
             }
         }
     }
@@ -397,11 +400,11 @@ impl Life {
     }
 
     /// Storage, secrets, wire; the way out is open as far as the rules say, the wire still down.
-    async fn surround(&self, place: u32) -> Result<(Prepared, Connected)> {
+    async fn surround(&self, place: u32) -> Result<Surroundings> {
         let ctx = &self.ctx;
         let spec = &self.plan.spec;
         let rules = allowlist(&spec.egress)?;
-        let prepared: Prepared = {
+        let (prepared, secrets) = {
             // Unsealed as late and dropped (and wiped) as early as can be.
             let values = ctx
                 .secrets
@@ -414,9 +417,11 @@ impl Life {
                     value: value.expose(),
                 })
                 .collect();
-            ctx.backend
+            let prepared = ctx
+                .backend
                 .prepare(order(ctx, &self.plan, place), &files)
-                .await?
+                .await?;
+            (prepared, Arc::new(ctx.secrets.cover(&values)))
         };
         let connected = Connected::open(
             ctx,
@@ -426,17 +431,21 @@ impl Life {
             self.owner(),
         )
         .await?;
-        Ok((prepared, connected))
+        Ok(Surroundings {
+            prepared,
+            connected,
+            secrets,
+        })
     }
 
-    async fn launch(
-        &self,
-        prepared: &Prepared,
-        connected: Connected,
-        launch: Launch<'_>,
-    ) -> Result<Alive> {
+    async fn launch(&self, around: Surroundings, launch: Launch<'_>) -> Result<Alive> {
+        let Surroundings {
+            prepared,
+            connected,
+            secrets,
+        } = around;
         let address = SocketAddr::from((prepared.wire.guest, self.plan.spec.port));
-        match self.launch_connected(prepared, launch).await {
+        match self.launch_connected(&prepared, launch, secrets).await {
             Ok((watch, readers)) => Ok(Alive {
                 watch,
                 connected,
@@ -455,13 +464,15 @@ impl Life {
         &self,
         prepared: &Prepared,
         launch: Launch<'_>,
+        secrets: Arc<PrintSet>,
     ) -> Result<(Watch, Vec<JoinHandle<()>>)> {
         let ctx = &self.ctx;
         let spec = &self.plan.spec;
         prepared.wire.up().await?;
-        let (output, readers) = self.output()?;
+        let (output, readers) = self.output(secrets)?;
         let launched = ctx.backend.launch(prepared, launch, output).await;
         if launched.is_err() {
+            tokio::time::sleep(LAST_WORDS).await;
             readers.iter().for_each(JoinHandle::abort);
         }
         let (placed, watch) = launched?;
@@ -477,7 +488,7 @@ impl Life {
         Ok((watch, readers))
     }
 
-    fn output(&self) -> Result<(Output, Vec<JoinHandle<()>>)> {
+    fn output(&self, secrets: Arc<PrintSet>) -> Result<(Output, Vec<JoinHandle<()>>)> {
         let dir = self.ctx.paths.run.join("pipes");
         let id = self.plan.id.as_str();
         let pipe = |stream| {
@@ -488,14 +499,21 @@ impl Life {
             out: pipe(LogStream::Stdout)?,
             err: pipe(LogStream::Stderr)?,
         };
-        Ok((output, self.follow(&dir)?))
+        Ok((output, self.follow(&dir, secrets)?))
     }
 
-    fn follow(&self, dir: &Path) -> Result<Vec<JoinHandle<()>>> {
+    fn follow(&self, dir: &Path, secrets: Arc<PrintSet>) -> Result<Vec<JoinHandle<()>>> {
         let follow = |stream| {
+            let secrets = Arc::clone(&secrets);
             let path = logs::pipe_path(dir, self.plan.id.as_str(), stream);
-            logs::follow(&path, self.log.clone(), self.plan.id.clone(), stream)
-                .context("read the pipes of a sandbox")
+            logs::follow(
+                &path,
+                self.log.clone(),
+                self.plan.id.clone(),
+                stream,
+                secrets,
+            )
+            .context("read the pipes of a sandbox")
         };
         Ok(vec![follow(LogStream::Stdout)?, follow(LogStream::Stderr)?])
     }
@@ -523,8 +541,12 @@ impl Life {
             .thaw(&saved.placed.id)
             .await
             .map_err(|e| lost(e.to_string()))?;
+        let secrets = ctx
+            .secrets
+            .cover_again(&saved.tenant, &saved.server)
+            .map_err(|e| lost(format!("its secrets cannot be opened: {e:#}")))?;
         let readers = self
-            .follow(&ctx.paths.run.join("pipes"))
+            .follow(&ctx.paths.run.join("pipes"), Arc::new(secrets))
             .map_err(|e| lost(format!("{e:#}")))?;
         self.log
             .say(&self.plan.id, "found again after a restart of the runner");
@@ -679,65 +701,5 @@ impl Life {
         self.ctx
             .events
             .tell(&spec.tenant, &spec.id, Some(&self.plan.id), kind);
-    }
-}
-
-/// What the spec means for the backend.
-fn order(ctx: &Context, plan: &Plan, place: u32) -> Order {
-    let spec = &plan.spec;
-    let mut env = vec![("HOME".to_owned(), "/home/app".to_owned())];
-    let deps = match spec.runtime {
-        Runtime::Python => {
-            env.push((
-                "PATH".into(),
-                "/deps/bin:/usr/local/bin:/usr/bin:/bin".into(),
-            ));
-            env.push(("PYTHONPATH".into(), "/deps".into()));
-            env.push(("PYTHONUNBUFFERED".into(), "1".into()));
-            env.push(("PYTHONDONTWRITEBYTECODE".into(), "1".into()));
-            "/deps"
-        }
-        Runtime::Node => {
-            env.push((
-                "PATH".into(),
-                "/node_modules/.bin:/usr/local/bin:/usr/bin:/bin".into(),
-            ));
-            env.push(("NODE_ENV".into(), "production".into()));
-            "/node_modules"
-        }
-    };
-    let mut args = spec.command.clone();
-    if spec.transport == HostedTransport::Stdio {
-        args.splice(0..0, crate::shim::command(spec.runtime, spec.port));
-    }
-    env.extend(spec.env.iter().map(|(k, v)| (k.clone(), v.clone())));
-    let bind = |source: PathBuf, target: &str| Bind {
-        source,
-        target: target.into(),
-        writable: false,
-    };
-    let binds = vec![
-        bind(plan.app.clone(), "/app"),
-        bind(plan.deps.clone(), deps),
-        bind(ctx.paths.run.join("weir"), "/weir"),
-        bind(ctx.paths.run.join("resolv.conf"), "/etc/resolv.conf"),
-    ];
-    Order {
-        id: plan.id.as_str().to_owned(),
-        place,
-        rootfs: plan.rootfs.clone(),
-        program: Program {
-            args,
-            env,
-            cwd: "/app".into(),
-        },
-        binds,
-        size: Size {
-            cpu_shares: spec.limits.cpu_shares,
-            memory_mb: spec.limits.memory_mb,
-            storage_mb: spec.limits.storage_gb * 1024,
-            processes: spec.limits.processes,
-        },
-        with_secrets: true,
     }
 }

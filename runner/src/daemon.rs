@@ -1,6 +1,6 @@
 //! The daemon: its state folder is its own, its servers have a task each, and what ran before it is found again.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
 use std::net::Ipv4Addr;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -13,6 +13,7 @@ use egress::{Filter, Guest, Targets};
 use nix::fcntl::{Flock, FlockArg};
 use runner_api::{ApiError, ErrorCode, LeaseId, SecretName, SecretValue, ServerSpec, ServerStatus};
 use sandbox::{Host, Local, LocalConfig, Runsc, Wires};
+use secret_prints::{Print, PrintKey};
 use serde::{Deserialize, Serialize};
 use tokio::net::UnixListener;
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -152,7 +153,11 @@ impl Daemon {
             images: Images::begin(&paths.state.join("checkpoints"), &paths.run.join("images"))?,
             logs: Logs::default(),
             metering: Metering::open(&paths.state.join("usage"))?,
-            secrets: Secrets::open(&paths.state, &options.vault_key, events)?,
+            secrets: match what {
+                Servers::Resumed => Secrets::open(&paths.state, &options.vault_key, events)?,
+                // Who ends everything opens nothing, and needs no key for it.
+                Servers::Forgotten => Secrets::none(&paths.run.join("no-vault"), events)?,
+            },
             host,
             paths,
         });
@@ -420,6 +425,20 @@ impl Daemon {
     ) -> Result<Vec<SecretName>, ApiError> {
         self.sender(tenant, server)?;
         Ok(self.ctx.secrets.list(tenant, server))
+    }
+
+    /// Fingerprints of a server's secrets.
+    ///
+    /// # Errors
+    /// There is no such server, or the vault cannot open them.
+    pub fn secret_prints(
+        &self,
+        tenant: &TenantId,
+        server: &ServerId,
+        key: &PrintKey,
+    ) -> Result<BTreeMap<SecretName, Vec<Print>>, ApiError> {
+        self.sender(tenant, server)?;
+        self.ctx.secrets.prints(tenant, server, key)
     }
 
     /// Removes a secret.

@@ -17,6 +17,7 @@ pub mod index;
 pub mod layers;
 pub mod logs;
 pub mod meter;
+mod order;
 pub mod paths;
 pub mod rootfs;
 pub mod secrets;

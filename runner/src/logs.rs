@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::stat::Mode;
 use runner_api::{LogLine, LogStream, SandboxId};
+use secret_prints::PrintSet;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::sync::watch;
@@ -23,6 +24,8 @@ use crate::events::now_ms;
 const RING_LINES_MAX: usize = 10_000;
 const RING_BYTES_MAX: usize = 4 * 1024 * 1024;
 const LINE_BYTES_MAX: usize = 4096;
+/// Stands in the place of a secret.
+const SECRET_COVERED: &str = "[secret]";
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Lines that are kept per second and sandbox; more are counted and dropped.
 const LINES_PER_SECOND: u32 = 500;
@@ -216,6 +219,7 @@ pub fn follow(
     log: Log,
     sandbox: SandboxId,
     stream: LogStream,
+    secrets: Arc<PrintSet>,
 ) -> io::Result<tokio::task::JoinHandle<()>> {
     let mut receiver = pipe::OpenOptions::new()
         .read_write(true)
@@ -225,6 +229,7 @@ pub fn follow(
             log,
             sandbox,
             stream,
+            secrets,
             partial: Vec::new(),
             second: Instant::now(),
             kept: 0,
@@ -262,6 +267,8 @@ struct Lines {
     log: Log,
     sandbox: SandboxId,
     stream: LogStream,
+    /// A server that writes its secrets out does not make them part of its log.
+    secrets: Arc<PrintSet>,
     partial: Vec<u8>,
     second: Instant,
     kept: u32,
@@ -304,9 +311,12 @@ impl Lines {
             self.dropped += 1;
             return;
         }
-        let text = String::from_utf8_lossy(&bytes)
-            .trim_end_matches(['\n', '\r'])
-            .to_owned();
+        let text = String::from_utf8_lossy(&bytes);
+        let text = text.trim_end_matches(['\n', '\r']);
+        let text = self
+            .secrets
+            .cover(text, SECRET_COVERED)
+            .unwrap_or_else(|| text.to_owned());
         let dropped = std::mem::take(&mut self.dropped);
         self.log.add(LogLine {
             at_unix_ms: now_ms(),
@@ -354,6 +364,12 @@ mod tests {
         assert!(!Log::open(&dir.path().join("x.log")).tail(10).0.is_empty());
     }
 
+    fn secrets(value: &[u8]) -> PrintSet {
+        let key = secret_prints::PrintKey::new([1; 32]);
+        let prints = key.prints(value);
+        PrintSet::new(&secret_prints::SecretPrints { key, prints })
+    }
+
     #[tokio::test]
     async fn a_flood_is_counted() {
         let dir = tempfile::tempdir().expect("a folder");
@@ -362,6 +378,7 @@ mod tests {
             log: log.clone(),
             sandbox: SandboxId::parse("abcdefghijkl").expect("an id"),
             stream: LogStream::Stdout,
+            secrets: Arc::new(secrets(b"pass-8f2e7c")),
             partial: Vec::new(),
             second: Instant::now() + Duration::from_secs(60),
             kept: 0,
@@ -382,5 +399,8 @@ mod tests {
         lines.take(&vec![b'x'; 3 * LINE_BYTES_MAX]);
         lines.take(b"\n");
         assert_eq!(log.tail(1).0[0].text.len(), LINE_BYTES_MAX);
+        // A secret of the server that it writes itself.
+        lines.take(b"the key is pass-8f2e7c, really\r\n");
+        assert_eq!(log.tail(1).0[0].text, "the key is [secret], really");
     }
 }

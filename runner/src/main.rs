@@ -124,8 +124,11 @@ fn run(cli: Cli) -> Result<ExitCode> {
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).context("read the limit of open files")?;
     setrlimit(Resource::RLIMIT_NOFILE, hard.min(65_536), hard)
         .context("raise the limit of open files")?;
-    // What is in memory here is worth more than a core file.
-    setrlimit(Resource::RLIMIT_CORE, 0, 0).context("turn core dumps off")?;
+    // What is in memory here, and in the sandboxes that inherit this, is worth more than a core file. The kernel takes 1 as
+    // no dump at all; with 0 a program that core_pattern names would still be given one.
+    setrlimit(Resource::RLIMIT_CORE, 1, 1)
+        .or_else(|_| setrlimit(Resource::RLIMIT_CORE, 0, 0))
+        .context("turn core dumps off")?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

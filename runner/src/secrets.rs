@@ -1,6 +1,7 @@
 //! The vault, and every access to it as an event. The only place of the runner that sees a value, and only on its way
 //! into a sandbox's tmpfs.
 
+use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -10,9 +11,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use anyhow::{Context as _, Result, bail};
 use domain::{ServerId, TenantId};
 use runner_api::{ApiError, ErrorCode, EventKind, SandboxId};
+use secret_prints::{Print, PrintKey, PrintSet, SecretPrints};
 use vault::{Access, AccessKind, AccessLog, Dir, RootKey, Roots, Scope, Vault, VaultError};
 
 use crate::events::{Events, now_ms};
+
+/// Shorter lines of a value are not looked for by themselves.
+const LOG_LINE_BYTES_MIN: usize = 16;
+/// Lines of one value that are.
+const LOG_LINES_MAX: usize = 256;
 
 /// Where the root key comes from.
 #[derive(Debug, Clone, Default)]
@@ -25,7 +32,11 @@ pub struct KeySource {
 }
 
 /// All secrets of one runner.
-pub struct Secrets(Mutex<Vault<Dir, Told>>);
+pub struct Secrets {
+    vault: Mutex<Vault<Dir, Told>>,
+    /// What this process makes fingerprints with for itself.
+    key: PrintKey,
+}
 
 /// Records accesses as events, before they happen.
 struct Told(Events);
@@ -41,6 +52,9 @@ impl AccessLog for Told {
                 SandboxId::parse(sandbox).ok(),
                 EventKind::SecretsMounted { names: vec![name] },
             ),
+            AccessKind::Fingerprint => {
+                (None, EventKind::SecretsFingerprinted { names: vec![name] })
+            }
             AccessKind::Reseal => return Ok(()),
         };
         self.0.tell(tenant, server, sandbox.as_ref(), kind);
@@ -82,11 +96,30 @@ impl Secrets {
         vault
             .resume()
             .context("finish a rotation of the vault that was cut off")?;
-        Ok(Self(Mutex::new(vault)))
+        Self::of(vault)
+    }
+
+    /// An empty vault in this folder, for whoever has nothing to open.
+    ///
+    /// # Errors
+    /// The folder cannot be made.
+    pub fn none(dir: &Path, events: Events) -> Result<Self> {
+        let roots = Roots {
+            current: RootKey::from_bytes(&random()?),
+            previous: None,
+        };
+        Self::of(Vault::open(Dir::open(dir)?, roots, Told(events))?)
+    }
+
+    fn of(vault: Vault<Dir, Told>) -> Result<Self> {
+        Ok(Self {
+            vault: Mutex::new(vault),
+            key: PrintKey::new(random()?),
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, Vault<Dir, Told>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.vault.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Stores a value.
@@ -172,6 +205,57 @@ impl Secrets {
             .collect();
         Ok(vault.mount(&scope, &names, sandbox.as_str())?)
     }
+
+    /// Fingerprints of all values of a server, for whoever looks for them in its traffic.
+    ///
+    /// # Errors
+    /// One cannot be opened, or its access not be recorded.
+    pub fn prints(
+        &self,
+        tenant: &TenantId,
+        server: &ServerId,
+        key: &PrintKey,
+    ) -> Result<BTreeMap<runner_api::SecretName, Vec<Print>>, ApiError> {
+        let values = self.lock().fingerprint(&scope(tenant, server));
+        let prints = values
+            .map_err(api_error)?
+            .into_iter()
+            .filter_map(|(name, value)| {
+                let name = runner_api::SecretName::parse(name.as_str()).ok()?;
+                Some((name, key.prints(value.expose())))
+            });
+        Ok(prints.collect())
+    }
+
+    /// What covers these values in a log.
+    pub fn cover(&self, values: &[(vault::SecretName, vault::SecretValue)]) -> PrintSet {
+        let prints = values
+            .iter()
+            .flat_map(|(_, value)| log_prints(&self.key, value.expose()));
+        PrintSet::new(&SecretPrints {
+            prints: prints.collect(),
+            key: self.key.clone(),
+        })
+    }
+
+    /// The same for a sandbox that was mounted in an earlier life.
+    ///
+    /// # Errors
+    /// One cannot be opened, or its access not be recorded.
+    pub fn cover_again(&self, tenant: &TenantId, server: &ServerId) -> Result<PrintSet> {
+        let values = self.lock().fingerprint(&scope(tenant, server))?;
+        Ok(self.cover(&values))
+    }
+}
+
+/// The values of a sandbox as its log is searched for them: each whole, and each of its lines, since a log has lines.
+fn log_prints(key: &PrintKey, value: &[u8]) -> Vec<Print> {
+    let lines = value
+        .split(|b| *b == b'\n')
+        .filter(|line| line.len() >= LOG_LINE_BYTES_MIN && !line.starts_with(b"-----"));
+    let mut prints = key.prints(value);
+    prints.extend(lines.take(LOG_LINES_MAX).flat_map(|line| key.prints(line)));
+    prints
 }
 
 fn scope(tenant: &TenantId, server: &ServerId) -> Scope {
@@ -202,6 +286,12 @@ fn api_error(error: VaultError) -> ApiError {
     }
 }
 
+fn random() -> Result<[u8; 32]> {
+    let mut key = [0; 32];
+    getrandom::fill(&mut key).map_err(|e| anyhow::anyhow!("no random numbers: {e}"))?;
+    Ok(key)
+}
+
 fn root(state: &Path, source: &KeySource) -> Result<RootKey> {
     if let Ok(text) = std::env::var("WEIR_VAULT_KEY") {
         return Ok(RootKey::from_text(&text)?);
@@ -221,8 +311,7 @@ fn root(state: &Path, source: &KeySource) -> Result<RootKey> {
                 path.display()
             );
         }
-        let mut key = [0; 32];
-        getrandom::fill(&mut key).map_err(|e| anyhow::anyhow!("no random numbers: {e}"))?;
+        let key = random()?;
         let mut file = OpenOptions::new()
             .write(true)
             .create_new(true)

@@ -1,33 +1,21 @@
 //! Small files that survive a crash: each is written beside its place and moved there, so that a reader finds the old
-//! or the new one, never a half.
+//! or the new one, never a half. How that is done is the vault's, and tried there with the power cut at every step.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io;
 use std::path::Path;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use vault::{Dir, Disk as _};
 
 /// Writes a value.
 ///
 /// # Errors
 /// The system's; the old value is still there then.
 pub fn put<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
-    let beside = path.with_extension("new");
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&beside)?;
-    file.write_all(&serde_json::to_vec(value)?)?;
-    file.sync_data()?;
-    fs::rename(&beside, path)?;
-    match path.parent() {
-        Some(folder) => File::open(folder)?.sync_all(),
-        None => Ok(()),
-    }
+    let (mut folder, name) = place(path)?;
+    vault::replace(&mut folder, name, &serde_json::to_vec(value)?).map_err(|error| error.source)
 }
 
 /// Reads a value; none if there is none, or none that can be understood (which is logged).
@@ -51,7 +39,51 @@ pub fn all<T: DeserializeOwned>(folder: &Path) -> Vec<T> {
     paths.filter_map(|path| get(&path)).collect()
 }
 
-/// Removes a value. Fine if there is none.
+/// Removes a value, so that it does not come back. Fine if there is none.
 pub fn remove(path: &Path) {
-    let _ = fs::remove_file(path);
+    let removed = place(path).and_then(|(mut folder, name)| {
+        folder.remove(name)?;
+        folder.sync_names()
+    });
+    if let Err(error) = removed
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        tracing::error!(path = %path.display(), %error, "a file of the runner's state cannot be removed");
+    }
+}
+
+fn place(path: &Path) -> io::Result<(Dir, &str)> {
+    let name = path.file_name().and_then(|name| name.to_str());
+    match (path.parent(), name) {
+        (Some(folder), Some(name)) => Ok((Dir::within(folder), name)),
+        _ => Err(io::ErrorKind::InvalidInput.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_crash_left_beside_a_value_is_not_one() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("one.json");
+        put(&path, &"old").expect("written");
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = fs::metadata(&path).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        // Cut off in the middle of the next one.
+        fs::write(dir.path().join("one.json.new"), "\"ne").expect("written");
+        assert_eq!(all::<String>(dir.path()), ["old"]);
+        put(&path, &"new").expect("written");
+        assert_eq!(get::<String>(&path).as_deref(), Some("new"));
+        assert_eq!(
+            fs::read_dir(dir.path()).expect("read").count(),
+            1,
+            "nothing is left beside it"
+        );
+        remove(&path);
+        remove(&path);
+        assert!(all::<String>(dir.path()).is_empty());
+    }
 }

@@ -20,7 +20,6 @@ async fn idle_sandboxes_freeze_and_wake_and_end() {
     let rig = Rig::start().await;
     let times = IdleTimes {
         freeze_after_s: 1,
-        checkpoint_after_s: 0,
         stop_after_s: 0,
     };
     let spec = rig.deploy(probe_bundle(), |s| s.idle = times).await;

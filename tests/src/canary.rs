@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 
+use crate::search::Search;
+
 /// A made-up secret that looks real to the last check digit. Each one is different, so that a find can be told
 /// from another test's.
 #[derive(Debug, Clone)]
@@ -88,48 +90,39 @@ impl Canary {
         self.value.bytes().map(|b| format!("{b:02x}")).collect()
     }
 
-    /// In which form the value stands in these bytes, if it does.
-    pub fn found_in(&self, bytes: &[u8]) -> Option<&'static str> {
-        // Lossy is right: the needles are ASCII.
-        let text = String::from_utf8_lossy(bytes);
-        if text.contains(&self.value) {
-            return Some("plain");
-        }
-        let lower = text.to_ascii_lowercase();
-        if lower.contains(&self.hex()) {
-            return Some("hex");
-        }
+    /// What the value looks like wherever it was written, and what each form is called.
+    pub fn forms(&self) -> Vec<(&'static str, Vec<u8>)> {
+        let bytes = self.value.as_bytes();
+        let mut forms = vec![
+            ("plain", bytes.to_vec()),
+            ("reversed", bytes.iter().rev().copied().collect()),
+            ("hex", self.hex().into_bytes()),
+            ("hex", self.hex().to_uppercase().into_bytes()),
+        ];
         // Base64 of a text that holds the value looks different for each of three alignments. The characters at
         // both ends mix with the neighbours and are left out.
         for shift in 0..3 {
             let mut padded = vec![0; shift];
-            padded.extend_from_slice(self.value.as_bytes());
+            padded.extend_from_slice(bytes);
             let coded = STANDARD_NO_PAD.encode(&padded);
             let inner = &coded[(shift * 8).div_ceil(6)..coded.len() - 1];
-            if text.contains(inner) || text.contains(&inner.replace('+', "-").replace('/', "_")) {
-                return Some("base64");
-            }
+            forms.push(("base64", inner.as_bytes().to_vec()));
+            let url_safe = inner.replace('+', "-").replace('/', "_");
+            forms.push(("base64", url_safe.into_bytes()));
         }
-        None
+        forms
+    }
+
+    /// In which form the value stands in these bytes, if it does.
+    pub fn found_in(&self, bytes: &[u8]) -> Option<&'static str> {
+        let search = Search::new(std::slice::from_ref(self));
+        search.bytes("", bytes).first().map(|found| found.form)
     }
 
     /// Where under `dir` the value was written, if it was.
     pub fn found_under(&self, dir: &Path) -> Option<String> {
-        let entries = std::fs::read_dir(dir).ok()?;
-        for entry in entries.flatten() {
-            let path = entry.path();
-            let hit = match path.is_dir() {
-                true => self.found_under(&path),
-                false => std::fs::read(&path)
-                    .ok()
-                    .and_then(|bytes| self.found_in(&bytes))
-                    .map(|form| format!("{} ({form})", path.display())),
-            };
-            if hit.is_some() {
-                return hit;
-            }
-        }
-        None
+        let seen = Search::new(std::slice::from_ref(self)).tree(dir);
+        seen.found.first().map(ToString::to_string)
     }
 }
 
@@ -201,6 +194,7 @@ mod tests {
                 (STANDARD.encode(format!("a{v}")), "base64"),
                 (STANDARD.encode(format!("ab{v}cd")), "base64"),
                 (canary.hex().to_uppercase(), "hex"),
+                (v.chars().rev().collect(), "reversed"),
             ] {
                 assert_eq!(canary.found_in(text.as_bytes()), Some(form), "{text}");
             }

@@ -14,6 +14,7 @@ pub mod http;
 pub mod kit;
 pub mod mcp;
 pub mod runner;
+pub mod search;
 pub mod sse;
 pub mod upstream;
 pub mod wait;

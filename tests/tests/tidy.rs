@@ -8,13 +8,14 @@ use weir_tests::Value;
 
 /// Which rooms of the workspace a room may name. `tests` and `bench` see public faces only, and nobody names them.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("domain", &[]),
+    ("secret-prints", &[]),
+    ("domain", &["secret-prints"]),
     ("mcp-codec", &[]),
-    ("dlp-scan", &[]),
+    ("dlp-scan", &["secret-prints"]),
     ("stdio-child", &[]),
     ("dlp-policy", &["domain", "dlp-scan"]),
     ("audit-log", &["domain"]),
-    ("runner-api", &["domain"]),
+    ("runner-api", &["domain", "secret-prints"]),
     ("sandbox", &["domain"]),
     ("egress", &["domain"]),
     ("vault", &["domain"]),
@@ -29,6 +30,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "egress",
             "vault",
             "metering",
+            "secret-prints",
         ],
     ),
     (
@@ -39,6 +41,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "dlp-policy",
             "audit-log",
             "runner-api",
+            "secret-prints",
         ],
     ),
     ("plugin-host", &["domain", "dlp-scan", "dlp-policy"]),
@@ -67,6 +70,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "plugin-host",
             "control",
             "runner-api",
+            "secret-prints",
         ],
     ),
     ("weir-bench", &[]),
@@ -79,7 +83,13 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// Rooms without async, I/O, clock and logging, and what would bring them in.
-const PURE: &[&str] = &["domain", "mcp-codec", "dlp-scan", "dlp-policy"];
+const PURE: &[&str] = &[
+    "secret-prints",
+    "domain",
+    "mcp-codec",
+    "dlp-scan",
+    "dlp-policy",
+];
 const IMPURE_CRATES: &[&str] = &[
     "tokio",
     "pingora-core",

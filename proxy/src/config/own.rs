@@ -29,6 +29,7 @@ impl Resolver<'_> {
         Ok(Detection {
             rules,
             values: lists,
+            prints: None,
         })
     }
 

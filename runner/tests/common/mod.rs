@@ -95,6 +95,28 @@ impl Rig {
         self.wait_ready().await;
     }
 
+    /// The same with other arguments.
+    pub async fn kill_and_start_with(&mut self, args: &[&str]) {
+        self.args = args.iter().map(|a| (*a).to_owned()).collect();
+        self.kill_and_start().await;
+    }
+
+    /// Ends the runner and all its sandboxes.
+    pub fn purge(&mut self) -> bool {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        // Sandboxes outlive the daemon on purpose; a test's do not.
+        let program = env!("CARGO_BIN_EXE_weir-runner");
+        let purge = Command::new(program)
+            .args(["--state"])
+            .arg(self.dir.path().join("state"))
+            .arg("--run")
+            .arg(self.dir.path().join("run"))
+            .arg("purge")
+            .status();
+        purge.is_ok_and(|s| s.success())
+    }
+
     pub fn state(&self) -> PathBuf {
         self.dir.path().join("state")
     }
@@ -109,7 +131,20 @@ impl Rig {
         bundle: Vec<u8>,
         change: impl FnOnce(&mut ServerSpec),
     ) -> ServerSpec {
-        let info = self.put(bundle).await.expect("the bundle is taken");
+        self.deploy_for(&tenant(), bundle, change).await
+    }
+
+    /// The same for any tenant.
+    pub async fn deploy_for(
+        &self,
+        tenant: &TenantId,
+        bundle: Vec<u8>,
+        change: impl FnOnce(&mut ServerSpec),
+    ) -> ServerSpec {
+        let info = self
+            .put_for(tenant, bundle)
+            .await
+            .expect("the bundle is taken");
         self.build(&info).await.expect("the layer is built");
         let mut spec: ServerSpec = serde_json::from_value(json!({
             "id": "srv", "tenant": info.tenant, "bundle": info.id, "runtime": info.runtime,
@@ -124,12 +159,16 @@ impl Rig {
     }
 
     pub async fn put(&self, bundle: Vec<u8>) -> Result<BundleInfo, RunnerError> {
+        self.put_for(&tenant(), bundle).await
+    }
+
+    async fn put_for(&self, tenant: &TenantId, bundle: Vec<u8>) -> Result<BundleInfo, RunnerError> {
         let chunks: Vec<_> = bundle
             .chunks(100_000)
             .map(|c| Ok(Bytes::copy_from_slice(c)))
             .collect();
         self.client
-            .put_bundle(&tenant(), stream::iter(chunks).boxed())
+            .put_bundle(tenant, stream::iter(chunks).boxed())
             .await
     }
 
@@ -220,18 +259,7 @@ impl Drop for Rig {
                 std::fs::read_to_string(self.dir.path().join("runner.log")).unwrap_or_default();
             eprintln!("--- the runner's log\n{log}");
         }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        // Sandboxes outlive the daemon on purpose; a test's do not.
-        let program = env!("CARGO_BIN_EXE_weir-runner");
-        let purge = Command::new(program)
-            .args(["--state"])
-            .arg(self.dir.path().join("state"))
-            .arg("--run")
-            .arg(self.dir.path().join("run"))
-            .arg("purge")
-            .status();
-        if !purge.is_ok_and(|s| s.success()) {
+        if !self.purge() {
             eprintln!("sandboxes of a test are left");
         }
     }

@@ -1,9 +1,11 @@
 //! A FAKE runner behind a real socket: it speaks `runner-api`, gives out one address as the sandbox, and runs nothing.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use domain::ServerId;
 use runner_api::*;
 use tokio::io::BufStream;
 use tokio::net::{UnixListener, UnixStream};
@@ -26,7 +28,7 @@ pub struct State {
     pub bundles: Mutex<Vec<usize>>,
     pub refuse: Mutex<Option<ApiError>>,
     gone: watch::Sender<Option<GoneReason>>,
-    secrets: Mutex<Vec<SecretName>>,
+    secrets: Mutex<BTreeMap<(ServerId, SecretName), SecretValue>>,
 }
 
 impl FakeRunner {
@@ -144,12 +146,26 @@ async fn answer(
                 .push(session.to_string());
             Reply::Ok
         }
-        Request::SetSecret { name, .. } => {
-            state.secrets.lock().expect("no panic inside").push(name);
+        Request::SetSecret {
+            server,
+            name,
+            value,
+            ..
+        } => {
+            let mut secrets = state.secrets.lock().expect("no panic inside");
+            secrets.insert((server, name), value);
             Reply::Ok
         }
-        Request::ListSecrets { .. } => {
-            Reply::Secrets(state.secrets.lock().expect("no panic inside").clone())
+        Request::ListSecrets { server, .. } => {
+            let secrets = state.secrets.lock().expect("no panic inside");
+            let own = secrets.keys().filter(|(of, _)| *of == server);
+            Reply::Secrets(own.map(|(_, name)| name.clone()).collect())
+        }
+        Request::SecretPrints { server, key, .. } => {
+            let secrets = state.secrets.lock().expect("no panic inside");
+            let own = secrets.iter().filter(|((of, _), _)| *of == server);
+            let prints = own.map(|((_, name), value)| (name.clone(), key.prints(value.expose())));
+            Reply::SecretPrints(prints.collect())
         }
         Request::Servers { .. } => Reply::Servers(vec![]),
         Request::Usage { .. } => Reply::Usage(vec![]),

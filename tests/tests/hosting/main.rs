@@ -557,6 +557,185 @@ fn a_secret_comes_from_standard_input_and_stays_in() {
     lab.weir.assert_nowhere(&canary, "a secret that was set");
 }
 
+/// Nothing in it looks like a secret to any rule.
+const PLAIN: &str = "seven-green-boats-42";
+
+impl Lab {
+    /// The server answers with this text from now on.
+    fn says(&self, text: &str) {
+        let result = json!({"content": [{"type": "text", "text": text}]});
+        self.sandbox.answer(move |request| {
+            (request.rpc_method() == "tools/call").then(|| Reply::result(request, result.clone()))
+        });
+    }
+
+    fn put_policy(&self, policy: &weir_tests::Value) -> u16 {
+        let token =
+            std::fs::read_to_string(self.weir.dir().join("data/admin.token")).expect("a token");
+        let addr: std::net::SocketAddr = self
+            .api
+            .trim_start_matches("http://")
+            .parse()
+            .expect("an address");
+        let (token, body) = (token.trim(), policy.to_string());
+        let mut conn = weir_tests::http::Conn::open(addr);
+        conn.send(format!(
+            "PUT /api/v1/servers/{ID}/policy HTTP/1.1\r\nHost: {addr}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        ));
+        conn.response().expect("an answer").status()
+    }
+
+    fn set_secret(&self, id: &str, value: &str) {
+        let (ok, out, said) = self.cli(&["secret", "set", id, "API_KEY"], value);
+        assert!(ok, "{out} {said}");
+    }
+}
+
+fn base64(text: &str) -> String {
+    use base64::Engine as _;
+    base64::engine::general_purpose::STANDARD.encode(text)
+}
+
+#[test]
+fn a_secret_never_comes_out_of_its_server_and_never_goes_in() {
+    let lab = Lab::deployed(&[]);
+    let mut client = lab.connected();
+    let mut answer = |text: &str| {
+        lab.says(text);
+        client.call("echo", json!({"message": "tell me"}))
+    };
+    let written = |value: &str| {
+        vec![
+            format!("the key is {value}, really"),
+            format!("it is {} in base64", base64(value)),
+            value.chars().rev().collect(),
+            value.bytes().map(|b| format!("{b:02x}")).collect(),
+        ]
+    };
+    for text in written(PLAIN) {
+        assert_eq!(answer(&text).first_text(), text, "no secret yet");
+    }
+    lab.set_secret(ID, PLAIN);
+    for text in written(PLAIN) {
+        let answer = answer(&text);
+        assert_eq!(
+            answer.blocked_call_fault(Era::Handshake),
+            None,
+            "{}",
+            answer.text()
+        );
+        assert!(!answer.text().contains(&text), "{}", answer.text());
+    }
+    assert_eq!(
+        answer("seven-green-boats-43").first_text(),
+        "seven-green-boats-43"
+    );
+    // In a call it goes no further than here.
+    lab.sandbox.forget();
+    let call = lab
+        .connected()
+        .call("echo", json!({"message": base64(PLAIN)}));
+    assert_eq!(
+        call.blocked_call_fault(Era::Handshake),
+        None,
+        "{}",
+        call.text()
+    );
+    assert!(lab.sandbox.calls("tools/call").is_empty());
+    // After a rotation the new one is looked for, and the old one still: sandboxes that have it may answer.
+    lab.set_secret(ID, "eight-brown-boats-43");
+    for value in [PLAIN, "eight-brown-boats-43"] {
+        for text in written(value) {
+            let answer = answer(&text);
+            assert_eq!(
+                answer.blocked_call_fault(Era::Handshake),
+                None,
+                "{}",
+                answer.text()
+            );
+        }
+    }
+    // Nobody else's messages are judged by it.
+    let source = lab.source.path().display().to_string();
+    let (ok, _, said) = lab.cli(
+        &[
+            "server", "deploy", &source, "--id", "second", "--tenant", TENANT,
+        ],
+        "",
+    );
+    assert!(ok, "{said}");
+    let mut second = Client::at(lab.weir.addr, "/sandbox/second/mcp", Era::Stateless);
+    second.headers.push(("X-API-Key".into(), lab.key.clone()));
+    for text in written(PLAIN) {
+        lab.says(&text);
+        let answer = second.call("echo", json!({"message": PLAIN}));
+        assert_eq!(answer.first_text(), text, "{}", answer.text());
+    }
+}
+
+#[test]
+fn no_policy_lets_a_secret_pass() {
+    let lab = Lab::deployed(&[]);
+    lab.set_secret(ID, PLAIN);
+    let loose =
+        json!({"dry_run": true, "bindings": [{"action": "ignore"}], "allow": [{"path": "$.**"}]});
+    assert_eq!(lab.put_policy(&loose), 200);
+    lab.says(PLAIN);
+    let answer = lab.connected().call("echo", json!({"message": "x"}));
+    assert_eq!(
+        answer.blocked_call_fault(Era::Handshake),
+        None,
+        "{}",
+        answer.text()
+    );
+    // Cut out instead of stopped: that much a policy may say.
+    let cut =
+        json!({"bindings": [{"category": "secret", "action": "redact", "form": "keep_last_4"}]});
+    assert_eq!(lab.put_policy(&cut), 200);
+    let answer = lab.connected().call("echo", json!({"message": "x"}));
+    assert_eq!(answer.first_text(), "[REDACTED:vault-secret]");
+}
+
+#[test]
+fn a_server_whose_secrets_are_not_known_is_closed() {
+    let mut lab = Lab::deployed(&[]);
+    lab.set_secret(ID, PLAIN);
+    lab.says(PLAIN);
+    lab.runner.die();
+    let Lab {
+        weir,
+        key,
+        config,
+        mut runner,
+        sandbox,
+        ..
+    } = lab;
+    let weir = weir.kill_and_restart(|dir| Start::serve_in(dir, &config));
+    let call = || {
+        let mut client = Client::at(weir.addr, &format!("/sandbox/{ID}/mcp"), Era::Stateless);
+        client.headers.push(("X-API-Key".into(), key.clone()));
+        client.call("echo", json!({"message": "x"}))
+    };
+    assert_eq!(
+        call().status(),
+        429,
+        "nobody knows what its secrets look like"
+    );
+    runner.go_on();
+    until("the runner is followed again", PATIENCE, || {
+        (call().status() == 200).then_some(())
+    });
+    assert_eq!(
+        call().blocked_call_fault(Era::Stateless),
+        None,
+        "{}",
+        call().text()
+    );
+    drop((runner, sandbox));
+}
+
 #[test]
 fn an_id_is_hosted_or_in_the_file_but_not_both() {
     let lab = Lab::deployed(&[]);

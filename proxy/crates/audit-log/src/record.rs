@@ -1,4 +1,4 @@
-//! What one line of the audit log says: one record per message exchange.
+//! What one line of the audit log says: one record per message exchange, and one per event of a sandbox.
 //!
 //! It never holds message text. There is no field for a matched value, an argument or a result, and none may be
 //! added: a finding is told by rule, place and keyed fingerprint, so that the log can be read by people who may not
@@ -16,7 +16,7 @@ pub type Text = Arc<str>;
 
 /// What a text that was cut to its cap ends in.
 pub const CUT_MARK: &str = "\u{2026}";
-/// Cap in bytes of tenant, principal, server, session, era, trace id, client, rule, category and fingerprint.
+/// Cap in bytes of tenant, principal, server, session, sandbox, era, trace id, client, rule, category and fingerprint.
 pub const NAME_BYTES_MAX: usize = 128;
 /// Cap in bytes of a method, tool name, JSON-RPC id or reason.
 pub const TEXT_BYTES_MAX: usize = 256;
@@ -56,15 +56,18 @@ pub struct Record {
     /// Short hash of the session id, never the id itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Text>,
+    /// The sandbox that an event is about; none for exchanges.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Text>,
     /// Protocol revision the exchange was judged by, for example `2025-06-18`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub era: Option<Text>,
     /// Direction of the message that decided the verdict.
     pub direction: Direction,
-    /// JSON-RPC method.
+    /// JSON-RPC method; for an event of a sandbox its name behind `sandbox/`, `secret/` or `egress/`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<Text>,
-    /// Tool name, or the name or address of the prompt or resource.
+    /// Tool name, or the name or address of the prompt, resource, secret or egress target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<Text>,
     /// JSON-RPC id as its JSON text.
@@ -219,6 +222,7 @@ impl Record {
             principal: None,
             server,
             session: None,
+            sandbox: None,
             era: None,
             direction: Direction::ToServer,
             method: None,
@@ -247,6 +251,7 @@ impl Record {
         let names = [
             &mut self.principal,
             &mut self.session,
+            &mut self.sandbox,
             &mut self.era,
             &mut self.trace_id,
             &mut self.client,

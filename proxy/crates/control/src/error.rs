@@ -1,5 +1,6 @@
 //! What can go wrong, and the one place where it becomes a reply.
 
+use audit_log::AuditError;
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
@@ -49,6 +50,9 @@ pub enum ControlError {
     /// The runner.
     #[error(transparent)]
     Runner(#[from] RunnerError),
+    /// The audit log does not take what happened.
+    #[error("the audit log failed")]
+    Audit(#[from] AuditError),
     /// The store.
     #[error("the control plane's store failed")]
     Store(#[from] sqlx::Error),
@@ -95,7 +99,7 @@ impl ControlError {
             Self::Publish(_) => plain(StatusCode::UNPROCESSABLE_ENTITY, "not_served"),
             Self::Exec(_) => plain(StatusCode::BAD_GATEWAY, "exec_failed"),
             Self::Runner(error) => runner_kind(error),
-            Self::Store(_) | Self::Migrate(_) | Self::Damaged(_) => {
+            Self::Store(_) | Self::Audit(_) | Self::Migrate(_) | Self::Damaged(_) => {
                 plain(StatusCode::INTERNAL_SERVER_ERROR, "store")
             }
         }

@@ -23,6 +23,7 @@ pub async fn events(api: Arc<Api>) {
         // The servers as well: what the runner lost, or never got, it gets when it is back.
         let followed = async {
             api.put_all().await?;
+            api.learn_all_prints().await?;
             told = false;
             follow_events(&api).await
         };
@@ -43,6 +44,9 @@ async fn follow_events(api: &Api) -> Result<(), ControlError> {
         let (good, mut bad): (Vec<_>, Vec<_>) = batch.into_iter().partition(Result::is_ok);
         let good: Vec<Event> = good.into_iter().flatten().collect();
         if !good.is_empty() {
+            if let Some(log) = &api.audit {
+                crate::audit::append(log, &good).await?;
+            }
             api.store.add_events(&good).await?;
         }
         if let Some(Err(error)) = bad.pop() {

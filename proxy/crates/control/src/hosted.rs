@@ -7,6 +7,7 @@ use domain::{
     UpstreamTransport,
 };
 use runner_api::Isolation;
+use secret_prints::SecretPrints;
 
 use crate::model::Stored;
 
@@ -30,8 +31,9 @@ pub trait Publisher: Send + Sync {
     fn tenants(&self) -> BTreeSet<TenantId>;
 }
 
-/// The gateway's view of one server. `spent`: its tenant has used up the month, and every call is answered with 429.
-pub fn of(stored: &Stored, spent: bool) -> Server {
+/// The gateway's view of one server. `closed`: its tenant has used up the month, or it is not known yet what its secrets
+/// look like; every call is answered with 429.
+pub fn of(stored: &Stored, closed: bool, prints: Option<SecretPrints>) -> Server {
     let sharing = match stored.settings.isolation {
         Isolation::Shared => Sharing::Shared,
         Isolation::Session => Sharing::Session,
@@ -50,10 +52,13 @@ pub fn of(stored: &Stored, spent: bool) -> Server {
         },
         policy: stored.policy.clone(),
         limits: CallLimits {
-            concurrent_calls_max: spent.then_some(0),
+            concurrent_calls_max: closed.then_some(0),
             rate: None,
         },
-        detection: Detection::default(),
+        detection: Detection {
+            prints,
+            ..Detection::default()
+        },
         plugins: Vec::new(),
     }
 }

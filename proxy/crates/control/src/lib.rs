@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod api;
+mod audit;
 mod auth;
 mod error;
 mod exec;
@@ -19,6 +20,7 @@ mod follow;
 mod hosted;
 mod ids;
 mod model;
+mod prints;
 mod store;
 
 pub use api::{Api, ApiOptions, BUNDLE_BYTES_MAX, openapi_json, serve};

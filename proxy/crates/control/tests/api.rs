@@ -4,12 +4,15 @@
 
 mod common;
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
+use audit_log::{Action, Query};
 use bytes::Bytes;
 use common::{Plane, TOKEN, fake_door};
 use domain::{ServerId, TenantId, UpstreamTransport};
 use runner_api::{Event, EventKind, SandboxId, SecretName, UsageWindow};
+use secret_prints::PrintSet;
 use serde_json::{Value, json};
 
 fn id(text: &str) -> ServerId {
@@ -474,6 +477,60 @@ async fn a_spent_month_stops_calls() {
     assert_eq!(bound(&plane), None);
 }
 
+/// Whether the gateway was told to look for this value in a server's messages.
+fn is_looked_for(plane: &Plane, server: &str, value: &str) -> bool {
+    let published = plane.gateway.0.lock().unwrap();
+    let prints = published[server].detection.prints.as_ref();
+    prints.is_some_and(|p| PrintSet::new(p).cover(value, "x").as_deref() == Some("x"))
+}
+
+#[tokio::test]
+async fn the_gateway_looks_for_old_and_new_values_and_never_has_them() {
+    let plane = Plane::start().await;
+    plane.deployed("one").await;
+    plane.deployed("two").await;
+    let at = "/api/v1/servers/one/secrets/API_KEY";
+    for value in ["value-of-monday", "value-of-tuesday"] {
+        assert!(!is_looked_for(&plane, "one", value));
+        assert_eq!(plane.send("PUT", at, value).await.0, 204);
+        assert!(is_looked_for(&plane, "one", value));
+    }
+    assert!(
+        is_looked_for(&plane, "one", "value-of-monday"),
+        "sandboxes may still have it"
+    );
+    assert!(!is_looked_for(&plane, "two", "value-of-tuesday"));
+    // Before the runner has it, so also when the runner does not take it.
+    *plane.runner.down.lock().unwrap() = true;
+    assert_eq!(plane.send("PUT", at, "value-of-wednesday").await.0, 503);
+    assert!(is_looked_for(&plane, "one", "value-of-wednesday"));
+    let told = format!("{:?}", plane.gateway.0.lock().unwrap());
+    assert!(!told.contains("value-of"), "{told}");
+    // Too short to be looked for is no mistake.
+    *plane.runner.down.lock().unwrap() = false;
+    assert_eq!(plane.send("PUT", at, "short").await.0, 204);
+    assert!(!is_looked_for(&plane, "one", "short"));
+}
+
+#[tokio::test]
+async fn a_server_is_closed_while_nobody_knows_what_its_secrets_look_like() {
+    let plane = Plane::start().await;
+    plane.deployed("one").await;
+    let at = "/api/v1/servers/one/secrets/API_KEY";
+    assert_eq!(plane.send("PUT", at, "value-of-monday").await.0, 204);
+    *plane.runner.down.lock().unwrap() = true;
+    let plane = plane.again().await;
+    let calls_max = |plane: &Plane| {
+        plane.gateway.0.lock().unwrap()["one"]
+            .limits
+            .concurrent_calls_max
+    };
+    assert_eq!(calls_max(&plane), Some(0));
+    *plane.runner.down.lock().unwrap() = false;
+    eventually("it opens", async || calls_max(&plane).is_none()).await;
+    assert!(is_looked_for(&plane, "one", "value-of-monday"));
+}
+
 #[tokio::test]
 async fn events_are_stored_and_shown_from_a_number_on() {
     let plane = Plane::start().await;
@@ -508,6 +565,26 @@ async fn events_are_stored_and_shown_from_a_number_on() {
     })
     .await;
     assert_eq!(events(2).await[0]["target"], "evil.example");
+    // And they are in the audit log, each once.
+    let query = Query {
+        method: Some("egress/refused".into()),
+        ..Query::default()
+    };
+    let mut found = Vec::new();
+    audit_log::search(&plane.dir.path().join("audit"), &query, |record| {
+        assert_eq!(
+            (&*record.server, record.tool.as_deref()),
+            ("one", Some("evil.example:443"))
+        );
+        assert_eq!(
+            (record.action, record.sandbox.as_deref()),
+            (Action::Refused, Some("sandbox00001"))
+        );
+        found.push(record.rpc_id.clone().unwrap().to_string());
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    assert_eq!(found, ["1", "2", "3"]);
 }
 
 #[tokio::test]

@@ -46,11 +46,15 @@ pub fn decide_allowing(
     decision.hits.reserve_exact(findings.len());
     for (index, finding) in findings.iter().enumerate() {
         let mut action = actions.action(finding.rule);
-        if allowed.by(index).is_some() {
+        let always = actions.always(finding.rule);
+        if allowed.by(index).is_some() && !always {
             action = action.min(PolicyAction::Log);
         }
         decision.hits.push(action);
         decision.raise(action.into(), || Reason::Rule(finding.rule));
+        if always {
+            decision.hold(index, action.into());
+        }
     }
     decision.allowed = allowed;
     if let Some(bound) = over_budget {
@@ -156,6 +160,8 @@ pub struct Decision {
     /// What evaluators found or change, with the name of each. In a dry run nothing of it is carried out.
     pub marks: Vec<(Arc<str>, Mark)>,
     dry_run: bool,
+    /// Findings that nothing makes milder, and what is done about them at the least.
+    held: (Vec<usize>, Action),
 }
 
 impl Decision {
@@ -169,6 +175,7 @@ impl Decision {
             reason: Reason::Clean,
             marks: Vec::new(),
             dry_run,
+            held: (Vec::new(), Action::Pass),
         }
     }
 
@@ -211,6 +218,9 @@ impl Decision {
                 continue;
             };
             for (index, action) in &verdict.findings {
+                if self.held.0.contains(&(*index as usize)) {
+                    continue;
+                }
                 if let Some(hit) = self
                     .hits
                     .get_mut(*index as usize)
@@ -229,6 +239,7 @@ impl Decision {
         for (hit, finding) in self.hits.clone().into_iter().zip(findings) {
             self.raise(hit.into(), || Reason::Rule(finding.rule));
         }
+        self.enforced = self.enforced.max(self.held.1);
     }
 
     fn merge(&mut self, evaluator: &dyn Evaluator, verdict: Result<Verdict, EvalError>) {
@@ -269,14 +280,21 @@ impl Decision {
         self.marks.extend(marks);
     }
 
+    /// This finding is stopped in a dry run, too.
+    fn hold(&mut self, finding: usize, action: Action) {
+        self.held.0.push(finding);
+        self.held.1 = self.held.1.max(action);
+        self.enforced = self.enforced.max(action);
+    }
+
     fn raise(&mut self, action: Action, reason: impl FnOnce() -> Reason) {
         if action > self.action {
             self.action = action;
-            self.enforced = if self.dry_run {
-                action.in_dry_run()
-            } else {
-                action
+            let enforced = match self.dry_run {
+                true => action.in_dry_run(),
+                false => action,
             };
+            self.enforced = enforced.max(self.held.1);
             self.reason = reason();
         }
     }

@@ -2,9 +2,10 @@
 
 use std::sync::LazyLock;
 
-use dlp_scan::{Category, Rule};
+use dlp_scan::{Category, Rule, VAULT_RULE};
 use domain::{Direction, PolicyAction};
 
+use crate::lines::Treatment;
 use crate::tools::Pattern;
 
 /// One line of the built-in policy. A later line wins over an earlier one.
@@ -79,8 +80,19 @@ const fn line(
     }
 }
 
+/// The built-in treatment of one rule in one direction. The secrets of a hosted server are stopped whatever policy says.
+pub(crate) fn default_treatment(rule: &Rule, direction: Direction) -> Treatment {
+    match &*rule.id {
+        VAULT_RULE => Treatment {
+            always: true,
+            ..PolicyAction::Block.into()
+        },
+        _ => default_action(rule, direction).into(),
+    }
+}
+
 /// The built-in action for one rule in one direction.
-pub(crate) fn default_action(rule: &Rule, direction: Direction) -> PolicyAction {
+fn default_action(rule: &Rule, direction: Direction) -> PolicyAction {
     /// Each line's globs, compiled once.
     static GLOBS: LazyLock<Vec<Vec<Pattern>>> = LazyLock::new(|| {
         let compile = |g: &&str| Pattern::parse(g).expect("a test compiles the built-in globs");

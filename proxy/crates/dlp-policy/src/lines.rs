@@ -14,6 +14,26 @@ pub(crate) const BINDINGS_MAX: usize = 1024;
 pub(crate) struct Treatment {
     pub action: PolicyAction,
     pub form: RedactForm,
+    /// No line makes it milder than a redaction, and neither does a dry run, an allowlist or a plugin.
+    pub always: bool,
+}
+
+impl Treatment {
+    /// What a line makes of this one.
+    fn by(self, line: Self) -> Self {
+        match self.always {
+            false => line,
+            // A form could show a part of the value.
+            true => Self {
+                action: match line.action {
+                    PolicyAction::Redact => PolicyAction::Redact,
+                    _ => PolicyAction::Block,
+                },
+                form: RedactForm::default(),
+                always: true,
+            },
+        }
+    }
 }
 
 impl From<PolicyAction> for Treatment {
@@ -21,6 +41,7 @@ impl From<PolicyAction> for Treatment {
         Self {
             action,
             form: RedactForm::default(),
+            always: false,
         }
     }
 }
@@ -88,7 +109,7 @@ impl Lines {
         for line in self.lines.iter().filter(|l| l.pattern.is_none_or(matched)) {
             for (rule, treatment) in treatments.iter_mut().enumerate() {
                 if line.applies(rule, direction) {
-                    *treatment = line.treatment;
+                    *treatment = treatment.by(line.treatment);
                 }
             }
         }
@@ -117,10 +138,10 @@ impl Lines {
             let mut without_tool = *builtin;
             for line in self.lines.iter().filter(|l| l.applies(rule, direction)) {
                 match line.pattern {
-                    Some(pattern) => by_pattern[pattern] = Some(line.treatment),
+                    Some(pattern) => by_pattern[pattern] = Some(builtin.by(line.treatment)),
                     None => {
                         by_pattern.fill(None);
-                        without_tool = line.treatment;
+                        without_tool = builtin.by(line.treatment);
                     }
                 }
             }
@@ -219,6 +240,7 @@ impl Compiler<'_> {
             treatment: Treatment {
                 action: binding.action,
                 form: binding.form.unwrap_or_default(),
+                always: false,
             },
             at,
         })

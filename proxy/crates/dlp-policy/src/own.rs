@@ -69,6 +69,7 @@ pub fn own_rules(
     let own = Own {
         sources: &sources,
         lists: &lists,
+        prints: detection.prints.as_ref(),
         allow_patterns: &patterns.collect::<Vec<_>>(),
         keep_covered: allow.iter().any(|l| l.value.is_none()),
     };

@@ -22,7 +22,7 @@ use dlp_scan::{Rule, RuleId, RuleSet};
 use domain::{Direction, FailureMode, Policy, PolicyAction, RedactForm};
 
 use crate::allow::Allow;
-use crate::defaults::default_action;
+use crate::defaults::default_treatment;
 use crate::error::{Level, PolicyError};
 use crate::lines::{LineRef, Lines, Treatment};
 use crate::tools::ToolFilter;
@@ -66,7 +66,7 @@ impl PolicyTable {
     fn compile_for(tenant: &Policy, server: &Policy, facts: &[&Rule]) -> Result<Self, PolicyError> {
         let lines = Lines::compile(tenant, server, facts)?;
         let builtin = [Direction::ToServer, Direction::ToClient].map(|d| {
-            let actions = facts.iter().map(|rule| default_action(rule, d).into());
+            let actions = facts.iter().map(|rule| default_treatment(rule, d));
             actions.collect::<Vec<_>>()
         });
         Ok(Self {
@@ -187,6 +187,11 @@ impl ActionsRef {
     pub fn strictest(&self) -> PolicyAction {
         let actions = self.0.iter().map(|t| t.action);
         actions.max().unwrap_or(PolicyAction::Ignore)
+    }
+
+    /// Whether what this rule finds is stopped in a dry run, too, and whatever allowlists and plugins say.
+    pub fn always(&self, rule: RuleId) -> bool {
+        self.0.get(rule.index()).is_some_and(|t| t.always)
     }
 
     /// What stands in the place of a value that this rule found and that is redacted.

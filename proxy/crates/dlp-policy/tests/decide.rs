@@ -2,21 +2,32 @@
 
 use std::collections::BTreeSet;
 
-use dlp_policy::{Action, Decision, PolicyTable, Reason, decide};
+use dlp_policy::{
+    Action, AllowInput, Decision, EvalError, EvalInput, Evaluator, PolicyTable, Reason, Verdict,
+    decide, decide_allowing, own_rules,
+};
 use dlp_scan::{
     Budget, Category, FingerprintKey, LeafInput, LeafKind, Outcome, OverBudget, RuleSet, Scanner,
+    VAULT_RULE,
 };
 use domain::PolicyAction::{Block, Ignore, Log, Redact, Warn};
-use domain::{Direction, FailureMode, Policy, PolicyAction, PolicyBinding};
+use domain::{
+    AllowLine, Detection, Direction, FailureMode, Policy, PolicyAction, PolicyBinding, RedactForm,
+};
+use secret_prints::{PrintKey, SecretPrints};
 
 fn scan(text: &str) -> Outcome {
+    scan_by(RuleSet::builtin(), text)
+}
+
+fn scan_by(rules: &RuleSet, text: &str) -> Outcome {
     let leaf = LeafInput {
         text,
         kind: LeafKind::String,
         name: None,
     };
     let mut scanner = Scanner::new(FingerprintKey::new([7; 32]));
-    scanner.scan(RuleSet::builtin(), [leaf].into_iter(), &Budget::default())
+    scanner.scan(rules, [leaf].into_iter(), &Budget::default())
 }
 
 fn table(bindings: &[(&str, PolicyAction)]) -> PolicyTable {
@@ -203,5 +214,103 @@ fn sure_injection_is_blocked_and_the_rest_warns() {
     ] {
         let rule = rules.find(id).unwrap_or_else(|| panic!("no rule {id}"));
         assert_eq!(actions.action(rule), action, "{id}");
+    }
+}
+
+/// A plugin that would let everything pass.
+struct Loose;
+
+impl Evaluator for Loose {
+    fn name(&self) -> &str {
+        "loose"
+    }
+
+    fn may_loosen(&self) -> bool {
+        true
+    }
+
+    fn evaluate(&self, _: &EvalInput<'_>) -> Result<Verdict, EvalError> {
+        Ok(Verdict::default())
+    }
+}
+
+#[test]
+fn nothing_lets_a_secret_of_the_server_pass() {
+    let key = PrintKey::new([1; 32]);
+    let prints = key.prints(b"AKIAQ3EGRX7ZKTWM4LHB");
+    let detection = Detection {
+        prints: Some(SecretPrints { key, prints }),
+        ..Detection::default()
+    };
+    let line = |action, form| PolicyBinding {
+        tool: None,
+        direction: None,
+        category: None,
+        rule: Some("*".into()),
+        action,
+        form,
+    };
+    let by_rule = AllowLine {
+        rule: Some("*".into()),
+        ..AllowLine::default()
+    };
+    // What is written, what comes of the message, in a dry run as well.
+    for (written, form, expected) in [
+        (Ignore, None, Action::Block),
+        (Log, None, Action::Block),
+        (Warn, None, Action::Block),
+        (Redact, Some(RedactForm::KeepLast4), Action::Redact),
+        (Block, None, Action::Block),
+    ] {
+        let policy = Policy {
+            dry_run: true,
+            bindings: vec![line(written, form)],
+            allow: vec![by_rule.clone()],
+            ..Policy::default()
+        };
+        let rules = own_rules(RuleSet::builtin(), &detection, &policy.allow).expect("it fits");
+        let table = PolicyTable::compile(&Policy::default(), &policy, &rules).expect("it fits");
+        let outcome = scan_by(&rules, TEXT);
+        let vault = rules.find(VAULT_RULE).expect("in the set");
+        let index = outcome
+            .findings
+            .iter()
+            .position(|f| f.rule == vault)
+            .expect("found");
+        for direction in [Direction::ToServer, Direction::ToClient] {
+            let actions = table.for_tool(direction, None);
+            assert_eq!(
+                actions.form(vault),
+                RedactForm::Placeholder,
+                "a form could show a part"
+            );
+            let input = AllowInput {
+                direction,
+                tool: None,
+                place: &|_| String::new(),
+            };
+            let allowed = table.allow().of(&outcome.findings, &input);
+            let mut decision = decide_allowing(
+                &outcome.findings,
+                None,
+                &actions,
+                allowed,
+                table.failure_mode(),
+                table.dry_run(),
+            );
+            assert_eq!(decision.enforced, expected, "{written:?} {direction}");
+            let mild = Verdict {
+                findings: (0..outcome.findings.len() as u32)
+                    .map(|n| (n, Ignore))
+                    .collect(),
+                ..Verdict::default()
+            };
+            decision.hear(&outcome.findings, vec![(&Loose, Ok(mild))]);
+            assert_eq!(
+                decision.enforced, expected,
+                "{written:?} {direction}, with a plugin"
+            );
+            assert!(decision.hits[index] >= Redact);
+        }
     }
 }

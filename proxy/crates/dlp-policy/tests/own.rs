@@ -30,11 +30,12 @@ fn rules_of_ones_own_come_beside_the_built_in_ones() {
     let tenant = Detection {
         rules: vec![file("tenant-ticket")],
         values: vec![vault("tenant-vault", "pii")],
+        ..Detection::default()
     };
     let tenant = own_rules(&base, &tenant, &[]).unwrap();
     let server = Detection {
         rules: vec![file("server-ticket")],
-        values: Vec::new(),
+        ..Detection::default()
     };
     let server = own_rules(&tenant, &server, &[]).unwrap();
     for (set, known) in [(&base, 1), (&tenant, 3), (&server, 4)] {
@@ -72,15 +73,15 @@ fn a_complaint_names_the_field() {
     let none = Detection::default();
     let bad_file = Detection {
         rules: vec![file("good"), ("bad.yml".into(), "rules: [{id: x}]".into())],
-        values: Vec::new(),
+        ..Detection::default()
     };
     let taken = Detection {
-        rules: Vec::new(),
         values: vec![vault("email", "pii")],
+        ..Detection::default()
     };
     let no_category = Detection {
-        rules: Vec::new(),
         values: vec![vault("v", "food")],
+        ..Detection::default()
     };
     for (detection, allow, field) in [
         (&bad_file, vec![], "rules[1]"),

@@ -30,7 +30,8 @@ pub use gate::Engine;
 pub use leaf::{LeafInput, LeafKind};
 pub use rule::{Category, Rule, RuleId};
 pub use ruleset::{
-    AllowPattern, ExampleFailure, Own, RuleError, RuleFacts, RuleSet, RuleSource, ValueList,
+    AllowPattern, ExampleFailure, Own, RuleError, RuleFacts, RuleSet, RuleSource, VAULT_RULE,
+    ValueList,
 };
 pub use scanner::Scanner;
 pub use stream::{LeafStream, Place, StreamStep};

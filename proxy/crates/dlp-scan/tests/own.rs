@@ -2,9 +2,10 @@
 
 use base64::Engine as _;
 use dlp_scan::{
-    AllowPattern, Budget, Category, Finding, FingerprintKey, LeafInput, LeafKind, Outcome, Own,
-    RuleError, RuleSet, RuleSource, Scanner, ValueList,
+    AllowPattern, Budget, Category, Finding, FingerprintKey, LeafInput, LeafKind, Outcome,
+    OverBudget, Own, RuleError, RuleSet, RuleSource, Scanner, VAULT_RULE, ValueList,
 };
+use secret_prints::{PrintKey, SecretPrints};
 
 fn key() -> FingerprintKey {
     FingerprintKey::new([5; 32])
@@ -48,6 +49,21 @@ fn with_values(values: &[&str]) -> Result<RuleSet, RuleError> {
         ..Own::default()
     };
     RuleSet::builtin().with(&own)
+}
+
+/// The same by its fingerprints only.
+fn with_prints(values: &[&str]) -> RuleSet {
+    let key = PrintKey::new([3; 32]);
+    let prints = values
+        .iter()
+        .flat_map(|v| key.prints(v.as_bytes()))
+        .collect();
+    let secrets = SecretPrints { key, prints };
+    let own = Own {
+        prints: Some(&secrets),
+        ..Own::default()
+    };
+    RuleSet::builtin().with(&own).expect("prints always fit")
 }
 
 /// A value that no built-in rule knows.
@@ -406,4 +422,106 @@ fn covered_findings_are_kept_on_request() {
         scan(RuleSet::builtin(), &[&text]).findings.len(),
     );
     assert_eq!((more > less, less), (true, 1), "{more} {less}");
+}
+
+#[test]
+fn a_secret_is_found_by_its_fingerprints_under_every_encoding() {
+    let rules = with_prints(&[VALUE, "another-of-them-7"]);
+    for (layers, text) in written(VALUE) {
+        let leaf = match layers {
+            "json" => text.clone(),
+            _ => format!("before {text} after"),
+        };
+        let outcome = scan(&rules, &[&leaf]);
+        let found = of(&rules, &outcome, VAULT_RULE);
+        assert_eq!(found.len(), 1, "{layers}: {leaf}: {outcome:?}");
+        // Read backwards it is another print of the value, not a layer.
+        let expected = if layers == "reversed" { "" } else { layers };
+        assert_eq!(found[0].layers.to_string(), expected);
+        let span = &leaf[found[0].start as usize..found[0].end as usize];
+        let whole = if layers == "json" { VALUE } else { &text };
+        assert!(
+            span.contains(whole) || whole.contains(span),
+            "{layers}: {span}"
+        );
+    }
+    for other in [
+        "before correct-horse-battery/staple?8 after",
+        "correct-horse",
+        "",
+    ] {
+        assert!(
+            of(&rules, &scan(&rules, &[other]), VAULT_RULE).is_empty(),
+            "{other}"
+        );
+    }
+    assert!(
+        RuleSet::builtin().find(VAULT_RULE).is_none(),
+        "other sets know nothing of it"
+    );
+}
+
+#[test]
+fn a_secret_is_found_over_parts_and_in_keys() {
+    let rules = with_prints(&[VALUE]);
+    for cut in 2..VALUE.len() - 2 {
+        let (a, b) = VALUE.split_at(cut);
+        let outcome = scan(&rules, &[&format!("it is {a}"), &format!("{b} ok")]);
+        assert_eq!(of(&rules, &outcome, VAULT_RULE).len(), 2, "cut at {cut}");
+    }
+    let key = LeafInput {
+        text: VALUE,
+        kind: LeafKind::Key,
+        name: None,
+    };
+    let outcome = Scanner::new(self::key()).scan(&rules, [key].into_iter(), &Budget::default());
+    assert_eq!(of(&rules, &outcome, VAULT_RULE).len(), 1);
+}
+
+#[test]
+fn secrets_stay_beside_rules_of_ones_own_and_their_rule_is_nobody_elses() {
+    let lists = [ValueList {
+        id: "list",
+        title: "List",
+        category: Category::Pii,
+        values: &["somebody else"],
+    }];
+    let rules = with_prints(&[VALUE]);
+    let own = Own {
+        lists: &lists,
+        ..Own::default()
+    };
+    let rules = rules.with(&own).expect("it fits");
+    let text = format!("{VALUE} somebody else");
+    let outcome = scan(&rules, &[&text]);
+    assert_eq!(of(&rules, &outcome, VAULT_RULE).len(), 1);
+    assert_eq!(of(&rules, &outcome, "list").len(), 1);
+    let taken = format!(
+        "rules: [{{id: {VAULT_RULE}, title: T, category: pii, keywords: [acme-], pattern: 'acme-[0-9]{{6}}'}}]"
+    );
+    let error = with_yaml(&taken).expect_err("it is reserved");
+    assert!(error.problem.contains("is kept for"), "{error}");
+}
+
+#[test]
+fn looking_for_secrets_is_bounded_like_all_else() {
+    // The beginning of a long secret, over and over: each is a candidate, and none of them is the secret.
+    let long: String = (0..4096u32)
+        .map(|n| char::from(b'!' + (n * n % 89) as u8))
+        .collect();
+    let rules = with_prints(&[&long]);
+    let text = long[..64].repeat(128);
+    let leaf = LeafInput {
+        text: &text,
+        kind: LeafKind::String,
+        name: None,
+    };
+    let budget = Budget {
+        candidates_max: 63 * 65,
+        ..Budget::default()
+    };
+    let outcome = Scanner::new(key()).scan(&rules, [leaf].into_iter(), &budget);
+    assert_eq!(outcome.over_budget, Some(OverBudget::Candidates));
+    let outcome = scan(&rules, &[&long]);
+    assert_eq!(of(&rules, &outcome, VAULT_RULE).len(), 1);
 }

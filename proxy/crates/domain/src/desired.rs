@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use secret_prints::SecretPrints;
 use serde::{Deserialize, Serialize};
 
 use crate::{Direction, KeyHash, KeyId, Limits, Plugin, PluginBinding, Secret, ServerId, TenantId};
@@ -56,12 +57,14 @@ pub struct Detection {
     pub rules: Vec<(String, String)>,
     /// Lists of values.
     pub values: Vec<ValueList>,
+    /// The secrets of a hosted server, of which nobody but the runner has the values.
+    pub prints: Option<SecretPrints>,
 }
 
 impl Detection {
     /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
-        self.rules.is_empty() && self.values.is_empty()
+        self.rules.is_empty() && self.values.is_empty() && self.prints.is_none()
     }
 }
 

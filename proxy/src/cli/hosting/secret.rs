@@ -43,6 +43,7 @@ pub async fn run(command: SecretCommand) -> anyhow::Result<ExitCode> {
             let (client, path) = one.open()?;
             let name = checked(&name)?;
             let value = read_value(name)?;
+            let looked_for = secret_prints::is_looked_for(&value);
             client
                 .json(Method::PUT, &format!("{path}/secrets/{name}"), value.into())
                 .await?;
@@ -50,6 +51,14 @@ pub async fn run(command: SecretCommand) -> anyhow::Result<ExitCode> {
                 stderr(),
                 "set {name}; sandboxes that start from now on have it"
             )?;
+            if !looked_for {
+                writeln!(
+                    stderr(),
+                    "{name} is too short or too uniform to be looked for in the server's messages: that takes {} bytes and {} different ones",
+                    secret_prints::BYTES_MIN,
+                    secret_prints::DISTINCT_BYTES_MIN
+                )?;
+            }
         }
         SecretCommand::List(one) => {
             let (client, path) = one.open()?;

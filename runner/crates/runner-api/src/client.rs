@@ -1,6 +1,6 @@
 //! The client of the runner's socket.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,6 +10,7 @@ use bytes::Bytes;
 use domain::{ServerId, TenantId};
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
+use secret_prints::{Print, PrintKey};
 use tokio::io::{BufStream, ReadHalf};
 use tokio::net::UnixStream;
 use tokio::sync::{oneshot, watch};
@@ -333,6 +334,23 @@ impl Runner for Client {
         let (tenant, server) = (tenant.clone(), server.clone());
         match self.one(Request::ListSecrets { tenant, server }).await? {
             Reply::Secrets(names) => Ok(names),
+            _ => Err(unexpected()),
+        }
+    }
+
+    async fn secret_prints(
+        &self,
+        tenant: &TenantId,
+        server: &ServerId,
+        key: &PrintKey,
+    ) -> Result<BTreeMap<SecretName, Vec<Print>>, RunnerError> {
+        let request = Request::SecretPrints {
+            tenant: tenant.clone(),
+            server: server.clone(),
+            key: key.clone(),
+        };
+        match self.one(request).await? {
+            Reply::SecretPrints(prints) => Ok(prints),
             _ => Err(unexpected()),
         }
     }

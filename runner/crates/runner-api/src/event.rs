@@ -83,6 +83,11 @@ pub enum EventKind {
         /// Which.
         names: Vec<SecretName>,
     },
+    /// Secrets were opened to make fingerprints of them, by which the gateway looks for them in traffic.
+    SecretsFingerprinted {
+        /// Which.
+        names: Vec<SecretName>,
+    },
     /// A secret was written.
     SecretSet {
         /// Which.

@@ -1,11 +1,13 @@
 //! The trait that callers of the runner see.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use domain::{ServerId, TenantId};
 use futures_util::stream::BoxStream;
+use secret_prints::{Print, PrintKey};
 
 use crate::bundle::{BuildEvent, BuildRequest, BundleInfo};
 use crate::doctor::Doctor;
@@ -64,6 +66,14 @@ pub trait Runner: Send + Sync {
         tenant: &TenantId,
         server: &ServerId,
     ) -> Result<Vec<SecretName>, RunnerError>;
+
+    /// Fingerprints of a server's secrets, made under this key: by these they are looked for in its traffic.
+    async fn secret_prints(
+        &self,
+        tenant: &TenantId,
+        server: &ServerId,
+        key: &PrintKey,
+    ) -> Result<BTreeMap<SecretName, Vec<Print>>, RunnerError>;
 
     /// Removes a secret.
     async fn remove_secret(

@@ -121,9 +121,7 @@ impl Default for Scale {
 pub struct IdleTimes {
     /// Stands still after this long.
     pub freeze_after_s: u32,
-    /// Becomes an encrypted image on disk after this long.
-    pub checkpoint_after_s: u32,
-    /// Is ended after this long (a checkpoint stays).
+    /// Is ended after this long; the image of its start stays.
     pub stop_after_s: u32,
 }
 
@@ -131,7 +129,6 @@ impl Default for IdleTimes {
     fn default() -> Self {
         Self {
             freeze_after_s: 5,
-            checkpoint_after_s: 300,
             stop_after_s: 900,
         }
     }
@@ -314,11 +311,6 @@ impl ServerSpec {
         }
         let day = 24 * 3600;
         wrong.within("idle.freeze_after_s", self.idle.freeze_after_s, 0..=day);
-        wrong.within(
-            "idle.checkpoint_after_s",
-            self.idle.checkpoint_after_s,
-            0..=day,
-        );
         wrong.within("idle.stop_after_s", self.idle.stop_after_s, 0..=day);
     }
 }

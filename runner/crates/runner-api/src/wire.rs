@@ -1,6 +1,9 @@
 //! Requests and replies as they stand in frames.
 
+use std::collections::BTreeMap;
+
 use domain::{ServerId, TenantId};
+use secret_prints::{Print, PrintKey};
 use serde::{Deserialize, Serialize};
 
 use crate::bundle::{BuildEvent, BuildRequest, BundleInfo};
@@ -14,7 +17,7 @@ use crate::spec::ServerSpec;
 use crate::usage::{ServerStatus, UsageWindow};
 
 /// Raised whenever a change would be misread by the other side. Both sides refuse any other number.
-pub const PROTOCOL_VERSION: u32 = 1;
+pub const PROTOCOL_VERSION: u32 = 2;
 
 /// The first frame of each side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,6 +69,12 @@ pub enum Request {
     },
     /// -> `Secrets`: names only.
     ListSecrets { tenant: TenantId, server: ServerId },
+    /// -> `SecretPrints`, made under this key.
+    SecretPrints {
+        tenant: TenantId,
+        server: ServerId,
+        key: PrintKey,
+    },
     /// -> `Ok`
     RemoveSecret {
         tenant: TenantId,
@@ -107,6 +116,7 @@ pub enum Reply {
     Build(BuildEvent),
     Servers(Vec<ServerStatus>),
     Secrets(Vec<SecretName>),
+    SecretPrints(BTreeMap<SecretName, Vec<Print>>),
     Lease(Lease),
     /// The sandbox of this connection's lease ended.
     Gone(GoneReason),

@@ -56,7 +56,7 @@ pub trait Disk {
 pub struct Dir {
     path: PathBuf,
     /// Held for its lock.
-    _lock: File,
+    _lock: Option<File>,
 }
 
 impl Dir {
@@ -80,8 +80,16 @@ impl Dir {
         lock.try_lock()?;
         Ok(Self {
             path: path.to_owned(),
-            _lock: lock,
+            _lock: Some(lock),
         })
+    }
+
+    /// A folder that is there, and that somebody else sees to: a lock above it keeps other processes away.
+    pub fn within(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            _lock: None,
+        }
     }
 }
 

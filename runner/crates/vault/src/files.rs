@@ -54,17 +54,10 @@ impl<D: Disk> Files<D> {
     /// When this returns, the new bytes survive a power cut. When it fails, the old ones or the new ones are there.
     pub fn replace(&mut self, name: &str, bytes: &[u8]) -> Result<(), VaultError> {
         self.usable()?;
-        let unfinished = format!("{name}{UNFINISHED}");
-        self.disk
-            .write(&unfinished, bytes)
-            .map_err(failed(name, "written"))?;
-        let synced = self.disk.sync(&unfinished);
-        self.must(name, synced)?;
-        self.disk
-            .rename(&unfinished, name)
-            .map_err(failed(name, "written"))?;
-        let synced = self.disk.sync_names();
-        self.must(name, synced)
+        let replaced = replace(&mut self.disk, name, bytes);
+        // Whatever failed in it may have been a sync.
+        self.poisoned |= replaced.as_ref().is_err_and(|e| e.unsure);
+        replaced.map_err(|e| failed(name, e.what)(e.source))
     }
 
     pub fn remove(&mut self, name: &str) -> Result<(), VaultError> {
@@ -86,6 +79,41 @@ impl<D: Disk> Files<D> {
         self.poisoned |= synced.is_err();
         synced.map_err(failed(name, "made durable"))
     }
+}
+
+/// Why a file was not replaced.
+#[derive(Debug, thiserror::Error)]
+#[error("a file cannot be {what}")]
+pub struct NotReplaced {
+    /// The participle.
+    pub what: &'static str,
+    /// A sync failed: what the disk holds is not known.
+    pub unsure: bool,
+    /// The system's.
+    pub source: io::Error,
+}
+
+/// Replaces a whole file. When this returns, the new bytes survive a power cut; when it fails, the old ones or the new
+/// ones are there. Beside it lies an unfinished file for the while, with `.new` at its end.
+///
+/// # Errors
+/// The disk's.
+pub fn replace(disk: &mut impl Disk, name: &str, bytes: &[u8]) -> Result<(), NotReplaced> {
+    let failed = |what, unsure| {
+        move |source| NotReplaced {
+            what,
+            unsure,
+            source,
+        }
+    };
+    let unfinished = format!("{name}{UNFINISHED}");
+    disk.write(&unfinished, bytes)
+        .map_err(failed("written", false))?;
+    disk.sync(&unfinished)
+        .map_err(failed("made durable", true))?;
+    disk.rename(&unfinished, name)
+        .map_err(failed("written", false))?;
+    disk.sync_names().map_err(failed("made durable", true))
 }
 
 fn failed(file: &str, what: &'static str) -> impl FnOnce(io::Error) -> VaultError {

@@ -61,6 +61,8 @@ pub enum AccessKind {
         /// Which one.
         sandbox: String,
     },
+    /// Opened to make fingerprints of it, which go to whoever looks for it in traffic.
+    Fingerprint,
     /// Removed.
     Remove,
     /// Sealed by other keys.
@@ -230,14 +232,35 @@ impl<D: Disk, L: AccessLog> Vault<D, L> {
         names: &[SecretName],
         sandbox: &str,
     ) -> Result<Vec<(SecretName, SecretValue)>, VaultError> {
+        let kind = AccessKind::Mount {
+            sandbox: sandbox.to_owned(),
+        };
+        self.open_values(scope, names, &kind)
+    }
+
+    /// Gives all values of a server to whoever makes fingerprints of them, and of nothing else.
+    ///
+    /// # Errors
+    /// As [`Vault::mount`].
+    pub fn fingerprint(
+        &mut self,
+        scope: &Scope,
+    ) -> Result<Vec<(SecretName, SecretValue)>, VaultError> {
+        let names: Vec<SecretName> = self.of(scope).map(|file| file.name.clone()).collect();
+        self.open_values(scope, &names, &AccessKind::Fingerprint)
+    }
+
+    fn open_values(
+        &mut self,
+        scope: &Scope,
+        names: &[SecretName],
+        kind: &AccessKind,
+    ) -> Result<Vec<(SecretName, SecretValue)>, VaultError> {
         let mut values = Vec::with_capacity(names.len());
         for name in names {
             let at = (scope.clone(), name.clone());
             let file = self.secrets.get(&at).cloned().ok_or(VaultError::Unknown)?;
-            let kind = AccessKind::Mount {
-                sandbox: sandbox.to_owned(),
-            };
-            self.record(scope, name, file.version, kind)?;
+            self.record(scope, name, file.version, kind.clone())?;
             let key = self
                 .tenant(&scope.tenant)?
                 .key(file.tenant_key, &self.roots)?;

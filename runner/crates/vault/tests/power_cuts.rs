@@ -235,6 +235,34 @@ fn an_old_tenant_key_is_forgotten() {
     assert_ne!(opened, [true, true]);
 }
 
+/// The files of the runner's own state are replaced by the same steps.
+#[test]
+fn a_file_is_old_or_new_whatever_happens() {
+    for old in [None, Some("old")] {
+        for at in 1..=5 {
+            for fault in [Fault::Cut(at), Fault::Error(at)] {
+                for luck in 0..LUCK {
+                    let mut disk = Memory::new();
+                    if let Some(old) = old {
+                        vault::replace(&mut disk, "spec.json", old.as_bytes()).unwrap();
+                    }
+                    disk.fail(fault);
+                    let done = vault::replace(&mut disk, "spec.json", b"new").is_ok();
+                    assert_eq!(done, at > 4, "{fault:?}: a replacement is four operations");
+                    let after = match fault {
+                        Fault::Cut(_) => disk.after_power_cut(luck * 7919 + at as u64),
+                        _ => disk.clone(),
+                    };
+                    let found = after.contents().get("spec.json").cloned();
+                    let new = found.as_deref() == Some(b"new");
+                    let same = found.as_deref() == old.map(str::as_bytes);
+                    assert!(new || !done && same, "{fault:?} luck {luck}: {found:?}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn after_a_failed_sync_nothing_is_written() {
     // The operations of a replacement: write, sync, rename, sync of names.

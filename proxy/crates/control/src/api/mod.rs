@@ -7,16 +7,17 @@ mod secrets;
 mod servers;
 mod tenants;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use audit_log::AuditLog;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::get;
 use axum::{Json, Router, middleware};
 use domain::{Plan, TenantId};
-use runner_api::{ErrorCode, Runner, SecretName, ServerSpec};
+use runner_api::{ErrorCode, Runner, SecretName, SecretValue, ServerSpec};
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, Semaphore};
 use utoipa::OpenApi as _;
@@ -28,6 +29,7 @@ use crate::error::{ControlError, ErrorBody};
 use crate::exec::ExecKeys;
 use crate::hosted::{self, HostedServers, Publisher};
 use crate::model::{Live, Stored};
+use crate::prints::Prints;
 use crate::store::Store;
 use crate::{follow, ids};
 
@@ -50,6 +52,8 @@ pub struct ApiOptions {
     pub gateway: SocketAddr,
     /// The keys for it.
     pub exec_keys: ExecKeys,
+    /// Where the runner's events are recorded; without one they are in the store only.
+    pub audit: Option<Arc<AuditLog>>,
     /// Scheme and authority of the URLs that are shown, such as `https://weir.example.com`.
     pub public_url: String,
 }
@@ -61,9 +65,11 @@ pub struct Api {
     publisher: Arc<dyn Publisher>,
     gateway: SocketAddr,
     exec_keys: ExecKeys,
+    pub(crate) audit: Option<Arc<AuditLog>>,
     public_url: String,
     /// Changes come one after the other: each sees what the one before left, in the store and in the gateway.
     changing: Mutex<BTreeSet<TenantId>>,
+    prints: Mutex<Prints>,
     long: Arc<Semaphore>,
 }
 
@@ -79,6 +85,7 @@ impl Api {
             publisher,
             gateway,
             exec_keys,
+            audit,
             public_url,
         } = options;
         let api = Arc::new(Self {
@@ -87,8 +94,10 @@ impl Api {
             publisher,
             gateway,
             exec_keys,
+            audit,
             public_url,
             changing: Mutex::default(),
+            prints: Mutex::default(),
             long: Arc::new(Semaphore::new(LONG_REQUESTS_MAX)),
         });
         let mut spent = api.changing.lock().await;
@@ -129,15 +138,24 @@ impl Api {
         all: &[Stored],
         spent: &BTreeSet<TenantId>,
     ) -> Result<(), ControlError> {
-        let deployed = all.iter().filter(|server| server.deployed.is_some());
-        let servers: HostedServers = deployed
+        let deployed = || all.iter().filter(|server| server.deployed.is_some());
+        for server in deployed() {
+            // One that cannot be asked about now is published closed, and opened when the runner is followed again.
+            let known = self.prints.lock().await.knows(&server.id);
+            if !known && let Err(error) = self.learn_prints(server).await {
+                let error: &dyn std::error::Error = &error;
+                tracing::warn!(server_id = %server.id, error, "a server is closed until the runner tells of its secrets");
+            }
+        }
+        let prints = self.prints.lock().await;
+        let servers: HostedServers = deployed()
             .map(|server| {
-                (
-                    server.id.clone(),
-                    hosted::of(server, spent.contains(&server.tenant)),
-                )
+                let closed = spent.contains(&server.tenant) || !prints.knows(&server.id);
+                let view = hosted::of(server, closed, prints.of(&server.id));
+                (server.id.clone(), view)
             })
             .collect();
+        drop(prints);
         let publisher = Arc::clone(&self.publisher);
         // Policies are compiled in there.
         let published = tokio::task::spawn_blocking(move || publisher.publish(servers)).await;
@@ -170,6 +188,53 @@ impl Api {
             *spent = now;
         }
         Ok(())
+    }
+
+    /// Asks the runner what a server's secrets look like; true if something is new.
+    async fn learn_prints(&self, server: &Stored) -> Result<bool, ControlError> {
+        let key = self.prints.lock().await.key(&server.id)?;
+        let told = self
+            .runner
+            .secret_prints(&server.tenant, &server.id, &key)
+            .await;
+        let told = match told {
+            // It has no secrets of a server that it has never heard of.
+            Err(error) if error.code() == Some(ErrorCode::NotFound) => BTreeMap::new(),
+            other => other?,
+        };
+        Ok(self.prints.lock().await.learn(&server.id, &key, told))
+    }
+
+    /// Asks about every deployed server, and has the gateway look for what is new.
+    pub(crate) async fn learn_all_prints(&self) -> Result<(), ControlError> {
+        let spent = self.changing.lock().await;
+        let all = self.store.servers(None).await?;
+        let mut new = false;
+        for server in all.iter().filter(|server| server.deployed.is_some()) {
+            new |= self.learn_prints(server).await?;
+        }
+        match new {
+            true => self.publish(&all, &spent).await,
+            false => Ok(()),
+        }
+    }
+
+    /// Has the gateway look for a value before the runner has it: a sandbox may start, and answer, at any moment.
+    pub(crate) async fn look_for(
+        &self,
+        server: &Stored,
+        name: &SecretName,
+        value: &SecretValue,
+        spent: &BTreeSet<TenantId>,
+    ) -> Result<(), ControlError> {
+        let known = self.prints.lock().await.knows(&server.id);
+        if !known {
+            self.learn_prints(server).await?;
+        }
+        let mut prints = self.prints.lock().await;
+        prints.expect(&server.id, name, value.expose());
+        drop(prints);
+        self.publish(&self.store.servers(None).await?, spent).await
     }
 
     /// Tells the runner of every deployed server. What it knows already changes nothing there.

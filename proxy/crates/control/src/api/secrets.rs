@@ -26,7 +26,8 @@ pub async fn list(
 }
 
 /// Sets a secret: the body is its value, 1 to 65,536 bytes, as they are. Mounted at `/run/secrets/NAME` in sandboxes that
-/// start from now on; those that run are drained.
+/// start from now on; those that run are drained. From now on, too, no message to or from the server may hold the value;
+/// one of fewer than 8 bytes, or of fewer than 5 different ones, is not looked for.
 #[utoipa::path(put, path = "/api/v1/servers/{id}/secrets/{name}", params(("id" = String, Path), ("name" = String, Path)),
     request_body(content_type = "application/octet-stream"),
     responses((status = 204), (status = "default", body = ErrorBody)))]
@@ -51,7 +52,8 @@ pub async fn set(
         );
         return Err(ControlError::Conflict(text));
     }
-    let _changing = api.changing.lock().await;
+    let spent = api.changing.lock().await;
+    api.look_for(&server, &name, &value, &spent).await?;
     api.runner
         .set_secret(&server.tenant, &server.id, &name, value)
         .await?;

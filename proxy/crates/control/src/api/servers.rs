@@ -137,6 +137,7 @@ pub async fn remove(
         other => other?,
     }
     api.store.remove_server(&id).await?;
+    api.prints.lock().await.forget(&id);
     api.publish(&api.store.servers(None).await?, &spent).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use audit_log::{AuditLog, LogConfig};
 use bytes::Bytes;
 use control::{AdminToken, Api, ApiOptions, ExecKeys, HostedServers, Publisher, Store};
 use domain::{Secret, ServerId, TenantId};
@@ -16,6 +17,7 @@ use futures_util::stream::{self, BoxStream};
 use http_body_util::{BodyExt as _, Full};
 use hyper_util::rt::TokioIo;
 use runner_api::*;
+use secret_prints::{Print, PrintKey};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -174,6 +176,20 @@ impl Runner for FakeRunner {
             .collect())
     }
 
+    async fn secret_prints(
+        &self,
+        _: &TenantId,
+        server: &ServerId,
+        key: &PrintKey,
+    ) -> Result<BTreeMap<SecretName, Vec<Print>>, RunnerError> {
+        self.up()?;
+        let all = self.secrets.lock().unwrap();
+        let own = all.iter().filter(|((s, _), _)| s == server);
+        Ok(own
+            .map(|((_, name), value)| (name.clone(), key.prints(value)))
+            .collect())
+    }
+
     async fn remove_secret(
         &self,
         _: &TenantId,
@@ -299,6 +315,7 @@ pub struct Plane {
     pub gateway: Arc<FakeGateway>,
     pub address: SocketAddr,
     pub dir: Arc<tempfile::TempDir>,
+    pub audit: Arc<AuditLog>,
     task: tokio::task::JoinHandle<io::Result<()>>,
 }
 
@@ -312,6 +329,11 @@ impl Plane {
         .await
     }
 
+    /// On the database in this folder.
+    pub async fn on(dir: Arc<tempfile::TempDir>) -> Self {
+        Self::at(dir, Arc::default(), "127.0.0.1:1".parse().unwrap()).await
+    }
+
     pub async fn with_gateway(door: SocketAddr) -> Self {
         Self::at(Arc::new(tempfile::tempdir().unwrap()), Arc::default(), door).await
     }
@@ -320,10 +342,21 @@ impl Plane {
     pub async fn again(self) -> Self {
         self.task.abort();
         let (dir, runner) = (Arc::clone(&self.dir), Arc::clone(&self.runner));
-        Self::at(dir, runner, "127.0.0.1:1".parse().unwrap()).await
+        let door = "127.0.0.1:1".parse().unwrap();
+        Self::with_audit(dir, runner, door, Arc::clone(&self.audit)).await
     }
 
     async fn at(dir: Arc<tempfile::TempDir>, runner: Arc<FakeRunner>, door: SocketAddr) -> Self {
+        let audit = AuditLog::open(LogConfig::new(dir.path().join("audit"))).unwrap();
+        Self::with_audit(dir, runner, door, Arc::new(audit)).await
+    }
+
+    async fn with_audit(
+        dir: Arc<tempfile::TempDir>,
+        runner: Arc<FakeRunner>,
+        door: SocketAddr,
+        audit: Arc<AuditLog>,
+    ) -> Self {
         let gateway = Arc::new(FakeGateway::default());
         let api = Api::start(ApiOptions {
             store: Store::open(&dir.path().join("control.db")).await.unwrap(),
@@ -331,6 +364,7 @@ impl Plane {
             publisher: Arc::clone(&gateway) as Arc<dyn Publisher>,
             gateway: door,
             exec_keys: ExecKeys::random().unwrap(),
+            audit: Some(Arc::clone(&audit)),
             public_url: "http://weir.example".to_owned(),
         })
         .await
@@ -346,6 +380,7 @@ impl Plane {
             gateway,
             address,
             dir,
+            audit,
             task,
         }
     }

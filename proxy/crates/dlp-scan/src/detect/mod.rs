@@ -10,6 +10,7 @@ mod number;
 mod pem;
 mod phone;
 mod phrase;
+mod prints;
 mod token;
 mod url;
 
@@ -178,6 +179,7 @@ pub(crate) fn detect(sink: &mut Sink<'_>, scratch: &mut Scratch) {
         net::scan(sink);
         phone::scan(sink);
         phrase::scan(sink, scratch);
+        prints::scan(sink, scratch);
     }
     hidden::scan(sink);
 }

@@ -1,10 +1,12 @@
 //! From rule files to a rule set: every field checked, keywords collected, patterns refused that cost too much.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use regex_automata::meta::Regex;
 use regex_automata::util::syntax;
 use regex_syntax::hir::Hir;
+use secret_prints::PrintSet;
 
 use super::boundary;
 use super::lead;
@@ -121,6 +123,7 @@ pub(super) struct Builder {
     lettered: Lettered,
     detectors: [Option<RuleId>; Detector::COUNT],
     pub(super) exact: ExactSet,
+    pub(super) prints: Option<(RuleId, Arc<PrintSet>)>,
     pub(super) marks: Vec<Regex>,
     pub(super) keep_covered: bool,
     /// Set while a tenant's own rules are read: they are bound more tightly.
@@ -149,6 +152,7 @@ impl Builder {
             lettered: set.lettered,
             detectors: set.detectors,
             exact: set.exact.clone(),
+            prints: set.prints.clone(),
             marks: set.marks.clone(),
             keep_covered: set.keep_covered,
             own: None,
@@ -227,6 +231,7 @@ impl Builder {
         defaults: &super::load::Defaults,
         patterns: Patterns,
     ) -> Result<(), Refusal> {
+        super::own::not_reserved(&raw.id)?;
         let id = self.next_id(&raw.id)?;
         if let Some(own) = &mut self.own {
             own.admit(raw, defaults)?;
@@ -566,13 +571,19 @@ impl Builder {
 
     /// The set, as it was put together.
     pub(super) fn made(self, engine: Engine) -> RuleSet {
+        let gates = Gates::new(engine, &self.keywords, &self.places);
+        self.made_with(Arc::new(gates))
+    }
+
+    /// The same with gates that fit already: nothing was added that they have to know.
+    pub(super) fn made_with(self, gates: Arc<Gates>) -> RuleSet {
         let weights = self.compiled.iter().map(|c| c.weight);
         RuleSet {
             weight_max: weights.max().unwrap_or(1),
             rules: self.rules,
             compiled: self.compiled,
             by_id: self.by_id,
-            gates: Gates::new(engine, &self.keywords, &self.places),
+            gates,
             actions: self.actions,
             phrases: self.phrases,
             within_ids: self.within_ids,
@@ -580,6 +591,7 @@ impl Builder {
             lettered: self.lettered,
             detectors: self.detectors,
             exact: self.exact,
+            prints: self.prints,
             marks: self.marks,
             keep_covered: self.keep_covered,
             keywords: self.keywords,

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use regex_automata::meta::Regex;
+use secret_prints::PrintSet;
 
 use crate::check::Check;
 use crate::gate::{Engine, Gates, Places};
@@ -23,14 +24,14 @@ use crate::{Budget, FingerprintKey, LeafInput, LeafKind, Scanner};
 pub(crate) use compile::{SHAPE_BYTES_MAX, SHAPE_BYTES_MIN};
 pub(crate) use exact::{ExactSet, FREE_BYTES as EXACT_FREE_BYTES};
 pub use facts::RuleFacts;
-pub use own::{AllowPattern, Own, ValueList};
+pub use own::{AllowPattern, Own, VAULT_RULE, ValueList};
 
 /// Compiled rules. Immutable, `Send + Sync`, shared in an `Arc`.
 pub struct RuleSet {
     pub(crate) rules: Vec<Rule>,
     pub(crate) compiled: Vec<Compiled>,
     by_id: HashMap<Box<str>, RuleId>,
-    pub(crate) gates: Gates,
+    pub(crate) gates: Arc<Gates>,
     /// What to do about a hit, by keyword.
     pub(crate) actions: Vec<Vec<Action>>,
     /// The context phrases of all rules, as [`crate::names::plain`] writes them.
@@ -43,6 +44,8 @@ pub struct RuleSet {
     pub(crate) detectors: [Option<RuleId>; Detector::COUNT],
     /// Values that are looked for as they are.
     pub(crate) exact: ExactSet,
+    /// Values of which only prints are known, and the rule that they are reported under.
+    pub(crate) prints: Option<(RuleId, Arc<PrintSet>)>,
     /// What [`Finding::marks`](crate::Finding::marks) counts: the patterns that a whole value may match.
     pub(crate) marks: Vec<Regex>,
     /// Report a finding also where a wider one of its category covers it.

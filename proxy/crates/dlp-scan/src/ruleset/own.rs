@@ -1,15 +1,21 @@
 //! What a tenant adds to the built-in rules: rules, lists of values, and the patterns of its allowlist. Bounded more
 //! tightly than what is shipped, because it is compiled into a process that serves others too.
 
+use std::sync::Arc;
+
 use regex_automata::meta::Regex;
 use regex_automata::nfa::thompson::{self, NFA};
 use regex_automata::util::syntax;
+use secret_prints::{PrintSet, SecretPrints};
 
 use super::compile::{Builder, Looked, Patterns, Refusal};
 use super::load::{Defaults, RawKind, RawRule};
 use super::{Action, Kind, RuleError, RuleSet, RuleSource, exact};
 use crate::Category;
 use crate::rule::Rule;
+
+/// The rule under which the secrets of a hosted server are reported. No file and no list may have it.
+pub const VAULT_RULE: &str = "vault-secret";
 
 /// What is added to a rule set.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,11 +24,22 @@ pub struct Own<'a> {
     pub sources: &'a [RuleSource<'a>],
     /// Lists of values.
     pub lists: &'a [ValueList<'a>],
+    /// Secrets of the server, of which only prints are known; reported as [`VAULT_RULE`].
+    pub prints: Option<&'a SecretPrints>,
     /// Patterns; bit `n` of [`Finding::marks`](crate::Finding::marks) says that the whole value matched the `n`-th.
     pub allow_patterns: &'a [AllowPattern<'a>],
     /// Report a finding also where a wider one of its category covers it: an allowlist that lets a place or a rule
     /// pass may not hide what else is there.
     pub keep_covered: bool,
+}
+
+impl Own<'_> {
+    fn is_prints_only(&self) -> bool {
+        self.sources.is_empty()
+            && self.lists.is_empty()
+            && self.allow_patterns.is_empty()
+            && !self.keep_covered
+    }
 }
 
 /// Values that are looked for exactly as they are, under every encoding that the scanner undoes.
@@ -84,6 +101,30 @@ impl RuleSet {
     /// # Ok::<(), dlp_scan::RuleError>(())
     /// ```
     pub fn with(&self, own: &Own<'_>) -> Result<Self, RuleError> {
+        let set = match own.is_prints_only() {
+            true => None,
+            false => Some(self.with_rules(own)?),
+        };
+        match own.prints {
+            Some(secrets) => set.as_ref().unwrap_or(self).with_prints(secrets),
+            None => set.map_or_else(|| self.with_rules(own), Ok),
+        }
+    }
+
+    /// Costs next to nothing, since every hosted server with secrets has a set of its own: gates and patterns are shared.
+    fn with_prints(&self, secrets: &SecretPrints) -> Result<Self, RuleError> {
+        let mut builder = Builder::from_set(self);
+        add_prints(&mut builder, secrets).map_err(|(field, problem)| RuleError {
+            file: "secrets".into(),
+            line: 0,
+            rule: Some(VAULT_RULE.into()),
+            field,
+            problem,
+        })?;
+        Ok(builder.made_with(Arc::clone(&self.gates)))
+    }
+
+    fn with_rules(&self, own: &Own<'_>) -> Result<Self, RuleError> {
         let mut builder = Builder::from_set(self);
         builder.own = Some(OwnBounds::default());
         builder.keep_covered |= own.keep_covered;
@@ -264,6 +305,7 @@ fn add_list(builder: &mut Builder, list: &ValueList<'_>) -> Result<(), Refusal> 
             format!("{count} values, at most {max} are possible"),
         ));
     }
+    not_reserved(list.id)?;
     let id = builder.list(Rule {
         id: list.id.into(),
         category: list.category,
@@ -282,6 +324,33 @@ fn add_list(builder: &mut Builder, list: &ValueList<'_>) -> Result<(), Refusal> 
     let values = list.values.iter().map(|v| v.as_bytes().into());
     builder.exact.add(id, values);
     Ok(())
+}
+
+fn add_prints(builder: &mut Builder, secrets: &SecretPrints) -> Result<(), Refusal> {
+    let set = PrintSet::new(secrets);
+    if set.is_empty() {
+        return Ok(());
+    }
+    let id = builder.list(Rule {
+        id: VAULT_RULE.into(),
+        category: Category::Secret,
+        title: "Secret of this server".into(),
+        description: "A value of the server's vault, exactly as it is.".into(),
+        confidence: 100,
+    })?;
+    builder.prints = Some((id, Arc::new(set)));
+    Ok(())
+}
+
+/// What this rule finds is stopped whatever policy says, so nobody may make another of its name.
+pub(super) fn not_reserved(id: &str) -> Result<(), Refusal> {
+    match id {
+        VAULT_RULE => Err((
+            "id",
+            "is kept for the secrets of hosted servers; take another".into(),
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn add_mark(builder: &mut Builder, allowed: &AllowPattern<'_>) -> Result<(), String> {
