@@ -294,8 +294,11 @@ async fn secrets_only_go_in() {
         plane.send("DELETE", &format!("{at}/API_KEY"), "").await.0,
         404
     );
-    for entry in std::fs::read_dir(plane.dir.path()).unwrap() {
-        let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+    let folders = [plane.dir.path().to_owned(), plane.dir.path().join("audit")];
+    let entries = folders.iter().flat_map(|f| std::fs::read_dir(f).unwrap());
+    let files = entries.map(|e| e.unwrap().path()).filter(|p| p.is_file());
+    for file in files {
+        let bytes = std::fs::read(file).unwrap();
         assert!(!bytes.windows(canary.len()).any(|w| w == canary.as_bytes()));
     }
 }
