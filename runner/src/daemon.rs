@@ -12,7 +12,7 @@ use domain::{ServerId, TenantId};
 use egress::{Filter, Guest, Targets};
 use nix::fcntl::{Flock, FlockArg};
 use runner_api::{ApiError, ErrorCode, LeaseId, SecretName, SecretValue, ServerSpec, ServerStatus};
-use sandbox::{Host, Local, LocalConfig, Runsc, Wires};
+use sandbox::{Cores, Host, Local, LocalConfig, Runsc, Wires};
 use serde::{Deserialize, Serialize};
 use tokio::net::UnixListener;
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -130,6 +130,7 @@ impl Daemon {
             },
             cgroups,
             parent: format!("/weir-{}", instance.tag),
+            cores: Cores::of_this_process(),
             wires,
             boxes: paths.run.join("boxes"),
             storage: paths.state.join("storage"),
@@ -505,6 +506,7 @@ pub async fn purge(options: &Options) -> Result<()> {
         .uninstall()
         .await
         .context("remove the packet filter")?;
+    daemon.ctx.backend.leave().await;
     Ok(())
 }
 

@@ -129,4 +129,7 @@ pub trait Backend: Send + Sync {
 
     /// Ids of all that is left of sandboxes, running or not.
     async fn leftovers(&self) -> Vec<String>;
+
+    /// Takes away what was made for all of them, when none is left.
+    async fn leave(&self);
 }
