@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use bytes::Bytes;
 use domain::{ServerId, TenantId};
 use flate2::Compression;
@@ -81,6 +81,12 @@ pub async fn run(plan: &Plan<'_>, runtime: Runtime, say: &mut dyn FnMut(&str)) -
     let spec: ServerSpec = serde_json::from_value(
         json!({"id": bench.server, "tenant": bench.tenant, "bundle": info.id, "runtime": runtime}),
     )?;
+    // With what is left out filled in.
+    let spec = spec
+        .check()
+        .map_err(|_| anyhow!("the spec is within limits"))?
+        .get()
+        .clone();
     for (name, way) in WAYS {
         let times = bench.starts(&spec, *way, plan.runs).await?;
         say(name, &percentiles(&times));

@@ -10,16 +10,16 @@ use anyhow::{Context as _, Result, ensure};
 use runner_api::{Runtime, ServerSpec};
 use tokio::net::TcpStream;
 
-/// Of a network for documentation (RFC 5737): nobody has it.
-const ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
+/// Of a network for documentation (RFC 5737). Some machines use one of these all the same, so it is looked at first.
+const ADDRESS: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 2);
 const NAME: &str = "weir-bench";
 const START_MAX: Duration = Duration::from_secs(30);
 
 const UP: &str = "ip netns add weir-bench
 ip link add weir-bench type veth peer name eth0 netns weir-bench
-ip addr add 192.0.2.1/30 dev weir-bench
+ip addr add 203.0.113.1/30 dev weir-bench
 ip link set weir-bench up
-ip -n weir-bench addr add 192.0.2.2/30 dev eth0
+ip -n weir-bench addr add 203.0.113.2/30 dev eth0
 ip -n weir-bench link set eth0 up
 ip -n weir-bench link set lo up";
 
@@ -46,6 +46,10 @@ impl Native {
         spec: &ServerSpec,
     ) -> Result<Self> {
         take_down();
+        ensure!(
+            std::net::UdpSocket::bind((ADDRESS, 0)).is_err(),
+            "this machine has the address {ADDRESS} itself"
+        );
         let up = shell(UP).status().context("run sh")?;
         ensure!(up.success(), "no wire for the native server");
         let target = match spec.runtime {
