@@ -507,6 +507,7 @@ pub async fn purge(options: &Options) -> Result<()> {
         .await
         .context("remove the packet filter")?;
     daemon.ctx.backend.leave().await;
+    daemon.ctx.images.end();
     Ok(())
 }
 

@@ -136,6 +136,7 @@ async fn window(rig: &Rig, spec: &ServerSpec, calls: u32) -> Vec<Duration> {
     times
 }
 
+#[allow(clippy::print_stderr, reason = "the figures are what was asked for")]
 fn report(name: &str, quiet: &[Vec<Duration>], loud: &[Vec<Duration>], rounds: u32) {
     let of = |windows: &[Vec<Duration>], p| ms(at(&windows.concat(), p));
     let ratio = |p| {

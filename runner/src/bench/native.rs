@@ -65,6 +65,7 @@ impl Native {
             .args(&spec.command)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
+            .stderr(Stdio::null())
             .spawn()
             .context("start the native server")?;
         let native = Self(child);
