@@ -26,6 +26,9 @@ runner-bench: runner ## how long a sandbox's start takes, each way to start; nee
 runner-loops: runner ## a thousand executions, a hundred kills of the runner and of sandboxes, a hundred sandboxes; needs root
 	@. scripts/env.sh && cargo test --release -p weir-runner --test loops -- --ignored --nocapture --test-threads 1
 
+runner-neighbours: runner ## the p99 of a sandbox's calls beside each resource bomb in another; needs root (CALLS=1000 PAIRS=5 ONLY=name)
+	@. scripts/env.sh && cargo test --release -p weir-runner --test neighbours -- --ignored --nocapture
+
 check: ## quick feedback: format and lints only
 	@scripts/setup.sh build && . scripts/env.sh && cargo fmt --check && cargo clippy --release --workspace --all-targets -- -D warnings
 
@@ -68,4 +71,4 @@ kill-loop: build ## kill -9 in mid-traffic ROUNDS times (default 100): no acknow
 deny: ## dependency rules: licences, sources, bans, advisories
 	@scripts/setup.sh test && scripts/deny.sh
 
-.PHONY: help run test build runner runner-bench runner-loops check bench scan-bench plugin-bench fuzz soak kill-loop deny bench-full bench-peers bench-soak bench-readme overload baseline
+.PHONY: help run test build runner runner-bench runner-loops runner-neighbours check bench scan-bench plugin-bench fuzz soak kill-loop deny bench-full bench-peers bench-soak bench-readme overload baseline

@@ -1,24 +1,36 @@
-//! How long starts take, against a running daemon: percentiles over many runs of each way to begin.
+//! How long starts and calls take, against a running daemon: percentiles over many runs.
 //!
-//! Each figure is from asking for a sandbox to the end of an MCP `initialize` in it, over the runner's socket.
+//! A start is from asking for a sandbox to the answer to an MCP `initialize` in it, over the runner's socket. Calls are
+//! those of one tool, against the same server without a sandbox, in windows that alternate.
+
+mod calls;
+mod native;
 
 use std::io::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use bytes::Bytes;
 use domain::{ServerId, TenantId};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use futures_util::{StreamExt as _, stream};
 use runner_api::{
-    BuildEvent, BuildRequest, BundleInfo, Client, IdleTimes, Isolation, Lease, LeaseRequest,
-    Runner as _, Runtime, Scale, SecretName, SecretValue, ServerSpec,
+    BuildEvent, BuildRequest, BundleInfo, Client, IdleTimes, Isolation, LayerInfo, Lease,
+    LeaseRequest, Runner as _, Runtime, SandboxState, Scale, SecretName, SecretValue, ServerSpec,
 };
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+
+use self::calls::Caller;
+use self::native::Native;
+use crate::paths::{Paths, tenant_key};
+use crate::rootfs;
+
+/// A sandbox that ends, or freezes, does so within a few seconds.
+const REST_MAX: Duration = Duration::from_secs(30);
 
 const PYTHON: &[(&str, &str)] = &[
     ("server.py", include_str!("../bench/server.py")),
@@ -32,95 +44,91 @@ const NODE: &[(&str, &str)] = &[
     ("package.json", include_str!("../bench/package.json")),
 ];
 
+/// Pairs of windows of calls, and calls in each.
+const WINDOWS: usize = 10;
+const WINDOW_CALLS: usize = 100;
+
+/// What is measured, and how often.
+pub struct Plan<'a> {
+    /// The daemon's socket.
+    pub socket: &'a Path,
+    /// Its state folder.
+    pub state: &'a Path,
+    /// Runs of each start.
+    pub runs: u32,
+    /// First builds.
+    pub builds: u32,
+}
+
 /// Measures one runtime and says each line as it is known.
 ///
 /// # Errors
 /// Whatever failed.
-pub async fn run(
-    socket: &Path,
-    runtime: Runtime,
-    runs: u32,
-    say: &mut dyn FnMut(&str),
-) -> Result<()> {
-    let bench = Bench {
-        client: Client::new(socket),
-        tenant: TenantId::parse("bench")?,
-        server: ServerId::parse(&format!("bench-{}", runtime.as_str()))?,
+pub async fn run(plan: &Plan<'_>, runtime: Runtime, say: &mut dyn FnMut(&str)) -> Result<()> {
+    let mut say = |what: &str, figures: &str| {
+        say(&format!("{:<7} {what:<26} {figures}", runtime.as_str()));
     };
-    let began = Instant::now();
+    let mut times = Vec::new();
+    for n in 0..plan.builds {
+        times.push(first_build(plan, runtime, n).await?);
+    }
+    if !times.is_empty() {
+        say("upload and first build", &percentiles(&times));
+    }
+    let bench = Bench::new(plan, runtime, "bench")?;
     let info = bench.upload(runtime).await?;
-    let cached = bench.build(&info).await?;
-    say(&format!(
-        "{:<7} {:<26} {:>7.0} ms",
-        runtime.as_str(),
-        if cached {
-            "build (was cached)"
-        } else {
-            "upload and first build"
-        },
-        ms(began.elapsed())
-    ));
+    let layer = bench.build(&info).await?;
     let spec: ServerSpec = serde_json::from_value(
         json!({"id": bench.server, "tenant": bench.tenant, "bundle": info.id, "runtime": runtime}),
     )?;
-    let rows: [(&str, Isolation, bool, u32); 4] = [
-        ("cold, cached layer", Isolation::Call, true, 0),
-        ("restore", Isolation::Call, false, 0),
-        ("warm pool", Isolation::Call, false, 1),
-        ("thaw", Isolation::Shared, false, 0),
-    ];
-    for (name, isolation, secret, min) in rows {
-        let scale = Scale {
-            min,
-            ..Scale::default()
-        };
-        let freeze_after_s = u32::from(name == "thaw");
-        let idle = IdleTimes {
-            freeze_after_s,
-            stop_after_s: 0,
-        };
-        bench
-            .client
-            .put_server(ServerSpec {
-                isolation,
-                scale,
-                idle,
-                ..spec.clone()
-            })
-            .await?;
-        // A server with secrets has no checkpoint: every start of it is cold.
-        bench.secret(secret).await?;
-        bench
-            .client
-            .restart_server(&bench.tenant, &bench.server)
-            .await?;
-        bench.once().await?;
-        let mut times = Vec::new();
-        for _ in 0..runs {
-            // The pool fills up again, or the sandbox freezes.
-            tokio::time::sleep(Duration::from_millis(if min > 0 || freeze_after_s > 0 {
-                1800
-            } else {
-                100
-            }))
-            .await;
-            times.push(bench.once().await?);
-        }
-        times.sort_unstable();
-        let at = |p: usize| ms(times[(times.len() * p / 100).min(times.len() - 1)]);
-        say(&format!(
-            "{:<7} {name:<26} p50 {:>6.0} ms  p90 {:>6.0} ms  max {:>6.0} ms  ({runs} runs)",
-            runtime.as_str(),
-            at(50),
-            at(90),
-            at(100)
-        ));
+    // With what is left out filled in.
+    let spec = spec
+        .check()
+        .map_err(|_| anyhow!("the spec is within limits"))?
+        .get()
+        .clone();
+    for (name, way) in WAYS {
+        let times = bench.starts(&spec, *way, plan.runs).await?;
+        say(name, &percentiles(&times));
     }
+    bench.calls(plan, &spec, &info, &layer, &mut say).await?;
     bench
         .client
         .remove_server(&bench.tenant, &bench.server)
         .await?;
     Ok(())
+}
+
+/// A way to begin.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Cold,
+    Restore,
+    Warm,
+    Thaw,
+}
+
+const WAYS: &[(&str, Way)] = &[
+    ("cold, cached layer", Way::Cold),
+    ("restore", Way::Restore),
+    ("warm pool", Way::Warm),
+    ("thaw", Way::Thaw),
+];
+
+/// From the first byte of the upload to the layer, for a tenant who has none.
+async fn first_build(plan: &Plan<'_>, runtime: Runtime, n: u32) -> Result<Duration> {
+    let tenant = format!("bench-{}-{n}", std::process::id());
+    let bench = Bench::new(plan, runtime, &tenant)?;
+    let began = Instant::now();
+    let info = bench.upload(runtime).await?;
+    let layer = bench.build(&info).await?;
+    let took = began.elapsed();
+    // Nobody else has this tenant's name, and no server of it exists.
+    for kind in ["layers", "bundles"] {
+        std::fs::remove_dir_all(plan.state.join(kind).join(tenant_key(&bench.tenant)))?;
+    }
+    ensure!(!layer.cached, "the layer was there already");
+    Ok(took)
 }
 
 struct Bench {
@@ -130,6 +138,162 @@ struct Bench {
 }
 
 impl Bench {
+    fn new(plan: &Plan<'_>, runtime: Runtime, tenant: &str) -> Result<Self> {
+        Ok(Self {
+            client: Client::new(plan.socket),
+            tenant: TenantId::parse(tenant)?,
+            server: ServerId::parse(&format!("bench-{}", runtime.as_str()))?,
+        })
+    }
+
+    async fn starts(&self, spec: &ServerSpec, way: Way, runs: u32) -> Result<Vec<Duration>> {
+        let isolation = if way == Way::Thaw {
+            Isolation::Shared
+        } else {
+            Isolation::Call
+        };
+        let scale = Scale {
+            min: u32::from(way == Way::Warm),
+            ..Scale::default()
+        };
+        let idle = IdleTimes {
+            freeze_after_s: u32::from(way == Way::Thaw),
+            stop_after_s: 0,
+        };
+        self.client
+            .put_server(ServerSpec {
+                isolation,
+                scale,
+                idle,
+                ..spec.clone()
+            })
+            .await?;
+        // A server with secrets has no checkpoint: every start of it is cold.
+        self.secret(way == Way::Cold).await?;
+        self.client
+            .restart_server(&self.tenant, &self.server)
+            .await?;
+        self.once().await?;
+        let mut times = Vec::new();
+        for _ in 0..runs {
+            self.until_at_rest(way).await?;
+            times.push(self.once().await?);
+        }
+        Ok(times)
+    }
+
+    /// Until the last sandbox is gone, or the pool is full again, or the one sandbox stands still.
+    async fn until_at_rest(&self, way: Way) -> Result<()> {
+        let deadline = Instant::now() + REST_MAX;
+        loop {
+            let servers = self.client.servers(Some(&self.tenant)).await?;
+            let states: Vec<_> = servers
+                .iter()
+                .filter(|s| s.server == self.server)
+                .flat_map(|s| s.sandboxes.iter().map(|b| b.state))
+                .collect();
+            let rests = match way {
+                Way::Cold | Way::Restore => states.is_empty(),
+                Way::Warm => states == [SandboxState::Ready],
+                Way::Thaw => states == [SandboxState::Frozen],
+            };
+            if rests {
+                return Ok(());
+            }
+            ensure!(
+                Instant::now() < deadline,
+                "the sandboxes do not come to rest"
+            );
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Windows of calls: native, in a sandbox over one connection, and with a lease for each call as the gateway makes it.
+    async fn calls(
+        &self,
+        plan: &Plan<'_>,
+        spec: &ServerSpec,
+        info: &BundleInfo,
+        layer: &LayerInfo,
+        say: &mut dyn FnMut(&str, &str),
+    ) -> Result<()> {
+        self.secret(false).await?;
+        self.client.put_server(spec.clone()).await?;
+        let paths = Paths {
+            state: plan.state.to_owned(),
+            run: plan.state.to_owned(),
+        };
+        let rootfs = rootfs::find(plan.state, spec.runtime)?.path;
+        let app = paths.bundle(&self.tenant, &info.id).join("app");
+        let deps = paths.layer(&self.tenant, &layer.id).join("deps");
+        let native = Native::start(&rootfs, &app, &deps, spec).await?;
+        let lease = self.client.lease(self.request()).await?;
+        let mut outside = Caller::open(native.address(spec)).await?;
+        let mut inside = Caller::open(lease.address).await?;
+        let mut windows = [Vec::new(), Vec::new(), Vec::new()];
+        for _ in 0..=WINDOWS {
+            let mut times = [Vec::new(), Vec::new(), Vec::new()];
+            for _ in 0..WINDOW_CALLS {
+                times[0].push(outside.call().await?);
+            }
+            for _ in 0..WINDOW_CALLS {
+                times[1].push(inside.call().await?);
+            }
+            for _ in 0..WINDOW_CALLS {
+                let began = Instant::now();
+                let lease = self.client.lease(self.request()).await?;
+                inside.call().await?;
+                self.client.release(&lease.id, false).await?;
+                times[2].push(began.elapsed());
+            }
+            for (all, window) in windows.iter_mut().zip(times) {
+                all.push(window);
+            }
+        }
+        self.client.release(&lease.id, false).await?;
+        let names = [
+            "call, native",
+            "call, in a sandbox",
+            "call, leased each time",
+        ];
+        // The first windows are for warming up.
+        let native = windows[0].split_off(1);
+        for (n, name) in names.iter().enumerate() {
+            let own = if n == 0 {
+                native.clone()
+            } else {
+                windows[n].split_off(1)
+            };
+            let ratio = |p| {
+                let pairs = own.iter().zip(&native);
+                let mut all: Vec<f64> = pairs.map(|(a, b)| at(a, p) / at(b, p)).collect();
+                all.sort_by(f64::total_cmp);
+                all[all.len() / 2]
+            };
+            let all = own.concat();
+            let ratios = format!("x{:.2} x{:.2} of native", ratio(50), ratio(99));
+            say(
+                name,
+                &format!(
+                    "p50 {:>7.2} ms  p99 {:>7.2} ms  {ratios}  ({} calls)",
+                    at(&all, 50),
+                    at(&all, 99),
+                    all.len()
+                ),
+            );
+        }
+        Ok(())
+    }
+
+    fn request(&self) -> LeaseRequest {
+        LeaseRequest {
+            tenant: self.tenant.clone(),
+            server: self.server.clone(),
+            session: None,
+            wait_ms: 60_000,
+        }
+    }
+
     async fn upload(&self, runtime: Runtime) -> Result<BundleInfo> {
         let files = match runtime {
             Runtime::Python => PYTHON,
@@ -152,7 +316,7 @@ impl Bench {
             .await?)
     }
 
-    async fn build(&self, info: &BundleInfo) -> Result<bool> {
+    async fn build(&self, info: &BundleInfo) -> Result<LayerInfo> {
         let request = BuildRequest {
             tenant: self.tenant.clone(),
             bundle: info.id.clone(),
@@ -161,7 +325,7 @@ impl Bench {
         let mut events = self.client.build(request).await?;
         while let Some(event) = events.next().await {
             if let BuildEvent::Done { layer } = event? {
-                return Ok(layer.cached);
+                return Ok(layer);
             }
         }
         bail!("the build ended without a word")
@@ -189,13 +353,7 @@ impl Bench {
 
     async fn once(&self) -> Result<Duration> {
         let began = Instant::now();
-        let request = LeaseRequest {
-            tenant: self.tenant.clone(),
-            server: self.server.clone(),
-            session: None,
-            wait_ms: 60_000,
-        };
-        let lease = self.client.lease(request).await?;
+        let lease = self.client.lease(self.request()).await?;
         let answered = initialize(&lease).await;
         let took = began.elapsed();
         self.client.release(&lease.id, false).await?;
@@ -204,9 +362,7 @@ impl Bench {
 }
 
 async fn initialize(lease: &Lease) -> Result<()> {
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "0"}}})
-    .to_string();
+    let body = calls::initialize().to_string();
     let request = format!(
         "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
          Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
@@ -242,6 +398,20 @@ fn header(name: &str, size: usize) -> [u8; 512] {
     header
 }
 
-fn ms(time: Duration) -> f64 {
-    time.as_secs_f64() * 1000.0
+fn percentiles(times: &[Duration]) -> String {
+    format!(
+        "p50 {:>6.0} ms  p90 {:>6.0} ms  max {:>6.0} ms  ({} runs)",
+        at(times, 50),
+        at(times, 90),
+        at(times, 100),
+        times.len()
+    )
+}
+
+/// The `p`-th of a hundred, in milliseconds.
+fn at(times: &[Duration], p: usize) -> f64 {
+    let mut times = times.to_vec();
+    times.sort_unstable();
+    let index = (times.len() * p / 100).min(times.len().saturating_sub(1));
+    times.get(index).map_or(0.0, |t| t.as_secs_f64() * 1000.0)
 }

@@ -12,7 +12,7 @@ use domain::{ServerId, TenantId};
 use egress::{Filter, Guest, Targets};
 use nix::fcntl::{Flock, FlockArg};
 use runner_api::{ApiError, ErrorCode, LeaseId, SecretName, SecretValue, ServerSpec, ServerStatus};
-use sandbox::{Host, Local, LocalConfig, Runsc, Wires};
+use sandbox::{Cores, Host, Local, LocalConfig, Runsc, Wires};
 use secret_prints::{Print, PrintKey};
 use serde::{Deserialize, Serialize};
 use tokio::net::UnixListener;
@@ -131,6 +131,7 @@ impl Daemon {
             },
             cgroups,
             parent: format!("/weir-{}", instance.tag),
+            cores: Cores::of_this_process(),
             wires,
             boxes: paths.run.join("boxes"),
             storage: paths.state.join("storage"),

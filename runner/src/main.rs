@@ -48,11 +48,14 @@ enum Command {
     },
     /// End all sandboxes of a runner that does not run, and remove its packet filter. Bundles and layers stay.
     Purge,
-    /// Measure how long starts take, against a running daemon.
+    /// Measure how long starts and calls take, against a running daemon.
     Bench {
         /// Runs of each way to start.
         #[arg(long, default_value_t = 20)]
         runs: u32,
+        /// First builds: each downloads all dependencies again.
+        #[arg(long, default_value_t = 1)]
+        builds: u32,
         /// Only this runtime.
         runtime: Option<RuntimeName>,
     },
@@ -138,7 +141,11 @@ fn run(cli: Cli) -> Result<ExitCode> {
             Command::Serve(serve) => self::serve(cli.places, serve).await,
             Command::Doctor { json } => doctor(cli.places, json).await,
             Command::Purge => purge(cli.places).await,
-            Command::Bench { runs, runtime } => bench(cli.places, runs, runtime).await,
+            Command::Bench {
+                runs,
+                builds,
+                runtime,
+            } => bench(cli.places, runs, builds, runtime).await,
             Command::Rootfs {
                 command: RootfsCommand::Build { runtime },
             } => build(cli.places, runtime),
@@ -238,15 +245,20 @@ fn runtimes(only: Option<RuntimeName>) -> Vec<Runtime> {
 }
 
 #[allow(clippy::print_stdout, reason = "the figures are what was asked for")]
-async fn bench(places: Places, runs: u32, runtime: Option<RuntimeName>) -> Result<ExitCode> {
+async fn bench(
+    places: Places,
+    runs: u32,
+    builds: u32,
+    runtime: Option<RuntimeName>,
+) -> Result<ExitCode> {
+    let plan = weir_runner::bench::Plan {
+        socket: &places.run.join("runner.sock"),
+        state: &places.state,
+        runs: runs.max(1),
+        builds,
+    };
     for runtime in runtimes(runtime) {
-        weir_runner::bench::run(
-            &places.run.join("runner.sock"),
-            runtime,
-            runs.max(1),
-            &mut |line| println!("{line}"),
-        )
-        .await?;
+        weir_runner::bench::run(&plan, runtime, &mut |line| println!("{line}")).await?;
     }
     Ok(ExitCode::SUCCESS)
 }

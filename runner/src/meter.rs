@@ -15,8 +15,9 @@ use sandbox::Backend;
 
 use crate::events::now_ms;
 
-/// Between two rounds. What a crash of the whole machine can lose is at most this much; a crash of the runner loses
-/// nothing, because the counters go on.
+/// Between two rounds. What a crash of the whole machine can lose is at most this much. A crash of the runner loses no
+/// processor time, memory or storage, because the kernel's counters go on; of requests and of bytes in and out, which are
+/// counted here, it loses what came since the last round.
 const EVERY: Duration = Duration::from_secs(10);
 
 /// Counters of one sandbox in this life of the runner.

@@ -9,26 +9,17 @@ use common::*;
 use runner_api::{Runner as _, *};
 use serde_json::json;
 
-fn count(name: &str, default: u32) -> u32 {
-    std::env::var(name)
-        .ok()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(default)
-}
-
 fn code(text: &str) -> serde_json::Value {
     json!({ "code": text })
 }
 
-fn percentiles(mut times: Vec<Duration>) -> String {
-    times.sort_unstable();
-    let at = |p: usize| times[(times.len() * p / 100).min(times.len() - 1)];
+fn percentiles(times: &[Duration]) -> String {
     format!(
         "p50 {:?} p90 {:?} p99 {:?} max {:?}",
-        at(50),
-        at(90),
-        at(99),
-        at(100)
+        at(times, 50),
+        at(times, 90),
+        at(times, 99),
+        at(times, 100)
     )
 }
 
@@ -38,7 +29,7 @@ async fn a_thousand_executions_at_once() {
     if !possible() {
         return;
     }
-    let (executions, servers) = (count("EXECUTIONS", 1000), count("SERVERS", 20));
+    let (executions, servers) = (env_or("EXECUTIONS", 1000), env_or("SERVERS", 20));
     let rig = Arc::new(Rig::start().await);
     let first = rig.deploy(probe_bundle(), |_| ()).await;
     let specs: Vec<_> = (0..servers)
@@ -91,7 +82,7 @@ async fn a_thousand_executions_at_once() {
     eprintln!(
         "{executions} executions on {servers} servers in {:?}: {}; the runner's {peak}",
         began.elapsed(),
-        percentiles(times)
+        percentiles(&times)
     );
 }
 
@@ -107,7 +98,7 @@ async fn the_runner_is_killed_again_and_again() {
         .await
         .expect("an answer");
     let mut times = Vec::new();
-    for round in 0..count("ROUNDS", 100) {
+    for round in 0..env_or("ROUNDS", 100) {
         let began = Instant::now();
         rig.kill_and_start().await;
         let answer = rig
@@ -122,7 +113,7 @@ async fn the_runner_is_killed_again_and_again() {
         times.push(began.elapsed());
         assert_eq!(rig.sandboxes().await.len(), 1, "round {round}: an orphan");
     }
-    eprintln!("from the kill to the next answer: {}", percentiles(times));
+    eprintln!("from the kill to the next answer: {}", percentiles(&times));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -134,7 +125,7 @@ async fn sandboxes_are_killed_again_and_again() {
     let rig = Rig::start().await;
     let spec = rig.deploy(probe_bundle(), |_| ()).await;
     let mut times = Vec::new();
-    for round in 0..count("ROUNDS", 100) {
+    for round in 0..env_or("ROUNDS", 100) {
         let lease = rig
             .lease(&spec, None)
             .await
@@ -162,7 +153,7 @@ async fn sandboxes_are_killed_again_and_again() {
             .await
             .expect("released");
     }
-    eprintln!("from the kill to the word: {}", percentiles(times));
+    eprintln!("from the kill to the word: {}", percentiles(&times));
     until("nothing is left", Duration::from_secs(10), || async {
         rig.sandboxes().await.len() <= 1
     })
@@ -188,7 +179,7 @@ async fn many_sandboxes_live_side_by_side() {
     if !possible() {
         return;
     }
-    let many = count("SANDBOXES", 100);
+    let many = env_or("SANDBOXES", 100);
     let rig = Rig::start().await;
     let spec = rig
         .deploy(probe_bundle(), |s| {

@@ -5,6 +5,8 @@
     reason = "the words are for whoever reads the output of a test"
 )]
 
+pub mod bombs;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -228,6 +230,16 @@ impl Rig {
         servers.into_iter().flat_map(|s| s.sandboxes).collect()
     }
 
+    /// Waits until a sandbox of a server answers, however often it has to begin anew.
+    pub async fn settled(&self, spec: &ServerSpec) {
+        until("it answers again", Duration::from_secs(60), || async {
+            self.call(spec, "run", json!({"code": "result = 1"}))
+                .await
+                .is_ok()
+        })
+        .await;
+    }
+
     pub async fn logs(&self, spec: &ServerSpec) -> Vec<LogLine> {
         let query = LogQuery {
             tenant: spec.tenant.clone(),
@@ -321,6 +333,23 @@ pub async fn until<F: Future<Output = bool>>(
         assert!(Instant::now() < deadline, "not within {max:?}: {what}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+}
+
+/// A number from the environment.
+pub fn env_or(name: &str, default: u32) -> u32 {
+    let given = std::env::var(name).ok();
+    given.and_then(|n| n.parse().ok()).unwrap_or(default)
+}
+
+/// The `p`-th of a hundred of these times.
+pub fn at(times: &[Duration], p: usize) -> Duration {
+    let mut times = times.to_vec();
+    times.sort_unstable();
+    times[(times.len() * p / 100).min(times.len() - 1)]
+}
+
+pub fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
 }
 
 /// A gzipped tar of these files.

@@ -116,6 +116,47 @@ impl Cgroups {
         text.lines().filter_map(|line| line.parse().ok()).collect()
     }
 
+    /// Makes a parent group that weighs as much as one ordinary process on each core: without it all sandboxes together
+    /// would weigh as much as one process, and wait long wherever the host has other work.
+    pub(crate) fn weigh(&self, parent: &str, cores: usize) -> Result<(), SandboxError> {
+        let cores = cores as u64;
+        let (name, weight) = if self.v2 {
+            // Fails where it is delegated already, or in a group that is not ours to change; then there is no file below.
+            let _ = fs::write(self.root.join("cgroup.subtree_control"), "+cpu");
+            ("cpu.weight", (100 * cores).min(10_000))
+        } else {
+            ("cpu.shares", (1024 * cores).min(262_144))
+        };
+        let path = self.file(parent, "cpu", name);
+        if let Some(dir) = path.parent() {
+            fs::create_dir_all(dir).map_err(|e| SandboxError::io("make", dir, e))?;
+        }
+        if self.v2 && !path.exists() {
+            return Ok(());
+        }
+        fs::write(&path, weight.to_string()).map_err(|e| SandboxError::io("write", &path, e))?;
+        if self.v2 {
+            Ok(())
+        } else {
+            self.hand_down_cores(parent)
+        }
+    }
+
+    /// In version 1 a new group has no cores at all, and its children can have none then.
+    fn hand_down_cores(&self, parent: &str) -> Result<(), SandboxError> {
+        for name in ["cpuset.cpus", "cpuset.mems"] {
+            let Some(all) = self.read("", "cpuset", name) else {
+                continue;
+            };
+            let path = self.file(parent, "cpuset", name);
+            if let Some(dir) = path.parent() {
+                fs::create_dir_all(dir).map_err(|e| SandboxError::io("make", dir, e))?;
+            }
+            fs::write(&path, all.trim()).map_err(|e| SandboxError::io("write", &path, e))?;
+        }
+        Ok(())
+    }
+
     /// Stops or continues all processes of a group, and waits until it is so (at most 2 s).
     pub(crate) fn freeze(&self, group: &str, frozen: bool) -> Result<(), SandboxError> {
         let (name, word) = match (self.v2, frozen) {
@@ -300,6 +341,28 @@ mod tests {
             }
         );
         assert!(groups.is_frozen("w/x"));
+    }
+
+    #[test]
+    fn all_sandboxes_together_weigh_a_process_per_core() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let root = dir.path();
+        put(root, "memory/x", "");
+        put(root, "freezer/x", "");
+        put(root, "cpuset/cpuset.cpus", "0-3\n");
+        put(root, "cpuset/cpuset.mems", "0\n");
+        let groups = Cgroups::find(root).expect("version 1");
+        groups.weigh("/w", 4).expect("weighed");
+        let shares = fs::read_to_string(root.join("cpu/w/cpu.shares")).expect("written");
+        assert_eq!(shares, "4096");
+        let cores = fs::read_to_string(root.join("cpuset/w/cpuset.cpus")).expect("written");
+        assert_eq!(cores, "0-3");
+        put(root, "cgroup.controllers", "cpu");
+        put(root, "w/cpu.weight", "100");
+        let groups = Cgroups::find(root).expect("version 2");
+        groups.weigh("/w", 4).expect("weighed");
+        let weight = fs::read_to_string(root.join("w/cpu.weight")).expect("written");
+        assert_eq!(weight, "400");
     }
 
     #[test]

@@ -14,6 +14,7 @@
 
 mod backend;
 mod cgroup;
+mod cores;
 mod error;
 mod host;
 mod local;
@@ -28,6 +29,7 @@ mod storage;
 
 pub use backend::{Backend, Launch, Order, Output, Placed, Prepared, Usage};
 pub use cgroup::Cgroups;
+pub use cores::Cores;
 pub use error::SandboxError;
 pub use host::{Finding, Host, State};
 pub use local::{Local, LocalConfig};

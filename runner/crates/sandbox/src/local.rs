@@ -12,6 +12,7 @@ use nix::unistd::Pid;
 
 use crate::backend::{Backend, Launch, Order, Output, Placed, Prepared, Usage};
 use crate::cgroup::{Alarms, Cgroups};
+use crate::cores::Cores;
 use crate::error::SandboxError;
 use crate::net::{Wire, Wires};
 use crate::pidfd::{self, Watch};
@@ -30,6 +31,8 @@ pub struct LocalConfig {
     pub cgroups: Cgroups,
     /// The parent group, like `/weir-ab12`.
     pub parent: String,
+    /// The cores of sandboxes.
+    pub cores: Cores,
     /// Addresses and names.
     pub wires: Wires,
     /// Folder of the running sandboxes: specs, mounts.
@@ -48,11 +51,12 @@ impl Local {
     /// A backend with this configuration.
     ///
     /// # Errors
-    /// A folder cannot be made.
+    /// A folder or control group cannot be made.
     pub fn new(config: LocalConfig) -> Result<Self, SandboxError> {
         for dir in [&config.boxes, &config.storage, &config.runsc.state] {
             fs::create_dir_all(dir).map_err(|e| SandboxError::io("make", dir, e))?;
         }
+        config.cgroups.weigh(&config.parent, config.cores.count())?;
         Ok(Self { config })
     }
 
@@ -118,6 +122,7 @@ impl Backend for Local {
             program: &order.program,
             binds: &binds,
             size: order.size,
+            cores: &self.config.cores.of(order.size.cpu_shares, order.place),
             cgroup: &self.group(&order.id),
             netns: &wire.netns,
         });

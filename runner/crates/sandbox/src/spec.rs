@@ -12,11 +12,12 @@ const OVERHEAD_MB: u64 = 32;
 /// Size of `/tmp`, which counts as memory.
 const TMP_MB: u32 = 64;
 const MIB: u64 = 1024 * 1024;
+const PERIOD_US: u64 = 100_000;
 
 /// What a sandbox may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
-    /// Weight against other sandboxes; 512 is one core at most, 1024 two, and so on.
+    /// Weight against other sandboxes; 512 is one core at most, 1024 two, and so on (see [`crate::Cores`]).
     pub cpu_shares: u32,
     /// For the guest, in MiB.
     pub memory_mb: u32,
@@ -66,6 +67,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) program: &'a Program,
     pub(crate) binds: &'a [Bind],
     pub(crate) size: Size,
+    pub(crate) cores: &'a [usize],
     pub(crate) cgroup: &'a str,
     pub(crate) netns: &'a std::path::Path,
 }
@@ -114,12 +116,24 @@ pub(crate) fn oci(parts: &Parts<'_>) -> Value {
             "namespaces": [{"type": "pid"}, {"type": "ipc"}, {"type": "uts"}, {"type": "mount"},
                 {"type": "network", "path": parts.netns}],
             "resources": {
-                "cpu": {"shares": size.cpu_shares, "quota": u64::from(size.cpu_shares) * 100_000 / 512, "period": 100_000},
+                "cpu": cpu(size.cpu_shares, parts.cores),
                 "memory": {"limit": size.memory_bytes()},
                 "pids": {"limit": size.tasks()},
             },
         },
     })
+}
+
+/// The cores are the limit; a quota is set only where they are more than the shares are worth.
+fn cpu(shares: u32, cores: &[usize]) -> Value {
+    let list: Vec<String> = cores.iter().map(usize::to_string).collect();
+    let mut cpu = json!({"shares": shares, "cpus": list.join(",")});
+    let quota = u64::from(shares) * PERIOD_US / 512;
+    if quota < cores.len() as u64 * PERIOD_US {
+        cpu["quota"] = quota.into();
+        cpu["period"] = PERIOD_US.into();
+    }
+    cpu
 }
 
 fn rlimit(kind: &str, value: u64) -> Value {
@@ -153,6 +167,7 @@ mod tests {
             program: &program,
             binds: &[bind],
             size,
+            cores: &[0, 3],
             cgroup: "/weir-t/x",
             netns: "/n".as_ref(),
         });
@@ -176,6 +191,13 @@ mod tests {
         // The host's counts are backstops behind the guest's own limits.
         assert_eq!(spec["linux"]["resources"]["memory"]["limit"], 544 * MIB);
         assert_eq!(spec["linux"]["resources"]["pids"]["limit"], 428);
-        assert_eq!(spec["linux"]["resources"]["cpu"]["quota"], 200_000);
+        assert_eq!(
+            spec["linux"]["resources"]["cpu"],
+            json!({"shares": 1024, "cpus": "0,3"})
+        );
+        assert_eq!(
+            cpu(768, &[1, 2]),
+            json!({"shares": 768, "cpus": "1,2", "quota": 150_000, "period": 100_000})
+        );
     }
 }

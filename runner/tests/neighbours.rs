@@ -1,0 +1,157 @@
+//! What a bomb in one sandbox does to the calls of another: `make runner-neighbours`.
+//!
+//! The neighbour is measured in windows that alternate, quiet and with the bomb, so that whatever else the machine does
+//! falls on both. A control without any bomb says how much two windows differ by themselves.
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use common::bombs::{BOMBS, Bomb};
+use common::*;
+use runner_api::{Runner as _, *};
+use serde_json::json;
+
+const CONTROL: Bomb = Bomb {
+    name: "nothing (control)",
+    code: "",
+    expected: Some(""),
+};
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "minutes: make runner-neighbours"]
+async fn a_neighbours_calls_beside_each_bomb() {
+    if !possible() {
+        return;
+    }
+    let (calls, pairs) = (env_or("CALLS", 1000), env_or("PAIRS", 5));
+    let only = std::env::var("ONLY").unwrap_or_default();
+    let rig = Arc::new(Rig::start().await);
+    let hostile = rig.deploy(probe_bundle(), bounded).await;
+    let neighbour = ServerSpec {
+        id: server_id("neighbour"),
+        ..hostile.clone()
+    };
+    rig.client
+        .put_server(neighbour.clone())
+        .await
+        .expect("taken");
+    eprintln!(
+        "{pairs} pairs of windows of {calls} calls; p50 and p99 of all quiet windows, of all with the bomb, ratios as medians of the pairs'"
+    );
+    for bomb in std::iter::once(&CONTROL).chain(BOMBS) {
+        if !bomb.name.contains(&only) {
+            continue;
+        }
+        let (mut quiet, mut loud, mut rounds) = (Vec::new(), Vec::new(), 0);
+        for _ in 0..pairs {
+            quiet.push(window(&rig, &neighbour, calls).await);
+            let (times, thrown) = beside(&rig, &hostile, bomb, &neighbour, calls).await;
+            loud.push(times);
+            rounds += thrown;
+        }
+        report(bomb.name, &quiet, &loud, rounds);
+    }
+    assert_eq!(
+        rig.sandboxes()
+            .await
+            .iter()
+            .filter(|s| s.server == neighbour.id)
+            .count(),
+        1,
+        "the neighbour lives"
+    );
+}
+
+fn bounded(spec: &mut ServerSpec) {
+    spec.limits.processes = 64;
+    spec.limits.memory_mb = 1024;
+}
+
+/// A window with the bomb thrown again and again; over when the last round is.
+async fn beside(
+    rig: &Arc<Rig>,
+    hostile: &ServerSpec,
+    bomb: &'static Bomb,
+    neighbour: &ServerSpec,
+    calls: u32,
+) -> (Vec<Duration>, u32) {
+    if bomb.code.is_empty() {
+        return (window(rig, neighbour, calls).await, 0);
+    }
+    rig.settled(hostile).await;
+    let (stop, rounds) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(AtomicU32::new(0)),
+    );
+    let thrower = {
+        let (rig, hostile, stop, rounds) = (
+            Arc::clone(rig),
+            hostile.clone(),
+            Arc::clone(&stop),
+            Arc::clone(&rounds),
+        );
+        tokio::spawn(async move {
+            while !stop.load(Ordering::Relaxed) {
+                let said = rig.call(&hostile, "run", json!({"code": bomb.code})).await;
+                match (&said, bomb.expected) {
+                    (Ok(answer), Some(expected)) => assert!(
+                        text(answer).contains(expected),
+                        "{}: {:.200}",
+                        bomb.name,
+                        text(answer)
+                    ),
+                    (Err(_), None) => rig.settled(&hostile).await,
+                    _ => panic!("{}: {:.200}", bomb.name, format!("{said:?}")),
+                }
+                rounds.fetch_add(1, Ordering::Relaxed);
+            }
+        })
+    };
+    let times = window(rig, neighbour, calls).await;
+    stop.store(true, Ordering::Relaxed);
+    thrower.await.expect("every round met its limit");
+    rig.settled(hostile).await;
+    (times, rounds.load(Ordering::Relaxed))
+}
+
+/// Calls one after the other, each with a lease of its own, as the gateway makes them.
+async fn window(rig: &Rig, spec: &ServerSpec, calls: u32) -> Vec<Duration> {
+    let body = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call",
+        "params": {"name": "run", "arguments": {"code": "result = 1"}}});
+    let mut times = Vec::with_capacity(calls as usize);
+    for _ in 0..calls {
+        let began = Instant::now();
+        let lease = rig.lease(spec, None).await.expect("a lease");
+        let (_, _, answer) = post(&lease, None, &body).await.expect("an answer");
+        rig.client
+            .release(&lease.id, false)
+            .await
+            .expect("released");
+        times.push(began.elapsed());
+        assert_eq!(text(&answer["result"]), "1");
+    }
+    times
+}
+
+#[allow(clippy::print_stderr, reason = "the figures are what was asked for")]
+fn report(name: &str, quiet: &[Vec<Duration>], loud: &[Vec<Duration>], rounds: u32) {
+    let of = |windows: &[Vec<Duration>], p| ms(at(&windows.concat(), p));
+    let ratio = |p| {
+        let pairs = quiet.iter().zip(loud);
+        let mut ratios: Vec<f64> = pairs.map(|(q, l)| ms(at(l, p)) / ms(at(q, p))).collect();
+        ratios.sort_by(f64::total_cmp);
+        ratios[ratios.len() / 2]
+    };
+    eprintln!(
+        "{name:<18} quiet {:>6.2} {:>7.2} ms  bomb {:>6.2} {:>7.2} ms  ratio p50 {:.2} p99 {:.2}  ({rounds} rounds)",
+        of(quiet, 50),
+        of(quiet, 99),
+        of(loud, 50),
+        of(loud, 99),
+        ratio(50),
+        ratio(99),
+    );
+}
