@@ -570,21 +570,12 @@ impl Lab {
     }
 
     fn put_policy(&self, policy: &weir_tests::Value) -> u16 {
-        let token =
-            std::fs::read_to_string(self.weir.dir().join("data/admin.token")).expect("a token");
-        let addr: std::net::SocketAddr = self
-            .api
-            .trim_start_matches("http://")
-            .parse()
-            .expect("an address");
-        let (token, body) = (token.trim(), policy.to_string());
-        let mut conn = weir_tests::http::Conn::open(addr);
-        conn.send(format!(
-            "PUT /api/v1/servers/{ID}/policy HTTP/1.1\r\nHost: {addr}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\
-             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len()
-        ));
-        conn.response().expect("an answer").status()
+        let path = format!("/api/v1/servers/{ID}/policy");
+        let body = policy.to_string();
+        let response = self
+            .admin
+            .request("PUT", &path, "application/json", body.as_bytes());
+        response.status()
     }
 
     fn set_secret(&self, id: &str, value: &str) {
