@@ -256,8 +256,23 @@ mod tests {
         let mut child = Command::new("cat")
             .env("LEAK", canary.base64())
             .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
             .spawn()
             .expect("cat runs");
+        // A process that has only just become another program shows no environment yet.
+        let mut said = [0];
+        child
+            .stdin
+            .as_mut()
+            .expect("piped")
+            .write_all(b"x")
+            .expect("written");
+        child
+            .stdout
+            .as_mut()
+            .expect("piped")
+            .read_exact(&mut said)
+            .expect("an answer");
         let seen = search.processes();
         child.kill().expect("killed");
         child.wait().expect("waited");
