@@ -50,7 +50,7 @@ overload: ## three times the peak rate against a bare pass-through and weir: goo
 bench-readme: ## check a run in (REPORT=FOLDER of a full run on a quiet machine) and write the README's figures from it
 	@scripts/bench.sh readme
 
-scan-bench: build ## what a scan costs, engine by engine, beside a floor (a minute)
+scan-bench: build ## what a scan costs, engine by engine, beside a floor (some minutes)
 	@. scripts/env.sh && cargo run --release -q -p scan-bench -- table
 
 plugin-bench: ## what a policy plugin costs per message, in Rust and in JavaScript
