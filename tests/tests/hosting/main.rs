@@ -584,6 +584,11 @@ impl Lab {
     }
 }
 
+fn assert_blocked(answer: &weir_tests::Answer) {
+    let fault = answer.blocked_call_fault(Era::Handshake);
+    assert_eq!(fault, None, "{}", answer.text());
+}
+
 fn base64(text: &str) -> String {
     use base64::Engine as _;
     base64::engine::general_purpose::STANDARD.encode(text)
@@ -611,12 +616,7 @@ fn a_secret_never_comes_out_of_its_server_and_never_goes_in() {
     lab.set_secret(ID, PLAIN);
     for text in written(PLAIN) {
         let answer = answer(&text);
-        assert_eq!(
-            answer.blocked_call_fault(Era::Handshake),
-            None,
-            "{}",
-            answer.text()
-        );
+        assert_blocked(&answer);
         assert!(!answer.text().contains(&text), "{}", answer.text());
     }
     assert_eq!(
@@ -628,24 +628,14 @@ fn a_secret_never_comes_out_of_its_server_and_never_goes_in() {
     let call = lab
         .connected()
         .call("echo", json!({"message": base64(PLAIN)}));
-    assert_eq!(
-        call.blocked_call_fault(Era::Handshake),
-        None,
-        "{}",
-        call.text()
-    );
+    assert_blocked(&call);
     assert!(lab.sandbox.calls("tools/call").is_empty());
     // After a rotation the new one is looked for, and the old one still: sandboxes that have it may answer.
     lab.set_secret(ID, "eight-brown-boats-43");
     for value in [PLAIN, "eight-brown-boats-43"] {
         for text in written(value) {
             let answer = answer(&text);
-            assert_eq!(
-                answer.blocked_call_fault(Era::Handshake),
-                None,
-                "{}",
-                answer.text()
-            );
+            assert_blocked(&answer);
         }
     }
     // Nobody else's messages are judged by it.
@@ -675,12 +665,7 @@ fn no_policy_lets_a_secret_pass() {
     assert_eq!(lab.put_policy(&loose), 200);
     lab.says(PLAIN);
     let answer = lab.connected().call("echo", json!({"message": "x"}));
-    assert_eq!(
-        answer.blocked_call_fault(Era::Handshake),
-        None,
-        "{}",
-        answer.text()
-    );
+    assert_blocked(&answer);
     // Cut out instead of stopped: that much a policy may say.
     let cut =
         json!({"bindings": [{"category": "secret", "action": "redact", "form": "keep_last_4"}]});
