@@ -21,6 +21,7 @@ mod ruleset;
 mod scanner;
 mod stream;
 mod text;
+mod traces;
 mod value;
 
 pub use budget::{Budget, OverBudget};

@@ -67,34 +67,6 @@ static RUN: [bool; 256] = {
     table
 };
 
-/// The runs of at least [`RUN_BYTES_MIN`] bytes, one after another.
-pub(crate) fn long_runs(text: &[u8], mut found: impl FnMut(usize, usize)) {
-    let mut at = 0;
-    // Any run of sixteen holds eight bytes that begin at a multiple of eight.
-    while let Some(word) = word_at(text, at) {
-        if holds_below(word, b'+') || !text[at..at + 8].iter().all(|b| is_run(*b)) {
-            at += 8;
-            continue;
-        }
-        let before = text[..at].iter().rev().take_while(|b| is_run(**b)).count();
-        let start = at - before;
-        let mut end = at + 8;
-        while end < text.len() && is_run(text[end]) {
-            end += 1;
-        }
-        if end - start >= RUN_BYTES_MIN {
-            found(start, end);
-        }
-        at = end.next_multiple_of(8);
-    }
-}
-
-/// Is one of the eight bytes less than `least`? Blanks, quotes and most punctuation are: a quick no for most places.
-fn holds_below(word: u64, least: u8) -> bool {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    word.wrapping_sub(ONES * u64::from(least)) & !word & (ONES * 0x80) != 0
-}
-
 /// Eight bytes as one number, the first the lowest; nothing at the end of the text.
 pub(crate) fn word_at(text: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*text.get(at..)?.first_chunk()?))

@@ -16,7 +16,7 @@ const HEAD: usize = 10;
 pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     let (mut done, mut index) = (0, 0);
     // No run goes over the end of its cell.
-    for span in &scratch.runs {
+    for span in &scratch.traces.runs {
         let (start, end) = (span.start as usize, span.end as usize);
         // It may be a line of a longer one.
         if start >= done

@@ -3,7 +3,7 @@
 use super::{Spawner, begin_cell, child_around, copy};
 use crate::Layer;
 use crate::detect::Scratch;
-use crate::text::{Cell, How, Node, Span, word_at};
+use crate::text::{Cell, How, Node, Span};
 
 /// Single characters in a row before they count as spaced out.
 const SINGLES_MIN: usize = 8;
@@ -15,32 +15,23 @@ const PAIR_BYTES_MIN: usize = 12;
 const CHUNK_BYTES: std::ops::RangeInclusive<usize> = 3..=40;
 
 pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
-    spaced(node, spawn);
-    pairs(node, spawn);
+    let traces = &scratch.traces;
+    spaced(node, &traces.spaced, spawn);
+    pairs(node, &traces.pairs, spawn);
     chunks(node, scratch, spawn);
-    for cell in super::cells_with(node, [b'"', b'\'', b'`']) {
-        concat(node, cell, spawn);
-    }
+    concat(node, &traces.joints, spawn);
 }
 
 /// Every other byte is the same separator.
-fn spaced(node: &Node, spawn: &mut Spawner<'_>) {
-    let (mut at, mut index) = (0, 0);
-    let text = &node.text;
-    while at + 6 < text.len() {
-        if !maybe_alternates(text, at) {
-            at += SINGLES_MIN;
-            continue;
-        }
-        let Some(phase) = (0..2).find(|p| alternates(text, at + p)) else {
-            at += SINGLES_MIN;
-            continue;
-        };
-        let middle = at + phase;
-        at += SINGLES_MIN;
-        if let Some(cell) = node.cell_from(middle, &mut index) {
-            let next = spaced_around(node, cell, middle, spawn);
-            at = at.max(next);
+fn spaced(node: &Node, sevenths: &[u32], spawn: &mut Spawner<'_>) {
+    let (mut done, mut index) = (0, 0);
+    for seventh in sevenths.iter().map(|at| *at as usize) {
+        let mut row = (seventh - 12..seventh - 2).step_by(2);
+        if seventh >= done
+            && let Some(middle) = row.find(|at| alternates(&node.text, *at))
+            && let Some(cell) = node.cell_from(middle, &mut index)
+        {
+            done = spaced_around(node, cell, middle, spawn);
         }
     }
 }
@@ -76,16 +67,6 @@ fn spaced_around(node: &Node, cell: &Cell, middle: usize, spawn: &mut Spawner<'_
         }
     }
     last + SINGLES_MIN
-}
-
-/// Are three bytes, each two after the last, the same? Asked of every eighth place, so by the word: where a byte is
-/// as the second after it, the difference is zero.
-fn maybe_alternates(text: &[u8], at: usize) -> bool {
-    let Some(w) = word_at(text, at) else {
-        return true;
-    };
-    let differ = w ^ (w >> 16);
-    differ & 0x00FF_00FF == 0 || differ & 0xFF00_FF00 == 0
 }
 
 fn alternates(text: &[u8], at: usize) -> bool {
@@ -139,25 +120,14 @@ fn emit_spaced(node: &Node, cell: &Cell, (from, to): (usize, usize), spawn: &mut
 }
 
 /// Hexadecimal bytes with a separator between them: `67 68 70`, `67:68:70`.
-fn pairs(node: &Node, spawn: &mut Spawner<'_>) {
-    // A row has at least 23 bytes, so one of every sixteen places begins eight that lie in it.
-    const STEP: usize = 3 * PAIRS_MIN - 8;
-    let (text, mut at, mut index) = (&node.text, 0, 0);
-    while let Some(w) = word_at(text, at) {
-        // Its separators, three bytes apart, are the same: the difference to the third byte after is zero there.
-        let differ = w ^ (w >> 24);
-        let maybe = differ & 0x0000_FF00_00FF == 0
-            || differ & 0x00FF_0000_FF00 == 0
-            || differ & 0x0000_00FF_0000 == 0;
-        let Some(phase) = (0..3).find(|p| maybe && pair_at(text, at + p).is_some()) else {
-            at += STEP;
-            continue;
-        };
-        let (mut first, mut last) = (at + phase, at + phase);
-        let sep = pair_at(text, first);
-        let cell = node.cell_from(first, &mut index);
-        at += STEP;
-        let (Some(cell), Some(sep)) = (cell, sep) else {
+fn pairs(node: &Node, sevenths: &[u32], spawn: &mut Spawner<'_>) {
+    let (text, mut done, mut index) = (&node.text, 0, 0);
+    for seventh in sevenths.iter().map(|at| *at as usize) {
+        let (mut first, mut last) = (seventh - 20, seventh - 2);
+        let cell = node
+            .cell_from(first, &mut index)
+            .filter(|_| seventh >= done);
+        let (Some(cell), Some(sep)) = (cell, pair_at(text, first)) else {
             continue;
         };
         let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
@@ -169,7 +139,7 @@ fn pairs(node: &Node, spawn: &mut Spawner<'_>) {
         }
         // The last pair has no separator behind it.
         let end = (last + 5).min(ceil);
-        at = at.max(end);
+        done = end;
         if first >= floor && (end - first) / 3 >= PAIRS_MIN {
             emit_pairs(node, cell, (first, end), spawn);
         }
@@ -306,34 +276,63 @@ fn emit_chunks(node: &Node, cell: &Cell, (from, to): (usize, usize), spawn: &mut
 }
 
 /// String literals joined by an operator, or by standing side by side over lines.
-fn concat(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
-    let text = &node.text[cell.span.range()];
-    let base = cell.span.start as usize;
-    let mut open: Option<(Node, usize, usize, Span)> = None;
-    for quote in memchr::memchr3_iter(b'"', b'\'', b'`', text) {
+fn concat(node: &Node, joints: &[u32], spawn: &mut Spawner<'_>) {
+    let mut open: Option<Open> = None;
+    let mut index = 0;
+    for at in joints.iter().map(|at| *at as usize) {
+        let Some(cell) = node.cell_from(at, &mut index) else {
+            continue;
+        };
+        let (text, base) = (&node.text[cell.span.range()], cell.span.start as usize);
+        let before = &text[(at - base).saturating_sub(BLANKS_MAX + 1)..at - base];
+        let blanks = before.iter().rev().take_while(|b| is_blank(**b)).count();
+        let Some(quote) = (at - base).checked_sub(blanks + 1) else {
+            continue;
+        };
+        if !matches!(text[quote], b'"' | b'\'' | b'`') {
+            continue;
+        }
         let Some(next) = joint(text, quote) else {
             continue;
         };
-        let near = open
-            .as_ref()
-            .is_some_and(|(_, copied, ..)| base + quote < *copied + 256 && base + quote >= *copied);
-        if !near {
-            finish_concat(node, cell, open.take(), spawn);
+        let (quote, next) = (base + quote, base + next);
+        let near = |open: &Open| {
+            open.cell.span == cell.span && (open.copied..open.copied + 256).contains(&quote)
+        };
+        if !open.as_ref().is_some_and(near) {
+            finish_concat(node, open.take(), spawn);
             let Some(mut child) = spawn.begin(Layer::Concat) else {
                 return;
             };
             let name = begin_cell(&mut child, node, cell.name);
             let start = child.text.len();
-            let from = (base + quote).saturating_sub(200).max(base);
-            let from = margin_start(&node.text, from, base + quote);
-            open = Some((child, from, start, name));
+            let from = quote.saturating_sub(200).max(base);
+            let copied = margin_start(&node.text, from, quote);
+            open = Some(Open {
+                child,
+                copied,
+                start,
+                name,
+                cell: *cell,
+            });
         }
-        if let Some((child, copied, ..)) = &mut open {
-            copy(child, node, *copied, base + quote);
-            *copied = base + next;
+        if let Some(open) = &mut open {
+            copy(&mut open.child, node, open.copied, quote);
+            open.copied = next;
         }
     }
-    finish_concat(node, cell, open, spawn);
+    finish_concat(node, open, spawn);
+}
+
+/// Literals that are being joined.
+struct Open {
+    child: Node,
+    /// Up to where the cell was copied.
+    copied: usize,
+    /// Where they begin in the child, and the name over them.
+    start: usize,
+    name: Span,
+    cell: Cell,
 }
 
 fn margin_start(text: &[u8], mut from: usize, at: usize) -> usize {
@@ -343,13 +342,15 @@ fn margin_start(text: &[u8], mut from: usize, at: usize) -> usize {
     from
 }
 
-fn finish_concat(
-    node: &Node,
-    cell: &Cell,
-    open: Option<(Node, usize, usize, Span)>,
-    spawn: &mut Spawner<'_>,
-) {
-    let Some((mut child, copied, start, name)) = open else {
+fn finish_concat(node: &Node, open: Option<Open>, spawn: &mut Spawner<'_>) {
+    let Some(Open {
+        mut child,
+        copied,
+        start,
+        name,
+        cell,
+    }) = open
+    else {
         return;
     };
     let ceil = cell.span.end as usize;
@@ -362,15 +363,18 @@ fn finish_concat(
     spawn.end(child);
 }
 
+/// Most blanks between a literal and what joins it to the next.
+const BLANKS_MAX: usize = 64;
+
+fn is_blank(b: u8) -> bool {
+    matches!(b, b' ' | b'\t' | b'\n' | b'\r')
+}
+
 /// If the quote at `at` closes a literal that another one is joined to: where that one's content begins.
 fn joint(text: &[u8], at: usize) -> Option<usize> {
     let blank = |i: &mut usize| {
         let from = *i;
-        while text
-            .get(*i)
-            .is_some_and(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r'))
-            && *i - from < 64
-        {
+        while text.get(*i).is_some_and(|b| is_blank(*b)) && *i - from < BLANKS_MAX {
             *i += 1;
         }
         *i - from

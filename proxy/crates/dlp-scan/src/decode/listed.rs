@@ -7,6 +7,7 @@ use memchr::memmem;
 
 use super::{Spawner, child_around};
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
+use crate::traces::Traces;
 use crate::{Layer, LeafKind};
 
 /// Fewer codes in a row hold nothing that a rule finds.
@@ -18,17 +19,25 @@ const CODES_MAX: usize = 1 << 16;
 /// Most bytes that a line of a dump shows.
 const LINE_BYTES_MAX: usize = 64;
 
-pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
-    codes(node, spawn);
+pub(super) fn decode(node: &Node, traces: &Traces, spawn: &mut Spawner<'_>) {
+    codes(node, &traces.commas, spawn);
     code_cells(node, spawn);
-    dumps(node, spawn);
+    if traces.zeros {
+        dumps(node, spawn);
+    }
 }
 
 /// `103, 104, 112`: decimal or hexadecimal, with commas.
-fn codes(node: &Node, spawn: &mut Spawner<'_>) {
+fn codes(node: &Node, behind_commas: &[u32], spawn: &mut Spawner<'_>) {
     let text = &node.text;
     let (mut done, mut index) = (0, 0);
-    for comma in memchr::memchr_iter(b',', text) {
+    for behind in behind_commas {
+        let before = *behind as usize - 1;
+        let comma = if text[before] == b',' {
+            before
+        } else {
+            before - 1
+        };
         let next = text[comma + 1..]
             .iter()
             .take(24)

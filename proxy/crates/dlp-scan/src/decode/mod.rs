@@ -154,11 +154,11 @@ pub(crate) fn child_around(
 /// nothing that is encoded.
 pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     nested_json(node, spawn);
-    written::decode(node, spawn);
+    written::decode(node, &scratch.traces, spawn);
     base::decode(node, scratch, spawn);
     breaks::decode(node, scratch, spawn);
-    listed::decode(node, spawn);
-    if !node.text.is_ascii() {
+    listed::decode(node, &scratch.traces, spawn);
+    if scratch.traces.wide {
         for cell in node.cells.iter().filter(|c| c.leaf != NO_LEAF) {
             fold::decode(node, cell, spawn);
         }

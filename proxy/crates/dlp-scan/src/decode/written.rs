@@ -3,20 +3,22 @@
 use super::{Spawner, begin_cell, copy, margin_after, margin_before};
 use crate::Layer;
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
+use crate::traces::Traces;
 
 /// Written-out characters this close together become one child.
 const GAP_MAX: usize = 64;
 
 type Reader = fn(&[u8], usize) -> Option<(char, usize)>;
 
-pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
+pub(super) fn decode(node: &Node, traces: &Traces, spawn: &mut Spawner<'_>) {
     for cell in super::cells_with(node, [b'\\', b'%', b'&']) {
         islands(node, cell, b'\\', backslash, Layer::Escapes, spawn);
         islands(node, cell, b'%', percent, Layer::Percent, spawn);
         islands(node, cell, b'&', entity, Layer::Html, spawn);
     }
-    if let Some(first) =
-        memchr::memmem::find(&node.text, b"=\n").or_else(|| quoted_pair(&node.text))
+    if traces.quoted
+        && let Some(first) =
+            memchr::memmem::find(&node.text, b"=\n").or_else(|| quoted_pair(&node.text))
     {
         let from = node.cells.partition_point(|c| c.span.end as usize <= first);
         for cell in node.cells[from..].iter().filter(|c| c.leaf != NO_LEAF) {

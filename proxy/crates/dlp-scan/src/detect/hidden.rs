@@ -43,9 +43,6 @@ pub(crate) fn unseen(c: char) -> Option<Unseen> {
 
 pub(super) fn scan(sink: &mut Sink<'_>) {
     let text = sink.text();
-    if text.is_ascii() {
-        return;
-    }
     for cell in &sink.node.cells {
         let bytes = &text[cell.span.range()];
         if !bytes.is_ascii()

@@ -21,6 +21,7 @@ use crate::gate::Hit;
 use crate::rule::RuleId;
 use crate::ruleset::{Action, Detector, Kind, RuleSet};
 use crate::text::{Cell, Node, Span};
+use crate::traces::Traces;
 use crate::{Category, LeafKind, OverBudget};
 
 /// A match in a node, not yet led back to its leaf.
@@ -63,8 +64,8 @@ impl Limits {
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     pub hits: Vec<Hit>,
-    /// The long runs of letters and digits.
-    pub runs: Vec<Span>,
+    /// What the text shows at first sight.
+    pub traces: Traces,
     pub compact: Vec<u8>,
     /// For each rule, the end of what it has already been tried on in this node.
     pub done: Vec<u32>,
@@ -176,19 +177,21 @@ pub(crate) fn detect(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     keyword_hits(sink, scratch);
     if !sink.node.only_injection {
         number::scan(sink, scratch);
-        net::scan(sink);
-        phone::scan(sink);
+        net::scan(sink, &scratch.traces);
+        phone::scan(sink, &scratch.traces);
         phrase::scan(sink, scratch);
         prints::scan(sink, scratch);
     }
-    hidden::scan(sink);
+    if scratch.traces.wide {
+        hidden::scan(sink);
+    }
 }
 
 /// What the decoders are told by the detectors, without rules: for their tests.
 #[cfg(test)]
 pub(crate) fn note_traces(node: &Node, scratch: &mut Scratch) {
     let text = &node.text;
-    find_runs(text, &mut scratch.runs);
+    scratch.traces.read(text);
     for cell in &node.cells {
         let range = cell.span.range();
         for at in range.clone().filter(|at| text[*at].is_ascii_digit()) {
@@ -202,22 +205,17 @@ pub(crate) fn note_traces(node: &Node, scratch: &mut Scratch) {
     }
 }
 
-fn find_runs(text: &[u8], runs: &mut Vec<Span>) {
-    runs.clear();
-    crate::text::long_runs(text, |start, end| runs.push(Span::new(start, end)));
-}
-
 fn keyword_hits(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     let mut hits = std::mem::take(&mut scratch.hits);
     hits.clear();
     let node = sink.node;
-    find_runs(&node.text, &mut scratch.runs);
+    scratch.traces.read(&node.text);
     // Only a value goes on in the next cell.
     let strings = node.cells.iter().filter(|c| c.kind == LeafKind::String);
     let ends = strings.map(|c| c.span.end as usize);
     sink.rules
         .gates
-        .hits(&node.text, &scratch.runs, ends, &mut hits);
+        .hits(&node.text, &scratch.traces.runs, ends, &mut hits);
     scratch.near.begin(sink.rules.phrases.len());
     if !hits.is_empty() {
         scratch.done.clear();

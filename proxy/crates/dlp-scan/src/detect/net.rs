@@ -3,8 +3,9 @@
 use super::Sink;
 use crate::ruleset::Detector;
 use crate::text::Span;
+use crate::traces::Traces;
 
-pub(super) fn scan(sink: &mut Sink<'_>) {
+pub(super) fn scan(sink: &mut Sink<'_>, traces: &Traces) {
     let has = |d: Detector| sink.rules.detectors[d as usize].is_some();
     let (email, colon, dots) = (
         has(Detector::Email),
@@ -12,45 +13,22 @@ pub(super) fn scan(sink: &mut Sink<'_>) {
         has(Detector::Ipv4),
     );
     if email {
-        emails(sink);
+        emails(sink, &traces.ats);
     }
     if colon {
-        let part = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_hexdigit() || *b == b':');
-        each_cell_with(
-            b':',
-            |text, at| part(text.get(at + 1)) || at > 0 && text[at - 1] == b':',
-            sink,
-            colons,
-        );
+        each_cell_with(&traces.colons, sink, colons);
     }
     if dots {
-        each_cell_with(b'.', before_second_part, sink, ipv4s);
+        each_cell_with(&traces.dots, sink, ipv4s);
     }
 }
 
-/// Do one to three digits and another dot follow, and a digit go before?
-fn before_second_part(text: &[u8], dot: usize) -> bool {
-    let after = text.get(dot + 1..).unwrap_or_default();
-    let digits = after.iter().take(4).take_while(|b| b.is_ascii_digit());
-    let len = digits.count();
-    dot > 0
-        && text[dot - 1].is_ascii_digit()
-        && (1..=3).contains(&len)
-        && after.get(len) == Some(&b'.')
-}
-
-/// Calls `look` on every cell that holds `sign` where it may mean something. One look at the whole node, not one for
-/// each cell: most cells are short.
-fn each_cell_with(
-    sign: u8,
-    may: impl Fn(&[u8], usize) -> bool,
-    sink: &mut Sink<'_>,
-    look: fn(&[u8], usize, &mut Sink<'_>),
-) {
+/// Calls `look` on every cell that holds one of the places, once.
+fn each_cell_with(places: &[u32], sink: &mut Sink<'_>, look: fn(&[u8], usize, &mut Sink<'_>)) {
     let node = sink.node;
     let (mut index, mut done) = (0, 0);
-    for at in memchr::memchr_iter(sign, &node.text) {
-        if at < done || !may(&node.text, at) {
+    for at in places.iter().map(|at| *at as usize) {
+        if at < done {
             continue;
         }
         if let Some(cell) = node.cell_from(at, &mut index) {
@@ -63,18 +41,20 @@ fn each_cell_with(
     }
 }
 
-fn emails(sink: &mut Sink<'_>) {
-    let everywhere = |_: &[u8], _| true;
-    each_cell_with(b'@', everywhere, sink, |text, base, sink| {
-        for at in memchr::memchr_iter(b'@', text) {
-            if !sink.limits.spend(1) {
-                return;
-            }
-            if let Some((s, e)) = email_around(text, at) {
-                sink.report_for(Detector::Email, Span::new(base + s, base + e), None);
-            }
+fn emails(sink: &mut Sink<'_>, ats: &[u32]) {
+    let (node, mut index) = (sink.node, 0);
+    for at in ats.iter().map(|at| *at as usize) {
+        let Some(cell) = node.cell_from(at, &mut index) else {
+            continue;
+        };
+        if !sink.limits.spend(1) {
+            return;
         }
-    });
+        let (text, base) = (&node.text[cell.span.range()], cell.span.start as usize);
+        if let Some((s, e)) = email_around(text, at - base) {
+            sink.report_for(Detector::Email, Span::new(base + s, base + e), None);
+        }
+    }
 }
 
 /// RFC 5321 in practice: dot-atom, `@`, labels, a top-level domain of letters.

@@ -4,6 +4,7 @@ use super::{Scratch, Sink, context};
 use crate::rule::RuleId;
 use crate::ruleset::{Kind, Need, Outline, ShapeRef};
 use crate::text::{Cell, Span};
+use crate::traces::Traces;
 
 /// Most groups in one number.
 const GROUPS_MAX: usize = Outline::RUNS_MAX;
@@ -13,15 +14,12 @@ pub(super) fn scan(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     if sink.rules.shapes.is_empty() {
         return;
     }
-    let text = sink.text();
     let mut cell_index = 0;
     let mut at = 0;
     let mut leet = (u32::MAX, 0);
-    while at < text.len() {
-        match next_digit(text, at) {
-            Some(digit) => at = digit,
-            None => return,
-        }
+    let traces = std::mem::take(&mut scratch.traces);
+    while let Some(digit) = traces.next_digit(at) {
+        at = digit;
         while sink
             .node
             .cells
@@ -31,43 +29,24 @@ pub(super) fn scan(sink: &mut Sink<'_>, scratch: &mut Scratch) {
             cell_index += 1;
         }
         let Some(cell) = sink.node.cells.get(cell_index).copied() else {
-            return;
+            break;
         };
         if (cell.span.start as usize) > at {
             at += 1;
             continue;
         }
         let leet_cell = crate::text::to_u32(cell_index);
-        at = chain(at, &cell, (leet_cell, &mut leet), sink, scratch);
+        at = chain(at, &cell, &traces, (leet_cell, &mut leet), sink, scratch);
     }
-}
-
-/// The first digit at or after `at`, eight bytes at a look.
-fn next_digit(text: &[u8], mut at: usize) -> Option<usize> {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    while let Some(c) = text.get(at..at + 8) {
-        let word = u64::from_le_bytes([c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]]);
-        // A digit is 0x30 + 0..=9: with 0x30 taken off, adding 0x76 does not reach the top bit.
-        let off = word ^ (ONES * 0x30);
-        let not = ((off & (ONES * 0x7F)) + ONES * 0x76) | off;
-        let digits = !not & (ONES * 0x80);
-        if digits != 0 {
-            return Some(at + digits.trailing_zeros() as usize / 8);
-        }
-        at += 8;
-    }
-    text.get(at..)?
-        .iter()
-        .position(u8::is_ascii_digit)
-        .map(|n| at + n)
+    scratch.traces = traces;
 }
 
 /// Words such as `1gn0r3`: digits among letters of lower case.
-fn count_leet(word: &[u8], kinds: u8, index: u32, leet: &mut (u32, u32), scratch: &mut Scratch) {
+fn count_leet(word: &[u8], index: u32, leet: &mut (u32, u32), scratch: &mut Scratch) {
+    let hex = || word.iter().all(u8::is_ascii_hexdigit);
     if !(2..=16).contains(&word.len())
-        || kinds & LETTER == 0
-        || kinds & NOT_HEX == 0 && word.len() > 6
-        || kinds & UPPER != 0 && word[1..].iter().any(u8::is_ascii_uppercase)
+        || word[1..].iter().any(u8::is_ascii_uppercase)
+        || word.len() > 6 && hex()
     {
         return;
     }
@@ -117,6 +96,7 @@ pub(super) fn note_row(
 fn chain(
     at: usize,
     cell: &Cell,
+    traces: &Traces,
     leet: (u32, &mut (u32, u32)),
     sink: &mut Sink<'_>,
     scratch: &mut Scratch,
@@ -124,7 +104,7 @@ fn chain(
     let text = sink.text();
     let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
     let lettered = sink.rules.lettered;
-    let mut start = group_start(text, at, floor);
+    let mut start = traces.word_start(at, floor);
     for _ in 0..lettered.lead_max {
         let Some(before) = start
             .checked_sub(1)
@@ -132,34 +112,38 @@ fn chain(
         else {
             break;
         };
-        let left = group_start(text, before - 1, floor);
+        let left = traces.word_start(before, floor);
         if before - left > lettered.bytes_max {
             break;
         }
         start = left;
     }
-    let mut groups = [(0usize, 0usize, 0u8); 12];
+    let mut groups = [Group::default(); 12];
     let mut n = 0;
     let mut from = start;
     let mut end = start;
     let mut letters_row = 0;
     while from < ceil && n < groups.len() {
-        let (len, kinds) = group(&text[from..ceil]);
+        let (len, digits, letters) = traces.word(from..ceil);
         let stop = from + len;
-        let digits = kinds & DIGIT != 0;
         letters_row = if digits { 0 } else { letters_row + 1 };
         if len == 0 || (!digits && len > lettered.bytes_max) || letters_row > lettered.row_max {
             break;
         }
         if digits {
-            if kinds & LETTER != 0 {
-                count_leet(&text[from..stop], kinds, leet.0, leet.1, scratch);
+            if letters {
+                count_leet(&text[from..stop], leet.0, leet.1, scratch);
             }
             if stop < ceil && matches!(text[stop], b' ' | b'\n') {
                 note_row(text, (from, stop), cell, scratch);
             }
         }
-        groups[n] = (from, stop, kinds);
+        groups[n] = Group {
+            from,
+            stop,
+            digits,
+            letters,
+        };
         n += 1;
         end = stop;
         let Some(sep) = text[stop..ceil].first().filter(|b| is_sep(**b)) else {
@@ -173,20 +157,20 @@ fn chain(
     }
     let mut next = end.max(at + 1);
     if n == groups.len() {
-        next = groups[n / 2].0.max(at + 1);
+        next = groups[n / 2].from.max(at + 1);
     }
     // Too short for any shape.
     if end - start < crate::ruleset::SHAPE_BYTES_MIN {
         return next;
     }
     for first in 0..n {
-        if (n == groups.len() && groups[first].0 >= next) || !sink.limits.spend(1) {
+        if (n == groups.len() && groups[first].from >= next) || !sink.limits.spend(1) {
             break;
         }
-        let start = groups[first].0;
+        let start = groups[first].from;
         let lead = usize::from(!text[start].is_ascii_digit());
         for last in first..n.min(first + GROUPS_MAX) {
-            let stop = groups[last].1;
+            let stop = groups[last].stop;
             if stop - start > crate::ruleset::SHAPE_BYTES_MAX {
                 break;
             }
@@ -196,8 +180,8 @@ fn chain(
                 && sink.limits.spend(1)
             {
                 let runs = groups[first..=last].iter();
-                let outline = runs.fold(Outline::default(), |outline, (from, stop, kinds)| {
-                    outline.and(stop - from, kinds & DIGIT != 0, kinds & LETTER != 0)
+                let outline = runs.fold(Outline::default(), |outline, g| {
+                    outline.and(g.stop - g.from, g.digits, g.letters)
                 });
                 shaped((start, stop), outline, shapes, cell, sink, scratch);
             }
@@ -206,62 +190,18 @@ fn chain(
     next
 }
 
-fn group_start(text: &[u8], at: usize, floor: usize) -> usize {
-    let before = &text[floor.min(at)..at];
-    at - before
-        .iter()
-        .rev()
-        .take_while(|b| class(**b) & ALNUM != 0)
-        .count()
-}
-
-/// The run of letters and digits at the start: how long it is, and what its bytes are, taken together.
-fn group(text: &[u8]) -> (usize, u8) {
-    let mut kinds = 0;
-    for (i, b) in text.iter().enumerate() {
-        let kind = class(*b);
-        if kind & ALNUM == 0 {
-            return (i, kinds);
-        }
-        kinds |= kind;
-    }
-    (text.len(), kinds)
+/// Letters and digits in a row.
+#[derive(Clone, Copy, Default)]
+struct Group {
+    from: usize,
+    stop: usize,
+    digits: bool,
+    letters: bool,
 }
 
 fn is_sep(b: u8) -> bool {
-    class(b) & SEP != 0
+    matches!(b, b' ' | b'-' | b'.' | b'/' | b'(' | b')')
 }
-
-const DIGIT: u8 = 1;
-const LETTER: u8 = 2;
-const ALNUM: u8 = DIGIT | LETTER;
-const SEP: u8 = 4;
-const UPPER: u8 = 8;
-/// A letter that is no hexadecimal digit.
-const NOT_HEX: u8 = 16;
-
-fn class(b: u8) -> u8 {
-    CLASS[usize::from(b)]
-}
-
-static CLASS: [u8; 256] = {
-    let mut table = [0; 256];
-    let mut b = 0;
-    while b < 256 {
-        let c = b as u8;
-        if c.is_ascii_digit() {
-            table[b] = DIGIT;
-        } else if c.is_ascii_alphabetic() {
-            let upper = if c.is_ascii_uppercase() { UPPER } else { 0 };
-            let not_hex = if c.is_ascii_hexdigit() { 0 } else { NOT_HEX };
-            table[b] = LETTER | upper | not_hex;
-        } else if matches!(c, b' ' | b'-' | b'.' | b'/' | b'(' | b')') {
-            table[b] = SEP;
-        }
-        b += 1;
-    }
-    table
-};
 
 /// Tries the shapes of that length and that many groups.
 fn shaped(

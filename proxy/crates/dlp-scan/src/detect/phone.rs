@@ -4,17 +4,20 @@ use super::Sink;
 use crate::check;
 use crate::ruleset::Detector;
 use crate::text::Span;
+use crate::traces::Traces;
 
 /// ITU-T E.164: at most 15 digits; fewer than 8 with the country code reach nobody.
 const DIGITS: std::ops::RangeInclusive<usize> = 8..=15;
 
-pub(super) fn scan(sink: &mut Sink<'_>) {
+pub(super) fn scan(sink: &mut Sink<'_>, traces: &Traces) {
     if sink.rules.detectors[Detector::Phone as usize].is_none() {
         return;
     }
     let node = sink.node;
     let (mut index, mut done) = (0, 0);
-    for at in memchr::memchr2_iter(b'+', b'(', &node.text) {
+    for place in traces.phones.iter().map(|at| *at as usize) {
+        let plus = node.text[place - 1] == b'+';
+        let at = place - if plus { 1 } else { 3 };
         if at < done {
             continue;
         }
@@ -25,11 +28,9 @@ pub(super) fn scan(sink: &mut Sink<'_>) {
         if !sink.limits.spend(1) {
             return;
         }
-        let from = at - base;
-        let end = if text[from] == b'+' {
-            international(text, from)
-        } else {
-            bracketed(text, from)
+        let end = match plus {
+            true => international(text, at - base),
+            false => bracketed(text, at - base),
         };
         if let Some(end) = end {
             done = base + end;

@@ -1,8 +1,7 @@
 //! Recovery phrases that stand without a name: 12 to 24 words of BIP-39's English list with the right check digits.
 //!
-//! Twelve words take at least 47 bytes, so of windows of 24 bytes side by side one lies wholly in a phrase if there is
-//! one. It holds nothing but small letters and single blanks, no word of less than three letters, and whole words of
-//! the list: little prose gets as far as the list.
+//! Twelve words take at least 47 bytes. In a row of small letters and single blanks, with no word of less than three
+//! letters, one word is looked up for every 30 bytes; little prose has such rows, and few of those words are the list's.
 
 use std::sync::LazyLock;
 
@@ -14,29 +13,30 @@ const WORDS_MIN: usize = 12;
 const WORDS_MAX: usize = 24;
 /// Words of the list that may stand beside a phrase by chance.
 const SLACK: usize = 2;
+/// A blank, a word of at most eight letters and a blank lie in so many bytes of a phrase.
+const WINDOW: usize = 18;
+/// Windows so far from each other leave no room for a phrase between them.
+const STEP: usize = crate::traces::WORDS_BYTES_MIN - WINDOW + 1;
 
 pub(super) fn scan(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     if sink.rules.detectors[Detector::Mnemonic as usize].is_none() {
         return;
     }
     let node = sink.node;
-    for cell in node
-        .cells
-        .iter()
-        .filter(|c| is_value(c) && c.span.len() >= 4 * WORDS_MIN - 1)
-    {
-        let text = &node.text[cell.span.range()];
-        let mut at = 0;
-        while let Some(window) = text.get(at..).and_then(|t| t.first_chunk()) {
-            let word = match look(window) {
-                Look::Word(word) => at + word.start..at + word.end,
-                Look::Not { after } => {
-                    at += after;
-                    continue;
-                }
-            };
+    let mut index = 0;
+    for i in 0..scratch.traces.words.len() {
+        let row = scratch.traces.words[i];
+        let Some(cell) = node
+            .cell_from(row.start as usize, &mut index)
+            .filter(|c| is_value(c))
+        else {
+            continue;
+        };
+        let (text, base) = (&node.text[cell.span.range()], cell.span.start as usize);
+        let mut at = row.start as usize - base;
+        while let Some(word) = whole_word(text, at, row.end as usize - base) {
             if !in_list(&text[word.clone()]) {
-                at += WINDOW;
+                at += STEP;
                 continue;
             }
             let end = around(text, word, scratch);
@@ -47,65 +47,25 @@ pub(super) fn scan(sink: &mut Sink<'_>, scratch: &mut Scratch) {
                     return;
                 }
                 if let Some((start, end)) = phrase(text, run) {
-                    let base = cell.span.start as usize;
                     let span = Span::new(base + start, base + end);
                     sink.report_for(Detector::Mnemonic, span, None);
                 }
             }
-            // Up to here there is no other run, and one that begins later fills a window from there on.
-            at = end + WINDOW;
+            // Up to here there is no other run.
+            at = end + STEP;
         }
     }
 }
 
-const WINDOW: usize = 24;
-
-/// What a window shows.
-enum Look {
-    /// Where a whole word in it is.
-    Word(std::ops::Range<usize>),
-    /// No phrase holds this window; one that begins within it begins at this place or later.
-    Not { after: usize },
-}
-
-fn look(window: &[u8; WINDOW]) -> Look {
-    let (mut off, mut blanks) = (0, 0);
-    for (nth, part) in window.as_chunks().0.iter().enumerate() {
-        let (o, b) = classes(u64::from_le_bytes(*part));
-        off |= o << (8 * nth);
-        blanks |= b << (8 * nth);
-    }
-    // A blank that comes too soon after another ends a word that is none of the list's.
-    let soon = blanks & (blanks << 1 | blanks << 2 | blanks << 3);
-    let last = u32::BITS - (off | soon).leading_zeros();
-    if last > 0 {
-        return Look::Not {
-            after: last as usize,
-        };
-    }
-    let start = blanks.trailing_zeros() + 1;
-    let second = blanks & blanks.wrapping_sub(1);
-    if second == 0 {
-        return Look::Not { after: WINDOW };
-    }
-    Look::Word(start as usize..second.trailing_zeros() as usize)
-}
-
-/// Of eight bytes, which are neither small letters nor blanks, and which are blanks: a bit each.
-fn classes(bytes: u64) -> (u32, u32) {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const TOPS: u64 = 0x80 * ONES;
-    const LOWS: u64 = 0x7F * ONES;
-    let low = bytes & LOWS;
-    // The top bit of each byte says: at least `a`, and beyond `z`.
-    let from_a = low + (0x80 - 0x61) * ONES;
-    let past_z = low + (0x80 - 0x7B) * ONES;
-    let letters = from_a & !past_z & !bytes & TOPS;
-    let other = bytes ^ (0x20 * ONES);
-    let blanks = !(((other & LOWS) + LOWS) | other) & TOPS;
-    // Gathers the top bits.
-    let bits = |tops: u64| ((tops >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32;
-    (bits(!(letters | blanks) & TOPS), bits(blanks))
+/// The first whole word between blanks, if it ends within a window that lies before `end`.
+fn whole_word(text: &[u8], at: usize, end: usize) -> Option<std::ops::Range<usize>> {
+    let window = text.get(at..end)?.get(..WINDOW)?;
+    let start = window
+        .iter()
+        .position(|b| *b == b' ')
+        .map_or(0, |at| at + 1);
+    let len = window[start..].iter().position(|b| *b == b' ').unwrap_or(0);
+    Some(at + start..at + start + len)
 }
 
 fn in_list(word: &[u8]) -> bool {

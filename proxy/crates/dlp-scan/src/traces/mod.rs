@@ -1,0 +1,685 @@
+//! What a text shows at first sight: where its numbers, long runs and signs stand that some detector or decoder begins
+//! with. One pass asks each block of 64 bytes once; who comes later looks only where there is something.
+//!
+//! All questions look back, so that no block waits for the next: a place is noted when its last byte has been seen.
+
+mod lanes;
+#[cfg(target_arch = "x86_64")]
+mod wide;
+
+use std::ops::Range;
+
+use self::lanes::{BACK, BLOCK, Lanes, Plain, Window};
+use crate::text::{RUN_BYTES_MIN, Span, to_u32};
+
+/// Bytes of the shortest row of twelve words with at least three letters.
+pub(crate) const WORDS_BYTES_MIN: usize = 12 * 4 - 1;
+
+/// What was seen of a text.
+#[derive(Debug, Default)]
+pub(crate) struct Traces {
+    /// Which bytes are digits, and which are letters or digits, a bit each; a block more than there is text.
+    kinds: Vec<Kinds>,
+    /// The long runs of letters and digits; see [`crate::text::is_run`].
+    pub runs: Vec<Span>,
+    /// Every `@`.
+    pub ats: Vec<u32>,
+    /// The second of two colons with at most four hexadecimal digits between them.
+    pub colons: Vec<u32>,
+    /// The second of two dots with one to three digits between them, and a digit before.
+    pub dots: Vec<u32>,
+    /// The digit or second blank behind a comma that has a hexadecimal digit before it.
+    pub commas: Vec<u32>,
+    /// What of a number may follow `+`, and the third digit behind `(`.
+    pub phones: Vec<u32>,
+    /// Signs that may join two literals, behind a quotation mark or a blank.
+    pub joints: Vec<u32>,
+    /// The last of seven equal separators, every second byte.
+    pub spaced: Vec<u32>,
+    /// The separator behind the last of seven pairs of hexadecimal digits.
+    pub pairs: Vec<u32>,
+    /// Rows of at least [`WORDS_BYTES_MIN`] bytes that are small letters and single blanks, with no word of less than
+    /// three letters between two blanks.
+    pub words: Vec<Span>,
+    /// There are bytes that are no ASCII.
+    pub wide: bool,
+    /// There is `=` before a line end, or before two hexadecimal digits and another `=`.
+    pub quoted: bool,
+    /// There is `0000`.
+    pub zeros: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Kinds {
+    digit: u64,
+    alnum: u64,
+}
+
+impl Traces {
+    /// Reads a text, in place of what was read before.
+    pub fn read(&mut self, text: &[u8]) {
+        self.clear();
+        #[cfg(target_arch = "x86_64")]
+        if let Some(avx2) = wide::Avx2::detect() {
+            avx2.read(text, self);
+            return;
+        }
+        Reader::read::<Plain>(text, self);
+    }
+
+    fn clear(&mut self) {
+        self.kinds.clear();
+        self.runs.clear();
+        self.words.clear();
+        (self.wide, self.quoted, self.zeros) = (false, false, false);
+        for list in [
+            &mut self.ats,
+            &mut self.colons,
+            &mut self.dots,
+            &mut self.commas,
+            &mut self.phones,
+            &mut self.joints,
+            &mut self.spaced,
+            &mut self.pairs,
+        ] {
+            list.clear();
+        }
+    }
+
+    /// The first digit at or after `at`.
+    pub fn next_digit(&self, at: usize) -> Option<usize> {
+        let mut block = at / BLOCK;
+        let mut digits = self.kinds.get(block)?.digit & (u64::MAX << (at % BLOCK));
+        while digits == 0 {
+            block += 1;
+            digits = self.kinds.get(block)?.digit;
+        }
+        Some(block * BLOCK + digits.trailing_zeros() as usize)
+    }
+
+    /// Where the letters and digits before `at` begin, no earlier than `floor`.
+    pub fn word_start(&self, at: usize, floor: usize) -> usize {
+        let mut start = at;
+        while start > floor {
+            let (block, bits) = ((start - 1) / BLOCK, (start - 1) % BLOCK);
+            let before = self.kinds.get(block).map_or(0, |k| k.alnum) << (BLOCK - 1 - bits);
+            let len = before.leading_ones() as usize;
+            start -= len;
+            if len <= bits {
+                break;
+            }
+        }
+        start.max(floor.min(at))
+    }
+
+    /// The letters and digits from `range.start` on: how many there are within the range, and whether there are digits
+    /// and letters among them.
+    pub fn word(&self, range: Range<usize>) -> (usize, bool, bool) {
+        let (mut at, mut digits, mut letters) = (range.start, false, false);
+        while at < range.end {
+            let (block, first) = (at / BLOCK, at % BLOCK);
+            let kinds = self.kinds.get(block).copied().unwrap_or_default();
+            let room = (BLOCK - first).min(range.end - at);
+            let len = ((kinds.alnum >> first).trailing_ones() as usize).min(room);
+            let mask = u64::MAX.checked_shr((BLOCK - len) as u32).unwrap_or(0) << first;
+            digits |= kinds.digit & mask != 0;
+            letters |= kinds.alnum & !kinds.digit & mask != 0;
+            at += len;
+            if len < room {
+                break;
+            }
+        }
+        (at - range.start, digits, letters)
+    }
+}
+
+/// What the next block goes on from.
+#[derive(Default)]
+struct Reader {
+    /// Where a long run began that goes on, and a row of words.
+    run: Option<usize>,
+    words: Option<usize>,
+    last: Answers,
+}
+
+/// The answers about one block.
+#[derive(Clone, Copy, Default)]
+struct Answers {
+    digit: u64,
+    hex: u64,
+    alnum: u64,
+    blank: u64,
+    /// Blanks, tabs and line ends.
+    space: u64,
+    quote: u64,
+    comma: u64,
+    colon: u64,
+    dot: u64,
+    plus: u64,
+    paren: u64,
+    equals: u64,
+    zero: u64,
+    /// Bytes of runs; the last of 2, 4, 8 and 16 such.
+    run: [u64; 5],
+    /// As the byte two before; so is that one, too.
+    twice: [u64; 2],
+    /// A separator behind a pair of digits; the same behind two, three pairs.
+    pair: [u64; 3],
+    /// Bytes of rows of words; the last of 2, 4, 8, 16 and 32 such, and of [`WORDS_BYTES_MIN`].
+    words: [u64; 7],
+}
+
+/// The answers for the byte `n` before each.
+#[inline(always)]
+fn back(this: u64, last: u64, n: u32) -> u64 {
+    this << n | last >> (u64::BITS - n)
+}
+
+impl Reader {
+    #[inline(always)]
+    fn read<L: Lanes>(text: &[u8], traces: &mut Traces) {
+        let mut reader = Self::default();
+        for at in (0..text.len()).step_by(BLOCK) {
+            let whole = at
+                .checked_sub(BACK)
+                .and_then(|from| text.get(from..)?.first_chunk());
+            match whole {
+                Some(window) => reader.block::<L>(at, window, traces),
+                None => reader.block::<L>(at, &edge(text, at), traces),
+            }
+        }
+        let open = |start: Option<usize>| start.map(|start| Span::new(start, text.len()));
+        traces.runs.extend(open(reader.run));
+        traces.words.extend(open(reader.words));
+        traces.kinds.push(Kinds::default());
+    }
+
+    #[inline(always)]
+    fn block<L: Lanes>(&mut self, base: usize, window: &Window, traces: &mut Traces) {
+        let block = L::load(window, 0);
+        let last = &self.last;
+        let folded = block.folded();
+        let digit = block.within(b'0', b'9');
+        let alnum = digit | folded.within(b'a', b'z');
+        let hex = digit | folded.within(b'a', b'f');
+        let blank = block.eq(b' ');
+        let space = blank | block.within(b'\t', b'\r');
+        let quote = block.eq(b'"') | block.eq(b'\'') | block.eq(b'`');
+        let (comma, colon, dot) = (block.eq(b','), block.eq(b':'), block.eq(b'.'));
+        let (plus, minus, slash) = (block.eq(b'+'), block.eq(b'-'), block.eq(b'/'));
+        let (score, equals, paren) = (block.eq(b'_'), block.eq(b'='), block.eq(b'('));
+        let zero = block.eq(b'0');
+        traces.kinds.push(Kinds { digit, alnum });
+        traces.wide |= block.high() != 0;
+        push(&mut traces.ats, base, block.eq(b'@'));
+
+        if colon != 0 {
+            let colon_n = |n| back(colon, last.colon, n);
+            let (mut near, mut between) = (colon_n(1), u64::MAX);
+            for n in 1..=4 {
+                between &= back(hex, last.hex, n);
+                near |= between & colon_n(n + 1);
+            }
+            push(&mut traces.colons, base, colon & near);
+        }
+
+        let digit_n = |n| back(digit, last.digit, n);
+        if dot != 0 {
+            let dot_n = |n| back(dot, last.dot, n);
+            let one = dot_n(2) & digit_n(3);
+            let two = digit_n(2) & dot_n(3) & digit_n(4);
+            let three = digit_n(2) & digit_n(3) & dot_n(4) & digit_n(5);
+            push(
+                &mut traces.dots,
+                base,
+                dot & digit_n(1) & (one | two | three),
+            );
+        }
+
+        let hex_n = |n| back(hex, last.hex, n);
+        let space_1 = back(space, last.space, 1);
+        let comma_n = |n| back(comma, last.comma, n);
+        // The number may stand behind more than one blank.
+        let blanks = (digit | space) & space_1 & comma_n(2) & hex_n(3);
+        push(
+            &mut traces.commas,
+            base,
+            digit & comma_n(1) & hex_n(2) | blanks,
+        );
+
+        if plus | paren | last.plus | last.paren != 0 {
+            let plus_1 = back(plus, last.plus, 1) & !back(alnum, last.alnum, 2);
+            let country = (digit | blank | minus | dot | slash | paren) & plus_1;
+            let area = digit & digit_n(1) & digit_n(2) & back(paren, last.paren, 3);
+            push(&mut traces.phones, base, country | area);
+        }
+
+        let sign = plus | dot | block.eq(b'&') | block.eq(b'~') | block.eq(b'|') | block.eq(b'\\');
+        push(
+            &mut traces.joints,
+            base,
+            sign & (back(quote, last.quote, 1) | space_1),
+        );
+
+        if equals | last.equals != 0 {
+            let equals_1 = back(equals, last.equals, 1);
+            let pairs = equals & hex_n(1) & hex_n(2) & back(equals, last.equals, 3);
+            traces.quoted |= block.eq(b'\n') & equals_1 | pairs != 0;
+        }
+        if zero != 0 {
+            let zero_n = |n| back(zero, last.zero, n);
+            traces.zeros |= zero & zero_n(1) & zero_n(2) & zero_n(3) != 0;
+        }
+
+        let of_run = alnum | plus | minus | slash | score;
+        let run = runs(of_run, &last.run, &mut self.run, base, traces);
+        let twice = spaced(
+            &block,
+            block.same(L::load(window, 2)),
+            alnum,
+            last,
+            base,
+            traces,
+        );
+        let separator = blank | colon | minus | comma | dot | score;
+        let pair = pairs_of(
+            separator & hex_n(1) & hex_n(2),
+            || block.same(L::load(window, 3)),
+            last,
+            base,
+            traces,
+        );
+        let blank_n = |n| back(blank, last.blank, n);
+        let short = blank & (blank_n(1) | blank_n(2) | blank_n(3));
+        let of_words = (block.within(b'a', b'z') | blank) & !short;
+        let words = words(of_words, &last.words, &mut self.words, base, traces);
+        self.last = Answers {
+            digit,
+            hex,
+            alnum,
+            blank,
+            space,
+            quote,
+            comma,
+            colon,
+            dot,
+            plus,
+            paren,
+            equals,
+            zero,
+            run,
+            twice,
+            pair,
+            words,
+        };
+    }
+}
+
+/// Notes the long runs that end; `open` is where one began that goes on.
+#[inline(always)]
+fn runs(
+    one: u64,
+    last: &[u64; 5],
+    open: &mut Option<usize>,
+    base: usize,
+    traces: &mut Traces,
+) -> [u64; 5] {
+    let mut run = [one, 0, 0, 0, 0];
+    for nth in 0..4 {
+        run[nth + 1] = run[nth] & back(run[nth], last[nth], 1 << nth);
+    }
+    const { assert!(RUN_BYTES_MIN == 1 << 4) };
+    note(run[4], last[4], RUN_BYTES_MIN, open, base, &mut traces.runs);
+    run
+}
+
+/// Notes the rows of words that end.
+#[inline(always)]
+fn words(
+    one: u64,
+    last: &[u64; 7],
+    open: &mut Option<usize>,
+    base: usize,
+    traces: &mut Traces,
+) -> [u64; 7] {
+    let mut words = [one, 0, 0, 0, 0, 0, 0];
+    for nth in 0..5 {
+        words[nth + 1] = words[nth] & back(words[nth], last[nth], 1 << nth);
+    }
+    const { assert!(WORDS_BYTES_MIN == 47) };
+    words[6] = words[5] & back(words[4], last[4], 31);
+    note(
+        words[6],
+        last[6],
+        WORDS_BYTES_MIN,
+        open,
+        base,
+        &mut traces.words,
+    );
+    words
+}
+
+/// Notes rows that end where the bit of `min` such bytes is no longer set.
+#[inline(always)]
+fn note(
+    enough: u64,
+    last: u64,
+    min: usize,
+    open: &mut Option<usize>,
+    base: usize,
+    list: &mut Vec<Span>,
+) {
+    let mut turns = enough ^ back(enough, last, 1);
+    while turns != 0 {
+        let at = base + turns.trailing_zeros() as usize;
+        *open = match *open {
+            None => Some(at + 1 - min),
+            Some(start) => {
+                list.push(Span::new(start, at));
+                None
+            }
+        };
+        turns &= turns - 1;
+    }
+}
+
+/// Notes rows of seven equal separators with something between them.
+#[inline(always)]
+fn spaced<L: Lanes>(
+    block: &L,
+    twice: u64,
+    alnum: u64,
+    last: &Answers,
+    base: usize,
+    traces: &mut Traces,
+) -> [u64; 2] {
+    let two = twice & back(twice, last.twice[0], 2);
+    let six = two & back(two, last.twice[1], 4) & back(two, last.twice[1], 8);
+    if six != 0 {
+        let separator = b" .-_,|*/~\t\n+:;"
+            .iter()
+            .fold(0, |all, b| all | block.eq(*b));
+        let between = [1, 3, 5, 7, 9, 11].into_iter();
+        let some = between.fold(0, |all, n| all | back(alnum, last.alnum, n));
+        push(&mut traces.spaced, base, six & separator & some);
+    }
+    [twice, two]
+}
+
+/// Notes rows of seven pairs of digits with equal separators.
+#[inline(always)]
+fn pairs_of(
+    one: u64,
+    same: impl Fn() -> u64,
+    last: &Answers,
+    base: usize,
+    traces: &mut Traces,
+) -> [u64; 3] {
+    let two = one & back(one, last.pair[0], 3);
+    if two | last.pair[1] | last.pair[2] == 0 {
+        return [one, 0, 0];
+    }
+    let two = two & same();
+    let three = two & back(two, last.pair[1], 3);
+    let seven = three & back(three, last.pair[2], 6) & back(three, last.pair[2], 12);
+    push(&mut traces.pairs, base, seven);
+    [one, two, three]
+}
+
+/// Notes the places of the bits.
+#[inline(always)]
+fn push(list: &mut Vec<u32>, base: usize, mut bits: u64) {
+    while bits != 0 {
+        list.push(to_u32(base + bits.trailing_zeros() as usize));
+        bits &= bits - 1;
+    }
+}
+
+/// The window at `at` where the text does not fill it.
+fn edge(text: &[u8], at: usize) -> Window {
+    let mut window = [0; BACK + BLOCK];
+    let from = at.saturating_sub(BACK);
+    let to = text.len().min(at + BLOCK);
+    let lead = BACK - (at - from);
+    window[lead..lead + to - from].copy_from_slice(&text[from..to]);
+    window
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What every place shows by itself.
+    fn naive(t: &[u8]) -> Traces {
+        let is = |at: usize, n: usize, f: fn(u8) -> bool| at >= n && f(t[at - n]);
+        let all = |want: &dyn Fn(usize) -> bool| {
+            let places = (0..t.len()).filter(|i| want(*i));
+            places.map(to_u32).collect::<Vec<_>>()
+        };
+        let hex = |b: u8| b.is_ascii_hexdigit();
+        let digit = |b: u8| b.is_ascii_digit();
+        let space = |b: u8| matches!(b, b' ' | b'\t'..=b'\r');
+        let between = |i: usize, sign: u8, of: fn(u8) -> bool, lens: Range<usize>| {
+            lens.into_iter()
+                .find(|n| i > *n && t[i - n - 1] == sign && t[i - n..i].iter().all(|b| of(*b)))
+        };
+        let rows = |min: usize, of: &dyn Fn(usize) -> bool| {
+            let mut rows = Vec::new();
+            let mut from = 0;
+            for i in 0..=t.len() {
+                if i == t.len() || !of(i) {
+                    if i - from >= min {
+                        rows.push(Span::new(from, i));
+                    }
+                    from = i + 1;
+                }
+            }
+            rows
+        };
+        let words = |i: usize| match t[i] {
+            b' ' => !(1..=3).any(|n| is(i, n, |b| b == b' ')),
+            b => b.is_ascii_lowercase(),
+        };
+        let seven = |i: usize| {
+            let same = (0..7).all(|n| i >= 2 * n && t[i - 2 * n] == t[i]);
+            let between = (0..6).any(|n| is(i, 2 * n + 1, |b| b.is_ascii_alphanumeric()));
+            same && between && b" .-_,|*/~\t\n+:;".contains(&t[i])
+        };
+        let pairs = |i: usize| {
+            b" :-,._".contains(&t[i])
+                && (0..7).all(|n| {
+                    let at = i.wrapping_sub(3 * n);
+                    i >= 3 * n + 2 && t[at] == t[i] && hex(t[at - 1]) && hex(t[at - 2])
+                })
+        };
+        let phone = |i: usize| {
+            let plus = is(i, 1, |b| b == b'+') && !is(i, 2, |b| b.is_ascii_alphanumeric());
+            plus && (digit(t[i]) || b" -./(".contains(&t[i]))
+                || i >= 3 && t[i - 3] == b'(' && t[i - 2..=i].iter().all(u8::is_ascii_digit)
+        };
+        let comma = |i: usize| {
+            digit(t[i]) && is(i, 1, |b| b == b',') && i >= 2 && hex(t[i - 2])
+                || (digit(t[i]) || space(t[i]))
+                    && i >= 3
+                    && space(t[i - 1])
+                    && t[i - 2] == b','
+                    && hex(t[i - 3])
+        };
+        Traces {
+            kinds: Vec::new(),
+            runs: rows(RUN_BYTES_MIN, &|i| crate::text::is_run(t[i])),
+            ats: all(&|i| t[i] == b'@'),
+            colons: all(&|i| {
+                t[i] == b':' && between(i, b':', |b| b.is_ascii_hexdigit(), 0..5).is_some()
+            }),
+            dots: all(&|i| {
+                let n = between(i, b'.', |b| b.is_ascii_digit(), 1..4);
+                t[i] == b'.' && n.is_some_and(|n| is(i, n + 2, |b| b.is_ascii_digit()))
+            }),
+            commas: all(&comma),
+            phones: all(&phone),
+            joints: all(&|i| {
+                b"+.&~|\\".contains(&t[i])
+                    && i > 0
+                    && (space(t[i - 1]) || b"\"'`".contains(&t[i - 1]))
+            }),
+            spaced: all(&seven),
+            pairs: all(&pairs),
+            words: rows(WORDS_BYTES_MIN, &words),
+            wide: !t.is_ascii(),
+            quoted: all(&|i| {
+                t[i] == b'\n' && is(i, 1, |b| b == b'=')
+                    || t[i] == b'=' && i >= 3 && t[i - 3] == b'=' && hex(t[i - 1]) && hex(t[i - 2])
+            })
+            .first()
+            .is_some(),
+            zeros: t.windows(4).any(|w| w == b"0000"),
+        }
+    }
+
+    fn same(text: &[u8], got: &Traces, what: &str) {
+        let want = naive(text);
+        let shown = String::from_utf8_lossy(text);
+        let lists = |t: &Traces| {
+            [
+                t.ats.clone(),
+                t.colons.clone(),
+                t.dots.clone(),
+                t.commas.clone(),
+                t.phones.clone(),
+                t.joints.clone(),
+                t.spaced.clone(),
+                t.pairs.clone(),
+            ]
+        };
+        assert_eq!(lists(got), lists(&want), "{what}: {shown:?}");
+        assert_eq!(
+            (&got.runs, &got.words),
+            (&want.runs, &want.words),
+            "{what}: {shown:?}"
+        );
+        let flags = |t: &Traces| (t.wide, t.quoted, t.zeros);
+        assert_eq!(flags(got), flags(&want), "{what}: {shown:?}");
+        let digits: Vec<usize> = (0..text.len())
+            .filter(|i| text[*i].is_ascii_digit())
+            .collect();
+        let mut at = 0;
+        let mut found = Vec::new();
+        while let Some(digit) = got.next_digit(at) {
+            found.push(digit);
+            at = digit + 1;
+        }
+        assert_eq!(found, digits, "{what}: {shown:?}");
+        for at in (0..text.len()).step_by(7) {
+            let of_word = |b: &&u8| b.is_ascii_alphanumeric();
+            let (floor, ceil) = (at / 2, text.len() - (text.len() - at) / 3);
+            let len = text[at..ceil].iter().take_while(of_word).count();
+            let digits = text[at..at + len].iter().any(u8::is_ascii_digit);
+            let letters = text[at..at + len].iter().any(u8::is_ascii_alphabetic);
+            assert_eq!(
+                got.word(at..ceil),
+                (len, digits, letters),
+                "{what}: {shown:?} {at}"
+            );
+            let before = text[floor..at].iter().rev().take_while(of_word).count();
+            assert_eq!(
+                got.word_start(at, floor),
+                at - before,
+                "{what}: {shown:?} {at}"
+            );
+        }
+    }
+
+    /// Texts of what the traces are made of, with rows of it now and then.
+    fn texts() -> impl Iterator<Item = Vec<u8>> {
+        const PIECES: &[&str] = &[
+            "a",
+            "b",
+            "7",
+            "0",
+            "0000",
+            " ",
+            "  ",
+            ",",
+            ", ",
+            ".",
+            ":",
+            "::",
+            "-",
+            "/",
+            "+",
+            "(",
+            "@",
+            "=",
+            "=\n",
+            "=41",
+            "\"",
+            "' + '",
+            "\" . \"",
+            "_",
+            "é",
+            "\n",
+            "\t",
+            "12",
+            "192.168",
+            "fe80:",
+            "word ",
+            "phrase ",
+            "of ",
+            "ABCDEF",
+            "g h ",
+            "67 ",
+            "68:",
+            "s.",
+            "abcdefghijklmnop",
+            "0123456789abcdef",
+            "\u{1f}",
+            "(415",
+            "+49 ",
+            "|| ",
+            "\\",
+        ];
+        let mut seed = 11_u64;
+        let mut next = move |n: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) as usize % n
+        };
+        (0..3000).map(move |_| {
+            let mut text = "x".repeat(next(70)).into_bytes();
+            for _ in 0..next(40) {
+                let piece = PIECES[next(PIECES.len())].as_bytes();
+                let times = if next(4) == 0 { next(30) } else { 1 };
+                text.extend(piece.repeat(times));
+            }
+            text
+        })
+    }
+
+    #[test]
+    fn every_block_sees_what_each_place_shows_by_itself() {
+        let mut traces = Traces::default();
+        for text in texts() {
+            traces.read(&text);
+            same(&text, &traces, "as this processor reads");
+            traces.clear();
+            Reader::read::<Plain>(&text, &mut traces);
+            same(&text, &traces, "as any processor reads");
+        }
+    }
+
+    #[test]
+    fn every_byte_is_told_apart() {
+        let mut traces = Traces::default();
+        for byte in 0..=u8::MAX {
+            for pad in [0, 1, 62, 63, 64, 65] {
+                let mut text = vec![b'1'; pad];
+                text.extend([byte, b'2', byte, byte]);
+                traces.read(&text);
+                same(&text, &traces, "as this processor reads");
+                traces.clear();
+                Reader::read::<Plain>(&text, &mut traces);
+                same(&text, &traces, "as any processor reads");
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Blocks in two registers of 32 bytes, where the processor has them (AVX2). Unsafe here: intrinsics, and the call of
+//! what the processor was asked about first.
+#![allow(unsafe_code)]
+
+use std::arch::x86_64::*;
+
+use super::lanes::{BACK, Lanes, Window};
+use super::{Reader, Traces};
+
+/// That the processor has AVX2.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Avx2(());
+
+impl Avx2 {
+    pub fn detect() -> Option<Self> {
+        is_x86_feature_detected!("avx2").then_some(Self(()))
+    }
+
+    /// Reads a text.
+    pub fn read(self, text: &[u8], traces: &mut Traces) {
+        // SAFETY: a value of this type exists only where the processor has AVX2.
+        unsafe { read(text, traces) }
+    }
+}
+
+#[target_feature(enable = "avx2")]
+fn read(text: &[u8], traces: &mut Traces) {
+    Reader::read::<Halves>(text, traces);
+}
+
+/// Is used only within [`read`], into which all of it is compiled.
+#[derive(Clone, Copy)]
+struct Halves(__m256i, __m256i);
+
+/// One bit for each byte whose top bit is set.
+///
+/// SAFETY: as for every function here, the caller is compiled for AVX2.
+#[inline(always)]
+unsafe fn bits(low: __m256i, high: __m256i) -> u64 {
+    unsafe {
+        let (low, high) = (_mm256_movemask_epi8(low), _mm256_movemask_epi8(high));
+        u64::from(low as u32) | u64::from(high as u32) << 32
+    }
+}
+
+impl Lanes for Halves {
+    #[inline(always)]
+    fn load(window: &Window, back: usize) -> Self {
+        let from = &window[BACK - back..][..64];
+        // SAFETY: there are 64 bytes; see `bits`.
+        unsafe {
+            Self(
+                _mm256_loadu_si256(from.as_ptr().cast()),
+                _mm256_loadu_si256(from[32..].as_ptr().cast()),
+            )
+        }
+    }
+
+    #[inline(always)]
+    fn eq(self, byte: u8) -> u64 {
+        // SAFETY: see `bits`.
+        unsafe {
+            let all = _mm256_set1_epi8(byte as i8);
+            bits(
+                _mm256_cmpeq_epi8(self.0, all),
+                _mm256_cmpeq_epi8(self.1, all),
+            )
+        }
+    }
+
+    #[inline(always)]
+    fn within(self, first: u8, last: u8) -> u64 {
+        // SAFETY: see `bits`.
+        unsafe {
+            // From `first` on, what is no more than the width stays as it is.
+            let (from, width) = (
+                _mm256_set1_epi8(first as i8),
+                _mm256_set1_epi8((last - first) as i8),
+            );
+            let is = |v| {
+                let off = _mm256_sub_epi8(v, from);
+                _mm256_cmpeq_epi8(_mm256_min_epu8(off, width), off)
+            };
+            bits(is(self.0), is(self.1))
+        }
+    }
+
+    #[inline(always)]
+    fn same(self, other: Self) -> u64 {
+        // SAFETY: see `bits`.
+        unsafe {
+            bits(
+                _mm256_cmpeq_epi8(self.0, other.0),
+                _mm256_cmpeq_epi8(self.1, other.1),
+            )
+        }
+    }
+
+    #[inline(always)]
+    fn high(self) -> u64 {
+        // SAFETY: see `bits`.
+        unsafe { bits(self.0, self.1) }
+    }
+
+    #[inline(always)]
+    fn folded(self) -> Self {
+        // SAFETY: see `bits`.
+        unsafe {
+            let bit = _mm256_set1_epi8(0x20);
+            Self(_mm256_or_si256(self.0, bit), _mm256_or_si256(self.1, bit))
+        }
+    }
+}
