@@ -4,7 +4,8 @@
 //! gram. Each keyword is filed under the gram of its own that ordinary text holds least often.
 //!
 //! A gate for whole texts looks at every second place only. Of a word of five bytes and more, one gram begins there
-//! wherever the word stands; a shorter one is filed with whatever may stand before it, too.
+//! wherever the word stands; a shorter one is filed with whatever may stand before it, too: the last three bytes of a
+//! gram name a word of the bitmap, so that any first byte is half of one word, and not bits all over.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
@@ -12,9 +13,9 @@ use std::sync::LazyLock;
 use super::{Hit, Keywords, LiteralGate, goes_on_after_three};
 use crate::text::word_at;
 
-/// Bits of a hash that name a word of the bitmap, and those that name a bit in it.
+/// Bits of a hash that name a word of the bitmap, and those that name a bit in either half of it.
 pub(super) const WORD_BITS: u32 = 13;
-pub(super) const BIT_BITS: u32 = 5;
+pub(super) const BIT_BITS: u32 = 4;
 pub(super) const BITMAP_WORDS: usize = 1 << WORD_BITS;
 pub(super) const HASH_FACTOR: u32 = 0x9E37_79B1;
 pub(super) const FOLD: u32 = 0x2020_2020;
@@ -27,7 +28,8 @@ pub(super) type Bitmap = [u32; BITMAP_WORDS];
 /// The pure Rust gate.
 #[derive(Debug)]
 pub(crate) struct GramGate {
-    /// Each gram sets two bits of one word, so that one load answers for both.
+    /// Each gram sets two bits of one word, so that one load answers for both: one for its first byte, and one for the
+    /// others.
     bits: Box<Bitmap>,
     /// What of it passes for good reason: short keywords fill the bitmap.
     sieve: Sieve,
@@ -45,10 +47,12 @@ pub(crate) struct GramGate {
 /// A keyword under one of its grams.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// Up to eight bytes from the gram on, folded, and which of them the keyword has: tells most texts apart from
-    /// the keyword without looking it up.
+    /// Up to eight bytes from the gram on, folded, and which of them the keyword has; the same of those before it.
+    /// Tells most texts apart from the keyword without looking it up.
     bytes: u64,
     mask: u64,
+    before: u64,
+    before_mask: u64,
     /// Its place among the gate's keywords.
     keyword: u16,
     /// How far into the keyword the gram begins; one before it where its first byte may be any.
@@ -56,7 +60,7 @@ struct Entry {
 }
 
 /// More short words than this would fill the bitmap, each with all that may stand before it.
-const SHORT_WORDS_MAX: usize = 256;
+const SHORT_WORDS_MAX: usize = 2048;
 
 impl GramGate {
     /// A gate for these keywords, which can look at pieces of a text.
@@ -122,22 +126,13 @@ impl GramGate {
         entries.sort_by_key(|e| (bucket(e.gram()), e.keyword));
         for entry in &entries {
             self.sieve.add(entry);
+            let gram = entry.gram();
             let first = match entry.offset {
-                ANY_BEFORE => 0..=u32::from(u8::MAX),
-                _ => 0..=0,
+                ANY_BEFORE => FIRST_HALF,
+                _ => 1 << first_bit(gram),
             };
-            for before in first {
-                let h = hash(
-                    entry.gram()
-                        | before
-                        | if entry.offset == ANY_BEFORE {
-                            FOLD & 0xFF
-                        } else {
-                            0
-                        },
-                );
-                self.bits[word_of(h)] |= 1 << bit(h) | 1 << bit(h >> BIT_BITS);
-            }
+            let h = hash(gram);
+            self.bits[word_of(h)] |= first | 1 << second_bit(h);
             self.heads[bucket(entry.gram()) + 1] += 1;
         }
         for i in 0..HEADS {
@@ -153,13 +148,14 @@ impl GramGate {
             Some(word) => word | FOLD64,
             None => folded_word(text, at),
         };
-        if !self.sieve.passes(word) {
+        let before = before_word(text, at);
+        if !self.sieve.passes(word, before) {
             return;
         }
         let gram = word as u32;
-        self.confirm_in(bucket(gram), word, text, at, out);
-        if self.step == 2 && self.sieve.short(gram) {
-            self.confirm_in(bucket(gram & !0xFF), word, text, at, out);
+        self.confirm_in(bucket(gram), (word, before), text, at, out);
+        if self.step == 2 && self.sieve.short(word) {
+            self.confirm_in(bucket(gram & !0xFF), (word, before), text, at, out);
         }
     }
 
@@ -169,9 +165,10 @@ impl GramGate {
         for nth in 0..near.len {
             let at = near.at[nth];
             near.at[left] = at;
+            let at = at as usize;
             // No branch: whether a place is left is a matter of chance.
-            let word = word_at(text, at as usize).map_or(0, |w| w | FOLD64);
-            left += usize::from(self.sieve.passes(word));
+            let word = word_at(text, at).map_or(0, |w| w | FOLD64);
+            left += usize::from(self.sieve.passes(word, before_word(text, at)));
         }
         for at in &near.at[..left] {
             self.confirm(text, *at as usize, out);
@@ -179,9 +176,18 @@ impl GramGate {
         near.len = 0;
     }
 
-    fn confirm_in(&self, b: usize, word: u64, text: &[u8], at: usize, out: &mut Vec<Hit>) {
+    #[inline(always)]
+    fn confirm_in(
+        &self,
+        b: usize,
+        (word, before): (u64, u64),
+        text: &[u8],
+        at: usize,
+        out: &mut Vec<Hit>,
+    ) {
         for entry in &self.entries[self.heads[b] as usize..self.heads[b + 1] as usize] {
-            if (word ^ entry.bytes) & entry.mask != 0 {
+            let after = (word ^ entry.bytes) & entry.mask;
+            if after | (before ^ entry.before) & entry.before_mask != 0 {
                 continue;
             }
             let Some(start) = at.checked_add_signed(-isize::from(entry.offset)) else {
@@ -208,9 +214,13 @@ impl Entry {
         let len = (word.len() - offset).min(8);
         let mut mask = [0; 8];
         mask[..len].fill(0xFF);
+        let mut before_mask = [0; 8];
+        before_mask[8 - offset.min(8)..].fill(0xFF);
         Self {
             bytes: folded_word(word, offset),
             mask: u64::from_le_bytes(mask),
+            before: before_word(word, offset),
+            before_mask: u64::from_le_bytes(before_mask),
             keyword,
             offset: i8::try_from(offset).unwrap_or(0),
         }
@@ -222,8 +232,8 @@ impl Entry {
         Self {
             bytes: entry.bytes << 8,
             mask: entry.mask << 8,
-            keyword,
             offset: ANY_BEFORE,
+            ..entry
         }
     }
 
@@ -241,6 +251,16 @@ fn folded_word(text: &[u8], at: usize) -> u64 {
     let rest = text.get(at..).unwrap_or_default();
     let len = rest.len().min(8);
     bytes[..len].copy_from_slice(&rest[..len]);
+    u64::from_le_bytes(bytes) | FOLD64
+}
+
+/// Eight bytes up to `at` with letters folded, the last the highest; before the beginning, blanks.
+fn before_word(text: &[u8], at: usize) -> u64 {
+    if let Some(from) = at.checked_sub(8) {
+        return word_at(text, from).unwrap_or(0) | FOLD64;
+    }
+    let mut bytes = [0; 8];
+    bytes[8 - at..].copy_from_slice(&text[..at]);
     u64::from_le_bytes(bytes) | FOLD64
 }
 
@@ -273,7 +293,7 @@ impl GramGate {
         let test = |gram: u32| {
             let h = hash(gram);
             let word = bits[word_of(h)];
-            (word >> bit(h)) & (word >> bit(h >> BIT_BITS)) & 1
+            (word >> first_bit(gram)) & (word >> second_bit(h)) & 1
         };
         let (mut at, end) = (range.start, range.end);
         #[cfg(target_arch = "x86_64")]
@@ -374,65 +394,97 @@ static ORDER: [[u8; 8]; 256] = {
     order
 };
 
-/// Tells most places that passed the bitmap by chance from those where a keyword may stand, by as much of the keyword
-/// as there is: six bytes, four, or the three that short ones have.
+/// Tells most places that passed the bitmap from those where a keyword stands, by as much of the keyword as there is
+/// around its gram: six bytes from its first on or up to its last, the gram, or the three that short ones have.
 #[derive(Debug)]
 struct Sieve {
-    six: Box<[u64; 1 << (Self::BITS - 6)]>,
-    four: Box<[u64; 1 << (Self::BITS - 6)]>,
+    from: Box<Bits>,
+    upto: Box<Bits>,
+    four: Box<Bits>,
     three: Box<[u64; 1 << (Self::BITS_SHORT - 6)]>,
 }
 
+type Bits = [u64; 1 << Sieve::BITS];
+
 impl Default for Sieve {
     fn default() -> Self {
+        let bits = || Box::new([0; 1 << Self::BITS]);
         Self {
-            six: Box::new([0; 1 << (Self::BITS - 6)]),
-            four: Box::new([0; 1 << (Self::BITS - 6)]),
+            from: bits(),
+            upto: bits(),
+            four: bits(),
             three: Box::new([0; 1 << (Self::BITS_SHORT - 6)]),
         }
     }
 }
 
 impl Sieve {
-    const BITS: u32 = 16;
+    /// Bits of a hash that name a word; twelve more name two bits in it.
+    const BITS: u32 = 11;
     const BITS_SHORT: u32 = 13;
     const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
     const SIX: u64 = (1 << 48) - 1;
 
     fn add(&mut self, entry: &Entry) {
-        let set = |bits: &mut [u64], hash: usize| bits[hash / 64] |= 1 << (hash % 64);
-        if entry.offset == ANY_BEFORE {
-            set(&mut *self.three, Self::of_three(entry.gram()));
+        let set = |bits: &mut Bits, hash: u64| {
+            bits[Self::word_of(hash)] |= 1 << (hash >> 6 & 63) | 1 << (hash & 63);
+        };
+        if entry.offset == ANY_BEFORE && entry.mask >> 32 == 0 {
+            let hash = Self::of_three(entry.gram());
+            self.three[hash / 64] |= 1 << (hash % 64);
+        } else if entry.offset == ANY_BEFORE {
+            set(&mut self.four, Self::of_four((entry.bytes >> 8) as u32));
         } else if entry.mask & Self::SIX == Self::SIX {
-            set(&mut *self.six, Self::of_six(entry.bytes));
+            set(&mut self.from, Self::of_six(entry.bytes));
+        } else if entry.offset >= 2 {
+            set(
+                &mut *self.upto,
+                Self::of_six(Self::upto(entry.bytes, entry.before)),
+            );
         } else {
-            set(&mut *self.four, Self::of_four(entry.gram()));
+            set(&mut self.four, Self::of_four(entry.gram()));
         }
     }
 
-    /// May a keyword have a gram here? `word` is folded.
+    /// The two bytes before a gram and its own.
+    fn upto(word: u64, before: u64) -> u64 {
+        word << 16 | before >> 48
+    }
+
+    /// May a keyword have a gram here? `word` and `before` are folded.
     #[inline(always)]
-    fn passes(&self, word: u64) -> bool {
-        let gram = word as u32;
-        let bit = |bits: &[u64], hash: usize| bits[hash / 64] >> (hash % 64) & 1;
-        (bit(&*self.six, Self::of_six(word))
-            | bit(&*self.four, Self::of_four(gram))
-            | bit(&*self.three, Self::of_three(gram)))
+    fn passes(&self, word: u64, before: u64) -> bool {
+        (u64::from(self.short(word))
+            | Self::bit(&self.from, Self::of_six(word))
+            | Self::bit(&self.upto, Self::of_six(Self::upto(word, before)))
+            | Self::bit(&self.four, Self::of_four(word as u32)))
             != 0
     }
 
     /// May a short keyword begin after the first byte?
-    fn short(&self, gram: u32) -> bool {
-        let hash = Self::of_three(gram);
-        self.three[hash / 64] >> (hash % 64) & 1 != 0
+    #[inline(always)]
+    fn short(&self, word: u64) -> bool {
+        let hash = Self::of_three(word as u32);
+        let three = self.three[hash / 64] >> (hash % 64) & 1;
+        (three | Self::bit(&self.four, Self::of_four((word >> 8) as u32))) != 0
     }
 
-    fn of_six(word: u64) -> usize {
-        ((word << 16).wrapping_mul(Self::FACTOR) >> (64 - Self::BITS)) as usize
+    #[inline(always)]
+    fn bit(bits: &Bits, hash: u64) -> u64 {
+        let word = bits[Self::word_of(hash)];
+        word >> (hash >> 6 & 63) & word >> (hash & 63) & 1
     }
 
-    fn of_four(gram: u32) -> usize {
-        (u64::from(gram).wrapping_mul(Self::FACTOR) >> (64 - Self::BITS)) as usize
+    fn of_six(word: u64) -> u64 {
+        (word << 16).wrapping_mul(Self::FACTOR) >> (64 - Self::BITS - 12)
+    }
+
+    fn of_four(gram: u32) -> u64 {
+        u64::from(gram).wrapping_mul(Self::FACTOR) >> (64 - Self::BITS - 12)
+    }
+
+    fn word_of(hash: u64) -> usize {
+        (hash >> 12) as usize % (1 << Self::BITS)
     }
 
     fn of_three(gram: u32) -> usize {
@@ -440,21 +492,30 @@ impl Sieve {
     }
 }
 
-/// Of the product, the upper bits name the word and those below them two bits in it.
+/// Of the last three bytes. The upper bits of the product name the word and those below them a bit in its upper half.
 fn hash(gram: u32) -> u32 {
-    gram.wrapping_mul(HASH_FACTOR) >> (32 - WORD_BITS - 2 * BIT_BITS)
+    (gram >> 8).wrapping_mul(HASH_FACTOR) >> (32 - WORD_BITS - BIT_BITS)
 }
 
 fn word_of(hash: u32) -> usize {
-    (hash >> (2 * BIT_BITS)) as usize % BITMAP_WORDS
+    (hash >> BIT_BITS) as usize % BITMAP_WORDS
 }
 
-fn bit(hash: u32) -> u32 {
-    hash & ((1 << BIT_BITS) - 1)
+/// The bit of the first byte, in the lower half of the word.
+fn first_bit(gram: u32) -> u32 {
+    gram & ((1 << BIT_BITS) - 1)
+}
+
+/// All that may be first.
+const FIRST_HALF: u32 = (1 << (1 << BIT_BITS)) - 1;
+
+/// The bit of the others.
+fn second_bit(hash: u32) -> u32 {
+    hash & ((1 << BIT_BITS) - 1) | 1 << BIT_BITS
 }
 
 fn bucket(gram: u32) -> usize {
-    hash(gram) as usize % HEADS
+    gram.wrapping_mul(HASH_FACTOR) as usize >> 18 & (HEADS - 1)
 }
 
 fn fold4(g: &[u8]) -> u32 {

@@ -1,7 +1,7 @@
 //! Eight grams at a time, where the processor can (AVX2): the same hash, the same bitmap, one load for eight answers.
 //!
-//! The only unsafe code of this crate: intrinsics that take a pointer, and the call of what the processor was asked
-//! about first.
+//! Unsafe here: intrinsics that take a pointer, and the call of what the processor was asked about first. The crate has
+//! unsafe code in one other place, [`crate::traces`], for the same.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
@@ -53,16 +53,20 @@ fn passes<const STEP: usize>(bitmap: &Bitmap, text: &[u8; Avx2::BYTES]) -> u32 {
     };
     let folded = _mm256_or_si256(bytes, _mm256_set1_epi32(FOLD as i32));
     let grams = _mm256_shuffle_epi8(folded, spread);
-    const { assert!(WORD_BITS + 2 * BIT_BITS < 32 && BIT_BITS == 5 && BITMAP_WORDS == 1 << WORD_BITS) };
-    let product = _mm256_mullo_epi32(grams, _mm256_set1_epi32(HASH_FACTOR as i32));
-    let hash = _mm256_srli_epi32::<{ (32 - WORD_BITS - 2 * BIT_BITS) as i32 }>(product);
-    let index = _mm256_srli_epi32::<{ (2 * BIT_BITS) as i32 }>(hash);
+    const { assert!(1 << (BIT_BITS + 1) == u32::BITS && BITMAP_WORDS == 1 << WORD_BITS) };
+    let others = _mm256_srli_epi32::<8>(grams);
+    let product = _mm256_mullo_epi32(others, _mm256_set1_epi32(HASH_FACTOR as i32));
+    let index = _mm256_srli_epi32::<{ (32 - WORD_BITS) as i32 }>(product);
     // SAFETY: an index has WORD_BITS bits, and the bitmap has so many words.
     let words = unsafe { _mm256_i32gather_epi32::<4>(bitmap.as_ptr().cast(), index) };
-    let low = _mm256_set1_epi32((1 << BIT_BITS) - 1);
-    let one = _mm256_srlv_epi32(words, _mm256_and_si256(hash, low));
-    let next = _mm256_srli_epi32::<{ BIT_BITS as i32 }>(hash);
-    let two = _mm256_srlv_epi32(words, _mm256_and_si256(next, low));
+    let (low, half) = (
+        _mm256_set1_epi32((1 << BIT_BITS) - 1),
+        _mm256_set1_epi32(1 << BIT_BITS),
+    );
+    let one = _mm256_srlv_epi32(words, _mm256_and_si256(grams, low));
+    let next = _mm256_srli_epi32::<{ (32 - WORD_BITS - BIT_BITS) as i32 }>(product);
+    let second = _mm256_or_si256(_mm256_and_si256(next, low), half);
+    let two = _mm256_srlv_epi32(words, second);
     let both = _mm256_slli_epi32::<31>(_mm256_and_si256(one, two));
     _mm256_movemask_ps(_mm256_castsi256_ps(both)) as u32
 }
