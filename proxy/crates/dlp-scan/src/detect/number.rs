@@ -169,20 +169,21 @@ fn chain(
         }
         let start = groups[first].from;
         let lead = usize::from(!text[start].is_ascii_digit());
-        for last in first..n.min(first + GROUPS_MAX) {
-            let stop = groups[last].stop;
+        let mut outline = Outline::default();
+        for (nth, group) in groups[first..n].iter().take(GROUPS_MAX).enumerate() {
+            let stop = group.stop;
             if stop - start > crate::ruleset::SHAPE_BYTES_MAX {
                 break;
             }
+            outline = outline.and(stop - group.from, group.digits, group.letters);
+            if !sink.rules.outlines.may_have(outline) {
+                continue;
+            }
             let known = sink.rules.shapes.get(stop - start).map(|s| &s[lead]);
-            if let Some(shapes) = known.and_then(|s| s.get(last - first + 1))
+            if let Some(shapes) = known.and_then(|s| s.get(nth + 1))
                 && !shapes.is_empty()
                 && sink.limits.spend(1)
             {
-                let runs = groups[first..=last].iter();
-                let outline = runs.fold(Outline::default(), |outline, g| {
-                    outline.and(g.stop - g.from, g.digits, g.letters)
-                });
                 shaped((start, stop), outline, shapes, cell, sink, scratch);
             }
         }

@@ -60,12 +60,11 @@ pub(super) fn scan(sink: &mut Sink<'_>, scratch: &mut Scratch) {
 /// The first whole word between blanks, if it ends within a window that lies before `end`.
 fn whole_word(text: &[u8], at: usize, end: usize) -> Option<std::ops::Range<usize>> {
     let window = text.get(at..end)?.get(..WINDOW)?;
-    let start = window
-        .iter()
-        .position(|b| *b == b' ')
-        .map_or(0, |at| at + 1);
-    let len = window[start..].iter().position(|b| *b == b' ').unwrap_or(0);
-    Some(at + start..at + start + len)
+    let mut blanks = memchr::memchr_iter(b' ', window);
+    let (Some(first), Some(second)) = (blanks.next(), blanks.next()) else {
+        return Some(at..at);
+    };
+    Some(at + first + 1..at + second)
 }
 
 fn in_list(word: &[u8]) -> bool {
@@ -73,6 +72,10 @@ fn in_list(word: &[u8]) -> bool {
         return false;
     }
     let key = head(word);
+    let (heads, seen) = (&*HEADS, hash(key) >> (32 - HEADS_BITS));
+    if heads[seen as usize / 64] >> (seen % 64) & 1 == 0 {
+        return false;
+    }
     let mut at = slot(key);
     while let Some((known, index)) = WORDS[at] {
         if known == key {
@@ -96,8 +99,25 @@ fn head(word: &[u8]) -> u32 {
 const SLOTS: usize = 4096;
 
 fn slot(head: u32) -> usize {
-    (head.wrapping_mul(0x9E37_79B1) >> 20) as usize % SLOTS
+    (hash(head) >> 20) as usize % SLOTS
 }
+
+fn hash(head: u32) -> u32 {
+    head.wrapping_mul(0x9E37_79B1)
+}
+
+/// Bits of a hash that name a bit of [`HEADS`].
+const HEADS_BITS: u32 = 14;
+
+/// Tells most words that are none of the list's, in two kilobytes that stay near.
+static HEADS: LazyLock<Box<[u64; 1 << (HEADS_BITS - 6)]>> = LazyLock::new(|| {
+    let mut heads = Box::new([0; _]);
+    for word in bip39::Language::English.word_list() {
+        let seen = hash(head(word.as_bytes())) >> (32 - HEADS_BITS);
+        heads[seen as usize / 64] |= 1 << (seen % 64);
+    }
+    heads
+});
 
 /// The head of a word and its number in the list.
 type Slot = Option<(u32, u16)>;

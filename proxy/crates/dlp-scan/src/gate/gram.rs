@@ -47,12 +47,13 @@ pub(crate) struct GramGate {
 /// A keyword under one of its grams.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// Up to eight bytes from the gram on, folded, and which of them the keyword has; the same of those before it.
+    /// Up to eight bytes from the gram on, folded, and which of them the keyword has; up to seven of those before it.
     /// Tells most texts apart from the keyword without looking it up.
     bytes: u64,
     mask: u64,
     before: u64,
-    before_mask: u64,
+    /// Bits of `before` that are not the keyword's, from the lowest on.
+    before_off: u8,
     /// Its place among the gate's keywords.
     keyword: u16,
     /// How far into the keyword the gram begins; one before it where its first byte may be any.
@@ -187,7 +188,9 @@ impl GramGate {
     ) {
         for entry in &self.entries[self.heads[b] as usize..self.heads[b + 1] as usize] {
             let after = (word ^ entry.bytes) & entry.mask;
-            if after | (before ^ entry.before) & entry.before_mask != 0 {
+            // At least eight bits are off, and at most all.
+            let differs = (before ^ entry.before) >> 1 >> (entry.before_off - 1);
+            if after | differs != 0 {
                 continue;
             }
             let Some(start) = at.checked_add_signed(-isize::from(entry.offset)) else {
@@ -214,13 +217,11 @@ impl Entry {
         let len = (word.len() - offset).min(8);
         let mut mask = [0; 8];
         mask[..len].fill(0xFF);
-        let mut before_mask = [0; 8];
-        before_mask[8 - offset.min(8)..].fill(0xFF);
         Self {
             bytes: folded_word(word, offset),
             mask: u64::from_le_bytes(mask),
             before: before_word(word, offset),
-            before_mask: u64::from_le_bytes(before_mask),
+            before_off: 64 - 8 * offset.min(7) as u8,
             keyword,
             offset: i8::try_from(offset).unwrap_or(0),
         }

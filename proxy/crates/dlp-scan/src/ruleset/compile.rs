@@ -14,8 +14,8 @@ use super::load::{Edge, RawKind, RawNeed, RawRule, load};
 use super::own::OwnBounds;
 use super::place;
 use super::{
-    Action, Compiled, Detector, ExactSet, Kind, Lettered, Need, Outline, Pattern, RuleError,
-    RuleSet, RuleSource, ShapeRef, Shapes,
+    Action, Compiled, Detector, ExactSet, Kind, Lettered, Need, Outline, Outlines, Pattern,
+    RuleError, RuleSet, RuleSource, ShapeRef, Shapes,
 };
 use crate::Category;
 use crate::check;
@@ -587,6 +587,7 @@ impl Builder {
             actions: self.actions,
             phrases: self.phrases,
             within_ids: self.within_ids,
+            outlines: Outlines::of(&self.shapes),
             shapes: self.shapes,
             lettered: self.lettered,
             detectors: self.detectors,

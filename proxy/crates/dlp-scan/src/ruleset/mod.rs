@@ -40,6 +40,7 @@ pub struct RuleSet {
     within_ids: HashMap<Box<[u8]>, u16>,
     /// By length, then by whether they begin with a digit or a letter.
     pub(crate) shapes: Vec<[Shapes; 2]>,
+    pub(crate) outlines: Outlines,
     pub(crate) lettered: Lettered,
     pub(crate) detectors: [Option<RuleId>; Detector::COUNT],
     /// Values that are looked for as they are.
@@ -261,11 +262,39 @@ impl Outline {
         })
     }
 
+    /// Tells the lengths of the runs from most others.
+    fn hash(self) -> usize {
+        (self.lens.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - Outlines::BITS)) as usize
+    }
+
     /// False when no text of that outline has this shape.
     pub fn admits(self, text: Self) -> bool {
         self.lens == text.lens
             && self.digits & !text.digits == 0
             && self.letters & !text.letters == 0
+    }
+}
+
+/// Which lengths of runs there are shapes for; now and then others, too.
+#[derive(Debug)]
+pub(crate) struct Outlines(Box<[u64; 1 << (Outlines::BITS - 6)]>);
+
+impl Outlines {
+    const BITS: u32 = 13;
+
+    fn of(shapes: &[[Shapes; 2]]) -> Self {
+        let mut outlines = Self(Box::new([0; _]));
+        for shape in shapes.iter().flatten().flatten().flatten() {
+            let hash = shape.outline.hash();
+            outlines.0[hash / 64] |= 1 << (hash % 64);
+        }
+        outlines
+    }
+
+    /// May a shape have such runs?
+    pub fn may_have(&self, outline: Outline) -> bool {
+        let hash = outline.hash();
+        self.0[hash / 64] >> (hash % 64) & 1 != 0
     }
 }
 

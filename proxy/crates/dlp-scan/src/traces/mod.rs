@@ -60,8 +60,8 @@ impl Traces {
     pub fn read(&mut self, text: &[u8]) {
         self.clear();
         #[cfg(target_arch = "x86_64")]
-        if let Some(avx2) = wide::Avx2::detect() {
-            avx2.read(text, self);
+        if let Some(wide) = wide::Wide::detect().next() {
+            wide.read(text, self);
             return;
         }
         Reader::read::<Plain>(text, self);
@@ -655,15 +655,26 @@ mod tests {
         })
     }
 
+    /// In every way that this processor can.
+    fn check(text: &[u8], traces: &mut Traces) {
+        traces.read(text);
+        same(text, traces, "as this processor reads");
+        #[cfg(target_arch = "x86_64")]
+        for wide in wide::Wide::detect() {
+            traces.clear();
+            wide.read(text, traces);
+            same(text, traces, &format!("{wide:?}"));
+        }
+        traces.clear();
+        Reader::read::<Plain>(text, traces);
+        same(text, traces, "as any processor reads");
+    }
+
     #[test]
     fn every_block_sees_what_each_place_shows_by_itself() {
         let mut traces = Traces::default();
         for text in texts() {
-            traces.read(&text);
-            same(&text, &traces, "as this processor reads");
-            traces.clear();
-            Reader::read::<Plain>(&text, &mut traces);
-            same(&text, &traces, "as any processor reads");
+            check(&text, &mut traces);
         }
     }
 
@@ -674,11 +685,7 @@ mod tests {
             for pad in [0, 1, 62, 63, 64, 65] {
                 let mut text = vec![b'1'; pad];
                 text.extend([byte, b'2', byte, byte]);
-                traces.read(&text);
-                same(&text, &traces, "as this processor reads");
-                traces.clear();
-                Reader::read::<Plain>(&text, &mut traces);
-                same(&text, &traces, "as any processor reads");
+                check(&text, &mut traces);
             }
         }
     }
