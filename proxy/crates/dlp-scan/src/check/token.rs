@@ -227,8 +227,9 @@ fn not_negated(value: &[u8]) -> bool {
 /// "Do not tell the user their password is wrong" says how to put something, not to conceal an act: the pattern takes
 /// in the word that shows it, and this throws it out. So does "forget everything you know about" a subject.
 fn not_advice(value: &[u8]) -> bool {
-    const TELLING: [&[u8]; 8] = [
-        b"their", b"his", b"her", b"which", b"whether", b"how", b"where", b"about",
+    const TELLING: [&[u8]; 11] = [
+        b"their", b"his", b"her", b"which", b"whether", b"how", b"where", b"about", b"until",
+        b"unless", b"before",
     ];
     let last = value
         .rsplit(|b| b.is_ascii_whitespace())

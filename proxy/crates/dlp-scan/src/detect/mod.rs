@@ -12,6 +12,7 @@ mod phone;
 mod phrase;
 mod prints;
 mod token;
+mod told;
 mod url;
 
 pub(crate) use hidden::unseen;

@@ -3,6 +3,7 @@
 use regex_automata::{Anchored, Input};
 
 use super::{Scratch, Sink};
+use crate::Category;
 use crate::rule::RuleId;
 use crate::ruleset::Action;
 use crate::ruleset::load::Edge;
@@ -134,6 +135,9 @@ pub(super) fn search_windows(sink: &mut Sink<'_>, scratch: &mut Scratch) {
         {
             continue;
         }
+        // A tenant's own pattern finds what it says, told of or not.
+        let orders = sink.rules.rule(*rule).category == Category::Injection
+            && !sink.rules.compiled(*rule).own;
         let mut start = span.start;
         // A long gap in a pattern costs a step for each byte and each place in the gap: hence by the byte.
         let weight = sink.rules.compiled(*rule).weight;
@@ -143,7 +147,9 @@ pub(super) fn search_windows(sink: &mut Sink<'_>, scratch: &mut Scratch) {
             let Some((whole, value)) = search(*rule, &input, sink, scratch) else {
                 break;
             };
-            sink.accept(*rule, value, &mut scratch.compact);
+            if !(orders && super::told::tells_of(sink.text(), cell.span, whole)) {
+                sink.accept(*rule, value, &mut scratch.compact);
+            }
             start = whole.end.max(start + 1);
         }
     }

@@ -470,6 +470,8 @@ static BUILTIN_SOURCES: &[RuleSource<'static>] = sources![
     "injection.yml",
     "injection-intl.yml",
     "injection-frames.yml",
+    "injection-roles.yml",
+    "injection-roles-intl.yml",
 ];
 
 #[cfg(test)]
