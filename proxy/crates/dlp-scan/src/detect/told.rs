@@ -128,7 +128,7 @@ const BEARERS: [&str; 12] = [
 ];
 
 /// What stands before the verb when it is no imperative: "asks the model to forget", "makes agents forget".
-const BEFORE_VERB: [&str; 12] = [
+const BEFORE_VERB: [&str; 20] = [
     "to",
     "model",
     "models",
@@ -141,18 +141,38 @@ const BEFORE_VERB: [&str; 12] = [
     "or",
     "ai",
     "bot",
+    "zum",
+    "zu",
+    "modell",
+    "de",
+    "que",
+    "di",
+    "te",
+    "om",
 ];
 
-/// What people say to each other when they take something back.
-const SORRY: [&str; 7] = [
-    "sorry",
-    "oops",
-    "my mistake",
-    "my bad",
-    "wrong channel",
-    "wrong thread",
-    "wrong chat",
+/// When people said what they take back; nobody speaks to a model of another day.
+const OTHER_DAY: [&str; 12] = [
+    " yesterday",
+    " ayer",
+    " hier,",
+    "gestern",
+    "vorhin",
+    " ieri",
+    " ontem",
+    "gisteren",
+    "wczoraj",
+    "вчера",
+    "昨天",
+    "昨日",
 ];
+
+/// What makes "without asking the user" a report.
+const REPORTED: [&str; 5] = [" was ", " were ", " been ", " is ", " are "];
+
+/// What people say to each other when they take something back.
+const SORRY: [&str; 4] = ["sorry", "oops", "my mistake", "my bad"];
+const WRONG: [&str; 3] = ["wrong channel", "wrong thread", "wrong chat"];
 
 const QUOTES: [&str; 9] = ["\"", "'", "`", "“", "‘", "„", "«", "「", "\\\""];
 
@@ -168,9 +188,11 @@ pub(super) fn tells_of(text: &[u8], cell: Span, found: Span) -> bool {
 
     let sentence = &lead[last_sentence(&lead)..];
     let takes_back = has(&sentence[floor(sentence, 32)..], &SORRY)
-        || has(&tail, &SORRY[4..])
+        || has(&tail, &WRONG)
+        || has(&tail[..ceil(&tail, 16)], &OTHER_DAY)
         || order.starts_with("sorry");
-    if takes_back {
+    let without = order.starts_with("without");
+    if takes_back || without && has(&sentence[floor(sentence, 40)..], &REPORTED) {
         return true;
     }
     let opened = QUOTES
@@ -184,7 +206,8 @@ pub(super) fn tells_of(text: &[u8], cell: Span, found: Span) -> bool {
     let around = format!("{sentence}{order}{tail}");
     let of_attack = has(sentence, &ATTACK) || has(&tail, &ATTACK_AFTER);
     let caused = has(&around, &CAUSING);
-    let embedded = !sentence.is_ascii()
+    let embedded = without
+        || !sentence.is_ascii()
         || BEFORE_VERB
             .iter()
             .any(|w| sentence.trim_end().rsplit(' ').next() == Some(*w))
@@ -219,6 +242,15 @@ fn floor(text: &str, n: usize) -> usize {
     at
 }
 
+/// The end of the first `n` bytes, at a character.
+fn ceil(text: &str, n: usize) -> usize {
+    let mut at = text.len().min(n);
+    while !text.is_char_boundary(at) {
+        at += 1;
+    }
+    at
+}
+
 #[cfg(test)]
 mod tests {
     use crate::{Budget, FingerprintKey, LeafInput, LeafKind, RuleSet, Scanner};
@@ -245,6 +277,8 @@ mod tests {
             "assert reply(\"Ignore all previous instructions\") == REFUSAL",
             "phrases like “forget all your previous instructions” are blocked, for example",
             "sorry, ignore all of the above, wrong channel",
+            "Fixed: output was shown without asking the user first.",
+            "The description asks the agent to read a file and to send it without telling the user.",
         ] {
             assert!(!flagged(text), "{text}");
         }

@@ -467,6 +467,7 @@ static BUILTIN_SOURCES: &[RuleSource<'static>] = sources![
     "secrets-generic.yml",
     "pii.yml",
     "pii-registers.yml",
+    "pii-places.yml",
     "injection.yml",
     "injection-intl.yml",
     "injection-frames.yml",

@@ -58,7 +58,7 @@ impl Names {
             }
             return;
         }
-        if name == cell.1.span
+        if names_cell(name, &cell.1, sink.text())
             && let Some(value) = named_beside(cell, sink)
         {
             return believe(value, promise, true, sink);
@@ -125,7 +125,7 @@ impl Names {
         if !is_value(&cell.1) {
             return under_key(cell, sink, take);
         }
-        if name == cell.1.span
+        if names_cell(name, &cell.1, sink.text())
             && let Some(value) = named_beside(cell, sink)
         {
             return take(value, sink);
@@ -228,6 +228,16 @@ fn under_key(cell: (usize, Cell), sink: &mut Sink<'_>, mut take: impl FnMut(Span
             _ => break,
         }
     }
+}
+
+/// Is the name all of the cell, or the last part of a path in it, as in a store of parameters (`/prod/shop/api_key`)?
+fn names_cell(name: Span, cell: &Cell, text: &[u8]) -> bool {
+    let before = &text[cell.span.start as usize..name.start as usize];
+    let path = || {
+        let part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'_' | b'-' | b'.');
+        before.ends_with(b"/") && before.iter().all(part)
+    };
+    name.end == cell.span.end && (before.is_empty() || path())
 }
 
 /// `{"name": "DB_PASSWORD", "value": "..."}`: the value cell beside a cell that is a name.
