@@ -10,10 +10,10 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow};
+use metering::Tally;
 use runner_api::{EventKind, GoneReason, LogStream, SandboxId, ServerSpec, SessionKey};
 use sandbox::{Launch, Output, Placed, Prepared, SandboxError, SecretFile, Watch, on_thread};
 use secret_prints::PrintSet;
@@ -24,7 +24,7 @@ use tokio::task::JoinHandle;
 
 use crate::context::Context;
 use crate::logs::{self, Log};
-use crate::meter::Counters;
+use crate::meter;
 use crate::order::order;
 use crate::paths::hex;
 use crate::store;
@@ -33,6 +33,8 @@ use crate::words;
 
 /// From the start of its program to the first accepted connection.
 const START_MAX: Duration = Duration::from_secs(60);
+/// The same for one that is found again: most answer at once.
+const ADOPT_MAX: Duration = Duration::from_secs(20);
 /// How often a starting server is tried.
 const PROBE_EVERY: Duration = Duration::from_millis(5);
 /// What a sandbox that failed wrote last is often still in the pipe.
@@ -98,6 +100,8 @@ pub enum Command {
     Thaw,
     /// New egress rules.
     Rules(egress::Allowlist),
+    /// It belongs to a session from now on.
+    Session(SessionKey),
     /// End.
     Stop(GoneReason),
 }
@@ -107,7 +111,7 @@ pub struct Handle {
     /// Its commands.
     pub commands: mpsc::Sender<Command>,
     /// What is counted.
-    pub traffic: Arc<Counters>,
+    pub tally: Arc<Tally>,
 }
 
 /// How the sandbox comes to be.
@@ -124,18 +128,41 @@ where
     T: Fn(SandboxId, Word) -> futures_util::future::BoxFuture<'static, ()> + Send + Sync + 'static,
 {
     let (commands, receiver) = mpsc::channel(COMMANDS_MAX);
-    let traffic = Arc::new(Counters::default());
+    let owner = meter::Owner {
+        tenant: plan.spec.tenant.clone(),
+        server: plan.spec.id.clone(),
+    };
+    let tally = ctx.metering.add(&plan.id, owner);
     let log = ctx.logs.of(&ctx.paths, &plan.spec.tenant, &plan.spec.id);
     let life = Life {
         ctx: Arc::clone(ctx),
         log,
         plan,
         commands: receiver,
-        traffic: Arc::clone(&traffic),
+        tally: Arc::clone(&tally),
         tell: Box::new(tell),
     };
     tokio::spawn(life.run(from));
-    Handle { commands, traffic }
+    Handle { commands, tally }
+}
+
+/// The last reading of a sandbox. To be taken before anything of it is removed.
+async fn last_reading(ctx: &Arc<Context>, id: &SandboxId) {
+    let (ctx, id) = (Arc::clone(ctx), id.clone());
+    on_thread("weir-meter", move || {
+        ctx.metering.finish(&id, &*ctx.backend)
+    })
+    .await;
+}
+
+/// Ends a sandbox of an earlier life that nobody goes on with. What it used is counted.
+pub async fn bury(ctx: &Arc<Context>, id: &SandboxId, owner: meter::Owner, place: u32) {
+    ctx.metering.add(id, owner);
+    last_reading(ctx, id).await;
+    ctx.backend.destroy(id.as_str(), place).await;
+    store::remove(&ctx.paths.boxed(id.as_str()));
+    ctx.metering.forget(id);
+    ctx.places.give(place);
 }
 
 type Tell =
@@ -146,7 +173,7 @@ struct Life {
     log: Log,
     plan: Plan,
     commands: mpsc::Receiver<Command>,
-    traffic: Arc<Counters>,
+    tally: Arc<Tally>,
     tell: Tell,
 }
 
@@ -165,6 +192,8 @@ struct Alive {
     readers: Vec<JoinHandle<()>>,
     address: SocketAddr,
     frozen: bool,
+    /// What is written down about it.
+    saved: Saved,
 }
 
 /// Why it did not start, for its server and its owner.
@@ -177,18 +206,11 @@ impl Life {
     async fn run(mut self, from: From) {
         let began = Instant::now();
         let mut place = None;
-        let spec = &self.plan.spec;
-        self.ctx.metering.add(
-            &self.plan.id,
-            &spec.tenant,
-            &spec.id,
-            Arc::clone(&self.traffic),
-        );
         let started = match from {
             From::Cold => self.start(&mut place, began).await,
             From::Adopted(saved) => {
                 place = Some(saved.placed.place);
-                self.adopt(saved).await
+                self.adopt_answering(saved).await
             }
         };
         match started {
@@ -196,7 +218,6 @@ impl Life {
                 (self.tell)(self.plan.id.clone(), Word::Ready(alive.address)).await;
                 let reason = self.live(&mut alive).await;
                 self.gone(reason, None).await;
-                self.count(&alive.connected);
                 alive.connected.close(&self.ctx).await;
                 for reader in alive.readers {
                     reader.abort();
@@ -219,12 +240,8 @@ impl Life {
     }
 
     async fn remove(self, place: Option<u32>) {
-        let (ctx, boxed) = (Arc::clone(&self.ctx), self.plan.id.clone());
-        on_thread("weir-meter", move || {
-            ctx.metering.finish(&boxed, &*ctx.backend)
-        })
-        .await;
         let id = self.plan.id.as_str();
+        last_reading(&self.ctx, &self.plan.id).await;
         if let Some(place) = place {
             self.ctx.backend.destroy(id, place).await;
             self.ctx.places.give(place);
@@ -237,6 +254,7 @@ impl Life {
             ));
         }
         store::remove(&self.ctx.paths.boxed(id));
+        self.ctx.metering.forget(&self.plan.id);
         (self.tell)(self.plan.id.clone(), Word::Removed).await;
     }
 
@@ -287,7 +305,7 @@ impl Life {
             tracing::error!(sandbox = %self.plan.id, error = format!("{error:#}"), "a sandbox cannot be started");
             internal(error)
         })?;
-        if let Err(reason) = self.wait_until_it_answers(&alive).await {
+        if let Err(reason) = self.wait_until_it_answers(&alive, START_MAX).await {
             // One that was told to end says nothing about the image.
             let own_fault = matches!(
                 reason,
@@ -429,6 +447,7 @@ impl Life {
             rules,
             ctx.targets.clone(),
             self.owner(),
+            Arc::clone(&self.tally),
         )
         .await?;
         Ok(Surroundings {
@@ -446,12 +465,13 @@ impl Life {
         } = around;
         let address = SocketAddr::from((prepared.wire.guest, self.plan.spec.port));
         match self.launch_connected(&prepared, launch, secrets).await {
-            Ok((watch, readers)) => Ok(Alive {
+            Ok((saved, watch, readers)) => Ok(Alive {
                 watch,
                 connected,
                 readers,
                 address,
                 frozen: false,
+                saved,
             }),
             Err(error) => {
                 connected.close(&self.ctx).await;
@@ -465,7 +485,7 @@ impl Life {
         prepared: &Prepared,
         launch: Launch<'_>,
         secrets: Arc<PrintSet>,
-    ) -> Result<(Watch, Vec<JoinHandle<()>>)> {
+    ) -> Result<(Saved, Watch, Vec<JoinHandle<()>>)> {
         let ctx = &self.ctx;
         let spec = &self.plan.spec;
         prepared.wire.up().await?;
@@ -485,7 +505,7 @@ impl Life {
         };
         store::put(&ctx.paths.boxed(self.plan.id.as_str()), &saved)
             .context("write down a sandbox")?;
-        Ok((watch, readers))
+        Ok((saved, watch, readers))
     }
 
     fn output(&self, secrets: Arc<PrintSet>) -> Result<(Output, Vec<JoinHandle<()>>)> {
@@ -518,7 +538,27 @@ impl Life {
         Ok(vec![follow(LogStream::Stdout)?, follow(LogStream::Stderr)?])
     }
 
-    async fn adopt(&mut self, saved: Saved) -> Result<Alive, NotStarted> {
+    /// One that had just been launched when the runner ended may not listen yet.
+    async fn adopt_answering(&mut self, saved: Saved) -> Result<Alive, NotStarted> {
+        let alive = self.adopt(saved).await?;
+        if let Err(reason) = self.wait_until_it_answers(&alive, ADOPT_MAX).await {
+            alive.connected.close(&self.ctx).await;
+            alive.readers.iter().for_each(JoinHandle::abort);
+            return Err(NotStarted {
+                words: self.explain(&reason),
+                reason,
+            });
+        }
+        self.log
+            .say(&self.plan.id, "found again after a restart of the runner");
+        self.event(EventKind::Ready {
+            from: "adopted".into(),
+            took_ms: 0,
+        });
+        Ok(alive)
+    }
+
+    async fn adopt(&self, saved: Saved) -> Result<Alive, NotStarted> {
         let lost = |words: String| NotStarted {
             reason: GoneReason::Failed {
                 detail: words.clone(),
@@ -533,7 +573,15 @@ impl Life {
             .map_err(|e| lost(format!("it ended while the runner was away: {e}")))?;
         let wire = ctx.backend.wire(&saved.placed.id, saved.placed.place);
         let rules = allowlist(&self.plan.spec.egress).map_err(|e| lost(e.to_string()))?;
-        let connected = Connected::open(ctx, &wire, rules, ctx.targets.clone(), self.owner()).await;
+        let connected = Connected::open(
+            ctx,
+            &wire,
+            rules,
+            ctx.targets.clone(),
+            self.owner(),
+            Arc::clone(&self.tally),
+        )
+        .await;
         let connected =
             connected.map_err(|e| lost(format!("its network cannot be taken over: {e:#}")))?;
         // It may have been frozen.
@@ -548,12 +596,6 @@ impl Life {
         let readers = self
             .follow(&ctx.paths.run.join("pipes"), Arc::new(secrets))
             .map_err(|e| lost(format!("{e:#}")))?;
-        self.log
-            .say(&self.plan.id, "found again after a restart of the runner");
-        self.event(EventKind::Ready {
-            from: "adopted".into(),
-            took_ms: 0,
-        });
         let address = SocketAddr::from((wire.guest, self.plan.spec.port));
         Ok(Alive {
             watch,
@@ -561,13 +603,18 @@ impl Life {
             readers,
             address,
             frozen: false,
+            saved,
         })
     }
 
     /// Tries to connect until the server listens. We close first: a connection that the guest would close lingers in
     /// its network stack, and then no checkpoint could be taken.
-    async fn wait_until_it_answers(&mut self, alive: &Alive) -> Result<(), GoneReason> {
-        let deadline = tokio::time::Instant::now() + START_MAX;
+    async fn wait_until_it_answers(
+        &mut self,
+        alive: &Alive,
+        max: Duration,
+    ) -> Result<(), GoneReason> {
+        let deadline = tokio::time::Instant::now() + max;
         loop {
             let probe = async {
                 let connected =
@@ -586,7 +633,7 @@ impl Life {
                     Some(Command::Stop(reason)) => return Err(reason),
                     None => return Err(GoneReason::Stopped),
                     Some(Command::Rules(rules)) => alive.connected.set_rules(rules),
-                    Some(Command::Freeze | Command::Thaw) => {}
+                    Some(Command::Freeze | Command::Thaw | Command::Session(_)) => {}
                 },
                 () = tokio::time::sleep_until(deadline) => return Err(GoneReason::StartTimeout),
                 answered = probe => if answered { return Ok(()) },
@@ -596,7 +643,6 @@ impl Life {
 
     /// Serves until it ends or is told to.
     async fn live(&mut self, alive: &mut Alive) -> GoneReason {
-        let mut every = tokio::time::interval(Duration::from_secs(1));
         loop {
             tokio::select! {
                 biased;
@@ -605,11 +651,20 @@ impl Life {
                     Some(Command::Stop(reason)) => return reason,
                     None => return GoneReason::Stopped,
                     Some(Command::Rules(rules)) => alive.connected.set_rules(rules),
+                    Some(Command::Session(session)) => self.belong(alive, session),
                     Some(Command::Freeze) => if let Err(reason) = self.freeze(alive, true).await { return reason },
                     Some(Command::Thaw) => if let Err(reason) = self.freeze(alive, false).await { return reason },
                 },
-                _ = every.tick() => self.count(&alive.connected),
             }
+        }
+    }
+
+    /// Written down, so that the session finds it again after a restart of the runner.
+    fn belong(&self, alive: &mut Alive, session: SessionKey) {
+        alive.saved.session = Some(session);
+        let path = self.ctx.paths.boxed(self.plan.id.as_str());
+        if let Err(error) = store::put(&path, &alive.saved) {
+            tracing::warn!(sandbox = %self.plan.id, %error, "whose session a sandbox is cannot be written down");
         }
     }
 
@@ -637,12 +692,6 @@ impl Life {
         )
         .await;
         Ok(())
-    }
-
-    fn count(&self, connected: &Connected) {
-        let (up, down) = connected.traffic();
-        self.traffic.egress.store(up, Ordering::Relaxed);
-        self.traffic.ingress.store(down, Ordering::Relaxed);
     }
 
     /// The kernel's counters say more than an exit code: gVisor dies whole.

@@ -11,20 +11,22 @@ use anyhow::{Context as _, Result, bail, ensure};
 use domain::{ServerId, TenantId};
 use egress::{Filter, Guest, Targets};
 use nix::fcntl::{Flock, FlockArg};
-use runner_api::{ApiError, ErrorCode, LeaseId, SecretName, SecretValue, ServerSpec, ServerStatus};
+use runner_api::{
+    ApiError, ErrorCode, LeaseId, SandboxId, SecretName, SecretValue, ServerSpec, ServerStatus,
+};
 use sandbox::{Cores, Host, Local, LocalConfig, Runsc, Wires};
 use secret_prints::{Print, PrintKey};
 use serde::{Deserialize, Serialize};
 use tokio::net::UnixListener;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use crate::boxes::Saved;
+use crate::boxes::{self, Saved};
 use crate::context::{Context, Logs, Places, random_name};
 use crate::events::Events;
 use crate::images::Images;
 use crate::layers;
 use crate::logs::Log;
-use crate::meter::Metering;
+use crate::meter::{Metering, Owner};
 use crate::paths::Paths;
 use crate::secrets::{KeySource, Secrets};
 use crate::servers::{self, Message};
@@ -66,6 +68,36 @@ struct Instance {
 enum Servers {
     Resumed,
     Forgotten,
+}
+
+/// A sandbox of an earlier life that nobody goes on with.
+struct Orphan {
+    id: SandboxId,
+    owner: Owner,
+    place: u32,
+}
+
+impl Orphan {
+    /// One that is written down, of a server that is not.
+    fn saved(saved: Saved) -> Option<Self> {
+        Some(Self {
+            id: SandboxId::parse(&saved.placed.id).ok()?,
+            owner: Owner {
+                tenant: saved.tenant,
+                server: saved.server,
+            },
+            place: saved.placed.place,
+        })
+    }
+
+    /// One that was not written down yet, or no more: only what it was given and moved is.
+    fn begun(id: SandboxId, owner: Owner) -> Self {
+        Self {
+            id,
+            owner,
+            place: Wires::MAX - 1,
+        }
+    }
 }
 
 /// The running daemon.
@@ -121,6 +153,7 @@ impl Daemon {
             paths.run.join("resolv.conf"),
             format!("nameserver {gateway}\noptions timeout:3 attempts:2\n"),
         )?;
+        let present = wires.present();
         let cgroups = host.cgroups.clone().context("no control groups")?;
         let backend = Local::new(LocalConfig {
             runsc: Runsc {
@@ -147,13 +180,14 @@ impl Daemon {
                 private: options.egress_private.clone(),
                 refused: Vec::new(),
             },
-            places: Places::new(saved.iter().map(|s| s.placed.place)),
+            // Those of sandboxes that are not written down too, until they are ended.
+            places: Places::new(saved.iter().map(|s| s.placed.place).chain(present.clone())),
             gate: Semaphore::new(2 * cores),
             builds: Semaphore::new(cores),
             events: events.clone(),
             images: Images::begin(&paths.state.join("checkpoints"), &paths.run.join("images"))?,
             logs: Logs::default(),
-            metering: Metering::open(&paths.state.join("usage"))?,
+            metering: Metering::open(&paths.state.join("usage"), &paths.tallies())?,
             secrets: match what {
                 Servers::Resumed => Secrets::open(&paths.state, &options.vault_key, events)?,
                 // Who ends everything opens nothing, and needs no key for it.
@@ -167,12 +201,17 @@ impl Daemon {
             servers: Mutex::default(),
             _lock: lock,
         });
-        daemon.resume(saved, what).await?;
+        daemon.resume(saved, present, what).await?;
         Ok(daemon)
     }
 
     /// Puts the filter in force, gives each server its sandboxes back, and ends what belongs to nobody.
-    async fn resume(self: &Arc<Self>, saved: Vec<Saved>, what: Servers) -> Result<()> {
+    async fn resume(
+        self: &Arc<Self>,
+        saved: Vec<Saved>,
+        present: Vec<u32>,
+        what: Servers,
+    ) -> Result<()> {
         let ctx = &self.ctx;
         // With no entry at first: until a sandbox is taken over, it reaches nobody.
         let guests: Vec<Guest> = Vec::new();
@@ -180,7 +219,13 @@ impl Daemon {
             .install(&guests)
             .await
             .context("the packet filter cannot be put in force; nothing is started without it")?;
+        let placed: HashSet<u32> = saved.iter().map(|s| s.placed.place).collect();
         let known: HashSet<String> = saved.iter().map(|s| s.placed.id.clone()).collect();
+        // Before any server begins: what it starts is nobody's left-over.
+        let begun = ctx.metering.strangers(|id| known.contains(id.as_str()));
+        let leftovers = ctx.backend.leftovers().await;
+        ctx.metering
+            .keep(|id| known.contains(id) || begun.iter().any(|(begun, _)| begun.as_str() == id));
         let mut by_server: HashMap<(TenantId, ServerId), Vec<Saved>> = HashMap::new();
         for saved in saved {
             by_server
@@ -206,29 +251,32 @@ impl Daemon {
                 }
             }
         }
-        let orphans: Vec<(String, u32)> = by_server
-            .into_values()
-            .flatten()
-            .map(|s| (s.placed.id, s.placed.place))
-            .collect();
-        let strangers = ctx
-            .backend
-            .leftovers()
-            .await
+        let orphans = by_server.into_values().flatten().filter_map(Orphan::saved);
+        let begun = begun
             .into_iter()
-            .filter(|id| !known.contains(id));
-        let all: Vec<_> = orphans
+            .map(|(id, owner)| Orphan::begun(id, owner));
+        let all: Vec<Orphan> = orphans.chain(begun).collect();
+        let named: HashSet<String> = all.iter().map(|o| o.id.to_string()).collect();
+        let strangers: Vec<String> = leftovers
             .into_iter()
-            .chain(strangers.map(|id| (id, Wires::MAX - 1)))
+            .filter(|id| !known.contains(id) && !named.contains(id))
             .collect();
         let ctx = Arc::clone(ctx);
         let end = tokio::spawn(async move {
-            let endings = all.into_iter().map(async |(id, place)| {
-                tracing::warn!(sandbox = id, "a sandbox that belongs to nobody is ended");
-                ctx.backend.destroy(&id, place).await;
-                store::remove(&ctx.paths.boxed(&id));
+            let buried = all.into_iter().map(async |orphan| {
+                tracing::warn!(sandbox = %orphan.id, "a sandbox that belongs to nobody is ended");
+                boxes::bury(&ctx, &orphan.id, orphan.owner, orphan.place).await;
             });
-            futures_util::future::join_all(endings).await;
+            let ended = strangers.into_iter().map(async |id| {
+                tracing::warn!(sandbox = id, "a sandbox that belongs to nobody is ended");
+                ctx.backend.destroy(&id, Wires::MAX - 1).await;
+            });
+            tokio::join!(
+                futures_util::future::join_all(buried),
+                futures_util::future::join_all(ended)
+            );
+            let free = present.iter().filter(|place| !placed.contains(place));
+            free.for_each(|place| ctx.places.give(*place));
         });
         if what == Servers::Forgotten {
             end.await.context("end sandboxes")?;

@@ -484,7 +484,9 @@ async fn run(
         server: build_server(),
         sandbox: id.clone(),
     };
-    let connected = Connected::open(ctx, &prepared.wire, rules, targets, owner).await?;
+    // Builds are nobody's usage.
+    let unpaid = Arc::new(metering::Tally::unkept(0));
+    let connected = Connected::open(ctx, &prepared.wire, rules, targets, owner, unpaid).await?;
     let ended = until_it_ends(ctx, &prepared, id, tell).await;
     connected.close(ctx).await;
     let (in_time, said) = ended?;

@@ -180,6 +180,8 @@ async fn serve(places: Places, serve: Serve) -> Result<ExitCode> {
         _ = tokio::signal::ctrl_c() => {}
     }
     daemon.ctx.metering.round(&*daemon.ctx.backend);
+    // Worthless without this process, which has their keys.
+    daemon.ctx.images.end();
     // Sandboxes go on; the next life finds them.
     tracing::info!("weir-runner ends; sandboxes go on and are found again by the next start");
     Ok(ExitCode::SUCCESS)

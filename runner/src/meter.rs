@@ -2,104 +2,161 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use domain::{ServerId, TenantId};
-use metering::{Counter, MeterStore, Now, Reading};
+use metering::{Count, Counter, MeterStore, Now, Reading, Tally};
 use runner_api::{SandboxId, UsageWindow};
 use sandbox::Backend;
+use serde::{Deserialize, Serialize};
 
 use crate::events::now_ms;
 
-/// Between two rounds. What a crash of the whole machine can lose is at most this much. A crash of the runner loses no
-/// processor time, memory or storage, because the kernel's counters go on; of requests and of bytes in and out, which are
-/// counted here, it loses what came since the last round.
+/// Between two rounds. What a crash of the whole machine can lose is at most this much. A crash of the runner loses
+/// nothing: the kernel's counters go on, and requests and bytes are in a [`Tally`].
 const EVERY: Duration = Duration::from_secs(10);
 
-/// Counters of one sandbox in this life of the runner.
-#[derive(Debug, Default)]
-pub struct Counters {
-    /// Bytes out.
-    pub egress: AtomicU64,
-    /// Bytes in.
-    pub ingress: AtomicU64,
-    /// Leases given.
-    pub leases: AtomicU64,
+/// Whose a sandbox is, as its tally says.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Owner {
+    /// The tenant.
+    pub tenant: TenantId,
+    /// The server.
+    pub server: ServerId,
+}
+
+/// What the egress room counts goes into a sandbox's tally.
+pub struct Bytes(pub Arc<Tally>);
+
+impl egress::Tally for Bytes {
+    fn up(&self, bytes: u64) {
+        self.0.add(Count::EgressBytes, bytes);
+    }
+
+    fn down(&self, bytes: u64) {
+        self.0.add(Count::IngressBytes, bytes);
+    }
 }
 
 /// All that is metered.
 pub struct Metering {
     store: MeterStore,
+    tallies: PathBuf,
+    /// Locked before `live`: a reading that is older than another must not be counted after it.
     meter: Mutex<metering::Meter>,
     live: Mutex<HashMap<SandboxId, Live>>,
-    /// Names this life: counters of our own begin again with it.
-    epoch: u64,
 }
 
 struct Live {
-    tenant: TenantId,
-    server: ServerId,
-    counters: Arc<Counters>,
+    owner: Owner,
+    tally: Arc<Tally>,
 }
 
 impl Metering {
-    /// Goes on where the file ends.
+    /// Goes on where the file ends. Tallies are in a folder of their own.
     ///
     /// # Errors
     /// The file is damaged.
-    pub fn open(path: &Path) -> Result<Self> {
+    pub fn open(path: &Path, tallies: &Path) -> Result<Self> {
         let (store, mut meter) = MeterStore::open(path)?;
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        meter.begin(boot.trim());
+        if meter.begin(boot.trim()) {
+            // What they count was forgotten just now; met again they would count once more.
+            for entry in fs::read_dir(tallies)?.flatten() {
+                fs::remove_file(entry.path()).context("remove a tally of before the boot")?;
+            }
+            store.save(&meter)?;
+        }
         Ok(Self {
             store,
+            tallies: tallies.to_owned(),
             meter: Mutex::new(meter),
             live: Mutex::default(),
-            epoch: now_ms(),
         })
     }
 
-    /// A sandbox begins, or is found again.
-    pub fn add(
-        &self,
-        id: &SandboxId,
-        tenant: &TenantId,
-        server: &ServerId,
-        counters: Arc<Counters>,
-    ) {
+    /// A sandbox begins, or is found again. Gives what its requests and bytes are counted in.
+    pub fn add(&self, id: &SandboxId, owner: Owner) -> Arc<Tally> {
+        let whose = serde_json::to_vec(&owner).expect("two names are JSON");
+        let tally = Tally::go_on(&self.tally(id), &whose, now_ms());
+        let tally = Arc::new(tally.unwrap_or_else(|error| {
+            tracing::error!(sandbox = %id, %error, "requests of a sandbox are counted in memory only");
+            Tally::unkept(now_ms())
+        }));
         let live = Live {
-            tenant: tenant.clone(),
-            server: server.clone(),
-            counters,
+            owner,
+            tally: Arc::clone(&tally),
         };
         lock(&self.live).insert(id.clone(), live);
+        tally
+    }
+
+    /// Sandboxes of which nothing is known but that something was counted: the runner ended while they began or ended.
+    pub fn strangers(&self, known: impl Fn(&SandboxId) -> bool) -> Vec<(SandboxId, Owner)> {
+        let entries = fs::read_dir(&self.tallies).into_iter().flatten().flatten();
+        let mut strangers = Vec::new();
+        for entry in entries {
+            let id = entry.file_name().into_string().ok();
+            let Some(id) = id.and_then(|name| SandboxId::parse(&name).ok()) else {
+                continue;
+            };
+            if known(&id) {
+                continue;
+            }
+            let whose = Tally::whose(&entry.path()).unwrap_or_default();
+            match serde_json::from_slice(&whose) {
+                Ok(owner) => strangers.push((id, owner)),
+                Err(error) => {
+                    tracing::error!(sandbox = %id, %error, "nobody knows whose usage this is");
+                }
+            }
+        }
+        strangers
+    }
+
+    /// Lets go of all sandboxes but these.
+    pub fn keep(&self, known: impl Fn(&str) -> bool) {
+        lock(&self.meter).keep(known);
     }
 
     /// A sandbox has ended and its control group is still there: the last reading. It is on disk when this returns,
     /// because the counters it was read from go away next. Waits for the disk.
     pub fn finish(&self, id: &SandboxId, backend: &dyn Backend) {
+        let mut meter = lock(&self.meter);
         let Some(live) = lock(&self.live).remove(id) else {
             return;
         };
-        let reading = self.reading(id, &live, backend);
-        let mut meter = lock(&self.meter);
-        meter.finish(now(), &reading);
+        meter.finish(now(), &reading(id, &live, backend));
         self.save(&meter);
+    }
+
+    /// Nothing is left of a sandbox that was finished.
+    pub fn forget(&self, id: &SandboxId) {
+        match fs::remove_file(self.tally(id)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                // It is met again by the next life, which must know then what was counted.
+                tracing::error!(sandbox = %id, %error, "a tally cannot be removed");
+            }
+            _ => lock(&self.meter).forget(id.as_str()),
+        }
+    }
+
+    fn tally(&self, id: &SandboxId) -> PathBuf {
+        self.tallies.join(id.as_str())
     }
 
     /// One round over all sandboxes, and the file.
     pub fn round(&self, backend: &dyn Backend) {
+        let mut meter = lock(&self.meter);
         let readings: Vec<Reading> = {
             let live = lock(&self.live);
             live.iter()
-                .map(|(id, live)| self.reading(id, live, backend))
+                .map(|(id, live)| reading(id, live, backend))
                 .collect()
         };
-        let mut meter = lock(&self.meter);
         let left_out = meter.observe(now(), &readings);
         if left_out > 0 {
             tracing::error!(left_out, "sandboxes are not metered: there are too many");
@@ -128,26 +185,22 @@ impl Metering {
             tracing::error!(%error, "usage cannot be written down");
         }
     }
+}
 
-    fn reading(&self, id: &SandboxId, live: &Live, backend: &dyn Backend) -> Reading {
-        let usage = backend.usage(id.as_str());
-        let own = |value: &AtomicU64| Counter {
-            value: value.load(Ordering::Relaxed),
-            epoch: self.epoch,
-        };
-        Reading {
-            sandbox: id.as_str().to_owned(),
-            tenant: live.tenant.clone(),
-            server: live.server.clone(),
-            cpu_us: Counter {
-                value: usage.cpu_us,
-                epoch: 0,
-            },
-            egress_bytes: own(&live.counters.egress),
-            requests: own(&live.counters.leases),
-            memory_bytes: usage.memory_bytes,
-            storage_bytes: usage.storage_bytes,
-        }
+fn reading(id: &SandboxId, live: &Live, backend: &dyn Backend) -> Reading {
+    let usage = backend.usage(id.as_str());
+    Reading {
+        sandbox: id.as_str().to_owned(),
+        tenant: live.owner.tenant.clone(),
+        server: live.owner.server.clone(),
+        cpu_us: Counter {
+            value: usage.cpu_us,
+            epoch: 0,
+        },
+        egress_bytes: live.tally.get(Count::EgressBytes),
+        requests: live.tally.get(Count::Requests),
+        memory_bytes: usage.memory_bytes,
+        storage_bytes: usage.storage_bytes,
     }
 }
 

@@ -38,7 +38,7 @@ impl Paths {
         ] {
             builder.create(state.join(dir))?;
         }
-        for dir in ["boxes", "netns", "runsc", "pipes", "images"] {
+        for dir in ["boxes", "netns", "runsc", "pipes", "images", "tallies"] {
             builder.create(run.join(dir))?;
         }
         Ok(Self {
@@ -74,6 +74,11 @@ impl Paths {
     /// The file of a sandbox that runs.
     pub fn boxed(&self, id: &str) -> PathBuf {
         self.state.join("boxes").join(id).with_extension("json")
+    }
+
+    /// The folder of what sandboxes are given and move. It ends with the machine, as they do.
+    pub fn tallies(&self) -> PathBuf {
+        self.run.join("tallies")
     }
 
     /// The log file of a server.

@@ -6,9 +6,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use metering::Count;
 use runner_api::{
     ApiError, CheckedSpec, ErrorCode, GoneReason, Isolation, Lease, LeaseId, SandboxId,
     SandboxState, SandboxStats, ServerSpec, ServerStatus, SessionKey,
@@ -29,6 +29,8 @@ const SESSIONS_MAX: usize = 10_000;
 const TICK: Duration = Duration::from_millis(500);
 const BACKOFF_FIRST: Duration = Duration::from_millis(500);
 const BACKOFF_MAX: Duration = Duration::from_secs(30);
+/// The exchanges of one call follow each other faster than this.
+const CALL_GAP_MAX: Duration = Duration::from_secs(1);
 /// An idle session's sandbox may be taken for another session after this long.
 const EVICT_AFTER: Duration = Duration::from_secs(10);
 
@@ -147,6 +149,12 @@ impl Boxed {
 
     fn unused(&self) -> bool {
         self.leases_total == 0 && self.session.is_none()
+    }
+
+    /// An earlier life of the runner gave it out for a call, and does not hear any more when that is over.
+    fn lost_its_call(&self, isolation: Isolation) -> bool {
+        let given = isolation == Isolation::Call && !self.unused() && self.leases.is_empty();
+        given && matches!(self.phase, Phase::Ready | Phase::Frozen)
     }
 
     fn command(&self, command: Command) {
@@ -465,15 +473,19 @@ impl Server {
         };
         let lease_id = lease.id.clone();
         let session = waiter.session;
+        // Before it is given: what somebody has got is counted, whenever this program ends.
+        boxed.handle.tally.add(Count::Requests, 1);
         if waiter.reply.send(Ok(Granted { lease, gone })).is_err() {
             return;
         }
         boxed.leases.insert(lease_id, tell);
         boxed.leases_total += 1;
-        boxed.handle.traffic.leases.fetch_add(1, Ordering::Relaxed);
         boxed.last_used = Instant::now();
         match (self.spec.isolation, session) {
-            (Isolation::Session, Some(session)) => boxed.session = Some(session),
+            (Isolation::Session, Some(session)) if boxed.session.is_none() => {
+                boxed.command(Command::Session(session.clone()));
+                boxed.session = Some(session);
+            }
             (Isolation::Shared, Some(session)) if self.sessions.len() < SESSIONS_MAX => {
                 self.sessions.insert(session, id.clone());
             }
@@ -627,7 +639,7 @@ impl Server {
         let Ok(id) = SandboxId::parse(&saved.placed.id) else {
             return;
         };
-        match self.plan(id) {
+        match self.plan(id.clone()) {
             Ok(mut plan) => {
                 plan.key.clone_from(&saved.key);
                 plan.session.clone_from(&saved.session);
@@ -636,12 +648,12 @@ impl Server {
             Err(error) => {
                 // It cannot be served any more: end it.
                 tracing::warn!(sandbox = saved.placed.id, %error, "a sandbox of an earlier life is given up");
-                let (ctx, placed) = (Arc::clone(&self.ctx), saved.placed);
-                tokio::spawn(async move {
-                    ctx.backend.destroy(&placed.id, placed.place).await;
-                    crate::store::remove(&ctx.paths.boxed(&placed.id));
-                    ctx.places.give(placed.place);
-                });
+                let (ctx, place) = (Arc::clone(&self.ctx), saved.placed.place);
+                let owner = crate::meter::Owner {
+                    tenant: saved.tenant,
+                    server: saved.server,
+                };
+                tokio::spawn(async move { boxes::bury(&ctx, &id, owner, place).await });
             }
         }
     }
@@ -698,6 +710,14 @@ impl Server {
                 boxed.phase = Phase::Freezing;
                 boxed.command(Command::Freeze);
             }
+            if boxed.lost_its_call(self.spec.isolation) {
+                if is_connected(boxed.address) {
+                    boxed.last_used = Instant::now();
+                } else if idle >= CALL_GAP_MAX {
+                    stop.push(id);
+                    continue;
+                }
+            }
             if boxed.draining && matches!(boxed.phase, Phase::Ready | Phase::Frozen) {
                 stop.push(id);
             } else if boxed.phase != Phase::Starting && after(times.stop_after_s) {
@@ -729,10 +749,10 @@ impl Server {
                 cpu_us: usage.cpu_us,
                 memory_bytes: usage.memory_bytes,
                 storage_bytes: usage.storage_bytes,
-                egress_bytes: boxed.handle.traffic.egress.load(Ordering::Relaxed),
-                ingress_bytes: boxed.handle.traffic.ingress.load(Ordering::Relaxed),
+                egress_bytes: boxed.handle.tally.get(Count::EgressBytes).value,
+                ingress_bytes: boxed.handle.tally.get(Count::IngressBytes).value,
                 leases: u32::try_from(boxed.leases.len()).unwrap_or(u32::MAX),
-                leases_total: boxed.handle.traffic.leases.load(Ordering::Relaxed),
+                leases_total: boxed.handle.tally.get(Count::Requests).value,
                 uptime_ms: u64::try_from(boxed.began.elapsed().as_millis()).unwrap_or(u64::MAX),
             }
         });
@@ -760,6 +780,24 @@ fn key_of(spec: &ServerSpec) -> String {
         ..spec.clone()
     };
     hex(&Sha256::digest(serde_json::to_vec(&same).unwrap_or_default())[..16])
+}
+
+/// Whether anybody on this host has a connection to a sandbox: no caller keeps one beyond its exchange.
+fn is_connected(address: Option<SocketAddr>) -> bool {
+    const ESTABLISHED: &str = "01";
+    let Some(SocketAddr::V4(to)) = address else {
+        return false;
+    };
+    let to = format!(
+        "{:08X}:{:04X}",
+        u32::from_ne_bytes(to.ip().octets()),
+        to.port()
+    );
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap_or_default();
+    table.lines().any(|line| {
+        let mut fields = line.split_whitespace().skip(2);
+        fields.next() == Some(&to) && fields.next() == Some(ESTABLISHED)
+    })
 }
 
 fn busy(words: &str, wait: Duration) -> ApiError {

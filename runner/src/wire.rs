@@ -12,6 +12,7 @@ use sandbox::Wire;
 use tokio::sync::mpsc;
 
 use crate::context::Context;
+use crate::meter::Bytes;
 
 /// Events of one sandbox that wait to be written down.
 const EVENTS_MAX: usize = 1024;
@@ -44,6 +45,7 @@ impl Connected {
         rules: Allowlist,
         targets: Targets,
         owner: Owner,
+        tally: Arc<metering::Tally>,
     ) -> Result<Self> {
         let sockets = Sockets::bind(&wire.interface, wire.gateway)
             .context("bind the sockets of a sandbox's egress")?;
@@ -62,6 +64,7 @@ impl Connected {
             targets,
             Bounds::default(),
             sink,
+            Arc::new(Bytes(tally)),
         )?;
         tokio::spawn(tell(Arc::clone(ctx), owner, receiver));
         ctx.filter
@@ -74,12 +77,6 @@ impl Connected {
     /// Replaces the rules; what they no longer allow is cut.
     pub fn set_rules(&self, rules: Allowlist) {
         self.egress.set_rules(rules);
-    }
-
-    /// Bytes out and in.
-    pub fn traffic(&self) -> (u64, u64) {
-        let traffic = self.egress.traffic();
-        (traffic.bytes_up(), traffic.bytes_down())
     }
 
     /// Cuts everything and closes the filter again.

@@ -253,10 +253,11 @@ async fn run(
     shared.traffic.connections.fetch_add(1, Ordering::Relaxed);
     let _ = guest.set_nodelay(true);
     let moved = async {
-        remote.write_all(&first).await?;
+        // Before they go: what somebody outside has got is counted, whenever this program ends.
         let sent = first.len() as u64;
         flow.up.fetch_add(sent, Ordering::Relaxed);
-        shared.traffic.bytes_up.fetch_add(sent, Ordering::Relaxed);
+        shared.traffic.add_up(sent);
+        remote.write_all(&first).await?;
         relay(
             &mut guest,
             &mut remote,

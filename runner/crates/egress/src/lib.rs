@@ -42,4 +42,4 @@ pub use names::SYNTHETIC;
 pub use nft::{Filter, FilterError, Guest};
 pub use outside::{Outside, System};
 pub use rules::{Allowlist, EgressRule, PORTS_MAX, RULES_MAX, RuleError};
-pub use serve::{Bounds, Egress, Sockets, Traffic};
+pub use serve::{Bounds, Egress, Sockets, Tally, Traffic};

@@ -29,13 +29,21 @@ pub async fn relay(
     traffic: &Traffic,
     idle_max: Duration,
 ) -> io::Result<()> {
+    let up = |bytes| {
+        flow.up.fetch_add(bytes, Ordering::Relaxed);
+        traffic.add_up(bytes);
+    };
+    let down = |bytes| {
+        flow.down.fetch_add(bytes, Ordering::Relaxed);
+        traffic.add_down(bytes);
+    };
     let mut guest = Counted {
         inner: guest,
-        counts: [&flow.up, &traffic.bytes_up],
+        count: &up,
     };
     let mut remote = Counted {
         inner: remote,
-        counts: [&flow.down, &traffic.bytes_down],
+        count: &down,
     };
     let copy = tokio::io::copy_bidirectional_with_sizes(
         &mut guest,
@@ -69,7 +77,7 @@ async fn idle(flow: &Flow, idle_max: Duration) {
 /// Counts what is read from a stream.
 struct Counted<'a> {
     inner: &'a mut TcpStream,
-    counts: [&'a AtomicU64; 2],
+    count: &'a (dyn Fn(u64) + Sync),
 }
 
 impl AsyncRead for Counted<'_> {
@@ -81,8 +89,8 @@ impl AsyncRead for Counted<'_> {
         let before = buf.filled().len();
         ready!(Pin::new(&mut *self.inner).poll_read(cx, buf))?;
         let read = (buf.filled().len() - before) as u64;
-        for count in self.counts {
-            count.fetch_add(read, Ordering::Relaxed);
+        if read > 0 {
+            (self.count)(read);
         }
         Poll::Ready(Ok(()))
     }

@@ -85,16 +85,50 @@ impl Default for Bounds {
     }
 }
 
+/// Who else adds up bytes while they move, such as a counter that outlives this program.
+pub trait Tally: Send + Sync {
+    /// Bytes from the sandbox outwards.
+    fn up(&self, bytes: u64);
+    /// Bytes from outside into the sandbox.
+    fn down(&self, bytes: u64);
+}
+
+/// Nobody.
+impl Tally for () {
+    fn up(&self, _: u64) {}
+    fn down(&self, _: u64) {}
+}
+
 /// What a sandbox moved since [`Egress::start`]; only ever grows.
-#[derive(Debug, Default)]
 pub struct Traffic {
-    pub(crate) bytes_up: AtomicU64,
-    pub(crate) bytes_down: AtomicU64,
+    bytes_up: AtomicU64,
+    bytes_down: AtomicU64,
     pub(crate) connections: AtomicU64,
     pub(crate) refusals: AtomicU64,
+    tally: Arc<dyn Tally>,
 }
 
 impl Traffic {
+    fn new(tally: Arc<dyn Tally>) -> Self {
+        Self {
+            bytes_up: AtomicU64::new(0),
+            bytes_down: AtomicU64::new(0),
+            connections: AtomicU64::new(0),
+            refusals: AtomicU64::new(0),
+            tally,
+        }
+    }
+
+    pub(crate) fn add_up(&self, bytes: u64) {
+        self.bytes_up.fetch_add(bytes, Ordering::Relaxed);
+        self.tally.up(bytes);
+    }
+
+    pub(crate) fn add_down(&self, bytes: u64) {
+        self.bytes_down.fetch_add(bytes, Ordering::Relaxed);
+        self.tally.down(bytes);
+    }
+
     /// Bytes from the sandbox outwards.
     pub fn bytes_up(&self) -> u64 {
         self.bytes_up.load(Ordering::Relaxed)
@@ -150,7 +184,7 @@ pub struct Egress {
 
 impl Egress {
     /// Starts to answer and to forward. Needs a tokio runtime; outgoing connections are made where `outside` makes
-    /// them.
+    /// them. `tally` gets every byte as it is read.
     ///
     /// # Errors
     /// The system's, if the sockets cannot be made non-blocking or registered.
@@ -161,6 +195,7 @@ impl Egress {
         targets: Targets,
         bounds: Bounds,
         events: EventSink,
+        tally: Arc<dyn Tally>,
     ) -> io::Result<Self> {
         sockets.dns_udp.set_nonblocking(true)?;
         sockets.dns_tcp.set_nonblocking(true)?;
@@ -170,7 +205,7 @@ impl Egress {
         let listener = tokio::net::TcpListener::from_std(sockets.forward)?;
 
         let (sender, receiver) = watch::channel(Arc::new(rules));
-        let traffic = Arc::new(Traffic::default());
+        let traffic = Arc::new(Traffic::new(tally));
         let shared = Arc::new(Shared {
             names: Names::default(),
             outside,

@@ -12,15 +12,17 @@
 //! counters holds what is missing. The reader keeps the highest number it has stored in the same transaction as the
 //! windows, so that windows which it gets again are known.
 //!
-//! What is lost all the same: what a sandbox used between the last reading and its end, if the runner did not live to
-//! take a last one. What is counted here is only as good as its source: counters should be the kernel's (cgroup, the
-//! interface's), which outlive the runner.
+//! What is counted here is only as good as its source, which has to outlive the runner: processor time is the kernel's
+//! (the control group's), requests and bytes are in a [`Tally`]. A sandbox that has ended is remembered until nothing of
+//! it is left, so that one which is met again after a crash counts no second time.
 #![forbid(unsafe_code)]
 
 mod meter;
 mod store;
+mod tally;
 mod window;
 
 pub use meter::{Counter, Meter, Now, READINGS_MAX, Reading};
 pub use store::{MeterStore, StoreError};
+pub use tally::{Count, Tally};
 pub use window::{CLOSED_MAX, Usage, Window};

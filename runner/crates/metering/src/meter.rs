@@ -91,12 +91,15 @@ impl PartialEq for Saved {
 }
 
 impl Meter {
-    /// To be called once after loading: with another `boot_id` than before no time has passed for anybody.
-    pub fn begin(&mut self, boot_id: &str) {
-        if self.boot_id != boot_id {
+    /// To be called once after loading: with another `boot_id` than before no time has passed for anybody, and no sandbox
+    /// is left. True then.
+    pub fn begin(&mut self, boot_id: &str) -> bool {
+        let another = self.boot_id != boot_id;
+        if another {
             self.last.clear();
             self.boot_id = boot_id.to_owned();
         }
+        another
     }
 
     /// Counts a round of readings. The same reading again counts nothing; one that is left out counts later.
@@ -112,6 +115,7 @@ impl Meter {
                 continue;
             }
             let before = self.last.get(&reading.sandbox);
+            let reading = &read_again(before.map(|last| &last.reading), reading);
             let passed_ms = before
                 .map_or(0, |last| now.boot_ms.saturating_sub(last.boot_ms))
                 .min(GAP_MS_MAX);
@@ -129,12 +133,19 @@ impl Meter {
         left_out
     }
 
-    /// Counts the last reading of a sandbox, and forgets it. A second time, it counts nothing.
+    /// Counts the last reading of a sandbox: from now on it holds nothing. It is remembered until [`Meter::forget`], so
+    /// that a second time counts nothing.
     pub fn finish(&mut self, now: Now, reading: &Reading) {
-        if self.last.contains_key(&reading.sandbox) || self.last.len() < READINGS_MAX {
-            self.observe(now, std::slice::from_ref(reading));
+        self.observe(now, std::slice::from_ref(reading));
+        if let Some(last) = self.last.get_mut(&reading.sandbox) {
+            last.reading.memory_bytes = 0;
+            last.reading.storage_bytes = 0;
         }
-        self.last.remove(&reading.sandbox);
+    }
+
+    /// Nothing is left of a sandbox, so nobody can read its counters once more.
+    pub fn forget(&mut self, sandbox: &str) {
+        self.last.remove(sandbox);
     }
 
     /// Forgets all sandboxes but these.
@@ -237,6 +248,18 @@ impl Meter {
     }
 }
 
+/// A sandbox has used some processor time since its first instruction: none at all means that its group could not be read,
+/// or is gone. Taken as it stands, the next good reading would count everything a second time.
+fn read_again(before: Option<&Reading>, now: &Reading) -> Reading {
+    let mut now = now.clone();
+    if let Some(before) = before
+        && now.cpu_us.value == 0
+    {
+        now.cpu_us = before.cpu_us;
+    }
+    now
+}
+
 fn difference(before: Option<&Reading>, now: &Reading, passed_ms: u64) -> Usage {
     let grown = |counter: fn(&Reading) -> Counter| {
         let now = counter(now);
@@ -310,8 +333,17 @@ pub(crate) mod tests {
         again.cpu_us.epoch = 9;
         meter.observe(at(5), &[again.clone(), reading("b", 7)]);
         assert_eq!(total(&meter).cpu_us, 138, "another epoch hides no growth");
-        meter.finish(at(6), &again);
+        // Met again after its end, whole, unreadable or gone, it counts no second time; forgotten, it would.
+        for cpu_us in [100, 0, 100] {
+            again.cpu_us.value = cpu_us;
+            meter.finish(at(6), &again);
+            assert_eq!(total(&meter).cpu_us, 138);
+        }
+        meter.observe(at(7), std::slice::from_ref(&again));
         assert_eq!(total(&meter).cpu_us, 138);
+        meter.forget("a");
+        meter.observe(at(8), std::slice::from_ref(&again));
+        assert_eq!(total(&meter).cpu_us, 238);
     }
 
     #[test]
@@ -337,8 +369,18 @@ pub(crate) mod tests {
             &[reading("a", 0)],
         );
         assert_eq!(total(&meter).memory_byte_ms, 700_000);
+        // After its end it holds nothing, however late it is met again.
+        meter.finish(
+            Now {
+                unix_ms: 1,
+                boot_ms: 77 + 700,
+            },
+            &reading("a", 0),
+        );
+        meter.finish(at(5000), &reading("a", 0));
+        assert_eq!(total(&meter).memory_byte_ms, 700_000);
         // Another start of the machine: nothing can have run in between.
-        meter.begin("another");
+        assert!(meter.begin("another") && !meter.begin("another"));
         meter.observe(
             Now {
                 unix_ms: 99 * HOUR_MS,

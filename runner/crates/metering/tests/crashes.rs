@@ -4,9 +4,10 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use domain::{ServerId, TenantId};
-use metering::{Counter, Meter, MeterStore, Now, Reading, Usage};
+use metering::{Count, Counter, Meter, MeterStore, Now, Reading, Tally, Usage};
 
 struct Dice(u64);
 
@@ -31,11 +32,46 @@ struct Truth {
     requests: u64,
 }
 
-/// What survives any crash of programs: the kernel's counters.
+/// What survives any crash of programs: the kernel's counters, and a file that was written.
 struct Sandbox {
     server: usize,
     reading: Reading,
+    path: PathBuf,
+    tally: Tally,
 }
+
+impl Sandbox {
+    fn reading(&self) -> Reading {
+        Reading {
+            egress_bytes: self.tally.get(Count::EgressBytes),
+            requests: self.tally.get(Count::Requests),
+            ..self.reading.clone()
+        }
+    }
+
+    /// Another life of the program goes on with it.
+    fn met_again(&mut self, life: u64) {
+        self.tally = Tally::go_on(&self.path, b"", life).unwrap();
+    }
+
+    /// The steps of an end, up to the `last` one: after each the program may be killed.
+    fn end(&mut self, now: Now, meter: &mut Meter, store: &MeterStore, last: usize) {
+        let steps: [&mut dyn FnMut(&mut Self, &mut Meter); END_STEPS] = [
+            &mut |sandbox, meter| meter.finish(now, &sandbox.reading()),
+            &mut |_, meter| store.save(meter).unwrap(),
+            // With its group the kernel's counters go.
+            &mut |sandbox, _| sandbox.reading.cpu_us.value = 0,
+            &mut |sandbox, _| drop(std::fs::remove_file(&sandbox.path)),
+            &mut |sandbox, meter| meter.forget(&sandbox.reading.sandbox),
+            &mut |_, meter| store.save(meter).unwrap(),
+        ];
+        for step in steps.into_iter().take(last) {
+            step(self, meter);
+        }
+    }
+}
+
+const END_STEPS: usize = 6;
 
 /// The reader's store: windows and the highest number, changed in one transaction.
 #[derive(Default)]
@@ -62,6 +98,7 @@ impl Reader {
 const SERVERS: usize = 4;
 
 struct World {
+    tallies: PathBuf,
     dice: Dice,
     now: Now,
     truth: Vec<Truth>,
@@ -82,25 +119,31 @@ impl World {
             tenant: TenantId::parse("acme").unwrap(),
             server: Self::server(server),
             cpu_us: Counter::default(),
-            egress_bytes: Counter { value: 0, epoch: 1 },
+            egress_bytes: Counter::default(),
             requests: Counter::default(),
             memory_bytes: 1 << 20,
             storage_bytes: 0,
         };
-        self.sandboxes.push(Sandbox { server, reading });
+        let path = self.tallies.join(&reading.sandbox);
+        self.sandboxes.push(Sandbox {
+            server,
+            reading,
+            tally: Tally::go_on(&path, b"", 1).unwrap(),
+            path,
+        });
     }
 
     fn work(&mut self) {
         for sandbox in &mut self.sandboxes {
             let truth = &mut self.truth[sandbox.server];
             let (cpu, egress, request) = (
-                self.dice.roll(1000),
+                1 + self.dice.roll(1000),
                 self.dice.roll(5000),
                 self.dice.roll(2),
             );
             sandbox.reading.cpu_us.value += cpu;
-            sandbox.reading.egress_bytes.value += egress;
-            sandbox.reading.requests.value += request;
+            sandbox.tally.add(Count::EgressBytes, egress);
+            sandbox.tally.add(Count::Requests, request);
             truth.cpu_us += cpu;
             truth.egress_bytes += egress;
             truth.requests += request;
@@ -118,8 +161,15 @@ impl World {
         }
     }
 
+    /// A new life of the program finds its sandboxes again.
+    fn lives_on(&mut self, life: u64) {
+        for sandbox in &mut self.sandboxes {
+            sandbox.met_again(life);
+        }
+    }
+
     fn readings(&self) -> Vec<Reading> {
-        self.sandboxes.iter().map(|s| s.reading.clone()).collect()
+        self.sandboxes.iter().map(Sandbox::reading).collect()
     }
 }
 
@@ -127,6 +177,7 @@ fn run(seed: u64) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("usage");
     let mut world = World {
+        tallies: dir.path().to_owned(),
         dice: Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
         now: Now {
             unix_ms: 1_700_000_000_000,
@@ -154,10 +205,18 @@ fn run(seed: u64) {
             }
             6 if !world.sandboxes.is_empty() => {
                 let gone = world.dice.roll(world.sandboxes.len() as u64);
-                let sandbox = world.sandboxes.swap_remove(usize::try_from(gone).unwrap());
-                // The kernel's counters go with the sandbox, so this has to be on disk first.
-                meter.finish(world.now, &sandbox.reading);
-                store.save(&meter).unwrap();
+                let mut sandbox = world.sandboxes.swap_remove(usize::try_from(gone).unwrap());
+                // Every other end breaks off somewhere, and sometimes the next one too.
+                while world.dice.one_in(2) {
+                    let last = usize::try_from(world.dice.roll(END_STEPS as u64)).unwrap();
+                    sandbox.end(world.now, &mut meter, &store, last);
+                    crashes += 1;
+                    (store, meter) = MeterStore::open(&path).unwrap();
+                    meter.begin("boot");
+                    world.lives_on(crashes);
+                    sandbox.met_again(crashes);
+                }
+                sandbox.end(world.now, &mut meter, &store, END_STEPS);
             }
             7 => {
                 // Only what is on disk may be read: the runner answers after it saved.
@@ -171,23 +230,13 @@ fn run(seed: u64) {
                 crashes += 1;
                 (store, meter) = MeterStore::open(&path).unwrap();
                 meter.begin("boot");
-                // A counter that is not the kernel's begins again. What it had not told by then would be lost.
-                if world.dice.one_in(3) {
-                    meter.observe(world.now, &world.readings());
-                    store.save(&meter).unwrap();
-                    for sandbox in &mut world.sandboxes {
-                        sandbox.reading.egress_bytes = Counter {
-                            value: 0,
-                            epoch: 1 + crashes,
-                        };
-                    }
-                }
+                world.lives_on(crashes);
             }
             _ => {}
         }
     }
     for sandbox in std::mem::take(&mut world.sandboxes) {
-        meter.finish(world.now, &sandbox.reading);
+        meter.finish(world.now, &sandbox.reading());
     }
     meter.close();
     store.save(&meter).unwrap();
@@ -211,6 +260,64 @@ fn run(seed: u64) {
             (truth.cpu_us, truth.egress_bytes, truth.requests),
             "seed {seed} server {n}"
         );
+    }
+}
+
+/// The end of one sandbox, broken off after each of its steps, twice.
+#[test]
+fn an_end_that_breaks_off_counts_once() {
+    for (first, second) in (0..=END_STEPS).flat_map(|a| (0..=END_STEPS).map(move |b| (a, b))) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("usage");
+        let now = Now {
+            unix_ms: 1_700_000_000_000,
+            boot_ms: 1000,
+        };
+        let mut sandbox = one(dir.path());
+        for (life, last) in [first, second, END_STEPS].into_iter().enumerate() {
+            let (store, mut meter) = MeterStore::open(&path).unwrap();
+            meter.begin("boot");
+            sandbox.met_again(life as u64 + 2);
+            if life == 0 {
+                meter.observe(now, &[sandbox.reading()]);
+                store.save(&meter).unwrap();
+                sandbox.reading.cpu_us.value += 7;
+                sandbox.tally.add(Count::Requests, 1);
+            }
+            sandbox.end(now, &mut meter, &store, last);
+        }
+        let (_, meter) = MeterStore::open(&path).unwrap();
+        let usage = meter.open()[0].usage;
+        assert_eq!(
+            (usage.cpu_us, usage.requests, usage.egress_bytes),
+            (12, 4, 500),
+            "broken off after {first} and {second} steps"
+        );
+    }
+}
+
+/// A sandbox that has used and moved something.
+fn one(dir: &Path) -> Sandbox {
+    let path = dir.join("sandbox");
+    let tally = Tally::go_on(&path, b"", 1).unwrap();
+    tally.add(Count::Requests, 3);
+    tally.add(Count::EgressBytes, 500);
+    let counter = Counter::default();
+    let reading = Reading {
+        sandbox: "sandbox".to_owned(),
+        tenant: TenantId::parse("acme").unwrap(),
+        server: World::server(0),
+        cpu_us: Counter { value: 5, epoch: 0 },
+        egress_bytes: counter,
+        requests: counter,
+        memory_bytes: 0,
+        storage_bytes: 0,
+    };
+    Sandbox {
+        server: 0,
+        reading,
+        path,
+        tally,
     }
 }
 

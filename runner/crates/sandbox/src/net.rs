@@ -61,6 +61,21 @@ impl Wires {
         &self.dir
     }
 
+    /// Places whose interface is there, whosever it is.
+    pub fn present(&self) -> Vec<u32> {
+        let names = fs::read_dir("/sys/class/net").into_iter().flatten();
+        names
+            .flatten()
+            .filter_map(|e| {
+                e.file_name()
+                    .to_str()?
+                    .strip_prefix(&self.prefix)?
+                    .parse()
+                    .ok()
+            })
+            .collect()
+    }
+
     /// The wire of this place, whether it is there or not.
     pub fn at(&self, id: &str, place: u32) -> Wire {
         debug_assert!(place < Self::MAX, "the pool gives no such place");

@@ -135,6 +135,7 @@ impl Lab {
                         Targets::default(),
                         bounds.clone(),
                         events_in.clone(),
+                        Arc::new(()),
                     );
                     running.push(egress.unwrap());
                 }
