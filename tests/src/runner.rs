@@ -1,14 +1,40 @@
 //! The `weir-runner` program as a child process, with real sandboxes.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::wait::{PATIENCE, until};
 use crate::weir;
+
+/// The line that it says when it is ready.
+const READY: &str = "weir-runner is ready";
+
+/// A sandbox that runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sandbox {
+    /// Its id.
+    pub id: String,
+    /// Its process.
+    pub pid: i32,
+    /// Its server.
+    pub server: String,
+}
+
+/// What a server used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Leases.
+    pub requests: u64,
+    /// Processor time in microseconds.
+    pub cpu_us: u64,
+}
 
 /// A running runner. It is ended, its sandboxes with it, when this goes out of scope.
 pub struct Runner {
@@ -31,20 +57,112 @@ impl Runner {
         std::fs::create_dir_all(dir.path().join("state")).expect("a new folder");
         let roots = dir.path().join("state/rootfs");
         std::os::unix::fs::symlink(build_roots(), roots).expect("a new folder");
-        let log = File::create(dir.path().join("runner.log")).expect("a new folder");
-        let child = command(dir.path())
-            .arg("serve")
-            .stderr(log)
-            .spawn()
-            .expect("weir-runner can be run");
+        let child = spawn(dir.path());
         let mut runner = Self { child, dir };
-        until("weir-runner to be ready", PATIENCE, || {
-            if let Some(status) = runner.child.try_wait().expect("our own child") {
-                panic!("weir-runner ended at once ({status}):\n{}", runner.log());
-            }
-            runner.log().contains("weir-runner is ready").then_some(())
-        });
+        runner.wait_ready(1);
         Some(runner)
+    }
+
+    fn wait_ready(&mut self, life: usize) {
+        until("weir-runner to be ready", PATIENCE, || {
+            if let Some(status) = self.child.try_wait().expect("our own child") {
+                panic!("weir-runner ended at once ({status}):\n{}", self.log());
+            }
+            (self.log().matches(READY).count() >= life).then_some(())
+        });
+    }
+
+    /// kill -9.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("our own child");
+        self.child.wait().expect("our own child");
+    }
+
+    /// Another one on the same folders, after the end of the one before.
+    pub fn start_again(&mut self) {
+        let lives = self.log().matches(READY).count();
+        self.child = spawn(self.dir.path());
+        self.wait_ready(lives + 1);
+    }
+
+    /// Ends it in order. Its sandboxes go on.
+    pub fn stop(&mut self) {
+        let pid = i32::try_from(self.child.id()).expect("a pid");
+        kill(Pid::from_raw(pid), Signal::SIGTERM).expect("our own child");
+        until("weir-runner to end", PATIENCE, || {
+            self.child.try_wait().expect("our own child")
+        });
+    }
+
+    /// The sandboxes that it has written down.
+    pub fn sandboxes(&self) -> Vec<Sandbox> {
+        let files = std::fs::read_dir(self.state().join("boxes")).expect("its folder");
+        let mut all = Vec::new();
+        for path in files.flatten().map(|e| e.path()) {
+            // One may go away meanwhile.
+            let text = std::fs::read(&path).unwrap_or_default();
+            let saved: Value = serde_json::from_slice(&text).unwrap_or_default();
+            if let (Some(id), Some(pid), Some(server)) = (
+                saved["placed"]["id"].as_str(),
+                saved["placed"]["pid"].as_i64(),
+                saved["server"].as_str(),
+            ) {
+                all.push(Sandbox {
+                    id: id.to_owned(),
+                    pid: i32::try_from(pid).expect("a pid"),
+                    server: server.to_owned(),
+                });
+            }
+        }
+        all
+    }
+
+    /// Ids of all sandboxes of which anything is there: a process, control group, network namespace, mount, file.
+    pub fn traces(&self) -> BTreeSet<String> {
+        let run = self.dir.path().join("run");
+        let instance = std::fs::read(self.state().join("instance.json")).unwrap_or_default();
+        let instance: Value = serde_json::from_slice(&instance).unwrap_or_default();
+        let parent = format!("weir-{}", instance["tag"].as_str().unwrap_or_default());
+        let groups = Path::new("/sys/fs/cgroup");
+        let mut folders = vec![run.join("boxes"), run.join("netns"), run.join("tallies")];
+        folders.push(groups.join(&parent));
+        let controllers = std::fs::read_dir(groups).into_iter().flatten().flatten();
+        folders.extend(controllers.map(|c| c.path().join(&parent)));
+        let entries = folders
+            .iter()
+            .flat_map(|dir| std::fs::read_dir(dir).into_iter().flatten().flatten());
+        let mut ids: BTreeSet<String> = entries
+            .filter_map(|e| e.file_name().into_string().ok())
+            .filter(|name| is_id(name))
+            .collect();
+        ids.extend(of_processes(&run));
+        let mounts = mounts_under(&run.join("boxes"));
+        ids.extend(
+            mounts
+                .iter()
+                .flat_map(|m| m.split('/'))
+                .filter(|p| is_id(p))
+                .map(str::to_owned),
+        );
+        ids
+    }
+
+    /// What its file of usage holds, by server: of windows that are closed and not fetched yet, and of open ones.
+    pub fn usage(&self) -> (BTreeMap<String, Usage>, BTreeMap<String, Usage>) {
+        let bytes = std::fs::read(self.state().join("usage")).expect("usage is written down");
+        let json = bytes.splitn(2, |b| *b == b'\n').nth(1).expect("two lines");
+        let meter: Value = serde_json::from_slice(json).expect("JSON");
+        let sums = |windows: &Value| {
+            let mut sums: BTreeMap<String, Usage> = BTreeMap::new();
+            for window in windows.as_array().into_iter().flatten() {
+                let server = window["server"].as_str().expect("a server").to_owned();
+                let sum = sums.entry(server).or_default();
+                sum.requests += window["usage"]["requests"].as_u64().expect("a number");
+                sum.cpu_us += window["usage"]["cpu_us"].as_u64().expect("a number");
+            }
+            sums
+        };
+        (sums(&meter["closed"]), sums(&meter["open"]))
     }
 
     /// Its socket.
@@ -82,6 +200,38 @@ impl Drop for Runner {
             "left behind: {purged:?} {left:?}"
         );
     }
+}
+
+fn spawn(dir: &Path) -> Child {
+    let mut options = File::options();
+    let log = options
+        .append(true)
+        .create(true)
+        .open(dir.join("runner.log"));
+    command(dir)
+        .arg("serve")
+        .stderr(log.expect("a log"))
+        .spawn()
+        .expect("weir-runner can be run")
+}
+
+/// Sandboxes of which a process runs, also one that is about to start or to end them.
+fn of_processes(run: &Path) -> BTreeSet<String> {
+    let run = run.display().to_string();
+    let mut ids = BTreeSet::new();
+    for process in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).into_owned();
+        if line.contains(&run) {
+            ids.extend(line.split('\0').filter(|w| is_id(w)).map(str::to_owned));
+        }
+    }
+    ids
+}
+
+fn is_id(word: &str) -> bool {
+    let letter = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    word.len() == 16 && word.bytes().all(letter)
 }
 
 fn mounts_under(dir: &Path) -> Vec<String> {

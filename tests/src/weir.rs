@@ -88,6 +88,11 @@ impl Weir {
         self.dir.path()
     }
 
+    /// The same, to start another one in it.
+    pub fn folder(&self) -> Arc<TempDir> {
+        Arc::clone(&self.dir)
+    }
+
     /// Replaces its configuration file in one step.
     pub fn rewrite_config(&self, text: &str) {
         let path = self.dir().join("weir.yaml");
