@@ -91,10 +91,31 @@ impl Rig {
 
     /// kill -9, and again from the start.
     pub async fn kill_and_start(&mut self) {
+        self.kill();
+        self.start_again().await;
+    }
+
+    /// kill -9.
+    pub fn kill(&mut self) {
         self.child.kill().expect("killed");
         self.child.wait().expect("waited");
+    }
+
+    /// Again from the start, after its end.
+    pub async fn start_again(&mut self) {
         self.child = spawn(self.dir.path(), &self.args);
         self.wait_ready().await;
+    }
+
+    /// Ends it in order. Its sandboxes go on.
+    pub async fn stop(&mut self) {
+        let pid = nix::unistd::Pid::from_raw(i32::try_from(self.pid()).expect("a pid"));
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).expect("it runs");
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while self.child.try_wait().expect("our own child").is_none() {
+            assert!(Instant::now() < deadline, "the runner does not end");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     /// The same with other arguments.

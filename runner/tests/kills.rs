@@ -1,0 +1,155 @@
+//! What a kill of the runner must not lose: usage to the microsecond, whose a sandbox is, and its place.
+
+mod common;
+
+use std::time::Duration;
+
+use common::*;
+use metering::{MeterStore, Usage};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use runner_api::*;
+use sandbox::Cgroups;
+use serde_json::json;
+
+fn code(text: &str) -> serde_json::Value {
+    json!({ "code": text })
+}
+
+/// Everything that is metered, as it is on disk.
+fn usage(rig: &Rig) -> Usage {
+    let (_, meter) = MeterStore::open(&rig.state().join("usage")).expect("a whole file");
+    let mut sum = Usage::default();
+    let windows = meter.open().iter().chain(meter.closed(0, usize::MAX));
+    windows.for_each(|window| sum.add(&window.usage));
+    sum
+}
+
+/// The control group of a sandbox.
+fn group_of(rig: &Rig, sandbox: &SandboxId) -> String {
+    let instance = std::fs::read(rig.state().join("instance.json")).expect("an instance");
+    let instance: serde_json::Value = serde_json::from_slice(&instance).expect("JSON");
+    let tag = instance["tag"].as_str().expect("a tag");
+    format!("/weir-{tag}/{sandbox}")
+}
+
+fn pid_of(rig: &Rig, sandbox: &SandboxId) -> Pid {
+    let path = rig.state().join("boxes").join(format!("{sandbox}.json"));
+    let saved = std::fs::read(path).expect("written down");
+    let saved: serde_json::Value = serde_json::from_slice(&saved).expect("JSON");
+    let pid = saved["placed"]["pid"].as_i64().expect("a pid");
+    Pid::from_raw(i32::try_from(pid).expect("a pid"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn usage_is_counted_once_over_kills_of_runner_and_sandbox() {
+    if !possible() {
+        return;
+    }
+    let mut rig = Rig::start().await;
+    let spec = rig.deploy(probe_bundle(), |_| ()).await;
+    let mut calls = 0;
+    for _ in 0..4 {
+        for _ in 0..3 {
+            rig.call(&spec, "run", code("result = sum(range(300000))"))
+                .await
+                .expect("an answer");
+            calls += 1;
+        }
+        rig.kill_and_start().await;
+    }
+    // It ends while nobody looks: what the kernel says now does not change any more.
+    let sandbox = rig.sandboxes().await[0].sandbox.clone();
+    let pid = pid_of(&rig, &sandbox);
+    rig.kill();
+    kill(pid, Signal::SIGKILL).expect("it runs");
+    let groups = Cgroups::find("/sys/fs/cgroup").expect("control groups");
+    let group = group_of(&rig, &sandbox);
+    let empty = || async { groups.processes(&group).is_empty() };
+    until("the sandbox has ended", Duration::from_secs(5), empty).await;
+    let used_us = groups.cpu_us(&group);
+    assert!(used_us > 0, "the kernel still has it");
+    rig.start_again().await;
+    until("nothing is left", Duration::from_secs(10), || async {
+        rig.sandboxes().await.is_empty()
+    })
+    .await;
+    rig.stop().await;
+    let usage = usage(&rig);
+    assert_eq!((usage.requests, usage.cpu_us), (calls, used_us));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_finds_its_sandbox_again() {
+    if !possible() {
+        return;
+    }
+    let mut rig = Rig::start().await;
+    let spec = rig
+        .deploy(probe_bundle(), |s| s.isolation = Isolation::Session)
+        .await;
+    let mut before = Vec::new();
+    for session in ["one", "two"] {
+        let lease = rig.lease(&spec, Some(session)).await.expect("a sandbox");
+        before.push(lease.sandbox.clone());
+        rig.client
+            .release(&lease.id, false)
+            .await
+            .expect("released");
+    }
+    let named = || async {
+        let saved = before.iter().map(|id| {
+            let path = rig.state().join("boxes").join(format!("{id}.json"));
+            std::fs::read_to_string(path).unwrap_or_default()
+        });
+        let names = [r#""session":"one""#, r#""session":"two""#];
+        saved.zip(names).all(|(text, name)| text.contains(name))
+    };
+    until("it is written down", Duration::from_secs(5), named).await;
+    rig.kill_and_start().await;
+    for (session, sandbox) in ["one", "two"].into_iter().zip(&before) {
+        let lease = rig.lease(&spec, Some(session)).await.expect("a sandbox");
+        assert_eq!(lease.sandbox, *sandbox, "{session}");
+        rig.client
+            .release(&lease.id, false)
+            .await
+            .expect("released");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_the_runner_lost_keeps_no_place() {
+    if !possible() {
+        return;
+    }
+    let mut rig = Rig::start().await;
+    let spec = rig
+        .deploy(probe_bundle(), |s| {
+            s.isolation = Isolation::Call;
+            s.scale.max = 1;
+        })
+        .await;
+    let lost = rig.lease(&spec, None).await.expect("a sandbox");
+    // A call that is under way is not disturbed.
+    let calling = lost.clone();
+    let call = tokio::spawn(async move {
+        call_tool(
+            &calling,
+            "run",
+            code("import time; time.sleep(4); result = 1"),
+        )
+        .await
+    });
+    rig.kill_and_start().await;
+    let next = rig.lease(&spec, None).await.expect("another sandbox");
+    assert_ne!(next.sandbox, lost.sandbox);
+    assert!(
+        call.is_finished(),
+        "the only place was taken away from a call"
+    );
+    assert_eq!(
+        text(&call.await.expect("no panic").expect("an answer")),
+        "1"
+    );
+    rig.client.release(&next.id, false).await.expect("released");
+}
