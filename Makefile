@@ -23,8 +23,8 @@ runner: ## the weir-runner binary, and what hosting needs (gVisor and tools)
 runner-bench: runner ## how long a sandbox's start takes, each way to start; needs root and a running weir-runner serve
 	@. scripts/env.sh && "$$TARGET/release/weir-runner" bench
 
-runner-loops: runner ## a thousand executions, a hundred kills of the runner and of sandboxes, a hundred sandboxes; needs root
-	@. scripts/env.sh && cargo test --release -p weir-runner --test loops -- --ignored --nocapture --test-threads 1
+runner-loops: runner ## a thousand executions, a hundred kills of runner, gateway and sandboxes under traffic, a hundred sandboxes; needs root (ROUNDS=100)
+	@. scripts/env.sh && cargo build --release --workspace --bins && cargo test --release --workspace --test loops --test hosted_kills -- --ignored --nocapture --test-threads 1
 
 runner-neighbours: runner ## the p99 of a sandbox's calls beside each resource bomb in another; needs root (CALLS=1000 PAIRS=5 ONLY=name)
 	@. scripts/env.sh && cargo test --release -p weir-runner --test neighbours -- --ignored --nocapture

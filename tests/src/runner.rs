@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -52,8 +53,7 @@ impl Runner {
             eprintln!("SKIPPED: {text}");
             return None;
         }
-        let dir = tempfile::Builder::new().prefix("weir-chain").tempdir();
-        let dir = dir.expect("a temporary folder");
+        let dir = folder(&program(), "weir-chain");
         std::fs::create_dir_all(dir.path().join("state")).expect("a new folder");
         let roots = dir.path().join("state/rootfs");
         std::os::unix::fs::symlink(build_roots(), roots).expect("a new folder");
@@ -202,6 +202,68 @@ impl Drop for Runner {
     }
 }
 
+/// A folder for a runner of this process. What killed runs left behind under the same prefix goes: runner, sandboxes,
+/// mounts, folder.
+pub fn folder(program: &Path, prefix: &str) -> TempDir {
+    let all = std::fs::read_dir(std::env::temp_dir()).expect("a folder for temporary files");
+    let ours = all
+        .flatten()
+        .filter(|e| e.file_name().to_string_lossy().starts_with(prefix))
+        .map(|e| e.path());
+    // One without the name of its owner may have been made just now.
+    for dir in ours.filter(|dir| std::fs::read_to_string(dir.join(OWNER)).is_ok_and(|o| gone(&o))) {
+        clear(program, &dir);
+    }
+    let dir = tempfile::Builder::new().prefix(prefix).tempdir();
+    let dir = dir.expect("a temporary folder");
+    let (unfinished, owner) = (dir.path().join("owner.new"), dir.path().join(OWNER));
+    std::fs::write(&unfinished, owner_of(std::process::id())).expect("a new folder");
+    std::fs::rename(unfinished, owner).expect("a new folder");
+    dir
+}
+
+/// The file in a runner's folder that names the process that the folder belongs to.
+const OWNER: &str = "owner";
+
+/// A process and when it began, so that another of the same number is not taken for it.
+fn owner_of(pid: u32) -> String {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let after_name = stat.rsplit(')').next().unwrap_or_default();
+    let began = after_name.split_whitespace().nth(19).unwrap_or_default();
+    format!("{pid} {began}")
+}
+
+fn gone(owner: &str) -> bool {
+    let pid = owner.split(' ').next().and_then(|pid| pid.parse().ok());
+    pid.is_some_and(|pid| owner_of(pid) != owner)
+}
+
+fn clear(program: &Path, dir: &Path) {
+    eprintln!("clearing up after a killed run: {}", dir.display());
+    let state = dir.join("state").display().to_string();
+    for process in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+        let words: Vec<_> = line.split(|b| *b == 0).collect();
+        let pid = process.file_name().to_str().and_then(|n| n.parse().ok());
+        if let Some(pid) = pid
+            && words.contains(&state.as_bytes())
+            && words.contains(&&b"serve"[..])
+        {
+            let _ended = kill(Pid::from_raw(pid), Signal::SIGKILL);
+        }
+    }
+    // A killed process lets go of its lock a moment later.
+    let deadline = Instant::now() + PATIENCE;
+    let purge = || command_of(program, dir).arg("purge").output();
+    while !purge().is_ok_and(|o| o.status.success()) {
+        if Instant::now() > deadline {
+            return eprintln!("it cannot be cleared up");
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let _removed = std::fs::remove_dir_all(dir);
+}
+
 fn spawn(dir: &Path) -> Child {
     let mut options = File::options();
     let log = options
@@ -284,7 +346,11 @@ fn build_roots() -> PathBuf {
 }
 
 fn command(dir: &Path) -> Command {
-    let mut command = Command::new(program());
+    command_of(&program(), dir)
+}
+
+fn command_of(program: &Path, dir: &Path) -> Command {
+    let mut command = Command::new(program);
     command
         .arg("--state")
         .arg(dir.join("state"))

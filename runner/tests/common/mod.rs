@@ -63,10 +63,8 @@ impl Rig {
 
     pub async fn start_with(args: &[&str]) -> Self {
         build_rootfs();
-        let dir = tempfile::Builder::new()
-            .prefix("weir-runner-test")
-            .tempdir()
-            .expect("a folder");
+        let program = Path::new(env!("CARGO_BIN_EXE_weir-runner"));
+        let dir = weir_tests::runner::folder(program, "weir-runner-test");
         std::fs::create_dir_all(dir.path().join("state")).expect("made");
         std::os::unix::fs::symlink(rootfs_dir(), dir.path().join("state/rootfs")).expect("linked");
         let args: Vec<String> = args.iter().map(|a| (*a).to_owned()).collect();

@@ -6,6 +6,7 @@ mod lab;
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, UdpSocket};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use egress::{Bounds, EgressEvent, Refusal, Sockets};
@@ -78,7 +79,10 @@ fn allowed_names_are_reached_and_told() {
         ("api.github.com", "140.82.121.6", false)
     );
     assert_eq!((bytes_up, bytes_down), (40, plain.len() as u64));
-    assert!(lab.traffic().bytes_up() > bytes_up && lab.traffic().connections() == 4);
+    let traffic = lab.traffic();
+    assert!(traffic.bytes_up() > bytes_up && traffic.connections() == 4);
+    let sums = [&lab.sum.up, &lab.sum.down].map(|sum| sum.load(Ordering::Relaxed));
+    assert_eq!(sums, [traffic.bytes_up(), traffic.bytes_down()]);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -58,6 +58,24 @@ pub struct Lab {
     stop: Option<tokio::sync::oneshot::Sender<()>>,
     host: Option<thread::JoinHandle<()>>,
     pub ca: rustls::RootCertStore,
+    pub sum: Arc<Sum>,
+}
+
+/// What the guest's egress was told to add up.
+#[derive(Default)]
+pub struct Sum {
+    pub up: AtomicU64,
+    pub down: AtomicU64,
+}
+
+impl egress::Tally for Sum {
+    fn up(&self, bytes: u64) {
+        self.up.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn down(&self, bytes: u64) {
+        self.down.fetch_add(bytes, Ordering::Relaxed);
+    }
 }
 
 /// The names of the private internet; everything else of a host's way out is real.
@@ -103,6 +121,7 @@ impl Lab {
             stop: None,
             host: None,
             ca,
+            sum: Arc::default(),
         };
         lab.wire_internet();
         lab.serve_internet(tls);
@@ -114,6 +133,7 @@ impl Lab {
         let (ready, is_ready) = mpsc::channel();
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let (filter, slot) = (lab.filter.clone(), Arc::clone(&lab.egress));
+        let sum = Arc::clone(&lab.sum);
         let host = lab.within("host", move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
@@ -135,7 +155,11 @@ impl Lab {
                         Targets::default(),
                         bounds.clone(),
                         events_in.clone(),
-                        Arc::new(()),
+                        if running.is_empty() {
+                            Arc::clone(&sum) as _
+                        } else {
+                            Arc::new(())
+                        },
                     );
                     running.push(egress.unwrap());
                 }
