@@ -6,10 +6,12 @@ use std::net::Ipv4Addr;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use domain::{ServerId, TenantId};
 use egress::{Filter, Guest, Targets};
+use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use runner_api::{
     ApiError, ErrorCode, LeaseId, SandboxId, SecretName, SecretValue, ServerSpec, ServerStatus,
@@ -33,6 +35,8 @@ use crate::servers::{self, Message};
 use crate::store;
 use crate::wire;
 
+/// A helper that a killed runner was just starting holds the lock of its parent until it is a program of its own.
+const LOCK_MAX: Duration = Duration::from_secs(2);
 /// Servers of one runner.
 const SERVERS_MAX: usize = 10_000;
 
@@ -506,15 +510,23 @@ impl Daemon {
 }
 
 fn lock(state: &Path) -> Result<Flock<File>> {
-    let file = OpenOptions::new()
+    let mut file = OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(false)
         .mode(0o600)
         .open(state.join("lock"))?;
-    match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-        Ok(lock) => Ok(lock),
-        Err(_) => bail!("another weir-runner works with {}", state.display()),
+    let deadline = Instant::now() + LOCK_MAX;
+    loop {
+        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => return Ok(lock),
+            Err((again, Errno::EWOULDBLOCK)) if Instant::now() < deadline => file = again,
+            Err((_, Errno::EWOULDBLOCK)) => {
+                bail!("another weir-runner works with {}", state.display())
+            }
+            Err((_, error)) => return Err(error).context("lock the state folder"),
+        }
+        std::thread::sleep(LOCK_MAX / 100);
     }
 }
 
@@ -592,4 +604,26 @@ pub fn today() -> u32 {
     let month = if mp < 10 { mp + 3 } else { mp - 9 };
     let year = yoe + era * 400 + u64::from(month <= 2);
     u32::try_from(year * 10_000 + month * 100 + day).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_is_let_go_in_a_moment_is_waited_for() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let held = lock(dir.path()).expect("nobody has it");
+        let (waits, waited) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let _tell = waits.send(lock(dir.path()).is_ok());
+            });
+            assert!(waited.recv_timeout(LOCK_MAX / 10).is_err(), "it is held");
+            drop(held);
+            assert_eq!(waited.recv(), Ok(true));
+        });
+        let _held = lock(dir.path()).expect("nobody has it");
+        assert!(lock(dir.path()).is_err(), "who keeps it is another runner");
+    }
 }

@@ -56,17 +56,15 @@ impl Sandbox {
 
     /// The steps of an end, up to the `last` one: after each the program may be killed.
     fn end(&mut self, now: Now, meter: &mut Meter, store: &MeterStore, last: usize) {
-        let steps: [&mut dyn FnMut(&mut Self, &mut Meter); END_STEPS] = [
-            &mut |sandbox, meter| meter.finish(now, &sandbox.reading()),
-            &mut |_, meter| store.save(meter).unwrap(),
-            // With its group the kernel's counters go.
-            &mut |sandbox, _| sandbox.reading.cpu_us.value = 0,
-            &mut |sandbox, _| drop(std::fs::remove_file(&sandbox.path)),
-            &mut |sandbox, meter| meter.forget(&sandbox.reading.sandbox),
-            &mut |_, meter| store.save(meter).unwrap(),
-        ];
-        for step in steps.into_iter().take(last) {
-            step(self, meter);
+        for step in 0..last {
+            match step {
+                0 => meter.finish(now, &self.reading()),
+                // With its group the kernel's counters go.
+                2 => self.reading.cpu_us.value = 0,
+                3 => drop(std::fs::remove_file(&self.path)),
+                4 => meter.forget(&self.reading.sandbox),
+                _ => store.save(meter).unwrap(),
+            }
         }
     }
 }
