@@ -711,7 +711,7 @@ impl Server {
                 boxed.command(Command::Freeze);
             }
             if boxed.lost_its_call(self.spec.isolation) {
-                if is_connected(boxed.address) {
+                if boxed.address.is_some_and(crate::wire::is_used) {
                     boxed.last_used = Instant::now();
                 } else if idle >= CALL_GAP_MAX {
                     stop.push(id);
@@ -780,24 +780,6 @@ fn key_of(spec: &ServerSpec) -> String {
         ..spec.clone()
     };
     hex(&Sha256::digest(serde_json::to_vec(&same).unwrap_or_default())[..16])
-}
-
-/// Whether anybody on this host has a connection to a sandbox: no caller keeps one beyond its exchange.
-fn is_connected(address: Option<SocketAddr>) -> bool {
-    const ESTABLISHED: &str = "01";
-    let Some(SocketAddr::V4(to)) = address else {
-        return false;
-    };
-    let to = format!(
-        "{:08X}:{:04X}",
-        u32::from_ne_bytes(to.ip().octets()),
-        to.port()
-    );
-    let table = std::fs::read_to_string("/proc/net/tcp").unwrap_or_default();
-    table.lines().any(|line| {
-        let mut fields = line.split_whitespace().skip(2);
-        fields.next() == Some(&to) && fields.next() == Some(ESTABLISHED)
-    })
 }
 
 fn busy(words: &str, wait: Duration) -> ApiError {

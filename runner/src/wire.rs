@@ -1,5 +1,6 @@
 //! Connects a prepared sandbox: sockets of its egress first, then its entry in the packet filter, then the wire.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
@@ -105,6 +106,24 @@ pub fn allowlist(rules: &[runner_api::EgressRule]) -> Result<Allowlist, egress::
         })
         .collect();
     Allowlist::parse(&texts)
+}
+
+/// Whether anybody on this host has a connection to a sandbox: no caller keeps one beyond its exchange.
+pub fn is_used(address: SocketAddr) -> bool {
+    const ESTABLISHED: &str = "01";
+    let SocketAddr::V4(to) = address else {
+        return false;
+    };
+    let to = format!(
+        "{:08X}:{:04X}",
+        u32::from_ne_bytes(to.ip().octets()),
+        to.port()
+    );
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap_or_default();
+    table.lines().any(|line| {
+        let mut fields = line.split_whitespace().skip(2);
+        fields.next() == Some(&to) && fields.next() == Some(ESTABLISHED)
+    })
 }
 
 async fn tell(ctx: Arc<Context>, owner: Owner, mut events: mpsc::Receiver<EgressEvent>) {
