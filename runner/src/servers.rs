@@ -138,6 +138,8 @@ struct Boxed {
     session: Option<SessionKey>,
     /// Takes no new lease; ends with the last one.
     draining: bool,
+    /// Found again: who was given it by an earlier life may use it still, and has no lease here.
+    adopted: bool,
     began: Instant,
     last_used: Instant,
 }
@@ -680,6 +682,7 @@ impl Server {
             leases_total: u64::from(adopted),
             session,
             draining,
+            adopted,
             began: now,
             last_used: now,
         };
@@ -706,17 +709,21 @@ impl Server {
             };
             let idle = last_used.elapsed();
             let after = |seconds: u32| seconds > 0 && idle >= Duration::from_secs(seconds.into());
+            let lost = boxed.lost_its_call(self.spec.isolation) && idle >= CALL_GAP_MAX;
+            let due = boxed.draining || idle >= CALL_GAP_MAX;
+            // No call from before the runner's start lasts longer than its time.
+            let young = boxed.began.elapsed().as_secs() < self.spec.limits.call_timeout_s.into();
+            if due && boxed.adopted && young && boxed.address.is_some_and(crate::wire::is_used) {
+                boxed.last_used = Instant::now();
+                continue;
+            }
+            if lost {
+                stop.push(id);
+                continue;
+            }
             if boxed.phase == Phase::Ready && after(times.freeze_after_s) {
                 boxed.phase = Phase::Freezing;
                 boxed.command(Command::Freeze);
-            }
-            if boxed.lost_its_call(self.spec.isolation) {
-                if boxed.address.is_some_and(crate::wire::is_used) {
-                    boxed.last_used = Instant::now();
-                } else if idle >= CALL_GAP_MAX {
-                    stop.push(id);
-                    continue;
-                }
             }
             if boxed.draining && matches!(boxed.phase, Phase::Ready | Phase::Frozen) {
                 stop.push(id);

@@ -118,6 +118,32 @@ async fn a_session_finds_its_sandbox_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_is_under_way_is_not_frozen() {
+    if !possible() {
+        return;
+    }
+    let mut rig = Rig::start().await;
+    let spec = rig
+        .deploy(probe_bundle(), |s| s.idle.freeze_after_s = 1)
+        .await;
+    let lease = rig.lease(&spec, None).await.expect("a sandbox");
+    let call = tokio::spawn(async move {
+        call_tool(
+            &lease,
+            "run",
+            code("import time; time.sleep(5); result = 1"),
+        )
+        .await
+    });
+    rig.kill_and_start().await;
+    let answer = tokio::time::timeout(Duration::from_secs(15), call).await;
+    let answer = answer.expect("in time").expect("no panic");
+    assert_eq!(text(&answer.expect("an answer")), "1");
+    let frozen = || async { rig.sandboxes().await[0].state == SandboxState::Frozen };
+    until("it is frozen afterwards", Duration::from_secs(10), frozen).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_the_runner_lost_keeps_no_place() {
     if !possible() {
         return;
