@@ -47,6 +47,8 @@ const NODE: &[(&str, &str)] = &[
 /// Pairs of windows of calls, and calls in each.
 const WINDOWS: usize = 10;
 const WINDOW_CALLS: usize = 100;
+/// Of fewer runs no percentiles are told.
+const RUNS_MIN: usize = 10;
 
 /// What is measured, and how often.
 pub struct Plan<'a> {
@@ -398,7 +400,15 @@ fn header(name: &str, size: usize) -> [u8; 512] {
     header
 }
 
+/// Each time by itself where there are too few for percentiles to say anything.
 fn percentiles(times: &[Duration]) -> String {
+    if times.len() < RUNS_MIN {
+        let each: Vec<String> = times
+            .iter()
+            .map(|t| format!("{:.0}", t.as_secs_f64() * 1000.0))
+            .collect();
+        return format!("{} ms  (each run)", each.join(", "));
+    }
     format!(
         "p50 {:>6.0} ms  p90 {:>6.0} ms  max {:>6.0} ms  ({} runs)",
         at(times, 50),
@@ -408,10 +418,47 @@ fn percentiles(times: &[Duration]) -> String {
     )
 }
 
-/// The `p`-th of a hundred, in milliseconds.
+/// The `p`-th percentile in milliseconds, by nearest rank: the smallest time that `p` of a hundred do not exceed.
 fn at(times: &[Duration], p: usize) -> f64 {
     let mut times = times.to_vec();
     times.sort_unstable();
-    let index = (times.len() * p / 100).min(times.len().saturating_sub(1));
-    times.get(index).map_or(0.0, |t| t.as_secs_f64() * 1000.0)
+    let rank = (times.len() * p).div_ceil(100).max(1);
+    times
+        .get(rank - 1)
+        .map_or(0.0, |t| t.as_secs_f64() * 1000.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(count: u64, p: usize, expected: f64) {
+        let times: Vec<Duration> = (1..=count).rev().map(Duration::from_millis).collect();
+        assert_eq!(at(&times, p), expected, "p{p} of {count}");
+    }
+
+    #[test]
+    fn a_percentile_is_a_time_that_so_many_do_not_exceed() {
+        for (count, p, expected) in [
+            (0, 50, 0.0),
+            (1, 50, 1.0),
+            (1, 99, 1.0),
+            (2, 50, 1.0),
+            (2, 90, 2.0),
+            (3, 50, 2.0),
+            (20, 50, 10.0),
+            (20, 90, 18.0),
+            (20, 100, 20.0),
+            (1000, 99, 990.0),
+        ] {
+            check(count, p, expected);
+        }
+    }
+
+    #[test]
+    fn few_runs_are_told_one_by_one() {
+        let times = [11, 9].map(Duration::from_secs);
+        assert_eq!(percentiles(&times), "11000, 9000 ms  (each run)");
+        assert!(percentiles(&[Duration::from_secs(1); RUNS_MIN]).starts_with("p50"));
+    }
 }
