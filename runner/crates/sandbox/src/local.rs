@@ -224,8 +224,10 @@ impl Backend for Local {
         let group = self.group(id);
         let (groups, ending) = (self.config.cgroups.clone(), group.clone());
         // First, and by ourselves: `runsc delete` waits until the processes are gone, and as their parent we are the one
-        // who has to take their status. Done in this order it takes 50 ms, the other way around it never ends.
-        on_thread("weir-end", move || end(&groups, &ending)).await;
+        // who has to take their status. Done in this order it takes 50 ms, the other way around it never ends. The gofer
+        // of a sandbox that ended by itself has left the group already: without its name, delete waits 2 s for the reaper.
+        let gofer = self.config.runsc.gofer(id);
+        on_thread("weir-end", move || end(&groups, &ending, gofer)).await;
         if let Err(error) = self.config.runsc.delete(id).await {
             tracing::debug!(sandbox = id, %error, "runsc did not delete");
         }
@@ -263,14 +265,19 @@ impl Backend for Local {
 }
 
 /// Kills all processes of a group and takes the status of those that are our children, until none is left (at most 5 s).
-fn end(groups: &Cgroups, group: &str) {
+/// So it does with the status of `gofer`, which may have left the group.
+fn end(groups: &Cgroups, group: &str, gofer: Option<i32>) {
     // What stands still cannot be killed. Fails if there is no such group.
     if groups.is_frozen(group) {
         let _ = groups.freeze(group, false);
     }
     let deadline = Instant::now() + Duration::from_secs(5);
     // A process that ended leaves the group before its status is taken.
-    let mut seen = BTreeSet::new();
+    let mut seen: BTreeSet<i32> = gofer
+        .into_iter()
+        // Its number may be another process's by now, if its status was taken.
+        .filter(|&pid| pidfd::leads_session(pid))
+        .collect();
     loop {
         let left = groups.processes(group);
         for &pid in &left {

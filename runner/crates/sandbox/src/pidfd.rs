@@ -90,6 +90,12 @@ pub(crate) fn parent(pid: i32) -> Option<i32> {
     stat(pid)?.1.split(' ').nth(1)?.parse().ok()
 }
 
+/// True if a process leads a session of its own, as those of a sandbox do and our other children do not.
+pub(crate) fn leads_session(pid: i32) -> bool {
+    let session = stat(pid).and_then(|(_, rest)| rest.split(' ').nth(3)?.parse().ok());
+    session == Some(pid)
+}
+
 /// `/proc/PID/stat` split behind the name, which may hold anything.
 fn stat(pid: i32) -> Option<(String, String)> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;

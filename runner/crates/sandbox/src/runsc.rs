@@ -10,6 +10,7 @@ use crate::error::SandboxError;
 use crate::process::{Run, on_thread};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
+use serde_json::Value;
 
 /// A start of one sandbox under load took 4 s at the most (measured); a restore of 8 GiB takes longer.
 const STEP_MAX: Duration = Duration::from_secs(60);
@@ -106,6 +107,14 @@ impl Runsc {
         let text = std::fs::read_to_string(pid_file(bundle)).unwrap_or_default();
         let pid = text.trim().parse().ok().filter(|pid| *pid > 0);
         pid.ok_or_else(|| SandboxError::Gone { id: id.to_owned() })
+    }
+
+    /// The helper of a sandbox that opens files for it, as runsc wrote it down: `delete` waits until that process is
+    /// gone, status and all.
+    pub(crate) fn gofer(&self, id: &str) -> Option<i32> {
+        let file = self.state.join(format!("{id}_sandbox:{id}.state"));
+        let state: Value = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
+        i32::try_from(state["goferPid"].as_i64()?).ok()
     }
 
     /// `delete --force`. Takes a second or two, nearly all of it waiting.
