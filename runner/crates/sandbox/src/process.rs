@@ -9,8 +9,13 @@ use std::os::fd::OwnedFd;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
 use crate::error::SandboxError;
 
+/// Where the end of a program cannot be waited for, it is asked after this often.
+const ASK_EVERY: Duration = Duration::from_millis(8);
 /// What a program wrote is kept to this many characters in errors.
 const SAID_MAX: usize = 600;
 
@@ -106,24 +111,30 @@ impl Run<'_> {
         self.judge(status, said)
     }
 
+    /// Until it ends. Its end is waited for, not asked after: a start runs half a dozen programs, one after the other.
     fn wait(&self, mut child: Child) -> Result<ExitStatus, SandboxError> {
         let deadline = Instant::now() + self.wait_max;
-        let mut pause = Duration::from_millis(1);
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        // Not taken yet, so the number is still this child's.
+        let fd = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         loop {
-            match child.try_wait().map_err(|e| self.cannot(e))? {
-                Some(status) => return Ok(status),
-                None if Instant::now() >= deadline => {
-                    // Fails only if it ended in this moment.
-                    let _ = child.kill();
-                    let _ = child.wait();
-                    return Err(SandboxError::Timeout {
-                        program: self.name(),
-                        waited_s: self.wait_max.as_secs(),
-                    });
-                }
-                None => std::thread::sleep(pause),
+            if let Some(status) = child.try_wait().map_err(|e| self.cannot(e))? {
+                return Ok(status);
             }
-            pause = (pause * 2).min(Duration::from_millis(8));
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                // Fails only if it ended in this moment.
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(SandboxError::Timeout {
+                    program: self.name(),
+                    waited_s: self.wait_max.as_secs(),
+                });
+            }
+            match &fd {
+                Some(fd) => readable(fd, left),
+                None => std::thread::sleep(left.min(ASK_EVERY)),
+            }
         }
     }
 
@@ -158,6 +169,15 @@ impl Run<'_> {
             |verb| format!("{} {verb}", self.program),
         )
     }
+}
+
+/// Waits until there is something to read, a signal comes, or the time is over.
+fn readable(fd: &OwnedFd, wait_max: Duration) {
+    let mut fds = [PollFd::new(fd, PollFlags::IN)];
+    // Longer than a `timespec` can say is no deadline at all.
+    let wait = Timespec::try_from(wait_max).ok();
+    // An error is a signal; who called looks for itself.
+    let _ = poll(&mut fds, wait.as_ref());
 }
 
 /// A file without a name: pipes would have to be emptied while waiting, files need not be.
