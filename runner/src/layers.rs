@@ -546,9 +546,10 @@ fn installer(runtime: Runtime, allow_sdist: bool) -> Program {
     };
     let (script, mut env) = match runtime {
         Runtime::Python => (
+            // Links into uv's cache are no harm here: it is in /out too, and thrown away with it.
             format!(
                 "cd /out && uv pip install --no-config --no-progress --color never --no-cache --python /usr/bin/python3 --target /out/deps \
-                 {only_wheels}--link-mode copy --compile-bytecode --index-url \"$INDEX\" -r /bundle/requirements.txt && touch /out/done"
+                 {only_wheels}--link-mode hardlink --compile-bytecode --index-url \"$INDEX\" -r /bundle/requirements.txt && touch /out/done"
             ),
             vec![("INDEX".to_owned(), index::python_index())],
         ),
