@@ -180,7 +180,6 @@ struct Life {
 /// What a sandbox needs before it can be started.
 struct Surroundings {
     prepared: Prepared,
-    connected: Connected,
     /// Its secrets, as its log is searched for them.
     secrets: Arc<PrintSet>,
 }
@@ -417,30 +416,64 @@ impl Life {
             .cloned()
     }
 
-    /// Storage, secrets, wire; the way out is open as far as the rules say, the wire still down.
+    /// Storage, secrets, wire; the wire is down.
     async fn surround(&self, place: u32) -> Result<Surroundings> {
         let ctx = &self.ctx;
         let spec = &self.plan.spec;
-        let rules = allowlist(&spec.egress)?;
-        let (prepared, secrets) = {
-            // Unsealed as late and dropped (and wiped) as early as can be.
-            let values = ctx
-                .secrets
-                .mount(&spec.tenant, &spec.id, &self.plan.id)
-                .context("open the secrets of a server")?;
-            let files: Vec<SecretFile<'_>> = values
-                .iter()
-                .map(|(name, value)| SecretFile {
-                    name: name.as_str(),
-                    value: value.expose(),
-                })
-                .collect();
-            let prepared = ctx
-                .backend
-                .prepare(order(ctx, &self.plan, place), &files)
-                .await?;
-            (prepared, Arc::new(ctx.secrets.cover(&values)))
-        };
+        // Unsealed as late and dropped (and wiped) as early as can be.
+        let values = ctx
+            .secrets
+            .mount(&spec.tenant, &spec.id, &self.plan.id)
+            .context("open the secrets of a server")?;
+        let files: Vec<SecretFile<'_>> = values
+            .iter()
+            .map(|(name, value)| SecretFile {
+                name: name.as_str(),
+                value: value.expose(),
+            })
+            .collect();
+        let prepared = ctx
+            .backend
+            .prepare(order(ctx, &self.plan, place), &files)
+            .await?;
+        let secrets = Arc::new(ctx.secrets.cover(&values));
+        Ok(Surroundings { prepared, secrets })
+    }
+
+    /// Starts it and connects it, side by side: until its wire is up, it sits at the end of a dead one. Whoever gets an
+    /// error has to have the sandbox destroyed; it may run.
+    async fn launch(&self, around: Surroundings, launch: Launch<'_>) -> Result<Alive> {
+        let Surroundings { prepared, secrets } = around;
+        let address = SocketAddr::from((prepared.wire.guest, self.plan.spec.port));
+        let (connected, launched) = tokio::join!(
+            self.connect(&prepared),
+            self.launch_apart(&prepared, launch, secrets)
+        );
+        match (connected, launched) {
+            (Ok(connected), Ok((saved, watch, readers))) => Ok(Alive {
+                watch,
+                connected,
+                readers,
+                address,
+                frozen: false,
+                saved,
+            }),
+            (Ok(connected), Err(error)) => {
+                connected.close(&self.ctx).await;
+                Err(error)
+            }
+            (Err(error), launched) => {
+                let readers = launched.map(|(_, _, readers)| readers).unwrap_or_default();
+                readers.iter().for_each(JoinHandle::abort);
+                Err(error)
+            }
+        }
+    }
+
+    /// The way out, open as far as the rules say; then, and not before, the wire.
+    async fn connect(&self, prepared: &Prepared) -> Result<Connected> {
+        let ctx = &self.ctx;
+        let rules = allowlist(&self.plan.spec.egress)?;
         let connected = Connected::open(
             ctx,
             &prepared.wire,
@@ -450,37 +483,16 @@ impl Life {
             Arc::clone(&self.tally),
         )
         .await?;
-        Ok(Surroundings {
-            prepared,
-            connected,
-            secrets,
-        })
-    }
-
-    async fn launch(&self, around: Surroundings, launch: Launch<'_>) -> Result<Alive> {
-        let Surroundings {
-            prepared,
-            connected,
-            secrets,
-        } = around;
-        let address = SocketAddr::from((prepared.wire.guest, self.plan.spec.port));
-        match self.launch_connected(&prepared, launch, secrets).await {
-            Ok((saved, watch, readers)) => Ok(Alive {
-                watch,
-                connected,
-                readers,
-                address,
-                frozen: false,
-                saved,
-            }),
+        match prepared.wire.up().await {
+            Ok(()) => Ok(connected),
             Err(error) => {
-                connected.close(&self.ctx).await;
-                Err(error)
+                connected.close(ctx).await;
+                Err(error.into())
             }
         }
     }
 
-    async fn launch_connected(
+    async fn launch_apart(
         &self,
         prepared: &Prepared,
         launch: Launch<'_>,
@@ -488,7 +500,6 @@ impl Life {
     ) -> Result<(Saved, Watch, Vec<JoinHandle<()>>)> {
         let ctx = &self.ctx;
         let spec = &self.plan.spec;
-        prepared.wire.up().await?;
         let (output, readers) = self.output(secrets)?;
         let launched = ctx.backend.launch(prepared, launch, output).await;
         if launched.is_err() {

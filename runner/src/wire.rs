@@ -18,7 +18,7 @@ use crate::meter::Bytes;
 /// Events of one sandbox that wait to be written down.
 const EVENTS_MAX: usize = 1024;
 
-/// A wire that is up. Dropped, its way out is cut; [`Connected::close`] also takes its entry out of the filter.
+/// A wire that may come up. Dropped, its way out is cut; [`Connected::close`] also takes its entry out of the filter.
 pub struct Connected {
     egress: Egress,
     guest: Guest,
@@ -36,10 +36,10 @@ pub struct Owner {
 }
 
 impl Connected {
-    /// Opens the way out as far as `rules` say, and brings the wire up (an adopted one is up already).
+    /// Opens the way out as far as `rules` say; after it the wire may come up (an adopted one is up already).
     ///
     /// # Errors
-    /// The sandbox must not be started then.
+    /// The wire must stay down then, and the sandbox end.
     pub async fn open(
         ctx: &Arc<Context>,
         wire: &Wire,

@@ -95,7 +95,7 @@ pub trait Backend: Send + Sync {
         secrets: &[SecretFile<'_>],
     ) -> Result<Prepared, SandboxError>;
 
-    /// Starts or restores a prepared sandbox whose wire is up.
+    /// Starts or restores a prepared sandbox. Its wire may come up meanwhile.
     async fn launch(
         &self,
         prepared: &Prepared,

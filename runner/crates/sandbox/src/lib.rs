@@ -7,8 +7,8 @@
 //! - What is made is taken away in the one order that works: processes, network, storage, secrets, cgroups.
 //!
 //! ```text
-//!  prepare (wire, storage, secrets, bundle) -> [filter, egress] -> wire up -> launch (create+start | restore)
-//!     -> freeze <-> thaw -> checkpoint -> destroy
+//!  prepare (wire, storage, secrets, bundle) -> launch (create+start | restore) -> freeze <-> thaw -> checkpoint -> destroy
+//!                                          \-> [filter, egress] -> wire up
 //! ```
 #![deny(unsafe_code)]
 
