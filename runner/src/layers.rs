@@ -28,6 +28,7 @@ use crate::bundle::{self, BundleError};
 use crate::context::{Context, new_sandbox_id};
 use crate::index;
 use crate::logs;
+use crate::pack;
 use crate::paths::hex;
 use crate::rootfs;
 use crate::store;
@@ -313,7 +314,7 @@ pub async fn build(
     let result = match built {
         Ok(()) => {
             stage(BuildStage::Sealing).await;
-            seal(&making, &place, info.runtime).await
+            seal(ctx, &making, &place, info.runtime, rootfs).await
         }
         Err(error) => Err(error),
     };
@@ -681,8 +682,15 @@ fn explain(said: &[String], runtime: Runtime) -> String {
 }
 
 /// Copies what was built out of the sandbox's file system and puts it in its place.
-async fn seal(making: &Path, place: &Path, runtime: Runtime) -> Result<LayerFile, BuildFailed> {
+async fn seal(
+    ctx: &Arc<Context>,
+    making: &Path,
+    place: &Path,
+    runtime: Runtime,
+    rootfs: rootfs::Rootfs,
+) -> Result<LayerFile, BuildFailed> {
     let (making, place) = (making.to_owned(), place.to_owned());
+    let packs = ctx.paths.state.join("packs");
     on_thread("weir-seal", move || {
         let layer = making.join("layer");
         fs::DirBuilder::new().mode(0o755).create(&layer)?;
@@ -694,8 +702,14 @@ async fn seal(making: &Path, place: &Path, runtime: Runtime) -> Result<LayerFile
                 "the installation left no packages".into(),
             ));
         }
-        copy.folder(&from, &layer.join("deps"), 0)?;
-        let packages = packages(&layer.join("deps"), runtime);
+        let deps = layer.join("deps");
+        copy.folder(&from, &deps, 0)?;
+        if runtime == Runtime::Python
+            && let Err(error) = pack(&deps, &packs, &rootfs)
+        {
+            tracing::warn!(%error, "the bytecode of a layer cannot be packed; servers with it start more slowly");
+        }
+        let packages = packages(&deps, runtime);
         let file = LayerFile {
             packages,
             bytes: copy.bytes,
@@ -705,6 +719,24 @@ async fn seal(making: &Path, place: &Path, runtime: Runtime) -> Result<LayerFile
         Ok(file)
     })
     .await
+}
+
+/// Packs the bytecode of the layer, and of the standard library: that pack is of the root file system, made once and
+/// linked, so that one never meets the other of another version.
+fn pack(deps: &Path, packs: &Path, rootfs: &rootfs::Rootfs) -> io::Result<()> {
+    let standard = packs.join(&rootfs.id);
+    if !standard.exists() {
+        let making = packs.join(crate::context::random_name());
+        let library = rootfs
+            .path
+            .join(pack::STANDARD_LIBRARY.trim_start_matches('/'));
+        pack::write(&library, pack::STANDARD_LIBRARY, &making)?;
+        // Another build may have put its own there meanwhile; it is the same.
+        fs::rename(&making, &standard)?;
+    }
+    pack::write(deps, "/deps", &deps.join(pack::OWN))?;
+    fs::hard_link(&standard, deps.join(pack::STANDARD))?;
+    pack::put_reader(deps)
 }
 
 fn packages(deps: &Path, runtime: Runtime) -> u32 {

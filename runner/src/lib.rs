@@ -18,6 +18,7 @@ pub mod layers;
 pub mod logs;
 pub mod meter;
 mod order;
+mod pack;
 pub mod paths;
 pub mod rootfs;
 pub mod secrets;

@@ -35,6 +35,7 @@ impl Paths {
             "uploads",
             "checkpoints",
             "rootfs",
+            "packs",
         ] {
             builder.create(state.join(dir))?;
         }
