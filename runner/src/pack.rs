@@ -10,6 +10,7 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -146,9 +147,9 @@ impl Pack {
             }
         }
         for stem in sources {
-            if !names.contains_key(&stem) {
-                let place = self.module(folder, &stem, false)?;
-                names.insert(stem, place);
+            if let Entry::Vacant(name) = names.entry(stem) {
+                let place = self.module(folder, name.key(), false)?;
+                name.insert(place);
             }
         }
         self.folders.insert(guest.to_owned(), names);
