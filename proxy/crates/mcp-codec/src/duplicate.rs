@@ -11,7 +11,7 @@ const PAIRWISE_MAX: usize = 16;
 
 struct Keys<'a> {
     text: &'a str,
-    side: &'a str,
+    side: &'a [u8],
     decoded: &'a [Range<u32>],
     tape: &'a [Token],
 }
@@ -20,7 +20,7 @@ struct Keys<'a> {
 #[inline]
 pub(crate) fn find(
     text: &str,
-    side: &str,
+    side: &[u8],
     decoded: &[Range<u32>],
     tape: &[Token],
     object: u32,
@@ -62,7 +62,7 @@ impl<'a> Keys<'a> {
         let token = &self.tape[key as usize];
         if token.is_escaped() {
             let range = &self.decoded[token.link as usize];
-            &self.side.as_bytes()[range.start as usize..range.end as usize]
+            &self.side[range.start as usize..range.end as usize]
         } else {
             &self.text.as_bytes()[token.start as usize + 1..token.end as usize - 1]
         }

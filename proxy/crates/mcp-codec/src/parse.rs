@@ -10,11 +10,14 @@ use bytestring::ByteString;
 use smallvec::SmallVec;
 
 use crate::document::{Document, TOKENS_CAP, Tag, Token};
-use crate::scan::plain_end;
+use crate::scan::{copy_plain, plain_end};
 use crate::{DecodeError, DecodeErrorKind as Bad, Limits, duplicate, message};
 
 /// Positions are 32 bits wide; nobody needs messages near that.
 const BYTES_CAP: usize = 1 << 30;
+
+/// Room for decoded strings that is made at once.
+const SIDE_BYTES: usize = 64 << 10;
 
 type Fail = (Bad, usize);
 
@@ -65,7 +68,8 @@ struct Parser<'t> {
     limits: Limits,
     tokens_max: usize,
     tape: Vec<Token>,
-    side: String,
+    /// UTF-8 between any two escapes: what is in it was checked, or is a whole character.
+    side: Vec<u8>,
     decoded: Vec<Range<u32>>,
     stack: SmallVec<[Frame; 32]>,
     leaf_count: u32,
@@ -82,7 +86,7 @@ impl<'t> Parser<'t> {
             limits: *limits,
             tokens_max: limits.tokens_max.min(TOKENS_CAP),
             tape: Vec::with_capacity((text.len() / 8).clamp(16, 4096)),
-            side: String::new(),
+            side: Vec::new(),
             decoded: Vec::new(),
             stack: SmallVec::new(),
             leaf_count: 0,
@@ -101,7 +105,8 @@ impl<'t> Parser<'t> {
         Document {
             text: ByteString::new(),
             tape: self.tape,
-            side: self.side,
+            side: String::from_utf8(self.side)
+                .expect("runs of the checked text between ASCII bytes, and whole characters"),
             decoded: self.decoded,
             leaf_count: self.leaf_count,
             canonical: self.canonical,
@@ -327,20 +332,23 @@ impl<'t> Parser<'t> {
         parent: u32,
         ordinal: u32,
     ) -> Result<(), Fail> {
+        if self.side.capacity() == 0 {
+            // What is decoded is never longer than its source, so up to here the buffer does not move.
+            self.side
+                .reserve((self.bytes.len() - start).min(SIDE_BYTES));
+        }
         let side_start = self.side.len() as u32;
         let mut rewrite = false;
-        let mut run = start + 1;
+        self.side.extend_from_slice(&self.bytes[start + 1..slash]);
         let mut at = slash;
         loop {
-            self.side.push_str(&self.text[run..at]);
             match self.bytes.get(at) {
                 Some(b'"') => break,
                 Some(b'\\') => at += self.escape(at, &mut rewrite)?,
                 Some(_) => return Err((Bad::ControlCharacter, at)),
                 None => return Err((Bad::UnexpectedEnd, at)),
             }
-            run = at;
-            at = plain_end(self.bytes, at);
+            at = copy_plain(self.bytes, at, &mut self.side);
         }
         self.at = at + 1;
         self.canonical &= !rewrite;
@@ -358,24 +366,18 @@ impl<'t> Parser<'t> {
     /// Decodes the escape at `at` into the side buffer; gives its length in the input.
     #[inline]
     fn escape(&mut self, at: usize, rewrite: &mut bool) -> Result<usize, Fail> {
-        let plain = match self.bytes.get(at + 1) {
-            Some(b'"') => '"',
-            Some(b'\\') => '\\',
-            Some(b'n') => '\n',
-            Some(b'r') => '\r',
-            Some(b't') => '\t',
-            Some(b'b') => '\u{8}',
-            Some(b'f') => '\u{c}',
-            Some(b'/') => {
-                *rewrite = true;
-                '/'
-            }
-            Some(b'u') => return self.unicode_escape(at, rewrite),
-            Some(_) => return Err((Bad::BadEscape, at)),
-            None => return Err((Bad::UnexpectedEnd, at + 1)),
+        let Some(&sign) = self.bytes.get(at + 1) else {
+            return Err((Bad::UnexpectedEnd, at + 1));
         };
-        self.side.push(plain);
-        Ok(2)
+        match (SHORT_ESCAPES[usize::from(sign)], sign) {
+            (0, b'u') => self.unicode_escape(at, rewrite),
+            (0, _) => Err((Bad::BadEscape, at)),
+            (plain, _) => {
+                *rewrite |= sign == b'/';
+                self.side.push(plain);
+                Ok(2)
+            }
+        }
     }
 
     fn unicode_escape(&mut self, at: usize, rewrite: &mut bool) -> Result<usize, Fail> {
@@ -406,7 +408,8 @@ impl<'t> Parser<'t> {
         };
         self.has_nul |= decoded == '\0';
         *rewrite |= !is_our_unicode_escape(code, &self.bytes[at + 2..at + 6]);
-        self.side.push(decoded);
+        self.side
+            .extend_from_slice(decoded.encode_utf8(&mut [0; 4]).as_bytes());
         Ok(len)
     }
 
@@ -490,6 +493,18 @@ impl<'t> Parser<'t> {
         }
     }
 }
+
+/// What a short escape stands for, by the byte after its backslash; 0 for all others.
+const SHORT_ESCAPES: [u8; 256] = {
+    let mut table = [0; 256];
+    let pairs = *b"\"\"\\\\//b\x08f\x0cn\nr\rt\t";
+    let mut at = 0;
+    while at < pairs.len() {
+        table[pairs[at] as usize] = pairs[at + 1];
+        at += 2;
+    }
+    table
+};
 
 /// Whether [`crate::push_string`] would write exactly this: lower-case hex, for a control character without a short form.
 fn is_our_unicode_escape(code: u32, hex: &[u8]) -> bool {

@@ -41,6 +41,64 @@ fn long_plain_end(bytes: &[u8], from: usize) -> usize {
     }
 }
 
+/// The same; what is passed over is appended to `out`.
+///
+/// Between two escapes there are mostly a few bytes. So blocks are copied before it is known how much of them is plain: a
+/// block of known size is one load and one store, where the exact run would be a call. Longer runs go 32 bytes at a time.
+#[inline]
+pub(crate) fn copy_plain(bytes: &[u8], from: usize, out: &mut Vec<u8>) -> usize {
+    let mut at = from;
+    for _ in 0..2 {
+        match copy_word(bytes, at, out) {
+            Some(8) => at += 8,
+            Some(plain) => return at + plain,
+            None => return copy_tail(bytes, at, out),
+        }
+    }
+    copy_long_plain(bytes, at, out)
+}
+
+#[inline(never)]
+fn copy_long_plain(bytes: &[u8], from: usize, out: &mut Vec<u8>) -> usize {
+    let mut at = from;
+    while let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk::<32>()) {
+        let hit = block
+            .iter()
+            .fold(0u8, |hit, &byte| hit | is_special(byte) as u8);
+        if hit != 0 {
+            break;
+        }
+        out.extend_from_slice(block);
+        at += 32;
+    }
+    loop {
+        match copy_word(bytes, at, out) {
+            Some(8) => at += 8,
+            Some(plain) => return at + plain,
+            None => return copy_tail(bytes, at, out),
+        }
+    }
+}
+
+/// Copies up to eight plain bytes and gives how many; `None` where there are no eight any more.
+#[inline(always)]
+fn copy_word(bytes: &[u8], at: usize, out: &mut Vec<u8>) -> Option<usize> {
+    let hit = word_hit(bytes, at)?;
+    out.extend_from_slice(bytes.get(at..)?.first_chunk::<8>()?);
+    if hit == 0 {
+        return Some(8);
+    }
+    let plain = first_byte(hit);
+    out.truncate(out.len() - 8 + plain);
+    Some(plain)
+}
+
+fn copy_tail(bytes: &[u8], from: usize, out: &mut Vec<u8>) -> usize {
+    let end = tail_end(bytes, from);
+    out.extend_from_slice(bytes.get(from..end).unwrap_or_default());
+    end
+}
+
 #[inline(always)]
 fn is_special(byte: u8) -> bool {
     (byte == b'"') | (byte == b'\\') | (byte < 0x20)
@@ -92,6 +150,10 @@ mod tests {
                             tail_end(&bytes, from),
                             "{special} at {place} of {len}"
                         );
+                        let mut copied = b"before".to_vec();
+                        let end = copy_plain(&bytes, from, &mut copied);
+                        assert_eq!(end, tail_end(&bytes, from), "{special} at {place} of {len}");
+                        assert_eq!(copied, [b"before", &bytes[from..end]].concat());
                     }
                 }
             }
