@@ -163,9 +163,15 @@ impl Document {
 
     /// The value of a member of an object; `None` if there is none or the node is no object.
     pub fn member(&self, object: Node, key: &str) -> Option<Node> {
-        self.members(object)
-            .find(|(_, name, _)| *name == key)
-            .map(|(_, _, value)| value)
+        let keys = self.children_range(object, Tag::Object);
+        let mut at = keys.start;
+        while at < keys.end {
+            if self.key_is(at, key) {
+                return Some(Node(at + 1));
+            }
+            at = self.subtree_end(at + 1);
+        }
+        None
     }
 
     /// The members of an object in document order; empty for anything else.
@@ -298,6 +304,18 @@ impl Document {
                 _ => index + 1,
             },
             None => index,
+        }
+    }
+
+    /// Compares lengths first: most keys differ there, and their text need not be looked at.
+    #[inline]
+    fn key_is(&self, index: u32, key: &str) -> bool {
+        match self.token(index) {
+            Some(token) if !token.is_escaped() => {
+                let text = token.start as usize + 1..token.end as usize - 1;
+                text.len() == key.len() && self.text.as_bytes()[text] == *key.as_bytes()
+            }
+            _ => self.text_of(index) == key,
         }
     }
 
