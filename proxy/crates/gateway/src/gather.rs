@@ -1,7 +1,7 @@
 //! A stream whose small writes gather until they are flushed, so that a head and its body are one
 //! write, one segment and one wake-up of the other side. Never holds anything back by itself: what
-//! was written goes out at the next flush at the latest, and what is large goes through. A flush may
-//! let the others who are ready go first (see `turns`).
+//! was written goes out at the next flush at the latest, and what is large goes through, in one write
+//! with what gathered before it. A flush may let the others who are ready go first (see `turns`).
 
 use std::io::{self, IoSlice};
 use std::pin::{Pin, pin};
@@ -21,6 +21,8 @@ use crate::turns::Turns;
 
 /// Bytes that may gather: a head and a small message.
 const HELD_MAX: usize = 16 << 10;
+/// Slices that one write takes; of more than these the rest waits for the next.
+const SLICES_MAX: usize = 8;
 
 /// A stream whose small writes gather.
 #[derive(Debug)]
@@ -80,6 +82,36 @@ impl Gather {
         Poll::Ready(Ok(()))
     }
 
+    /// Writes what is held and, in the same write, as much of `more` as the other side takes; gives how much of `more`.
+    fn poll_drain_with(
+        &mut self,
+        context: &mut Context<'_>,
+        more: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        while self.written < self.held.len() {
+            let rest = &self.held[self.written..];
+            let mut slices = [IoSlice::new(&[]); SLICES_MAX];
+            slices[0] = IoSlice::new(rest);
+            let count = 1 + more.len().min(SLICES_MAX - 1);
+            slices[1..count].copy_from_slice(&more[..count - 1]);
+            let rest = rest.len();
+            let inner = Pin::new(&mut self.inner);
+            let written = ready!(inner.poll_write_vectored(context, &slices[..count]))?;
+            if written == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.written += written.min(rest);
+            if written > rest {
+                self.held.clear();
+                self.written = 0;
+                return Poll::Ready(Ok(written - rest));
+            }
+        }
+        self.held.clear();
+        self.written = 0;
+        Pin::new(&mut self.inner).poll_write_vectored(context, more)
+    }
+
     /// Pending once for each flush when turns are shared: the task comes back at the end of the turn.
     fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let has_gone = self.written > 0 || self.held.is_empty();
@@ -108,8 +140,10 @@ impl AsyncWrite for Gather {
             this.held.extend_from_slice(bytes);
             return Poll::Ready(Ok(bytes.len()));
         }
-        ready!(this.poll_drain(context))?;
-        Pin::new(&mut this.inner).poll_write(context, bytes)
+        if this.held.is_empty() {
+            return Pin::new(&mut this.inner).poll_write(context, bytes);
+        }
+        this.poll_drain_with(context, &[IoSlice::new(bytes)])
     }
 
     fn poll_write_vectored(
@@ -125,8 +159,7 @@ impl AsyncWrite for Gather {
             }
             return Poll::Ready(Ok(bytes));
         }
-        ready!(this.poll_drain(context))?;
-        Pin::new(&mut this.inner).poll_write_vectored(context, slices)
+        this.poll_drain_with(context, slices)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -304,6 +337,28 @@ mod tests {
         }
         AsyncWriteExt::shutdown(&mut near).await.unwrap();
         reader.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_is_large_goes_out_with_what_gathered_before_it() {
+        let (mut near, mut far) = pair().await;
+        near.write_all(b"head ").await.unwrap();
+        let body = vec![b'b'; HELD_MAX];
+        let written = near.write(&body).await.unwrap();
+        assert!(written > 0 && near.held.is_empty(), "both in one write");
+        near.write_all(b"head ").await.unwrap();
+        let slices = [IoSlice::new(&body), IoSlice::new(b"tail")];
+        let more = near.write_vectored(&slices).await.unwrap();
+        assert!(more > 0 && near.held.is_empty());
+        let mut seen = vec![0; written + more + 10];
+        far.read_exact(&mut seen).await.unwrap();
+        let expected = [
+            b"head ",
+            &body[..written],
+            b"head ",
+            &[&body[..], b"tail"].concat()[..more],
+        ];
+        assert!(seen == expected.concat());
     }
 
     #[tokio::test]
