@@ -101,7 +101,8 @@ fn admit(apps: &Apps, stream: TcpStream, tls: Option<&TlsSlot>, shutdown: &Shutd
         let stream: Stream = match acceptor {
             None => Box::new(stream),
             Some(acceptor) => {
-                match tokio::time::timeout(wait, acceptor.tls_handshake(stream)).await {
+                let shaken = Box::pin(acceptor.tls_handshake(stream));
+                match tokio::time::timeout(wait, shaken).await {
                     Ok(Ok(stream)) => Box::new(stream),
                     _ => return,
                 }

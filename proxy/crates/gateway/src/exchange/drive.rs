@@ -28,7 +28,7 @@ pub(super) async fn drive(post: Post, message: Message, out: &mpsc::Sender<Clear
 /// A request that went up and waits for its answer.
 pub(super) struct Sent {
     post: Post,
-    ready: Ready,
+    ready: Box<Ready>,
     source: Source,
     upstream: UpstreamHeaders,
 }

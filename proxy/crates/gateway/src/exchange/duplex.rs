@@ -26,9 +26,9 @@ const DUPLICATE_ID: Refusal = Refusal::new(
 impl Post {
     /// Sends a cleared message into the pipes it belongs to.
     pub(super) async fn forward_duplex(
-        self,
+        self: Box<Self>,
         session: &mut ServerSession,
-        ready: Ready,
+        ready: Box<Ready>,
         link: &DuplexLink,
     ) -> Result<After, Gone> {
         if ready.kind != MessageKind::Request {
@@ -59,9 +59,9 @@ impl Post {
     }
 
     async fn call_duplex(
-        mut self,
+        mut self: Box<Self>,
         session: &mut ServerSession,
-        mut ready: Ready,
+        mut ready: Box<Ready>,
         duplex: Arc<DuplexSession>,
     ) -> Result<After, Gone> {
         let initializes = &*ready.call.method == "initialize";
@@ -138,9 +138,9 @@ impl Post {
     }
 
     async fn carry_duplex(
-        mut self,
+        mut self: Box<Self>,
         session: &mut ServerSession,
-        ready: Ready,
+        ready: Box<Ready>,
         source: Source,
         handles: Option<Handles>,
         adapt: bool,
@@ -169,9 +169,9 @@ impl Post {
     }
 
     async fn tell_duplex(
-        mut self,
+        mut self: Box<Self>,
         session: &mut ServerSession,
-        ready: Ready,
+        ready: Box<Ready>,
     ) -> Result<After, Gone> {
         let told = match &self.own {
             Some(own) => match &own.duplex {

@@ -26,25 +26,25 @@ use crate::upstream::{
 impl Post {
     /// Sends a cleared message up and brings back what comes of it.
     pub(super) async fn forward(
-        mut self,
+        mut self: Box<Self>,
         session: &mut ServerSession,
-        ready: Ready,
+        ready: Box<Ready>,
     ) -> Result<After, Gone> {
         if !circuit_admits(&self.context, ready.kind) {
-            return self.fault(session, &ready, Fault::CircuitOpen).await;
+            return Box::pin(self.fault(session, &ready, Fault::CircuitOpen)).await;
         }
         let runtime = Arc::clone(&self.context.server.runtime);
         self.trail.upstream_asked();
         match &runtime.link {
             Link::Http(link) => self.forward_http(session, ready, link).await,
-            Link::Duplex(link) => self.forward_duplex(session, ready, link).await,
+            Link::Duplex(link) => Box::pin(self.forward_duplex(session, ready, link)).await,
         }
     }
 
     async fn forward_http(
-        mut self,
+        mut self: Box<Self>,
         session: &mut ServerSession,
-        ready: Ready,
+        ready: Box<Ready>,
         link: &HttpLink,
     ) -> Result<After, Gone> {
         let upstream = self.upstream_headers(&ready);
@@ -65,15 +65,15 @@ impl Post {
 
     /// Whatever a server answered to a message that went up.
     pub(super) async fn answered(
-        self,
+        self: Box<Self>,
         session: &mut ServerSession,
-        ready: Ready,
+        ready: Box<Ready>,
         upstream: UpstreamHeaders,
         answer: Result<Answer, Fault>,
     ) -> Result<After, Gone> {
         let answer = match answer.and_then(usable) {
             Ok(answer) => answer,
-            Err(fault) => return self.fault(session, &ready, fault).await,
+            Err(fault) => return Box::pin(self.fault(session, &ready, fault)).await,
         };
         self.context.server.runtime.breaker.succeeded();
         match answer {
@@ -88,21 +88,21 @@ impl Post {
                 )
                 .await
             }
-            Usable::Long(_, body) => self.answer_long(session, ready, body).await,
+            Usable::Long(_, body) => Box::pin(self.answer_long(session, ready, body)).await,
             Usable::Events(head, events) => {
                 let source = Source::new(Origin::Events(events));
                 self.answer_up(session, ready, upstream, head, source, true)
                     .await
             }
-            Usable::Nothing(head) => self.nothing(session, ready, head).await,
+            Usable::Nothing(head) => Box::pin(self.nothing(session, ready, head)).await,
         }
     }
 
     /// An answer with content goes down message by message.
     async fn answer_up(
-        mut self,
+        mut self: Box<Self>,
         session: &mut ServerSession,
-        ready: Ready,
+        ready: Box<Ready>,
         upstream: UpstreamHeaders,
         head: Head,
         mut source: Source,
@@ -158,9 +158,9 @@ impl Post {
 
     /// A status without content.
     async fn nothing(
-        mut self,
+        mut self: Box<Self>,
         session: &mut ServerSession,
-        ready: Ready,
+        ready: Box<Ready>,
         head: Head,
     ) -> Result<After, Gone> {
         if head.status == 404 && self.own.is_some() {

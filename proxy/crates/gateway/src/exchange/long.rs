@@ -90,9 +90,9 @@ pub(super) struct Descent<'a> {
 impl Post {
     /// Carries a long JSON answer down.
     pub(super) async fn answer_long(
-        self,
+        self: Box<Self>,
         session: &mut ServerSession,
-        ready: Ready,
+        ready: Box<Ready>,
         body: Box<LongBody>,
     ) -> Result<After, Gone> {
         let down = Down {

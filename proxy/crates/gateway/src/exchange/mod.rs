@@ -6,6 +6,9 @@
 //! things a client can ask for, `prepare` checks and judges a message, `forward` and `duplex` send
 //! it up, `attribute` ties messages to calls, `pump` carries an answer back, `long` one that is too long to be held (`upload` carries such a call up), `trail` gathers the
 //! audit record, `io` speaks HTTP.
+//!
+//! What seldom happens is awaited in a box of its own. The whole exchange is one future that pingora moves for each
+//! request, and it is as large as the largest thing that can happen in it.
 
 mod attribute;
 mod batch;
@@ -191,10 +194,12 @@ async fn serve_endpoint(
     let method = session.req_header().method.clone();
     match (endpoint, method) {
         (Endpoint::Mcp, Method::POST) => post::post(context, session, extra).await,
-        (Endpoint::Mcp, Method::GET) => listen::listen(context, session, extra).await,
-        (Endpoint::Mcp, Method::DELETE) => delete::delete(context, session, extra).await,
-        (Endpoint::Sse, Method::GET) => legacy::stream(context, session, extra).await,
-        (Endpoint::Message, Method::POST) => legacy::message(context, session, extra).await,
+        (Endpoint::Mcp, Method::GET) => Box::pin(listen::listen(context, session, extra)).await,
+        (Endpoint::Mcp, Method::DELETE) => Box::pin(delete::delete(context, session, extra)).await,
+        (Endpoint::Sse, Method::GET) => Box::pin(legacy::stream(context, session, extra)).await,
+        (Endpoint::Message, Method::POST) => {
+            Box::pin(legacy::message(context, session, extra)).await
+        }
         (endpoint, _) => {
             let allow = match endpoint {
                 Endpoint::Mcp => "GET, POST, DELETE, OPTIONS",

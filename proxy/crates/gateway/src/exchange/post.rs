@@ -56,7 +56,8 @@ async fn serve_body(
     let body = match body {
         Body::Whole(body) => body,
         Body::Begun(begun) => {
-            return super::upload::serve(context, session, head, own, begun, extra).await;
+            let upload = super::upload::serve(context, session, head, own, begun, extra);
+            return Box::pin(upload).await;
         }
     };
     let spoken = own.as_ref().map(|s| s.version).or(head.known_version());
@@ -70,7 +71,8 @@ async fn serve_body(
     let message = match mcp_codec::decode(body, &context.snapshot.codec, rule) {
         Ok(Payload::Single(message)) => message,
         Ok(Payload::Batch(messages)) => {
-            return super::batch::serve(context, session, &head, own, messages, extra).await;
+            let batch = super::batch::serve(context, session, &head, own, messages, extra);
+            return Box::pin(batch).await;
         }
         Err(error) => {
             let status = if error.kind == mcp_codec::DecodeErrorKind::TooLarge {
@@ -91,17 +93,17 @@ async fn serve_body(
     };
     let mut trail = Trail::new(&context.server);
     trail.begun(&context, own.as_deref(), &head.trace, size);
-    let post = Post {
+    let post = Box::new(Post {
         context,
         head,
         own,
         trail,
         extra,
-    };
+    });
     post.serve(session, message).await
 }
 
-/// One message being served.
+/// One message being served. In a box, because each step of it is a future that would hold it once more.
 pub(super) struct Post {
     pub(super) context: Context,
     pub(super) head: RequestHead,
@@ -121,7 +123,11 @@ pub(super) enum Answered {
 }
 
 impl Post {
-    async fn serve(mut self, session: &mut ServerSession, message: Message) -> Result<After, Gone> {
+    async fn serve(
+        mut self: Box<Self>,
+        session: &mut ServerSession,
+        message: Message,
+    ) -> Result<After, Gone> {
         match self.prepare(message).await {
             Ok(ready) => self.forward(session, ready).await,
             Err(answered) => self.answer(session, *answered).await,
@@ -129,7 +135,7 @@ impl Post {
     }
 
     pub(super) async fn fault(
-        mut self,
+        mut self: Box<Self>,
         session: &mut ServerSession,
         ready: &Ready,
         fault: Fault,
@@ -144,7 +150,10 @@ impl Post {
         self.answer(session, Answered::Said(status, own)).await
     }
 
-    pub(super) async fn accepted(self, session: &mut ServerSession) -> Result<After, Gone> {
+    pub(super) async fn accepted(
+        self: Box<Self>,
+        session: &mut ServerSession,
+    ) -> Result<After, Gone> {
         let context = self.context;
         let kept = self
             .trail
@@ -157,7 +166,7 @@ impl Post {
 
     /// Answers with Weir's own words, once the record is kept.
     pub(super) async fn answer(
-        mut self,
+        mut self: Box<Self>,
         session: &mut ServerSession,
         answered: Answered,
     ) -> Result<After, Gone> {
@@ -203,7 +212,7 @@ impl Post {
         Ok(After::Keep)
     }
 
-    pub(super) async fn close(self, status: u16) {
+    pub(super) async fn close(self: Box<Self>, status: u16) {
         let context = &self.context;
         let _ = self
             .trail

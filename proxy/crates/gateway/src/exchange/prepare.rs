@@ -36,7 +36,7 @@ pub(super) struct Ready {
 
 impl Post {
     /// Everything before the message goes up: no lock held, nothing sent. Waits only for a place.
-    pub(super) async fn prepare(&mut self, message: Message) -> Result<Ready, Box<Answered>> {
+    pub(super) async fn prepare(&mut self, message: Message) -> Result<Box<Ready>, Box<Answered>> {
         let refuse = |refusal, message: &Message| {
             Box::new(Answered::Refused(refusal, message.id().cloned(), None))
         };
@@ -90,7 +90,7 @@ impl Post {
         }
         let progress = attribute::progress_token(&message);
         let cleared = self.judge(message, &tie, era)?;
-        Ok(Ready {
+        Ok(Box::new(Ready {
             cleared,
             call,
             calls,
@@ -98,7 +98,7 @@ impl Post {
             kind,
             progress,
             _permits: permits,
-        })
+        }))
     }
 
     /// Through the line.

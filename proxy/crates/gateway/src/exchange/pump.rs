@@ -57,7 +57,7 @@ impl Pump<'_> {
                     source: LongSource::Event(events, event),
                     extra: self.extra,
                 };
-                return descent.run(session, trail).await;
+                return Box::pin(descent.run(session, trail)).await;
             }
             Ok(Carried::Ended) if self.resumable && begun => {
                 // SEP-1699: the server hung up on purpose; the client comes back with Last-Event-ID.
@@ -70,12 +70,12 @@ impl Pump<'_> {
             Err(Stopped::Halt(halt)) => halt,
             Err(Stopped::Gone) => {
                 trail.upstream_done(UpstreamOutcome::Cancelled);
-                self.cancel_upstream().await;
+                Box::pin(self.cancel_upstream()).await;
                 self.close(trail, 499).await;
                 return Err(Gone);
             }
         };
-        self.fail(session, trail, begun, halt).await
+        Box::pin(self.fail(session, trail, begun, halt)).await
     }
 
     /// Everything up to the last message, or up to one that is too long to be held.
@@ -151,7 +151,7 @@ impl Pump<'_> {
                 }
                 Step::Skip { to_server } => {
                     if let Some(message) = to_server {
-                        self.tell_server(&message).await;
+                        Box::pin(self.tell_server(&message)).await;
                     }
                 }
             }
@@ -224,7 +224,7 @@ impl Pump<'_> {
             .close(&context.gateway, &context.snapshot, &context.server, status)
             .await;
         if kept.is_err() {
-            return self.unavailable(session, begun).await;
+            return Box::pin(self.unavailable(session, begun)).await;
         }
         if !begun && !self.events {
             io::cleared(session, status, &message, std::mem::take(&mut self.extra)).await?;
@@ -234,7 +234,7 @@ impl Pump<'_> {
         self.begin(session, &mut begun).await?;
         send_event(session, &message, event).await?;
         io::end(session).await?;
-        self.finish_source().await;
+        Box::pin(self.finish_source()).await;
         Ok(After::Keep)
     }
 

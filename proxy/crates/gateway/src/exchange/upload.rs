@@ -69,13 +69,13 @@ pub(super) async fn serve(
     };
     let mut trail = Trail::new(&context.server);
     trail.begun(&context, own.as_deref(), &head.trace, begun.len() as u64);
-    let mut post = Post {
+    let mut post = Box::new(Post {
         context,
         head,
         own,
         trail,
         extra,
-    };
+    });
     match post.prepare(message).await {
         Ok(ready) => post.upload(session, ready, facts, begun).await,
         Err(answered) => post.answer(session, *answered).await,
@@ -155,9 +155,9 @@ fn refusal(error: &DecodeError) -> Refusal {
 
 impl Post {
     async fn upload(
-        mut self,
+        mut self: Box<Self>,
         session: &mut ServerSession,
-        ready: Ready,
+        ready: Box<Ready>,
         facts: Facts,
         begun: Bytes,
     ) -> Result<After, Gone> {
@@ -296,9 +296,9 @@ impl Post {
     }
 
     async fn not_sent(
-        mut self,
+        mut self: Box<Self>,
         session: &mut ServerSession,
-        ready: Ready,
+        ready: Box<Ready>,
         cut: Cut,
     ) -> Result<After, Gone> {
         let id = ready.call.id.clone();

@@ -218,7 +218,7 @@ impl HttpLink {
         body: Option<&Cleared<ToServer>>,
     ) -> Result<Answer, Fault> {
         if let Some(hosted) = &self.hosted {
-            return self.send_leased(hosted, verb, headers, body).await;
+            return Box::pin(self.send_leased(hosted, verb, headers, body)).await;
         }
         let resolved = self.resolve().await?;
         let body = body.map(Cleared::bytes);
@@ -271,7 +271,8 @@ impl HttpLink {
         let mut stream = match self.pool.take(resolved.address) {
             Some(stream) => stream,
             None => {
-                let stream = self.connector.new_stream(&resolved.peer).await;
+                // Seldom, and by far the largest future of an exchange: it can shake hands by TLS.
+                let stream = Box::pin(self.connector.new_stream(&resolved.peer)).await;
                 let stream = stream.map_err(|e| connect_fault(&e))?;
                 Box::new(Gather::new(stream, Arc::clone(&self.turns)))
             }
