@@ -65,6 +65,7 @@ impl AuditLog {
         let writer = Writer {
             shared: shared.clone(),
             store,
+            worked: false,
         };
         let spawned = std::thread::Builder::new()
             .name("audit-log".into())
@@ -198,7 +199,7 @@ enum Sleep {
     Awake,
     /// The queue was empty: any record wakes it.
     Idle,
-    /// A batch gathers: only urgency wakes it.
+    /// A batch gathers, or may soon: only urgency wakes it.
     Lingering,
 }
 
@@ -251,6 +252,8 @@ struct Work {
 struct Writer {
     shared: Arc<Shared>,
     store: Store,
+    /// The last batch had records.
+    worked: bool,
 }
 
 impl Writer {
@@ -259,6 +262,7 @@ impl Writer {
         let mut spare = Vec::new();
         let ended = loop {
             let work = self.next_work(spare);
+            self.worked = !work.batch.is_empty();
             match self.work(&work) {
                 Err(fault) => break Err(fault),
                 Ok(()) if work.closed => break self.store.finish(),
@@ -278,18 +282,24 @@ impl Writer {
     /// Sleeps until there is something to do, and takes all of it.
     fn next_work(&self, spare: Vec<Entry>) -> Work {
         let mut state = self.shared.lock();
-        let mut gathering_since = None;
+        // After a batch the next one is taken to gather already, so that steady traffic wakes nobody: who appends finds
+        // the writer asleep until a moment that is near anyhow.
+        let mut gathering_since = self.worked.then(Instant::now);
         loop {
             let now = Instant::now();
             let (sleep, due) = if state.urgent {
                 break;
-            } else if state.queue.is_empty() {
+            } else if state.queue.is_empty() && gathering_since.is_none() {
                 (Sleep::Idle, self.store.next_due())
             } else {
                 let since = *gathering_since.get_or_insert(now);
                 (Sleep::Lingering, Some(since + self.shared.config.linger))
             };
             if due.is_some_and(|due| due <= now) {
+                if sleep == Sleep::Lingering && state.queue.is_empty() {
+                    gathering_since = None;
+                    continue;
+                }
                 break;
             }
             state.sleep = sleep;
