@@ -705,7 +705,7 @@ async fn seal(
         let deps = layer.join("deps");
         copy.folder(&from, &deps, 0)?;
         if runtime == Runtime::Python
-            && let Err(error) = pack(&deps, &packs, &rootfs)
+            && let Err(error) = pack::layer(&deps, &packs, &rootfs)
         {
             tracing::warn!(%error, "the bytecode of a layer cannot be packed; servers with it start more slowly");
         }
@@ -719,24 +719,6 @@ async fn seal(
         Ok(file)
     })
     .await
-}
-
-/// Packs the bytecode of the layer, and of the standard library: that pack is of the root file system, made once and
-/// linked, so that one never meets the other of another version.
-fn pack(deps: &Path, packs: &Path, rootfs: &rootfs::Rootfs) -> io::Result<()> {
-    let standard = packs.join(&rootfs.id);
-    if !standard.exists() {
-        let making = packs.join(crate::context::random_name());
-        let library = rootfs
-            .path
-            .join(pack::STANDARD_LIBRARY.trim_start_matches('/'));
-        pack::write(&library, pack::STANDARD_LIBRARY, &making)?;
-        // Another build may have put its own there meanwhile; it is the same.
-        fs::rename(&making, &standard)?;
-    }
-    pack::write(deps, "/deps", &deps.join(pack::OWN))?;
-    fs::hard_link(&standard, deps.join(pack::STANDARD))?;
-    pack::put_reader(deps)
 }
 
 fn packages(deps: &Path, runtime: Runtime) -> u32 {

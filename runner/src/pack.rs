@@ -17,16 +17,19 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
+use crate::context::random_name;
+use crate::rootfs::Rootfs;
+
 /// Of the bundle's own packages.
-pub const OWN: &str = ".weir-packed";
+const OWN: &str = ".weir-packed";
 /// Of Python's standard library.
-pub const STANDARD: &str = ".weir-standard";
+const STANDARD: &str = ".weir-standard";
 /// What reads them, under the name that Python imports first of all.
-pub const READER: &str = "sitecustomize.py";
+const READER: &str = "sitecustomize.py";
 const READER_TEXT: &str = include_str!("../shim/sitecustomize.py");
 
 /// Where the standard library is, in a sandbox.
-pub const STANDARD_LIBRARY: &str = "/usr/lib/python3.11";
+const STANDARD_LIBRARY: &str = "/usr/lib/python3.11";
 /// CPython 3.11.
 const MAGIC: [u8; 4] = [0xa7, 0x0d, 0x0d, 0x0a];
 const TAG: &str = ".cpython-311.pyc";
@@ -45,11 +48,30 @@ const LEFT_OUT: &[&str] = &[
     "ensurepip",
 ];
 
+/// Packs the bytecode of the layer, and of the standard library: that pack is of the root file system, made once and
+/// linked, so that one never meets the other of another version. `packs` is the folder of those.
+///
+/// # Errors
+/// The system's.
+pub fn layer(deps: &Path, packs: &Path, rootfs: &Rootfs) -> io::Result<()> {
+    let standard = packs.join(&rootfs.id);
+    if !standard.exists() {
+        let making = packs.join(random_name());
+        let library = rootfs.path.join(STANDARD_LIBRARY.trim_start_matches('/'));
+        write(&library, STANDARD_LIBRARY, &making)?;
+        // Another build may have put its own there meanwhile; it is the same.
+        fs::rename(&making, &standard)?;
+    }
+    write(deps, "/deps", &deps.join(OWN))?;
+    fs::hard_link(&standard, deps.join(STANDARD))?;
+    put_reader(deps)
+}
+
 /// Puts the reader beside the packs. Packages that have one of their own keep it, and are imported without packs.
 ///
 /// # Errors
 /// The system's.
-pub fn put_reader(deps: &Path) -> io::Result<()> {
+fn put_reader(deps: &Path) -> io::Result<()> {
     match create(&deps.join(READER)) {
         Ok(mut file) => file.write_all(READER_TEXT.as_bytes()),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -61,7 +83,7 @@ pub fn put_reader(deps: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// The system's. What was written so far is removed.
-pub fn write(folder: &Path, guest: &str, to: &Path) -> io::Result<()> {
+fn write(folder: &Path, guest: &str, to: &Path) -> io::Result<()> {
     let codes = to.with_extension("codes");
     let done = write_with(folder, guest, to, &codes);
     let _ = fs::remove_file(&codes);
