@@ -439,7 +439,7 @@ impl Sieve {
             set(&mut self.from, Self::of_six(entry.bytes));
         } else if entry.offset >= 2 {
             set(
-                &mut *self.upto,
+                &mut self.upto,
                 Self::of_six(Self::upto(entry.bytes, entry.before)),
             );
         } else {

@@ -74,6 +74,6 @@ impl Lanes for Plain {
     }
 
     fn folded(self) -> Self {
-        Self(self.0.map(|word| word | 0x20 * ONES))
+        Self(self.0.map(|word| word | (0x20 * ONES)))
     }
 }

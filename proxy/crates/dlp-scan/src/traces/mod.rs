@@ -527,12 +527,10 @@ mod tests {
             pairs: all(&pairs),
             words: rows(WORDS_BYTES_MIN, &words),
             wide: !t.is_ascii(),
-            quoted: all(&|i| {
-                t[i] == b'\n' && is(i, 1, |b| b == b'=')
-                    || t[i] == b'=' && i >= 3 && t[i - 3] == b'=' && hex(t[i - 1]) && hex(t[i - 2])
-            })
-            .first()
-            .is_some(),
+            quoted: (0..t.len()).any(|i| {
+                let pair = || i >= 3 && t[i - 3] == b'=' && hex(t[i - 1]) && hex(t[i - 2]);
+                t[i] == b'\n' && is(i, 1, |b| b == b'=') || t[i] == b'=' && pair()
+            }),
             zeros: t.windows(4).any(|w| w == b"0000"),
         }
     }
