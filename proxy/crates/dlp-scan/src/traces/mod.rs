@@ -15,6 +15,9 @@ use crate::text::{RUN_BYTES_MIN, Span, to_u32};
 /// Bytes of the shortest row of twelve words with at least three letters.
 pub(crate) const WORDS_BYTES_MIN: usize = 12 * 4 - 1;
 
+/// A worker keeps the room for so many places, of four bytes each.
+const PLACES_KEPT: usize = 1 << 18;
+
 /// What was seen of a text.
 #[derive(Debug, Default)]
 pub(crate) struct Traces {
@@ -65,6 +68,25 @@ impl Traces {
             return;
         }
         Reader::read::<Plain>(text, self);
+    }
+
+    /// Gives back what a long text needed.
+    pub fn recycle(&mut self) {
+        let lists = [
+            &self.ats,
+            &self.colons,
+            &self.dots,
+            &self.commas,
+            &self.phones,
+            &self.joints,
+            &self.spaced,
+            &self.pairs,
+        ];
+        let places: usize = lists.iter().map(|list| list.capacity()).sum();
+        let spans = self.runs.capacity() + self.words.capacity();
+        if places + 2 * spans + 4 * self.kinds.capacity() > PLACES_KEPT {
+            *self = Self::default();
+        }
     }
 
     fn clear(&mut self) {
@@ -165,8 +187,10 @@ struct Answers {
     twice: [u64; 2],
     /// A separator behind a pair of digits; the same behind two, three pairs.
     pair: [u64; 3],
-    /// Bytes of rows of words; the last of 2, 4, 8, 16 and 32 such, and of [`WORDS_BYTES_MIN`].
-    words: [u64; 7],
+    /// Bytes of rows of words; the last of 2, 4, 8, 16 and 32 such.
+    words: [u64; 6],
+    /// The last of [`WORDS_BYTES_MIN`] such.
+    enough_words: u64,
 }
 
 /// The answers for the byte `n` before each.
@@ -272,7 +296,10 @@ impl Reader {
         }
 
         let of_run = alnum | plus | minus | slash | score;
-        let run = runs(of_run, &last.run, &mut self.run, base, traces);
+        let run = rows(of_run, &last.run);
+        const { assert!(RUN_BYTES_MIN == 1 << 4) };
+        let ends = (run[4], last.run[4]);
+        note(ends, RUN_BYTES_MIN, &mut self.run, base, &mut traces.runs);
         let twice = spaced(
             &block,
             block.same(L::load(window, 2)),
@@ -292,7 +319,17 @@ impl Reader {
         let blank_n = |n| back(blank, last.blank, n);
         let short = blank & (blank_n(1) | blank_n(2) | blank_n(3));
         let of_words = (block.within(b'a', b'z') | blank) & !short;
-        let words = words(of_words, &last.words, &mut self.words, base, traces);
+        let words = rows(of_words, &last.words);
+        const { assert!(WORDS_BYTES_MIN == 32 + 16 - 1) };
+        let enough_words = words[5] & back(words[4], last.words[4], 31);
+        let ends = (enough_words, last.enough_words);
+        note(
+            ends,
+            WORDS_BYTES_MIN,
+            &mut self.words,
+            base,
+            &mut traces.words,
+        );
         self.last = Answers {
             digit,
             hex,
@@ -311,59 +348,25 @@ impl Reader {
             twice,
             pair,
             words,
+            enough_words,
         };
     }
 }
 
-/// Notes the long runs that end; `open` is where one began that goes on.
+/// The last of 1, 2, 4 and so on of the bytes in a row.
 #[inline(always)]
-fn runs(
-    one: u64,
-    last: &[u64; 5],
-    open: &mut Option<usize>,
-    base: usize,
-    traces: &mut Traces,
-) -> [u64; 5] {
-    let mut run = [one, 0, 0, 0, 0];
-    for nth in 0..4 {
-        run[nth + 1] = run[nth] & back(run[nth], last[nth], 1 << nth);
+fn rows<const N: usize>(one: u64, last: &[u64; N]) -> [u64; N] {
+    let mut rows = [one; N];
+    for nth in 1..N {
+        rows[nth] = rows[nth - 1] & back(rows[nth - 1], last[nth - 1], 1 << (nth - 1));
     }
-    const { assert!(RUN_BYTES_MIN == 1 << 4) };
-    note(run[4], last[4], RUN_BYTES_MIN, open, base, &mut traces.runs);
-    run
-}
-
-/// Notes the rows of words that end.
-#[inline(always)]
-fn words(
-    one: u64,
-    last: &[u64; 7],
-    open: &mut Option<usize>,
-    base: usize,
-    traces: &mut Traces,
-) -> [u64; 7] {
-    let mut words = [one, 0, 0, 0, 0, 0, 0];
-    for nth in 0..5 {
-        words[nth + 1] = words[nth] & back(words[nth], last[nth], 1 << nth);
-    }
-    const { assert!(WORDS_BYTES_MIN == 47) };
-    words[6] = words[5] & back(words[4], last[4], 31);
-    note(
-        words[6],
-        last[6],
-        WORDS_BYTES_MIN,
-        open,
-        base,
-        &mut traces.words,
-    );
-    words
+    rows
 }
 
 /// Notes rows that end where the bit of `min` such bytes is no longer set.
 #[inline(always)]
 fn note(
-    enough: u64,
-    last: u64,
+    (enough, last): (u64, u64),
     min: usize,
     open: &mut Option<usize>,
     base: usize,
