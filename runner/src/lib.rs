@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod api;
+mod backoff;
 pub mod bench;
 pub mod boxes;
 pub mod bundle;

@@ -15,6 +15,7 @@ use runner_api::{
 };
 use tokio::sync::{mpsc, oneshot};
 
+use crate::backoff::Backoff;
 use crate::boxes::{self, Command, From, Handle, Plan, Saved, Word};
 use crate::context::{Context, new_lease_id, new_sandbox_id};
 use crate::layers;
@@ -27,8 +28,6 @@ const MESSAGES_MAX: usize = 4096;
 /// Sessions that are remembered as belonging to a shared sandbox.
 const SESSIONS_MAX: usize = 10_000;
 const TICK: Duration = Duration::from_millis(500);
-const BACKOFF_FIRST: Duration = Duration::from_millis(500);
-const BACKOFF_MAX: Duration = Duration::from_secs(30);
 /// The exchanges of one call follow each other faster than this.
 const CALL_GAP_MAX: Duration = Duration::from_secs(1);
 /// An idle session's sandbox may be taken for another session after this long.
@@ -84,9 +83,7 @@ pub fn spawn(ctx: &Arc<Context>, spec: CheckedSpec, adopted: Vec<Saved>) -> mpsc
         boxes: HashMap::new(),
         waiting: VecDeque::new(),
         sessions: HashMap::new(),
-        failures: 0,
-        not_before: Instant::now(),
-        last_error: None,
+        backoff: Backoff::new(),
         removed: None,
     };
     for saved in adopted {
@@ -104,9 +101,7 @@ struct Server {
     waiting: VecDeque<Waiter>,
     /// Which shared sandbox a session began on.
     sessions: HashMap<SessionKey, SandboxId>,
-    failures: u32,
-    not_before: Instant,
-    last_error: Option<String>,
+    backoff: Backoff,
     removed: Option<oneshot::Sender<()>>,
 }
 
@@ -294,9 +289,7 @@ impl Server {
 
     fn put(&mut self, spec: CheckedSpec) {
         let old = std::mem::replace(&mut self.spec, Arc::new(spec.get().clone()));
-        self.failures = 0;
-        self.not_before = Instant::now();
-        self.last_error = None;
+        self.backoff = Backoff::new();
         if old.egress != self.spec.egress
             && let Ok(rules) = crate::wire::allowlist(&self.spec.egress)
         {
@@ -348,8 +341,7 @@ impl Server {
                 if boxed.phase == Phase::Starting {
                     boxed.phase = Phase::Ready;
                 }
-                self.failures = 0;
-                self.last_error = None;
+                self.backoff.ready();
             }
             Word::Frozen if boxed.phase == Phase::Freezing => boxed.phase = Phase::Frozen,
             Word::Thawed if boxed.phase == Phase::Thawing => boxed.phase = Phase::Ready,
@@ -372,30 +364,18 @@ impl Server {
     }
 
     fn start_failed(&mut self, words: String) {
-        let wait = BACKOFF_FIRST
-            .saturating_mul(1 << self.failures.min(16))
-            .min(BACKOFF_MAX);
-        self.failures += 1;
-        self.not_before = Instant::now() + wait;
-        self.last_error = Some(words);
+        self.backoff.start_failed(Instant::now(), words);
         // Those who could still be served by others wait on.
         if !self.boxes.values().any(Boxed::open) {
-            let error = self.cannot_start();
-            for waiter in self.waiting.drain(..) {
-                let _ = waiter.reply.send(Err(error.clone()));
-            }
+            self.refuse_waiting();
         }
     }
 
-    fn cannot_start(&self) -> ApiError {
-        let words = self
-            .last_error
-            .clone()
-            .unwrap_or_else(|| "the server did not start".into());
-        let wait = self.not_before.saturating_duration_since(Instant::now());
-        ApiError {
-            retry_after_ms: Some(u64::try_from(wait.as_millis()).unwrap_or(0)),
-            ..ApiError::new(ErrorCode::StartFailed, words)
+    /// Those who wait are told when to come back.
+    fn refuse_waiting(&mut self) {
+        let error = self.backoff.refusal(Instant::now());
+        for waiter in self.waiting.drain(..) {
+            let _ = waiter.reply.send(Err(error.clone()));
         }
     }
 
@@ -529,7 +509,7 @@ impl Server {
             }
         }
         let now = Instant::now();
-        while missing > 0 && now >= self.not_before {
+        while missing > 0 && self.backoff.over(now) {
             if self
                 .boxes
                 .values()
@@ -546,14 +526,11 @@ impl Server {
                 break;
             }
         }
-        if now < self.not_before
+        if !self.backoff.over(now)
             && !self.boxes.values().any(Boxed::open)
             && !self.waiting.is_empty()
         {
-            let error = self.cannot_start();
-            for waiter in self.waiting.drain(..) {
-                let _ = waiter.reply.send(Err(error.clone()));
-            }
+            self.refuse_waiting();
         }
     }
 
@@ -772,7 +749,7 @@ impl Server {
                 .map(|found| found.layer),
             sandboxes: sandboxes.collect(),
             queued: u32::try_from(self.waiting.len()).unwrap_or(u32::MAX),
-            last_error: self.last_error.clone(),
+            last_error: self.backoff.last_error().map(str::to_owned),
         }
     }
 }
