@@ -715,7 +715,7 @@ impl Life {
         } else if code == Some(128 + 9) {
             GoneReason::Killed
         } else {
-            GoneReason::Exited { code: None }
+            GoneReason::Exited { code }
         }
     }
 

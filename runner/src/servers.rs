@@ -354,6 +354,8 @@ impl Server {
                 }
                 if failed && reason != GoneReason::Stopped {
                     self.start_failed(words.unwrap_or_else(|| crate::words::of(&reason)));
+                } else {
+                    self.backoff.ended(Instant::now(), &reason);
                 }
             }
             Word::Removed => {

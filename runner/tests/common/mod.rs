@@ -215,14 +215,7 @@ impl Rig {
         spec: &ServerSpec,
         session: Option<&str>,
     ) -> Result<Lease, RunnerError> {
-        let session = session.map(|s| SessionKey::parse(s).expect("a key"));
-        let request = LeaseRequest {
-            tenant: spec.tenant.clone(),
-            server: spec.id.clone(),
-            session,
-            wait_ms: 60_000,
-        };
-        self.client.lease(request).await
+        lease_by(&self.client, spec, session).await
     }
 
     /// One call of a tool over a new lease, as a client without sessions makes it.
@@ -232,16 +225,7 @@ impl Rig {
         tool: &str,
         arguments: Value,
     ) -> Result<Value, String> {
-        let lease = self.lease(spec, None).await.map_err(|e| e.to_string())?;
-        let result = tokio::select! {
-            result = call_tool(&lease, tool, arguments) => result,
-            gone = self.client.gone(&lease.id) => Err(format!("gone: {gone:?}")),
-        };
-        self.client
-            .release(&lease.id, false)
-            .await
-            .map_err(|e| e.to_string())?;
-        result
+        call_by(&self.client, spec, tool, arguments).await
     }
 
     pub async fn sandboxes(&self) -> Vec<SandboxStats> {
@@ -281,6 +265,42 @@ impl Rig {
         }
         all
     }
+}
+
+async fn lease_by(
+    client: &Client,
+    spec: &ServerSpec,
+    session: Option<&str>,
+) -> Result<Lease, RunnerError> {
+    let session = session.map(|s| SessionKey::parse(s).expect("a key"));
+    let request = LeaseRequest {
+        tenant: spec.tenant.clone(),
+        server: spec.id.clone(),
+        session,
+        wait_ms: 60_000,
+    };
+    client.lease(request).await
+}
+
+/// One call of a tool over a new lease of this client's.
+pub async fn call_by(
+    client: &Client,
+    spec: &ServerSpec,
+    tool: &str,
+    arguments: Value,
+) -> Result<Value, String> {
+    let lease = lease_by(client, spec, None)
+        .await
+        .map_err(|e| e.to_string())?;
+    let result = tokio::select! {
+        result = call_tool(&lease, tool, arguments) => result,
+        gone = client.gone(&lease.id) => Err(format!("gone: {gone:?}")),
+    };
+    client
+        .release(&lease.id, false)
+        .await
+        .map_err(|e| e.to_string())?;
+    result
 }
 
 impl Drop for Rig {
@@ -341,12 +361,18 @@ pub fn server_id(text: &str) -> ServerId {
     ServerId::parse(text).expect("an id")
 }
 
+/// A deadline, longer where the processor is emulated (`WEIR_PATIENCE` times).
+pub fn patient(max: Duration) -> Duration {
+    max * env_or("WEIR_PATIENCE", 1)
+}
+
 /// Polls a condition with a deadline.
 pub async fn until<F: Future<Output = bool>>(
     what: &str,
     max: Duration,
     mut condition: impl FnMut() -> F,
 ) {
+    let max = patient(max);
     let deadline = Instant::now() + max;
     while !condition().await {
         assert!(Instant::now() < deadline, "not within {max:?}: {what}");

@@ -1,0 +1,111 @@
+//! What a plan limits, as the host's kernel has it, and what a server pays that ends itself again and again.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use common::*;
+use runner_api::{Runner as _, *};
+use serde_json::json;
+
+/// The folder of a sandbox's control group; of one controller, where each has a tree of its own (version 1).
+fn group_of(sandbox: &SandboxId, controller: &str) -> PathBuf {
+    let root = Path::new("/sys/fs/cgroup");
+    let own = root.join(controller);
+    let tree = if root.join("cgroup.controllers").exists() {
+        root
+    } else {
+        own.as_path()
+    };
+    let parents = fs::read_dir(tree).expect("a tree of groups").flatten();
+    parents
+        .map(|parent| parent.path().join(sandbox.as_str()))
+        .find(|group| group.is_dir())
+        .unwrap_or_else(|| panic!("no group of {controller} for {sandbox}"))
+}
+
+/// What one of these files says: the names differ between the versions.
+fn said(sandbox: &SandboxId, controller: &str, names: [&str; 2]) -> String {
+    let group = group_of(sandbox, controller);
+    let file = names.iter().map(|name| group.join(name));
+    let file = file.clone().find(|file| file.exists());
+    let file = file.unwrap_or_else(|| panic!("none of {names:?} in {}", group.display()));
+    fs::read_to_string(file)
+        .expect("readable")
+        .trim()
+        .to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_hosts_kernel_holds_the_plan() {
+    if !possible() {
+        return;
+    }
+    let rig = Rig::start().await;
+    let spec = rig
+        .deploy(probe_bundle(), |s| {
+            s.limits.cpu_shares = 1024;
+            s.limits.memory_mb = 512;
+            s.limits.processes = 100;
+        })
+        .await;
+    rig.call(&spec, "run", json!({"code": "result = 1"}))
+        .await
+        .expect("it runs");
+    let sandbox = rig.sandboxes().await[0].sandbox.clone();
+    let memory = said(&sandbox, "memory", ["memory.max", "memory.limit_in_bytes"]);
+    assert_eq!(memory, (544 << 20).to_string(), "with gVisor's own 32 MiB");
+    let pids = said(&sandbox, "pids", ["pids.max", "pids.max"]);
+    assert_eq!(pids, "428", "the backstop behind 100");
+    let weight = said(&sandbox, "cpu", ["cpu.weight", "cpu.shares"]);
+    // The kernel's own conversion of 1024 shares.
+    assert!(["1024", "39"].contains(&weight.as_str()), "{weight}");
+    let cores = said(&sandbox, "cpuset", ["cpuset.cpus", "cpuset.cpus"]);
+    assert!(!cores.is_empty(), "it has cores of its own");
+    let tasks = said(&sandbox, "pids", ["pids.current", "pids.current"]);
+    assert!(tasks.parse::<u32>().expect("a number") > 3, "{tasks}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_ends_itself_again_and_again_has_to_wait() {
+    if !possible() {
+        return;
+    }
+    let rig = Rig::start().await;
+    let spec = rig.deploy(probe_bundle(), |_| ()).await;
+    let run = |code: &str| json!({ "code": code });
+    // On a slow machine the first waits, of half a second and more, may be over before they are asked for.
+    let mut crashes = 0;
+    let refused = loop {
+        match rig.lease(&spec, None).await {
+            Ok(lease) => rig
+                .client
+                .release(&lease.id, false)
+                .await
+                .expect("released"),
+            Err(RunnerError::Refused(refused)) => break refused,
+            Err(other) => panic!("{other}"),
+        }
+        assert!(
+            crashes < 12,
+            "started at once after {crashes} crashes in a row"
+        );
+        // What it hears depends on what closes first: the program's connections or its sandbox.
+        rig.call(&spec, "run", run("import os; os._exit(3)"))
+            .await
+            .expect_err("nobody is left to answer");
+        crashes += 1;
+        until("it is gone", Duration::from_secs(20), || async {
+            rig.sandboxes().await.is_empty()
+        })
+        .await;
+    };
+    assert!(crashes > 3, "a few crashes are forgiven");
+    assert_eq!(refused.code, ErrorCode::StartFailed);
+    assert!(refused.message.contains("again and again"), "{refused:?}");
+    assert!(refused.retry_after_ms.is_some(), "{refused:?}");
+    // And then it serves again.
+    rig.settled(&spec).await;
+}
