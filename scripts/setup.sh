@@ -5,6 +5,7 @@
 #   scripts/setup.sh run      build, and a real MCP server to put Weir in front of
 #   scripts/setup.sh fuzz     build, libhs and cargo-fuzz
 #   scripts/setup.sh runner   build, and what hosting needs: gVisor, nftables and the tools for root file systems
+#   scripts/setup.sh vm       runner, and what runs its tests in a virtual machine
 #   scripts/setup.sh plugins  build, and what makes plugins of JavaScript
 #   scripts/setup.sh peers    build, and what `weir-bench peers install` and the cells with TLS need
 #   scripts/setup.sh test     run, and the conformance suite, other people's clients and servers, libhs, cargo tools
@@ -29,8 +30,9 @@ main() {
     fuzz) build; libhs; cargo fuzz --version > /dev/null 2>&1 || cargo_tool cargo-fuzz "$FUZZ" ;;
     peers) build; peers ;;
     runner) build; runner_tools ;;
+    vm) build; runner_tools; vm_tools ;;
     test) build; libhs; kit_run; kit_test; cargo_tools; runner_tools ;;
-    *) die "usage: scripts/setup.sh build|run|runner|fuzz|plugins|peers|test" ;;
+    *) die "usage: scripts/setup.sh build|run|runner|vm|fuzz|plugins|peers|test" ;;
   esac
 }
 
@@ -115,6 +117,24 @@ gvisor() {
     apt_updated=
   fi
   if [ "$suite" = bookworm ]; then apt_install -t bookworm-backports runsc; else apt_install runsc; fi
+}
+
+# An emulator, and Debian's kernel for virtual machines, which is unpacked and not installed.
+vm_tools() {
+  local need=() kernel
+  have qemu-system-x86_64 || need+=(qemu-system-x86)
+  have busybox && busybox cpio --help > /dev/null 2>&1 || need+=(busybox-static)
+  # Where a part of it came from the backports before, the rest has to.
+  apt_install "${need[@]}" || apt_install -t "$(. /etc/os-release && echo "$VERSION_CODENAME")-backports" "${need[@]}"
+  kernel=$(apt-cache depends linux-image-cloud-amd64 | sed -n 's/.*Depends: //p' | head -1)
+  [ -n "$kernel" ] || die "apt knows no linux-image-cloud-amd64; the machine for it is Debian on amd64"
+  if [ ! -e "$WEIR_CACHE/vm/$kernel" ]; then
+    say "unpacking $kernel"
+    rm -rf "$WEIR_CACHE/vm"; mkdir -p "$WEIR_CACHE/vm"
+    (cd "$WEIR_CACHE/vm" && apt-get download -qq "$kernel" 2> /dev/null && dpkg -x "$kernel"_*.deb . && rm "$kernel"_*.deb)
+    busybox depmod -b "$WEIR_CACHE/vm" "${kernel#linux-image-}" 2> /dev/null || true
+    touch "$WEIR_CACHE/vm/$kernel"
+  fi
 }
 
 # Other MCP proxies and web servers to measure beside, and a certificate for TLS.

@@ -158,7 +158,7 @@ async fn a_call_in_flight_hears_at_once_that_its_sandbox_is_gone() {
             });
         assert!(format!("{gone:?}").contains(reason), "{what}: {gone:?}");
         assert!(
-            began.elapsed() < Duration::from_secs(8),
+            began.elapsed() < patient(Duration::from_secs(8)),
             "{what}: heard after {:?}",
             began.elapsed()
         );
