@@ -364,7 +364,7 @@ impl Bench {
 }
 
 async fn initialize(lease: &Lease) -> Result<()> {
-    let body = calls::initialize().to_string();
+    let body = crate::mcp::initialize().to_string();
     let request = format!(
         "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
          Connection: close\r\nContent-Length: {}\r\n\r\n{body}",

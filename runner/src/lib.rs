@@ -17,6 +17,7 @@ pub mod images;
 pub mod index;
 pub mod layers;
 pub mod logs;
+mod mcp;
 pub mod meter;
 mod order;
 mod pack;
