@@ -29,6 +29,9 @@ runner-loops: runner ## a thousand executions, a hundred kills of runner, gatewa
 runner-neighbours: runner ## the p99 of a sandbox's calls beside each resource bomb in another; needs root (CALLS=1000 PAIRS=5 ONLY=name)
 	@. scripts/env.sh && cargo test --release -p weir-runner --test neighbours -- --ignored --nocapture
 
+runner-vm: ## hosting's tests in an emulated machine whose control groups are of version 2; a quarter of an hour and more (TESTS='name ...')
+	@scripts/vm.sh $(TESTS)
+
 check: ## quick feedback: format and lints only
 	@scripts/setup.sh build && . scripts/env.sh && cargo fmt --check && cargo clippy --release --workspace --all-targets -- -D warnings
 

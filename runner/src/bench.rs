@@ -93,6 +93,8 @@ pub async fn run(plan: &Plan<'_>, runtime: Runtime, say: &mut dyn FnMut(&str)) -
         let times = bench.starts(&spec, *way, plan.runs).await?;
         say(name, &percentiles(&times));
     }
+    let times = bench.wakes(&spec, plan.runs).await?;
+    say("thaw, the next call", &percentiles(&times));
     bench.calls(plan, &spec, &info, &layer, &mut say).await?;
     bench
         .client
@@ -149,6 +151,36 @@ impl Bench {
     }
 
     async fn starts(&self, spec: &ServerSpec, way: Way, runs: u32) -> Result<Vec<Duration>> {
+        self.prepare(spec, way).await?;
+        self.once().await?;
+        let mut times = Vec::new();
+        for _ in 0..runs {
+            self.until_at_rest(way).await?;
+            times.push(self.once().await?);
+        }
+        Ok(times)
+    }
+
+    /// The next call of a client that has a session already, in a sandbox that stands still.
+    async fn wakes(&self, spec: &ServerSpec, runs: u32) -> Result<Vec<Duration>> {
+        self.prepare(spec, Way::Thaw).await?;
+        let lease = self.client.lease(self.request()).await?;
+        let mut caller = Caller::open(lease.address).await?;
+        self.client.release(&lease.id, false).await?;
+        let mut times = Vec::new();
+        for _ in 0..runs {
+            self.until_at_rest(Way::Thaw).await?;
+            let began = Instant::now();
+            let lease = self.client.lease(self.request()).await?;
+            caller.call().await?;
+            times.push(began.elapsed());
+            self.client.release(&lease.id, false).await?;
+        }
+        Ok(times)
+    }
+
+    /// The server as this way to begin wants it, without a sandbox from before.
+    async fn prepare(&self, spec: &ServerSpec, way: Way) -> Result<()> {
         let isolation = if way == Way::Thaw {
             Isolation::Shared
         } else {
@@ -175,13 +207,7 @@ impl Bench {
         self.client
             .restart_server(&self.tenant, &self.server)
             .await?;
-        self.once().await?;
-        let mut times = Vec::new();
-        for _ in 0..runs {
-            self.until_at_rest(way).await?;
-            times.push(self.once().await?);
-        }
-        Ok(times)
+        Ok(())
     }
 
     /// Until the last sandbox is gone, or the pool is full again, or the one sandbox stands still.

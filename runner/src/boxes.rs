@@ -24,6 +24,7 @@ use tokio::task::JoinHandle;
 
 use crate::context::Context;
 use crate::logs::{self, Log};
+use crate::mcp;
 use crate::meter;
 use crate::order::order;
 use crate::paths::hex;
@@ -35,6 +36,8 @@ use crate::words;
 const START_MAX: Duration = Duration::from_secs(60);
 /// The same for one that is found again: most answer at once.
 const ADOPT_MAX: Duration = Duration::from_secs(20);
+/// A server that takes longer to answer its first client has an image without it.
+const REHEARSAL_MAX: Duration = Duration::from_secs(3);
 /// How often a starting server is tried.
 const PROBE_EVERY: Duration = Duration::from_millis(5);
 /// What a sandbox that failed wrote last is often still in the pipe.
@@ -322,7 +325,7 @@ impl Life {
             });
         }
         if let (false, Some(image)) = (restored, &image) {
-            self.checkpoint(image).await;
+            self.checkpoint(image, alive.address).await;
         }
         drop(permit);
         let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -364,7 +367,7 @@ impl Life {
         }
     }
 
-    /// Takes an image of a server that has just started and has served nobody yet. None of a server with secrets, unless
+    /// Takes an image of a server that has just started and has served nobody but us. None of a server with secrets, unless
     /// its owner trusts the image with what it has read of them.
     fn image_name(&self) -> Option<String> {
         use sha2::{Digest, Sha256};
@@ -384,11 +387,17 @@ impl Life {
         Some(hex(&Sha256::digest(parts.as_bytes())))
     }
 
-    async fn checkpoint(&self, name: &str) {
+    async fn checkpoint(&self, name: &str, address: SocketAddr) {
         let Some(claim) = self.ctx.images.claim(name) else {
             return;
         };
-        // Our own probe's connection may not be closed in the guest yet.
+        match tokio::time::timeout(REHEARSAL_MAX, mcp::rehearse(address)).await {
+            Ok(Ok(())) => {}
+            // Its image is as it is after the start alone.
+            Ok(Err(error)) => tracing::debug!(sandbox = %self.plan.id, %error, "no rehearsal"),
+            Err(_) => tracing::debug!(sandbox = %self.plan.id, "no rehearsal in time"),
+        }
+        // Our own connections may not be closed in the guest yet.
         tokio::time::sleep(Duration::from_millis(30)).await;
         let taken = self
             .ctx

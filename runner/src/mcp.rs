@@ -83,6 +83,15 @@ impl Caller {
     }
 }
 
+/// Has a server do once what its first client will ask for, and forgets that client: a server compiles and loads much
+/// of itself only then, and an image that is taken afterwards has it done.
+pub(crate) async fn rehearse(address: SocketAddr) -> Result<()> {
+    let mut caller = Caller::open(address).await?;
+    let list = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"});
+    caller.exchange(&list).await?;
+    caller.end().await
+}
+
 /// The `initialize` request.
 pub(crate) fn initialize() -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {

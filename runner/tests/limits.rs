@@ -69,6 +69,52 @@ async fn the_hosts_kernel_holds_the_plan() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_restored_sandbox_has_the_same_limits() {
+    if !possible() {
+        return;
+    }
+    let rig = Rig::start().await;
+    let spec = rig
+        .deploy(probe_bundle(), |s| {
+            s.isolation = Isolation::Call;
+            s.limits.memory_mb = 256;
+        })
+        .await;
+    rig.call(&spec, "run", json!({"code": "result = 1"}))
+        .await
+        .expect("it runs");
+    let lease = rig.lease(&spec, None).await.expect("another one");
+    let started = rig.events().await.into_iter().rev();
+    let from = started.filter_map(|event| match event.kind {
+        EventKind::Ready { from, .. } => Some(from),
+        _ => None,
+    });
+    assert_eq!(from.take(1).collect::<Vec<_>>(), ["restored"]);
+    let names = ["memory.max", "memory.limit_in_bytes"];
+    let memory = said(&lease.sandbox, "memory", names);
+    assert_eq!(memory, (288 << 20).to_string(), "with gVisor's own 32 MiB");
+    // More than that, and no more than that, is killed.
+    let hostile = json!({"code": "x = b'x' * (400 << 20)"});
+    let result = tokio::select! {
+        result = call_tool(&lease, "run", hostile) => format!("{result:?}"),
+        gone = rig.client.gone(&lease.id) => format!("{gone:?}"),
+    };
+    assert!(!result.starts_with("Ok(Object"), "{result}");
+    let ended = || async {
+        let events = rig.events().await;
+        events.iter().any(|e| {
+            matches!(
+                e.kind,
+                EventKind::Gone {
+                    reason: GoneReason::OutOfMemory
+                }
+            )
+        })
+    };
+    until("it is out of memory", Duration::from_secs(20), ended).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_ends_itself_again_and_again_has_to_wait() {
     if !possible() {
         return;
