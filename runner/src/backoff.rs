@@ -57,12 +57,16 @@ impl Backoff {
     /// knows the exit code, so it may have been killed.
     pub(crate) fn ended(&mut self, now: Instant, reason: &GoneReason) {
         use GoneReason::{Exited, OutOfMemory, TooManyProcesses};
-        if !matches!(
+        if matches!(
             reason,
             OutOfMemory | TooManyProcesses | Exited { code: Some(_) }
         ) {
-            return;
+            self.crashed(now, reason);
         }
+    }
+
+    /// A crash, or a start that was killed from outside: the next one may well succeed.
+    pub(crate) fn crashed(&mut self, now: Instant, reason: &GoneReason) {
         let quiet = now.saturating_duration_since(self.last_crash).as_secs();
         let forgiven = u32::try_from(quiet / FORGIVEN_AFTER.as_secs()).unwrap_or(u32::MAX);
         self.crashes = self.crashes.saturating_sub(forgiven) + 1;

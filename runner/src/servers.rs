@@ -347,15 +347,20 @@ impl Server {
             Word::Thawed if boxed.phase == Phase::Thawing => boxed.phase = Phase::Ready,
             Word::Frozen | Word::Thawed => {}
             Word::Gone(reason, words) => {
-                let failed = boxed.phase == Phase::Starting;
+                // One that is not found again had started, once.
+                let failed = boxed.phase == Phase::Starting && !boxed.adopted;
                 boxed.phase = Phase::Ending;
                 for (_, gone) in boxed.leases.drain() {
                     let _ = gone.send(reason.clone());
                 }
-                if failed && reason != GoneReason::Stopped {
-                    self.start_failed(words.unwrap_or_else(|| crate::words::of(&reason)));
-                } else {
-                    self.backoff.ended(Instant::now(), &reason);
+                match (failed, &reason) {
+                    (true, GoneReason::Stopped) => {}
+                    // Those who wait for it get another.
+                    (true, GoneReason::Killed) => self.backoff.crashed(Instant::now(), &reason),
+                    (true, _) => {
+                        self.start_failed(words.unwrap_or_else(|| crate::words::of(&reason)));
+                    }
+                    (false, _) => self.backoff.ended(Instant::now(), &reason),
                 }
             }
             Word::Removed => {

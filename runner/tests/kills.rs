@@ -80,6 +80,37 @@ async fn usage_is_counted_once_over_kills_of_runner_and_sandbox() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_sandbox_that_ended_while_the_runner_was_away_fails_nobody() {
+    if !possible() {
+        return;
+    }
+    let mut rig = Rig::start().await;
+    let spec = rig.deploy(probe_bundle(), |_| ()).await;
+    for round in 0..5 {
+        rig.call(&spec, "run", code("result = 1"))
+            .await
+            .unwrap_or_else(|e| panic!("round {round}: {e}"));
+        // The one before may not be gone from the list yet.
+        let all = rig.sandboxes().await.into_iter();
+        let mut ready = all.filter(|s| s.state == SandboxState::Ready);
+        let sandbox = ready.next().expect("one that answered").sandbox;
+        let (pid, group) = (pid_of(&rig, &sandbox), group_of(&rig, &sandbox));
+        rig.kill();
+        kill(pid, Signal::SIGKILL).expect("it runs");
+        let groups = Cgroups::find("/sys/fs/cgroup").expect("control groups");
+        let empty = || async { groups.processes(&group).is_empty() };
+        until("the sandbox has ended", Duration::from_secs(5), empty).await;
+        // What answers next is asked before the runner knows that its sandbox is gone.
+        rig.start_again().await;
+    }
+    let events = rig.events().await;
+    let starts = events
+        .iter()
+        .filter(|e| matches!(e.kind, EventKind::Ready { .. }));
+    assert!(starts.count() > 4, "each was replaced: {events:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_session_finds_its_sandbox_again() {
     if !possible() {
         return;

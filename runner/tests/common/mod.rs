@@ -468,7 +468,7 @@ pub async fn post(
         }
         std::io::Result::Ok(String::from_utf8_lossy(&answer).into_owned())
     };
-    let answer = tokio::time::timeout(Duration::from_secs(60), exchange)
+    let answer = tokio::time::timeout(patient(Duration::from_secs(60)), exchange)
         .await
         .map_err(|_| "no answer")?
         .map_err(|e| e.to_string())?;
