@@ -79,6 +79,8 @@ pub enum Layer {
     QuotedPrintable,
     /// Adjacent leaves joined.
     Joined,
+    /// Base58, without the letters that look alike.
+    Base58,
 }
 
 impl Layer {
@@ -104,6 +106,7 @@ impl Layer {
             Self::Codes => "codes",
             Self::QuotedPrintable => "quoted-printable",
             Self::Joined => "joined",
+            Self::Base58 => "base58",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Base64, base32 and hexadecimal runs, and gzip or zlib behind them.
+//! Base64, base32, base58 and hexadecimal runs, forwards, backwards or rotated, and gzip, zlib or deflate behind them.
 
 use std::io::Read;
 
@@ -12,6 +12,12 @@ use crate::text::{Cell, How, Node, RUN_BYTES_MIN, Span, is_run};
 const WRAPPED_LINE_MIN: usize = 48;
 /// Decoded bytes that have to be text before the rest is decoded.
 const HEAD: usize = 10;
+/// Longest run that is read backwards or rotated too.
+const TURNED_BYTES_MAX: usize = 4096;
+/// Longest run read as base58, which is one large number: its cost grows with the square.
+const BASE58_BYTES_MAX: usize = 256;
+/// A deflated text with an alphabet of its own is not shorter, nor worth a try if it is.
+const DEFLATED_BYTES_MIN: usize = 60;
 
 pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     let (mut done, mut index) = (0, 0);
@@ -32,25 +38,148 @@ fn run(node: &Node, cell: &Cell, (start, end): (usize, usize), spawn: &mut Spawn
     let text = &node.text[start..end];
     let hex_from = usize::from(text.starts_with(b"0x")) * 2;
     if text.len().is_multiple_of(2) && text[hex_from..].iter().all(u8::is_ascii_hexdigit) {
-        emit(node, cell, (start + hex_from, end), Layer::Hex, spawn);
+        let place = (start + hex_from, end);
+        if !emit(node, cell, place, Alphabet::Hex, spawn) {
+            turned(node, cell, place, Alphabet::Hex, spawn);
+        }
         return end;
     }
-    if text.iter().all(|b| matches!(b, b'A'..=b'Z' | b'2'..=b'7'))
-        && emit(node, cell, (start, end), Layer::Base32, spawn)
+    if let Some(alphabet) = base32_of(text)
+        && emit(node, cell, (start, end), alphabet, spawn)
     {
         return end;
     }
     let end = wrapped_end(node, cell, start, end);
-    if emit(node, cell, (start, end), Layer::Base64, spawn) {
+    if emit(node, cell, (start, end), Alphabet::Base64, spawn) {
         return end;
     }
-    // A path or a prefix glued to the front.
-    if let Some(cut) = text.iter().position(|b| *b == b'/')
+    // A path or a prefix glued to the front; UTF-7 begins with a plus.
+    let cut = match text[0] {
+        b'+' => Some(0),
+        _ => text.iter().position(|b| *b == b'/'),
+    };
+    if let Some(cut) = cut
         && text.len() - cut > RUN_BYTES_MIN
+        && emit(node, cell, (start + cut + 1, end), Alphabet::Base64, spawn)
     {
-        emit(node, cell, (start + cut + 1, end), Layer::Base64, spawn);
+        return end;
+    }
+    if !turned(node, cell, (start, end), Alphabet::Base64, spawn) {
+        base58(node, cell, (start, end), spawn);
     }
     end
+}
+
+/// How the digits of a run are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Alphabet {
+    Hex,
+    Base32,
+    /// RFC 4648, section 7.
+    Base32Hex,
+    Base64,
+}
+
+impl Alphabet {
+    fn layer(self) -> Layer {
+        match self {
+            Self::Hex => Layer::Hex,
+            Self::Base32 | Self::Base32Hex => Layer::Base32,
+            Self::Base64 => Layer::Base64,
+        }
+    }
+}
+
+/// The alphabet of base32 that all of the run is written in, in one case. Words have no digits.
+fn base32_of(text: &[u8]) -> Option<Alphabet> {
+    let all = |is: fn(&u8) -> bool| text.iter().all(is);
+    let digits = || text.iter().any(u8::is_ascii_digit);
+    match text[0] {
+        _ if all(|b| matches!(b, b'A'..=b'Z' | b'2'..=b'7')) => Some(Alphabet::Base32),
+        _ if all(|b| matches!(b, b'a'..=b'z' | b'2'..=b'7')) => digits().then_some(Alphabet::Base32),
+        _ if all(|b| matches!(b, b'0'..=b'9' | b'A'..=b'V')) => digits().then_some(Alphabet::Base32Hex),
+        _ if all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'v')) => digits().then_some(Alphabet::Base32Hex),
+        _ => None,
+    }
+}
+
+/// The same run backwards, and (letters only) rotated.
+fn turned(
+    node: &Node,
+    cell: &Cell,
+    (start, end): (usize, usize),
+    alphabet: Alphabet,
+    spawn: &mut Spawner<'_>,
+) -> bool {
+    let source = &node.text[start..end];
+    if source.len() > TURNED_BYTES_MAX || node.turned || source.contains(&b'\n') {
+        return false;
+    }
+    let digits = |turn: fn(usize, &[u8]) -> u8| std::array::from_fn(|i| turn(i, source));
+    let back: [u8; 4] = digits(|i, source| source[source.len() - 1 - i]);
+    if !never_text(&back, alphabet) {
+        let bytes: Vec<u8> = source.iter().rev().copied().collect();
+        if emit_as(node, cell, (start, end), &bytes, (alphabet, Some(Layer::Reversed)), spawn) {
+            return true;
+        }
+    }
+    let rotated: [u8; 4] = digits(|i, source| super::rot13(source[i]));
+    if alphabet == Alphabet::Base64 && !never_text(&rotated, alphabet) {
+        let bytes: Vec<u8> = source.iter().map(|b| super::rot13(*b)).collect();
+        return emit_as(node, cell, (start, end), &bytes, (alphabet, Some(Layer::Rot13)), spawn);
+    }
+    false
+}
+
+/// Digits, letters of both cases, and none that look alike.
+fn base58(node: &Node, cell: &Cell, place: (usize, usize), spawn: &mut Spawner<'_>) {
+    let source = &node.text[place.0..place.1];
+    let has = |is: fn(&u8) -> bool| source.iter().any(is);
+    if source.len() > BASE58_BYTES_MAX
+        || !has(u8::is_ascii_digit)
+        || !has(u8::is_ascii_uppercase)
+        || !has(u8::is_ascii_lowercase)
+    {
+        return;
+    }
+    let Some(digits) = source.iter().map(|b| base58_digit(*b)).collect::<Option<Vec<u32>>>() else {
+        return;
+    };
+    // Limbs of 32 bits, the lowest first.
+    let mut limbs: Vec<u32> = Vec::with_capacity(source.len() / 5 + 1);
+    for digit in digits {
+        let mut carry = u64::from(digit);
+        for limb in &mut limbs {
+            carry += u64::from(*limb) * 58;
+            (*limb, carry) = (carry as u32, carry >> 32);
+        }
+        if carry > 0 {
+            limbs.push(carry as u32);
+        }
+    }
+    let bytes: Vec<u8> = limbs.iter().rev().flat_map(|limb| limb.to_be_bytes()).collect();
+    let lead = bytes.iter().take_while(|b| **b == 0).count();
+    let bytes = &bytes[lead..];
+    if bytes.len() < 8 || !bytes.is_ascii() || !texty(bytes) {
+        return;
+    }
+    super::child_around(node, cell, Layer::Base58, place, spawn, |child| {
+        child.push(bytes, Span::new(place.0, place.1), How::Atom);
+        child.push(b" ", Span::new(place.1 - 1, place.1), How::Atom);
+    });
+}
+
+fn base58_digit(b: u8) -> Option<u32> {
+    let digit = match b {
+        b'1'..=b'9' => b - b'1',
+        b'A'..=b'H' => b - b'A' + 9,
+        b'J'..=b'N' => b - b'J' + 17,
+        b'P'..=b'Z' => b - b'P' + 22,
+        b'a'..=b'k' => b - b'a' + 33,
+        b'm'..=b'z' => b - b'm' + 44,
+        _ => return None,
+    };
+    Some(u32::from(digit))
 }
 
 /// MIME and PEM break long runs into lines.
@@ -82,24 +211,37 @@ fn wrapped_end(node: &Node, cell: &Cell, start: usize, end: usize) -> usize {
 fn emit(
     node: &Node,
     cell: &Cell,
-    (start, end): (usize, usize),
-    layer: Layer,
+    place: (usize, usize),
+    alphabet: Alphabet,
     spawn: &mut Spawner<'_>,
 ) -> bool {
-    let source = &node.text[start..end];
-    if never_text(source, layer) {
+    let source = &node.text[place.0..place.1];
+    emit_as(node, cell, place, source, (alphabet, None), spawn)
+}
+
+/// As [`emit`], of digits that may have been turned before.
+fn emit_as(
+    node: &Node,
+    cell: &Cell,
+    (start, end): (usize, usize),
+    source: &[u8],
+    (alphabet, under): (Alphabet, Option<Layer>),
+    spawn: &mut Spawner<'_>,
+) -> bool {
+    let layer = alphabet.layer();
+    if never_text(source, alphabet) && !may_be_deflated(source, alphabet) {
         return false;
     }
     let mut head = [0; HEAD];
     let mut len = 0;
-    for (b, _) in Digits::new(source, layer).take(HEAD) {
+    for b in Digits::new(source, alphabet).take(HEAD) {
         head[len] = b;
         len += 1;
     }
     let head = &head[..len];
-    let packed = packed(head);
-    let wide = is_utf16(head);
-    if packed.is_none() && !wide && !(len >= 8 && texty(head)) {
+    let packed = packed(head, source.len());
+    let wide = utf16_order(head);
+    if packed.is_none() && wide.is_none() && !(len >= 8 && texty(head)) {
         return false;
     }
     let mut bytes = Vec::with_capacity(source.len() * 3 / 4);
@@ -107,12 +249,12 @@ fn emit(
         spawn.over.get_or_insert(crate::OverBudget::DecodedBytes);
         return true;
     }
-    Digits::new(source, layer).for_each(|(b, _)| bytes.push(b));
+    Digits::new(source, alphabet).for_each(|b| bytes.push(b));
     if let Some(inner) = packed {
         return unpack(node, cell, (start, end), layer, &bytes, inner, spawn);
     }
-    if wide {
-        bytes = from_utf16(&bytes);
+    if let Some(read) = wide {
+        bytes = from_utf16(&bytes, read);
     }
     let valid = valid_len(&bytes);
     if valid < 8 || valid * 10 < bytes.len() * 8 || !texty(&bytes[..valid]) {
@@ -121,6 +263,8 @@ fn emit(
     let Some(mut child) = spawn.begin(layer) else {
         return true;
     };
+    child.under = under;
+    child.turned |= under.is_some();
     let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
     let name = begin_cell(&mut child, node, cell.name);
     let at = child.text.len();
@@ -130,9 +274,9 @@ fn emit(
         margin_before(&node.text, start, floor),
         start,
     );
-    if wide || source.contains(&b'\n') {
+    if wide.is_some() || under.is_some() || source.contains(&b'\n') {
         child.push(&bytes[..valid], Span::new(start, end), How::Atom);
-        if source.contains(&b'\n') && !wide {
+        if source.contains(&b'\n') && wide.is_none() {
             child.segs.pop();
             by_line(&mut child, source, start, layer, valid);
         }
@@ -151,24 +295,33 @@ fn emit(
     true
 }
 
-/// Do the first two bytes show that it is neither text nor packed? Half of all hashes do.
-fn never_text(source: &[u8], layer: Layer) -> bool {
+/// The first two bytes, where the alphabet says them quickly.
+fn first_bytes(source: &[u8], alphabet: Alphabet) -> Option<[u8; 2]> {
     let digit = |at: usize| -> u32 {
         let b = source.get(at).copied().unwrap_or(0);
-        match layer {
-            Layer::Hex => u32::from(HEX_DIGITS[usize::from(b)]),
+        match alphabet {
+            Alphabet::Hex => u32::from(HEX_DIGITS[usize::from(b)]),
             _ => u32::from(BASE64_DIGITS[usize::from(b)]),
         }
     };
-    let bits = match layer {
-        Layer::Hex => digit(0) << 12 | digit(1) << 8 | digit(2) << 4 | digit(3),
-        Layer::Base64 => (digit(0) << 12 | digit(1) << 6 | digit(2)) >> 2,
-        _ => return false,
+    let bits = match alphabet {
+        Alphabet::Hex => digit(0) << 12 | digit(1) << 8 | digit(2) << 4 | digit(3),
+        Alphabet::Base64 => (digit(0) << 12 | digit(1) << 6 | digit(2)) >> 2,
+        _ => return None,
     };
-    let (first, second) = ((bits >> 8) as u8, bits as u8);
+    Some([(bits >> 8) as u8, bits as u8])
+}
+
+/// Do the first two bytes show that it is neither text nor packed? Half of all hashes do.
+fn never_text(source: &[u8], alphabet: Alphabet) -> bool {
+    let Some([first, second]) = first_bytes(source, alphabet) else {
+        return false;
+    };
     let control = |b: u8| b < 0x20 && !matches!(b, b'\n' | b'\r' | b'\t' | 0x1B) || b == 0x7F;
     match first {
         0x1F => second != 0x8B,
+        // Where the first is zero, it may be UTF-16, the higher byte first.
+        0 => !(0x20..0x7F).contains(&second),
         // Neither text nor the half of a character of two bytes.
         0x80..=0xC1 | 0xF5.. => true,
         0xC2.. => second & 0xC0 != 0x80,
@@ -176,6 +329,28 @@ fn never_text(source: &[u8], layer: Layer) -> bool {
         // Where the second is zero, it may be UTF-16; where `x`, a packed text.
         0x78 => false,
         _ => control(second) && second != 0 || (0x80..0xC2).contains(&second) || second >= 0xF5,
+    }
+}
+
+/// Do the first two bytes begin a deflated text that is one block?
+fn may_be_deflated(source: &[u8], alphabet: Alphabet) -> bool {
+    first_bytes(source, alphabet).is_some_and(|head| deflated(&head, source.len()))
+}
+
+/// RFC 1951 without a head: the last block, with the fixed alphabet and a letter first, or in a longer text with its own.
+fn deflated(head: &[u8], digits: usize) -> bool {
+    let &[first, second, ..] = head else {
+        return false;
+    };
+    match first & 7 {
+        // The eight bits after the three, the highest first, are the letter and 0x30.
+        3 => {
+            let code = ((u16::from(second) << 8 | u16::from(first)) >> 3) as u8;
+            let letter = code.reverse_bits().wrapping_sub(0x30);
+            letter.is_ascii_graphic()
+        }
+        5 => digits >= DEFLATED_BYTES_MIN && first >> 3 < 30 && second & 0x1F < 30,
+        _ => false,
     }
 }
 
@@ -232,11 +407,22 @@ fn by_line(child: &mut Node, source: &[u8], start: usize, layer: Layer, valid: u
     }
 }
 
-/// Gzip (RFC 1952) or zlib (RFC 1950) by their first bytes.
-fn packed(head: &[u8]) -> Option<Layer> {
+/// What a text is packed in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Packed {
+    Gzip,
+    Zlib,
+    Deflate,
+}
+
+/// Gzip (RFC 1952), zlib (RFC 1950) or deflate alone by their first bytes.
+fn packed(head: &[u8], digits: usize) -> Option<Packed> {
     match head {
-        [0x1F, 0x8B, 8, ..] => Some(Layer::Gzip),
-        [0x78, 0x01 | 0x5E | 0x9C | 0xDA, ..] => Some(Layer::Zlib),
+        [0x1F, 0x8B, 8, ..] => Some(Packed::Gzip),
+        [0x78, 0x01 | 0x5E | 0x9C | 0xDA, ..] => Some(Packed::Zlib),
+        _ if utf16_order(head).is_none() && !texty(head) && deflated(head, digits) => {
+            Some(Packed::Deflate)
+        }
         _ => None,
     }
 }
@@ -247,7 +433,7 @@ fn unpack(
     (start, end): (usize, usize),
     layer: Layer,
     bytes: &[u8],
-    inner: Layer,
+    inner: Packed,
     spawn: &mut Spawner<'_>,
 ) -> bool {
     let room = spawn.room();
@@ -255,14 +441,18 @@ fn unpack(
     let limit = room as u64 + 1;
     // Broken or cut-off streams give what they gave up to there.
     let _ = match inner {
-        Layer::Gzip => flate2::read::MultiGzDecoder::new(bytes)
+        Packed::Gzip => flate2::read::MultiGzDecoder::new(bytes)
             .take(limit)
             .read_to_end(&mut plain),
-        _ => flate2::read::ZlibDecoder::new(bytes)
+        Packed::Deflate => flate2::read::DeflateDecoder::new(bytes)
+            .take(limit)
+            .read_to_end(&mut plain),
+        Packed::Zlib => flate2::read::ZlibDecoder::new(bytes)
             .take(limit)
             .read_to_end(&mut plain),
     };
-    if plain.is_empty() {
+    // Without a head it may be anything.
+    if plain.is_empty() || inner == Packed::Deflate && !(plain.len() >= 8 && texty(&plain)) {
         return false;
     }
     if plain.len() > room {
@@ -273,7 +463,10 @@ fn unpack(
         return true;
     };
     // Two steps, one node: the compressed bytes themselves are no text.
-    outer.layer = Some(inner);
+    outer.layer = Some(match inner {
+        Packed::Gzip => Layer::Gzip,
+        Packed::Zlib | Packed::Deflate => Layer::Zlib,
+    });
     outer.under = Some(layer);
     let name = begin_cell(&mut outer, node, cell.name);
     let at = outer.text.len();
@@ -304,19 +497,25 @@ fn texty(bytes: &[u8]) -> bool {
             <= valid
 }
 
-/// Letters with a zero after each (PowerShell's -EncodedCommand), now and then one of another script.
-fn is_utf16(head: &[u8]) -> bool {
+/// One unit of UTF-16.
+type ReadUnit = fn([u8; 2]) -> u16;
+
+/// Letters with a zero after each (PowerShell's -EncodedCommand) or before, now and then one of another script.
+fn utf16_order(head: &[u8]) -> Option<ReadUnit> {
     let units = head.as_chunks::<2>().0;
-    let plain = |u: &&[u8; 2]| {
-        u[1] == 0 && ((0x20..0x7F).contains(&u[0]) || matches!(u[0], b'\n' | b'\r' | b'\t'))
-    };
-    head.len() >= 8 && units.iter().filter(plain).count() * 5 >= units.len() * 4
+    let orders: [ReadUnit; 2] = [u16::from_le_bytes, u16::from_be_bytes];
+    orders.into_iter().find(|read| {
+        let plain = units.iter().filter(|unit| {
+            matches!(read(**unit), 0x20..0x7F) || b"\n\r\t".map(u16::from).contains(&read(**unit))
+        });
+        head.len() >= 8 && plain.count() * 5 >= units.len() * 4
+    })
 }
 
-/// UTF-16, the lower byte first, as UTF-8.
-fn from_utf16(bytes: &[u8]) -> Vec<u8> {
+/// UTF-16 as UTF-8.
+fn from_utf16(bytes: &[u8], read: ReadUnit) -> Vec<u8> {
     let units = bytes.as_chunks::<2>().0;
-    let chars = char::decode_utf16(units.iter().map(|u| u16::from_le_bytes(*u)));
+    let chars = char::decode_utf16(units.iter().map(|unit| read(*unit)));
     let text: String = chars
         .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
         .collect();
@@ -325,17 +524,17 @@ fn from_utf16(bytes: &[u8]) -> Vec<u8> {
 
 /// The bytes that digits of an alphabet stand for.
 struct Digits<'t> {
-    source: std::iter::Enumerate<std::slice::Iter<'t, u8>>,
-    layer: Layer,
+    source: std::slice::Iter<'t, u8>,
+    alphabet: Alphabet,
     acc: u32,
     bits: u32,
 }
 
 impl<'t> Digits<'t> {
-    fn new(source: &'t [u8], layer: Layer) -> Self {
+    fn new(source: &'t [u8], alphabet: Alphabet) -> Self {
         Self {
-            source: source.iter().enumerate(),
-            layer,
+            source: source.iter(),
+            alphabet,
             acc: 0,
             bits: 0,
         }
@@ -343,31 +542,32 @@ impl<'t> Digits<'t> {
 }
 
 impl Iterator for Digits<'_> {
-    type Item = (u8, usize);
+    type Item = u8;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let (i, b) = self.source.next()?;
-            let (value, width) = match self.layer {
-                Layer::Hex => (char::from(*b).to_digit(16).map(|d| d as u8), 4),
-                Layer::Base32 => (base32_digit(*b), 5),
-                _ => (base64_digit(*b), 6),
+            let b = self.source.next()?;
+            let (value, width) = match self.alphabet {
+                Alphabet::Hex => (char::from(*b).to_digit(16).map(|d| d as u8), 4),
+                Alphabet::Base32 => (base32_digit(*b), 5),
+                Alphabet::Base32Hex => (char::from(*b).to_digit(32).map(|d| d as u8), 5),
+                Alphabet::Base64 => (base64_digit(*b), 6),
             };
             let Some(value) = value else { continue };
             self.acc = self.acc << width | u32::from(value);
             self.bits += width;
             if self.bits >= 8 {
                 self.bits -= 8;
-                return Some(((self.acc >> self.bits) as u8, i));
+                return Some((self.acc >> self.bits) as u8);
             }
         }
     }
 }
 
 fn base32_digit(b: u8) -> Option<u8> {
-    match b {
-        b'A'..=b'Z' => Some(b - b'A'),
-        b'2'..=b'7' => Some(b - b'2' + 26),
+    match b.to_ascii_uppercase() {
+        b @ b'A'..=b'Z' => Some(b - b'A'),
+        b @ b'2'..=b'7' => Some(b - b'2' + 26),
         _ => None,
     }
 }
@@ -403,6 +603,23 @@ mod tests {
                 Layer::Base64,
                 "token=ghp_",
             ),
+            (
+                "p AHQAbwBrAGUAbgA9AGcAaABwAF8=",
+                Layer::Base64,
+                "token=ghp_",
+            ),
+            (
+                "p +AHQAbwBrAGUAbgA9AGcAaABwAF8-",
+                Layer::Base64,
+                "token=ghp_",
+            ),
+            ("orxwwzlohvtwq4c7mfrggza", Layer::Base32, "token=ghp_abcd"),
+            ("EHNMMPBE7LJMGS2VC5H66P0=", Layer::Base32, "token=ghp_abcd"),
+            ("==gZlR2YiF2Xwh2Z94WZr9Gd", Layer::Base64, "token=ghp_abcdef"),
+            ("qT9eMJ49M2ujK2SvL2EyMt==", Layer::Base64, "token=ghp_abcdef"),
+            ("665646362616f5078676d3e656b6f647", Layer::Hex, "token=ghp_abcdef"),
+            ("FNvKWh5xS1JzvPJmmawXWV", Layer::Base58, "token=ghp_abcdef"),
+            ("K8nPTs2zTc8oiE9MSk5JTQMA", Layer::Zlib, "token=ghp_abcdef"),
         ];
         for (text, layer, want) in cases {
             assert!(
