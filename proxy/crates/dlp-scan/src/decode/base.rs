@@ -39,7 +39,9 @@ fn run(node: &Node, cell: &Cell, (start, end): (usize, usize), spawn: &mut Spawn
     let hex_from = usize::from(text.starts_with(b"0x")) * 2;
     if text.len().is_multiple_of(2) && text[hex_from..].iter().all(u8::is_ascii_hexdigit) {
         let place = (start + hex_from, end);
-        if !emit(node, cell, place, Alphabet::Hex, spawn) {
+        if text.len().is_multiple_of(8) && text.iter().all(|b| matches!(b, b'0' | b'1')) {
+            emit(node, cell, place, Alphabet::Binary, spawn);
+        } else if !emit(node, cell, place, Alphabet::Hex, spawn) {
             turned(node, cell, place, Alphabet::Hex, spawn);
         }
         return end;
@@ -78,6 +80,8 @@ enum Alphabet {
     /// RFC 4648, section 7.
     Base32Hex,
     Base64,
+    /// Eight bits for each byte.
+    Binary,
 }
 
 impl Alphabet {
@@ -86,6 +90,7 @@ impl Alphabet {
             Self::Hex => Layer::Hex,
             Self::Base32 | Self::Base32Hex => Layer::Base32,
             Self::Base64 => Layer::Base64,
+            Self::Binary => Layer::Codes,
         }
     }
 }
@@ -96,9 +101,15 @@ fn base32_of(text: &[u8]) -> Option<Alphabet> {
     let digits = || text.iter().any(u8::is_ascii_digit);
     match text[0] {
         _ if all(|b| matches!(b, b'A'..=b'Z' | b'2'..=b'7')) => Some(Alphabet::Base32),
-        _ if all(|b| matches!(b, b'a'..=b'z' | b'2'..=b'7')) => digits().then_some(Alphabet::Base32),
-        _ if all(|b| matches!(b, b'0'..=b'9' | b'A'..=b'V')) => digits().then_some(Alphabet::Base32Hex),
-        _ if all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'v')) => digits().then_some(Alphabet::Base32Hex),
+        _ if all(|b| matches!(b, b'a'..=b'z' | b'2'..=b'7')) => {
+            digits().then_some(Alphabet::Base32)
+        }
+        _ if all(|b| matches!(b, b'0'..=b'9' | b'A'..=b'V')) => {
+            digits().then_some(Alphabet::Base32Hex)
+        }
+        _ if all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'v')) => {
+            digits().then_some(Alphabet::Base32Hex)
+        }
         _ => None,
     }
 }
@@ -119,14 +130,28 @@ fn turned(
     let back: [u8; 4] = digits(|i, source| source[source.len() - 1 - i]);
     if !never_text(&back, alphabet) {
         let bytes: Vec<u8> = source.iter().rev().copied().collect();
-        if emit_as(node, cell, (start, end), &bytes, (alphabet, Some(Layer::Reversed)), spawn) {
+        if emit_as(
+            node,
+            cell,
+            (start, end),
+            &bytes,
+            (alphabet, Some(Layer::Reversed)),
+            spawn,
+        ) {
             return true;
         }
     }
     let rotated: [u8; 4] = digits(|i, source| super::rot13(source[i]));
     if alphabet == Alphabet::Base64 && !never_text(&rotated, alphabet) {
         let bytes: Vec<u8> = source.iter().map(|b| super::rot13(*b)).collect();
-        return emit_as(node, cell, (start, end), &bytes, (alphabet, Some(Layer::Rot13)), spawn);
+        return emit_as(
+            node,
+            cell,
+            (start, end),
+            &bytes,
+            (alphabet, Some(Layer::Rot13)),
+            spawn,
+        );
     }
     false
 }
@@ -142,7 +167,11 @@ fn base58(node: &Node, cell: &Cell, place: (usize, usize), spawn: &mut Spawner<'
     {
         return;
     }
-    let Some(digits) = source.iter().map(|b| base58_digit(*b)).collect::<Option<Vec<u32>>>() else {
+    let Some(digits) = source
+        .iter()
+        .map(|b| base58_digit(*b))
+        .collect::<Option<Vec<u32>>>()
+    else {
         return;
     };
     // Limbs of 32 bits, the lowest first.
@@ -157,7 +186,11 @@ fn base58(node: &Node, cell: &Cell, place: (usize, usize), spawn: &mut Spawner<'
             limbs.push(carry as u32);
         }
     }
-    let bytes: Vec<u8> = limbs.iter().rev().flat_map(|limb| limb.to_be_bytes()).collect();
+    let bytes: Vec<u8> = limbs
+        .iter()
+        .rev()
+        .flat_map(|limb| limb.to_be_bytes())
+        .collect();
     let lead = bytes.iter().take_while(|b| **b == 0).count();
     let bytes = &bytes[lead..];
     if bytes.len() < 8 || !bytes.is_ascii() || !texty(bytes) {
@@ -274,6 +307,11 @@ fn emit_as(
         margin_before(&node.text, start, floor),
         start,
     );
+    // `0x` or a prefix of letters is no part of the value.
+    let glued = start > floor && node.text[start - 1].is_ascii_alphanumeric();
+    if glued {
+        child.push(b" ", Span::new(start, start + 1), How::Atom);
+    }
     if wide.is_some() || under.is_some() || source.contains(&b'\n') {
         child.push(&bytes[..valid], Span::new(start, end), How::Atom);
         if source.contains(&b'\n') && wide.is_none() {
@@ -385,6 +423,7 @@ fn blocks(layer: Layer) -> How {
     match layer {
         Layer::Hex => How::Blocks { dst: 1, src: 2 },
         Layer::Base32 => How::Blocks { dst: 5, src: 8 },
+        Layer::Codes => How::Blocks { dst: 1, src: 8 },
         _ => How::Blocks { dst: 3, src: 4 },
     }
 }
@@ -468,10 +507,22 @@ fn unpack(
         Packed::Zlib | Packed::Deflate => Layer::Zlib,
     });
     outer.under = Some(layer);
+    let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
     let name = begin_cell(&mut outer, node, cell.name);
     let at = outer.text.len();
     let text = String::from_utf8_lossy(&plain);
+    // Packed JSON is read as JSON only if it stands alone.
+    let alone = super::json::looks_like(text.as_bytes());
+    if !alone {
+        let from = margin_before(&node.text, start, floor);
+        copy(&mut outer, node, from, start);
+    }
     outer.push(text.as_bytes(), Span::new(start, end), How::Atom);
+    if !alone {
+        outer.push(b" ", Span::new(end - 1, end), How::Atom);
+        let to = margin_after(&node.text, end, ceil);
+        copy(&mut outer, node, end, to);
+    }
     outer.close_cell(at, name, cell.kind, 0);
     spawn.end(outer);
     true
@@ -552,6 +603,7 @@ impl Iterator for Digits<'_> {
                 Alphabet::Base32 => (base32_digit(*b), 5),
                 Alphabet::Base32Hex => (char::from(*b).to_digit(32).map(|d| d as u8), 5),
                 Alphabet::Base64 => (base64_digit(*b), 6),
+                Alphabet::Binary => (char::from(*b).to_digit(2).map(|d| d as u8), 1),
             };
             let Some(value) = value else { continue };
             self.acc = self.acc << width | u32::from(value);
@@ -613,11 +665,33 @@ mod tests {
                 Layer::Base64,
                 "token=ghp_",
             ),
+            (
+                "0111000001100001011100110111001100111101011110000011000100111001",
+                Layer::Codes,
+                "pass=x19",
+            ),
+            (
+                "n = 0x746f6b656e3d6768705f616263",
+                Layer::Hex,
+                "0x token=ghp_abc",
+            ),
             ("orxwwzlohvtwq4c7mfrggza", Layer::Base32, "token=ghp_abcd"),
             ("EHNMMPBE7LJMGS2VC5H66P0=", Layer::Base32, "token=ghp_abcd"),
-            ("==gZlR2YiF2Xwh2Z94WZr9Gd", Layer::Base64, "token=ghp_abcdef"),
-            ("qT9eMJ49M2ujK2SvL2EyMt==", Layer::Base64, "token=ghp_abcdef"),
-            ("665646362616f5078676d3e656b6f647", Layer::Hex, "token=ghp_abcdef"),
+            (
+                "==gZlR2YiF2Xwh2Z94WZr9Gd",
+                Layer::Base64,
+                "token=ghp_abcdef",
+            ),
+            (
+                "qT9eMJ49M2ujK2SvL2EyMt==",
+                Layer::Base64,
+                "token=ghp_abcdef",
+            ),
+            (
+                "665646362616f5078676d3e656b6f647",
+                Layer::Hex,
+                "token=ghp_abcdef",
+            ),
             ("FNvKWh5xS1JzvPJmmawXWV", Layer::Base58, "token=ghp_abcdef"),
             ("K8nPTs2zTc8oiE9MSk5JTQMA", Layer::Zlib, "token=ghp_abcdef"),
         ];

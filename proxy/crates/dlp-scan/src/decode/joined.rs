@@ -12,6 +12,8 @@ const SHORT_BYTES_MAX: usize = 8;
 const SHORT_RUN_MIN: usize = 4;
 /// Two pieces that are shorter together hold nothing that a rule finds.
 const SEAM_BYTES_MIN: usize = 12;
+/// Longest of several parts of a value.
+const PART_BYTES_MAX: usize = 80;
 /// Parts joined at one go.
 const PARTS_MAX: usize = 4096;
 
@@ -40,6 +42,7 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
         return;
     }
     short_runs(node, spawn);
+    parts(node, spawn);
     seams(node, spawn);
     broken(node, scratch, spawn);
 }
@@ -52,6 +55,78 @@ fn short_runs(node: &Node, spawn: &mut Spawner<'_>) {
         if cells.len() >= SHORT_RUN_MIN {
             join(node, cells.iter().take(PARTS_MAX).map(|c| c.span), spawn);
         }
+    }
+}
+
+/// Elements of one length but for the last, and values under `part1`, `part2`: without blanks, they are one in pieces.
+fn parts(node: &Node, spawn: &mut Spawner<'_>) {
+    let mut row: Vec<Cell> = Vec::new();
+    for cell in node.cells.iter().filter(|c| is_value(c)) {
+        if cell.leaf == NO_LEAF {
+            continue;
+        }
+        let goes_on = row.last().is_some_and(|last| {
+            // A shorter one is the last of its row.
+            let longest = row[0].span.len();
+            row.len() < PARTS_MAX
+                && match is_next(node, last, cell) {
+                    Next::Element => last.span.len() == longest && cell.span.len() <= longest,
+                    Next::Numbered => true,
+                    Next::Other => false,
+                }
+        });
+        if !goes_on {
+            join_parts(node, &row, spawn);
+            row.clear();
+        }
+        if cell.kind == LeafKind::String && (2..=PART_BYTES_MAX).contains(&cell.span.len()) {
+            row.push(*cell);
+        }
+    }
+    join_parts(node, &row, spawn);
+}
+
+/// How a value follows the one before.
+enum Next {
+    /// In the same array, or under the same name again.
+    Element,
+    /// Under a name with the next number.
+    Numbered,
+    Other,
+}
+
+fn is_next(node: &Node, last: &Cell, cell: &Cell) -> Next {
+    if cell.name.is_empty() || cell.kind != LeafKind::String {
+        return Next::Other;
+    }
+    if cell.name == last.name {
+        return Next::Element;
+    }
+    let numbered = |name: Span| {
+        let name = &node.text[name.range()];
+        let digits = name.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+        let (stem, number) = name.split_at(name.len() - digits);
+        let number: u32 = std::str::from_utf8(number).ok()?.parse().ok()?;
+        Some((stem, number))
+    };
+    match (numbered(last.name), numbered(cell.name)) {
+        (Some((a, n)), Some((b, m))) if a == b && n.checked_add(1) == Some(m) => Next::Numbered,
+        _ => Next::Other,
+    }
+}
+
+fn join_parts(node: &Node, row: &[Cell], spawn: &mut Spawner<'_>) {
+    let bytes = || row.iter().flat_map(|c| &node.text[c.span.range()]);
+    // Two neighbours meet at their seam; short ones are joined as they are.
+    let enough = row.len() > 2 && row[0].span.len() > SHORT_BYTES_MAX
+        || row.len() > 1 && row[0].name != row[1].name;
+    if enough
+        && bytes().take(SEAM_BYTES_MIN).count() == SEAM_BYTES_MIN
+        && bytes().all(u8::is_ascii_graphic)
+        && bytes().any(u8::is_ascii_digit)
+        && bytes().any(u8::is_ascii_alphabetic)
+    {
+        join(node, row.iter().map(|c| c.span), spawn);
     }
 }
 
@@ -190,6 +265,14 @@ mod tests {
             (
                 &[("c", "g"), ("c", "h"), ("c", "p"), ("c", "_"), ("c", "x")],
                 "ghp_x",
+            ),
+            (
+                &[("p", "Z2hwX2FiY2Rl"), ("p", "ZmdoaWprbG1u"), ("p", "b3A=")],
+                "Z2hwX2FiY2RlZmdoaWprbG1ub3A=",
+            ),
+            (
+                &[("part1", "ghp_aa"), ("part2", "bb11bb"), ("part3", "ccdd")],
+                "ghp_aabb11bbccdd",
             ),
             (
                 &[("items", "ghp_aaaabbbb"), ("items", "ccccdddd")],

@@ -3,6 +3,7 @@
 //! Lenient where it costs nothing (lone surrogates, control characters), strict in structure: what does not parse is
 //! left to be scanned as plain text, so nothing can hide behind being almost JSON.
 
+use super::listed;
 use crate::LeafKind;
 use crate::text::{How, Node, Span, word_at};
 
@@ -94,6 +95,7 @@ impl Walker<'_, '_> {
                     }
                     continue;
                 } else {
+                    self.codes(name);
                     continue;
                 }
             } else if !self.scalar(name) {
@@ -159,6 +161,25 @@ impl Walker<'_, '_> {
         let ok = self.text[self.at..].starts_with(word);
         self.at += if ok { word.len() } else { 0 };
         ok
+    }
+
+    /// An array of character codes is the text that it stands for.
+    fn codes(&mut self, name: Span) {
+        self.skip_space();
+        if !self.text.get(self.at).is_some_and(u8::is_ascii_digit) {
+            return;
+        }
+        if let Some(mut list) = listed::code_array(self.text, self.at) {
+            for (_, span) in &mut list {
+                *span = Span::new(
+                    self.base + span.start as usize,
+                    self.base + span.end as usize,
+                );
+            }
+            let start = self.node.text.len();
+            listed::push_codes(self.node, &list);
+            self.node.close_cell(start, name, LeafKind::String, 0);
+        }
     }
 
     fn number(&mut self, name: Span) {

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use memchr::memmem;
 
 use super::{Spawner, child_around};
+use crate::detect::Scratch;
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
-use crate::traces::Traces;
 use crate::{Layer, LeafKind};
 
 /// Fewer codes in a row hold nothing that a rule finds.
@@ -19,8 +19,10 @@ const CODES_MAX: usize = 1 << 16;
 /// Most bytes that a line of a dump shows.
 const LINE_BYTES_MAX: usize = 64;
 
-pub(super) fn decode(node: &Node, traces: &Traces, spawn: &mut Spawner<'_>) {
+pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
+    let traces = &scratch.traces;
     codes(node, &traces.commas, spawn);
+    code_rows(node, &scratch.code_rows, spawn);
     code_cells(node, spawn);
     if traces.zeros {
         dumps(node, spawn);
@@ -68,6 +70,99 @@ fn codes(node: &Node, behind_commas: &[u32], spawn: &mut Spawner<'_>) {
     }
 }
 
+/// What stands between two codes that no comma parts: `chr(103).chr(104)`, `U+0067 U+0068`, `103 104`.
+const CODE_GAP_MAX: usize = 16;
+/// Bits of a character.
+const BITS: usize = 8;
+
+fn code_len(text: &[u8], at: usize, ceil: usize) -> usize {
+    let word = text[at..ceil].iter().take(BITS + 1);
+    word.take_while(|b| b.is_ascii_alphanumeric()).count()
+}
+
+/// Does a number follow the one at `from..stop`, and then another, with the same bytes between?
+pub(crate) fn row_at(text: &[u8], (from, stop): (usize, usize), ceil: usize) -> bool {
+    let fits = |len: usize| matches!(len, 2..=4 | BITS);
+    if !fits(stop - from) || text[stop] == b',' {
+        return false;
+    }
+    let after = text[stop..ceil].iter().take(CODE_GAP_MAX + 1);
+    let gap = after.take_while(|b| !b.is_ascii_digit()).count();
+    let next = stop + gap;
+    if gap > CODE_GAP_MAX || next >= ceil {
+        return false;
+    }
+    let len = code_len(text, next, ceil);
+    let end = next + len;
+    fits(len) && end + gap < ceil && text[end..end + gap] == text[stop..next]
+}
+
+/// Codes with the same few bytes between each two, in any of the usual bases.
+fn code_rows(node: &Node, starts: &[u32], spawn: &mut Spawner<'_>) {
+    let (text, mut done, mut index) = (&node.text, 0, 0);
+    for start in starts.iter().map(|at| *at as usize) {
+        if start < done {
+            continue;
+        }
+        let Some(cell) = node.cell_from(start, &mut index) else {
+            continue;
+        };
+        let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
+        let stop = start + code_len(text, start, ceil);
+        let after = text[stop..ceil].iter().take(CODE_GAP_MAX + 1);
+        let gap = &text[stop..][..after.take_while(|b| !b.is_ascii_digit()).count()];
+        let mut words = vec![Span::new(start, stop)];
+        let mut at = stop;
+        while text[at..ceil].starts_with(gap) && words.len() < CODES_MAX {
+            let from = at + gap.len();
+            let len = code_len(text, from, ceil);
+            if !(1..=BITS).contains(&len) || !text[from].is_ascii_digit() {
+                break;
+            }
+            at = from + len;
+            words.push(Span::new(from, at));
+        }
+        done = at;
+        let marked = gap
+            .iter()
+            .any(|b| matches!(b, b'(' | b'\\' | b'+' | b'#' | b'x'));
+        // What is written before a code in a row of `U+0067` or `\67 `.
+        let lead = gap.trim_ascii_start();
+        let hexed = text[floor..start].ends_with(lead)
+            && lead.iter().any(|b| matches!(b, b'\\' | b'+' | b'x'));
+        let Some(list) = read_row(text, &words, hexed) else {
+            continue;
+        };
+        // Eight bits each are no numbers that anybody counts with.
+        let marked = marked || words.iter().all(|word| word.len() == BITS);
+        if list.len() >= if marked { CODES_MIN } else { BARE_CODES_MIN }
+            && (marked || telling(&list))
+        {
+            emit(node, cell, (start, at), &list, spawn);
+        }
+    }
+}
+
+/// The codes of a row in the first base that makes characters of all of them.
+fn read_row(text: &[u8], words: &[Span], hexed: bool) -> Option<Vec<Code>> {
+    let all = |base: u32, len: usize| {
+        let codes = words.iter().map(|word| {
+            let digits = std::str::from_utf8(&text[word.range()]).ok()?;
+            let whole = len == 0 || digits.len() == len;
+            let code = u32::from_str_radix(digits, base).ok().filter(|_| whole)?;
+            (printable(u8::try_from(code).ok()?) || code >= 0x80).then_some((code, *word))
+        });
+        codes.collect::<Option<Vec<Code>>>()
+    };
+    if hexed {
+        return all(16, 0);
+    }
+    all(2, BITS)
+        .or_else(|| all(8, 3).filter(|list| telling(list)))
+        .or_else(|| all(10, 0))
+        .or_else(|| all(16, 0))
+}
+
 /// Where the word that ends at `end` begins.
 fn word_start(text: &[u8], end: usize, floor: usize) -> usize {
     let word = text[floor..end].iter().rev().take(8);
@@ -75,7 +170,7 @@ fn word_start(text: &[u8], end: usize, floor: usize) -> usize {
 }
 
 /// The codes of printable characters from `at` on, and where their list ends.
-fn read_codes(text: &[u8], mut at: usize) -> (Vec<Code>, usize) {
+pub(super) fn read_codes(text: &[u8], mut at: usize) -> (Vec<Code>, usize) {
     let mut list = Vec::new();
     let mut end = at;
     while list.len() < CODES_MAX {
@@ -110,7 +205,7 @@ fn printable(b: u8) -> bool {
 }
 
 /// A number, and where it is written.
-type Code = (u32, Span);
+pub(super) type Code = (u32, Span);
 
 /// The number of a character that can be printed, or a byte of one.
 fn code(word: &[u8]) -> Option<u32> {
@@ -127,8 +222,14 @@ fn code(word: &[u8]) -> Option<u32> {
     shown.then_some(code)
 }
 
+/// Reads the array of codes that begins at `at`, if it is one.
+pub(super) fn code_array(text: &[u8], at: usize) -> Option<Vec<Code>> {
+    let (list, _) = read_codes(text, at);
+    (list.len() >= BARE_CODES_MIN && telling(&list)).then_some(list)
+}
+
 /// Appends what the codes stand for: bytes of UTF-8 where they are that, else characters.
-fn push_codes(child: &mut Node, list: &[Code]) {
+pub(super) fn push_codes(child: &mut Node, list: &[Code]) {
     let bytes: Option<Vec<u8>> = list.iter().map(|(c, _)| u8::try_from(*c).ok()).collect();
     let utf8 = bytes.filter(|b| std::str::from_utf8(b).is_ok());
     for (i, (code, span)) in list.iter().enumerate() {
@@ -323,6 +424,21 @@ mod tests {
     use crate::Layer;
     use crate::decode::tests::children;
 
+    /// The codes of `password=hunter2!` with `before` and `after` each.
+    fn row(before: &str, format: &str, after: &str) -> String {
+        let write = |b: u8| match format {
+            "{:04X}" => format!("{b:04X}"),
+            "{:x}" => format!("{b:x}"),
+            "{:03o}" => format!("{b:03o}"),
+            "{:08b}" => format!("{b:08b}"),
+            _ => b.to_string(),
+        };
+        let codes = "password=hunter2!"
+            .bytes()
+            .map(|b| format!("{before}{}{after}", write(b)));
+        format!("x = {}end", codes.collect::<String>())
+    }
+
     #[test]
     fn lists_and_dumps_are_read() {
         let codes: Vec<String> = "password=hunter2!".bytes().map(|b| b.to_string()).collect();
@@ -351,6 +467,15 @@ mod tests {
                 "игнорируй",
             ),
             ("BSN: f(52,55,49,57,56,48,54,57,57)".to_owned(), Layer::Codes, "471980699"),
+            (row("chr(", "{}", ")+"), Layer::Codes, "password=hunter2!"),
+            (row("chr(", "{}", ")."), Layer::Codes, "password=hunter2!"),
+            (row("Chr(", "{}", ") & "), Layer::Codes, "password=hunter2!"),
+            (row("", "{}", " "), Layer::Codes, "password=hunter2!"),
+            (row("U+", "{:04X}", " "), Layer::Codes, "password=hunter2!"),
+            (row("\\", "{:x}", " "), Layer::Codes, "password=hunter2!"),
+            (row("", "{:03o}", " "), Layer::Codes, "password=hunter2!"),
+            (row("", "{:08b}", " "), Layer::Codes, "password=hunter2!"),
+            (row("", "{}", "-"), Layer::Codes, "password=hunter2!"),
             (
                 "00000000  70 61 73 73 77 6f 72 64  3d 68 75 6e 74 65 72 32  |password=hunter2|\n".to_owned(),
                 Layer::Hex,
@@ -383,6 +508,9 @@ mod tests {
             "87, 92, 103, 77, 110, 68, 99, 121, 64, 91, 96, 94, 35, 60",
             "f(1, 2, 3, 4, 5, 6, 7, 8)",
             "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p",
+            "88 92 79 90 85 91 77 95 60 58 44 39 61 62",
+            "| 87 | 92 | 103 | 77 | 110 | 68 | 99 | 121 | 64 | 91 | 96 | 94 | 35 | 60 |",
+            "00000001 00000010 00000011 00000100 00000101 00000110 00000111 00000111 00000111",
             "2024: 1234 5678\n2025: 2345 6789\n",
             "00000000: 0001 0203 0405 0607\n00000008: 08ff\n",
         ];

@@ -7,7 +7,8 @@ mod breaks;
 mod fold;
 mod joined;
 pub(crate) mod json;
-mod listed;
+pub(crate) mod listed;
+pub(crate) mod strides;
 mod turned;
 mod written;
 
@@ -157,7 +158,8 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     written::decode(node, &scratch.traces, spawn);
     base::decode(node, scratch, spawn);
     breaks::decode(node, scratch, spawn);
-    listed::decode(node, &scratch.traces, spawn);
+    strides::decode(node, scratch, spawn);
+    listed::decode(node, scratch, spawn);
     if scratch.traces.wide {
         for cell in node.cells.iter().filter(|c| c.leaf != NO_LEAF) {
             fold::decode(node, cell, spawn);

@@ -17,6 +17,7 @@ mod url;
 
 pub(crate) use hidden::unseen;
 
+use crate::decode::strides::Stride;
 use crate::finding::{Fingerprint, FingerprintKey};
 use crate::gate::Hit;
 use crate::rule::RuleId;
@@ -76,6 +77,10 @@ pub(crate) struct Scratch {
     pub windows: Vec<token::Window>,
     /// Where a row of equally long pieces may be.
     pub rows: Vec<u32>,
+    /// Rows of pieces with the same bytes between each two.
+    pub strides: Vec<Stride>,
+    /// Where a row of numbers may begin that stand for characters.
+    pub code_rows: Vec<u32>,
     /// Where something is to be read backwards or rotated.
     pub turned: Vec<(Action, Span)>,
     /// Cells with words that have digits for letters.
@@ -175,6 +180,8 @@ pub(crate) fn detect(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     scratch.broken.clear();
     scratch.leet.clear();
     scratch.rows.clear();
+    scratch.strides.clear();
+    scratch.code_rows.clear();
     keyword_hits(sink, scratch);
     if !sink.node.only_injection {
         number::scan(sink, scratch);
@@ -195,6 +202,17 @@ pub(crate) fn note_traces(node: &Node, scratch: &mut Scratch) {
     scratch.traces.read(text);
     for cell in &node.cells {
         let range = cell.span.range();
+        let starts = |at: &usize| *at == range.start || !text[*at - 1].is_ascii_alphanumeric();
+        for at in range.clone().filter(starts) {
+            let word = text[at..range.end]
+                .iter()
+                .take_while(|b| b.is_ascii_alphanumeric());
+            let has = |is: fn(&u8) -> bool| word.clone().any(is);
+            if has(u8::is_ascii_digit) {
+                let letters = has(u8::is_ascii_alphabetic);
+                number::note_pieces(text, (at, at + word.count()), letters, cell, scratch);
+            }
+        }
         for at in range.clone().filter(|at| text[*at].is_ascii_digit()) {
             let rest = &text[at..range.end];
             if let Some(len) = rest.iter().position(|b| !b.is_ascii_alphanumeric())

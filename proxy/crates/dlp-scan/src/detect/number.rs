@@ -1,6 +1,7 @@
 //! Identifiers of a fixed shape: found by their digits, told apart by shape, check digits and the words around them.
 
 use super::{Scratch, Sink, context};
+use crate::decode::{listed, strides};
 use crate::rule::RuleId;
 use crate::ruleset::{Kind, Need, Outline, ShapeRef};
 use crate::text::{Cell, Span};
@@ -92,6 +93,29 @@ pub(super) fn note_row(
     }
 }
 
+/// May the group be a piece of a value, or the code of one character, in a row of such? Numbers alone are codes.
+pub(super) fn note_pieces(
+    text: &[u8],
+    (from, stop): (usize, usize),
+    letters: bool,
+    cell: &Cell,
+    scratch: &mut Scratch,
+) {
+    const NOTED_MAX: usize = 4096;
+    let place = (cell.span.start as usize, cell.span.end as usize);
+    let room = scratch.strides.len() < NOTED_MAX && scratch.code_rows.len() < NOTED_MAX;
+    if stop >= place.1 || !room {
+        return;
+    }
+    if (letters || stop - from == 1)
+        && let Some(row) = strides::stride_at(text, (from, stop), place)
+    {
+        scratch.strides.push(row);
+    } else if text[from].is_ascii_digit() && listed::row_at(text, (from, stop), place.1) {
+        scratch.code_rows.push(crate::text::to_u32(from));
+    }
+}
+
 /// Looks at the groups joined around the digit at `at`; returns where to go on.
 fn chain(
     at: usize,
@@ -134,6 +158,7 @@ fn chain(
             if letters {
                 count_leet(&text[from..stop], leet.0, leet.1, scratch);
             }
+            note_pieces(text, (from, stop), letters, cell, scratch);
             if stop < ceil && matches!(text[stop], b' ' | b'\n') {
                 note_row(text, (from, stop), cell, scratch);
             }

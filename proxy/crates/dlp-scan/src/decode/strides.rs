@@ -1,0 +1,251 @@
+//! Values in pieces of one length with the same few bytes between each two, whatever those are: `'ghp_' . 'Zq7k'`,
+//! `ghp_<br>Zq7k`, `[g][h]`, a cell of a table each. The digits' detector says where two such gaps follow each other.
+
+use super::{Spawner, child_around};
+use crate::Layer;
+use crate::detect::Scratch;
+use crate::text::{How, Node, Span};
+
+/// How long a piece may be, and what stands between two.
+const PIECE_BYTES_MAX: usize = 40;
+const GAP_BYTES_MAX: usize = 16;
+/// What comes together has to be as long as the shortest values that rules know by their beginning.
+const JOINED_BYTES_MIN: usize = 16;
+const JOINED_BYTES_MAX: usize = 16 * 1024;
+/// Single characters in a row before they count as a text taken apart.
+const SINGLES_MIN: usize = 9;
+
+/// Pieces at equal distances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stride {
+    /// Where one of the pieces begins.
+    piece: usize,
+    /// How long each is, but for the last.
+    len: usize,
+    gap: usize,
+}
+
+fn of_piece(b: &u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')
+}
+
+/// The row that the letters and digits at `from..stop` may be a piece of: the same bytes stand at both ends of it, or
+/// of the next.
+pub(crate) fn stride_at(
+    text: &[u8],
+    (from, stop): (usize, usize),
+    (floor, ceil): (usize, usize),
+) -> Option<Stride> {
+    let before = text[floor..from].iter().rev().take(PIECE_BYTES_MAX);
+    let piece = from - before.take_while(|b| of_piece(b)).count();
+    let after = text[stop..ceil].iter().take(PIECE_BYTES_MAX);
+    let end = stop + after.take_while(|b| of_piece(b)).count();
+    let len = end - piece;
+    // Blanks and single signs between single characters have a decoder of their own.
+    let gaps = if len == 1 { 2 } else { 1 }..=GAP_BYTES_MAX;
+    if len > PIECE_BYTES_MAX || end >= ceil {
+        return None;
+    }
+    // The longest: a part of a gap repeats as well.
+    let rows = gaps.rev().map(|gap| Stride { piece, len, gap });
+    let sound = |row: &Stride| {
+        let behind = row.gap_at(text, end + row.gap + len, ceil) && row.whole(text, end + row.gap);
+        let before = || {
+            // One blank stands between any two words; those before have to be a piece and no more.
+            let from = piece.saturating_sub(row.gap + len);
+            let bounded = || from == floor || !of_piece(&text[from - 1]);
+            piece >= floor + row.gap + len
+                && (row.gap > 1 || bounded())
+                && row.gap_at(text, piece - row.gap, ceil)
+                && row.whole(text, piece - row.gap - len)
+        };
+        behind || before()
+    };
+    rows.filter(|row| end + row.gap < ceil).find(sound)
+}
+
+impl Stride {
+    /// Does the row's gap stand at `at`?
+    fn gap_at(&self, text: &[u8], at: usize, ceil: usize) -> bool {
+        let end = self.piece + self.len;
+        at + self.gap <= ceil
+            && text[at] == text[end]
+            && text[at..at + self.gap] == text[end..end + self.gap]
+    }
+
+    /// Is there a piece of the row at `at`, with no blank in it?
+    fn whole(&self, text: &[u8], at: usize) -> bool {
+        let piece = text.get(at..at + self.len);
+        piece.is_some_and(|p| self.len == 1 && p[0] == b' ' || p.iter().all(u8::is_ascii_graphic))
+    }
+
+    /// All pieces of the row. The first and the last may be shorter.
+    fn pieces(&self, text: &[u8], (floor, ceil): (usize, usize)) -> Vec<Span> {
+        let step = self.len + self.gap;
+        let mut start = self.piece;
+        while start >= floor + step
+            && self.gap_at(text, start - self.gap, ceil)
+            && self.whole(text, start - step)
+        {
+            start -= step;
+        }
+        let mut pieces = Vec::new();
+        if start > floor + self.gap && self.gap_at(text, start - self.gap, ceil) {
+            let end = start - self.gap;
+            let before = text[floor..end].iter().rev().take(self.len);
+            let first = before.take_while(|b| b.is_ascii_graphic()).count();
+            pieces.push(Span::new(end - first, end));
+        }
+        let mut end = start + self.len;
+        pieces.push(Span::new(start, end));
+        while self.gap_at(text, end, ceil) {
+            let from = end + self.gap;
+            if from + self.len > ceil || !self.whole(text, from) {
+                let rest = text[from..ceil].iter().take(self.len);
+                let last = rest.take_while(|b| of_piece(b)).count();
+                pieces.push(Span::new(from, from + last));
+                break;
+            }
+            end = from + self.len;
+            pieces.push(Span::new(from, end));
+        }
+        pieces
+    }
+}
+
+pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
+    let (text, mut done, mut index) = (&node.text, 0, 0);
+    for row in &scratch.strides {
+        if row.piece < done {
+            continue;
+        }
+        let Some(cell) = node.cell_from(row.piece, &mut index) else {
+            continue;
+        };
+        let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
+        let pieces = row.pieces(text, (floor, ceil));
+        let Some((start, end)) = pieces.first().zip(pieces.last()) else {
+            continue;
+        };
+        let (start, end) = (start.start as usize, end.end as usize);
+        done = end;
+        if !worth(text, row, &pieces) || known(text, row, (floor, start)) {
+            continue;
+        }
+        child_around(node, cell, Layer::Spaced, (start, end), spawn, |child| {
+            for piece in &pieces {
+                child.push(&text[piece.range()], *piece, How::Copy);
+            }
+        });
+    }
+}
+
+/// Do the pieces look like a value? Rows of numbers and of words are tables.
+fn worth(text: &[u8], row: &Stride, pieces: &[Span]) -> bool {
+    let (mut joined, mut telling, mut letters) = (0, 0, 0);
+    for b in pieces.iter().flat_map(|piece| &text[piece.range()]) {
+        joined += 1;
+        telling += usize::from(b.is_ascii_digit() || b.is_ascii_uppercase());
+        letters += usize::from(b.is_ascii_alphabetic());
+    }
+    let gap = &text[row.piece + row.len..][..row.gap];
+    let quoted = row.len == 1 && gap.iter().any(|b| matches!(b, b'"' | b'\''));
+    let min = if quoted {
+        SINGLES_MIN
+    } else {
+        JOINED_BYTES_MIN
+    };
+    (min..=JOINED_BYTES_MAX).contains(&joined)
+        && (quoted || telling * 8 >= joined && letters * 4 >= joined)
+}
+
+/// Pieces between blanks or on lines are joined by another decoder, unless something is glued to the first.
+fn known(text: &[u8], row: &Stride, (floor, start): (usize, usize)) -> bool {
+    row.gap == 1
+        && matches!(text[row.piece + row.len], b' ' | b'\n')
+        && (start == floor || matches!(text[start - 1], b' ' | b'\n'))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Layer;
+    use crate::decode::tests::children;
+
+    /// `pieces` with `gap` between them.
+    fn row(gap: &str) -> String {
+        ["ghp_Zq7k", "W2mXv9Lp", "4TsR8bNc", "3Yd"].join(gap)
+    }
+
+    #[test]
+    fn equal_pieces_come_together_over_any_gap() {
+        for gap in [
+            "' . '",
+            "\" \"",
+            "\"\n    \"",
+            "<br>",
+            "</b><b>",
+            "|",
+            " | ",
+            "**",
+            "\\\n",
+            "\r\n",
+            "\n   ",
+            "', '",
+            "<!-- -->",
+            "\u{1b}[31m",
+            "\u{a0}",
+            "\u{3000}",
+            "][",
+            "\"\nk += \"",
+            "</span><span>",
+        ] {
+            let text = format!("key is '{}' here", row(gap));
+            let found = children(&text);
+            let hit = found.iter().find(|(layer, child, _)| {
+                *layer == Layer::Spaced
+                    && child.contains("key is 'ghp_Zq7kW2mXv9Lp4TsR8bNc3Yd' here")
+            });
+            let Some((_, child, source)) = hit else {
+                panic!(
+                    "{text:?}: {:?}",
+                    found.iter().map(|c| (c.0, &c.1)).collect::<Vec<_>>()
+                );
+            };
+            let at = child.find("W2m").unwrap();
+            assert_eq!(&text[source(at, at + 3)], "W2m", "{text:?}");
+        }
+        let singles: Vec<_> = "ghp_Zq7kW2mXv9Lp4TsR"
+            .split("")
+            .filter(|c| !c.is_empty())
+            .collect();
+        for gap in [", ", "' '", "\",\"", "]["] {
+            let text = singles.join(gap);
+            let found = children(&text);
+            assert!(
+                found
+                    .iter()
+                    .any(|(_, child, _)| child.contains("ghp_Zq7kW2mXv9Lp4TsR")),
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn tables_of_words_and_numbers_are_left_alone() {
+        for text in [
+            "| alpha | gamma | delta | omega |",
+            "| 1024 | 2048 | 4096 | 8192 |",
+            "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14",
+            "a1, b, c, d",
+            "v1.2.3, v1.2.4",
+            "x1 = 3; y1 = 4; z1 = 5",
+        ] {
+            let found = children(text);
+            assert!(
+                found.iter().all(|(layer, ..)| *layer != Layer::Spaced),
+                "{text}: {:?}",
+                found.iter().map(|c| (c.0, &c.1)).collect::<Vec<_>>()
+            );
+        }
+    }
+}
