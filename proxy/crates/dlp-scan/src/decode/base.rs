@@ -123,37 +123,37 @@ fn turned(
     spawn: &mut Spawner<'_>,
 ) -> bool {
     let source = &node.text[start..end];
-    if source.len() > TURNED_BYTES_MAX || node.turned || source.contains(&b'\n') {
+    let long = !(RUN_BYTES_MIN..=TURNED_BYTES_MAX).contains(&source.len());
+    if long || node.turned || source.contains(&b'\n') {
         return false;
     }
-    let digits = |turn: fn(usize, &[u8]) -> u8| std::array::from_fn(|i| turn(i, source));
-    let back: [u8; 4] = digits(|i, source| source[source.len() - 1 - i]);
-    if !never_text(&back, alphabet) {
-        let bytes: Vec<u8> = source.iter().rev().copied().collect();
-        if emit_as(
-            node,
-            cell,
-            (start, end),
-            &bytes,
-            (alphabet, Some(Layer::Reversed)),
-            spawn,
-        ) {
-            return true;
+    // Few runs come any further than their first digits.
+    let front = |turn: fn(usize, &[u8]) -> u8| {
+        let first: [u8; 4] = std::array::from_fn(|i| turn(i, source));
+        if never_text(&first, alphabet) {
+            return false;
         }
+        let front: [u8; RUN_BYTES_MIN] = std::array::from_fn(|i| turn(i, source));
+        let mut text = [0; 8];
+        let digits = Digits::new(&front, alphabet);
+        text.iter_mut().zip(digits).for_each(|(to, b)| *to = b);
+        packed(&text, 0).is_some() || texty(&text)
+    };
+    let mut emit_turned = |bytes: Vec<u8>, layer: Layer| {
+        let how = (alphabet, Some(layer));
+        emit_as(node, cell, (start, end), &bytes, how, spawn)
+    };
+    if front(|i, source| source[source.len() - 1 - i])
+        && emit_turned(source.iter().rev().copied().collect(), Layer::Reversed)
+    {
+        return true;
     }
-    let rotated: [u8; 4] = digits(|i, source| super::rot13(source[i]));
-    if alphabet == Alphabet::Base64 && !never_text(&rotated, alphabet) {
-        let bytes: Vec<u8> = source.iter().map(|b| super::rot13(*b)).collect();
-        return emit_as(
-            node,
-            cell,
-            (start, end),
-            &bytes,
-            (alphabet, Some(Layer::Rot13)),
-            spawn,
-        );
-    }
-    false
+    alphabet == Alphabet::Base64
+        && front(|i, source| super::rot13(source[i]))
+        && emit_turned(
+            source.iter().map(|b| super::rot13(*b)).collect(),
+            Layer::Rot13,
+        )
 }
 
 /// Digits, letters of both cases, and none that look alike.
@@ -174,6 +174,9 @@ fn base58(node: &Node, cell: &Cell, place: (usize, usize), spawn: &mut Spawner<'
     else {
         return;
     };
+    if !base58_begins_text(&digits) {
+        return;
+    }
     // Limbs of 32 bits, the lowest first.
     let mut limbs: Vec<u32> = Vec::with_capacity(source.len() / 5 + 1);
     for digit in digits {
@@ -200,6 +203,18 @@ fn base58(node: &Node, cell: &Cell, place: (usize, usize), spawn: &mut Spawner<'
         child.push(bytes, Span::new(place.0, place.1), How::Atom);
         child.push(b" ", Span::new(place.1 - 1, place.1), How::Atom);
     });
+}
+
+/// The first byte of a number in base 58, by its logarithm, before the number is worked out.
+fn base58_begins_text(digits: &[u32]) -> bool {
+    let (front, rest) = digits.split_at(digits.len().min(6));
+    let front = front
+        .iter()
+        .fold(0.0, |n, digit| n * 58.0 + f64::from(*digit));
+    let bits = front.log2() + rest.len() as f64 * 58_f64.log2();
+    // A little less and a little more than what text begins with.
+    let first = (bits % 8.0).exp2();
+    (8.5..128.5).contains(&first)
 }
 
 fn base58_digit(b: u8) -> Option<u32> {
@@ -352,6 +367,10 @@ fn first_bytes(source: &[u8], alphabet: Alphabet) -> Option<[u8; 2]> {
 
 /// Do the first two bytes show that it is neither text nor packed? Half of all hashes do.
 fn never_text(source: &[u8], alphabet: Alphabet) -> bool {
+    if matches!(alphabet, Alphabet::Base32 | Alphabet::Base32Hex) {
+        let first = Digits::new(source, alphabet).next().unwrap_or(0);
+        return !matches!(first, b'\t' | b'\n' | b'\r' | 0x1F..0x7F | 0xC2..0xF5);
+    }
     let Some([first, second]) = first_bytes(source, alphabet) else {
         return false;
     };
@@ -372,22 +391,35 @@ fn never_text(source: &[u8], alphabet: Alphabet) -> bool {
 
 /// Do the first two bytes begin a deflated text that is one block?
 fn may_be_deflated(source: &[u8], alphabet: Alphabet) -> bool {
-    first_bytes(source, alphabet).is_some_and(|head| deflated(&head, source.len()))
+    first_bytes(source, alphabet).is_some_and(|[first, second]| match first & 7 {
+        3 => fixed_letter(u128::from(first) | u128::from(second) << 8, 0),
+        5 => source.len() >= DEFLATED_BYTES_MIN && first >> 3 < 30 && second & 0x1F < 30,
+        _ => false,
+    })
 }
 
-/// RFC 1951 without a head: the last block, with the fixed alphabet and a letter first, or in a longer text with its own.
-fn deflated(head: &[u8], digits: usize) -> bool {
-    let &[first, second, ..] = head else {
-        return false;
-    };
-    match first & 7 {
-        // The eight bits after the three, the highest first, are the letter and 0x30.
-        3 => {
-            let code = ((u16::from(second) << 8 | u16::from(first)) >> 3) as u8;
-            let letter = code.reverse_bits().wrapping_sub(0x30);
-            letter.is_ascii_graphic()
+/// RFC 1951, section 3.2.6: is the `nth` symbol after the head of a block a letter, in eight bits?
+fn fixed_letter(bits: u128, nth: u32) -> bool {
+    let code = (bits >> (3 + 8 * nth)) as u8;
+    let letter = code.reverse_bits().wrapping_sub(0x30);
+    letter.is_ascii_graphic() || matches!(letter, b' ' | b'\n' | b'\r' | b'\t')
+}
+
+/// RFC 1951 without a head: the last block begins with letters in the fixed alphabet, or (section 3.2.7) with an
+/// alphabet of its own, whose code leaves nothing over.
+fn deflated(head: &[u8; HEAD], digits: usize) -> bool {
+    let bits = head
+        .iter()
+        .rev()
+        .fold(0, |bits, b| bits << 8 | u128::from(*b));
+    let field = |at: u32, len: u32| (bits >> at) as u32 & ((1 << len) - 1);
+    match field(0, 3) {
+        3 => (0..3).all(|nth| fixed_letter(bits, nth)),
+        5 => {
+            let lengths = (0..field(13, 4) + 4).map(|nth| field(17 + 3 * nth, 3));
+            let taken: u32 = lengths.filter(|len| *len > 0).map(|len| 128 >> len).sum();
+            digits >= DEFLATED_BYTES_MIN && field(3, 5) < 30 && field(8, 5) < 30 && taken == 128
         }
-        5 => digits >= DEFLATED_BYTES_MIN && first >> 3 < 30 && second & 0x1F < 30,
         _ => false,
     }
 }
@@ -459,10 +491,11 @@ fn packed(head: &[u8], digits: usize) -> Option<Packed> {
     match head {
         [0x1F, 0x8B, 8, ..] => Some(Packed::Gzip),
         [0x78, 0x01 | 0x5E | 0x9C | 0xDA, ..] => Some(Packed::Zlib),
-        _ if utf16_order(head).is_none() && !texty(head) && deflated(head, digits) => {
-            Some(Packed::Deflate)
+        _ => {
+            let whole: &[u8; HEAD] = head.try_into().ok()?;
+            let deflated = deflated(whole, digits) && utf16_order(head).is_none() && !texty(head);
+            deflated.then_some(Packed::Deflate)
         }
-        _ => None,
     }
 }
 
@@ -713,6 +746,7 @@ mod tests {
             "4012b2614a42b61c43ca1f4a3e98d956dfec4925",
             "iVBORw0KGgoAAAANSUhEUgAAw0wt04+nRZVMwK9aimq6dA",
             "some-long-identifier-name-here_and_more",
+            "0xdeadbeefdeadbe",
         ] {
             assert!(
                 children(text)

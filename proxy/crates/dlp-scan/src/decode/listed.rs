@@ -83,7 +83,8 @@ fn code_len(text: &[u8], at: usize, ceil: usize) -> usize {
 /// Does a number follow the one at `from..stop`, and then another, with the same bytes between?
 pub(crate) fn row_at(text: &[u8], (from, stop): (usize, usize), ceil: usize) -> bool {
     let fits = |len: usize| matches!(len, 2..=4 | BITS);
-    if !fits(stop - from) || text[stop] == b',' {
+    // Lists with commas have a reader of their own; the others part versions, times and dates.
+    if !fits(stop - from) || matches!(text[stop], b',' | b'.' | b':' | b'/') {
         return false;
     }
     let after = text[stop..ceil].iter().take(CODE_GAP_MAX + 1);

@@ -41,36 +41,40 @@ pub(crate) fn stride_at(
     let after = text[stop..ceil].iter().take(PIECE_BYTES_MAX);
     let end = stop + after.take_while(|b| of_piece(b)).count();
     let len = end - piece;
-    // Blanks and single signs between single characters have a decoder of their own.
-    let gaps = if len == 1 { 2 } else { 1 }..=GAP_BYTES_MAX;
     if len > PIECE_BYTES_MAX || end >= ceil {
         return None;
     }
+    // Two words are no row, and single characters with a sign between have a decoder of their own.
+    let blank = text[end] == b' ' && text.get(end + 1) != Some(&b' ');
+    let shortest = if len == 1 || blank { 2 } else { 1 };
+    let first = text[end];
+    let sign = |at: usize| at < ceil && text[at] == first;
     // The longest: a part of a gap repeats as well.
-    let rows = gaps.rev().map(|gap| Stride { piece, len, gap });
-    let sound = |row: &Stride| {
-        let behind = row.gap_at(text, end + row.gap + len, ceil) && row.whole(text, end + row.gap);
-        let before = || {
-            // One blank stands between any two words; those before have to be a piece and no more.
-            let from = piece.saturating_sub(row.gap + len);
-            let bounded = || from == floor || !of_piece(&text[from - 1]);
-            piece >= floor + row.gap + len
-                && (row.gap > 1 || bounded())
-                && row.gap_at(text, piece - row.gap, ceil)
-                && row.whole(text, piece - row.gap - len)
-        };
-        behind || before()
-    };
-    rows.filter(|row| end + row.gap < ceil).find(sound)
+    for gap in (shortest..=GAP_BYTES_MAX.min(ceil - end - 1)).rev() {
+        let row = Stride { piece, len, gap };
+        let behind = end + gap + len;
+        if sign(behind) && row.gap_at(text, behind, ceil) && row.whole(text, end + gap) {
+            return Some(row);
+        }
+        let from = piece.saturating_sub(gap + len);
+        if piece >= floor + gap + len
+            && sign(piece - gap)
+            && row.gap_at(text, piece - gap, ceil)
+            && row.whole(text, from)
+            // One byte stands between any two words; the one before has to be a piece and no more.
+            && (gap > 1 || from == floor || !of_piece(&text[from - 1]))
+        {
+            return Some(row);
+        }
+    }
+    None
 }
 
 impl Stride {
     /// Does the row's gap stand at `at`?
     fn gap_at(&self, text: &[u8], at: usize, ceil: usize) -> bool {
         let end = self.piece + self.len;
-        at + self.gap <= ceil
-            && text[at] == text[end]
-            && text[at..at + self.gap] == text[end..end + self.gap]
+        at + self.gap <= ceil && text[at..at + self.gap] == text[end..end + self.gap]
     }
 
     /// Is there a piece of the row at `at`, with no blank in it?
