@@ -99,7 +99,7 @@ mod tests {
 
     /// Remembers which of the last 12 letters was an `a`: as many states as the text has turns.
     fn pattern(n: usize) -> Pattern {
-        Pattern::new(&format!("[ab]*a[ab]{{12}}c{n}"))
+        Pattern::new(&format!("[ab]*a[ab]{{12}}c{n}"), &[])
     }
 
     #[test]

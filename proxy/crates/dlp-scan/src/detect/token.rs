@@ -143,6 +143,9 @@ pub(super) fn search_windows(sink: &mut Sink<'_>, scratch: &mut Scratch) {
         let weight = sink.rules.compiled(*rule).weight;
         let cost = |from: u32| (1 + (span.end - from) / 4).saturating_mul(weight);
         while start < span.end && sink.limits.spend(cost(start)) {
+            if start == span.start && !holds_needed(*rule, *span, sink, scratch) {
+                break;
+            }
             let input = Input::new(sink.text()).range(start as usize..span.end as usize);
             let Some((whole, value)) = search(*rule, &input, sink, scratch) else {
                 break;
@@ -171,6 +174,18 @@ fn may_match(rule: RuleId, span: Span, sink: &Sink<'_>, scratch: &Scratch) -> bo
             .iter()
             .any(|a| matches!(a, Action::Within(id) if within.contains(id)))
     })
+}
+
+/// False when the text lacks something that every match of the rule's pattern holds.
+fn holds_needed(rule: RuleId, span: Span, sink: &Sink<'_>, scratch: &mut Scratch) -> bool {
+    let Some(pattern) = &sink.rules.compiled(rule).pattern else {
+        return false;
+    };
+    let folded = &mut scratch.compact;
+    folded.clear();
+    folded.extend_from_slice(&sink.text()[span.range()]);
+    folded.make_ascii_lowercase();
+    pattern.may_match(folded)
 }
 
 /// The match, and the part of it that is the value.

@@ -323,7 +323,7 @@ impl Builder {
             Some(own) => own.weigh(&source, kind)?,
             None => 1,
         };
-        Ok((Some(Pattern::new(&source)), weight))
+        Ok((Some(Pattern::new(&source, &raw.keywords)), weight))
     }
 
     fn keywords_of(

@@ -6,6 +6,7 @@ mod exact;
 mod facts;
 mod lead;
 pub(crate) mod load;
+mod needs;
 mod own;
 mod place;
 
@@ -24,6 +25,7 @@ use crate::{Budget, FingerprintKey, LeafInput, LeafKind, Scanner};
 pub(crate) use compile::{SHAPE_BYTES_MAX, SHAPE_BYTES_MIN};
 pub(crate) use exact::{ExactSet, FREE_BYTES as EXACT_FREE_BYTES};
 pub use facts::RuleFacts;
+use needs::Needs;
 pub use own::{AllowPattern, Own, VAULT_RULE, ValueList};
 
 /// Compiled rules. Immutable, `Send + Sync`, shared in an `Arc`.
@@ -322,15 +324,24 @@ struct LazyPattern {
     id: u32,
     source: Box<str>,
     compiled: OnceLock<Option<Regex>>,
+    /// One of these stands where it is looked for.
+    keywords: Box<[Box<[u8]>]>,
+    needs: OnceLock<Needs>,
 }
 
 impl Pattern {
-    pub fn new(source: &str) -> Self {
+    /// The pattern of a rule that has these keywords.
+    pub fn new(source: &str, keywords: &[String]) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
+        let keywords = keywords
+            .iter()
+            .map(|k| k.to_ascii_lowercase().into_bytes().into());
         Self(Arc::new(LazyPattern {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             source: source.into(),
             compiled: OnceLock::new(),
+            keywords: keywords.collect(),
+            needs: OnceLock::new(),
         }))
     }
 
@@ -344,6 +355,21 @@ impl Pattern {
             .compiled
             .get_or_init(|| compile::regex(&self.0.source).ok())
             .as_ref()
+    }
+
+    /// False for a text that surely holds no match. `folded` is in lower case, as far as it is ASCII.
+    pub fn may_match(&self, folded: &[u8]) -> bool {
+        let LazyPattern {
+            source,
+            needs,
+            keywords,
+            ..
+        } = &*self.0;
+        let needs = needs.get_or_init(|| {
+            let pattern = compile::parse(source);
+            pattern.map_or_else(|_| Needs::default(), |p| Needs::of(&p, keywords))
+        });
+        needs.may_match(folded)
     }
 }
 
