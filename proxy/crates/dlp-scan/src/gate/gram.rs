@@ -1,7 +1,8 @@
 //! The gate in pure Rust. It looks at every 4 bytes of the text, letters folded by setting one bit, in a bitmap that
 //! stays in the first-level cache. The positions do not depend on each other, so this runs at a byte a cycle where an
 //! automaton waits for each load; what the bitmap lets pass is then confirmed against the few keywords that hold that
-//! gram. Each keyword is filed under the gram of its own that ordinary text holds least often.
+//! gram. Each keyword is filed under a gram of its own that others are filed under already, else the one that ordinary
+//! text holds least often: what counts is how many places of a text pass for any of them.
 //!
 //! A gate for whole texts looks at every second place only. Of a word of five bytes and more, one gram begins there
 //! wherever the word stands; a shorter one is filed with whatever may stand before it, too: the last three bytes of a
@@ -33,6 +34,8 @@ pub(crate) struct GramGate {
     bits: Box<Bitmap>,
     /// What of it passes for good reason: short keywords fill the bitmap.
     sieve: Sieve,
+    /// What of that passes for good reason: many keywords begin alike.
+    fine: FineSieve,
     /// Where each bucket's entries begin; one more at the end.
     heads: Box<[u32]>,
     /// By bucket.
@@ -60,6 +63,10 @@ struct Entry {
     offset: i8,
 }
 
+/// A gram that others are filed under lets no more places pass: of two such, the less crowded is taken, and one of its
+/// own only where so many share theirs.
+const NEW_GRAM: u32 = 10;
+
 /// More short words than this would fill the bitmap, each with all that may stand before it.
 const SHORT_WORDS_MAX: usize = 2048;
 
@@ -80,6 +87,7 @@ impl GramGate {
         let mut gate = Self {
             bits: Box::new([0; BITMAP_WORDS]),
             sieve: Sieve::default(),
+            fine: FineSieve::default(),
             heads: vec![0; HEADS + 1].into(),
             entries: Box::default(),
             keywords: Vec::new(),
@@ -89,7 +97,10 @@ impl GramGate {
         };
         let mut entries = Vec::new();
         let mut crowd: BTreeMap<u32, u32> = BTreeMap::new();
-        for (id, (_, word)) in (0u16..).zip(&keywords) {
+        // Short ones have no choice of grams, and longer ones take what others have taken.
+        let mut by_length: Vec<_> = (0u16..).zip(&keywords).collect();
+        by_length.sort_by_key(|(_, (_, word))| word.len());
+        for (id, (_, word)) in by_length {
             if word.len() < 5 && step == 2 {
                 entries.push(Entry::after_any(word, id));
             }
@@ -109,8 +120,9 @@ impl GramGate {
                     .enumerate()
                     .skip(phase)
                     .step_by(step);
-                let best = grams.min_by_key(|(_, g)| {
-                    commonness(g) + crowd.get(&fold4(g)).copied().unwrap_or(0)
+                let best = grams.min_by_key(|(_, g)| match crowd.get(&fold4(g)) {
+                    Some(others) => others / 2,
+                    None => NEW_GRAM + commonness(g),
                 });
                 if let Some((offset, gram)) = best {
                     *crowd.entry(fold4(gram)).or_default() += 1;
@@ -127,6 +139,7 @@ impl GramGate {
         entries.sort_by_key(|e| (bucket(e.gram()), e.keyword));
         for entry in &entries {
             self.sieve.add(entry);
+            self.fine.add(entry);
             let gram = entry.gram();
             let first = match entry.offset {
                 ANY_BEFORE => FIRST_HALF,
@@ -142,7 +155,7 @@ impl GramGate {
         self.entries = entries.into();
     }
 
-    /// Looks up the keywords that may stand around a place.
+    /// Looks up the keywords that may stand around a place near the end, or where there are no vectors.
     #[inline(never)]
     fn confirm(&self, text: &[u8], at: usize, out: &mut Vec<Hit>) {
         let word = match word_at(text, at) {
@@ -150,9 +163,12 @@ impl GramGate {
             None => folded_word(text, at),
         };
         let before = before_word(text, at);
-        if !self.sieve.passes(word, before) {
-            return;
+        if self.sieve.passes(word, before) && self.fine.passes(word, before) {
+            self.look_up((word, before), text, at, out);
         }
+    }
+
+    fn look_up(&self, (word, before): (u64, u64), text: &[u8], at: usize, out: &mut Vec<Hit>) {
         let gram = word as u32;
         self.confirm_in(bucket(gram), (word, before), text, at, out);
         if self.step == 2 && self.sieve.short(word) {
@@ -162,17 +178,21 @@ impl GramGate {
 
     /// Confirms the places that are left of `near` once the sieve has had them. None is within eight bytes of the end.
     fn sift(&self, text: &[u8], near: &mut Near, out: &mut Vec<Hit>) {
-        let mut left = 0;
-        for nth in 0..near.len {
-            let at = near.at[nth];
-            near.at[left] = at;
+        let around = |at: u32| {
             let at = at as usize;
-            // No branch: whether a place is left is a matter of chance.
             let word = word_at(text, at).map_or(0, |w| w | FOLD64);
-            left += usize::from(self.sieve.passes(word, before_word(text, at)));
-        }
-        for at in &near.at[..left] {
-            self.confirm(text, *at as usize, out);
+            (word, before_word(text, at))
+        };
+        near.keep(|at| {
+            let (word, before) = around(at);
+            self.sieve.passes(word, before)
+        });
+        near.keep(|at| {
+            let (word, before) = around(at);
+            self.fine.passes(word, before)
+        });
+        for at in &near.at[..near.len] {
+            self.look_up(around(*at), text, *at as usize, out);
         }
         near.len = 0;
     }
@@ -372,6 +392,18 @@ impl Near {
         }
     }
 
+    /// Keeps the places for which `is` holds, without a branch: whether a place is left is a matter of chance.
+    #[inline(always)]
+    fn keep(&mut self, is: impl Fn(u32) -> bool) {
+        let mut left = 0;
+        for nth in 0..self.len {
+            let at = self.at[nth];
+            self.at[left] = at;
+            left += usize::from(is(at));
+        }
+        self.len = left;
+    }
+
     fn full(&self) -> bool {
         self.len + 8 > Self::MAX
     }
@@ -490,6 +522,75 @@ impl Sieve {
 
     fn of_three(gram: u32) -> usize {
         (u64::from(gram >> 8).wrapping_mul(Self::FACTOR) >> (64 - Self::BITS_SHORT)) as usize
+    }
+}
+
+/// The same by all that an entry knows, up to eight bytes: slower, for the few places that are left.
+#[derive(Debug)]
+struct FineSieve(Box<[Bits; Self::WAYS]>);
+
+impl Default for FineSieve {
+    fn default() -> Self {
+        Self(Box::new([[0; 1 << Sieve::BITS]; Self::WAYS]))
+    }
+}
+
+impl FineSieve {
+    /// In how many ways bytes around a gram are told.
+    const WAYS: usize = 9;
+
+    /// The bytes around a gram, told in each of the ways.
+    #[inline(always)]
+    fn told(word: u64, before: u64) -> [u64; Self::WAYS] {
+        let first = |bytes: u32, of: u64| of & (u64::MAX >> (64 - 8 * bytes));
+        [
+            word,
+            word << 32 | before >> 32,
+            first(6, word),
+            first(6, word << 16 | before >> 48),
+            first(5, word),
+            first(5, word << 8 | before >> 56),
+            first(4, word),
+            // A short word after the gram's first byte: four letters, or three.
+            first(4, word >> 8),
+            first(3, word >> 8),
+        ]
+    }
+
+    /// The way that tells the most of an entry.
+    fn way(entry: &Entry) -> usize {
+        let known = |bytes: u32| entry.mask.trailing_ones() >= 8 * bytes;
+        match entry.offset {
+            ANY_BEFORE => 7 + usize::from(entry.mask >> 32 == 0),
+            _ if known(8) => 0,
+            4.. => 1,
+            _ if known(6) => 2,
+            2.. => 3,
+            _ if known(5) => 4,
+            1 => 5,
+            _ => 6,
+        }
+    }
+
+    fn add(&mut self, entry: &Entry) {
+        let way = Self::way(entry);
+        let hash = Self::hash(Self::told(entry.bytes, entry.before)[way]);
+        self.0[way][Sieve::word_of(hash)] |= 1 << (hash >> 6 & 63) | 1 << (hash & 63);
+    }
+
+    #[inline(always)]
+    fn hash(told: u64) -> u64 {
+        told.wrapping_mul(Sieve::FACTOR) >> (64 - Sieve::BITS - 12)
+    }
+
+    /// May a keyword have a gram here? `word` and `before` are folded.
+    #[inline(always)]
+    fn passes(&self, word: u64, before: u64) -> bool {
+        let mut any = 0;
+        for (bits, told) in self.0.iter().zip(Self::told(word, before)) {
+            any |= Sieve::bit(bits, Self::hash(told));
+        }
+        any != 0
     }
 }
 
