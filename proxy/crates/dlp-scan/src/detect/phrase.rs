@@ -89,10 +89,11 @@ fn in_list(word: &[u8]) -> bool {
 
 /// The first four letters, which no two words of the list share.
 fn head(word: &[u8]) -> u32 {
-    let mut bytes = [b' '; 4];
-    let len = word.len().min(4);
-    bytes[..len].copy_from_slice(&word[..len]);
-    u32::from_le_bytes(bytes)
+    match *word {
+        [a, b, c, d, ..] => u32::from_le_bytes([a, b, c, d]),
+        [a, b, c] => u32::from_le_bytes([a, b, c, b' ']),
+        _ => 0,
+    }
 }
 
 /// Twice as many as there are words, so that a search soon ends at a free one.

@@ -57,8 +57,11 @@ struct Entry {
     before: u64,
     /// Bits of `before` that are not the keyword's, from the lowest on.
     before_off: u8,
-    /// Its place among the gate's keywords.
+    /// Its place among the gate's keywords, and its number there.
     keyword: u16,
+    number: u16,
+    /// That no more need be compared: these bytes are all that it has, and letters, which nothing else is folded to.
+    whole: bool,
     /// How far into the keyword the gram begins; one before it where its first byte may be any.
     offset: i8,
 }
@@ -152,7 +155,11 @@ impl GramGate {
         for i in 0..HEADS {
             self.heads[i + 1] += self.heads[i];
         }
-        self.entries = entries.into();
+        let known = entries.into_iter().map(|entry| {
+            let (number, word) = &self.keywords[usize::from(entry.keyword)];
+            entry.known_as(*number, word)
+        });
+        self.entries = known.collect();
     }
 
     /// Looks up the keywords that may stand around a place near the end, or where there are no vectors.
@@ -216,18 +223,21 @@ impl GramGate {
             let Some(start) = at.checked_add_signed(-isize::from(entry.offset)) else {
                 continue;
             };
-            let (keyword, word) = &self.keywords[usize::from(entry.keyword)];
-            if text
-                .get(start..start + word.len())
-                .is_some_and(|t| t.eq_ignore_ascii_case(word))
-                && (word.len() > 3 || text.get(start + 3).is_some_and(|b| goes_on_after_three(*b)))
-            {
+            if entry.whole || self.stands(entry, text, start) {
                 out.push(Hit {
                     at: u32::try_from(start).unwrap_or(u32::MAX),
-                    keyword: *keyword,
+                    keyword: entry.number,
                 });
             }
         }
+    }
+
+    /// Does the entry's keyword stand there, byte by byte?
+    fn stands(&self, entry: &Entry, text: &[u8], start: usize) -> bool {
+        let (_, word) = &self.keywords[usize::from(entry.keyword)];
+        let there = text.get(start..start + word.len());
+        there.is_some_and(|t| t.eq_ignore_ascii_case(word))
+            && (word.len() > 3 || text.get(start + 3).is_some_and(|b| goes_on_after_three(*b)))
     }
 }
 
@@ -243,6 +253,8 @@ impl Entry {
             before: before_word(word, offset),
             before_off: 64 - 8 * offset.min(7) as u8,
             keyword,
+            number: 0,
+            whole: false,
             offset: i8::try_from(offset).unwrap_or(0),
         }
     }
@@ -255,6 +267,17 @@ impl Entry {
             mask: entry.mask << 8,
             offset: ANY_BEFORE,
             ..entry
+        }
+    }
+
+    /// With what is known of its keyword.
+    fn known_as(self, number: u16, word: &[u8]) -> Self {
+        let after = word.len() as isize - isize::from(self.offset);
+        let within = word.len() > 3 && self.offset <= 7 && after <= 8;
+        Self {
+            number,
+            whole: within && word.iter().all(u8::is_ascii_lowercase),
+            ..self
         }
     }
 
