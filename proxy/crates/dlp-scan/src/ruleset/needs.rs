@@ -4,7 +4,7 @@
 //! more bytes at a time costs a tenth of running the pattern's automaton through the window.
 
 use aho_corasick::packed;
-use memchr::memmem::{Finder, find};
+use memchr::memmem::Finder;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 /// Most texts in a set that are looked for together.
@@ -48,7 +48,13 @@ impl Needs {
     /// lower case.
     pub fn of(pattern: &Hir, keywords: &[Box<[u8]>]) -> Self {
         let needs = held(pattern, keywords).all(keywords);
-        Self(needs.into_iter().take(ASKED).map(Need::asked).collect())
+        Self(
+            needs
+                .into_iter()
+                .take(ASKED)
+                .filter_map(Need::asked)
+                .collect(),
+        )
     }
 
     /// False for a text that holds no match. `folded` is in lower case, as far as it is ASCII.
@@ -70,7 +76,7 @@ impl Asked {
 }
 
 /// Looks for one of some texts.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 enum Look {
     For(Box<Finder<'static>>),
     ForSome(packed::Searcher),
@@ -106,7 +112,7 @@ struct Need {
 #[derive(Clone)]
 enum What {
     /// One of these texts; letters folded.
-    One(Look, Vec<Vec<u8>>),
+    One(Vec<Vec<u8>>),
     /// All that one of the branches needs.
     Any(Vec<Vec<Need>>),
 }
@@ -118,7 +124,7 @@ impl Need {
         texts.sort_unstable_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
         let mut set: Vec<Vec<u8>> = Vec::new();
         for text in texts {
-            if !set.iter().any(|known| find(&text, known).is_some()) {
+            if !set.iter().any(|known| holds(&text, known)) {
                 set.push(text);
             }
         }
@@ -127,10 +133,9 @@ impl Need {
         }
         let none = set.iter().map(|text| 1.0 - chance(text, keywords));
         let chance = 1.0 - none.product::<f64>();
-        let look = (chance < CHANCE_MAX).then(|| Look::of(&set)).flatten()?;
         let quick = set[0].len() >= 3 || set.len() <= FEW;
-        Some(Self {
-            what: What::One(look, set),
+        (chance < CHANCE_MAX).then_some(Self {
+            what: What::One(set),
             chance,
             looks: if quick { 1.0 } else { 5.0 },
         })
@@ -156,12 +161,17 @@ impl Need {
         self.chance + COST_OF_LOOK * self.looks
     }
 
-    fn asked(self) -> Asked {
+    /// Nothing where it cannot be looked for, or one of its branches cannot.
+    fn asked(self) -> Option<Asked> {
         match self.what {
-            What::One(look, _) => Asked::One(look),
+            What::One(texts) => Look::of(&texts).map(Asked::One),
             What::Any(branches) => {
-                let asked = |branch: Vec<Self>| branch.into_iter().map(Self::asked).collect();
-                Asked::Any(branches.into_iter().map(asked).collect())
+                let asked = |branch: Vec<Self>| {
+                    let asked: Vec<Asked> = branch.into_iter().filter_map(Self::asked).collect();
+                    (!asked.is_empty()).then_some(asked)
+                };
+                let branches = branches.into_iter().map(asked);
+                branches.collect::<Option<_>>().map(Asked::Any)
             }
         }
     }
@@ -286,7 +296,7 @@ fn either(items: &[Hir], keywords: &[Box<[u8]>]) -> Held {
     let mut branches: Vec<Vec<Need>> = branches.into_iter().map(|b| b.all(keywords)).collect();
     let together = branches.iter().map(|branch| {
         branch.iter().find_map(|need| match &need.what {
-            What::One(_, texts) => Some(texts.clone()),
+            What::One(texts) => Some(texts.clone()),
             What::Any(_) => None,
         })
     });
@@ -327,15 +337,19 @@ fn few(class: &Class) -> Option<Vec<Vec<u8>>> {
 
 /// That a window holds the text.
 fn chance(text: &[u8], keywords: &[Box<[u8]>]) -> f64 {
-    let within = |a: &[u8], b: &[u8]| find(a, b).is_some();
-    if keywords.iter().any(|k| within(k, text) || within(text, k)) {
+    if keywords.iter().any(|k| holds(k, text) || holds(text, k)) {
         return CHANCE_OF_KEYWORD;
     }
-    if within(text, b"http") || within(text, b"://") {
+    if holds(text, b"http") || holds(text, b"://") {
         return 0.4;
     }
     let rare: f64 = text.iter().map(|b| bits(*b)).sum();
     (WINDOW * (-rare.min(BITS_MAX)).exp2()).min(1.0)
+}
+
+/// Both are short: nothing is prepared for the search.
+fn holds(text: &[u8], part: &[u8]) -> bool {
+    part.is_empty() || text.windows(part.len()).any(|there| there == part)
 }
 
 /// How rare a byte is in prose and JSON, as a logarithm.
@@ -358,7 +372,7 @@ mod tests {
 
     fn shown(need: Need) -> String {
         match need.what {
-            What::One(_, texts) => {
+            What::One(texts) => {
                 let texts = texts
                     .iter()
                     .map(|t| String::from_utf8_lossy(t).into_owned());
