@@ -118,9 +118,13 @@ enum What {
 }
 
 impl Need {
-    /// Nothing where one of the texts is empty, since any text holds that, and where they are too many or too common.
+    /// Nothing where one of the texts is empty, since any text holds that, where there is none, as of a class that
+    /// matches nothing, and where they are too many or too common.
     /// What holds another one of them need not be asked for.
     fn one_of(mut texts: Vec<Vec<u8>>, keywords: &[Box<[u8]>]) -> Option<Self> {
+        if texts.is_empty() || texts.len() > 8 * TEXTS_MAX {
+            return None;
+        }
         texts.sort_unstable_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
         let mut set: Vec<Vec<u8>> = Vec::new();
         for text in texts {
@@ -388,7 +392,7 @@ mod tests {
 
     #[test]
     fn what_every_match_holds_is_read_off_the_pattern() {
-        let cases: [(&str, &str, &[&str]); 15] = [
+        let cases: [(&str, &str, &[&str]); 16] = [
             ("abcd", "", &["abcd"]),
             ("(?i)ABcd", "", &["abcd"]),
             ("abw(?:c|de)f", "", &["abwcf|abwdef"]),
@@ -399,6 +403,7 @@ mod tests {
             ("\\bsend\\s+all\\b", "send", &["all", "send"]),
             ("(?:zq\\d+xj|@)\\d+", "", &["@|zq", "(zq&xj) (@)"]),
             ("(?:@\\d|[a-z]+)", "", &[]),
+            ("a[^\\x00-\\xff]b", "", &[]),
             ("[a-z]+", "", &[]),
             ("(?:abcw)?", "", &[]),
             ("(?:abcw)?\\d", "", &[]),
