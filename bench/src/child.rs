@@ -81,12 +81,18 @@ impl Process {
 
     /// Waits until the address accepts connections.
     pub fn wait_for_port(&mut self, addr: SocketAddr) -> anyhow::Result<String> {
+        self.wait_until(|| TcpStream::connect_timeout(&addr, Duration::from_millis(200)).is_ok())?;
+        Ok(format!("http://{addr}/mcp"))
+    }
+
+    /// Waits until it serves, as `ready` can tell.
+    pub fn wait_until(&mut self, ready: impl Fn() -> bool) -> anyhow::Result<()> {
         let deadline = Instant::now() + START_TIMEOUT;
-        while TcpStream::connect_timeout(&addr, Duration::from_millis(200)).is_err() {
+        while !ready() {
             self.still_waiting(deadline)?;
             std::thread::sleep(Duration::from_millis(20));
         }
-        Ok(format!("http://{addr}/mcp"))
+        Ok(())
     }
 
     fn still_waiting(&mut self, deadline: Instant) -> anyhow::Result<()> {

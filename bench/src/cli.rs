@@ -33,6 +33,7 @@ const EXAMPLES: &str = "Examples:
   weir-bench quick --targets direct,pingora,weir,mcp-proxy-npm,supergateway,mitmproxy --sizes 300
   weir-bench quick --contents redacted,blocked        one redaction, one block per call
   weir-bench quick --targets pingora,weir,weir-audit-off,weir-stdio,weir-many,weir-reload --sizes 4096
+  weir-bench hosted --runtimes python                 a sandboxed server, the same native, and native behind weir
   weir-bench overload --targets pingora,weir          three times the peak rate, then recovery
   weir-bench compare old/report.json new/report.json  exit code 1 when something is worse by more than 10 %
   weir-bench run --url http://127.0.0.1:9000/mcp --tool echo --argument message --expect contains
@@ -49,6 +50,8 @@ pub enum Command {
     Full(Suite),
     /// Load an MCP endpoint of your own.
     Run(Run),
+    /// A server in a sandbox against the same server native, and native behind weir. Needs root and gVisor.
+    Hosted(crate::hosted::Options),
     /// Offer three times the peak rate: what is still answered, how fast the rest is refused, and how long recovery takes.
     Overload(Overload),
     /// A mixed day for a long time: memory and open descriptors must not creep.
@@ -102,6 +105,9 @@ pub struct Suite {
     /// The weir program to measure.
     #[arg(long, default_value = "target/release/weir", value_name = "FILE")]
     pub weir: PathBuf,
+    /// The weir-runner program, for weir-hosted; by default the one beside weir.
+    #[arg(long, value_name = "FILE")]
+    pub runner: Option<PathBuf>,
     /// One more argument for `weir proxy`; may be repeated.
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
     pub weir_arg: Vec<String>,
@@ -217,6 +223,10 @@ mod tests {
             "weir-bench quick --targets direct,pingora --rounds 2 --sizes 300,4096"
         ));
         assert!(ok(
+            "weir-bench hosted --runtimes python,node --short --connections 1 --rounds 2"
+        ));
+        assert!(ok("weir-bench quick --targets weir,weir-hosted"));
+        assert!(ok(
             "weir-bench run --url http://127.0.0.1:1/mcp --tool echo --argument message --expect contains"
         ));
         for bad in [
@@ -225,6 +235,8 @@ mod tests {
             "weir-bench quick --targets mars",
             "weir-bench run",
             "weir-bench run --url x --measure-ms 1",
+            "weir-bench hosted --runtimes ruby",
+            "weir-bench quick --targets native",
             "weir-bench overload --factor 0",
             "weir-bench compare a.json",
             "weir-bench compare a.json b.json --tolerance -1",

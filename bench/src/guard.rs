@@ -12,6 +12,7 @@ use std::time::Duration;
 static CHILDREN: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 static SCRATCH: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+static AT_END: Mutex<Vec<Box<dyn FnOnce() + Send>>> = Mutex::new(Vec::new());
 
 /// Takes over SIGINT, SIGTERM and SIGHUP. Call before any thread is started.
 pub fn install() -> anyhow::Result<()> {
@@ -79,6 +80,13 @@ pub fn scratch(folder: PathBuf) {
     }
 }
 
+/// What is to be done when interrupted, after the children have ended and before the folders go.
+pub fn at_end(work: impl FnOnce() + Send + 'static) {
+    if let Ok(mut all) = AT_END.lock() {
+        all.push(Box::new(work));
+    }
+}
+
 /// Ends the program where going on is not possible.
 pub fn give_up(why: &str) -> ! {
     let _ = writeln!(std::io::stderr(), "weir-bench: {why}");
@@ -113,6 +121,8 @@ fn end_children() {
     for pid in left {
         let _ = kill(pid, Signal::SIGKILL);
     }
+    let work = AT_END.lock().map(|mut all| std::mem::take(&mut *all));
+    work.unwrap_or_default().into_iter().for_each(|work| work());
     let folders = SCRATCH
         .lock()
         .map(|mut scratch| std::mem::take(&mut *scratch))

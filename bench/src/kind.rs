@@ -48,6 +48,9 @@ pub enum Kind {
     Contextforge,
     /// The same with its plugins for personal data and secrets.
     ContextforgePlugins,
+    /// The server that `WeirHosted` hosts, with the same interpreter and packages and no sandbox: its floor.
+    #[value(skip)]
+    Native,
     /// `weir proxy`, scanning and audit on, default policy.
     Weir,
     /// The same under a policy that lets everything pass unrecorded.
@@ -72,6 +75,11 @@ pub enum Kind {
     WeirTls,
     /// The same over HTTP/2.
     WeirH2,
+    /// `weir serve` in front of `Native`: what of `WeirHosted` is the gateway's part.
+    #[value(skip)]
+    WeirNative,
+    /// `weir serve` and `weir-runner serve` with a server in a sandbox, which has cells of its own.
+    WeirHosted,
     /// The user's own endpoint.
     #[value(skip)]
     Url,
@@ -96,6 +104,7 @@ impl Kind {
             Kind::Mitmproxy => "mitmproxy, regexes",
             Kind::Contextforge => "ContextForge",
             Kind::ContextforgePlugins => "ContextForge, DLP",
+            Kind::Native => "native server",
             Kind::Weir => "weir",
             Kind::WeirAllow => "weir, all allowed",
             Kind::WeirDryRun => "weir, dry run",
@@ -108,15 +117,17 @@ impl Kind {
             Kind::WeirPlugins3 => "weir, 3 plugins",
             Kind::WeirTls => "weir, TLS",
             Kind::WeirH2 => "weir, h2",
+            Kind::WeirNative => "weir, native server",
+            Kind::WeirHosted => "weir, sandboxed server",
             Kind::Url => "your endpoint",
         }
     }
 
-    /// The name on the command line and of files.
+    /// The name on the command line and of files; those that no command line names have none.
     pub fn id(self) -> String {
         use clap::ValueEnum;
         self.to_possible_value()
-            .map_or_else(|| "url".to_owned(), |value| value.get_name().to_owned())
+            .map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
     /// A form of the proxy under test.
@@ -139,6 +150,14 @@ impl Kind {
         Kind::Contextforge,
         Kind::ContextforgePlugins,
     ];
+
+    /// A hosted server and what it is compared with: measured beside each other, apart from all others.
+    pub const HOSTING: [Kind; 3] = [Kind::Native, Kind::WeirNative, Kind::WeirHosted];
+
+    /// One of those.
+    pub fn is_of_hosting(self) -> bool {
+        Kind::HOSTING.contains(&self)
+    }
 
     /// One of them: what goes wrong there is told and does not fail the run.
     pub fn is_peer(self) -> bool {
@@ -167,13 +186,23 @@ impl Kind {
         match self {
             Kind::PingoraTls | Kind::WeirTls => Kind::PingoraTls,
             Kind::PingoraH2 | Kind::WeirH2 => Kind::PingoraH2,
+            kind if kind.is_of_hosting() => Kind::Native,
             _ => Kind::Pingora,
+        }
+    }
+
+    /// What latency is added to: the upstream with nothing in between.
+    pub fn bare(self) -> Kind {
+        if self.is_of_hosting() {
+            Kind::Native
+        } else {
+            Kind::Direct
         }
     }
 
     /// Clients reach it by TLS.
     pub fn is_tls(self) -> bool {
-        self.floor() != Kind::Pingora
+        [Kind::PingoraTls, Kind::PingoraH2].contains(&self.floor())
     }
 
     /// HTTP/2 is spoken inside.
@@ -190,6 +219,7 @@ impl Kind {
             kind if kind.is_peer() => {
                 plain && sized && cell.content == Content::Clean && cell.era == Era::Handshake
             }
+            kind if kind.is_of_hosting() => true,
             kind if kind.is_tls() => plain && sized && cell.content == Content::Clean,
             Kind::WeirAllow | Kind::WeirDryRun => {
                 plain && (sized || cell.content != Content::Clean)
@@ -209,9 +239,10 @@ mod tests {
     #[test]
     fn who_is_what() {
         let weir: Vec<Kind> = Kind::all().filter(|kind| kind.is_weir()).collect();
-        assert_eq!(weir.len(), 12);
+        assert_eq!(weir.len(), 13);
         assert!(weir.iter().all(|kind| kind.id().starts_with("weir")));
         assert!(Kind::Weir.enforces() && !Kind::WeirDryRun.enforces() && !Kind::Url.enforces());
+        assert!(Kind::WeirNative.is_weir() && !Kind::Native.is_weir());
         assert!(!Kind::PingoraProxy.is_weir() && !Kind::Nginx.enforces());
     }
 }

@@ -17,6 +17,7 @@ mod echo;
 mod events;
 mod floors;
 mod guard;
+mod hosted;
 mod kind;
 mod load;
 mod machine;
@@ -58,9 +59,22 @@ fn main() -> ExitCode {
 
 fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Quick(options) => suite::suite(plan::Plan::quick(), &options),
-        Command::Full(options) => suite::suite(plan::Plan::full(), &options),
+        Command::Quick(options) => {
+            let hosting = hosted::Hosting {
+                plan: plan::Plan::hosted_short(),
+                builds_roots: false,
+            };
+            suite::suite(plan::Plan::quick(), &hosting, &options)
+        }
+        Command::Full(options) => {
+            let hosting = hosted::Hosting {
+                plan: plan::Plan::hosted(),
+                builds_roots: true,
+            };
+            suite::suite(plan::Plan::full(), &hosting, &options)
+        }
         Command::Run(options) => suite::own_endpoint(&options),
+        Command::Hosted(options) => hosted::run(&options),
         Command::Overload(options) => overload::run(&options),
         Command::Soak(options) => soak::run(&options),
         Command::Compare(options) => compare::run(&options),

@@ -90,7 +90,10 @@ impl Plan {
         cells.push(open(4 << 10, 16, 500));
         Plan {
             cells,
-            targets: FLOORS.into_iter().chain([Kind::Weir]).collect(),
+            targets: FLOORS
+                .into_iter()
+                .chain([Kind::Weir, Kind::WeirHosted])
+                .collect(),
             rounds: 3,
             warmup: Duration::from_millis(150),
             measure: Duration::from_millis(600),
@@ -150,6 +153,29 @@ impl Plan {
 }
 
 impl Plan {
+    /// A hosted server beside the same one native: some seven minutes with both runtimes. A call takes milliseconds there,
+    /// so windows are long.
+    pub fn hosted() -> Plan {
+        Plan {
+            cells: closed(&[300, 4 << 10, 64 << 10], &[1, 16], Form::Json),
+            targets: Kind::HOSTING.to_vec(),
+            rounds: 5,
+            warmup: Duration::from_millis(300),
+            measure: Duration::from_secs(2),
+        }
+    }
+
+    /// The same in under half a minute.
+    pub fn hosted_short() -> Plan {
+        Plan {
+            cells: closed(&[4 << 10], &[1], Form::Json),
+            rounds: 3,
+            warmup: Duration::from_millis(200),
+            measure: Duration::from_secs(1),
+            ..Plan::hosted()
+        }
+    }
+
     /// Leaves only cells of these contents (all, when there are none), and adds small ones for those it does not have.
     pub fn only(&mut self, contents: &[Content]) {
         if contents.is_empty() {
@@ -335,7 +361,11 @@ mod tests {
     fn no_cell_is_measured_twice() {
         let mut one_era = Plan::full();
         one_era.speak(Era::Stateless);
-        for plan in [Plan::quick(), Plan::full(), one_era] {
+        let hosted = [Plan::hosted(), Plan::hosted_short()];
+        for plan in [Plan::quick(), Plan::full(), one_era]
+            .into_iter()
+            .chain(hosted)
+        {
             for (at, cell) in plan.cells.iter().enumerate() {
                 assert!(!plan.cells[at + 1..].contains(cell), "{}", cell.label());
             }

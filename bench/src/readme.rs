@@ -1,7 +1,8 @@
-//! `weir-bench readme`: the performance section of a README, written from a checked-in report and from nothing else.
+//! `weir-bench readme`: the performance section of a README, and the one on hosted servers of a document, written from a
+//! checked-in report and from nothing else.
 
 use crate::progress::say;
-use crate::report::{Report, micros};
+use crate::report::{Report, hosted_table, micros};
 use crate::stats::CellFigures;
 use crate::target::Kind;
 use anyhow::{Context, bail};
@@ -9,19 +10,40 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// What stands around the section.
-const BEGIN: &str = "<!-- performance: written by `weir-bench readme`, do not edit -->";
-const END: &str = "<!-- end of performance -->";
+/// What stands around a section, and where it comes from and goes to when nothing else is said.
+struct Place {
+    begin: &'static str,
+    end: &'static str,
+    report: &'static str,
+    document: &'static str,
+}
+
+const PERFORMANCE: Place = Place {
+    begin: "<!-- performance: written by `weir-bench readme`, do not edit -->",
+    end: "<!-- end of performance -->",
+    report: "docs/bench/report.json",
+    document: "README.md",
+};
+
+const HOSTED: Place = Place {
+    begin: "<!-- hosted: written by `weir-bench readme --hosted`, do not edit -->",
+    end: "<!-- end of hosted -->",
+    report: "docs/bench/hosted/report.json",
+    document: "docs/benchmark.md",
+};
 
 /// Options of `readme`.
 #[derive(clap::Args)]
 pub struct Readme {
-    /// The report.json that the figures come from.
-    #[arg(long, default_value = "docs/bench/report.json", value_name = "FILE")]
-    pub report: PathBuf,
-    /// The file that has the section.
-    #[arg(default_value = "README.md", value_name = "README")]
-    pub readme: PathBuf,
+    /// The report.json that the figures come from; by default docs/bench/report.json, or docs/bench/hosted/report.json.
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// The file that has the section; by default README.md, or docs/benchmark.md.
+    #[arg(value_name = "README")]
+    pub readme: Option<PathBuf>,
+    /// The section on hosted servers instead.
+    #[arg(long)]
+    pub hosted: bool,
     /// Write nothing; exit code 1 when the section is not what the report says.
     #[arg(long)]
     pub check: bool,
@@ -32,7 +54,15 @@ pub struct Readme {
 
 /// Writes or checks the section.
 pub fn run(options: &Readme) -> anyhow::Result<ExitCode> {
-    let report = Report::read(&options.report)?;
+    let place = if options.hosted {
+        &HOSTED
+    } else {
+        &PERFORMANCE
+    };
+    let file = options.report.as_deref().unwrap_or(Path::new(place.report));
+    let document = options.readme.as_deref();
+    let document = document.unwrap_or(Path::new(place.document));
+    let report = Report::read(file)?;
     if report.is_noisy() && !options.noisy {
         bail!(
             "others used {:.2} of {} cores during this run: such figures do not belong into a README (--noisy takes them all the same)",
@@ -40,41 +70,59 @@ pub fn run(options: &Readme) -> anyhow::Result<ExitCode> {
             report.machine.cores
         );
     }
-    let of_file = || options.readme.display().to_string();
-    let text = std::fs::read_to_string(&options.readme).with_context(of_file)?;
-    let new = replace(&text, &section(&report, &options.report))
-        .with_context(|| format!("{}: lacks the lines {BEGIN} and {END}", of_file()))?;
+    let of_file = || document.display().to_string();
+    let text = std::fs::read_to_string(document).with_context(of_file)?;
+    let folder = folder(file, document);
+    let section = if options.hosted {
+        hosted_section(&report, &folder)
+            .with_context(|| format!("{}: no hosted server was measured", file.display()))?
+    } else {
+        section(&report, &folder)
+    };
+    let new = replace(&text, &section, place).with_context(|| {
+        format!(
+            "{}: lacks the lines {} and {}",
+            of_file(),
+            place.begin,
+            place.end
+        )
+    })?;
     if options.check {
         if text == new {
             return Ok(ExitCode::SUCCESS);
         }
         say(&format!(
-            "{}: the performance section is not that of {}; run `weir-bench readme`",
+            "{}: the section is not that of {}; run `weir-bench readme`",
             of_file(),
-            options.report.display()
+            file.display()
         ));
         return Ok(ExitCode::FAILURE);
     }
-    std::fs::write(&options.readme, new).with_context(of_file)?;
+    std::fs::write(document, new).with_context(of_file)?;
     say(&format!("written: {}", of_file()));
     Ok(ExitCode::SUCCESS)
 }
 
-fn replace(text: &str, section: &str) -> Option<String> {
-    let begin = text.find(BEGIN)? + BEGIN.len();
-    let end = begin + text[begin..].find(END)?;
+/// The folder of a report, as a document names it in a link.
+fn folder(report: &Path, document: &Path) -> String {
+    let folder = report.parent().unwrap_or(Path::new(""));
+    let beside = document.parent().unwrap_or(Path::new(""));
+    let folder = folder.strip_prefix(beside).unwrap_or(folder);
+    folder.display().to_string()
+}
+
+fn replace(text: &str, section: &str, place: &Place) -> Option<String> {
+    let begin = text.find(place.begin)? + place.begin.len();
+    let end = begin + text[begin..].find(place.end)?;
     Some(format!("{}\n{section}{}", &text[..begin], &text[end..]))
 }
 
-fn section(report: &Report, file: &Path) -> String {
-    let mut out = String::new();
+/// By what, of what, on what and when; then where the whole of it is.
+fn measured(report: &Report, folder: &str) -> String {
     let machine = &report.machine;
-    let folder = file.parent().unwrap_or(Path::new("")).display();
-    let _ = writeln!(
-        out,
+    format!(
         "Measured by `{}` at commit {} on {} ({} cores{}, Linux {}), {}: \
-         [the whole report]({folder}/report.md), [its page]({folder}/report.html). Full scanning both ways, default policy, \
-         audit on; text of so many bytes in the call and in its answer, JSON over HTTP/1.1. Every answer was checked.\n",
+         [the whole report]({folder}/report.md), [its page]({folder}/report.html).",
         report.command,
         machine.commit,
         machine.cpu,
@@ -86,13 +134,37 @@ fn section(report: &Report, file: &Path) -> String {
         },
         machine.kernel,
         report.started
-    );
-    if report.is_noisy() {
-        let _ = writeln!(
-            out,
-            "The machine was not quiet: read the ratios, not the times.\n"
-        );
+    )
+}
+
+fn warning(report: &Report) -> String {
+    if !report.is_noisy() {
+        return String::new();
     }
+    format!(
+        "The machine was not quiet (others used {:.2} of {} cores): read the ratios, not the times.\n\n",
+        report.noise(),
+        report.machine.cores
+    )
+}
+
+fn hosted_section(report: &Report, folder: &str) -> Option<String> {
+    let hosted = report.hosted.as_ref()?;
+    Some(format!(
+        "{} Every answer was checked.\n\n{}{}",
+        measured(report, folder),
+        warning(report),
+        hosted_table(hosted)
+    ))
+}
+
+fn section(report: &Report, folder: &str) -> String {
+    let mut out = format!(
+        "{} Full scanning both ways, default policy, \
+         audit on; text of so many bytes in the call and in its answer, JSON over HTTP/1.1. Every answer was checked.\n\n{}",
+        measured(report, folder),
+        warning(report)
+    );
     floor_table(&mut out, report);
     peer_table(&mut out, report);
     for line in sentences(report) {
@@ -219,6 +291,9 @@ fn sentences(report: &Report) -> Vec<String> {
                 .map_or("not within 30 s".to_owned(), |ms| format!("after {ms:.0} ms")),
         ));
     }
+    if let Some(hosted) = &report.hosted {
+        lines.extend(hosted.sentences());
+    }
     if let Some(soak) = &report.soak {
         lines.push(soak.sentence() + ".");
     }
@@ -228,15 +303,19 @@ fn sentences(report: &Report) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::hosted_tests::hosted;
     use crate::report::tests::report_of;
 
     #[test]
     fn only_the_section_is_written() {
-        let text = format!("# A\n\n{BEGIN}\nold\n{END}\n\nrest\n");
-        let new = replace(&text, "new\n").unwrap();
-        assert_eq!(new, format!("# A\n\n{BEGIN}\nnew\n{END}\n\nrest\n"));
-        assert_eq!(replace(&new, "new\n").unwrap(), new);
-        assert_eq!(replace("# A\n", "new"), None);
+        for place in [&PERFORMANCE, &HOSTED] {
+            let (begin, end) = (place.begin, place.end);
+            let text = format!("# A\n\n{begin}\nold\n{end}\n\nrest\n");
+            let new = replace(&text, "new\n", place).unwrap();
+            assert_eq!(new, format!("# A\n\n{begin}\nnew\n{end}\n\nrest\n"));
+            assert_eq!(replace(&new, "new\n", place).unwrap(), new);
+            assert_eq!(replace("# A\n", "new", place), None);
+        }
     }
 
     #[test]
@@ -244,7 +323,7 @@ mod tests {
         let mut report = report_of(&[50.0, 52.0]);
         report.machine.commit = "abc123".to_owned();
         report.machine.cpu = "Some CPU".to_owned();
-        let section = section(&report, Path::new("docs/bench/report.json"));
+        let section = section(&report, "docs/bench");
         for part in [
             "weir-bench quick",
             "abc123",
@@ -256,19 +335,50 @@ mod tests {
         }
     }
 
-    /// The README of this repository says what its checked-in run says, once there is one.
     #[test]
-    fn the_readme_is_that_of_its_run() {
+    fn links_lead_from_the_document_to_the_report() {
+        for place in [&PERFORMANCE, &HOSTED] {
+            let folder = folder(Path::new(place.report), Path::new(place.document));
+            let document = Path::new(place.document).with_file_name(folder);
+            assert_eq!(document.join("report.json"), Path::new(place.report));
+        }
+    }
+
+    #[test]
+    fn the_section_on_hosted_servers_has_their_table_and_conditions() {
+        let mut report = report_of(&[50.0]);
+        assert_eq!(hosted_section(&report, "bench/hosted"), None);
+        report.hosted = Some(hosted());
+        let text = hosted_section(&report, "bench/hosted").unwrap();
+        for part in ["weir-bench quick", "bench/hosted/report.md", "6.00 (6.00)"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let sentences = sentences(&report).join("\n");
+        assert!(sentences.contains("6.00 times"), "{sentences}");
+    }
+
+    /// The documents of this repository say what their checked-in runs say, once there are some.
+    #[test]
+    fn the_documents_are_those_of_their_runs() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let file = root.join("docs/bench/report.json");
-        let text = std::fs::read_to_string(root.join("README.md")).unwrap();
-        assert!(text.contains(BEGIN) && text.contains(END));
-        if file.is_file() {
+        for place in [&PERFORMANCE, &HOSTED] {
+            let text = std::fs::read_to_string(root.join(place.document)).unwrap();
+            assert!(text.contains(place.begin) && text.contains(place.end));
+            let file = root.join(place.report);
+            if !file.is_file() {
+                continue;
+            }
             let report = Report::read(&file).unwrap();
-            let section = section(&report, Path::new("docs/bench/report.json"));
+            let folder = folder(Path::new(place.report), Path::new(place.document));
+            let section = if place.document == HOSTED.document {
+                hosted_section(&report, &folder).unwrap()
+            } else {
+                section(&report, &folder)
+            };
             assert!(
-                replace(&text, &section).as_deref() == Some(text.as_str()),
-                "run `weir-bench readme`"
+                replace(&text, &section, place).as_deref() == Some(text.as_str()),
+                "run `weir-bench readme` (--hosted) for {}",
+                place.document
             );
         }
     }

@@ -7,6 +7,7 @@ use crate::child::Process;
 use crate::echo;
 use crate::load::{self, Endpoint, Outcome, Window};
 use crate::plan::{Cell, Plan};
+use crate::process::meter::{Meter, Parts, Reading};
 use crate::process::{cpu, noise};
 use crate::progress::Progress;
 use crate::random::Random;
@@ -32,6 +33,8 @@ pub struct Sample {
     pub outcome: Outcome,
     /// CPU per call of the target's process tree, in microseconds (of the upstream for `direct`).
     pub cpu_us: Option<f64>,
+    /// The same by part, where more than the target's own tree works for it.
+    pub cpu_parts: Option<Parts>,
     /// CPU per call of the load generator, in microseconds.
     pub client_cpu_us: f64,
     /// Cores used by everything that is not part of this run.
@@ -143,16 +146,19 @@ impl Runner<'_> {
             measure: self.plan.measure_for(cell),
         };
         let upstream_pid = self.upstream.map(|(process, _)| process.pid());
-        let measured_pid = if target.kind == Kind::Direct {
-            upstream_pid
+        let meter = if target.kind == Kind::Direct {
+            Meter {
+                own: upstream_pid,
+                ..Meter::default()
+            }
         } else {
-            target.pid()
+            target.meter()
         };
         let counted = target.kind.calls_our_upstream();
         let seen_before = self.calls_seen()?;
         let stages_before = target.admin.and_then(stages::read);
         let (outcome, before, after) = load::run(&target.endpoint, &ask, pool, &window, || {
-            Edge::now(measured_pid, upstream_pid)
+            Edge::now(&meter, upstream_pid)
         });
         let seen = self
             .calls_seen()?
@@ -166,20 +172,26 @@ impl Runner<'_> {
             .and_then(|(after, before)| after.since(&before));
         let used = before.until(&after);
         let calls = outcome.calls.max(1) as f64;
+        let of_target = used.target.filter(|_| meter.counts());
         let mut sample = Sample {
             cell: at,
             round,
             kind: target.kind,
-            cpu_us: measured_pid.map(|_| used.target.as_secs_f64() * 1e6 / calls),
+            cpu_us: of_target.map(|used| used.total().as_secs_f64() * 1e6 / calls),
+            cpu_parts: of_target
+                .filter(|_| meter.helpers != Default::default())
+                .map(|used| used.parts(calls)),
             client_cpu_us: used.client.as_secs_f64() * 1e6 / calls,
-            foreign_cores: used
-                .foreign_cores(target.kind != Kind::Direct && measured_pid.is_some()),
+            foreign_cores: used.foreign_cores(target.kind != Kind::Direct && meter.counts()),
             stolen: used.machine.stolen.as_secs_f64() / used.wall.as_secs_f64(),
             stages,
             outcome,
             rejected: None,
         };
-        sample.rejected = reject(cell, &sample.outcome, seen);
+        sample.rejected = reject(cell, &sample.outcome, seen).or_else(|| {
+            let lost = used.target.is_none() && sample.outcome.valid();
+            lost.then(|| "its sandbox went away meanwhile".to_owned())
+        });
         Ok(sample)
     }
 
@@ -235,16 +247,16 @@ pub fn upstream_stats(endpoint: &Endpoint) -> anyhow::Result<echo::Stats> {
 /// What is read right before and right after the measured calls.
 struct Edge {
     at: Instant,
-    target: Duration,
+    target: Option<Reading>,
     upstream: Duration,
     client: Duration,
     machine: noise::Machine,
 }
 
 impl Edge {
-    fn now(target: Option<u32>, upstream: Option<u32>) -> Edge {
+    fn now(target: &Meter, upstream: Option<u32>) -> Edge {
         Edge {
-            target: target.map_or(Duration::ZERO, cpu::of_tree),
+            target: target.read(),
             upstream: upstream.map_or(Duration::ZERO, cpu::of_process),
             client: cpu::of_process(std::process::id()),
             machine: noise::machine(),
@@ -255,7 +267,7 @@ impl Edge {
     fn until(&self, end: &Edge) -> Used {
         Used {
             wall: end.at - self.at,
-            target: end.target.saturating_sub(self.target),
+            target: (end.target.zip(self.target)).map(|(end, begin)| end.since(&begin)),
             upstream: end.upstream.saturating_sub(self.upstream),
             client: end.client.saturating_sub(self.client),
             machine: noise::Machine {
@@ -268,7 +280,7 @@ impl Edge {
 
 struct Used {
     wall: Duration,
-    target: Duration,
+    target: Option<Reading>,
     upstream: Duration,
     client: Duration,
     machine: noise::Machine,
@@ -276,10 +288,9 @@ struct Used {
 
 impl Used {
     fn foreign_cores(&self, separate_target: bool) -> f64 {
-        let target = if separate_target {
-            self.target
-        } else {
-            Duration::ZERO
+        let target = match &self.target {
+            Some(used) if separate_target => used.total(),
+            _ => Duration::ZERO,
         };
         let others = self
             .machine
@@ -297,6 +308,7 @@ fn failed_sample(cell: usize, round: usize, kind: Kind, error: &anyhow::Error) -
         kind,
         outcome: Outcome::none(),
         cpu_us: None,
+        cpu_parts: None,
         client_cpu_us: 0.0,
         foreign_cores: 0.0,
         stolen: 0.0,
@@ -314,7 +326,7 @@ fn describe(cell: &Cell, sample: &Sample) -> String {
             .or(outcome.faults.first())
             .map_or("no call finished", String::as_str);
         return format!(
-            "{:<34} {:<18} INVALID: {} failed: {why}",
+            "{:<34} {:<22} INVALID: {} failed: {why}",
             cell.label(),
             sample.kind.label(),
             outcome.failed
@@ -324,7 +336,7 @@ fn describe(cell: &Cell, sample: &Sample) -> String {
         .cpu_us
         .map_or_else(String::new, |cpu| format!("{cpu:>9.1} us CPU"));
     format!(
-        "{:<34} {:<18} {:>8.0}/s  p50 {:>9.1} us {cpu}",
+        "{:<34} {:<22} {:>8.0}/s  p50 {:>9.1} us {cpu}",
         cell.label(),
         sample.kind.label(),
         outcome.calls as f64 / outcome.elapsed.as_secs_f64(),

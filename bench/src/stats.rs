@@ -2,6 +2,7 @@
 
 use crate::load::histogram;
 use crate::plan::{Cell, cpu_goal};
+use crate::process::meter::Parts;
 use crate::run::{Sample, quantile_us};
 use crate::stages::Stages;
 use crate::target::Kind;
@@ -47,6 +48,12 @@ pub struct Figures {
     /// The same as a multiple of weir's, by round: what a user of this target would save.
     #[serde(default)]
     pub cpu_of_weir: Option<Spread>,
+    /// `cpu_us` by part, medians over the rounds, where more than the target's own tree works for it.
+    #[serde(default)]
+    pub cpu_parts: Option<Parts>,
+    /// Latency as a multiple of the same server's without anything in between, by round; of hosted servers only.
+    #[serde(default)]
+    pub of_native: Option<OfNative>,
     /// The project's goal for that ratio, where there is one.
     pub cpu_goal: Option<f64>,
     /// CPU of the load generator per call.
@@ -95,6 +102,17 @@ pub struct Spread {
     pub min: f64,
     /// Highest.
     pub max: f64,
+}
+
+/// Quantiles as multiples of the native server's in the same round.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct OfNative {
+    /// Of the medians.
+    pub p50: Spread,
+    /// Of nine in ten.
+    pub p90: Spread,
+    /// Of 99 in 100.
+    pub p99: Spread,
 }
 
 /// Latency quantiles.
@@ -188,8 +206,15 @@ fn figure(cell: &Cell, kind: Kind, here: &[&Sample]) -> Figures {
             .copied()
             .find(|other| other.kind == kind && other.round == sample.round && other.valid())
     };
-    let added = |sample: &Sample| Some(p50(sample) - p50(beside(sample, Kind::Direct)?));
-    let proxy = kind != Kind::Direct;
+    let added = |sample: &Sample| Some(p50(sample) - p50(beside(sample, kind.bare())?));
+    let proxy = kind != kind.bare();
+    let of_native = |quantile: f64| {
+        spread(&|sample| {
+            let of = |sample: &Sample| quantile_us(&sample.outcome.latency, quantile);
+            let native = of(beside(sample, Kind::Native)?);
+            (proxy && native > 0.0).then(|| of(sample) / native)
+        })
+    };
     let cpu_ratio = |sample: &Sample| {
         Some(sample.cpu_us? / beside(sample, kind.floor())?.cpu_us?).filter(|_| proxy)
     };
@@ -212,6 +237,11 @@ fn figure(cell: &Cell, kind: Kind, here: &[&Sample]) -> Figures {
             let weir = beside(sample, Kind::Weir)?.cpu_us?;
             (proxy && !kind.is_weir() && weir > 0.0).then_some(sample.cpu_us? / weir)
         }),
+        cpu_parts: parts(&valid),
+        of_native: of_native(0.5)
+            .zip(of_native(0.9))
+            .zip(of_native(0.99))
+            .map(|((p50, p90), p99)| OfNative { p50, p90, p99 }),
         cpu_goal: (kind == Kind::Weir).then(|| cpu_goal(cell)).flatten(),
         client_cpu_us: spread(&|sample| Some(sample.client_cpu_us)),
         in_flight: spread(&|sample| Some(sample.outcome.in_flight)),
@@ -232,6 +262,18 @@ fn figure(cell: &Cell, kind: Kind, here: &[&Sample]) -> Figures {
             })
             .collect(),
     }
+}
+
+fn parts(valid: &[&Sample]) -> Option<Parts> {
+    let median = |of: fn(&Parts) -> f64| {
+        let parts = valid.iter().filter_map(|sample| sample.cpu_parts.as_ref());
+        Spread::of(parts.map(of)).map(|spread| spread.median)
+    };
+    Some(Parts {
+        own_us: median(|parts| parts.own_us)?,
+        runner_us: median(|parts| parts.runner_us)?,
+        server_us: median(|parts| parts.server_us)?,
+    })
 }
 
 fn stages(valid: &[&Sample]) -> Option<Stages> {
@@ -313,6 +355,7 @@ mod tests {
             kind,
             outcome,
             cpu_us,
+            cpu_parts: None,
             client_cpu_us: 5.0,
             foreign_cores: 0.1,
             stolen: 0.0,
@@ -330,6 +373,34 @@ mod tests {
             content: Content::Clean,
             era: crate::wire::rpc::Era::Handshake,
         }]
+    }
+
+    /// Latency and CPU of hosted servers are told as multiples of the native one's in the same round.
+    #[test]
+    fn a_sandbox_is_compared_with_the_native_server_of_its_round() {
+        let mut samples = Vec::new();
+        for (round, slow) in [(0, 1), (1, 4), (2, 1)] {
+            samples.push(sample(Kind::Native, round, 100 * slow, 50.0 * slow as f64));
+            samples.push(sample(
+                Kind::WeirHosted,
+                round,
+                400 * slow,
+                150.0 * slow as f64,
+            ));
+        }
+        let all = figures(&cells(), &Kind::HOSTING, &samples);
+        let hosted = all[0].of(Kind::WeirHosted).unwrap();
+        let of = hosted.of_native.unwrap();
+        for spread in [of.p50, of.p90, of.p99] {
+            assert!((spread.median - 4.0).abs() < 0.02, "{spread:?}");
+            assert!(spread.max - spread.min < 0.05, "{spread:?}");
+        }
+        let cpu = hosted.cpu_ratio.unwrap();
+        assert!((cpu.median - 3.0).abs() < 0.01 && cpu.max - cpu.min < 0.01);
+        assert!((hosted.added_p50_us.unwrap().min - 300.0).abs() < 1.0);
+        let native = all[0].of(Kind::Native).unwrap();
+        assert!(native.of_native.is_none() && native.cpu_ratio.is_none());
+        assert!(all[0].of(Kind::WeirNative).unwrap().latency_us.is_none());
     }
 
     #[test]

@@ -3,13 +3,14 @@
 use crate::cli::{Common, Run, Suite};
 use crate::events;
 use crate::guard;
+use crate::hosted::{self, Beside, Hosting};
 use crate::load::{CONNECTIONS_MAX, Endpoint};
 use crate::machine;
 use crate::pin::{self, Cores};
 use crate::plan::{Cell, Content, Form, Plan};
 use crate::process::memory;
 use crate::progress::say;
-use crate::report::{Config, Report, TargetInfo, now};
+use crate::report::{Config, Hosted, Report, TargetInfo, now};
 use crate::run::{Runner, Sample};
 use crate::soak::Soak;
 use crate::stats::figures;
@@ -20,7 +21,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 /// `quick` and `full`.
-pub fn suite(mut plan: Plan, options: &Suite) -> anyhow::Result<ExitCode> {
+pub fn suite(mut plan: Plan, hosting: &Hosting, options: &Suite) -> anyhow::Result<ExitCode> {
     guard::install()?;
     apply(&mut plan, &options.common);
     plan.cells
@@ -41,6 +42,11 @@ pub fn suite(mut plan: Plan, options: &Suite) -> anyhow::Result<ExitCode> {
         bail!("no cell of this benchmark has those sizes, connections and contents");
     }
     let mut machine = machine::describe();
+    let started = now();
+    let (hosted, kinds) = split_hosted(kinds, hosting, options);
+    if kinds.is_empty() {
+        plan.cells.clear();
+    }
     let cores = Cores::give_out(options.pin);
     pin::move_to(&cores.load);
     let threads = options
@@ -48,7 +54,6 @@ pub fn suite(mut plan: Plan, options: &Suite) -> anyhow::Result<ExitCode> {
         .map_or_else(|| cores.for_target(), usize::from);
     let placement = cores.describe();
     let launcher = launcher(options, &kinds, threads, cores)?;
-    let started = now();
     let (upstream, endpoint) = launcher.upstream()?;
     let (mut targets, mut absent) = (Vec::new(), Vec::new());
     for &kind in &kinds {
@@ -63,8 +68,8 @@ pub fn suite(mut plan: Plan, options: &Suite) -> anyhow::Result<ExitCode> {
             Err(error) => return Err(error),
         }
     }
-    if plan.targets.contains(&Kind::WeirStdio) {
-        absent.push("a server hosted in a sandbox: no form of weir hosts one yet".to_owned());
+    if let Beside::Absent(why) | Beside::Failed(why) = &hosted {
+        absent.push(format!("a server in a sandbox: {why}"));
     }
     let runner = Runner {
         plan: &plan,
@@ -98,7 +103,32 @@ pub fn suite(mut plan: Plan, options: &Suite) -> anyhow::Result<ExitCode> {
     report.events = events;
     report.overload = overload;
     report.soak = soak;
-    finish(&report, &samples, options.common.out.as_path())
+    let failed = failed(&samples) + usize::from(matches!(hosted, Beside::Failed(_)));
+    report.hosted = match hosted {
+        Beside::Measured(hosted) => Some(hosted),
+        _ => None,
+    };
+    finish(&report, failed, samples.len(), &options.common.out)
+}
+
+/// Hosted servers have an upstream and cells of their own, and are measured before anything is pinned. They are left out
+/// where only some cells were asked for and they were not.
+fn split_hosted(mut kinds: Vec<Kind>, hosting: &Hosting, options: &Suite) -> (Beside, Vec<Kind>) {
+    let all = kinds.len();
+    kinds.retain(|kind| !kind.is_of_hosting());
+    let some_cells = !options.sizes.is_empty()
+        || !options.connections.is_empty()
+        || !options.contents.is_empty()
+        || options.common.era.is_some();
+    let named = options.targets.contains(&Kind::WeirHosted);
+    if kinds.len() == all || some_cells && !named {
+        return (Beside::NotWanted, kinds);
+    }
+    let beside = hosted::beside(hosting, options);
+    if let Beside::Absent(why) | Beside::Failed(why) = &beside {
+        say(&format!("LEFT OUT: a server in a sandbox: {why}"));
+    }
+    (beside, kinds)
 }
 
 fn start(launcher: &Launcher, kind: Kind, upstream: &Endpoint) -> anyhow::Result<Option<Target>> {
@@ -200,13 +230,19 @@ pub fn own_endpoint(options: &Run) -> anyhow::Result<ExitCode> {
         Vec::new(),
         &samples,
     );
-    finish(&report, &samples, options.common.out.as_path())
+    finish(
+        &report,
+        failed(&samples),
+        samples.len(),
+        &options.common.out,
+    )
 }
 
 /// The largest text that `run` makes.
 const SIZE_MAX: usize = 16 << 20;
 
-fn apply(plan: &mut Plan, common: &Common) {
+/// What the command line says of rounds and windows.
+pub fn apply(plan: &mut Plan, common: &Common) {
     plan.rounds = common.rounds.map_or(plan.rounds, usize::from);
     plan.measure = common
         .measure_ms
@@ -275,52 +311,48 @@ fn assemble(
     samples: &[Sample],
 ) -> Report {
     let kinds: Vec<Kind> = targets.iter().map(|target| target.kind).collect();
-    let mib = |bytes: Option<u64>| bytes.map(|bytes| bytes as f64 / f64::from(1 << 20));
     Report {
         started,
-        command: command_line(std::env::args()),
+        command: own_command_line(),
         machine,
-        config: Config {
-            rounds: plan.rounds,
-            warmup_ms: plan.warmup.as_millis() as u64,
-            measure_ms: plan.measure.as_millis() as u64,
-            threads,
-            placement,
-            seed: common.seed,
-            revision: revisions(plan),
-        },
-        targets: targets
-            .iter()
-            .map(|target| TargetInfo {
-                target: target.kind,
-                version: target.version.clone(),
-                command: match target.rewritten() {
-                    Some(times) => format!("{} ({times} times reloaded)", target.command),
-                    None => target.command.clone(),
-                },
-                pss_idle_mib: mib(target.pss_idle),
-                pss_peak_mib: mib(target.pss_peak),
-                rss_peak_mib: mib(target.peak_rss()),
-            })
-            .collect(),
+        config: Config::of(plan, common.seed, threads, &placement),
+        targets: targets.iter().map(target_info).collect(),
         absent,
-        invalid: samples
-            .iter()
-            .filter(|sample| !sample.valid())
-            .map(|sample| invalid(plan, sample))
-            .collect(),
+        invalid: invalid_windows(plan, samples),
         cells: figures(&plan.cells, &kinds, samples),
         events: Vec::new(),
         overload: Vec::new(),
         soak: None,
+        hosted: None,
     }
 }
 
-fn revisions(plan: &Plan) -> String {
-    let spoken = [Era::Handshake, Era::Stateless]
-        .into_iter()
-        .filter(|era| plan.cells.iter().any(|cell| cell.era == *era));
-    spoken.map(Era::revision).collect::<Vec<_>>().join(" and ")
+/// A target's line in the report.
+pub fn target_info(target: &Target) -> TargetInfo {
+    let mib = |bytes: Option<u64>| bytes.map(|bytes| bytes as f64 / f64::from(1 << 20));
+    TargetInfo {
+        target: target.kind,
+        version: target.version.clone(),
+        command: match target.rewritten() {
+            Some(times) => format!("{} ({times} times reloaded)", target.command),
+            None => target.command.clone(),
+        },
+        pss_idle_mib: mib(target.pss_idle),
+        pss_peak_mib: mib(target.pss_peak),
+        rss_peak_mib: mib(target.peak_rss()),
+    }
+}
+
+/// Windows that do not count, and why.
+pub fn invalid_windows(plan: &Plan, samples: &[Sample]) -> Vec<String> {
+    let invalid_ones = samples.iter().filter(|sample| !sample.valid());
+    invalid_ones.map(|sample| invalid(plan, sample)).collect()
+}
+
+/// What other people's proxies cannot do is told in the report and is no failure of the run.
+fn failed(samples: &[Sample]) -> usize {
+    let failed = |sample: &&Sample| !sample.valid() && !sample.kind.is_peer();
+    samples.iter().filter(failed).count()
 }
 
 fn invalid(plan: &Plan, sample: &Sample) -> String {
@@ -339,7 +371,12 @@ fn invalid(plan: &Plan, sample: &Sample) -> String {
     )
 }
 
-/// The command line for the report, without folders and without the values of headers.
+/// The command line of this program, for the report.
+pub fn own_command_line() -> String {
+    command_line(std::env::args())
+}
+
+/// A command line for the report, without folders and without the values of headers.
 fn command_line(args: impl Iterator<Item = String>) -> String {
     let mut hide = false;
     let words = args.enumerate().map(|(at, arg)| {
@@ -359,19 +396,21 @@ fn command_line(args: impl Iterator<Item = String>) -> String {
 }
 
 /// Writes the report, shows the tables, and says by the exit code whether every request was answered right.
-fn finish(report: &Report, samples: &[Sample], out: &std::path::Path) -> anyhow::Result<ExitCode> {
+pub fn finish(
+    report: &Report,
+    failed: usize,
+    windows: usize,
+    out: &std::path::Path,
+) -> anyhow::Result<ExitCode> {
     let folder = report.write(out)?;
     say(&format!("\n{}", report.markdown()));
     say(&format!("report: {}", folder.join("report.html").display()));
-    // What other people's proxies cannot do is told in the report and is no failure of the run.
-    let failed = samples
-        .iter()
-        .filter(|sample| !sample.valid() && !sample.kind.is_peer())
-        .count();
+    let of_hosted = report.hosted.as_ref();
+    let failed = failed + of_hosted.map_or(0, Hosted::invalid_windows);
+    let windows = windows + of_hosted.map_or(0, Hosted::windows);
     if failed > 0 {
         say(&format!(
-            "weir-bench: {failed} of {} windows are invalid",
-            samples.len()
+            "weir-bench: {failed} of {windows} windows are invalid"
         ));
         return Ok(ExitCode::FAILURE);
     }

@@ -10,6 +10,7 @@ pub use crate::kind::Kind;
 use crate::load::{Endpoint, Wire};
 use crate::peers::{self, find_program, haproxy_config, nginx_config};
 use crate::pin::{self, Cores};
+use crate::process::meter::{Helpers, Meter};
 use crate::process::{self, memory};
 use crate::tls::Certificate;
 use crate::weir;
@@ -59,6 +60,8 @@ pub struct Target {
     process: Option<Process>,
     /// Root of the process tree when someone else started it.
     foreign_pid: Option<u32>,
+    /// What works for it outside of its own tree.
+    pub helpers: Helpers,
     /// Where it tells its own metrics.
     pub admin: Option<SocketAddr>,
     /// PSS after the start and the first handshake, before any load.
@@ -71,6 +74,14 @@ impl Target {
     /// Root of its process tree, when it is known.
     pub fn pid(&self) -> Option<u32> {
         self.process.as_ref().map(Process::pid).or(self.foreign_pid)
+    }
+
+    /// Whose CPU time is this target's.
+    pub fn meter(&self) -> Meter {
+        Meter {
+            own: self.pid(),
+            helpers: self.helpers,
+        }
     }
 
     /// Notes the memory now.
@@ -126,6 +137,7 @@ impl Target {
             rewriter: None,
             process: None,
             foreign_pid: None,
+            helpers: Helpers::default(),
             admin: None,
             pss_idle: None,
             pss_peak: None,
@@ -215,11 +227,15 @@ impl Launcher {
         if [Kind::WeirPlugin, Kind::WeirPlugins3].contains(&kind) && !self.plugin.is_file() {
             return Ok(None);
         }
-        if kind.is_weir() {
+        if kind.is_weir() && !kind.is_of_hosting() {
             return self.start_weir(kind, upstream).map(Some);
         }
         let (command, addr) = match kind {
             Kind::Url => bail!("an endpoint of the user's own is not started"),
+            kind if kind.is_of_hosting() => bail!(
+                "{}: measured by quick, full and hosted, and by nothing else",
+                kind.label()
+            ),
             Kind::Direct => {
                 return Ok(Some(Target {
                     kind,

@@ -43,6 +43,11 @@ pub struct Parts<'a> {
 
 /// Where peers are installed, unless the command line says otherwise.
 pub fn default_folder() -> PathBuf {
+    cache_folder().join("peers")
+}
+
+/// What this project keeps outside of its checkout.
+pub fn cache_folder() -> PathBuf {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     let cache = variable("WEIR_CACHE").map(PathBuf::from).or_else(|| {
         variable("XDG_CACHE_HOME")
@@ -50,9 +55,7 @@ pub fn default_folder() -> PathBuf {
             .or_else(|| variable("HOME").map(|home| PathBuf::from(home).join(".cache")))
             .map(|cache| cache.join("weir"))
     });
-    cache
-        .unwrap_or_else(|| PathBuf::from(".cache/weir"))
-        .join("peers")
+    cache.unwrap_or_else(|| PathBuf::from(".cache/weir"))
 }
 
 impl Parts<'_> {

@@ -8,6 +8,7 @@ use super::{stat_fields, tree};
 use nix::time::{ClockId, clock_getcpuclockid};
 use nix::unistd::{Pid, SysconfVar, sysconf};
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 /// CPU time used so far by a tree, living and reaped.
@@ -23,6 +24,55 @@ pub fn of_process(pid: u32) -> Duration {
     let reaped = stat.as_ref().map_or(0, |stat| stat.reaped_ticks);
     let own = clock(pid).unwrap_or_else(|| ticks(stat.map_or(0, |stat| stat.own_ticks)));
     own + ticks(reaped)
+}
+
+/// CPU time used so far by all that is or was in a process's control group: of a sandbox, whose processes come and go and
+/// are no tree of ours. `None`: the process is gone, or nobody counts there.
+pub fn of_group(pid: u32) -> Option<Duration> {
+    let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+    let (file, unit) = account(&groups)?;
+    let text = fs::read_to_string(Path::new("/sys/fs/cgroup").join(file)).ok()?;
+    let number = match unit {
+        Unit::Nanoseconds => text.trim().parse().ok()?,
+        Unit::Statistics => {
+            let line = text.lines().find_map(|l| l.strip_prefix("usage_usec "))?;
+            line.parse::<u64>().ok()?.checked_mul(1000)?
+        }
+    };
+    Some(Duration::from_nanos(number))
+}
+
+/// How a file of a control group tells the time: version 1 as one number, version 2 on a line of several.
+#[derive(Debug, PartialEq, Eq)]
+enum Unit {
+    Nanoseconds,
+    Statistics,
+}
+
+/// The file below `/sys/fs/cgroup` with the time of the groups that `/proc/PID/cgroup` names.
+fn account(groups: &str) -> Option<(String, Unit)> {
+    let of = |wanted: &str| {
+        groups.lines().find_map(|line| {
+            let mut fields = line.splitn(3, ':').skip(1);
+            let (controllers, path) = (fields.next()?, fields.next()?);
+            // The whole machine is nobody's group.
+            let found = path != "/" && controllers.split(',').any(|name| name == wanted);
+            found.then(|| {
+                (
+                    controllers.to_owned(),
+                    path.trim_start_matches('/').to_owned(),
+                )
+            })
+        })
+    };
+    if let Some((controllers, path)) = of("cpuacct") {
+        return Some((
+            format!("{controllers}/{path}/cpuacct.usage"),
+            Unit::Nanoseconds,
+        ));
+    }
+    let (_, path) = of("")?;
+    Some((format!("{path}/cpu.stat"), Unit::Statistics))
 }
 
 fn clock(pid: u32) -> Option<Duration> {
@@ -63,6 +113,28 @@ mod tests {
             .unwrap();
         let used = of_process(std::process::id()) - before;
         assert!(used >= Duration::from_millis(30), "{used:?}");
+    }
+
+    #[test]
+    fn the_file_of_a_control_group() {
+        let cases = [
+            (
+                "9:name=systemd:/w/a\n3:cpuset:/w/a\n2:cpuacct:/w/a\n1:cpu:/w/a\n",
+                Some(("cpuacct/w/a/cpuacct.usage", Unit::Nanoseconds)),
+            ),
+            (
+                "4:cpu,cpuacct:/w/a\n0::/user\n",
+                Some(("cpu,cpuacct/w/a/cpuacct.usage", Unit::Nanoseconds)),
+            ),
+            ("0::/w/a\n", Some(("w/a/cpu.stat", Unit::Statistics))),
+            ("2:cpuacct:/\n0::/\n", None),
+            ("", None),
+        ];
+        for (groups, expected) in cases {
+            let expected = expected.map(|(file, unit)| (file.to_owned(), unit));
+            assert_eq!(account(groups), expected, "{groups}");
+        }
+        assert_eq!(of_group(u32::MAX), None);
     }
 
     #[test]

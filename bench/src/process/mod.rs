@@ -5,6 +5,7 @@
 
 pub mod cpu;
 pub mod memory;
+pub mod meter;
 pub mod noise;
 
 use nix::sys::signal::{Signal, kill};

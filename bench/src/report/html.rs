@@ -4,7 +4,7 @@ use super::sections::{
     event_section, overload_section, peer_section, size_section, soak_section, stage_section,
 };
 use super::svg::{Bar, Line, bars, escape, percentiles};
-use super::{Report, markdown, micros};
+use super::{Report, hosted, markdown, micros};
 use crate::machine::Machine;
 use crate::soak::Soak;
 use crate::stats::{CellFigures, Figures, Spread};
@@ -31,6 +31,9 @@ pub fn render(report: &Report) -> String {
     overload_section(&mut out, report);
     if let Some(soak) = &report.soak {
         soak_section(&mut out, soak);
+    }
+    if let Some(hosted) = &report.hosted {
+        hosted::html(&mut out, hosted);
     }
     cpu_section(&mut out, report);
     latency_section(&mut out, report);
@@ -186,6 +189,7 @@ pub fn class(kind: Kind) -> &'static str {
         Kind::Mitmproxy => "t-mitm",
         Kind::Contextforge => "t-forge",
         Kind::ContextforgePlugins => "t-forge-dlp",
+        Kind::Native => "t-direct",
         Kind::Weir => "t-weir",
         Kind::WeirAllow => "t-weir-allow",
         Kind::WeirDryRun => "t-weir-dry",
@@ -198,6 +202,8 @@ pub fn class(kind: Kind) -> &'static str {
         Kind::WeirPlugins3 => "t-weir-plugins3",
         Kind::WeirTls => "t-weir-tls",
         Kind::WeirH2 => "t-weir-h2",
+        Kind::WeirNative => "t-weir",
+        Kind::WeirHosted => "t-weir-hosted",
         Kind::Url => "t-url",
     }
 }
@@ -246,6 +252,9 @@ fn cpu_plot(cell: &CellFigures) -> Option<String> {
 
 fn latency_section(out: &mut String, report: &Report) {
     let plots: String = report.cells.iter().filter_map(latency_plot).collect();
+    if plots.is_empty() {
+        return;
+    }
     let _ = write!(
         out,
         "<section><h2>Latency</h2><p class=\"note\">From send to the last byte of a checked answer; in open-loop cells from \
@@ -282,6 +291,9 @@ pub fn figure(title: &str, svg: &str) -> String {
 }
 
 fn tables(out: &mut String, report: &Report) {
+    if report.cells.is_empty() {
+        return;
+    }
     out.push_str("<section><h2>Figures</h2>");
     for cell in &report.cells {
         let rows: String = cell.results.iter().map(row).collect();

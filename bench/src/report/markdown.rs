@@ -80,6 +80,12 @@ fn write_to(out: &mut String, report: &Report) -> std::fmt::Result {
     if let Some(soak) = &report.soak {
         writeln!(out, "\n## Soak\n\n{}.", soak.sentence())?;
     }
+    if let Some(hosted) = &report.hosted {
+        super::hosted::markdown(out, hosted)?;
+    }
+    if report.targets.is_empty() {
+        return Ok(());
+    }
     memory(out, report)?;
     writeln!(
         out,

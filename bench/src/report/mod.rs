@@ -1,19 +1,25 @@
 //! The report: one data model, written as JSON (for programs), Markdown (for a pull request) and HTML (for a browser).
 
+mod hosted;
 mod html;
 mod markdown;
 mod plots;
 mod sections;
 mod svg;
 
+#[cfg(test)]
+pub use hosted::tests as hosted_tests;
+pub use hosted::{Hosted, HostedServer, table as hosted_table};
 pub use html::soak_page;
 
 use crate::events::EventFigures;
 use crate::machine::Machine;
 use crate::overload;
+use crate::plan::Plan;
 use crate::soak::Soak;
 use crate::stats::CellFigures;
 use crate::target::Kind;
+use crate::wire::rpc::Era;
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -51,6 +57,9 @@ pub struct Report {
     /// A mixed day for a long time.
     #[serde(default)]
     pub soak: Option<Soak>,
+    /// A server in a sandbox beside the same one native.
+    #[serde(default)]
+    pub hosted: Option<Hosted>,
 }
 
 /// How a run was measured.
@@ -72,6 +81,24 @@ pub struct Config {
     pub revision: String,
 }
 
+impl Config {
+    /// Of a plan.
+    pub fn of(plan: &Plan, seed: u64, threads: usize, placement: &str) -> Config {
+        let spoken = [Era::Handshake, Era::Stateless]
+            .into_iter()
+            .filter(|era| plan.cells.iter().any(|cell| cell.era == *era));
+        Config {
+            rounds: plan.rounds,
+            warmup_ms: plan.warmup.as_millis() as u64,
+            measure_ms: plan.measure.as_millis() as u64,
+            threads,
+            placement: placement.to_owned(),
+            seed,
+            revision: spoken.map(Era::revision).collect::<Vec<_>>().join(" and "),
+        }
+    }
+}
+
 /// One target.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TargetInfo {
@@ -90,6 +117,24 @@ pub struct TargetInfo {
 }
 
 impl Report {
+    /// Of a run that measured hosted servers and nothing else.
+    pub fn of_hosted(started: String, command: String, machine: Machine, hosted: Hosted) -> Report {
+        Report {
+            started,
+            command,
+            machine,
+            config: hosted.config.clone(),
+            targets: Vec::new(),
+            absent: Vec::new(),
+            invalid: Vec::new(),
+            cells: Vec::new(),
+            events: Vec::new(),
+            overload: Vec::new(),
+            soak: None,
+            hosted: Some(hosted),
+        }
+    }
+
     /// Reads a `report.json`.
     pub fn read(file: &Path) -> anyhow::Result<Report> {
         let of_file = || file.display().to_string();
@@ -126,6 +171,7 @@ impl Report {
         let all: Vec<f64> = self
             .cells
             .iter()
+            .chain(self.hosted.iter().flat_map(Hosted::cells))
             .flat_map(|cell| &cell.results)
             .filter_map(|r| Some(r.foreign_cores?.median))
             .collect();
@@ -212,6 +258,8 @@ pub mod tests {
                 foreign_cores: None,
                 stolen: None,
                 stages: None,
+                cpu_parts: None,
+                of_native: None,
                 cpu_of_weir: None,
                 curve: Vec::new(),
                 rounds: cpu.iter().enumerate().map(round).collect(),
@@ -252,6 +300,7 @@ pub mod tests {
             events: Vec::new(),
             overload: Vec::new(),
             soak: None,
+            hosted: None,
         }
     }
 
