@@ -41,6 +41,9 @@ bench: ## added latency and CPU per call against direct and against a bare pass-
 bench-full: ## all sizes, contents, forms of weir, other MCP proxies, overload, a soak of MINUTES (default 20); over two hours
 	@scripts/bench.sh full $(if $(OUT),--out $(OUT))
 
+bench-hosted: ## a call into a sandbox through weir against the same server native; needs root (under ten minutes)
+	@scripts/bench.sh hosted $(if $(OUT),--out $(OUT))
+
 bench-peers: ## install other MCP proxies to compare with, from package registries
 	@scripts/bench.sh peers
 
@@ -52,6 +55,9 @@ overload: ## three times the peak rate against a bare pass-through and weir: goo
 
 bench-readme: ## check a run in (REPORT=FOLDER of a full run on a quiet machine) and write the README's figures from it
 	@scripts/bench.sh readme
+
+bench-hosted-readme: ## check a hosted run in (REPORT=FOLDER, quiet machine) and write the table of docs/benchmark.md from it
+	@scripts/bench.sh hosted-readme
 
 scan-bench: build ## what a scan costs, engine by engine, beside a floor (some minutes)
 	@. scripts/env.sh && cargo run --release -q -p scan-bench -- table
@@ -74,4 +80,4 @@ kill-loop: build ## kill -9 in mid-traffic ROUNDS times (default 100): no acknow
 deny: ## dependency rules: licences, sources, bans, advisories
 	@scripts/setup.sh test && scripts/deny.sh
 
-.PHONY: help run test build runner runner-bench runner-loops runner-neighbours check bench scan-bench plugin-bench fuzz soak kill-loop deny bench-full bench-peers bench-soak bench-readme overload baseline
+.PHONY: help run test build runner runner-bench runner-loops runner-neighbours check bench scan-bench plugin-bench fuzz soak kill-loop deny bench-full bench-hosted bench-hosted-readme bench-peers bench-soak bench-readme overload baseline
