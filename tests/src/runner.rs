@@ -47,16 +47,13 @@ impl Runner {
     /// Starts one in a folder of its own, if sandboxes can run on this machine. If not, that is said loudly, and is a
     /// failure where `make test` demands everything.
     pub fn start() -> Option<Self> {
-        if let Some(missing) = missing() {
-            let text = format!("sandboxes cannot run here: {missing}");
-            assert!(std::env::var_os("WEIR_KIT_REQUIRED").is_none(), "{text}");
-            eprintln!("SKIPPED: {text}");
+        if !can_run() {
             return None;
         }
         let dir = folder(&program(), "weir-chain");
         std::fs::create_dir_all(dir.path().join("state")).expect("a new folder");
         let roots = dir.path().join("state/rootfs");
-        std::os::unix::fs::symlink(build_roots(), roots).expect("a new folder");
+        std::os::unix::fs::symlink(build_roots().join("rootfs"), roots).expect("a new folder");
         let child = spawn(dir.path());
         let mut runner = Self { child, dir };
         runner.wait_ready(1);
@@ -296,13 +293,26 @@ fn is_id(word: &str) -> bool {
     word.len() == 16 && word.bytes().all(letter)
 }
 
-fn mounts_under(dir: &Path) -> Vec<String> {
+/// Mounts in a folder, in this process's view.
+pub fn mounts_under(dir: &Path) -> Vec<String> {
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let under = mounts
         .lines()
         .filter_map(|line| line.split(' ').nth(1))
         .filter(|at| Path::new(at).starts_with(dir));
     under.map(str::to_owned).collect()
+}
+
+/// Whether sandboxes can run on this machine. If not, that is said loudly, and is a failure where `make test` demands
+/// everything.
+pub fn can_run() -> bool {
+    let Some(missing) = missing() else {
+        return true;
+    };
+    let text = format!("sandboxes cannot run here: {missing}");
+    assert!(std::env::var_os("WEIR_KIT_REQUIRED").is_none(), "{text}");
+    eprintln!("SKIPPED: {text}");
+    false
 }
 
 /// What keeps sandboxes from running here, as `weir-runner doctor` says it.
@@ -328,7 +338,8 @@ fn missing() -> Option<String> {
 }
 
 /// Builds the root file systems where the tests of the runner have theirs: minutes on a new machine, nothing afterwards.
-fn build_roots() -> PathBuf {
+/// Gives the folder with `rootfs` in it.
+pub fn build_roots() -> PathBuf {
     let cache = std::env::var_os("WEIR_CACHE").map_or("/var/cache/weir".into(), PathBuf::from);
     let built = Command::new(program())
         .arg("--state")
@@ -342,7 +353,7 @@ fn build_roots() -> PathBuf {
         "no root file systems: {}",
         said(&built)
     );
-    cache.join("rootfs")
+    cache
 }
 
 fn command(dir: &Path) -> Command {
