@@ -26,8 +26,7 @@ use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -304,11 +303,12 @@ fn deploy(
     })
 }
 
-/// Ends the sandboxes of a runner that has ended, once.
+/// Ends the sandboxes of a runner that has ended, once. Who comes second waits for the first: an interrupt must not end
+/// the program in the middle of it.
 struct Purge {
     program: PathBuf,
     folder: PathBuf,
-    done: Arc<AtomicBool>,
+    done: Arc<Mutex<bool>>,
 }
 
 impl Purge {
@@ -345,7 +345,8 @@ impl Purge {
 
 impl Drop for Purge {
     fn drop(&mut self) {
-        if self.done.swap(true, Ordering::SeqCst) || !self.run().exists() {
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::replace(&mut *done, true) || !self.run().exists() {
             return;
         }
         let deadline = Instant::now() + PURGE_MAX;
