@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use domain::ServerId;
@@ -27,6 +28,8 @@ pub struct State {
     pub specs: Mutex<Vec<ServerSpec>>,
     pub bundles: Mutex<Vec<usize>>,
     pub refuse: Mutex<Option<ApiError>>,
+    /// Which sandbox is leased: another number is another one, at the same address.
+    pub life: AtomicU32,
     gone: watch::Sender<Option<GoneReason>>,
     secrets: Mutex<BTreeMap<(ServerId, SecretName), SecretValue>>,
 }
@@ -41,6 +44,7 @@ impl FakeRunner {
             specs: Mutex::default(),
             bundles: Mutex::default(),
             refuse: Mutex::default(),
+            life: AtomicU32::new(1),
             gone: watch::channel(None).0,
             secrets: Mutex::default(),
         };
@@ -197,8 +201,9 @@ async fn hold(
     // A sandbox that is leased from now on is another one.
     state.gone.send_replace(None);
     let mut gone = state.gone.subscribe();
+    let sandbox = format!("sandbox{:05}", state.life.load(Ordering::Relaxed));
     let lease = json!({
-        "id": format!("lease{number:07}"), "sandbox": "sandbox00001", "address": state.sandbox, "fresh": true, "waited_ms": 0,
+        "id": format!("lease{number:07}"), "sandbox": sandbox, "address": state.sandbox, "fresh": true, "waited_ms": 0,
         "call_timeout_s": 3,
     });
     frame::write(stream, &Reply::Lease(parsed(lease))).await?;

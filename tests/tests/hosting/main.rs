@@ -5,7 +5,9 @@
 
 mod fake;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use fake::FakeRunner;
@@ -156,7 +158,7 @@ fn a_server_that_wants_a_handshake_serves_clients_that_know_none() {
         }
         match request.rpc_method().as_str() {
             "initialize" => {
-                let number = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                let number = count.fetch_add(1, Ordering::Relaxed);
                 let result = json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "older", "version": "1"}});
                 Some(Reply::result(request, result).with("Mcp-Session-Id", &format!("own-{number}")))
             }
@@ -455,6 +457,46 @@ fn with_a_sandbox_per_call_weir_shakes_hands_with_each() {
     assert_eq!(lab.runner.state.leases.lock().unwrap().len(), 4);
 }
 
+/// Which connections so many calls came on, in their order.
+fn connections_of(lab: &Lab, client: &mut Client, calls: usize) -> Vec<u64> {
+    lab.sandbox.forget();
+    for _ in 0..calls {
+        let answer = client.call("echo", json!({"message": "x"}));
+        assert_eq!(answer.first_text(), "Echo: x");
+    }
+    let calls = lab.sandbox.calls("tools/call");
+    calls.iter().map(|request| request.conn).collect()
+}
+
+/// Accepting one is dear in a sandbox. A connection to one that is gone must not lead into another at its address.
+#[test]
+fn a_connection_is_kept_for_the_next_call_to_the_same_sandbox_and_no_other() {
+    const CALLS: usize = 20;
+    let lab = Lab::deployed(&[]);
+    let mut client = lab.connected();
+    let mut seen = BTreeSet::new();
+    for life in 1..=3 {
+        lab.runner.state.life.store(life, Ordering::Relaxed);
+        let here: BTreeSet<u64> = connections_of(&lab, &mut client, CALLS)
+            .into_iter()
+            .collect();
+        // On a very busy machine one or the other is closed before its next call.
+        assert!(here.len() < CALLS, "none was used twice: {here:?}");
+        assert!(seen.is_disjoint(&here), "life {life}: {here:?} {seen:?}");
+        seen.extend(here);
+    }
+}
+
+/// A sandbox per call shares nothing, and no connection either.
+#[test]
+fn with_a_sandbox_per_call_each_has_connections_of_its_own() {
+    let lab = Lab::deployed(&["--isolation", "call"]);
+    let mut client = lab.connected();
+    let mut here = connections_of(&lab, &mut client, 5);
+    here.dedup();
+    assert_eq!(here.len(), 5, "{here:?}");
+}
+
 #[test]
 fn a_session_outlives_its_sandbox() {
     let lab = Lab::deployed(&[]);
@@ -462,7 +504,7 @@ fn a_session_outlives_its_sandbox() {
     let life = Arc::new(std::sync::atomic::AtomicU32::new(1));
     let now = Arc::clone(&life);
     lab.sandbox.answer(move |request| {
-        let id = format!("life-{}", now.load(std::sync::atomic::Ordering::Relaxed));
+        let id = format!("life-{}", now.load(Ordering::Relaxed));
         if request.rpc_method() == "initialize" {
             let result = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}});
             return Some(Reply::result(request, result).with("Mcp-Session-Id", &id));
@@ -474,7 +516,7 @@ fn a_session_outlives_its_sandbox() {
         client.call("echo", json!({"message": "one"})).first_text(),
         "Echo: one"
     );
-    life.store(2, std::sync::atomic::Ordering::Relaxed);
+    life.store(2, Ordering::Relaxed);
     for text in ["two", "three"] {
         assert_eq!(
             client.call("echo", json!({"message": text})).first_text(),

@@ -16,6 +16,7 @@ use runner_api::{
 };
 
 use super::Fault;
+use super::pool::Pool;
 use crate::session::BoundedMap;
 
 /// How long a call may wait for a sandbox, starts included.
@@ -24,6 +25,11 @@ const LEASE_WAIT: Duration = Duration::from_secs(60);
 const RENEWED_MAX: usize = 10_000;
 /// Sandboxes whose era is remembered; one that is forgotten is asked once more.
 const ERAS_MAX: usize = 10_000;
+/// Sandboxes whose connections are remembered; one that is forgotten gets new ones.
+const CONNECTED_MAX: usize = 1_000;
+/// How long a connection to a sandbox waits for its next exchange: less than any server waits before it closes it, also one
+/// that gets little processor time, and less than a sandbox is at rest before it is frozen.
+const CONNECTION_IDLE_FOR: Duration = Duration::from_secs(1);
 /// How long a sandbox may take to end a session of Weir's own.
 const FAREWELL_WAIT: Duration = Duration::from_secs(2);
 /// A connection that broke may have broken because the sandbox is gone; the runner's word comes a moment later.
@@ -42,6 +48,8 @@ pub struct Hosted {
     renewed: Arc<Mutex<Renewed>>,
     /// Sandboxes that were asked whether they speak the stateless era.
     stateless: Arc<Mutex<BoundedMap<SandboxId, bool>>>,
+    /// Connections that wait for their next exchange.
+    connections: Arc<Mutex<BoundedMap<SandboxId, Arc<Pool>>>>,
 }
 
 impl Hosted {
@@ -58,6 +66,7 @@ impl Hosted {
             sharing,
             renewed: Arc::new(Mutex::new(BoundedMap::new(RENEWED_MAX))),
             stateless: Arc::new(Mutex::new(BoundedMap::new(ERAS_MAX))),
+            connections: Arc::new(Mutex::new(BoundedMap::new(CONNECTED_MAX))),
         }
     }
 
@@ -83,6 +92,21 @@ impl Hosted {
     /// Remembers what it answered.
     pub fn learn_stateless(&self, sandbox: &SandboxId, knows: bool) {
         self.stateless.lock().insert(sandbox.clone(), knows);
+    }
+
+    /// Connections to a sandbox. One that ends with its call has them to itself: the handshake before it uses the same.
+    pub(super) fn connections(&self, sandbox: &SandboxId) -> Arc<Pool> {
+        let new = || Arc::new(Pool::keeping(CONNECTION_IDLE_FOR));
+        if self.sharing == Sharing::Call {
+            return new();
+        }
+        let mut all = self.connections.lock();
+        if let Some(known) = all.get(sandbox) {
+            return Arc::clone(known);
+        }
+        let pool = new();
+        all.insert(sandbox.clone(), Arc::clone(&pool));
+        pool
     }
 
     /// A sandbox for one exchange. Without a key, a server with a sandbox per session gets one that ends afterwards.

@@ -62,6 +62,8 @@ pub(super) struct Resolved {
     peer: HttpPeer,
     address: SocketAddr,
     at: Instant,
+    /// Connections to this and nothing else: those to a sandbox are never used for another that has its address later.
+    pool: Arc<Pool>,
 }
 
 impl std::fmt::Debug for HttpLink {
@@ -268,7 +270,7 @@ impl HttpLink {
         resolved: &Resolved,
         more_follows: bool,
     ) -> Result<HttpSession, Fault> {
-        let mut stream = match self.pool.take(resolved.address) {
+        let mut stream = match resolved.pool.take(resolved.address) {
             Some(stream) => stream,
             None => {
                 // Seldom, and by far the largest future of an exchange: it can shake hands by TLS.
@@ -374,12 +376,9 @@ impl HttpLink {
         let HttpSession::H1(mut session) = session else {
             return;
         };
-        if self.is_hosted() {
-            return;
-        }
         session.respect_keepalive();
         if let Some(stream) = session.reuse().await.and_then(gather::regain) {
-            self.pool.put(stream, resolved.address);
+            resolved.pool.put(stream, resolved.address);
         }
     }
 
@@ -438,6 +437,7 @@ impl HttpLink {
             peer,
             address,
             at: Instant::now(),
+            pool: Arc::clone(&self.pool),
         });
         self.resolved.store(Some(Arc::clone(&resolved)));
         Ok(resolved)

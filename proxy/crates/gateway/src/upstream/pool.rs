@@ -21,8 +21,9 @@ const IDLE_MAX: usize = 128;
 const IDLE_FOR: Duration = Duration::from_secs(4);
 
 /// Idle connections, the latest used last.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Pool {
+    idle_for: Duration,
     idle: Mutex<VecDeque<Idle>>,
     /// A task closes what stays unused.
     swept: AtomicBool,
@@ -35,13 +36,28 @@ struct Idle {
     since: Instant,
 }
 
+impl Default for Pool {
+    fn default() -> Self {
+        Self::keeping(IDLE_FOR)
+    }
+}
+
 impl Pool {
+    /// One that keeps a connection for so long.
+    pub(super) fn keeping(idle_for: Duration) -> Self {
+        Self {
+            idle_for,
+            idle: Mutex::default(),
+            swept: AtomicBool::new(false),
+        }
+    }
+
     /// The connection to this address that was used last, if it is still good.
     pub(super) fn take(&self, peer: SocketAddr) -> Option<Box<Gather>> {
         let now = Instant::now();
         loop {
             let mut idle = self.idle.lock().pop_back()?;
-            let fresh = now.saturating_duration_since(idle.since) < IDLE_FOR;
+            let fresh = now.saturating_duration_since(idle.since) < self.idle_for;
             if !fresh {
                 // Those before it are older.
                 self.idle.lock().clear();
@@ -71,14 +87,15 @@ impl Pool {
         drop(oldest);
         if unswept {
             let pool = Arc::downgrade(self);
-            tokio::spawn(sweep(pool));
+            tokio::spawn(sweep(pool, self.idle_for));
         }
     }
 
     /// Closes what was idle too long; true when nothing is left and the sweep may end.
     fn close_unused(&self, now: Instant) -> bool {
         let mut idle = self.idle.lock();
-        let fresh = idle.partition_point(|i| now.saturating_duration_since(i.since) >= IDLE_FOR);
+        let fresh =
+            idle.partition_point(|i| now.saturating_duration_since(i.since) >= self.idle_for);
         let old: Vec<Idle> = idle.drain(..fresh).collect();
         let ends = idle.is_empty();
         if ends {
@@ -92,9 +109,9 @@ impl Pool {
 }
 
 /// Closes what stays unused, until nothing is left. One at a time for each pool.
-async fn sweep(pool: Weak<Pool>) {
+async fn sweep(pool: Weak<Pool>, idle_for: Duration) {
     loop {
-        tokio::time::sleep(IDLE_FOR).await;
+        tokio::time::sleep(idle_for).await;
         let Some(pool) = pool.upgrade() else { return };
         if pool.close_unused(Instant::now()) {
             return;

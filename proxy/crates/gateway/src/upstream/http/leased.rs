@@ -4,13 +4,13 @@
 //! its place knows nothing of the session and says 404. The client need not notice: Weir opens a session of its own in
 //! it and sends the request there. That is no retry of a call: a 404 to a session id says that nothing was done.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
 use domain::Sharing;
 use pingora_core::upstreams::peer::HttpPeer;
+use runner_api::Lease;
 
 use super::older::speaks_stateless;
 use super::{Answer, Head, HttpLink, Purpose, Resolved, UpstreamHeaders, Verb};
@@ -19,7 +19,8 @@ use crate::upstream::Fault;
 use crate::upstream::hosted::{self, Hosted};
 
 impl HttpLink {
-    /// One exchange with a sandbox. No connection to one is kept: it would keep it from being frozen or checkpointed.
+    /// One exchange with a sandbox. Accepting a connection is dear in one, so it is kept for the next exchange with the same
+    /// sandbox, for a moment only: what is at rest is frozen or ended.
     pub(super) async fn send_leased(
         &self,
         hosted: &Hosted,
@@ -44,7 +45,7 @@ impl HttpLink {
             None => None,
         };
         let (mut held, lease) = hosted.lease(key.as_deref()).await?;
-        let resolved = self.resolved_to(lease.address);
+        let resolved = self.resolved_to(hosted, &lease);
         let older = verb == Verb::Post
             && self
                 .wants_older(&mut held, &lease, &resolved, headers)
@@ -101,12 +102,19 @@ impl HttpLink {
             .await
     }
 
-    fn resolved_to(&self, address: SocketAddr) -> Arc<Resolved> {
+    fn resolved_to(&self, hosted: &Hosted, lease: &Lease) -> Arc<Resolved> {
+        let address = lease.address;
         let mut peer = HttpPeer::new(address, false, String::new());
         peer.options.connection_timeout = Some(self.connect_timeout);
         peer.options.total_connection_timeout = Some(self.connect_timeout);
         let at = Instant::now();
-        Arc::new(Resolved { peer, address, at })
+        let pool = hosted.connections(&lease.sandbox);
+        Arc::new(Resolved {
+            peer,
+            address,
+            at,
+            pool,
+        })
     }
 }
 
