@@ -357,7 +357,23 @@ impl Drop for Purge {
             }
             std::thread::sleep(Duration::from_millis(50));
         }
+        // What was being built when the runner ended has a disk of its own.
+        for place in mounts_under(&self.folder) {
+            let _ = succeed(Command::new("umount").arg(place));
+        }
     }
+}
+
+/// Mounts in a folder, the innermost first.
+fn mounts_under(folder: &Path) -> Vec<PathBuf> {
+    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let places = mounts.lines().filter_map(|line| line.split(' ').nth(1));
+    let mut under: Vec<PathBuf> = places
+        .map(PathBuf::from)
+        .filter(|place| place.starts_with(folder))
+        .collect();
+    under.reverse();
+    under
 }
 
 fn output(command: &mut Command) -> anyhow::Result<Output> {
