@@ -16,7 +16,7 @@ use nix::fcntl::{Flock, FlockArg};
 use runner_api::{
     ApiError, ErrorCode, LeaseId, SandboxId, SecretName, SecretValue, ServerSpec, ServerStatus,
 };
-use sandbox::{Cores, Host, Local, LocalConfig, Runsc, Wires};
+use sandbox::{Cores, Host, Local, LocalConfig, Runsc, Wires, on_thread};
 use secret_prints::{Print, PrintKey};
 use serde::{Deserialize, Serialize};
 use tokio::net::UnixListener;
@@ -33,6 +33,7 @@ use crate::paths::Paths;
 use crate::secrets::{KeySource, Secrets};
 use crate::servers::{self, Message};
 use crate::store;
+use crate::sweep;
 use crate::wire;
 
 /// A helper that a killed runner was just starting holds the lock of its parent until it is a program of its own.
@@ -228,6 +229,7 @@ impl Daemon {
         // Before any server begins: what it starts is nobody's left-over.
         let begun = ctx.metering.strangers(|id| known.contains(id.as_str()));
         let leftovers = ctx.backend.leftovers().await;
+        let unfinished = sweep::unfinished(&ctx.paths.state);
         ctx.metering
             .keep(|id| known.contains(id) || begun.iter().any(|(begun, _)| begun.as_str() == id));
         let mut by_server: HashMap<(TenantId, ServerId), Vec<Saved>> = HashMap::new();
@@ -279,6 +281,7 @@ impl Daemon {
                 futures_util::future::join_all(buried),
                 futures_util::future::join_all(ended)
             );
+            on_thread("weir-sweep", move || sweep::remove(&unfinished)).await;
             let free = present.iter().filter(|place| !placed.contains(place));
             free.for_each(|place| ctx.places.give(*place));
         });

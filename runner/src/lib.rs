@@ -27,5 +27,6 @@ pub mod secrets;
 pub mod servers;
 pub mod shim;
 pub mod store;
+mod sweep;
 pub mod wire;
 pub mod words;

@@ -8,7 +8,7 @@ use common::*;
 use metering::{MeterStore, Usage};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use runner_api::*;
+use runner_api::{Runner as _, *};
 use sandbox::Cgroups;
 use serde_json::json;
 
@@ -108,6 +108,40 @@ async fn a_sandbox_that_ended_while_the_runner_was_away_fails_nobody() {
         .iter()
         .filter(|e| matches!(e.kind, EventKind::Ready { .. }));
     assert!(starts.count() > 4, "each was replaced: {events:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_build_that_a_kill_cut_short_leaves_nothing() {
+    if !possible() {
+        return;
+    }
+    let mut rig = Rig::start().await;
+    let files = [
+        ("server.py", SEED_SERVER),
+        ("requirements.txt", SEED_REQUIREMENTS),
+    ];
+    let info = rig.put(tarball(&files)).await.expect("taken");
+    let request = BuildRequest {
+        tenant: info.tenant.clone(),
+        bundle: info.id.clone(),
+        allow_sdist: false,
+    };
+    let _events = rig.client.build(request).await.expect("begun");
+    let uploads = rig.state().join("uploads");
+    let mounts = || {
+        let all = std::fs::read_to_string("/proc/self/mountinfo").expect("readable");
+        all.contains(uploads.to_str().expect("text"))
+    };
+    let entries = || std::fs::read_dir(&uploads).expect("a folder").count();
+    until("its disk is mounted", Duration::from_secs(30), || async {
+        mounts()
+    })
+    .await;
+    rig.kill_and_start().await;
+    let clean = || async { !mounts() && entries() == 0 };
+    until("nothing is left", Duration::from_secs(15), clean).await;
+    // And it can be built again.
+    rig.build(&info).await.expect("built");
 }
 
 #[tokio::test(flavor = "multi_thread")]
