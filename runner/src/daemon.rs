@@ -51,6 +51,8 @@ pub struct Options {
     pub runsc: Option<PathBuf>,
     /// More of its flags.
     pub runsc_flags: Vec<String>,
+    /// The cores of sandboxes; all that this process may use if none are named.
+    pub sandbox_cores: Option<Cores>,
     /// Refuse to run with an old runsc, and do not only warn.
     pub refuse_old: bool,
     /// Where names of egress rules may lead although it is not public.
@@ -169,7 +171,10 @@ impl Daemon {
             },
             cgroups,
             parent: format!("/weir-{}", instance.tag),
-            cores: Cores::of_this_process(),
+            cores: options
+                .sandbox_cores
+                .clone()
+                .unwrap_or_else(Cores::of_this_process),
             wires,
             boxes: paths.run.join("boxes"),
             storage: paths.state.join("storage"),

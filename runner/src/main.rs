@@ -84,6 +84,10 @@ struct Serve {
     /// Id of the group that may use the socket; without it only root may.
     #[arg(long)]
     socket_group: Option<u32>,
+    /// The cores that sandboxes may use, like 2-7,9; all by default. The others are left to the gateway, the runner and the
+    /// rest of the host, which then never wait for a sandbox.
+    #[arg(long, value_name = "LIST")]
+    sandbox_cores: Option<sandbox::Cores>,
     /// One more flag for every call of runsc. May be repeated.
     #[arg(long = "runsc-flag", allow_hyphen_values = true)]
     runsc_flags: Vec<String>,
@@ -160,6 +164,7 @@ async fn serve(places: Places, serve: Serve) -> Result<ExitCode> {
         run: places.run,
         runsc: places.runsc,
         runsc_flags: serve.runsc_flags,
+        sandbox_cores: serve.sandbox_cores,
         refuse_old: serve.refuse_old_runsc,
         egress_private: serve.egress_private,
         vault_key: KeySource {
@@ -203,6 +208,7 @@ async fn purge(places: Places) -> Result<ExitCode> {
         run: places.run,
         runsc: places.runsc,
         runsc_flags: Vec::new(),
+        sandbox_cores: None,
         refuse_old: false,
         egress_private: Vec::new(),
         vault_key: KeySource::default(),

@@ -5,15 +5,38 @@
 //! (measured on Linux 6.18, whose weight of a group on each core changes with every such switch); confined to some cores
 //! it costs them 10 to 20 ms. A quota that is reached is worse than none: each of its periods begins with a stampede.
 
+use std::str::FromStr;
+
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
+use thiserror::Error;
 
 /// One core's worth of shares.
 const SHARES_PER_CORE: u32 = 512;
 
-/// The cores that this process may use.
+/// The cores that sandboxes may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cores(Vec<usize>);
+
+/// Why a list of cores is none.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum NotCores {
+    /// Neither a number nor two with a dash between.
+    #[error("`{0}` is neither a core nor a range of cores; write for example 2-7,9")]
+    Unreadable(String),
+    /// Not there, or not given to this process.
+    #[error("core {0} is not one that this process may use")]
+    NotOurs(usize),
+}
+
+/// A list as the kernel writes it, like `2-7,9`, of cores that this process may use.
+impl FromStr for Cores {
+    type Err = NotCores;
+
+    fn from_str(list: &str) -> Result<Self, NotCores> {
+        Self::of_this_process().only(list)
+    }
+}
 
 impl Cores {
     /// Asks the kernel. One core, the first, if it does not say.
@@ -23,6 +46,30 @@ impl Cores {
             .filter(|core| set.is_set(*core).unwrap_or(false))
             .collect();
         Self(if usable.is_empty() { vec![0] } else { usable })
+    }
+
+    /// Those of them that a list names.
+    fn only(&self, list: &str) -> Result<Self, NotCores> {
+        let mut named = Vec::new();
+        for part in list.split(',') {
+            let unreadable = || NotCores::Unreadable(part.to_owned());
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let number = |text: &str| text.trim().parse::<usize>().map_err(|_| unreadable());
+            let (first, last) = (number(first)?, number(last)?);
+            if first > last {
+                return Err(unreadable());
+            }
+            // Stops at the first that is not there, however far the range goes.
+            for core in first..=last {
+                if !self.0.contains(&core) {
+                    return Err(NotCores::NotOurs(core));
+                }
+                if !named.contains(&core) {
+                    named.push(core);
+                }
+            }
+        }
+        Ok(Self(named))
     }
 
     /// How many.
@@ -62,6 +109,25 @@ mod tests {
         check(&[0, 1, 2, 3], 1024, 1, &[2, 3]);
         check(&[4, 6, 8], 513, 1, &[8, 4]);
         check(&[4, 6, 8], 512, 1, &[6]);
+    }
+
+    #[test]
+    fn a_list_names_some_of_them() {
+        let all = Cores(vec![0, 1, 2, 3, 6]);
+        let cases: [(&str, Result<&[usize], NotCores>); 8] = [
+            ("2", Ok(&[2])),
+            ("1-3", Ok(&[1, 2, 3])),
+            ("6,0-1, 1", Ok(&[6, 0, 1])),
+            ("3-5", Err(NotCores::NotOurs(4))),
+            ("0-18446744073709551615", Err(NotCores::NotOurs(4))),
+            ("3-1", Err(NotCores::Unreadable("3-1".into()))),
+            ("", Err(NotCores::Unreadable(String::new()))),
+            ("1,x", Err(NotCores::Unreadable("x".into()))),
+        ];
+        for (list, expected) in cases {
+            let found = all.only(list);
+            assert_eq!(found, expected.map(|cores| Cores(cores.to_vec())), "{list}");
+        }
     }
 
     #[test]

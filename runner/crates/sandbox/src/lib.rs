@@ -29,7 +29,7 @@ mod storage;
 
 pub use backend::{Backend, Launch, Order, Output, Placed, Prepared, Usage};
 pub use cgroup::Cgroups;
-pub use cores::Cores;
+pub use cores::{Cores, NotCores};
 pub use error::SandboxError;
 pub use host::{Finding, Host, State};
 pub use local::{Local, LocalConfig};
