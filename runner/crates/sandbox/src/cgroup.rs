@@ -108,6 +108,12 @@ impl Cgroups {
         }
     }
 
+    /// The cores that a group may use, as a list like `0-1,3`.
+    pub(crate) fn cores(&self, group: &str) -> String {
+        self.read(group, "cpuset", "cpuset.cpus")
+            .unwrap_or_default()
+    }
+
     /// Processes in a group.
     pub fn processes(&self, group: &str) -> BTreeSet<i32> {
         let text = self

@@ -5,6 +5,7 @@
 //! (measured on Linux 6.18, whose weight of a group on each core changes with every such switch); confined to some cores
 //! it costs them 10 to 20 ms. A quota that is reached is worse than none: each of its periods begins with a stampede.
 
+use std::collections::HashMap;
 use std::str::FromStr;
 
 use nix::sched::{CpuSet, sched_getaffinity};
@@ -77,15 +78,76 @@ impl Cores {
         self.0.len()
     }
 
-    /// The cores of the sandbox at this place: as many as its shares are worth, but one is left to the others wherever
-    /// there is more than one. Places follow each other around.
-    pub(crate) fn of(&self, shares: u32, place: u32) -> Vec<usize> {
+    /// The cores of a sandbox: as many as its shares are worth, but one is left to the others wherever there is more than
+    /// one. Those with the fewest sandboxes, as `load` counts them; among equals, places follow each other around.
+    pub(crate) fn of(&self, shares: u32, place: u32, load: impl Fn(usize) -> usize) -> Vec<usize> {
         let worth = shares.div_ceil(SHARES_PER_CORE) as usize;
         let count = worth.clamp(1, self.count().saturating_sub(1).max(1));
         let first = place as usize * count;
-        (first..first + count)
+        let mut around: Vec<usize> = (first..first + self.count())
             .map(|n| self.0[n % self.count()])
-            .collect()
+            .collect();
+        around.sort_by_key(|core| load(*core));
+        around.truncate(count);
+        around
+    }
+}
+
+/// Which sandbox is on which cores.
+#[derive(Debug, Default)]
+pub(crate) struct Assigned(HashMap<String, On>);
+
+#[derive(Debug)]
+struct On {
+    cores: Vec<usize>,
+    /// It has processes, or had.
+    launched: bool,
+}
+
+impl Assigned {
+    /// Chooses for a sandbox that is about to start. `lives` tells of one that was launched whether it has a process yet:
+    /// one that ended by itself is not in the way of its successor.
+    pub(crate) fn choose(
+        &mut self,
+        id: &str,
+        cores: &Cores,
+        (shares, place): (u32, u32),
+        lives: impl Fn(&str) -> bool,
+    ) -> Vec<usize> {
+        let counted: Vec<&On> = self
+            .0
+            .iter()
+            .filter(|(id, on)| !on.launched || lives(id))
+            .map(|(_, on)| on)
+            .collect();
+        let load = |core| counted.iter().filter(|on| on.cores.contains(&core)).count();
+        let cores = cores.of(shares, place, load);
+        let on = On {
+            cores: cores.clone(),
+            launched: false,
+        };
+        self.0.insert(id.to_owned(), on);
+        cores
+    }
+
+    /// One that was found again, on the cores that the kernel says (a list like `0-1,3`).
+    pub(crate) fn found(&mut self, id: &str, list: &str, cores: &Cores) {
+        // Of cores that are not for sandboxes any more nothing has to be known.
+        let cores = cores.only(list.trim()).map_or_else(|_| Vec::new(), |c| c.0);
+        let launched = true;
+        self.0.insert(id.to_owned(), On { cores, launched });
+    }
+
+    /// It runs.
+    pub(crate) fn launched(&mut self, id: &str) {
+        if let Some(on) = self.0.get_mut(id) {
+            on.launched = true;
+        }
+    }
+
+    /// It ends.
+    pub(crate) fn forget(&mut self, id: &str) {
+        self.0.remove(id);
     }
 }
 
@@ -94,7 +156,7 @@ mod tests {
     use super::*;
 
     fn check(cores: &[usize], shares: u32, place: u32, expected: &[usize]) {
-        let found = Cores(cores.to_vec()).of(shares, place);
+        let found = Cores(cores.to_vec()).of(shares, place, |_| 0);
         assert_eq!(found, expected, "{shares} shares at {place} of {cores:?}");
     }
 
@@ -109,6 +171,32 @@ mod tests {
         check(&[0, 1, 2, 3], 1024, 1, &[2, 3]);
         check(&[4, 6, 8], 513, 1, &[8, 4]);
         check(&[4, 6, 8], 512, 1, &[6]);
+    }
+
+    #[test]
+    fn who_begins_anew_does_not_come_to_a_neighbours_core() {
+        let (cores, mut assigned) = (Cores(vec![0, 1]), Assigned::default());
+        let one = (1024, 0);
+        assert_eq!(assigned.choose("neighbour", &cores, one, |_| true), [0]);
+        assigned.launched("neighbour");
+        // Whatever its place: each start has another.
+        for place in 1..6 {
+            let name = format!("bomb-{place}");
+            // The one before has ended and is not taken away yet.
+            let lives = |id: &str| id == "neighbour";
+            let chosen = assigned.choose(&name, &cores, (1024, place), lives);
+            assert_eq!(chosen, [1], "at {place}");
+            assigned.launched(&name);
+        }
+        // One that has not begun counts, too.
+        assert_eq!(assigned.choose("a", &cores, (512, 6), |_| true), [0]);
+        assigned.forget("neighbour");
+        assigned.forget("a");
+        assert_eq!(assigned.choose("b", &cores, (512, 1), |_| true), [0]);
+        // Found again after a restart.
+        let mut assigned = Assigned::default();
+        assigned.found("x", "1\n", &cores);
+        assert_eq!(assigned.choose("y", &cores, (512, 1), |_| true), [0]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -12,7 +13,7 @@ use nix::unistd::Pid;
 
 use crate::backend::{Backend, Launch, Order, Output, Placed, Prepared, Usage};
 use crate::cgroup::{Alarms, Cgroups};
-use crate::cores::Cores;
+use crate::cores::{Assigned, Cores};
 use crate::error::SandboxError;
 use crate::net::{Wire, Wires};
 use crate::pidfd::{self, Watch};
@@ -45,6 +46,7 @@ pub struct LocalConfig {
 #[derive(Debug, Clone)]
 pub struct Local {
     config: LocalConfig,
+    assigned: Arc<Mutex<Assigned>>,
 }
 
 impl Local {
@@ -57,7 +59,21 @@ impl Local {
             fs::create_dir_all(dir).map_err(|e| SandboxError::io("make", dir, e))?;
         }
         config.cgroups.weigh(&config.parent, config.cores.count())?;
-        Ok(Self { config })
+        Ok(Self {
+            config,
+            assigned: Arc::default(),
+        })
+    }
+
+    fn assigned(&self) -> MutexGuard<'_, Assigned> {
+        self.assigned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn choose_cores(&self, order: &Order) -> Vec<usize> {
+        let lives = |id: &str| !self.config.cgroups.processes(&self.group(id)).is_empty();
+        let wanted = (order.size.cpu_shares, order.place);
+        let mut assigned = self.assigned();
+        assigned.choose(&order.id, &self.config.cores, wanted, lives)
     }
 
     fn group(&self, id: &str) -> String {
@@ -122,7 +138,7 @@ impl Backend for Local {
             program: &order.program,
             binds: &binds,
             size: order.size,
-            cores: &self.config.cores.of(order.size.cpu_shares, order.place),
+            cores: &self.choose_cores(&order),
             cgroup: &self.group(&order.id),
             netns: &wire.netns,
         });
@@ -155,6 +171,7 @@ impl Backend for Local {
                     .await?
             }
         }
+        self.assigned().launched(id);
         let pid = runsc.pid(id, &paths.dir)?;
         let started =
             pidfd::start_time(pid).ok_or_else(|| SandboxError::Gone { id: id.clone() })?;
@@ -177,6 +194,8 @@ impl Backend for Local {
             .processes(&self.group(&placed.id))
             .contains(&placed.pid)
         {
+            let list = self.config.cgroups.cores(&self.group(&placed.id));
+            self.assigned().found(&placed.id, &list, &self.config.cores);
             Ok(watch)
         } else {
             Err(SandboxError::Gone {
@@ -221,6 +240,7 @@ impl Backend for Local {
     }
 
     async fn destroy(&self, id: &str, place: u32) {
+        self.assigned().forget(id);
         let group = self.group(id);
         let (groups, ending) = (self.config.cgroups.clone(), group.clone());
         // First, and by ourselves: `runsc delete` waits until the processes are gone, and as their parent we are the one
