@@ -31,6 +31,8 @@ const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 const LINES_PER_SECOND: u32 = 500;
 /// Bytes that are read per second and sandbox; a guest that writes more waits.
 const BYTES_PER_SECOND: usize = 4 * 1024 * 1024;
+/// Between two reads of one stream.
+const GATHERED_FOR: Duration = Duration::from_millis(10);
 
 /// The log of one server. Cheap to clone.
 #[derive(Clone)]
@@ -235,8 +237,10 @@ pub fn follow(
             kept: 0,
             dropped: 0,
         };
-        let mut buffer = vec![0; 32 * 1024];
-        // The rate is kept by a pause after each read, long enough for what was read.
+        // As much as a pipe holds.
+        let mut buffer = vec![0; 64 * 1024];
+        // The rate is kept by a pause after each read, long enough for what was read; and a guest that writes many short
+        // lines wakes us no oftener than one that writes few long ones.
         loop {
             let count = match tokio::time::timeout(
                 Duration::from_secs(1),
@@ -253,12 +257,8 @@ pub fn follow(
                 }
             };
             lines.take(&buffer[..count]);
-            if count == buffer.len() {
-                tokio::time::sleep(
-                    Duration::from_secs(1) * (count as u32) / (BYTES_PER_SECOND as u32),
-                )
-                .await;
-            }
+            let due = Duration::from_secs(1) * (count as u32) / (BYTES_PER_SECOND as u32);
+            tokio::time::sleep(due.max(GATHERED_FOR)).await;
         }
     }))
 }
