@@ -80,4 +80,4 @@ kill-loop: build ## kill -9 in mid-traffic ROUNDS times (default 100): no acknow
 deny: ## dependency rules: licences, sources, bans, advisories
 	@scripts/setup.sh test && scripts/deny.sh
 
-.PHONY: help run test build runner runner-bench runner-loops runner-neighbours check bench scan-bench plugin-bench fuzz soak kill-loop deny bench-full bench-hosted bench-hosted-readme bench-peers bench-soak bench-readme overload baseline
+.PHONY: help run test build runner runner-bench runner-loops runner-neighbours runner-vm check bench scan-bench plugin-bench fuzz soak kill-loop deny bench-full bench-hosted bench-hosted-readme bench-peers bench-soak bench-readme overload baseline
