@@ -18,6 +18,8 @@ const TURNED_BYTES_MAX: usize = 4096;
 const BASE58_BYTES_MAX: usize = 256;
 /// A deflated text with an alphabet of its own is not shorter, nor worth a try if it is.
 const DEFLATED_BYTES_MIN: usize = 60;
+/// Bytes of a deflated text that have to be text before the rest is unpacked.
+const DEFLATED_HEAD: u64 = 64;
 
 pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     let (mut done, mut index) = (0, 0);
@@ -516,15 +518,20 @@ fn unpack(
         Packed::Gzip => flate2::read::MultiGzDecoder::new(bytes)
             .take(limit)
             .read_to_end(&mut plain),
-        Packed::Deflate => flate2::read::DeflateDecoder::new(bytes)
-            .take(limit)
-            .read_to_end(&mut plain),
+        Packed::Deflate => {
+            let mut reader = flate2::read::DeflateDecoder::new(bytes).take(limit);
+            let _ = reader.by_ref().take(DEFLATED_HEAD).read_to_end(&mut plain);
+            // Without a head it may be anything; and nobody pays for what is unpacked and left.
+            if plain.len() < 8 || !texty(&plain) {
+                return false;
+            }
+            reader.read_to_end(&mut plain)
+        }
         Packed::Zlib => flate2::read::ZlibDecoder::new(bytes)
             .take(limit)
             .read_to_end(&mut plain),
     };
-    // Without a head it may be anything.
-    if plain.is_empty() || inner == Packed::Deflate && !(plain.len() >= 8 && texty(&plain)) {
+    if plain.is_empty() {
         return false;
     }
     if plain.len() > room {
