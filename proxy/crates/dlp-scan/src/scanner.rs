@@ -277,7 +277,7 @@ impl Scanner {
         self.raw.clear();
         self.free.append(&mut self.nodes);
         self.free.truncate(NODES_KEPT);
-        self.scratch.traces.recycle();
+        self.scratch.recycle();
         for node in &mut self.free {
             if node.text.capacity() > BUFFER_KEPT {
                 *node = Node::default();

@@ -17,7 +17,7 @@ mod url;
 
 pub(crate) use hidden::unseen;
 
-use crate::decode::strides::Stride;
+use crate::decode::strides::Noted;
 use crate::finding::{Fingerprint, FingerprintKey};
 use crate::gate::Hit;
 use crate::rule::RuleId;
@@ -78,7 +78,7 @@ pub(crate) struct Scratch {
     /// Where a row of equally long pieces may be.
     pub rows: Vec<u32>,
     /// Rows of pieces with the same bytes between each two.
-    pub strides: Vec<Stride>,
+    pub strides: Vec<Noted>,
     /// Where a row of numbers may begin that stand for characters.
     pub code_rows: Vec<u32>,
     /// Where something is to be read backwards or rotated.
@@ -89,6 +89,24 @@ pub(crate) struct Scratch {
     pub words: Vec<(usize, usize)>,
     /// Where a token broke off at the end of its cell.
     pub broken: Vec<u32>,
+}
+
+/// Places in a list that are kept from one message to the next.
+const PLACES_KEPT: usize = 1 << 16;
+
+impl Scratch {
+    /// Gives back what only a long text needed.
+    pub fn recycle(&mut self) {
+        self.traces.recycle();
+        for list in [&mut self.rows, &mut self.code_rows] {
+            if list.capacity() > PLACES_KEPT {
+                *list = Vec::new();
+            }
+        }
+        if self.strides.capacity() > PLACES_KEPT {
+            self.strides = Vec::new();
+        }
+    }
 }
 
 /// Where detectors report to.

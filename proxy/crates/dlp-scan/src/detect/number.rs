@@ -87,7 +87,6 @@ pub(super) fn note_row(
         && ends
         && after.len() >= len
         && !after[..len].iter().any(blank)
-        && scratch.rows.len() < 4096
     {
         scratch.rows.push(crate::text::to_u32(stop - len));
     }
@@ -101,16 +100,14 @@ pub(super) fn note_pieces(
     cell: &Cell,
     scratch: &mut Scratch,
 ) {
-    const NOTED_MAX: usize = 4096;
     let place = (cell.span.start as usize, cell.span.end as usize);
-    let room = scratch.strides.len() < NOTED_MAX && scratch.code_rows.len() < NOTED_MAX;
-    if stop >= place.1 || !room {
+    if stop >= place.1 {
         return;
     }
     if (letters || stop - from == 1)
         && let Some(row) = strides::stride_at(text, (from, stop), place)
     {
-        scratch.strides.push(row);
+        scratch.strides.push(row.into());
     } else if text[from].is_ascii_digit() && listed::row_at(text, (from, stop), place.1) {
         scratch.code_rows.push(crate::text::to_u32(from));
     }
