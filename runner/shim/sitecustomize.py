@@ -1,9 +1,61 @@
 """Imports from a read-only layer without asking the file system: a module is found in a packed list of its folder and its
 bytecode read from one file, in three system calls instead of a dozen. In gVisor that is a third of a server's start.
 
+A server that waits in asyncio is spared most of its other system calls, too: see `_spare_getpid`.
+
 Everything else is as ever: order of sys.path, names, files, sources, what a loader can be asked for. Folders that are not
 packed are searched by Python itself. The packer (src/pack.rs) takes bytecode only where Python would have taken it.
 """
+
+
+def _spare_getpid(events):
+    """Python 3.11 asks for the process's id whenever somebody asks for the running loop, so that a forked child sees none:
+    a hundred times for one call of an MCP tool, and in gVisor each time takes longer than all the rest that happens between
+    two of them. Here the child itself forgets the loop, as in Python 3.12. What is written in C and asks for itself (a
+    future that is made without a loop) still does it the old way.
+    """
+    import posix
+    from _thread import _local
+
+    try:
+        set_in_c, get_event_loop_in_c = events._c__set_running_loop, events._c_get_event_loop
+    except AttributeError:
+        return
+
+    class Running(_local):
+        loop = None
+
+    running = Running()
+
+    def get_running_loop():
+        """Return the running event loop.  Raise a RuntimeError if there is none."""
+        loop = running.loop
+        if loop is None:
+            raise RuntimeError("no running event loop")
+        return loop
+
+    def _get_running_loop():
+        """Return the running event loop or None."""
+        return running.loop
+
+    def _set_running_loop(loop):
+        """Set the running event loop."""
+        set_in_c(loop)
+        running.loop = loop
+
+    def get_event_loop():
+        """Return an asyncio event loop."""
+        loop = running.loop
+        return get_event_loop_in_c() if loop is None else loop
+
+    def forget():
+        running.loop = None
+
+    posix.register_at_fork(after_in_child=forget)
+    for function in (get_running_loop, _get_running_loop, _set_running_loop, get_event_loop):
+        function.__module__ = events.__name__
+        function.__qualname__ = function.__name__
+        setattr(events, function.__name__, function)
 
 
 def _install():
@@ -45,6 +97,11 @@ def _install():
                     _imp._fix_co_filename(code, self.path)
                     return code
             return super().get_code(fullname)
+
+        def exec_module(self, module):
+            super().exec_module(module)
+            if self.path == "/usr/lib/python3.11/asyncio/events.py":
+                _spare_getpid(module)
 
     loaders = external._get_supported_file_loaders()
 

@@ -21,6 +21,9 @@ pub(crate) fn order(ctx: &Context, plan: &Plan, place: u32) -> Order {
             env.push(("PYTHONPATH".into(), "/deps".into()));
             env.push(("PYTHONUNBUFFERED".into(), "1".into()));
             env.push(("PYTHONDONTWRITEBYTECODE".into(), "1".into()));
+            // What `rich`, which logs for FastMCP, takes without a terminal. It asks six times for each line if it is not told.
+            env.push(("COLUMNS".into(), "80".into()));
+            env.push(("LINES".into(), "25".into()));
             "/deps"
         }
         Runtime::Node => {

@@ -32,6 +32,57 @@ require("readline").createInterface({ input: process.stdin }).on("line", (line) 
 });
 "#;
 
+/// What `asyncio` says of the running loop, where Python is spared asking for its process id each time.
+const LOOPS: &str = r#"
+import asyncio, os, threading
+seen = {}
+def running():
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError as error:
+        return str(error)
+def elsewhere():
+    seen["thread"] = running() == "no running event loop" and asyncio._get_running_loop() is None
+async def work():
+    loop = asyncio.get_running_loop()
+    seen["one loop"] = loop is asyncio.get_event_loop() is asyncio._get_running_loop() is asyncio.current_task().get_loop()
+    other = threading.Thread(target=elsewhere)
+    other.start()
+    other.join()
+    child = os.fork()
+    if child == 0:
+        async def anew():
+            return running() is asyncio.current_task().get_loop()
+        os._exit(0 if running() == "no running event loop" and asyncio.run(anew()) else 1)
+    seen["child"] = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    seen["parent"] = running() is loop
+    nested = asyncio.new_event_loop()
+    try:
+        nested.run_until_complete(asyncio.sleep(0))
+    except RuntimeError as error:
+        seen["nested"] = str(error) == "Cannot run the event loop while another loop is running"
+    seen["awaited"] = await asyncio.wait_for(asyncio.sleep(0, 7), 5) == 7
+asyncio.run(work())
+seen["after"] = running() == "no running event loop"
+seen["spared"] = type(asyncio.get_running_loop).__name__ == "function"
+result = " ".join(sorted(name for name, right in seen.items() if right))
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn python_knows_its_running_loop() {
+    if !possible() {
+        return;
+    }
+    let rig = Rig::start().await;
+    let spec = rig.deploy(probe_bundle(), |_| ()).await;
+    let answer = rig.call(&spec, "run", json!({"code": LOOPS})).await;
+    let answer = answer.expect("an answer");
+    assert_eq!(
+        text(&answer),
+        "after awaited child nested one loop parent spared thread"
+    );
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_server_is_built_and_called() {
     if !possible() {
