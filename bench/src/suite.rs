@@ -41,7 +41,7 @@ pub fn suite(mut plan: Plan, hosting: &Hosting, options: &Suite) -> anyhow::Resu
     if plan.cells.is_empty() {
         bail!("no cell of this benchmark has those sizes, connections and contents");
     }
-    let mut machine = machine::describe();
+    let machine = machine::describe();
     let started = now();
     let (hosted, kinds) = split_hosted(kinds, hosting, options);
     if kinds.is_empty() {
@@ -80,16 +80,6 @@ pub fn suite(mut plan: Plan, hosting: &Hosting, options: &Suite) -> anyhow::Resu
     let samples = runner.run(&mut targets)?;
     say("delays of single events");
     let events = events::measure(&mut targets, plan.rounds, options.common.seed);
-    let overload = if options.overload {
-        crate::overload::beside(&options.weir, &endpoint)?
-    } else {
-        Vec::new()
-    };
-    let soak = match options.soak {
-        Some(minutes) => Some(soak(options, minutes, &endpoint)?),
-        None => None,
-    };
-    machine.load_at_end = machine::load();
     let mut report = assemble(
         started,
         machine,
@@ -101,8 +91,15 @@ pub fn suite(mut plan: Plan, hosting: &Hosting, options: &Suite) -> anyhow::Resu
         &samples,
     );
     report.events = events;
-    report.overload = overload;
-    report.soak = soak;
+    // What follows starts targets of its own, and has the cores for itself.
+    drop(targets);
+    if options.overload {
+        report.overload = crate::overload::beside(&options.weir, &endpoint)?;
+    }
+    if let Some(minutes) = options.soak {
+        report.soak = Some(soak(options, minutes, &endpoint)?);
+    }
+    report.machine.load_at_end = machine::load();
     let failed = failed(&samples) + usize::from(matches!(hosted, Beside::Failed(_)));
     report.hosted = match hosted {
         Beside::Measured(hosted) => Some(hosted),

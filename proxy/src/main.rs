@@ -11,6 +11,10 @@ mod taps;
 
 use std::process::ExitCode;
 
+/// A call allocates some ninety times, buffers of 64 KiB among them, which the C library's allocator is slow to give and take.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
     // The reaper of a stdio server is this program again; it must not start a thread.

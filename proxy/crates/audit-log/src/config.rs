@@ -17,7 +17,8 @@ pub struct LogConfig {
     pub queue_max: usize,
     /// Records written and synced together at most (128).
     pub batch_max: usize,
-    /// How long records nobody waits for may gather before they are written (2 ms).
+    /// How long records nobody waits for may gather before they are written (10 ms): a batch costs several times what a
+    /// record does.
     pub linger: Duration,
     /// How long records nobody waits for may stay unsynced once written (100 ms).
     pub sync_interval: Duration,
@@ -39,7 +40,7 @@ impl LogConfig {
             segment_bytes_max: 64 << 20,
             queue_max: 8192,
             batch_max: 128,
-            linger: Duration::from_millis(2),
+            linger: Duration::from_millis(10),
             sync_interval: Duration::from_millis(100),
             fsync: true,
             retention_days: None,

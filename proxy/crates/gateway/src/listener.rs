@@ -11,10 +11,10 @@ use pingora_core::apps::{
     HttpPersistentSettings, HttpServerApp, HttpServerOptions, ReusedHttpStream, ServerApp,
 };
 use pingora_core::listeners::tls::Acceptor;
-use pingora_core::protocols::Stream;
 use pingora_core::protocols::http::ServerSession;
 use pingora_core::protocols::http::v2::server::{H2Options, default_h2_options};
 use pingora_core::protocols::l4::stream::Stream as TcpStreamOfPingora;
+use pingora_core::protocols::{ALPN, Stream};
 use pingora_core::server::ShutdownWatch;
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
@@ -29,6 +29,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Time to flush what is left of an answer and close in order.
 const FINISH_WAIT: Duration = Duration::from_secs(10);
+/// What pingora gives a new connection to begin its first request.
+const KEEPALIVE_S: u64 = 60;
 /// Between two looks at a preface that came in pieces.
 const PEEK_AGAIN: Duration = Duration::from_millis(5);
 /// How HTTP/2 without TLS begins (RFC 9113 section 3.4).
@@ -108,8 +110,13 @@ fn admit(apps: &Apps, stream: TcpStream, tls: Option<&TlsSlot>, shutdown: &Shutd
                 }
             }
         };
+        let h2 = app.options.h2c || matches!(stream.selected_alpn_proto(), Some(ALPN::H2));
         let stream = Box::new(Gather::new(stream, turns));
-        app.process_new(stream, &shutdown).await;
+        if h2 {
+            app.process_new(stream, &shutdown).await;
+        } else {
+            app.serve_h1(stream, &shutdown).await;
+        }
     });
 }
 
@@ -165,10 +172,24 @@ fn server_options(h2c: bool) -> HttpServerOptions {
     options
 }
 
-#[async_trait]
-impl HttpServerApp for App {
-    async fn process_new_http(
-        self: &Arc<Self>,
+impl App {
+    /// One request after the other on a connection of HTTP/1.x. What pingora's own loop does too, but that makes a future
+    /// of each request anew, and the future of an exchange is large to allocate and to move.
+    async fn serve_h1(&self, stream: Stream, shutdown: &ShutdownWatch) {
+        let mut session = ServerSession::new_http1(stream);
+        session.set_keepalive((!*shutdown.borrow()).then_some(KEEPALIVE_S));
+        while let Some(reused) = self.serve(session, shutdown).await {
+            let (stream, settings) = reused.consume();
+            session = ServerSession::new_http1(stream);
+            if let Some(settings) = settings {
+                settings.apply_to_session(&mut session);
+            }
+        }
+    }
+
+    /// Serves one request; gives the connection back if it may serve another.
+    async fn serve(
+        &self,
         mut session: ServerSession,
         shutdown: &ShutdownWatch,
     ) -> Option<ReusedHttpStream> {
@@ -184,6 +205,17 @@ impl HttpServerApp for App {
         let finished = tokio::time::timeout(FINISH_WAIT, session.finish()).await;
         let reusable = finished.ok()?.ok()??;
         Some(ReusedHttpStream::from_reusable_stream(reusable, settings))
+    }
+}
+
+#[async_trait]
+impl HttpServerApp for App {
+    async fn process_new_http(
+        self: &Arc<Self>,
+        session: ServerSession,
+        shutdown: &ShutdownWatch,
+    ) -> Option<ReusedHttpStream> {
+        self.serve(session, shutdown).await
     }
 
     fn server_options(&self) -> Option<&HttpServerOptions> {
