@@ -50,6 +50,22 @@ pub(crate) struct Traces {
     pub quoted: bool,
     /// There is `0000`.
     pub zeros: bool,
+    /// There is a backslash before what it may escape, `%` before hexadecimal digits, `&` before a letter or `#`.
+    pub written: Written,
+}
+
+/// Whether there are beginnings of characters that are written out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Written {
+    pub backslash: bool,
+    pub percent: bool,
+    pub entity: bool,
+}
+
+impl Written {
+    pub fn any(self) -> bool {
+        self.backslash | self.percent | self.entity
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -94,6 +110,7 @@ impl Traces {
         self.runs.clear();
         self.words.clear();
         (self.wide, self.quoted, self.zeros) = (false, false, false);
+        self.written = Written::default();
         for list in [
             &mut self.ats,
             &mut self.colons,
@@ -117,6 +134,14 @@ impl Traces {
             digits = self.kinds.get(block)?.digit;
         }
         Some(block * BLOCK + digits.trailing_zeros() as usize)
+    }
+
+    /// Which of the 64 bytes from `at` on are letters or digits, the first the lowest.
+    pub fn alnum_from(&self, at: usize) -> u64 {
+        let of = |block: usize| self.kinds.get(block).map_or(0, |kinds| kinds.alnum);
+        let (block, first) = (at / BLOCK, at % BLOCK);
+        // No shift is as wide as the block.
+        of(block) >> first | of(block + 1) << 1 << (BLOCK - 1 - first)
     }
 
     /// Where the letters and digits before `at` begin, no earlier than `floor`.
@@ -181,6 +206,9 @@ struct Answers {
     paren: u64,
     equals: u64,
     zero: u64,
+    backslash: u64,
+    percent: u64,
+    and: u64,
     /// Bytes of runs; the last of 2, 4, 8 and 16 such.
     run: [u64; 5],
     /// As the byte two before; so is that one, too.
@@ -278,7 +306,8 @@ impl Reader {
             push(&mut traces.phones, base, country | area);
         }
 
-        let sign = plus | dot | block.eq(b'&') | block.eq(b'~') | block.eq(b'|') | block.eq(b'\\');
+        let (backslash, percent, and) = (block.eq(b'\\'), block.eq(b'%'), block.eq(b'&'));
+        let sign = plus | dot | and | block.eq(b'~') | block.eq(b'|') | backslash;
         push(
             &mut traces.joints,
             base,
@@ -293,6 +322,24 @@ impl Reader {
         if zero != 0 {
             let zero_n = |n| back(zero, last.zero, n);
             traces.zeros |= zero & zero_n(1) & zero_n(2) & zero_n(3) != 0;
+        }
+
+        let written = &mut traces.written;
+        if backslash | last.backslash != 0 {
+            let named = block.eq(b'u') | block.eq(b'U') | block.eq(b'x') | block.eq(b'"');
+            let escaped = named | block.within(b'0', b'3');
+            written.backslash |= escaped & back(backslash, last.backslash, 1) != 0;
+        }
+        if percent | last.percent != 0 {
+            let (one, two) = (
+                back(percent, last.percent, 1),
+                back(percent, last.percent, 2),
+            );
+            written.percent |= block.eq(b'u') & one | hex & hex_n(1) & two != 0;
+        }
+        if and | last.and != 0 {
+            let begins = block.eq(b'#') | alnum & !digit;
+            written.entity |= begins & back(and, last.and, 1) != 0;
         }
 
         let of_run = alnum | plus | minus | slash | score;
@@ -344,6 +391,9 @@ impl Reader {
             paren,
             equals,
             zero,
+            backslash,
+            percent,
+            and,
             run,
             twice,
             pair,
@@ -535,6 +585,16 @@ mod tests {
                 t[i] == b'\n' && is(i, 1, |b| b == b'=') || t[i] == b'=' && pair()
             }),
             zeros: t.windows(4).any(|w| w == b"0000"),
+            written: Written {
+                backslash: t
+                    .windows(2)
+                    .any(|w| w[0] == b'\\' && b"uUx\"0123".contains(&w[1])),
+                percent: t.windows(2).any(|w| w == b"%u")
+                    || t.windows(3).any(|w| w[0] == b'%' && hex(w[1]) && hex(w[2])),
+                entity: t
+                    .windows(2)
+                    .any(|w| w[0] == b'&' && (w[1] == b'#' || w[1].is_ascii_alphabetic())),
+            },
         }
     }
 
@@ -559,7 +619,7 @@ mod tests {
             (&want.runs, &want.words),
             "{what}: {shown:?}"
         );
-        let flags = |t: &Traces| (t.wide, t.quoted, t.zeros);
+        let flags = |t: &Traces| (t.wide, t.quoted, t.zeros, t.written);
         assert_eq!(flags(got), flags(&want), "{what}: {shown:?}");
         let digits: Vec<usize> = (0..text.len())
             .filter(|i| text[*i].is_ascii_digit())
@@ -639,6 +699,11 @@ mod tests {
             "+49 ",
             "|| ",
             "\\",
+            "\\u",
+            "%4",
+            "%u",
+            "&",
+            "#",
         ];
         let mut seed = 11_u64;
         let mut next = move |n: usize| {
