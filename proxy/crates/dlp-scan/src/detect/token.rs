@@ -26,7 +26,7 @@ pub(super) fn anchored(
     sink: &mut Sink<'_>,
     scratch: &mut Scratch,
 ) {
-    let done = scratch.done[rule.index()];
+    let done = scratch.done.end(rule);
     let text = sink.text();
     let compiled = sink.rules.compiled(rule);
     // Where a checksum will prove the value, it need not stand free: base64 that was cut elsewhere
@@ -65,7 +65,7 @@ pub(super) fn anchored(
         return;
     }
     if sink.accept(rule, value, &mut scratch.compact) {
-        scratch.done[rule.index()] = whole.end;
+        scratch.done.set(rule, whole.end);
     }
 }
 
@@ -96,7 +96,7 @@ pub(super) fn around(
         cell.span.end,
     );
     // `done` holds the index of the rule's last window, one up.
-    let last = scratch.done[rule.index()] as usize;
+    let last = scratch.done.end(rule) as usize;
     if let Some(window) = last.checked_sub(1).and_then(|i| scratch.windows.get_mut(i))
         && window.cell.span == cell.span
         && start <= window.span.end
@@ -109,7 +109,8 @@ pub(super) fn around(
         cell: *cell,
         span: Span { start, end },
     });
-    scratch.done[rule.index()] = crate::text::to_u32(scratch.windows.len());
+    let nth = crate::text::to_u32(scratch.windows.len());
+    scratch.done.set(rule, nth);
 }
 
 /// Looks into every window.
