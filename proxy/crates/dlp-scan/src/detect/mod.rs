@@ -237,7 +237,7 @@ pub(crate) fn detect(sink: &mut Sink<'_>, scratch: &mut Scratch) {
         phrase::scan(sink, scratch);
         prints::scan(sink, scratch);
     }
-    if scratch.traces.wide {
+    if scratch.traces.strange {
         hidden::scan(sink);
     }
 }

@@ -4,12 +4,14 @@
 //! All questions look back, so that no block waits for the next: a place is noted when its last byte has been seen.
 
 mod lanes;
+mod lead;
 #[cfg(target_arch = "x86_64")]
 mod wide;
 
 use std::ops::Range;
 
 use self::lanes::{BACK, BLOCK, Lanes, Plain, Window};
+use self::lead::Lead;
 use crate::text::{RUN_BYTES_MIN, Span, to_u32};
 
 /// Bytes of the shortest row of twelve words with at least three letters.
@@ -44,8 +46,8 @@ pub(crate) struct Traces {
     /// Rows of at least [`WORDS_BYTES_MIN`] bytes that are small letters and single blanks, with no word of less than
     /// three letters between two blanks.
     pub words: Vec<Span>,
-    /// There are bytes that are no ASCII.
-    pub wide: bool,
+    /// There are characters that are neither ASCII nor what Latin scripts and typography bring along; see [`Lead`].
+    pub strange: bool,
     /// There is `=` before a line end, or before two hexadecimal digits and another `=`.
     pub quoted: bool,
     /// There is `0000`.
@@ -109,7 +111,7 @@ impl Traces {
         self.kinds.clear();
         self.runs.clear();
         self.words.clear();
-        (self.wide, self.quoted, self.zeros) = (false, false, false);
+        (self.strange, self.quoted, self.zeros) = (false, false, false);
         self.written = Written::default();
         for list in [
             &mut self.ats,
@@ -209,6 +211,8 @@ struct Answers {
     backslash: u64,
     percent: u64,
     and: u64,
+    high: u64,
+    lead: Lead,
     /// Bytes of runs; the last of 2, 4, 8 and 16 such.
     run: [u64; 5],
     /// As the byte two before; so is that one, too.
@@ -262,7 +266,16 @@ impl Reader {
         let (score, equals, paren) = (block.eq(b'_'), block.eq(b'='), block.eq(b'('));
         let zero = block.eq(b'0');
         traces.kinds.push(Kinds { digit, alnum });
-        traces.wide |= block.high() != 0;
+        let high = block.high();
+        let lead = match high | last.high {
+            0 => Lead::default(),
+            _ => {
+                let lead = Lead::of(&block, &last.lead);
+                let dashed = !back(digit, last.digit, 3);
+                traces.strange |= high & !lead.plain(&block, &last.lead, high, dashed) != 0;
+                lead
+            }
+        };
         push(&mut traces.ats, base, block.eq(b'@'));
 
         if colon != 0 {
@@ -394,6 +407,8 @@ impl Reader {
             backslash,
             percent,
             and,
+            high,
+            lead,
             run,
             twice,
             pair,
@@ -579,7 +594,22 @@ mod tests {
             spaced: all(&seven),
             pairs: all(&pairs),
             words: rows(WORDS_BYTES_MIN, &words),
-            wide: !t.is_ascii(),
+            strange: (0..t.len()).any(|i| {
+                let before = |n: usize| if i < n { 0 } else { t[i - n] };
+                let dash = |b: u8| matches!(b, 0x93 | 0x94) && !before(3).is_ascii_digit();
+                !(matches!(
+                    (before(2), before(1), t[i]),
+                    (_, _, 0..0x80 | 0xC2..=0xC5 | 0xE2)
+                ) || before(1) == 0xC2 && !b"\xa0\xad\xb2\xb3\xb9".contains(&t[i])
+                    || before(1) == 0xC3
+                    || before(1) == 0xC4 && t[i] != 0xB1
+                    || before(1) == 0xC5 && t[i] != 0xBF
+                    || before(1) == 0xE2 && b"\x80\x86\x94\x95\x9c".contains(&t[i])
+                    || before(2) == 0xE2 && b"\x86\x94\x95\x9c".contains(&before(1))
+                    || before(2) == 0xE2
+                        && before(1) == 0x80
+                        && (b"\x98\x99\x9c\x9d\xa2\xa6".contains(&t[i]) || dash(t[i])))
+            }),
             quoted: (0..t.len()).any(|i| {
                 let pair = || i >= 3 && t[i - 3] == b'=' && hex(t[i - 1]) && hex(t[i - 2]);
                 t[i] == b'\n' && is(i, 1, |b| b == b'=') || t[i] == b'=' && pair()
@@ -619,7 +649,7 @@ mod tests {
             (&want.runs, &want.words),
             "{what}: {shown:?}"
         );
-        let flags = |t: &Traces| (t.wide, t.quoted, t.zeros, t.written);
+        let flags = |t: &Traces| (t.strange, t.quoted, t.zeros, t.written);
         assert_eq!(flags(got), flags(&want), "{what}: {shown:?}");
         let digits: Vec<usize> = (0..text.len())
             .filter(|i| text[*i].is_ascii_digit())
@@ -679,6 +709,12 @@ mod tests {
             "\" . \"",
             "_",
             "é",
+            "\u{ad}",
+            "ı",
+            "“",
+            "–",
+            "→",
+            "日",
             "\n",
             "\t",
             "12",
