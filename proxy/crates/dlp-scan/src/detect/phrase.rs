@@ -72,12 +72,11 @@ fn whole_word(traces: &Traces, at: usize) -> std::ops::Range<usize> {
 }
 
 fn in_list(word: &[u8]) -> bool {
-    if !(3..=8).contains(&word.len()) {
-        return false;
-    }
     let key = head(word);
     let (heads, seen) = (&*HEADS, hash(key) >> (32 - HEADS_BITS));
-    if heads[seen as usize / 64] >> (seen % 64) & 1 == 0 {
+    let seen = heads[seen as usize / 64] >> (seen % 64) & 1 == 1;
+    // One question, that is nearly always answered alike.
+    if !((3..=8).contains(&word.len()) & seen) {
         return false;
     }
     let mut at = slot(key);
