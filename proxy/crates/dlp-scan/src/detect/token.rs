@@ -7,7 +7,7 @@ use crate::Category;
 use crate::rule::RuleId;
 use crate::ruleset::Action;
 use crate::ruleset::load::Edge;
-use crate::text::{Cell, Span};
+use crate::text::{Cell, RUN_BYTES_MIN, Span};
 
 /// What may touch a token, and how far it may reach.
 #[derive(Clone, Copy)]
@@ -182,11 +182,22 @@ fn holds_needed(rule: RuleId, span: Span, sink: &Sink<'_>, scratch: &mut Scratch
     let Some(pattern) = &sink.rules.compiled(rule).pattern else {
         return false;
     };
+    if pattern.holds_run() && !has_run(span, &scratch.traces.runs) {
+        return false;
+    }
     let folded = &mut scratch.compact;
     folded.clear();
     folded.extend_from_slice(&sink.text()[span.range()]);
     folded.make_ascii_lowercase();
     pattern.may_match(folded)
+}
+
+/// Does so much of a long run lie in the span that it is long there?
+fn has_run(span: Span, runs: &[Span]) -> bool {
+    let first = runs.partition_point(|run| run.end <= span.start);
+    let within = runs[first..].iter().take_while(|r| r.start < span.end);
+    let inside = |r: &Span| r.end.min(span.end) - r.start.max(span.start);
+    within.map(inside).any(|len| len as usize >= RUN_BYTES_MIN)
 }
 
 /// The match, and the part of it that is the value.
