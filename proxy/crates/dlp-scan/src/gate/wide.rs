@@ -1,7 +1,7 @@
 //! Eight grams at a time, where the processor can (AVX2): the same hash, the same bitmap, one load for eight answers.
 //!
 //! Unsafe here: intrinsics that take a pointer, and the call of what the processor was asked about first. The crate has
-//! unsafe code in one other place, [`crate::traces`], for the same.
+//! unsafe code in two other places, [`super::wide512`] and [`crate::traces`], for the same.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
