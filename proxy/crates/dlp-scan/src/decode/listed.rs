@@ -8,6 +8,7 @@ use memchr::memmem;
 use super::{Spawner, child_around};
 use crate::detect::Scratch;
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
+use crate::traces::Traces;
 use crate::{Layer, LeafKind};
 
 /// Fewer codes in a row hold nothing that a rule finds.
@@ -81,19 +82,25 @@ fn code_len(text: &[u8], at: usize, ceil: usize) -> usize {
 }
 
 /// Does a number follow the one at `from..stop`, and then another, with the same bytes between?
-pub(crate) fn row_at(text: &[u8], (from, stop): (usize, usize), ceil: usize) -> bool {
+pub(crate) fn row_at(
+    text: &[u8],
+    traces: &Traces,
+    (from, stop): (usize, usize),
+    ceil: usize,
+) -> bool {
     let fits = |len: usize| matches!(len, 2..=4 | BITS);
     // Lists with commas have a reader of their own; the others part versions, times and dates.
     if !fits(stop - from) || matches!(text[stop], b',' | b'.' | b':' | b'/') {
         return false;
     }
-    let after = text[stop..ceil].iter().take(CODE_GAP_MAX + 1);
-    let gap = after.take_while(|b| !b.is_ascii_digit()).count();
-    let next = stop + gap;
-    if gap > CODE_GAP_MAX || next >= ceil {
+    let Some(next) = traces.next_digit(stop).filter(|next| *next < ceil) else {
+        return false;
+    };
+    let gap = next - stop;
+    if gap > CODE_GAP_MAX {
         return false;
     }
-    let len = code_len(text, next, ceil);
+    let (len, ..) = traces.word(next..ceil);
     let end = next + len;
     fits(len) && end + gap < ceil && text[end..end + gap] == text[stop..next]
 }

@@ -160,7 +160,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     breaks::decode(node, scratch, spawn);
     strides::decode(node, scratch, spawn);
     listed::decode(node, scratch, spawn);
-    if scratch.traces.wide {
+    if scratch.traces.strange {
         for cell in node.cells.iter().filter(|c| c.leaf != NO_LEAF) {
             fold::decode(node, cell, spawn);
         }

@@ -4,7 +4,7 @@
 use super::{Spawner, child_around};
 use crate::Layer;
 use crate::detect::Scratch;
-use crate::text::{How, Node, Span};
+use crate::text::{How, Node, Span, word_at};
 
 /// How long a piece may be, and what stands between two.
 const PIECE_BYTES_MAX: usize = 40;
@@ -77,17 +77,28 @@ pub(crate) fn stride_at(
     let blank = text[end] == b' ' && text.get(end + 1) != Some(&b' ');
     let shortest = if len == 1 || blank { 2 } else { 1 };
     let first = text[end];
-    let sign = |at: usize| at < ceil && text[at] == first;
+    // Bits of the gaps whose first byte stands again behind the next piece, or before this one.
+    let longest = GAP_BYTES_MAX.min(ceil - end - 1);
+    let gaps = (u32::MAX << shortest) & !(u32::MAX << 1 << longest);
+    let behind = equal(text, end + len + 1, first) << 1;
+    let before = equal(text, piece.wrapping_sub(GAP_BYTES_MAX), first).reverse_bits() >> 15;
+    let mut left = (behind | before) & gaps;
     // The longest: a part of a gap repeats as well.
-    for gap in (shortest..=GAP_BYTES_MAX.min(ceil - end - 1)).rev() {
+    while left != 0 {
+        let gap = left.ilog2() as usize;
+        left ^= 1 << gap;
         let row = Stride { piece, len, gap };
-        let behind = end + gap + len;
-        if sign(behind) && row.gap_at(text, behind, ceil) && row.whole(text, end + gap) {
+        let at = end + gap + len;
+        if at < ceil
+            && behind >> gap & 1 == 1
+            && row.gap_at(text, at, ceil)
+            && row.whole(text, end + gap)
+        {
             return Some(row);
         }
         let from = piece.saturating_sub(gap + len);
         if piece >= floor + gap + len
-            && sign(piece - gap)
+            && before >> gap & 1 == 1
             && row.gap_at(text, piece - gap, ceil)
             && row.whole(text, from)
             // One byte stands between any two words; the one before has to be a piece and no more.
@@ -97,6 +108,24 @@ pub(crate) fn stride_at(
         }
     }
     None
+}
+
+/// Which of the [`GAP_BYTES_MAX`] bytes from `at` on are `byte`, the first the lowest; `at` may be before the text, as
+/// `wrapping_sub` leaves it.
+fn equal(text: &[u8], at: usize, byte: u8) -> u32 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const TOPS: u64 = 0x80 * ONES;
+    const { assert!(GAP_BYTES_MAX == 16) };
+    let (Some(low), Some(high)) = (word_at(text, at), word_at(text, at.wrapping_add(8))) else {
+        let there = |nth: usize| text.get(at.wrapping_add(nth)) == Some(&byte);
+        return (0..GAP_BYTES_MAX).fold(0, |all, nth| all | u32::from(there(nth)) << nth);
+    };
+    let same = |word: u64| {
+        let off = word ^ (ONES * u64::from(byte));
+        let zero = !(((off & !TOPS) + !TOPS) | off) & TOPS;
+        ((zero >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32
+    };
+    same(low) | same(high) << 8
 }
 
 impl Stride {

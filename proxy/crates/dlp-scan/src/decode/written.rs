@@ -11,10 +11,19 @@ const GAP_MAX: usize = 64;
 type Reader = fn(&[u8], usize) -> Option<(char, usize)>;
 
 pub(super) fn decode(node: &Node, traces: &Traces, spawn: &mut Spawner<'_>) {
-    for cell in super::cells_with(node, [b'\\', b'%', b'&']) {
-        islands(node, cell, b'\\', backslash, Layer::Escapes, spawn);
-        islands(node, cell, b'%', percent, Layer::Percent, spawn);
-        islands(node, cell, b'&', entity, Layer::Html, spawn);
+    let written = traces.written;
+    if written.any() {
+        for cell in super::cells_with(node, [b'\\', b'%', b'&']) {
+            if written.backslash {
+                islands(node, cell, b'\\', backslash, Layer::Escapes, spawn);
+            }
+            if written.percent {
+                islands(node, cell, b'%', percent, Layer::Percent, spawn);
+            }
+            if written.entity {
+                islands(node, cell, b'&', entity, Layer::Html, spawn);
+            }
+        }
     }
     if traces.quoted
         && let Some(first) =

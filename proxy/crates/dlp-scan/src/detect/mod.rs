@@ -69,8 +69,7 @@ pub(crate) struct Scratch {
     /// What the text shows at first sight.
     pub traces: Traces,
     pub compact: Vec<u8>,
-    /// For each rule, the end of what it has already been tried on in this node.
-    pub done: Vec<u32>,
+    pub done: Done,
     pub near: context::Near,
     pub automata: automata::Automata,
     /// Where patterns are to be looked for.
@@ -89,6 +88,36 @@ pub(crate) struct Scratch {
     pub words: Vec<(usize, usize)>,
     /// Where a token broke off at the end of its cell.
     pub broken: Vec<u32>,
+}
+
+/// For each rule, the end of what it has already been tried on in this node. There are thousands of rules, and few are
+/// tried on a text: what was noted of another text is told by its number, and nothing is wiped.
+#[derive(Debug, Default)]
+pub(crate) struct Done {
+    /// The text that it was noted of, and the end.
+    by_rule: Vec<(u32, u32)>,
+    text: u32,
+}
+
+impl Done {
+    /// Begins a text.
+    fn begin(&mut self, rules: usize) {
+        self.text = self.text.wrapping_add(1);
+        if self.text == 0 {
+            self.by_rule.clear();
+            self.text = 1;
+        }
+        self.by_rule.resize(rules, (0, 0));
+    }
+
+    pub fn end(&self, rule: RuleId) -> u32 {
+        let (text, end) = self.by_rule[rule.index()];
+        if text == self.text { end } else { 0 }
+    }
+
+    pub fn set(&mut self, rule: RuleId, end: u32) {
+        self.by_rule[rule.index()] = (self.text, end);
+    }
 }
 
 /// Places in a list that are kept from one message to the next.
@@ -208,7 +237,7 @@ pub(crate) fn detect(sink: &mut Sink<'_>, scratch: &mut Scratch) {
         phrase::scan(sink, scratch);
         prints::scan(sink, scratch);
     }
-    if scratch.traces.wide {
+    if scratch.traces.strange {
         hidden::scan(sink);
     }
 }
@@ -217,7 +246,8 @@ pub(crate) fn detect(sink: &mut Sink<'_>, scratch: &mut Scratch) {
 #[cfg(test)]
 pub(crate) fn note_traces(node: &Node, scratch: &mut Scratch) {
     let text = &node.text;
-    scratch.traces.read(text);
+    let mut traces = Traces::default();
+    traces.read(text);
     for cell in &node.cells {
         let range = cell.span.range();
         let starts = |at: &usize| *at == range.start || !text[*at - 1].is_ascii_alphanumeric();
@@ -228,7 +258,8 @@ pub(crate) fn note_traces(node: &Node, scratch: &mut Scratch) {
             let has = |is: fn(&u8) -> bool| word.clone().any(is);
             if has(u8::is_ascii_digit) {
                 let letters = has(u8::is_ascii_alphabetic);
-                number::note_pieces(text, (at, at + word.count()), letters, cell, scratch);
+                let word = (at, at + word.count());
+                number::note_pieces(text, &traces, word, letters, cell, scratch);
             }
         }
         for at in range.clone().filter(|at| text[*at].is_ascii_digit()) {
@@ -240,6 +271,7 @@ pub(crate) fn note_traces(node: &Node, scratch: &mut Scratch) {
             }
         }
     }
+    scratch.traces = traces;
 }
 
 fn keyword_hits(sink: &mut Sink<'_>, scratch: &mut Scratch) {
@@ -255,8 +287,7 @@ fn keyword_hits(sink: &mut Sink<'_>, scratch: &mut Scratch) {
         .hits(&node.text, &scratch.traces.runs, ends, &mut hits);
     scratch.near.begin(sink.rules.phrases.len());
     if !hits.is_empty() {
-        scratch.done.clear();
-        scratch.done.resize(sink.rules.len(), 0);
+        scratch.done.begin(sink.rules.len());
         let mut names = assign::Names::default();
         let mut cell_index = 0;
         for hit in &hits {

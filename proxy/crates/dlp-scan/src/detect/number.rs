@@ -95,6 +95,7 @@ pub(super) fn note_row(
 /// May the group be a piece of a value, or the code of one character, in a row of such? Numbers alone are codes.
 pub(super) fn note_pieces(
     text: &[u8],
+    traces: &Traces,
     (from, stop): (usize, usize),
     letters: bool,
     cell: &Cell,
@@ -108,7 +109,7 @@ pub(super) fn note_pieces(
         && let Some(row) = strides::stride_at(text, (from, stop), place)
     {
         scratch.strides.push(row.into());
-    } else if text[from].is_ascii_digit() && listed::row_at(text, (from, stop), place.1) {
+    } else if text[from].is_ascii_digit() && listed::row_at(text, traces, (from, stop), place.1) {
         scratch.code_rows.push(crate::text::to_u32(from));
     }
 }
@@ -155,7 +156,7 @@ fn chain(
             if letters {
                 count_leet(&text[from..stop], leet.0, leet.1, scratch);
             }
-            note_pieces(text, (from, stop), letters, cell, scratch);
+            note_pieces(text, traces, (from, stop), letters, cell, scratch);
             if stop < ceil && matches!(text[stop], b' ' | b'\n') {
                 note_row(text, (from, stop), cell, scratch);
             }

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use super::{Scratch, Sink, is_value};
 use crate::ruleset::Detector;
 use crate::text::Span;
+use crate::traces::Traces;
 
 const WORDS_MIN: usize = 12;
 const WORDS_MAX: usize = 24;
@@ -34,7 +35,9 @@ pub(super) fn scan(sink: &mut Sink<'_>, scratch: &mut Scratch) {
         };
         let (text, base) = (&node.text[cell.span.range()], cell.span.start as usize);
         let mut at = row.start as usize - base;
-        while let Some(word) = whole_word(text, at, row.end as usize - base) {
+        while at + WINDOW <= row.end as usize - base {
+            let word = whole_word(&scratch.traces, base + at);
+            let word = at + word.start..at + word.end;
             if !in_list(&text[word.clone()]) {
                 at += STEP;
                 continue;
@@ -57,23 +60,23 @@ pub(super) fn scan(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     }
 }
 
-/// The first whole word between blanks, if it ends within a window that lies before `end`.
-fn whole_word(text: &[u8], at: usize, end: usize) -> Option<std::ops::Range<usize>> {
-    let window = text.get(at..end)?.get(..WINDOW)?;
-    let mut blanks = memchr::memchr_iter(b' ', window);
-    let (Some(first), Some(second)) = (blanks.next(), blanks.next()) else {
-        return Some(at..at);
-    };
-    Some(at + first + 1..at + second)
+/// The first whole word between blanks in the window at `at`, of a row that has nothing but letters and blanks. Empty
+/// where there is none.
+fn whole_word(traces: &Traces, at: usize) -> std::ops::Range<usize> {
+    let blanks = !traces.alnum_from(at) & ((1 << WINDOW) - 1);
+    let others = blanks & blanks.wrapping_sub(1);
+    match others {
+        0 => 0..0,
+        _ => blanks.trailing_zeros() as usize + 1..others.trailing_zeros() as usize,
+    }
 }
 
 fn in_list(word: &[u8]) -> bool {
-    if !(3..=8).contains(&word.len()) {
-        return false;
-    }
     let key = head(word);
     let (heads, seen) = (&*HEADS, hash(key) >> (32 - HEADS_BITS));
-    if heads[seen as usize / 64] >> (seen % 64) & 1 == 0 {
+    let seen = heads[seen as usize / 64] >> (seen % 64) & 1 == 1;
+    // One question, that is nearly always answered alike.
+    if !((3..=8).contains(&word.len()) & seen) {
         return false;
     }
     let mut at = slot(key);

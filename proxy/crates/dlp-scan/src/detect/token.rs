@@ -7,7 +7,7 @@ use crate::Category;
 use crate::rule::RuleId;
 use crate::ruleset::Action;
 use crate::ruleset::load::Edge;
-use crate::text::{Cell, Span};
+use crate::text::{Cell, RUN_BYTES_MIN, Span};
 
 /// What may touch a token, and how far it may reach.
 #[derive(Clone, Copy)]
@@ -26,7 +26,7 @@ pub(super) fn anchored(
     sink: &mut Sink<'_>,
     scratch: &mut Scratch,
 ) {
-    let done = scratch.done[rule.index()];
+    let done = scratch.done.end(rule);
     let text = sink.text();
     let compiled = sink.rules.compiled(rule);
     // Where a checksum will prove the value, it need not stand free: base64 that was cut elsewhere
@@ -65,7 +65,7 @@ pub(super) fn anchored(
         return;
     }
     if sink.accept(rule, value, &mut scratch.compact) {
-        scratch.done[rule.index()] = whole.end;
+        scratch.done.set(rule, whole.end);
     }
 }
 
@@ -96,7 +96,7 @@ pub(super) fn around(
         cell.span.end,
     );
     // `done` holds the index of the rule's last window, one up.
-    let last = scratch.done[rule.index()] as usize;
+    let last = scratch.done.end(rule) as usize;
     if let Some(window) = last.checked_sub(1).and_then(|i| scratch.windows.get_mut(i))
         && window.cell.span == cell.span
         && start <= window.span.end
@@ -109,7 +109,8 @@ pub(super) fn around(
         cell: *cell,
         span: Span { start, end },
     });
-    scratch.done[rule.index()] = crate::text::to_u32(scratch.windows.len());
+    let nth = crate::text::to_u32(scratch.windows.len());
+    scratch.done.set(rule, nth);
 }
 
 /// Looks into every window.
@@ -181,11 +182,22 @@ fn holds_needed(rule: RuleId, span: Span, sink: &Sink<'_>, scratch: &mut Scratch
     let Some(pattern) = &sink.rules.compiled(rule).pattern else {
         return false;
     };
+    if pattern.holds_run() && !has_run(span, &scratch.traces.runs) {
+        return false;
+    }
     let folded = &mut scratch.compact;
     folded.clear();
     folded.extend_from_slice(&sink.text()[span.range()]);
     folded.make_ascii_lowercase();
     pattern.may_match(folded)
+}
+
+/// Does so much of a long run lie in the span that it is long there?
+fn has_run(span: Span, runs: &[Span]) -> bool {
+    let first = runs.partition_point(|run| run.end <= span.start);
+    let within = runs[first..].iter().take_while(|r| r.start < span.end);
+    let inside = |r: &Span| r.end.min(span.end) - r.start.max(span.start);
+    within.map(inside).any(|len| len as usize >= RUN_BYTES_MIN)
 }
 
 /// The match, and the part of it that is the value.

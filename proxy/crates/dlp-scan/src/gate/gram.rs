@@ -20,7 +20,7 @@ pub(super) const BIT_BITS: u32 = 4;
 pub(super) const BITMAP_WORDS: usize = 1 << WORD_BITS;
 pub(super) const HASH_FACTOR: u32 = 0x9E37_79B1;
 pub(super) const FOLD: u32 = 0x2020_2020;
-const FOLD64: u64 = 0x2020_2020_2020_2020;
+pub(super) const FOLD64: u64 = 0x2020_2020_2020_2020;
 const HEADS: usize = 1 << 14;
 
 /// 32 KiB: what the first-level cache of most processors holds.
@@ -31,11 +31,11 @@ pub(super) type Bitmap = [u32; BITMAP_WORDS];
 pub(crate) struct GramGate {
     /// Each gram sets two bits of one word, so that one load answers for both: one for its first byte, and one for the
     /// others.
-    bits: Box<Bitmap>,
+    pub(super) bits: Box<Bitmap>,
     /// What of it passes for good reason: short keywords fill the bitmap.
-    sieve: Sieve,
+    pub(super) sieve: Sieve,
     /// What of that passes for good reason: many keywords begin alike.
-    fine: FineSieve,
+    pub(super) fine: FineSieve,
     /// Where each bucket's entries begin; one more at the end.
     heads: Box<[u32]>,
     /// By bucket.
@@ -44,7 +44,9 @@ pub(crate) struct GramGate {
     /// Which places it looks at: all of them, or every second one.
     step: usize,
     #[cfg(target_arch = "x86_64")]
-    avx2: Option<super::wide::Avx2>,
+    pub(super) avx2: Option<super::wide::Avx2>,
+    #[cfg(target_arch = "x86_64")]
+    pub(super) avx512: Option<super::wide512::Avx512>,
 }
 
 /// A keyword under one of its grams.
@@ -97,6 +99,8 @@ impl GramGate {
             step,
             #[cfg(target_arch = "x86_64")]
             avx2: super::wide::Avx2::detect(),
+            #[cfg(target_arch = "x86_64")]
+            avx512: super::wide512::Avx512::detect(),
         };
         let mut entries = Vec::new();
         let mut crowd: BTreeMap<u32, u32> = BTreeMap::new();
@@ -175,6 +179,14 @@ impl GramGate {
         }
     }
 
+    /// Looks up the keywords around a place that has eight bytes before and after it.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn look_up_at(&self, text: &[u8], at: usize, out: &mut Vec<Hit>) {
+        let word = word_at(text, at).map_or(0, |w| w | FOLD64);
+        self.look_up((word, before_word(text, at)), text, at, out);
+    }
+
+    #[inline(never)]
     fn look_up(&self, (word, before): (u64, u64), text: &[u8], at: usize, out: &mut Vec<Hit>) {
         let gram = word as u32;
         self.confirm_in(bucket(gram), (word, before), text, at, out);
@@ -184,6 +196,7 @@ impl GramGate {
     }
 
     /// Confirms the places that are left of `near` once the sieve has had them. None is within eight bytes of the end.
+    #[inline(always)]
     fn sift(&self, text: &[u8], near: &mut Near, out: &mut Vec<Hit>) {
         let around = |at: u32| {
             let at = at as usize;
@@ -326,6 +339,33 @@ impl GramGate {
         self.look::<1>(text, range, out);
     }
 
+    /// Looks at every `STEP`th place of the range as long as there is text for a turn; returns where it ended.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(super) fn look_in_turns<const STEP: usize>(
+        &self,
+        text: &[u8],
+        range: std::ops::Range<usize>,
+        out: &mut Vec<Hit>,
+        passes: impl Fn(&Bitmap, &[u8; super::wide::Avx2::BYTES]) -> u32,
+    ) -> usize {
+        let (mut at, turn) = (range.start, super::wide::Avx2::GRAMS * STEP);
+        let mut near = Near::default();
+        loop {
+            let chunk = text.get(at..).and_then(|t| t.first_chunk());
+            let Some(chunk) = chunk.filter(|_| at + turn <= range.end) else {
+                break;
+            };
+            near.push::<STEP>(at, passes(&self.bits, chunk));
+            at += turn;
+            if near.full() {
+                self.sift(text, &mut near, out);
+            }
+        }
+        self.sift(text, &mut near, out);
+        at
+    }
+
     #[inline(always)]
     fn look<const STEP: usize>(
         &self,
@@ -341,19 +381,21 @@ impl GramGate {
         };
         let (mut at, end) = (range.start, range.end);
         #[cfg(target_arch = "x86_64")]
-        if let Some(avx2) = self.avx2 {
-            use super::wide::Avx2;
-            let mut near = Near::default();
-            while at + Avx2::GRAMS * STEP <= end
-                && let Some(chunk) = text.get(at..).and_then(|t| t.first_chunk())
-            {
-                near.push::<STEP>(at, avx2.passes::<STEP>(bits, chunk));
-                at += Avx2::GRAMS * STEP;
-                if near.full() {
-                    self.sift(text, &mut near, out);
-                }
+        if let Some(avx512) = self.avx512 {
+            // The first turn is another's: there is not enough before it.
+            if let Some(avx2) = self.avx2.filter(|_| at < super::wide512::Avx512::BACK) {
+                at = avx2.look::<STEP>(
+                    self,
+                    text,
+                    at..end.min(at + super::wide512::Avx512::BACK * STEP),
+                    out,
+                );
             }
-            self.sift(text, &mut near, out);
+            at = avx512.look::<STEP>(self, text, at..end, out);
+        }
+        #[cfg(target_arch = "x86_64")]
+        if let Some(avx2) = self.avx2 {
+            at = avx2.look::<STEP>(self, text, at..end, out);
         }
         // Some grams a turn, out of one 8-byte load and one test.
         while at + 4 <= end
@@ -399,7 +441,7 @@ impl Default for Near {
 }
 
 impl Near {
-    const MAX: usize = 256;
+    const MAX: usize = 128;
 
     /// Notes which of the eight places from `at` on have their bit set, without a branch for each.
     #[inline(always)]
@@ -453,14 +495,14 @@ static ORDER: [[u8; 8]; 256] = {
 /// Tells most places that passed the bitmap from those where a keyword stands, by as much of the keyword as there is
 /// around its gram: six bytes from its first on or up to its last, the gram, or the three that short ones have.
 #[derive(Debug)]
-struct Sieve {
-    from: Box<Bits>,
-    upto: Box<Bits>,
-    four: Box<Bits>,
-    three: Box<[u64; 1 << (Self::BITS_SHORT - 6)]>,
+pub(super) struct Sieve {
+    pub from: Box<Bits>,
+    pub upto: Box<Bits>,
+    pub four: Box<Bits>,
+    pub three: Box<[u64; 1 << (Self::BITS_SHORT - 6)]>,
 }
 
-type Bits = [u64; 1 << Sieve::BITS];
+pub(super) type Bits = [u64; 1 << Sieve::BITS];
 
 impl Default for Sieve {
     fn default() -> Self {
@@ -476,9 +518,9 @@ impl Default for Sieve {
 
 impl Sieve {
     /// Bits of a hash that name a word; twelve more name two bits in it.
-    const BITS: u32 = 11;
-    const BITS_SHORT: u32 = 13;
-    const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+    pub const BITS: u32 = 11;
+    pub const BITS_SHORT: u32 = 13;
+    pub const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
     const SIX: u64 = (1 << 48) - 1;
 
     fn add(&mut self, entry: &Entry) {
@@ -550,7 +592,7 @@ impl Sieve {
 
 /// The same by all that an entry knows, up to eight bytes: slower, for the few places that are left.
 #[derive(Debug)]
-struct FineSieve(Box<[Bits; Self::WAYS]>);
+pub(super) struct FineSieve(pub Box<[Bits; FineSieve::WAYS]>);
 
 impl Default for FineSieve {
     fn default() -> Self {

@@ -7,6 +7,8 @@ mod gram;
 mod vectorscan;
 #[cfg(target_arch = "x86_64")]
 mod wide;
+#[cfg(target_arch = "x86_64")]
+mod wide512;
 
 pub(crate) use gram::GramGate;
 
@@ -276,6 +278,48 @@ mod tests {
                     vec![(0, u32::try_from(pad).unwrap())],
                     "{engine:?} {pad}"
                 );
+            }
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn every_width_finds_what_trying_everything_does() {
+        let words = [
+            "abc",
+            "bcd-",
+            "cabc",
+            "abcab",
+            "bcabca",
+            "abcabca",
+            "cbacbacb",
+            "a bc a cb",
+            "bcabcabcab cab",
+        ];
+        let keywords: Keywords = (0u16..)
+            .zip(words.iter().map(|w| w.as_bytes().into()))
+            .collect();
+        let mut gates = [GramGate::new(keywords.clone()), GramGate::whole(keywords)];
+        let mut seed = 5_u64;
+        let mut next = |n: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) as usize % n
+        };
+        for _ in 0..2000 {
+            let text: String = (0..next(300))
+                .map(|_| char::from(b"abcABC -"[next(8)]))
+                .collect();
+            let want = naive(&words, &text);
+            for gate in &mut gates {
+                let (avx2, avx512) = (gate.avx2, gate.avx512);
+                for (avx2, avx512) in [(avx2, avx512), (avx2, None), (None, None)] {
+                    (gate.avx2, gate.avx512) = (avx2, avx512);
+                    let mut out = Vec::new();
+                    gate.hits(text.as_bytes(), &mut out);
+                    let got: Vec<_> = out.iter().map(|h| (usize::from(h.keyword), h.at)).collect();
+                    assert_eq!(got, want, "{avx2:?} {avx512:?} {text:?}");
+                }
+                (gate.avx2, gate.avx512) = (avx2, avx512);
             }
         }
     }

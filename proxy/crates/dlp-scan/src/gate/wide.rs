@@ -1,14 +1,16 @@
 //! Eight grams at a time, where the processor can (AVX2): the same hash, the same bitmap, one load for eight answers.
 //!
 //! Unsafe here: intrinsics that take a pointer, and the call of what the processor was asked about first. The crate has
-//! unsafe code in one other place, [`crate::traces`], for the same.
+//! unsafe code in two other places, [`super::wide512`] and [`crate::traces`], for the same.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
+use std::ops::Range;
 
-use super::gram::{BIT_BITS, BITMAP_WORDS, Bitmap, FOLD, HASH_FACTOR, WORD_BITS};
+use super::Hit;
+use super::gram::{BIT_BITS, BITMAP_WORDS, Bitmap, FOLD, GramGate, HASH_FACTOR, WORD_BITS};
 
-/// That the processor has AVX2.
+/// That the processor has AVX2, and what came with it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Avx2(());
 
@@ -19,17 +21,41 @@ impl Avx2 {
     pub const BYTES: usize = 24;
 
     pub fn detect() -> Option<Self> {
-        is_x86_feature_detected!("avx2").then_some(Self(()))
+        let has = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("popcnt");
+        has.then_some(Self(()))
     }
 
-    /// Which of the eight grams that begin every `STEP` bytes pass: a bit each, the first the lowest.
-    #[inline(always)]
-    pub fn passes<const STEP: usize>(self, bitmap: &Bitmap, text: &[u8; Self::BYTES]) -> u32 {
-        // SAFETY: a value of this type exists only where the processor has AVX2.
-        unsafe { passes::<STEP>(bitmap, text) }
+    /// Looks at every `STEP`th place from `at` on, turn by turn, as long as there is text for one; returns where it ended.
+    pub fn look<const STEP: usize>(
+        self,
+        gate: &GramGate,
+        text: &[u8],
+        range: Range<usize>,
+        out: &mut Vec<Hit>,
+    ) -> usize {
+        // SAFETY: a value of this type exists only where the processor has what it says.
+        unsafe { look::<STEP>(gate, text, range, out) }
     }
 }
 
+/// The whole loop is compiled for the processor, so that nothing is called and no constant loaded in a turn.
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn look<const STEP: usize>(
+    gate: &GramGate,
+    text: &[u8],
+    range: Range<usize>,
+    out: &mut Vec<Hit>,
+) -> usize {
+    gate.look_in_turns::<STEP>(text, range, out, |bitmap, bytes| {
+        passes::<STEP>(bitmap, bytes)
+    })
+}
+
+/// Which of the eight grams that begin every `STEP` bytes pass: a bit each, the first the lowest.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn passes<const STEP: usize>(bitmap: &Bitmap, text: &[u8; Avx2::BYTES]) -> u32 {

@@ -359,17 +359,25 @@ impl Pattern {
 
     /// False for a text that surely holds no match. `folded` is in lower case, as far as it is ASCII.
     pub fn may_match(&self, folded: &[u8]) -> bool {
+        self.needs().may_match(folded)
+    }
+
+    /// Every match holds a long run of letters and digits.
+    pub fn holds_run(&self) -> bool {
+        self.needs().run
+    }
+
+    fn needs(&self) -> &Needs {
         let LazyPattern {
             source,
             needs,
             keywords,
             ..
         } = &*self.0;
-        let needs = needs.get_or_init(|| {
+        needs.get_or_init(|| {
             let pattern = compile::parse(source);
             pattern.map_or_else(|_| Needs::default(), |p| Needs::of(&p, keywords))
-        });
-        needs.may_match(folded)
+        })
     }
 }
 

@@ -7,6 +7,8 @@ use aho_corasick::packed;
 use memchr::memmem::Finder;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
+use crate::text::{RUN_BYTES_MIN, is_run};
+
 /// Most texts in a set that are looked for together.
 const TEXTS_MAX: usize = 64;
 /// Most texts that a piece of a pattern is written out into.
@@ -16,14 +18,14 @@ const CLASS_MAX: usize = 6;
 /// Most needs that are kept of a piece of a pattern, and asked of the whole or of a branch.
 const KEPT: usize = 4;
 const ASKED: usize = 3;
-/// Most looks that a need may take.
-const LOOKS_MAX: f64 = 24.0;
+/// A need that takes many looks costs more than it saves.
+const COST_MAX: f64 = 1.3;
 /// A need that so many windows fulfil is not worth a look.
 const CHANCE_MAX: f64 = 0.8;
 /// What is assumed of a text that stands in a keyword or holds one: it is probably why there is a window.
 const CHANCE_OF_KEYWORD: f64 = 0.7;
 /// What a look costs against running the pattern.
-const COST_OF_LOOK: f64 = 0.04;
+const COST_OF_LOOK: f64 = 0.07;
 /// Few texts are looked for quickly even where they are short.
 const FEW: usize = 8;
 /// Bytes of most windows.
@@ -33,7 +35,11 @@ const BITS_MAX: f64 = 13.0;
 
 /// What is asked of a text before the pattern runs, the most telling first.
 #[derive(Debug, Default)]
-pub(super) struct Needs(Vec<Asked>);
+pub(super) struct Needs {
+    texts: Vec<Asked>,
+    /// Every match holds a long run, as [`crate::text::is_run`] says.
+    pub run: bool,
+}
 
 #[derive(Debug)]
 enum Asked {
@@ -48,18 +54,16 @@ impl Needs {
     /// lower case.
     pub fn of(pattern: &Hir, keywords: &[Box<[u8]>]) -> Self {
         let needs = held(pattern, keywords).all(keywords);
-        Self(
-            needs
-                .into_iter()
-                .take(ASKED)
-                .filter_map(Need::asked)
-                .collect(),
-        )
+        let asked = needs.into_iter().take(ASKED).filter_map(Need::asked);
+        Self {
+            texts: asked.collect(),
+            run: holds_run(pattern),
+        }
     }
 
     /// False for a text that holds no match. `folded` is in lower case, as far as it is ASCII.
     pub fn may_match(&self, folded: &[u8]) -> bool {
-        self.0.iter().all(|need| need.stands(folded))
+        self.texts.iter().all(|need| need.stands(folded))
     }
 }
 
@@ -78,22 +82,27 @@ impl Asked {
 /// Looks for one of some texts.
 #[derive(Debug)]
 enum Look {
-    For(Box<Finder<'static>>),
+    /// One after the other: a search for all of them at once goes by as many bytes as the shortest has.
+    ForFew(Box<[Finder<'static>]>),
     ForSome(packed::Searcher),
 }
+
+/// Most texts that are looked for one after the other.
+const FEW_APART: usize = 3;
 
 impl Look {
     /// Nothing where they are too many, or the processor too plain, to be quicker than an automaton.
     fn of(texts: &[Vec<u8>]) -> Option<Self> {
-        match texts {
-            [text] => Some(Self::For(Box::new(Finder::new(text).into_owned()))),
-            _ => packed::Searcher::new(texts).map(Self::ForSome),
+        if texts.len() <= FEW_APART {
+            let finders = texts.iter().map(|text| Finder::new(text).into_owned());
+            return Some(Self::ForFew(finders.collect()));
         }
+        packed::Searcher::new(texts).map(Self::ForSome)
     }
 
     fn finds(&self, folded: &[u8]) -> bool {
         match self {
-            Self::For(text) => text.find(folded).is_some(),
+            Self::ForFew(texts) => texts.iter().any(|text| text.find(folded).is_some()),
             Self::ForSome(texts) => texts.find(folded).is_some(),
         }
     }
@@ -151,13 +160,13 @@ impl Need {
         // Nearly all branches fail at their first need.
         let looks: f64 = branches.iter().filter_map(|b| Some(b.first()?.looks)).sum();
         let chance = 1.0 - branches.iter().map(|b| 1.0 - all(b)).product::<f64>();
-        let good =
-            chance < CHANCE_MAX && looks < LOOKS_MAX && branches.iter().all(|b| !b.is_empty());
-        good.then_some(Self {
+        let good = chance < CHANCE_MAX && branches.iter().all(|b| !b.is_empty());
+        let any = Self {
             what: What::Any(branches),
             chance,
             looks,
-        })
+        };
+        (good && any.cost() < COST_MAX).then_some(any)
     }
 
     /// What is spent where it is asked first.
@@ -339,13 +348,87 @@ fn few(class: &Class) -> Option<Vec<Vec<u8>>> {
     (all.len() <= CLASS_MAX).then_some(all)
 }
 
+/// Words, and parts of words, that stand in more windows of prose than their letters say: counted over documentation.
+const COMMON: [(&[u8], f64); 24] = [
+    (b"the", 0.6),
+    (b"and", 0.4),
+    (b"for", 0.4),
+    (b"all", 0.3),
+    (b"his", 0.3),
+    (b"this", 0.3),
+    (b"not", 0.25),
+    (b"with", 0.22),
+    (b"her", 0.22),
+    (b"are", 0.22),
+    (b"use", 0.2),
+    (b"that", 0.2),
+    (b"but", 0.17),
+    (b"any", 0.15),
+    (b"out", 0.15),
+    (b"type", 0.14),
+    (b"end", 0.14),
+    (b"from", 0.13),
+    (b"cat", 0.12),
+    (b"our", 0.12),
+    (b"error", 0.11),
+    (b"form", 0.11),
+    (b"file", 0.11),
+    (b"you", 0.11),
+];
+
+/// Does every match hold a long run?
+fn holds_run(hir: &Hir) -> bool {
+    if only_run(hir) {
+        return hir.properties().minimum_len() >= Some(RUN_BYTES_MIN);
+    }
+    match hir.kind() {
+        HirKind::Capture(capture) => holds_run(&capture.sub),
+        HirKind::Repetition(repetition) => repetition.min > 0 && holds_run(&repetition.sub),
+        HirKind::Alternation(items) => items.iter().all(holds_run),
+        HirKind::Concat(items) => {
+            let mut row = 0;
+            items.iter().any(|item| {
+                row = match only_run(item) {
+                    true => row + item.properties().minimum_len().unwrap_or(0),
+                    false => 0,
+                };
+                row >= RUN_BYTES_MIN || holds_run(item)
+            })
+        }
+        HirKind::Empty | HirKind::Look(_) | HirKind::Literal(_) | HirKind::Class(_) => false,
+    }
+}
+
+/// Is all that it matches made of what runs are made of?
+fn only_run(hir: &Hir) -> bool {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => true,
+        HirKind::Literal(literal) => literal.0.iter().all(|b| is_run(*b)),
+        HirKind::Class(Class::Bytes(class)) => {
+            let mut ranges = class.iter();
+            ranges.all(|r| (r.start()..=r.end()).all(is_run))
+        }
+        HirKind::Class(Class::Unicode(class)) => {
+            let mut ranges = class.iter();
+            let in_run = |c: char| u8::try_from(c).is_ok_and(is_run);
+            ranges.all(|r| r.end().is_ascii() && (r.start()..=r.end()).all(in_run))
+        }
+        HirKind::Repetition(repetition) => only_run(&repetition.sub),
+        HirKind::Capture(capture) => only_run(&capture.sub),
+        HirKind::Concat(items) | HirKind::Alternation(items) => items.iter().all(only_run),
+    }
+}
+
 /// That a window holds the text.
 fn chance(text: &[u8], keywords: &[Box<[u8]>]) -> f64 {
     if keywords.iter().any(|k| holds(k, text) || holds(text, k)) {
         return CHANCE_OF_KEYWORD;
     }
+    if let Some((_, chance)) = COMMON.iter().find(|(word, _)| *word == text) {
+        return *chance;
+    }
     if holds(text, b"http") || holds(text, b"://") {
-        return 0.4;
+        return 0.05;
     }
     let rare: f64 = text.iter().map(|b| bits(*b)).sum();
     (WINDOW * (-rare.min(BITS_MAX)).exp2()).min(1.0)
@@ -364,7 +447,7 @@ fn bits(b: u8) -> f64 {
         b'h' | b'l' | b'd' | b'c' | b'u' | b'm' | b'p' | b'f' | b'g' => 4.8,
         b'a'..=b'z' => 6.0,
         b'0'..=b'9' | b'.' | b',' | b'-' | b'"' | b'\n' | b':' => 5.5,
-        b'@' => 9.5,
+        b'@' => 12.0,
         _ => 7.5,
     }
 }
@@ -420,6 +503,25 @@ mod tests {
             let needs = held(&parse(pattern).unwrap(), &keywords).all(&keywords);
             let needs: Vec<String> = needs.into_iter().map(shown).collect();
             assert_eq!(needs, expected, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn long_runs_that_every_match_holds() {
+        let cases = [
+            ("[a-f0-9]{16}", true),
+            ("[a-f0-9]{15}", false),
+            ("key=[A-Za-z0-9_-]{6}\\.([A-Za-z0-9_-]{43})\\b", true),
+            ("ab_(?:[0-9]{6}|[a-z]{7})-(?:x|yz){6}", true),
+            ("ab_(?:[0-9]{6}|[a-z]{7})-(?:x|yz){5}", false),
+            ("(?:[a-z]{20}|[0-9]{8})", false),
+            ("(?:[a-z]{20})?x", false),
+            ("(?:[a-z]{20} )+", true),
+            ("[a-z.]{20}", false),
+            ("[^ ]{20}", false),
+        ];
+        for (pattern, want) in cases {
+            assert_eq!(holds_run(&parse(pattern).unwrap()), want, "{pattern}");
         }
     }
 

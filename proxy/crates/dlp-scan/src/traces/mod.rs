@@ -4,12 +4,14 @@
 //! All questions look back, so that no block waits for the next: a place is noted when its last byte has been seen.
 
 mod lanes;
+mod lead;
 #[cfg(target_arch = "x86_64")]
 mod wide;
 
 use std::ops::Range;
 
 use self::lanes::{BACK, BLOCK, Lanes, Plain, Window};
+use self::lead::Lead;
 use crate::text::{RUN_BYTES_MIN, Span, to_u32};
 
 /// Bytes of the shortest row of twelve words with at least three letters.
@@ -44,12 +46,28 @@ pub(crate) struct Traces {
     /// Rows of at least [`WORDS_BYTES_MIN`] bytes that are small letters and single blanks, with no word of less than
     /// three letters between two blanks.
     pub words: Vec<Span>,
-    /// There are bytes that are no ASCII.
-    pub wide: bool,
+    /// There are characters that are neither ASCII nor what Latin scripts and typography bring along; see [`Lead`].
+    pub strange: bool,
     /// There is `=` before a line end, or before two hexadecimal digits and another `=`.
     pub quoted: bool,
     /// There is `0000`.
     pub zeros: bool,
+    /// There is a backslash before what it may escape, `%` before hexadecimal digits, `&` before a letter or `#`.
+    pub written: Written,
+}
+
+/// Whether there are beginnings of characters that are written out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Written {
+    pub backslash: bool,
+    pub percent: bool,
+    pub entity: bool,
+}
+
+impl Written {
+    pub fn any(self) -> bool {
+        self.backslash | self.percent | self.entity
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -93,7 +111,8 @@ impl Traces {
         self.kinds.clear();
         self.runs.clear();
         self.words.clear();
-        (self.wide, self.quoted, self.zeros) = (false, false, false);
+        (self.strange, self.quoted, self.zeros) = (false, false, false);
+        self.written = Written::default();
         for list in [
             &mut self.ats,
             &mut self.colons,
@@ -117,6 +136,14 @@ impl Traces {
             digits = self.kinds.get(block)?.digit;
         }
         Some(block * BLOCK + digits.trailing_zeros() as usize)
+    }
+
+    /// Which of the 64 bytes from `at` on are letters or digits, the first the lowest.
+    pub fn alnum_from(&self, at: usize) -> u64 {
+        let of = |block: usize| self.kinds.get(block).map_or(0, |kinds| kinds.alnum);
+        let (block, first) = (at / BLOCK, at % BLOCK);
+        // No shift is as wide as the block.
+        of(block) >> first | of(block + 1) << 1 << (BLOCK - 1 - first)
     }
 
     /// Where the letters and digits before `at` begin, no earlier than `floor`.
@@ -181,6 +208,11 @@ struct Answers {
     paren: u64,
     equals: u64,
     zero: u64,
+    backslash: u64,
+    percent: u64,
+    and: u64,
+    high: u64,
+    lead: Lead,
     /// Bytes of runs; the last of 2, 4, 8 and 16 such.
     run: [u64; 5],
     /// As the byte two before; so is that one, too.
@@ -234,7 +266,16 @@ impl Reader {
         let (score, equals, paren) = (block.eq(b'_'), block.eq(b'='), block.eq(b'('));
         let zero = block.eq(b'0');
         traces.kinds.push(Kinds { digit, alnum });
-        traces.wide |= block.high() != 0;
+        let high = block.high();
+        let lead = match high | last.high {
+            0 => Lead::default(),
+            _ => {
+                let lead = Lead::of(&block, &last.lead);
+                let dashed = !back(digit, last.digit, 3);
+                traces.strange |= high & !lead.plain(&block, &last.lead, high, dashed) != 0;
+                lead
+            }
+        };
         push(&mut traces.ats, base, block.eq(b'@'));
 
         if colon != 0 {
@@ -278,7 +319,8 @@ impl Reader {
             push(&mut traces.phones, base, country | area);
         }
 
-        let sign = plus | dot | block.eq(b'&') | block.eq(b'~') | block.eq(b'|') | block.eq(b'\\');
+        let (backslash, percent, and) = (block.eq(b'\\'), block.eq(b'%'), block.eq(b'&'));
+        let sign = plus | dot | and | block.eq(b'~') | block.eq(b'|') | backslash;
         push(
             &mut traces.joints,
             base,
@@ -293,6 +335,24 @@ impl Reader {
         if zero != 0 {
             let zero_n = |n| back(zero, last.zero, n);
             traces.zeros |= zero & zero_n(1) & zero_n(2) & zero_n(3) != 0;
+        }
+
+        let written = &mut traces.written;
+        if backslash | last.backslash != 0 {
+            let named = block.eq(b'u') | block.eq(b'U') | block.eq(b'x') | block.eq(b'"');
+            let escaped = named | block.within(b'0', b'3');
+            written.backslash |= escaped & back(backslash, last.backslash, 1) != 0;
+        }
+        if percent | last.percent != 0 {
+            let (one, two) = (
+                back(percent, last.percent, 1),
+                back(percent, last.percent, 2),
+            );
+            written.percent |= block.eq(b'u') & one | hex & hex_n(1) & two != 0;
+        }
+        if and | last.and != 0 {
+            let begins = block.eq(b'#') | alnum & !digit;
+            written.entity |= begins & back(and, last.and, 1) != 0;
         }
 
         let of_run = alnum | plus | minus | slash | score;
@@ -344,6 +404,11 @@ impl Reader {
             paren,
             equals,
             zero,
+            backslash,
+            percent,
+            and,
+            high,
+            lead,
             run,
             twice,
             pair,
@@ -529,12 +594,37 @@ mod tests {
             spaced: all(&seven),
             pairs: all(&pairs),
             words: rows(WORDS_BYTES_MIN, &words),
-            wide: !t.is_ascii(),
+            strange: (0..t.len()).any(|i| {
+                let before = |n: usize| if i < n { 0 } else { t[i - n] };
+                let dash = |b: u8| matches!(b, 0x93 | 0x94) && !before(3).is_ascii_digit();
+                !(matches!(
+                    (before(2), before(1), t[i]),
+                    (_, _, 0..0x80 | 0xC2..=0xC5 | 0xE2)
+                ) || before(1) == 0xC2 && !b"\xa0\xad\xb2\xb3\xb9".contains(&t[i])
+                    || before(1) == 0xC3
+                    || before(1) == 0xC4 && t[i] != 0xB1
+                    || before(1) == 0xC5 && t[i] != 0xBF
+                    || before(1) == 0xE2 && b"\x80\x86\x94\x95\x9c".contains(&t[i])
+                    || before(2) == 0xE2 && b"\x86\x94\x95\x9c".contains(&before(1))
+                    || before(2) == 0xE2
+                        && before(1) == 0x80
+                        && (b"\x98\x99\x9c\x9d\xa2\xa6".contains(&t[i]) || dash(t[i])))
+            }),
             quoted: (0..t.len()).any(|i| {
                 let pair = || i >= 3 && t[i - 3] == b'=' && hex(t[i - 1]) && hex(t[i - 2]);
                 t[i] == b'\n' && is(i, 1, |b| b == b'=') || t[i] == b'=' && pair()
             }),
             zeros: t.windows(4).any(|w| w == b"0000"),
+            written: Written {
+                backslash: t
+                    .windows(2)
+                    .any(|w| w[0] == b'\\' && b"uUx\"0123".contains(&w[1])),
+                percent: t.windows(2).any(|w| w == b"%u")
+                    || t.windows(3).any(|w| w[0] == b'%' && hex(w[1]) && hex(w[2])),
+                entity: t
+                    .windows(2)
+                    .any(|w| w[0] == b'&' && (w[1] == b'#' || w[1].is_ascii_alphabetic())),
+            },
         }
     }
 
@@ -559,7 +649,7 @@ mod tests {
             (&want.runs, &want.words),
             "{what}: {shown:?}"
         );
-        let flags = |t: &Traces| (t.wide, t.quoted, t.zeros);
+        let flags = |t: &Traces| (t.strange, t.quoted, t.zeros, t.written);
         assert_eq!(flags(got), flags(&want), "{what}: {shown:?}");
         let digits: Vec<usize> = (0..text.len())
             .filter(|i| text[*i].is_ascii_digit())
@@ -619,6 +709,12 @@ mod tests {
             "\" . \"",
             "_",
             "é",
+            "\u{ad}",
+            "ı",
+            "“",
+            "–",
+            "→",
+            "日",
             "\n",
             "\t",
             "12",
@@ -639,6 +735,11 @@ mod tests {
             "+49 ",
             "|| ",
             "\\",
+            "\\u",
+            "%4",
+            "%u",
+            "&",
+            "#",
         ];
         let mut seed = 11_u64;
         let mut next = move |n: usize| {

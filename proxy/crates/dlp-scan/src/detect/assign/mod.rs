@@ -105,11 +105,11 @@ impl Names {
         sink: &mut Sink<'_>,
         scratch: &mut Scratch,
     ) {
-        if at < scratch.done[rule.index()] || !sink.limits.spend(1) {
+        if at < scratch.done.end(rule) || !sink.limits.spend(1) {
             return;
         }
         let name = name_around(sink.text(), at as usize, &cell.1);
-        scratch.done[rule.index()] = name.end;
+        scratch.done.set(rule, name.end);
         if !any_name && names::promise(&sink.text()[name.range()]) == Promise::Nothing {
             return;
         }
