@@ -119,7 +119,8 @@ fn email_around(text: &[u8], at: usize) -> Option<(usize, usize)> {
         .all(|l| !l.is_empty() && l[0] != b'-');
     let own_script = || !top.iter().any(u8::is_ascii) || top.starts_with(b"xn--");
     let latin = (2..=18).contains(&top.len()) && top.iter().all(u8::is_ascii_alphabetic);
-    if !labels || !latin && !((4..=60).contains(&top.len()) && own_script()) {
+    let known = latin || (4..=60).contains(&top.len()) && own_script();
+    if !labels || !known {
         return None;
     }
     (!nobody(&text[start..at], host, text.get(end).copied(), text, start)).then_some((start, end))
