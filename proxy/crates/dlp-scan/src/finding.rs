@@ -81,6 +81,12 @@ pub enum Layer {
     Joined,
     /// Base58, without the letters that look alike.
     Base58,
+    /// Base85 in the alphabets of Adobe, Git and ZeroMQ.
+    Base85,
+    /// Uuencoded files.
+    Uuencode,
+    /// Colours and overstrikes of a terminal, taken out.
+    Terminal,
 }
 
 impl Layer {
@@ -107,6 +113,9 @@ impl Layer {
             Self::QuotedPrintable => "quoted-printable",
             Self::Joined => "joined",
             Self::Base58 => "base58",
+            Self::Base85 => "base85",
+            Self::Uuencode => "uuencode",
+            Self::Terminal => "terminal",
         }
     }
 }

@@ -56,7 +56,13 @@ fn generated(value: &[u8], strong: bool) -> bool {
         let odd = c.lower > 3 && c.upper > 3 && c.changes as usize * 3 > value.len();
         return strong && value.len() >= 20 && odd && wordiness(value) < 0.55;
     }
-    let len_min = if strong { 14 } else { 20 };
+    // A short one has to be drawn from all of the alphabet, as no name is.
+    let drawn = c.lower >= 2 && c.upper >= 2 && c.digit >= 2 && c.changes >= 6;
+    let len_min = match strong {
+        true if drawn => 12,
+        true => 14,
+        false => 20,
+    };
     value.len() >= len_min
         && shannon(value) >= if strong { 3.0 } else { 3.3 }
         && c.changes >= 4

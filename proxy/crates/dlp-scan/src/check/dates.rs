@@ -31,6 +31,21 @@ pub(crate) fn valid_yyyymmdd(value: &[u8]) -> bool {
         && valid_ymd(&value[2..])
 }
 
+/// `YYYYMMDD`, for a day of birth: no later than a year that a living person can be born in.
+pub(crate) fn compact_day_of_life(value: &[u8]) -> bool {
+    value.len() == 8 && valid_yyyymmdd(value)
+}
+
+/// The number of a month by its first three letters in English.
+fn month_name(word: &[u8]) -> Option<u64> {
+    const NAMES: &[u8; 36] = b"janfebmaraprmayjunjulaugsepoctnovdec";
+    let at = NAMES.chunks(3).position(|m| m.eq_ignore_ascii_case(word))?;
+    u64::try_from(at + 1).ok()
+}
+
+/// Years of the Buddhist era, which Thai documents count in, are 543 more.
+const BUDDHIST_ERA: std::ops::RangeInclusive<u64> = 1900 + 543..=2050 + 543;
+
 /// A date somebody living can be born on, in one of the usual ways to write it: `1967-08-11`, `05/05/1983`,
 /// `5.5.83`, with any of `-/.` or blanks between.
 pub(crate) fn day_of_life(value: &[u8]) -> bool {
@@ -38,16 +53,18 @@ pub(crate) fn day_of_life(value: &[u8]) -> bool {
     let mut lens = [0usize; 3];
     let mut n = 0;
     for part in value
-        .split(|b| !b.is_ascii_digit())
+        .split(|b| !b.is_ascii_alphanumeric())
         .filter(|p| !p.is_empty())
     {
-        let (true, Some(v)) = (n < 3, number(part)) else {
+        let (true, Some(v)) = (n < 3, number(part).or_else(|| month_name(part))) else {
             return false;
         };
         (parts[n], lens[n]) = (v, part.len());
         n += 1;
     }
-    let year = |v: u64, len: usize| (len == 4 && (1900..=2050).contains(&v)) || len == 2;
+    let year = |v: u64, len: usize| {
+        len == 4 && ((1900..=2050).contains(&v) || BUDDHIST_ERA.contains(&v)) || len == 2
+    };
     n == 3
         && ((lens[0] == 4 && year(parts[0], 4) && valid_md(parts[1], parts[2]))
             || (year(parts[2], lens[2])
@@ -66,6 +83,9 @@ mod tests {
             "31.12.99",
             "12/31/1999",
             "1 2 2003",
+            "14-MAR-1985",
+            "4 jul 1976",
+            "12/05/2544",
         ] {
             assert!(day_of_life(good.as_bytes()), "{good}");
         }
@@ -76,6 +96,8 @@ mod tests {
             "2026-1-1-1",
             "1850-01-01",
             "13/13/2000",
+            "14-FOO-1985",
+            "12/05/2644",
         ] {
             assert!(!day_of_life(bad.as_bytes()), "{bad}");
         }

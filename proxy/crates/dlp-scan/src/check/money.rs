@@ -8,6 +8,17 @@ pub(crate) const CHECKS: Table = &[
     ("luhn", |v| luhn(v) && !one_digit(v)),
     ("iban", iban),
     ("aba", aba),
+    ("pl-nrb", |v| {
+        v.len() == 26
+            && mod97(
+                v.iter()
+                    .chain(b"2521")
+                    .copied()
+                    .skip(2)
+                    .chain(v.iter().copied().take(2)),
+            ) == Some(1)
+    }),
+    ("cz-account", cz_account),
     ("vin", vin),
     ("imei", |v| v.len() == 15 && luhn(v) && !one_digit(v)),
     ("lei", |v| {
@@ -39,6 +50,25 @@ fn card(v: &[u8]) -> bool {
         _ => false,
     };
     known && luhn(v) && !one_digit(v)
+}
+
+/// Czech National Bank, decree 169/2011: prefix, number and the bank's code, the first two by weights modulo 11. The
+/// prefix is short; where there is one, the number has ten digits.
+fn cz_account(v: &[u8]) -> bool {
+    const WEIGHTS: [u32; 10] = [1, 2, 4, 8, 5, 10, 9, 7, 3, 6];
+    let Some((account, _bank)) = v.len().checked_sub(4).map(|n| v.split_at(n)) else {
+        return false;
+    };
+    let (prefix, number) = account.split_at(account.len().saturating_sub(10));
+    let holds = |part: &[u8]| {
+        let sum = part
+            .iter()
+            .rev()
+            .zip(WEIGHTS)
+            .try_fold(0, |sum, (b, w)| Some(sum + super::sums::digit(*b)? * w));
+        sum.is_some_and(|s| s % 11 == 0)
+    };
+    number.len() >= 8 && !one_digit(number) && prefix.len() <= 6 && holds(prefix) && holds(number)
 }
 
 /// ISO 13616: the country's length and ISO 7064 MOD 97-10.

@@ -24,6 +24,7 @@ pub(crate) const CHECKS: Table = &[
         crate::value::judge(v, crate::names::Promise::Strong, false).is_some()
     }),
     ("day-of-life", super::dates::day_of_life),
+    ("yyyymmdd", super::dates::compact_day_of_life),
     ("hex-only", |v| {
         v.iter()
             .filter(|b| b.is_ascii_alphanumeric())
@@ -40,6 +41,7 @@ pub(crate) const CHECKS: Table = &[
     ("has-digits-4", |v| {
         v.iter().filter(|b| b.is_ascii_digit()).count() >= 4
     }),
+    ("has-letter", |v| v.iter().any(u8::is_ascii_alphabetic)),
     ("has-digit", |v| v.iter().any(u8::is_ascii_digit)),
     ("no-words", |v| crate::entropy::wordiness(v) < 0.75),
     ("not-hex", |v| !v.iter().all(u8::is_ascii_hexdigit)),

@@ -38,8 +38,12 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
 /// One run; returns where it ended, wrapped lines included.
 fn run(node: &Node, cell: &Cell, (start, end): (usize, usize), spawn: &mut Spawner<'_>) -> usize {
     let text = &node.text[start..end];
-    let hex_from = usize::from(text.starts_with(b"0x")) * 2;
-    if text.len().is_multiple_of(2) && text[hex_from..].iter().all(u8::is_ascii_hexdigit) {
+    // PostgreSQL writes bytes as `\x6768`.
+    let bytea = text[0] == b'x' && start > 0 && node.text[start - 1] == b'\\';
+    let hex_from = usize::from(text.starts_with(b"0x")) * 2 + usize::from(bytea);
+    if (text.len() - hex_from).is_multiple_of(2)
+        && text[hex_from..].iter().all(u8::is_ascii_hexdigit)
+    {
         let place = (start + hex_from, end);
         if text.len().is_multiple_of(8) && text.iter().all(|b| matches!(b, b'0' | b'1')) {
             emit(node, cell, place, Alphabet::Binary, spawn);

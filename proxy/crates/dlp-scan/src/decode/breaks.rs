@@ -11,8 +11,10 @@ const SINGLES_MIN: usize = 8;
 const PAIRS_MIN: usize = 8;
 /// Two pieces of one length are a row only when they are at least this long: times and codes stand in twos.
 const PAIR_BYTES_MIN: usize = 12;
+/// Pieces of two characters in a row: hours and sizes stand so, too.
+const TWOS_MIN: usize = 10;
 /// How long a piece of a broken value may be.
-const CHUNK_BYTES: std::ops::RangeInclusive<usize> = 3..=40;
+const CHUNK_BYTES: std::ops::RangeInclusive<usize> = 2..=40;
 
 pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     let traces = &scratch.traces;
@@ -211,7 +213,7 @@ fn chunks(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
             .take_while(|b| !blank(b))
             .count();
         let pieces = (end - start + 1) / (len + 1) + usize::from(tail.is_some());
-        if pieces < 3 && len < PAIR_BYTES_MIN {
+        if pieces < 3 && len < PAIR_BYTES_MIN || pieces < TWOS_MIN && len == 2 {
             continue;
         }
         for end in [Some(end), tail].into_iter().flatten() {
@@ -414,6 +416,11 @@ mod tests {
                 "token\nghp_cX1h\n0RWeyrBW\nD6DdL7na\nb2x\nok",
                 Layer::Spaced,
                 "ghp_cX1h0RWeyrBWD6DdL7nab2x",
+            ),
+            (
+                "token\ngl pa t- cX 1h 0R We yr BW D6 DL 7n\nok",
+                Layer::Spaced,
+                "glpat-cX1h0RWeyrBWD6DL7n",
             ),
             (
                 "k = \"sk_live\" + \"_51FgRe\" + \"5C8\"",

@@ -14,6 +14,8 @@ const SHORT_RUN_MIN: usize = 4;
 const SEAM_BYTES_MIN: usize = 12;
 /// Longest of several parts of a value.
 const PART_BYTES_MAX: usize = 80;
+/// Parts of one word over several content blocks.
+const CHAIN_PARTS_MAX: usize = 12;
 /// Parts joined at one go.
 const PARTS_MAX: usize = 4096;
 
@@ -109,10 +111,32 @@ fn is_next(node: &Node, last: &Cell, cell: &Cell) -> Next {
         let number: u32 = std::str::from_utf8(number).ok()?.parse().ok()?;
         Some((stem, number))
     };
+    let names = (&node.text[last.name.range()], &node.text[cell.name.range()]);
     match (numbered(last.name), numbered(cell.name)) {
         (Some((a, n)), Some((b, m))) if a == b && n.checked_add(1) == Some(m) => Next::Numbered,
+        _ if lettered(names) || HALVES.contains(&names) => Next::Numbered,
         _ => Next::Other,
     }
+}
+
+/// Names of two parts.
+const HALVES: [(&[u8], &[u8]); 7] = [
+    (b"first", b"second"),
+    (b"prefix", b"suffix"),
+    (b"head", b"tail"),
+    (b"left", b"right"),
+    (b"start", b"end"),
+    (b"begin", b"end"),
+    (b"hi", b"lo"),
+];
+
+/// `a` and `b`, `part_a` and `part_b`.
+fn lettered((last, name): (&[u8], &[u8])) -> bool {
+    let (Some((a, stem)), Some((b, same))) = (last.split_last(), name.split_last()) else {
+        return false;
+    };
+    let apart = stem.last().is_none_or(|b| matches!(b, b'_' | b'-'));
+    apart && stem == same && a.is_ascii_alphabetic() && b.is_ascii_alphabetic() && a + 1 == *b
 }
 
 fn join_parts(node: &Node, row: &[Cell], spawn: &mut Spawner<'_>) {
@@ -132,7 +156,7 @@ fn join_parts(node: &Node, row: &[Cell], spawn: &mut Spawner<'_>) {
 
 /// The end of one part and the beginning of the next.
 fn seams(node: &Node, spawn: &mut Spawner<'_>) {
-    let mut last: Vec<(&[u8], Cell)> = Vec::new();
+    let mut last: Vec<(&[u8], Cell, Vec<Span>)> = Vec::new();
     let mut prev: Option<Cell> = None;
     for cell in &node.cells {
         if cell.leaf == NO_LEAF {
@@ -147,11 +171,26 @@ fn seams(node: &Node, spawn: &mut Spawner<'_>) {
         if let Some(left) = prev.filter(|p| p.name == cell.name && cell.kind == LeafKind::String) {
             seam(node, &left, cell, spawn);
         } else if names_part(name) {
-            if let Some((_, left)) = last.iter().find(|(n, _)| *n == name) {
-                seam(node, &left.clone(), cell, spawn);
+            let mut chain = Vec::new();
+            if let Some(at) = last.iter().position(|(n, ..)| *n == name) {
+                let (_, left, parts) = last.swap_remove(at);
+                seam(node, &left, cell, spawn);
+                chain = parts;
             }
-            last.retain(|(n, _)| *n != name);
-            last.push((name, *cell));
+            let part = head(node, cell);
+            if chain.len() > 1 && !part.is_empty() {
+                join(node, chain.iter().copied().chain([part]), spawn);
+            }
+            // Parts that are all one word reach on.
+            if part != cell.span || chain.len() >= CHAIN_PARTS_MAX {
+                chain.clear();
+            }
+            if chain.is_empty() {
+                chain.push(tail(node, cell));
+            } else {
+                chain.push(part);
+            }
+            last.push((name, *cell, chain));
         }
         prev = Some(*cell);
     }
@@ -273,6 +312,24 @@ mod tests {
             (
                 &[("part1", "ghp_aa"), ("part2", "bb11bb"), ("part3", "ccdd")],
                 "ghp_aabb11bbccdd",
+            ),
+            (
+                &[("a", "ghp_aabb11"), ("b", "ccdd22ee")],
+                "ghp_aabb11ccdd22ee",
+            ),
+            (
+                &[("prefix", "ghp_aabb11"), ("suffix", "ccdd22ee")],
+                "ghp_aabb11ccdd22ee",
+            ),
+            (
+                &[
+                    ("text", "ghp_aabb"),
+                    ("type", "text"),
+                    ("text", "ccdd22ee"),
+                    ("type", "text"),
+                    ("text", "ff33gg ok"),
+                ],
+                "ghp_aabbccdd22eeff33gg",
             ),
             (
                 &[("items", "ghp_aaaabbbb"), ("items", "ccccdddd")],

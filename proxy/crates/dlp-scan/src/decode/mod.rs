@@ -8,8 +8,10 @@ mod fold;
 mod joined;
 pub(crate) mod json;
 pub(crate) mod listed;
+mod marked;
 pub(crate) mod strides;
 mod turned;
+mod variables;
 mod written;
 
 use crate::detect::Scratch;
@@ -160,6 +162,8 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     breaks::decode(node, scratch, spawn);
     strides::decode(node, scratch, spawn);
     listed::decode(node, scratch, spawn);
+    marked::decode(node, spawn);
+    variables::decode(node, &scratch.traces.joints, spawn);
     if scratch.traces.strange {
         for cell in node.cells.iter().filter(|c| c.leaf != NO_LEAF) {
             fold::decode(node, cell, spawn);

@@ -185,12 +185,16 @@ fn backslash(text: &[u8], at: usize) -> Option<(char, usize)> {
             (char::from_u32(hex(&rest[2..close])?)?, close + 1)
         }
         b'x' => (char::from_u32(hex(rest.get(1..3)?)?)?, 3),
+        // CSS: six digits.
+        b'0' if rest.starts_with(b"0000") && hex(rest.get(4..6)?).is_some_and(|n| n >= 0x20) => {
+            (char::from_u32(hex(&rest[4..6])?)?, 6)
+        }
         b'0'..=b'3' => {
-            let d = rest.get(..3)?;
-            let octal = d.iter().all(|b| (b'0'..=b'7').contains(b));
-            if !octal {
-                return None;
-            }
+            let octal = |b: &u8| (b'0'..=b'7').contains(b);
+            // `g\0h\0`: zeros between the characters.
+            let Some(d) = rest.get(..3).filter(|d| d.iter().all(octal)) else {
+                return (rest[0] == b'0').then_some((SOFT_BREAK, run + 1));
+            };
             let n = d.iter().fold(0, |n, b| n * 8 + u32::from(b - b'0'));
             (char::from_u32(n).filter(|c| *c >= ' ')?, 3)
         }

@@ -193,15 +193,26 @@ fn stands(text: &[u8], at: u32, offset: u32, phrase: &[u8], part: Span) -> bool 
     text[range.clone()].iter().zip(phrase).all(same) && by_itself(text, range, phrase)
 }
 
-/// Is a phrase of ASCII letters no part of a longer word? A plural is the word itself.
+/// Shorter words make too many names: `callId`, `cardWidth`.
+const HUMP_PHRASE_MIN: usize = 5;
+
+/// Is a phrase of ASCII letters no part of a longer word? A plural is the word itself, and a hump (`userPassport`,
+/// `passportNo`) ends one.
 fn by_itself(text: &[u8], range: std::ops::Range<usize>, phrase: &[u8]) -> bool {
     let letter = |b: Option<&u8>| b.is_some_and(u8::is_ascii_alphabetic);
     let plain_end = |b: Option<&u8>| b.is_some_and(u8::is_ascii_alphanumeric);
     let before = range.start.checked_sub(1).and_then(|i| text.get(i));
     let after = text.get(range.end);
     let plural = phrase.len() > 4 && after.is_some_and(|b| b.eq_ignore_ascii_case(&b's'));
-    (!letter(before) || !plain_end(phrase.first()))
-        && (!letter(after) || !plain_end(phrase.last()) || plural)
+    let humps = phrase.len() >= HUMP_PHRASE_MIN;
+    let hump = |left: Option<&u8>, right: Option<&u8>| {
+        humps
+            && left.is_some_and(u8::is_ascii_lowercase)
+            && right.is_some_and(u8::is_ascii_uppercase)
+    };
+    let last = range.end.checked_sub(1).and_then(|i| text.get(i));
+    (!letter(before) || !plain_end(phrase.first()) || hump(before, text.get(range.start)))
+        && (!letter(after) || !plain_end(phrase.last()) || plural || hump(last, after))
 }
 
 /// Phrases too short for the gate are looked for where the value is, and paid for.

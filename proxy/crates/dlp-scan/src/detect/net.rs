@@ -58,6 +58,16 @@ fn emails(sink: &mut Sink<'_>, ats: &[u32]) {
 }
 
 /// RFC 5321 in practice: dot-atom, `@`, labels, a top-level domain of letters.
+/// Where a local part in quotes begins that ends with the text (RFC 5321, `Quoted-string`).
+fn quoted_local(before: &[u8]) -> Option<usize> {
+    let inner = before.strip_suffix(b"\"")?;
+    let floor = inner.len().saturating_sub(64);
+    let quote = inner[floor..].iter().rposition(|b| *b == b'"')? + floor;
+    let local = &inner[quote + 1..];
+    let plain = |b: &u8| b.is_ascii_alphanumeric() || b" ._-+'".contains(b);
+    (local.len() >= 3 && local.iter().all(plain)).then_some(quote)
+}
+
 fn email_around(text: &[u8], at: usize) -> Option<(usize, usize)> {
     let local = |b: u8| {
         b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'%' | b'+' | b'-') || b >= 0x80
@@ -78,13 +88,17 @@ fn email_around(text: &[u8], at: usize) -> Option<(usize, usize)> {
         start += 1;
     }
     if start == at
+        && let Some(quote) = quoted_local(&text[..at])
+    {
+        start = quote;
+    } else if start == at
         || !text[at - 1].is_ascii_alphanumeric()
             && !matches!(text[at - 1], b'_' | b'-' | b'+')
             && text[at - 1] < 0x80
     {
         return None;
     }
-    let domain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-');
+    let domain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-') || b >= 0x80;
     let mut end = at + 1;
     while end < text.len() && end - at < 254 && domain(text[end]) {
         end += 1;
@@ -92,13 +106,21 @@ fn email_around(text: &[u8], at: usize) -> Option<(usize, usize)> {
     while end > at + 1 && matches!(text[end - 1], b'.' | b'-') {
         end -= 1;
     }
+    let dot = at + 1 + text[at + 1..end].iter().rposition(|b| *b == b'.')?;
+    // What follows without a blank in a script that has none is no part of the address.
+    if text.get(dot + 1).is_some_and(u8::is_ascii) {
+        let latin = text[dot + 1..end].iter().take_while(|b| b.is_ascii());
+        end = dot + 1 + latin.count();
+    }
     let host = &text[at + 1..end];
-    let dot = host.iter().rposition(|b| *b == b'.')?;
-    let top = &host[dot + 1..];
+    let top = &text[dot + 1..end];
     let labels = host
         .split(|b| *b == b'.')
         .all(|l| !l.is_empty() && l[0] != b'-');
-    if !labels || !(2..=18).contains(&top.len()) || !top.iter().all(u8::is_ascii_alphabetic) {
+    let own_script = || !top.iter().any(u8::is_ascii) || top.starts_with(b"xn--");
+    let latin = (2..=18).contains(&top.len()) && top.iter().all(u8::is_ascii_alphabetic);
+    let known = latin || (4..=60).contains(&top.len()) && own_script();
+    if !labels || !known {
         return None;
     }
     (!nobody(&text[start..at], host, text.get(end).copied(), text, start)).then_some((start, end))
@@ -253,6 +275,8 @@ fn is_ipv6(token: &[u8]) -> bool {
     let telling = token.len() >= 8 && groups >= 3;
     !ip.is_loopback()
         && !ip.is_unspecified()
+        // Names a machine in some network, and nobody.
+        && !ip.is_unicast_link_local()
         && telling
         && token.iter().filter(|b| **b == b':').count() >= 2
 }

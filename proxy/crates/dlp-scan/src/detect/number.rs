@@ -83,7 +83,7 @@ pub(super) fn note_row(
         - from;
     let after = &text[stop + 1..cell.span.end as usize];
     let ends = after.get(len).is_none_or(blank);
-    if (3..=PIECE_MAX).contains(&len)
+    if (2..=PIECE_MAX).contains(&len)
         && ends
         && after.len() >= len
         && !after[..len].iter().any(blank)
@@ -105,11 +105,13 @@ pub(super) fn note_pieces(
     if stop >= place.1 {
         return;
     }
-    if (letters || stop - from == 1)
-        && let Some(row) = strides::stride_at(text, (from, stop), place)
-    {
-        scratch.strides.push(row.into());
-    } else if text[from].is_ascii_digit() && listed::row_at(text, traces, (from, stop), place.1) {
+    let stride = match letters || stop - from == 1 {
+        true => strides::stride_at(text, (from, stop), place),
+        false => None,
+    };
+    let coded = stride.is_none() || text[from..].starts_with(b"0x");
+    scratch.strides.extend(stride.map(strides::Noted::from));
+    if coded && text[from].is_ascii_digit() && listed::row_at(text, traces, (from, stop), place.1) {
         scratch.code_rows.push(crate::text::to_u32(from));
     }
 }
@@ -172,11 +174,16 @@ fn chain(
         let Some(sep) = text[stop..ceil].first().filter(|b| is_sep(**b)) else {
             break;
         };
+        let gap = if digits && !letters && len == 4 {
+            card_gap(&text[stop..ceil])
+        } else {
+            1
+        };
         let second = text[stop + 1..ceil].first().is_some_and(|b| is_sep(*b));
-        if second && *sep != b')' {
+        if second && gap == 1 && *sep != b')' {
             break;
         }
-        from = stop + 1 + usize::from(second);
+        from = stop + gap.max(1 + usize::from(second));
     }
     let mut next = end.max(at + 1);
     if n == groups.len() {
@@ -212,6 +219,14 @@ fn chain(
         }
     }
     next
+}
+
+/// Between the fours of a card number: a dash with blanks, or two blanks.
+fn card_gap(text: &[u8]) -> usize {
+    [&b" - "[..], b"  "]
+        .into_iter()
+        .find(|gap| text.starts_with(gap) && text.get(gap.len()).is_some_and(u8::is_ascii_digit))
+        .map_or(1, <[u8]>::len)
 }
 
 /// Letters and digits in a row.

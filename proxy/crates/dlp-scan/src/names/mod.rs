@@ -194,6 +194,8 @@ fn by_ending(last: &[u8], w: &Words) -> Promise {
             "master",
             "owner",
             "portal",
+            "base",
+            "private",
             "postgres",
             "mysql",
             "redis",
@@ -260,6 +262,9 @@ mod tests {
             ("secretsManager", Nothing),
             ("password_prod", Password),
             ("API_KEY_2", Strong),
+            ("secret_key_base", Strong),
+            ("MJ_APIKEY_PRIVATE", Strong),
+            ("knowledge_base", Nothing),
         ];
         for (name, want) in cases {
             assert_eq!(promise(name.as_bytes()), want, "{name}");

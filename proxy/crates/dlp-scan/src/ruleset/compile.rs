@@ -90,6 +90,14 @@ pub(crate) fn compile(
 
 pub(super) type Refusal = (&'static str, String);
 
+/// A phrase of several words, and the same in one, as names with humps write it: `taxId`.
+fn in_one(phrase: String) -> impl Iterator<Item = String> {
+    let joined = (phrase.is_ascii() && phrase.len() >= 6 && phrase.contains([' ', '-']))
+        .then(|| phrase.replace([' ', '-'], ""))
+        .filter(|joined| joined.len() >= 5 && joined.bytes().all(|b| b.is_ascii_alphanumeric()));
+    std::iter::once(phrase).chain(joined)
+}
+
 /// A rule's context phrases: those the gate knows, by number, and those too short for it.
 #[derive(Default)]
 struct ContextPhrases {
@@ -376,7 +384,12 @@ impl Builder {
     /// Files the context phrases with the gate, each by its longest part; returns them, and those too short for it.
     fn context_of(&mut self, raw: &RawRule) -> Result<ContextPhrases, Refusal> {
         let mut phrases = ContextPhrases::default();
-        for word in raw.context.iter().flat_map(|w| names::cases(w)) {
+        for word in raw
+            .context
+            .iter()
+            .flat_map(|w| names::cases(w))
+            .flat_map(in_one)
+        {
             let phrase: Box<[u8]> = names::plain(word.as_bytes()).trim_ascii().into();
             if phrase.is_empty() || phrase.len() > CONTEXT_BYTES_MAX {
                 return Err((
@@ -448,7 +461,7 @@ impl Builder {
             }
             // Three bytes and what may stand after a word.
             3 => {
-                for after in *b" _:=\"\x1e\x1f-.,;\n|')#/&<>\t\r(s" {
+                for after in *b" _:=\"\x1e\x1f-.,;\n|')#/&<>\t\r(s*`" {
                     let word: Vec<u8> = part.iter().copied().chain([after]).collect();
                     self.keyword(&word, action(at), Looked::Near);
                 }

@@ -103,8 +103,11 @@ impl Reader<'_> {
             }
             self.at += 1;
         }
+        let from = self.at;
         let blanks = self.blanks();
+        let tab = self.text[from..self.at].contains(&b'\t');
         self.type_note();
+        self.accessors();
         let sep = match self.peek(0) {
             b'=' if self.peek(1) == b'=' => return None,
             b'=' if self.peek(1) == b'>' => (Sep::Equals, 2),
@@ -113,6 +116,8 @@ impl Reader<'_> {
             b':' if self.peek(1) == b':' => return None,
             b':' => (Sep::Colon, 1),
             b'?' if self.peek(1) == b'=' => (Sep::Equals, 2),
+            b'|' if self.starts("||=") => (Sep::Equals, 3),
+            b'?' if self.starts("??=") => (Sep::Equals, 3),
             b'{' if closed => (Sep::Equals, self.block_default()?),
             b'\t' => (Sep::Loose, 1),
             b'|' => (Sep::Table, 1),
@@ -124,8 +129,10 @@ impl Reader<'_> {
             b',' if closed => (Sep::Loose, 1),
             b';' if closed => (Sep::Loose, 1),
             b'\n' | b'\r' | b'\\' => return self.value_line(),
-            _ if self.starts("is ") => (Sep::Loose, 3),
+            _ if self.copula() > 0 => (Sep::Loose, self.copula()),
             _ if self.starts("value=") => (Sep::Equals, 6),
+            b'P' if self.starts("PIC ") => (Sep::Loose, self.picture()?),
+            _ if tab => (Sep::Loose, 0),
             _ if flag && blanks > 0 => (Sep::Blank, 0),
             _ if blanks == 1 && !closed && self.generated_next() => (Sep::Blank, 0),
             b'\'' | b'"' if blanks > 0 => (Sep::Loose, 0),
@@ -140,6 +147,58 @@ impl Reader<'_> {
             }
         }
         Some(sep.0)
+    }
+
+    /// How long the word is that says in a sentence that the value follows, with what stands after it.
+    fn copula(&self) -> usize {
+        const WORDS: [&str; 14] = [
+            "is", "to", "are", "was", "ist", "lautet", "est", "es", "er", "är", "é", "è", "este",
+            "jest",
+        ];
+        let said = WORDS
+            .iter()
+            .find_map(|w| self.rest().strip_prefix(w.as_bytes()));
+        let Some(after) = said else {
+            return 0;
+        };
+        let word = self.rest().len() - after.len();
+        match (after.first(), after.get(1)) {
+            (Some(b' '), _) | (Some(b':'), Some(b'\n')) => word + 1,
+            (Some(b':'), Some(b' ')) => word + 2,
+            _ => 0,
+        }
+    }
+
+    /// C#: `Name { get; set; } = `. The accessors are skipped.
+    fn accessors(&mut self) {
+        let rest = &self.rest()[..self.rest().len().min(48)];
+        if (rest.starts_with(b"{ get") || rest.starts_with(b"{get"))
+            && let Some(end) = rest.iter().position(|b| *b == b'}')
+        {
+            self.at += end + 1;
+            self.blanks();
+        }
+    }
+
+    /// COBOL: `PIC X(14) VALUE '...'`; how far it is to the value.
+    fn picture(&self) -> Option<usize> {
+        let rest = &self.rest()[..self.rest().len().min(40)];
+        memchr::memmem::find(rest, b"VALUE ").map(|at| at + 6)
+    }
+
+    /// A fence of Markdown (with the name of its language) is no part of the value in it.
+    fn fence(&mut self) {
+        let rest = self.rest();
+        let lines = rest
+            .iter()
+            .take(3)
+            .take_while(|b| matches!(b, b'\n' | b'\r'))
+            .count();
+        let fenced = rest[lines..].starts_with(b"```");
+        let end = rest[lines..].iter().take(24).position(|b| *b == b'\n');
+        if let (true, Some(end)) = (fenced, end) {
+            self.at += lines + end + 1;
+        }
     }
 
     /// `variable "x" { default = `: how far it is to the value.
@@ -214,6 +273,9 @@ impl Reader<'_> {
 
     fn value(&mut self, sep: Sep, line: bool) -> Option<(Span, bool)> {
         self.blanks();
+        if matches!(sep, Sep::Colon | Sep::Loose) {
+            self.fence();
+        }
         if sep == Sep::Xml {
             self.xml_value();
         }

@@ -1,0 +1,575 @@
+//! Text behind a mark that little other text has: blocks in base85, uuencoded files, colours and overstrikes of a
+//! terminal, `od -c`, `[char]103`, numbered lines.
+
+use std::io::Read;
+use std::sync::LazyLock;
+
+use aho_corasick::packed::{MatchKind, Searcher};
+use memchr::memmem::Finder;
+
+use super::{Spawner, child_around};
+use crate::Layer;
+use crate::text::{Cell, How, NO_LEAF, Node, Span};
+
+/// What each begins with. All are of three bytes and more, so that one pass of vectors finds them.
+static MARKS: LazyLock<Option<Searcher>> = LazyLock::new(|| {
+    aho_corasick::packed::Config::new()
+        .match_kind(MatchKind::LeftmostFirst)
+        .builder()
+        .extend(MARK_TEXTS)
+        .build()
+});
+const MARK_TEXTS: [&[u8]; 15] = [
+    b"\\e[",
+    b"\\033[",
+    b"b85decode",
+    b"Z85: ",
+    b"begin 6",
+    b"begin 7",
+    b"\nliteral ",
+    b"0000000 ",
+    b"[char]",
+    b"\n2. ",
+    b"\n2) ",
+    b"\n2: ",
+    b" 2. ",
+    b" 2: ",
+    b" 2\t",
+];
+static ASCII85: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"<~"));
+/// Marks looked at in one text: who writes more of them has all of it read only so far.
+const MARKS_MAX: usize = 256;
+/// Longest block that is decoded.
+const BLOCK_BYTES_MAX: usize = 64 * 1024;
+/// Shortest text that is worth a child.
+const BYTES_MIN: usize = 12;
+/// Longest piece on a numbered line, and most lines.
+const PIECE_BYTES_MAX: usize = 120;
+const LINES_MAX: usize = 200;
+/// Longest label before a number.
+const LABEL_BYTES_MAX: usize = 16;
+
+pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
+    let text = &node.text;
+    let signs = memchr::memchr2_iter(0x1B, 0x08, text);
+    each(node, signs.map(|at| (at, at, Mark::Terminal)), spawn);
+    let blocks = ASCII85.find_iter(text);
+    each(node, blocks.map(|at| (at, at + 2, Mark::Ascii85)), spawn);
+    if let Some(marks) = &*MARKS {
+        let found = marks.find_iter(text).map(|m| {
+            let mark = match m.pattern().as_usize() {
+                0 | 1 => Mark::Terminal,
+                2 => Mark::Base85,
+                3 => Mark::Z85,
+                4 | 5 => Mark::Uuencoded,
+                6 => Mark::GitLiteral,
+                7 => Mark::OctalDump,
+                8 => Mark::Chars,
+                _ => Mark::Numbered,
+            };
+            (m.start(), m.end(), mark)
+        });
+        each(node, found, spawn);
+    }
+}
+
+/// Which reader a mark belongs to.
+#[derive(Clone, Copy)]
+enum Mark {
+    Terminal,
+    Ascii85,
+    Base85,
+    Z85,
+    Uuencoded,
+    GitLiteral,
+    OctalDump,
+    Chars,
+    Numbered,
+}
+
+/// Reads behind each mark (where it begins and ends) what no mark before it had part in.
+fn each(node: &Node, marks: impl Iterator<Item = (usize, usize, Mark)>, spawn: &mut Spawner<'_>) {
+    let (mut index, mut done) = (0, 0);
+    for (at, end, mark) in marks.take(MARKS_MAX) {
+        if at < done {
+            continue;
+        }
+        let Some(cell) = node.cell_from(at, &mut index).filter(|c| c.leaf != NO_LEAF) else {
+            continue;
+        };
+        let read = match mark {
+            Mark::Terminal => terminal(node, cell, at),
+            Mark::Ascii85 => ascii85(node, cell, at),
+            Mark::Base85 => quoted85(node, cell, end, &rfc1924_digit),
+            Mark::Z85 => quoted85(node, cell, end - 1, &z85_digit),
+            Mark::Uuencoded => uuencoded(node, cell, at),
+            Mark::GitLiteral => git_literal(node, cell, at + 1),
+            Mark::OctalDump => octal_dump(node, cell, at),
+            Mark::Chars => chars(node, cell, at),
+            Mark::Numbered => numbered(node, cell, at + 1),
+        };
+        let fits = |r: &Decoded| (BYTES_MIN..=spawn.room()).contains(&r.bytes.len());
+        let Some(read) = read.filter(fits) else {
+            continue;
+        };
+        done = read.span.end as usize;
+        let place = (read.span.start as usize, done);
+        child_around(node, cell, read.layer, place, spawn, |child| {
+            if read.parts.is_empty() {
+                child.push(&read.bytes, read.span, How::Atom);
+            }
+            for part in &read.parts {
+                child.push(&node.text[part.range()], *part, How::Copy);
+            }
+        });
+    }
+}
+
+/// What was read of a piece of the text.
+struct Decoded {
+    layer: Layer,
+    span: Span,
+    bytes: Vec<u8>,
+    /// Where its bytes stand in the text, if they do.
+    parts: Vec<Span>,
+}
+
+impl Decoded {
+    fn text(layer: Layer, (from, to): (usize, usize), bytes: Vec<u8>) -> Option<Self> {
+        let shown = |b: &u8| matches!(b, b'\t' | b'\n' | b'\r' | 0x20..=0x7E | 0x80..);
+        let readable = bytes.iter().all(shown) && std::str::from_utf8(&bytes).is_ok();
+        readable.then(|| Self {
+            layer,
+            span: Span::new(from, to),
+            bytes,
+            parts: Vec::new(),
+        })
+    }
+
+    /// Pieces that stand in the text, without what is between them.
+    fn pieces(node: &Node, layer: Layer, (from, to): (usize, usize), parts: Vec<Span>) -> Self {
+        let bytes = parts.iter().flat_map(|p| &node.text[p.range()]).copied();
+        Self {
+            layer,
+            span: Span::new(from, to),
+            bytes: bytes.collect(),
+            parts,
+        }
+    }
+}
+
+fn end_of(cell: &Cell, from: usize) -> usize {
+    (cell.span.end as usize).min(from + BLOCK_BYTES_MAX)
+}
+
+/// Sequences that set colours (ECMA-48, also written out) and characters struck out by a backspace, from the line that
+/// holds the first to the last of them.
+fn terminal(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
+    let floor = (cell.span.start as usize).max(at.saturating_sub(512));
+    let from = memchr::memrchr(b'\n', &node.text[floor..at]).map_or(floor, |n| floor + n + 1);
+    let end = end_of(cell, from);
+    let (mut parts, mut start, mut i) = (Vec::<Span>::new(), from, from);
+    while i < end {
+        let text = &node.text[i..end];
+        let skipped = if text[0] == 0x08 {
+            // What stands before it is overwritten by what stands behind.
+            let before = i.saturating_sub(usize::from(i > start));
+            parts.push(Span::new(start, before));
+            start = i + 1;
+            i += 1;
+            continue;
+        } else {
+            sequence(text)
+        };
+        if skipped > 0 {
+            parts.push(Span::new(start, i));
+            start = i + skipped;
+            i = start;
+        } else {
+            i += 1;
+        }
+    }
+    let end = memchr::memchr(b'\n', &node.text[start..end]).map_or(end, |n| start + n);
+    parts.push(Span::new(start, end));
+    parts.retain(|p| !p.is_empty());
+    Some(Decoded::pieces(node, Layer::Terminal, (from, end), parts))
+}
+
+/// How long the control sequence is that the text begins with.
+fn sequence(text: &[u8]) -> usize {
+    let Some(lead) = [&b"\x1b["[..], b"\\e[", b"\\033["]
+        .into_iter()
+        .find(|lead| text.starts_with(lead))
+    else {
+        return 0;
+    };
+    let rest = &text[lead.len()..];
+    let digits = rest
+        .iter()
+        .take(16)
+        .take_while(|b| b.is_ascii_digit() || **b == b';')
+        .count();
+    match rest.get(digits) {
+        Some(last) if last.is_ascii_alphabetic() => lead.len() + digits + 1,
+        _ => 0,
+    }
+}
+
+/// `<~ ... ~>` (Adobe, PostScript Language Reference, ASCII85Encode).
+fn ascii85(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
+    let end = end_of(cell, at);
+    let body = &node.text[at + 2..end];
+    let len = memchr::memmem::find(body, b"~>")?;
+    let digits = body[..len].iter().filter(|b| !b.is_ascii_whitespace());
+    let bytes = groups85(digits.copied(), &|b| {
+        (b'!'..=b'u').contains(&b).then(|| b - b'!')
+    })?;
+    Decoded::text(Layer::Base85, (at, at + 2 + len + 2), bytes)
+}
+
+/// The literal or the word after the name of the encoding.
+fn quoted85(
+    node: &Node,
+    cell: &Cell,
+    from: usize,
+    digit: &dyn Fn(u8) -> Option<u8>,
+) -> Option<Decoded> {
+    let text = &node.text[from..end_of(cell, from)];
+    let lead = text
+        .iter()
+        .take(4)
+        .position(|b| matches!(b, b'"' | b'\'' | b' '))?;
+    let quote = text[lead];
+    let start = lead + 1;
+    let len = match quote {
+        b' ' => text[start..].iter().position(u8::is_ascii_whitespace),
+        _ => text[start..].iter().position(|b| *b == quote),
+    };
+    let end = start + len.unwrap_or(text.len() - start);
+    let bytes = groups85(text[start..end].iter().copied(), digit)?;
+    let bytes = bytes.trim_ascii_end().to_vec();
+    Decoded::text(Layer::Base85, (from + start, from + end), bytes)
+}
+
+/// RFC 1924, as Git and Python write it.
+fn rfc1924_digit(b: u8) -> Option<u8> {
+    const DIGITS: &[u8; 85] =
+        b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
+    DIGITS
+        .iter()
+        .position(|d| *d == b)
+        .and_then(|n| u8::try_from(n).ok())
+}
+
+/// ZeroMQ RFC 32.
+fn z85_digit(b: u8) -> Option<u8> {
+    const DIGITS: &[u8; 85] =
+        b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
+    DIGITS
+        .iter()
+        .position(|d| *d == b)
+        .and_then(|n| u8::try_from(n).ok())
+}
+
+/// Five digits for four bytes, a shorter last group for fewer; `z` for four zeros has no place in a text.
+fn groups85(digits: impl Iterator<Item = u8>, value: &dyn Fn(u8) -> Option<u8>) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    let (mut group, mut n) = (0u32, 0);
+    for b in digits {
+        group = group.checked_mul(85)?.checked_add(u32::from(value(b)?))?;
+        n += 1;
+        if n == 5 {
+            out.extend(group.to_be_bytes());
+            (group, n) = (0, 0);
+        }
+    }
+    if n > 1 {
+        for _ in n..5 {
+            group = group.checked_mul(85)?.checked_add(84)?;
+        }
+        out.extend(&group.to_be_bytes()[..n - 1]);
+    }
+    Some(out)
+}
+
+/// `begin 644 name`, lines that begin with their length, `end` (POSIX, uuencode).
+fn uuencoded(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
+    let end = end_of(cell, at);
+    let text = &node.text[at..end];
+    let mode = text.get(6..10)?;
+    if !mode[..3].iter().all(|b| (b'0'..=b'7').contains(b)) {
+        return None;
+    }
+    let (mut bytes, mut read) = (Vec::new(), memchr::memchr(b'\n', text)? + 1);
+    for line in text[read..].split_inclusive(|b| *b == b'\n') {
+        let digits = line.trim_ascii_end();
+        let value = |b: &u8| (0x20..=0x60).contains(b).then(|| (b - 0x20) & 0x3F);
+        let Some(len) = digits
+            .first()
+            .and_then(value)
+            .filter(|n| *n > 0 && digits != b"end")
+        else {
+            break;
+        };
+        let mut row = Vec::new();
+        for four in digits[1..].chunks(4) {
+            let mut group = 0u32;
+            for n in 0..4 {
+                group = group << 6 | u32::from(four.get(n).map_or(Some(0), value)?);
+            }
+            row.extend(&group.to_be_bytes()[1..]);
+        }
+        bytes.extend(row.get(..usize::from(len))?);
+        read += line.len();
+    }
+    Decoded::text(Layer::Uuencode, (at, at + read), bytes)
+}
+
+/// `literal 60` and lines in base85 that begin with their length: a deflated blob of a binary patch (Git).
+fn git_literal(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
+    let end = end_of(cell, at);
+    let text = &node.text[at..end];
+    let head = memchr::memchr(b'\n', &text[..text.len().min(24)])?;
+    if !text[8..head].iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let (mut packed, mut read) = (Vec::new(), head + 1);
+    for line in text[read..].split_inclusive(|b| *b == b'\n') {
+        let digits = line.trim_ascii_end();
+        let len = match digits.first() {
+            Some(b @ b'A'..=b'Z') => b - b'A' + 1,
+            Some(b @ b'a'..=b'z') => b - b'a' + 27,
+            _ => break,
+        };
+        let row = groups85(digits[1..].iter().copied(), &rfc1924_digit)?;
+        packed.extend(row.get(..usize::from(len))?);
+        read += line.len();
+    }
+    let mut bytes = Vec::new();
+    flate2::read::ZlibDecoder::new(&packed[..])
+        .take(BLOCK_BYTES_MAX as u64)
+        .read_to_end(&mut bytes)
+        .ok()?;
+    Decoded::text(Layer::Base85, (at, at + read), bytes)
+}
+
+/// `0000000   g   h   p   _  \n` (POSIX, od -c).
+fn octal_dump(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
+    let end = end_of(cell, at);
+    let (mut bytes, mut read) = (Vec::new(), at);
+    for line in node.text[at..end].split_inclusive(|b| *b == b'\n') {
+        let body = line.strip_suffix(b"\n").unwrap_or(line);
+        let Some((offset, fields)) = body.split_at_checked(7) else {
+            break;
+        };
+        let number = offset.iter().try_fold(0usize, |n, b| {
+            (b'0'..=b'7')
+                .contains(b)
+                .then(|| n * 8 + usize::from(b - b'0'))
+        });
+        if number != Some(bytes.len()) {
+            break;
+        }
+        read += line.len();
+        for field in fields.chunks(4) {
+            let sign = field.trim_ascii();
+            bytes.push(match sign {
+                b"\\n" => b'\n',
+                b"\\t" => b'\t',
+                b"\\r" => b'\r',
+                b"" => b' ',
+                [one] => *one,
+                _ => return None,
+            });
+        }
+    }
+    Decoded::text(Layer::Codes, (at, read.min(end)), bytes)
+}
+
+/// `[char]103,[char]0x68` (PowerShell).
+fn chars(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
+    let end = end_of(cell, at);
+    let (mut bytes, mut i) = (Vec::new(), at);
+    while let Some(rest) = node.text[i..end].strip_prefix(b"[char]") {
+        let hexed = rest.starts_with(b"0x");
+        let digits = &rest[2 * usize::from(hexed)..];
+        let len = digits
+            .iter()
+            .take(4)
+            .take_while(|b| b.is_ascii_hexdigit())
+            .count();
+        let radix = if hexed { 16 } else { 10 };
+        let number = std::str::from_utf8(&digits[..len]).ok()?;
+        bytes.push(u8::from_str_radix(number, radix).ok()?);
+        i += 6 + 2 * usize::from(hexed) + len;
+        let gap = node.text[i..end].iter().take(5).position(|b| *b == b'[');
+        let Some(gap) = gap else { break };
+        if !node.text[i..i + gap].iter().all(|b| b" ,+()".contains(b)) {
+            break;
+        }
+        i += gap;
+    }
+    Decoded::text(Layer::Codes, (at, i), bytes)
+}
+
+/// `1. ghp_Zq7k`, `2. 0xPv` and so on, the same words before all the numbers: one word to a line, or lines of one
+/// length, as when a text was cut. The second number is at `at`.
+fn numbered(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
+    let (floor, end) = (cell.span.start as usize, end_of(cell, at));
+    let text = &node.text[..end];
+    let line_of = |at: usize| {
+        let floor = floor.max(at.saturating_sub(2 * PIECE_BYTES_MAX));
+        memchr::memrchr(b'\n', &text[floor..at]).map_or(floor, |n| floor + n + 1)
+    };
+    let line = line_of(at);
+    let label = text[line..at].trim_ascii_start();
+    let sep = text.get(at + 1..at + 3)?;
+    let sep = if sep[0] == b'\t' { &sep[..1] } else { sep };
+    if label.len() > LABEL_BYTES_MAX || line == floor {
+        return None;
+    }
+    let head = [label, b"1", sep].concat();
+    let above = line_of(line - 1);
+    let first = above + memchr::memmem::rfind(&text[above..line], &head)?;
+    let parts = pieces(text, first, label, sep);
+    let part = |p: &Span| &text[p.range()];
+    let words = parts
+        .iter()
+        .all(|p| part(p).iter().all(u8::is_ascii_graphic));
+    let (last, rest) = parts.split_last()?;
+    let cut = rest.iter().all(|p| p.len() == rest[0].len()) && last.len() <= rest.first()?.len();
+    let place = (first, last.end as usize);
+    (words || cut).then(|| Decoded::pieces(node, Layer::Spaced, place, parts))
+}
+
+/// What stands behind the numbers, from the line that begins at `from`.
+fn pieces(text: &[u8], from: usize, label: &[u8], sep: &[u8]) -> Vec<Span> {
+    let (mut parts, mut i) = (Vec::new(), from);
+    for n in 1..LINES_MAX {
+        let blanks = text[i..]
+            .iter()
+            .take_while(|b| matches!(b, b' ' | b'\t'))
+            .count();
+        let mut head = label.to_vec();
+        head.extend(n.to_string().bytes());
+        head.extend(sep);
+        let Some(rest) = text[i + blanks..].strip_prefix(&head[..]) else {
+            break;
+        };
+        let line = rest
+            .iter()
+            .take(PIECE_BYTES_MAX)
+            .take_while(|b| **b != b'\n');
+        let start = i + blanks + head.len();
+        i = start + line.count();
+        parts.push(Span::new(start, i));
+        if text.get(i) != Some(&b'\n') {
+            break;
+        }
+        i += 1;
+    }
+    parts.retain(|p| !p.is_empty());
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Layer;
+    use crate::decode::tests::children;
+
+    #[test]
+    fn blocks_behind_their_marks() {
+        let cases = [
+            (
+                "\x1b[31mghp_\x1b[32mabcd\x1b[0mefgh1234",
+                Layer::Terminal,
+                "ghp_abcdefgh1234",
+            ),
+            (
+                "\\e[31mghp_\\e[32mabcd\\033[0mefgh1234",
+                Layer::Terminal,
+                "ghp_abcdefgh1234",
+            ),
+            (
+                "g_\u{8}gh_\u{8}hp_\u{8}p_abcdefgh1234",
+                Layer::Terminal,
+                "gghhpp_abcdefgh1234",
+            ),
+            (
+                "g\u{8}gh\u{8}hp\u{8}p_abcdefgh1234",
+                Layer::Terminal,
+                "ghp_abcdefgh1234",
+            ),
+            ("k: <~FDkr+DEVWGE*m$_0er~>", Layer::Base85, "token=ghp_ab12"),
+            (
+                "b85decode(\"bZ={AZarsca9?3!V`K\")",
+                Layer::Base85,
+                "token=ghp_abcd",
+            ),
+            (
+                "begin 644 note\n.=&]K96X]9VAP7V%B,3(`\n`\nend",
+                Layer::Uuencode,
+                "token=ghp_ab12",
+            ),
+            (
+                "0000000   t   o   k   e   n   =   g   h   p   _   a   b   1   2\n0000016\n",
+                Layer::Codes,
+                "token=ghp_ab12",
+            ),
+            (
+                "-join([char]103,[char]104,[char]0x70,[char]95,[char]97,[char]98,[char]99,[char]100,[char]101,[char]102,[char]103,[char]104)",
+                Layer::Codes,
+                "ghp_abcdefgh",
+            ),
+            (
+                "1. ghp_abcd\n2. efgh1234\n3. ij",
+                Layer::Spaced,
+                "ghp_abcdefgh1234ij",
+            ),
+            (
+                "     1\tghp_abcd\n     2\tefgh1234",
+                Layer::Spaced,
+                "ghp_abcdefgh1234",
+            ),
+            (
+                "k: 1. ghp_abcd\n2. efgh1234",
+                Layer::Spaced,
+                "ghp_abcdefgh1234",
+            ),
+            (
+                "1. token = g\n2. hp_abcdef\n3. gh",
+                Layer::Spaced,
+                "token = ghp_abcdefgh",
+            ),
+            (
+                "part 1: ghp_abcd\npart 2: efgh1234",
+                Layer::Spaced,
+                "ghp_abcdefgh1234",
+            ),
+        ];
+        for (text, layer, want) in cases {
+            let got = children(text);
+            assert!(
+                got.iter().any(|(l, t, _)| *l == layer && t.contains(want)),
+                "{text}: {:?}",
+                got.iter()
+                    .map(|(l, t, _)| (*l, t.clone()))
+                    .collect::<Vec<_>>()
+            );
+        }
+    }
+
+    #[test]
+    fn lists_and_words_are_none() {
+        for text in [
+            "1. write them down\n2. keep them",
+            "begin 644 files",
+            "if a <~ b and c ~> d then stop",
+            "literal 12 of them\nand more",
+        ] {
+            let got = children(text);
+            let marked = [Layer::Base85, Layer::Uuencode];
+            assert!(!got.iter().any(|(l, ..)| marked.contains(l)), "{text}");
+        }
+    }
+}

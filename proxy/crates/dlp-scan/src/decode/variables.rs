@@ -1,0 +1,186 @@
+//! Pieces that are given names and joined later: `a = "ghp_"; b = "Zq7k"; connect(a + b)`.
+
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
+use super::{Spawner, begin_cell};
+use crate::Layer;
+use crate::text::{Cell, How, NO_LEAF, Node, Span};
+
+/// How far back the names were given.
+const REACH: usize = 1024;
+/// Places looked at in one text, and names in one row.
+const PLACES_MAX: usize = 64;
+const NAMES_MAX: usize = 8;
+/// Longest name, and longest piece.
+const NAME_BYTES_MAX: usize = 32;
+const PIECE_BYTES_MAX: usize = 512;
+
+/// Two names side by side in a template.
+static TEMPLATE: LazyLock<[Finder<'static>; 2]> =
+    LazyLock::new(|| [Finder::new(b"}{"), Finder::new(b"}${")]);
+
+/// Rows of names joined by an operator (`joints` are the operators), or written side by side in a template.
+pub(super) fn decode(node: &Node, joints: &[u32], spawn: &mut Spawner<'_>) {
+    let braces = TEMPLATE[0].find_iter(&node.text);
+    let templates = braces.chain(TEMPLATE[1].find_iter(&node.text));
+    let operators = joints.iter().map(|at| *at as usize);
+    let (mut index, mut done) = (0, 0);
+    for at in operators.take(PLACES_MAX) {
+        row_at(node, at, (&mut index, &mut done), spawn);
+    }
+    (index, done) = (0, 0);
+    for at in templates.take(PLACES_MAX) {
+        row_at(node, at, (&mut index, &mut done), spawn);
+    }
+}
+
+fn row_at(
+    node: &Node,
+    at: usize,
+    (index, done): (&mut usize, &mut usize),
+    spawn: &mut Spawner<'_>,
+) {
+    if at < *done {
+        return;
+    }
+    let Some(cell) = node.cell_from(at, index).filter(|c| c.leaf != NO_LEAF) else {
+        return;
+    };
+    let (names, end) = names_around(&node.text, at, cell);
+    if names.len() < 2 {
+        return;
+    }
+    *done = end;
+    let before =
+        &node.text[cell.span.range()][..names[0].start as usize - cell.span.start as usize];
+    let floor = before.len().saturating_sub(REACH);
+    let base = cell.span.start as usize + floor;
+    let given = names.iter().map(|name| {
+        let piece = given(&before[floor..], &node.text[name.range()])?;
+        Some(Span::new(base + piece.start, base + piece.end))
+    });
+    let Some(pieces) = given.collect::<Option<Vec<_>>>() else {
+        return;
+    };
+    let Some(mut child) = spawn.begin(Layer::Concat) else {
+        return;
+    };
+    let name = begin_cell(&mut child, node, cell.name);
+    let start = child.text.len();
+    for piece in pieces {
+        child.push(&node.text[piece.range()], piece, How::Copy);
+    }
+    child.close_cell(start, name, cell.kind, 0);
+    spawn.end(child);
+}
+
+fn of_name(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b == b'_'
+}
+
+/// The names joined around the sign at `at`, and where the row ends.
+fn names_around(text: &[u8], at: usize, cell: &Cell) -> (Vec<Span>, usize) {
+    let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
+    let first_end = text[floor..at].trim_ascii_end().len() + floor;
+    let len = text[floor..first_end]
+        .iter()
+        .rev()
+        .take_while(|b| of_name(**b))
+        .count();
+    let mut names = Vec::new();
+    let mut next = (first_end - len, first_end);
+    loop {
+        let (from, to) = next;
+        let named = (1..=NAME_BYTES_MAX).contains(&(to - from)) && !text[from].is_ascii_digit();
+        if !named || names.len() == NAMES_MAX {
+            return (names, to.max(at + 1));
+        }
+        names.push(Span::new(from, to));
+        // ` + `, `..`, `}{`, `}${`, ` . $`
+        let rest = &text[to..ceil];
+        let gap = rest
+            .iter()
+            .take(8)
+            .take_while(|b| b" +.&~|{}$".contains(b))
+            .count();
+        let joins = rest[..gap].iter().any(|b| !matches!(b, b' ' | b'$'));
+        let len = rest[gap..].iter().take_while(|b| of_name(**b)).count();
+        if !joins || len == 0 {
+            return (names, to.max(at + 1));
+        }
+        next = (to + gap, to + gap + len);
+    }
+}
+
+/// The literal that was last given to the name.
+fn given(before: &[u8], name: &[u8]) -> Option<std::ops::Range<usize>> {
+    memchr::memmem::rfind_iter(before, name)
+        .take(16)
+        .find_map(|at| {
+            let free = at == 0 || !of_name(before[at - 1]);
+            let rest = &before[at + name.len()..];
+            let blanks = |text: &[u8]| text.iter().take_while(|b| **b == b' ').count();
+            let mut i = blanks(rest);
+            // `: string =`, `:=`
+            i += rest[i..].iter().take(16).position(|b| *b == b'=')?;
+            let typed = rest[..i]
+                .iter()
+                .all(|b| b.is_ascii_alphabetic() || b" :&'".contains(b));
+            i += 1 + blanks(rest.get(i + 1..)?);
+            let quote = *rest.get(i)?;
+            let quoted = matches!(quote, b'"' | b'\'' | b'`');
+            let start = i + usize::from(quoted);
+            let ends = |b: &u8| match quoted {
+                true => *b == quote,
+                false => b.is_ascii_whitespace() || matches!(b, b';' | b'&' | b'"' | b'\''),
+            };
+            let len = rest
+                .get(start..)?
+                .iter()
+                .take(PIECE_BYTES_MAX)
+                .position(ends)?;
+            let from = at + name.len() + start;
+            (free && typed && len >= 2).then_some(from..from + len)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Layer;
+    use crate::decode::tests::children;
+
+    #[test]
+    fn pieces_under_names_come_together() {
+        for text in [
+            "a = \"ghp_ab12\"; b = \"cd34ef56\"; connect(a + b)",
+            "const p1 = 'ghp_ab12';\nconst p2 = 'cd34';\nlet p3: string = 'ef56';\nfetch(u, p1 + p2 + p3);",
+            "a=\"ghp_ab12\"\nb=\"cd34ef56\"\nx=f\"{a}{b}\"",
+            "A=ghp_ab12\nB=cd34ef56\nexport C=\"${A}${B}\"",
+            "$a = 'ghp_ab12'; $b = 'cd34ef56'; f($a . $b);",
+        ] {
+            let got = children(text);
+            assert!(
+                got.iter()
+                    .any(|(l, t, _)| *l == Layer::Concat && t.contains("ghp_ab12cd34ef56")),
+                "{text}: {:?}",
+                got.iter()
+                    .map(|(l, t, _)| (*l, t.clone()))
+                    .collect::<Vec<_>>()
+            );
+        }
+    }
+
+    #[test]
+    fn sums_are_none() {
+        for text in [
+            "total = a + b",
+            "x = 1; y = 2; z = x + y",
+            "f(a + b); a = \"ghp_\"; b = \"x1\"",
+        ] {
+            let got = children(text);
+            assert!(!got.iter().any(|(l, ..)| *l == Layer::Concat), "{text}");
+        }
+    }
+}
