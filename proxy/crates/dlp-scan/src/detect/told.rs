@@ -216,6 +216,24 @@ pub(super) fn tells_of(text: &[u8], cell: Span, found: Span) -> bool {
     embedded && (of_attack && caused || borne)
 }
 
+/// The same of a whole sentence, in which the order may stand quoted or be what somebody tries.
+pub(super) fn tells_in(text: &[u8], cell: Span, sentence: Span) -> bool {
+    if tells_of(text, cell, sentence) {
+        return true;
+    }
+    let words = String::from_utf8_lossy(&text[sentence.range()]);
+    let lower = words.to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|w| lower.contains(w));
+    if has(&ATTACK) && has(&CAUSING) || has(&SORRY) {
+        return true;
+    }
+    let quote = QUOTES.iter().filter_map(|q| words.find(q).map(|at| at + q.len())).min();
+    quote.is_some_and(|at| {
+        let found = Span::new(sentence.start as usize + at, sentence.end as usize);
+        words.is_char_boundary(at) && !found.is_empty() && tells_of(text, cell, found)
+    })
+}
+
 /// Where the last sentence begins.
 fn last_sentence(text: &str) -> usize {
     let ends = [". ", "! ", "? ", ".\n", "\n\n", "。", ": "];
