@@ -53,7 +53,7 @@ const ATTACK: [&str; 36] = [
 const ATTACK_AFTER: [&str; 5] = ["攻击", "攻擊", "攻撃", "공격", "インジェクション"];
 
 /// Words that announce an example.
-const EXAMPLE: [&str; 17] = [
+const EXAMPLE: [&str; 27] = [
     "such as",
     "for example",
     "for instance",
@@ -71,6 +71,16 @@ const EXAMPLE: [&str; 17] = [
     "例如",
     "比如",
     "例えば",
+    "例として",
+    "예시",
+    "örneği",
+    "ví dụ",
+    "contoh",
+    "exempel",
+    "příklad",
+    "przykład",
+    "пример",
+    "приклад",
 ];
 
 /// Words that make a text speak of what somebody else is led to do.
@@ -224,7 +234,8 @@ pub(super) fn tells_in(text: &[u8], cell: Span, sentence: Span) -> bool {
     let words = String::from_utf8_lossy(&text[sentence.range()]);
     let lower = words.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|w| lower.contains(w));
-    if has(&ATTACK) && has(&CAUSING) || has(&SORRY) {
+    let sorry = SORRY.iter().any(|w| lower.starts_with(w));
+    if has(&ATTACK) && has(&CAUSING) || sorry {
         return true;
     }
     let quote = QUOTES.iter().filter_map(|q| words.find(q).map(|at| at + q.len())).min();

@@ -35,6 +35,8 @@ pub(super) struct Orders {
     names: Names,
     /// The class of negations.
     neg: u8,
+    /// The class of names for machines.
+    machine: u8,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -131,6 +133,7 @@ impl Orders {
             relations,
             combinations,
             neg: names.number("neg"),
+            machine: names.number("machine"),
             names,
         }
     }
@@ -185,23 +188,25 @@ impl Orders {
 
     /// Could a sentence be an order, whatever stands beside it?
     pub fn may_order(&self, here: &Classes) -> bool {
-        self.any(here, |c, own| c.is_here(own))
+        spoken(here).any(|l| self.combinations.iter().any(|c| c.is_here(here[l] | here[ALL])))
     }
 
-    /// The name of the first combination that a sentence and its neighbours make.
-    pub fn order(&self, here: &Classes, near: &Classes) -> Option<&str> {
-        spoken(here).find_map(|l| {
+    /// Does the sentence speak to or of a machine?
+    pub fn calls(&self, here: &Classes) -> bool {
+        here.iter().any(|own| own >> self.machine & 1 != 0)
+    }
+
+    /// Do a sentence and its neighbours make one of the combinations?
+    pub fn order(&self, here: &Classes, near: &Classes) -> bool {
+        spoken(here).any(|l| {
             let own = here[l] | here[ALL];
             let around = own | near[l] | near[ALL];
-            let made = self.combinations.iter().find(|c| c.is_here(own) && c.is_near(around));
-            made.map(|c| &*c.name)
+            self.combinations.iter().any(|c| c.is_here(own) && c.is_near(around))
         })
     }
 
-    fn any(&self, here: &Classes, holds: impl Fn(&Combination, Bits) -> bool) -> bool {
-        spoken(here).any(|l| self.combinations.iter().any(|c| holds(c, here[l] | here[ALL])))
-    }
     /*X*/
+    pub fn name(&self, here: &Classes, near: &Classes) -> String { spoken(here).find_map(|l| { let own = here[l] | here[ALL]; let around = own | near[l] | near[ALL]; self.combinations.iter().find(|c| c.is_here(own) && c.is_near(around)).map(|c| c.name.to_string()) }).unwrap_or_default() }
     pub fn explain(&self, c: &Classes) -> String {
         let mut out = String::new();
         for (l, bits) in c.iter().enumerate().filter(|(_, b)| b.count_ones() > 0) {
@@ -415,7 +420,7 @@ fn unspaced(c: char) -> bool {
 
 /// Is it a piece of a program, or of data? Orders in comments are prose.
 pub(super) fn is_code(sentence: &str) -> bool {
-    let sign = |b: &u8| matches!(b, b'{' | b'}' | b'(' | b')' | b';' | b'=' | b'<' | b'>' | b'[' | b']' | b'|' | b'&' | b'\\');
+    let sign = |b: &u8| matches!(b, b'{' | b'}' | b'(' | b')' | b';' | b'=' | b'[' | b']' | b'|' | b'&' | b'\\');
     let signs = sentence.bytes().filter(|b| sign(b)).count();
     signs > 4 && signs * 14 > sentence.len()
 }
@@ -423,9 +428,12 @@ pub(super) fn is_code(sentence: &str) -> bool {
 /// Small letters without accents, single blanks, without the stars of Markdown.
 pub(super) fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
+    // Words may be glued by something else than blanks, to get past those who look for blanks.
+    let glue = glue(text);
     for c in text.chars() {
         match c {
             '*' => {}
+            c if Some(c) == glue => out.push(' '),
             '’' => out.push('\''),
             'a'..='z' | '0'..='9' => out.push(c),
             c if c.is_ascii() && !c.is_ascii_whitespace() => out.push(c.to_ascii_lowercase()),
@@ -438,6 +446,13 @@ pub(super) fn plain(text: &str) -> String {
         }
     }
     out
+}
+
+/// What stands between the words of a text that has hardly any blanks.
+fn glue(text: &str) -> Option<char> {
+    let many = |c: char| text.chars().filter(|x| *x == c).count();
+    let blanks = text.chars().filter(|c| c.is_whitespace()).count();
+    ['_', '.', '+', '-'].into_iter().find(|c| many(*c) > 4 && many(*c) > 4 * blanks)
 }
 
 fn push_plain(c: char, out: &mut String) {

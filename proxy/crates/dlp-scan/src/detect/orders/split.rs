@@ -37,6 +37,8 @@ fn ends(text: &str, at: usize, c: char) -> bool {
     let rest = &text[at + c.len_utf8()..];
     match c {
         '。' | '！' | '？' | '।' | '؟' | '\u{1b}' => true,
+        '<' => tag(rest),
+        '>' => text[..at].rfind('<').is_some_and(|open| tag(&text[open + 1..at])),
         '.' | '!' | '?' => {
             let next = rest.trim_start_matches(['"', '\'', ')', '”', '»', '`']).chars().next();
             next.is_none_or(char::is_whitespace) && !abbreviated(&text[..at])
@@ -49,6 +51,17 @@ fn ends(text: &str, at: usize, c: char) -> bool {
         }
         _ => false,
     }
+}
+
+/// Does a tag of HTML begin so?
+fn tag(inner: &str) -> bool {
+    const TAGS: [&str; 20] = [
+        "p", "div", "span", "h1", "h2", "h3", "li", "ul", "td", "tr", "br", "body", "html", "footer", "article", "a",
+        "b", "img", "section", "font",
+    ];
+    let inner = inner.strip_prefix('/').unwrap_or(inner);
+    let name = inner.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+    TAGS.iter().any(|t| name.eq_ignore_ascii_case(t)) || inner.starts_with("!--") || inner.ends_with("--")
 }
 
 /// A script that has no small letters.
