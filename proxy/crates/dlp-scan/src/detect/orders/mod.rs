@@ -21,10 +21,7 @@ pub(super) fn scan(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scra
     if at < scratch.done[rule.index()] {
         return;
     }
-    let base = cell.span.start as usize;
-    let Ok(text) = std::str::from_utf8(&sink.text()[cell.span.range()]) else {
-        return;
-    };
+    let (base, text) = vicinity(sink.text(), at as usize, cell.span);
     let here = split::around(text, split::floor(text, at as usize - base));
     scratch.done[rule.index()] = crate::text::to_u32(base + here.end);
     if !sink.limits.spend(8 + crate::text::to_u32(here.len()) / 8) {
@@ -42,22 +39,34 @@ pub(super) fn scan(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scra
     if ordered {
         let before = read(&text[split::before(text, here.start)]);
         if ORDERS.order(&classes, &judge::merge(&[&before, &after])) {
-            report(rule, cell, here, sink);
+            report(rule, cell, (base, text), here, sink);
             return;
         }
     }
     if called && ORDERS.order(&after, &classes) {
-        report(rule, cell, next, sink);
+        report(rule, cell, (base, text), next, sink);
     }
 }
 
-/// Reports a sentence of the cell, unless the text only tells of the order in it.
-fn report(rule: RuleId, cell: &Cell, sentence: Range<usize>, sink: &mut Sink<'_>) {
-    let base = cell.span.start as usize;
-    let bytes = &sink.text()[cell.span.range()][sentence.clone()];
-    let lead = bytes.len() - bytes.trim_ascii_start().len();
-    let end = base + sentence.start + bytes.trim_ascii_end().len();
-    let found = Span::new(base + sentence.start + lead, end);
+/// The text that the sentence at `at` and those beside it lie in, and where it begins.
+fn vicinity(text: &[u8], at: usize, cell: Span) -> (usize, &str) {
+    const REACH: usize = 2 * split::SENTENCE_BYTES_MAX;
+    let mut start = at.saturating_sub(REACH).max(cell.start as usize);
+    let end = (at + REACH).min(cell.end as usize);
+    // The bytes of a character that was cut in two.
+    while start < at && text[start] & 0xC0 == 0x80 {
+        start += 1;
+    }
+    let text = &text[start..end];
+    let whole = std::str::from_utf8(text).map_or_else(|e| &text[..e.valid_up_to()], |_| text);
+    (start, std::str::from_utf8(whole).unwrap_or_default())
+}
+
+/// Reports a sentence, unless the text only tells of the order in it.
+fn report(rule: RuleId, cell: &Cell, (base, text): (usize, &str), sentence: Range<usize>, sink: &mut Sink<'_>) {
+    let trimmed = text[sentence.clone()].trim_start();
+    let start = base + sentence.end - trimmed.len();
+    let found = Span::new(start, start + trimmed.trim_end().len());
     if !found.is_empty() && !told::tells_in(sink.text(), cell.span, found) {
         sink.report(rule, found, sink.rules.rule(rule).confidence);
     }
