@@ -7,6 +7,7 @@
 //! Words, relations and combinations are data in `words.txt` and `orders.txt`. It never looks at where a text came from.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
@@ -27,7 +28,14 @@ const WORDS_MAX: usize = 256;
 
 /// The words, relations and combinations.
 pub(super) struct Orders {
+    /// All words, for texts that are not ASCII.
     words: AhoCorasick,
+    /// Those that may begin inside another word, for texts that are.
+    inner: AhoCorasick,
+    /// For each pattern of `inner`, which of `words` it is.
+    inner_words: Vec<usize>,
+    /// The others, by their first bytes.
+    heads: HashMap<u32, Vec<(Box<[u8]>, usize)>, BuildHasherDefault<HeadHasher>>,
     /// For each pattern of `words`, what it stands for.
     meanings: Vec<Vec<Meaning>>,
     relations: Vec<Relation>,
@@ -122,13 +130,25 @@ impl Orders {
                 combinations.push(Combination::read(name, rest, &mut names));
             }
         }
-        let words = AhoCorasick::builder()
-            .kind(Some(AhoCorasickKind::ContiguousNFA))
-            .match_kind(MatchKind::Standard)
-            .build(&patterns)
-            .expect("the built-in words fit an automaton");
+        let (mut inner, mut inner_words) = (Vec::new(), Vec::new());
+        let mut heads: HashMap<u32, Vec<_>, _> = HashMap::default();
+        for (at, word) in patterns.iter().enumerate().filter(|(_, w)| w.is_ascii()) {
+            if meanings[at].iter().any(|m| m.tail) || !word.as_bytes()[0].is_ascii_alphanumeric() {
+                inner.push(word.clone());
+                inner_words.push(at);
+            } else {
+                let bytes: Box<[u8]> = word.as_bytes().into();
+                let known = heads.entry(head(&bytes)).or_insert_with(Vec::new);
+                known.push((bytes, at));
+            }
+        }
+        let words = automaton(&patterns);
+        let inner = automaton(&inner);
         Self {
             words,
+            inner,
+            inner_words,
+            heads,
             meanings,
             relations,
             combinations,
@@ -142,22 +162,22 @@ impl Orders {
     pub fn classes(&self, sentence: &str) -> Classes {
         let mut seen: Vec<Seen> = Vec::new();
         let mut classes: Classes = [0; LANGUAGES_MAX];
-        for found in self.words.find_overlapping_iter(sentence) {
-            for meaning in &self.meanings[found.pattern().as_usize()] {
+        self.each_word(sentence, |word, start, end| {
+            for meaning in &self.meanings[word] {
                 if seen.len() < WORDS_MAX
-                    && meaning.holds(sentence, found.start(), found.end())
-                    && !(meaning.affirmed && self.negated(&seen, meaning.language, found.start()))
+                    && meaning.holds(sentence, start, end)
+                    && !(meaning.affirmed && self.negated(&seen, meaning.language, start))
                 {
                     classes[usize::from(meaning.language)] |= 1 << meaning.class;
                     seen.push(Seen {
                         class: meaning.class,
                         language: meaning.language,
-                        start: found.start(),
-                        end: found.end(),
+                        start,
+                        end,
                     });
                 }
             }
-        }
+        });
         let of_all = classes[ALL];
         for (language, own) in (0u8..).zip(&mut classes) {
             let mut all = *own | of_all;
@@ -180,10 +200,39 @@ impl Orders {
         classes
     }
 
+    /// Calls `note` with every word there is, where it begins and where it ends.
+    fn each_word(&self, sentence: &str, mut note: impl FnMut(usize, usize, usize)) {
+        if !sentence.is_ascii() {
+            for found in self.words.find_overlapping_iter(sentence) {
+                note(found.pattern().as_usize(), found.start(), found.end());
+            }
+            return;
+        }
+        for found in self.inner.find_overlapping_iter(sentence) {
+            note(self.inner_words[found.pattern().as_usize()], found.start(), found.end());
+        }
+        let (bytes, mut in_word) = (sentence.as_bytes(), false);
+        for (at, byte) in bytes.iter().enumerate() {
+            let begins = !in_word && byte.is_ascii_alphanumeric();
+            in_word = byte.is_ascii_alphanumeric() || *byte == b'_';
+            if !begins {
+                continue;
+            }
+            let rest = &bytes[at..];
+            for len in 1..=HEAD_BYTES.min(rest.len()) {
+                for (word, number) in self.heads.get(&head_of(rest, len)).into_iter().flatten() {
+                    if rest.starts_with(word) {
+                        note(*number, at, at + word.len());
+                    }
+                }
+            }
+        }
+    }
+
     /// Does a negation end right before `at`?
     fn negated(&self, seen: &[Seen], language: u8, at: usize) -> bool {
-        let last = seen.iter().rev().take_while(|w| w.end + 2 > at);
-        last.into_iter().any(|w| w.class == self.neg && w.language == language && w.end <= at)
+        let before = |w: &Seen| w.end <= at && at < w.end + 2;
+        seen.iter().any(|w| w.class == self.neg && w.language == language && before(w))
     }
 
     /// Could a sentence be an order, whatever stands beside it?
@@ -206,6 +255,7 @@ impl Orders {
     }
 
     /*X*/
+    pub fn count(&self, s: &str) -> usize { self.words.find_overlapping_iter(s).count() }
     pub fn name(&self, here: &Classes, near: &Classes) -> String { spoken(here).find_map(|l| { let own = here[l] | here[ALL]; let around = own | near[l] | near[ALL]; self.combinations.iter().find(|c| c.is_here(own) && c.is_near(around)).map(|c| c.name.to_string()) }).unwrap_or_default() }
     pub fn explain(&self, c: &Classes) -> String {
         let mut out = String::new();
@@ -231,6 +281,45 @@ pub(super) fn merge(of: &[&Classes]) -> Classes {
         all.iter_mut().zip(classes.iter()).for_each(|(a, c)| *a |= c);
     }
     all
+}
+
+/// Bytes of a word that name its bucket; a shorter word is its own head.
+const HEAD_BYTES: usize = 3;
+
+fn head(word: &[u8]) -> u32 {
+    head_of(word, word.len().min(HEAD_BYTES))
+}
+
+fn head_of(word: &[u8], len: usize) -> u32 {
+    word[..len].iter().fold(0, |head, b| head << 8 | u32::from(*b))
+}
+
+/// Heads are as good as numbered.
+#[derive(Default)]
+struct HeadHasher(u64);
+
+impl Hasher for HeadHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for b in bytes {
+            self.0 = self.0 << 8 | u64::from(*b);
+        }
+    }
+
+    fn write_u32(&mut self, n: u32) {
+        self.0 = u64::from(n).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+fn automaton(words: &[String]) -> AhoCorasick {
+    AhoCorasick::builder()
+        .kind(Some(AhoCorasickKind::ContiguousNFA))
+        .match_kind(MatchKind::Standard)
+        .build(words)
+        .expect("the built-in words fit an automaton")
 }
 
 fn lines(text: &str) -> impl Iterator<Item = &str> {
@@ -429,19 +518,18 @@ pub(super) fn is_code(sentence: &str) -> bool {
 pub(super) fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     // Words may be glued by something else than blanks, to get past those who look for blanks.
-    let glue = glue(text);
+    let glue = glue(text.as_bytes());
+    let mut blank = false;
     for c in text.chars() {
+        let space = c <= ' ' || Some(c) == glue || !c.is_ascii() && c.is_whitespace();
+        if space && blank || c == '*' {
+            continue;
+        }
+        blank = space;
         match c {
-            '*' => {}
-            c if Some(c) == glue => out.push(' '),
+            _ if space => out.push(' '),
             '’' => out.push('\''),
-            'a'..='z' | '0'..='9' => out.push(c),
-            c if c.is_ascii() && !c.is_ascii_whitespace() => out.push(c.to_ascii_lowercase()),
-            c if c.is_whitespace() || c.is_control() => {
-                if !out.ends_with(' ') {
-                    out.push(' ');
-                }
-            }
+            c if c.is_ascii() => out.push(c.to_ascii_lowercase()),
             c => c.to_lowercase().for_each(|c| push_plain(c, &mut out)),
         }
     }
@@ -449,10 +537,12 @@ pub(super) fn plain(text: &str) -> String {
 }
 
 /// What stands between the words of a text that has hardly any blanks.
-fn glue(text: &str) -> Option<char> {
-    let many = |c: char| text.chars().filter(|x| *x == c).count();
-    let blanks = text.chars().filter(|c| c.is_whitespace()).count();
-    ['_', '.', '+', '-'].into_iter().find(|c| many(*c) > 4 && many(*c) > 4 * blanks)
+fn glue(text: &[u8]) -> Option<char> {
+    let mut counts = [0_usize; 256];
+    text.iter().for_each(|b| counts[usize::from(*b)] += 1);
+    let blanks = counts[usize::from(b' ')] + counts[usize::from(b'\n')];
+    let glues = |c: &u8| counts[usize::from(*c)] > 4.max(4 * blanks);
+    [b'_', b'.', b'+', b'-'].into_iter().find(glues).map(char::from)
 }
 
 fn push_plain(c: char, out: &mut String) {
