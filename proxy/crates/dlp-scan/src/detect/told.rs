@@ -238,7 +238,10 @@ pub(super) fn tells_in(text: &[u8], cell: Span, sentence: Span) -> bool {
     if has(&ATTACK) && has(&CAUSING) || sorry {
         return true;
     }
-    let quote = QUOTES.iter().filter_map(|q| words.find(q).map(|at| at + q.len())).min();
+    let quote = QUOTES
+        .iter()
+        .filter_map(|q| words.find(q).map(|at| at + q.len()))
+        .min();
     quote.is_some_and(|at| {
         let found = Span::new(sentence.start as usize + at, sentence.end as usize);
         words.is_char_boundary(at) && !found.is_empty() && tells_of(text, cell, found)

@@ -19,6 +19,7 @@ const CLASSES_MAX: usize = 128;
 const LANGUAGES_MAX: usize = 32;
 /// The language of what stands in texts of any.
 const ALL: usize = 0;
+const ENGLISH: u8 = 1;
 
 /// The classes of a sentence, by language.
 pub(super) type Classes = [Bits; LANGUAGES_MAX];
@@ -40,7 +41,6 @@ pub(super) struct Orders {
     meanings: Vec<Vec<Meaning>>,
     relations: Vec<Relation>,
     combinations: Vec<Combination>,
-    names: Names,
     /// The class of negations.
     neg: u8,
     /// The class of names for machines.
@@ -73,7 +73,6 @@ struct Relation {
 
 #[derive(Debug)]
 struct Combination {
-    name: Box<str>,
     /// One of each in the same sentence.
     here: Vec<Bits>,
     not_here: Bits,
@@ -104,9 +103,13 @@ impl Orders {
         let mut known: HashMap<String, usize> = HashMap::new();
         let (mut class, mut languages) = ((0, false), Names::default());
         languages.number("all");
+        languages.number("en");
         for line in lines(words) {
             if let Some(name) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
-                class = (names.number(name.trim_end_matches('!')), name.ends_with('!'));
+                class = (
+                    names.number(name.trim_end_matches('!')),
+                    name.ends_with('!'),
+                );
                 continue;
             }
             let (language, listed) = line.split_once(": ").expect("words have a language");
@@ -126,8 +129,8 @@ impl Orders {
         for line in lines(orders) {
             if let Some((name, rest)) = line.split_once(" = ") {
                 relations.push(Relation::read(name, rest, &mut names));
-            } else if let Some((name, rest)) = line.split_once(": ") {
-                combinations.push(Combination::read(name, rest, &mut names));
+            } else if let Some((_, rest)) = line.split_once(": ") {
+                combinations.push(Combination::read(rest, &mut names));
             }
         }
         let (mut inner, mut inner_words) = (Vec::new(), Vec::new());
@@ -154,7 +157,6 @@ impl Orders {
             combinations,
             neg: names.number("neg"),
             machine: names.number("machine"),
-            names,
         }
     }
 
@@ -209,7 +211,11 @@ impl Orders {
             return;
         }
         for found in self.inner.find_overlapping_iter(sentence) {
-            note(self.inner_words[found.pattern().as_usize()], found.start(), found.end());
+            note(
+                self.inner_words[found.pattern().as_usize()],
+                found.start(),
+                found.end(),
+            );
         }
         let (bytes, mut in_word) = (sentence.as_bytes(), false);
         for (at, byte) in bytes.iter().enumerate() {
@@ -232,12 +238,17 @@ impl Orders {
     /// Does a negation end right before `at`?
     fn negated(&self, seen: &[Seen], language: u8, at: usize) -> bool {
         let before = |w: &Seen| w.end <= at && at < w.end + 2;
-        seen.iter().any(|w| w.class == self.neg && w.language == language && before(w))
+        seen.iter()
+            .any(|w| w.class == self.neg && w.language == language && before(w))
     }
 
     /// Could a sentence be an order, whatever stands beside it?
     pub fn may_order(&self, here: &Classes) -> bool {
-        spoken(here).any(|l| self.combinations.iter().any(|c| c.is_here(here[l] | here[ALL])))
+        spoken(here).any(|l| {
+            self.combinations
+                .iter()
+                .any(|c| c.is_here(here[l] | here[ALL]))
+        })
     }
 
     /// Does the sentence speak to or of a machine?
@@ -250,23 +261,11 @@ impl Orders {
         spoken(here).any(|l| {
             let own = here[l] | here[ALL];
             let around = own | near[l] | near[ALL];
-            self.combinations.iter().any(|c| c.is_here(own) && c.is_near(around))
+            self.combinations
+                .iter()
+                .any(|c| c.is_here(own) && c.is_near(around))
         })
     }
-
-    /*X*/
-    pub fn count(&self, s: &str) -> usize { self.words.find_overlapping_iter(s).count() }
-    pub fn name(&self, here: &Classes, near: &Classes) -> String { spoken(here).find_map(|l| { let own = here[l] | here[ALL]; let around = own | near[l] | near[ALL]; self.combinations.iter().find(|c| c.is_here(own) && c.is_near(around)).map(|c| c.name.to_string()) }).unwrap_or_default() }
-    pub fn explain(&self, c: &Classes) -> String {
-        let mut out = String::new();
-        for (l, bits) in c.iter().enumerate().filter(|(_, b)| b.count_ones() > 0) {
-            let mut names: Vec<&str> = self.names.0.iter().filter(|(_, n)| bits >> **n & 1 != 0).map(|(n, _)| &**n).collect();
-            names.sort();
-            out += &format!("{l}:{} | ", names.join(" "));
-        }
-        out
-    }
-    /*Y*/
 }
 
 /// The languages of which there are at least two words.
@@ -278,7 +277,9 @@ fn spoken(here: &Classes) -> impl Iterator<Item = usize> {
 pub(super) fn merge(of: &[&Classes]) -> Classes {
     let mut all = [0; LANGUAGES_MAX];
     for classes in of {
-        all.iter_mut().zip(classes.iter()).for_each(|(a, c)| *a |= c);
+        all.iter_mut()
+            .zip(classes.iter())
+            .for_each(|(a, c)| *a |= c);
     }
     all
 }
@@ -291,7 +292,9 @@ fn head(word: &[u8]) -> u32 {
 }
 
 fn head_of(word: &[u8], len: usize) -> u32 {
-    word[..len].iter().fold(0, |head, b| head << 8 | u32::from(*b))
+    word[..len]
+        .iter()
+        .fold(0, |head, b| head << 8 | u32::from(*b))
 }
 
 /// Heads are as good as numbered.
@@ -365,17 +368,83 @@ impl Meaning {
 
 /// Words that may stand between the beginning of a command and its verb.
 const FILLERS: [&str; 61] = [
-    "and", "then", "please", "now", "you", "also", "first", "always", "just", "simply", "kindly", "or", "but", "must",
-    "should", "shall", "will", "can", "may", "immediately", "silently", "quietly", "instead", "next", "additionally",
-    "otherwise", "so", "to", "has", "have", "need", "needs", "required", "is",
-    "are", "be", "ought", "secretly", "again", "only", "even", "afterwards", "finally", "obliged", "let's", "lets",
-    "it", "they", "step", "ok", "okay", "yes", "ai", "assistant", "agent", "agents", "assistants", "bot", "model",
-    "immediately", "directly",
+    "and",
+    "then",
+    "please",
+    "now",
+    "you",
+    "also",
+    "first",
+    "always",
+    "just",
+    "simply",
+    "kindly",
+    "or",
+    "but",
+    "must",
+    "should",
+    "shall",
+    "will",
+    "can",
+    "may",
+    "immediately",
+    "silently",
+    "quietly",
+    "instead",
+    "next",
+    "additionally",
+    "otherwise",
+    "so",
+    "to",
+    "has",
+    "have",
+    "need",
+    "needs",
+    "required",
+    "is",
+    "are",
+    "be",
+    "ought",
+    "secretly",
+    "again",
+    "only",
+    "even",
+    "afterwards",
+    "finally",
+    "obliged",
+    "let's",
+    "lets",
+    "it",
+    "they",
+    "step",
+    "ok",
+    "okay",
+    "yes",
+    "ai",
+    "assistant",
+    "agent",
+    "agents",
+    "assistants",
+    "bot",
+    "model",
+    "immediately",
+    "directly",
 ];
 /// Those that make what follows a command only with one of the others before them.
 const INFINITIVE: [&str; 1] = ["to"];
 const OBLIGES: [&str; 12] = [
-    "has", "have", "need", "needs", "required", "is", "are", "ought", "obliged", "supposed", "instructed", "expected",
+    "has",
+    "have",
+    "need",
+    "needs",
+    "required",
+    "is",
+    "are",
+    "ought",
+    "obliged",
+    "supposed",
+    "instructed",
+    "expected",
 ];
 
 /// May a command begin after this?
@@ -393,7 +462,9 @@ fn commands(before: &str) -> bool {
         if !last.is_alphanumeric() {
             return true;
         }
-        let start = trimmed.rfind([' ', ',', '.', ':', ';', '"', '(']).map_or(0, |at| at + 1);
+        let start = trimmed
+            .rfind([' ', ',', '.', ':', ';', '"', '('])
+            .map_or(0, |at| at + 1);
         let word = &trimmed[start..];
         if !FILLERS.contains(&word) && !word.bytes().all(|b| b.is_ascii_digit()) {
             return false;
@@ -403,7 +474,10 @@ fn commands(before: &str) -> bool {
             let said = rest.trim_end().rsplit(' ').next().unwrap_or_default();
             return OBLIGES.contains(&said);
         }
-        if matches!(word, "must" | "should" | "shall" | "will" | "then" | "please" | "and") {
+        if matches!(
+            word,
+            "must" | "should" | "shall" | "will" | "then" | "please" | "and"
+        ) {
             return true;
         }
     }
@@ -411,7 +485,7 @@ fn commands(before: &str) -> bool {
 }
 
 impl Relation {
-    /// `first >40 second`, `first <>40 second`: within 40 bytes after it, or on either side.
+    /// `first >40 second`, `first <>40 second`: within 40 bytes after it, or on either side. English keeps the order.
     fn read(name: &str, text: &str, names: &mut Names) -> Self {
         let mut parts = text.split_whitespace();
         let mut next = || parts.next().expect("a relation has three parts");
@@ -431,13 +505,16 @@ impl Relation {
     fn seen(&self, words: &[Seen], language: u8) -> Option<Seen> {
         let of = |classes: Bits| {
             let known = move |w: &&Seen| w.language == language || usize::from(w.language) == ALL;
-            words.iter().filter(move |w| classes >> w.class & 1 != 0).filter(known)
+            words
+                .iter()
+                .filter(move |w| classes >> w.class & 1 != 0)
+                .filter(known)
         };
         for a in of(self.first) {
             for b in of(self.second) {
                 let after = b.start >= a.end && b.start - a.end <= self.gap_max;
                 let before = a.start >= b.end && a.start - b.end <= self.gap_max;
-                if after || self.either_order && before {
+                if after || self.either_order && language != ENGLISH && before {
                     return Some(Seen {
                         class: self.class,
                         language,
@@ -461,7 +538,7 @@ impl Combination {
     }
 
     /// `a b|c !d ~ e !f`: a, and b or c, without d in the sentence; e but no f in it or beside it.
-    fn read(name: &str, text: &str, names: &mut Names) -> Self {
+    fn read(text: &str, names: &mut Names) -> Self {
         let (here, near) = text.split_once('~').unwrap_or((text, ""));
         let mut read = |text: &str| {
             let (mut all, mut none) = (Vec::new(), 0);
@@ -476,7 +553,6 @@ impl Combination {
         let (here, not_here) = read(here);
         let (near, not_near) = read(near);
         Self {
-            name: name.into(),
             here,
             not_here,
             near,
@@ -492,7 +568,10 @@ struct Names(HashMap<Box<str>, u8>);
 impl Names {
     fn number(&mut self, name: &str) -> u8 {
         let next = self.0.len();
-        assert!(next < CLASSES_MAX || self.0.contains_key(name), "too many classes");
+        assert!(
+            next < CLASSES_MAX || self.0.contains_key(name),
+            "too many classes"
+        );
         *self.0.entry(name.into()).or_insert(next as u8)
     }
 
@@ -509,7 +588,12 @@ fn unspaced(c: char) -> bool {
 
 /// Is it a piece of a program, or of data? Orders in comments are prose.
 pub(super) fn is_code(sentence: &str) -> bool {
-    let sign = |b: &u8| matches!(b, b'{' | b'}' | b'(' | b')' | b';' | b'=' | b'[' | b']' | b'|' | b'&' | b'\\');
+    let sign = |b: &u8| {
+        matches!(
+            b,
+            b'{' | b'}' | b'(' | b')' | b';' | b'=' | b'[' | b']' | b'|' | b'&' | b'\\'
+        )
+    };
     let signs = sentence.bytes().filter(|b| sign(b)).count();
     signs > 4 && signs * 14 > sentence.len()
 }
@@ -542,25 +626,62 @@ fn glue(text: &[u8]) -> Option<char> {
     text.iter().for_each(|b| counts[usize::from(*b)] += 1);
     let blanks = counts[usize::from(b' ')] + counts[usize::from(b'\n')];
     let glues = |c: &u8| counts[usize::from(*c)] > 4.max(4 * blanks);
-    [b'_', b'.', b'+', b'-'].into_iter().find(glues).map(char::from)
+    [b'_', b'.', b'+', b'-']
+        .into_iter()
+        .find(glues)
+        .map(char::from)
 }
 
 fn push_plain(c: char, out: &mut String) {
     match c {
-        'à'..='å' | 'ā' | 'ă' | 'ą' | 'ạ' | 'ả' | 'ấ' | 'ầ' | 'ẩ' | 'ẫ' | 'ậ' | 'ắ' | 'ằ' | 'ẳ' | 'ẵ' | 'ặ' => out.push('a'),
+        'à'..='å'
+        | 'ā'
+        | 'ă'
+        | 'ą'
+        | 'ạ'
+        | 'ả'
+        | 'ấ'
+        | 'ầ'
+        | 'ẩ'
+        | 'ẫ'
+        | 'ậ'
+        | 'ắ'
+        | 'ằ'
+        | 'ẳ'
+        | 'ẵ'
+        | 'ặ' => out.push('a'),
         'ç' | 'ć' | 'č' => out.push('c'),
         'ď' | 'đ' => out.push('d'),
-        'è'..='ë' | 'ē' | 'ė' | 'ę' | 'ě' | 'ẹ' | 'ẻ' | 'ẽ' | 'ế' | 'ề' | 'ể' | 'ễ' | 'ệ' => out.push('e'),
+        'è'..='ë' | 'ē' | 'ė' | 'ę' | 'ě' | 'ẹ' | 'ẻ' | 'ẽ' | 'ế' | 'ề' | 'ể' | 'ễ' | 'ệ' => {
+            out.push('e')
+        }
         'ğ' => out.push('g'),
         'ì'..='ï' | 'ī' | 'į' | 'ı' | 'ĩ' | 'ỉ' | 'ị' => out.push('i'),
         'ł' => out.push('l'),
         'ñ' | 'ń' | 'ň' => out.push('n'),
-        'ò'..='ö' | 'ø' | 'ő' | 'ơ' | 'ọ' | 'ỏ' | 'ố' | 'ồ' | 'ổ' | 'ỗ' | 'ộ' | 'ớ' | 'ờ' | 'ở' | 'ỡ' | 'ợ' => out.push('o'),
+        'ò'..='ö'
+        | 'ø'
+        | 'ő'
+        | 'ơ'
+        | 'ọ'
+        | 'ỏ'
+        | 'ố'
+        | 'ồ'
+        | 'ổ'
+        | 'ỗ'
+        | 'ộ'
+        | 'ớ'
+        | 'ờ'
+        | 'ở'
+        | 'ỡ'
+        | 'ợ' => out.push('o'),
         'ř' => out.push('r'),
         'ś' | 'š' | 'ş' | 'ș' => out.push('s'),
         'ß' => out.push_str("ss"),
         'ť' | 'ţ' | 'ț' => out.push('t'),
-        'ù'..='ü' | 'ū' | 'ů' | 'ű' | 'ų' | 'ư' | 'ũ' | 'ụ' | 'ủ' | 'ứ' | 'ừ' | 'ử' | 'ữ' | 'ự' => out.push('u'),
+        'ù'..='ü' | 'ū' | 'ů' | 'ű' | 'ų' | 'ư' | 'ũ' | 'ụ' | 'ủ' | 'ứ' | 'ừ' | 'ử' | 'ữ' | 'ự' => {
+            out.push('u')
+        }
         'ý' | 'ÿ' | 'ỳ' | 'ỵ' | 'ỷ' | 'ỹ' => out.push('y'),
         'ź' | 'ż' | 'ž' => out.push('z'),
         'ё' => out.push('е'),
@@ -573,7 +694,10 @@ fn push_plain(c: char, out: &mut String) {
         'ώ' => out.push('ω'),
         'ς' => out.push('σ'),
         // Vowel points, joiners and the dot that a large dotted i leaves behind.
-        '\u{300}'..='\u{36F}' | '\u{5B0}'..='\u{5C7}' | '\u{64B}'..='\u{652}' | '\u{200B}'..='\u{200F}' => {}
+        '\u{300}'..='\u{36F}'
+        | '\u{5B0}'..='\u{5C7}'
+        | '\u{64B}'..='\u{652}'
+        | '\u{200B}'..='\u{200F}' => {}
         'أ' | 'إ' | 'آ' => out.push('ا'),
         c => out.push(c),
     }

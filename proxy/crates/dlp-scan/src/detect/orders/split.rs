@@ -38,9 +38,14 @@ fn ends(text: &str, at: usize, c: char) -> bool {
     match c {
         '。' | '！' | '？' | '।' | '؟' | '\u{1b}' => true,
         '<' => tag(rest),
-        '>' => text[..at].rfind('<').is_some_and(|open| tag(&text[open + 1..at])),
+        '>' => text[..at]
+            .rfind('<')
+            .is_some_and(|open| tag(&text[open + 1..at])),
         '.' | '!' | '?' => {
-            let next = rest.trim_start_matches(['"', '\'', ')', '”', '»', '`']).chars().next();
+            let next = rest
+                .trim_start_matches(['"', '\'', ')', '”', '»', '`'])
+                .chars()
+                .next();
             next.is_none_or(char::is_whitespace) && !abbreviated(&text[..at])
         }
         // Text is wrapped in the middle of a sentence; lists and logs are not.
@@ -56,12 +61,17 @@ fn ends(text: &str, at: usize, c: char) -> bool {
 /// Does a tag of HTML begin so?
 fn tag(inner: &str) -> bool {
     const TAGS: [&str; 20] = [
-        "p", "div", "span", "h1", "h2", "h3", "li", "ul", "td", "tr", "br", "body", "html", "footer", "article", "a",
-        "b", "img", "section", "font",
+        "p", "div", "span", "h1", "h2", "h3", "li", "ul", "td", "tr", "br", "body", "html",
+        "footer", "article", "a", "b", "img", "section", "font",
     ];
     let inner = inner.strip_prefix('/').unwrap_or(inner);
-    let name = inner.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
-    TAGS.iter().any(|t| name.eq_ignore_ascii_case(t)) || inner.starts_with("!--") || inner.ends_with("--")
+    let name = inner
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .next()
+        .unwrap_or_default();
+    TAGS.iter().any(|t| name.eq_ignore_ascii_case(t))
+        || inner.starts_with("!--")
+        || inner.ends_with("--")
 }
 
 /// A script that has no small letters.
@@ -72,7 +82,10 @@ fn continues(c: char) -> bool {
 /// "e.g." and "no." end no sentence.
 fn abbreviated(before: &str) -> bool {
     let word = before.rsplit([' ', '\n', '(']).next().unwrap_or_default();
-    matches!(word, "e.g" | "i.e" | "z.B" | "p.ej" | "no" | "No" | "vs" | "Mr" | "Dr" | "Ms")
+    matches!(
+        word,
+        "e.g" | "i.e" | "z.B" | "p.ej" | "no" | "No" | "vs" | "Mr" | "Dr" | "Ms"
+    )
 }
 
 /// The place at or before this one that begins a character.
