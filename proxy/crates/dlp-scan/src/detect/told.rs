@@ -9,6 +9,9 @@ const LEAD: usize = 200;
 /// How far after it, in languages that put the verb last.
 const TAIL: usize = 48;
 
+/// Marks of one kind that are looked behind in one sentence.
+const QUOTES_MAX: usize = 4;
+
 /// Words for what is told of. In lower case, as everything here.
 const ATTACK: [&str; 36] = [
     "attack",
@@ -84,7 +87,8 @@ const EXAMPLE: [&str; 27] = [
 ];
 
 /// Words that make a text speak of what somebody else is led to do.
-const CAUSING: [&str; 34] = [
+const CAUSING: [&str; 35] = [
+    " making ",
     " asks ",
     " ask it ",
     " tells ",
@@ -238,14 +242,14 @@ pub(super) fn tells_in(text: &[u8], cell: Span, sentence: Span) -> bool {
     if has(&ATTACK) && has(&CAUSING) || sorry {
         return true;
     }
-    let quote = QUOTES
-        .iter()
-        .filter_map(|q| words.find(q).map(|at| at + q.len()))
-        .min();
-    quote.is_some_and(|at| {
-        let found = Span::new(sentence.start as usize + at, sentence.end as usize);
-        words.is_char_boundary(at) && !found.is_empty() && tells_of(text, cell, found)
-    })
+    let opened = QUOTES.iter().flat_map(|q| {
+        let places = words.match_indices(q).take(QUOTES_MAX);
+        places.map(|(at, _)| sentence.start as usize + at + q.len())
+    });
+    let quoted = |at: usize| Span::new(at, sentence.end as usize);
+    opened
+        .map(quoted)
+        .any(|found| !found.is_empty() && tells_of(text, cell, found))
 }
 
 /// Where the last sentence begins.
