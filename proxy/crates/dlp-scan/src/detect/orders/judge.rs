@@ -27,6 +27,9 @@ pub(super) type Classes = [Bits; LANGUAGES_MAX];
 /// Words noted of one sentence; what is longer is no sentence.
 const WORDS_MAX: usize = 256;
 
+/// Words and their numbers, by their heads.
+type Heads = HashMap<u32, Vec<(Box<[u8]>, usize)>, BuildHasherDefault<HeadHasher>>;
+
 /// The words, relations and combinations.
 pub(super) struct Orders {
     /// All words, for texts that are not ASCII.
@@ -36,7 +39,7 @@ pub(super) struct Orders {
     /// For each pattern of `inner`, which of `words` it is.
     inner_words: Vec<usize>,
     /// The others, by their first bytes.
-    heads: HashMap<u32, Vec<(Box<[u8]>, usize)>, BuildHasherDefault<HeadHasher>>,
+    heads: Heads,
     /// For each pattern of `words`, what it stands for.
     meanings: Vec<Vec<Meaning>>,
     relations: Vec<Relation>,
@@ -134,7 +137,7 @@ impl Orders {
             }
         }
         let (mut inner, mut inner_words) = (Vec::new(), Vec::new());
-        let mut heads: HashMap<u32, Vec<_>, _> = HashMap::default();
+        let mut heads = Heads::default();
         for (at, word) in patterns.iter().enumerate().filter(|(_, w)| w.is_ascii()) {
             if meanings[at].iter().any(|m| m.tail) || !word.as_bytes()[0].is_ascii_alphanumeric() {
                 inner.push(word.clone());
