@@ -7,6 +7,7 @@ mod exact;
 mod hidden;
 mod net;
 mod number;
+mod orders;
 mod pem;
 mod phone;
 mod phrase;
@@ -356,6 +357,7 @@ fn act(
         Action::Detect(Detector::PrivateKey) => pem::private_key(at, &cell.1, sink),
         Action::Detect(Detector::UrlCredentials) => url::credentials(at, &cell.1, sink),
         Action::Detect(Detector::AuthHeader) => url::auth_header(at, &cell.1, sink),
+        Action::Detect(Detector::Orders) => orders::scan(at, &cell.1, sink, scratch),
         Action::Context { .. } | Action::Detect(_) | Action::Within(_) => {}
         Action::Reversed | Action::Rot13 => {
             let span = Span {

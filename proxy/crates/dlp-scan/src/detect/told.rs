@@ -9,6 +9,9 @@ const LEAD: usize = 200;
 /// How far after it, in languages that put the verb last.
 const TAIL: usize = 48;
 
+/// Marks of one kind that are looked behind in one sentence.
+const QUOTES_MAX: usize = 4;
+
 /// Words for what is told of. In lower case, as everything here.
 const ATTACK: [&str; 36] = [
     "attack",
@@ -53,7 +56,7 @@ const ATTACK: [&str; 36] = [
 const ATTACK_AFTER: [&str; 5] = ["攻击", "攻擊", "攻撃", "공격", "インジェクション"];
 
 /// Words that announce an example.
-const EXAMPLE: [&str; 17] = [
+const EXAMPLE: [&str; 27] = [
     "such as",
     "for example",
     "for instance",
@@ -71,10 +74,21 @@ const EXAMPLE: [&str; 17] = [
     "例如",
     "比如",
     "例えば",
+    "例として",
+    "예시",
+    "örneği",
+    "ví dụ",
+    "contoh",
+    "exempel",
+    "příklad",
+    "przykład",
+    "пример",
+    "приклад",
 ];
 
 /// Words that make a text speak of what somebody else is led to do.
-const CAUSING: [&str; 34] = [
+const CAUSING: [&str; 35] = [
+    " making ",
     " asks ",
     " ask it ",
     " tells ",
@@ -214,6 +228,28 @@ pub(super) fn tells_of(text: &[u8], cell: Span, found: Span) -> bool {
         || !order.is_ascii();
     let borne = has(sentence, &BEARERS) && has(sentence, &CAUSING);
     embedded && (of_attack && caused || borne)
+}
+
+/// The same of a whole sentence, in which the order may stand quoted or be what somebody tries.
+pub(super) fn tells_in(text: &[u8], cell: Span, sentence: Span) -> bool {
+    if tells_of(text, cell, sentence) {
+        return true;
+    }
+    let words = String::from_utf8_lossy(&text[sentence.range()]);
+    let lower = words.to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|w| lower.contains(w));
+    let sorry = SORRY.iter().any(|w| lower.starts_with(w));
+    if has(&ATTACK) && has(&CAUSING) || sorry {
+        return true;
+    }
+    let opened = QUOTES.iter().flat_map(|q| {
+        let places = words.match_indices(q).take(QUOTES_MAX);
+        places.map(|(at, _)| sentence.start as usize + at + q.len())
+    });
+    let quoted = |at: usize| Span::new(at, sentence.end as usize);
+    opened
+        .map(quoted)
+        .any(|found| !found.is_empty() && tells_of(text, cell, found))
 }
 
 /// Where the last sentence begins.

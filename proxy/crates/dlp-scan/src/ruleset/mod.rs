@@ -184,11 +184,12 @@ pub(crate) enum Detector {
     VariationSelectors,
     Bidi,
     ZeroWidth,
+    Orders,
 }
 
 impl Detector {
     /// How many there are.
-    pub const COUNT: usize = Self::ZeroWidth as usize + 1;
+    pub const COUNT: usize = Self::Orders as usize + 1;
 }
 
 /// What a keyword hit leads to.

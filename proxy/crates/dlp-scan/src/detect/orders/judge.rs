@@ -1,0 +1,707 @@
+//! What a sentence orders: the words in it fall into classes, and some classes together make an order.
+//!
+//! ```text
+//!  text around a keyword ─▶ plain (small letters, no accents) ─▶ words by class ─▶ relations ─▶ combinations
+//! ```
+//!
+//! Words, relations and combinations are data in `words.txt` and `orders.txt`. It never looks at where a text came from.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+
+/// Classes and relations are bits of one number.
+type Bits = u128;
+const CLASSES_MAX: usize = 128;
+/// Most languages told apart. Words of one do not go with words of another: `die` is not `die`.
+const LANGUAGES_MAX: usize = 32;
+/// The language of what stands in texts of any.
+const ALL: usize = 0;
+const ENGLISH: u8 = 1;
+
+/// The classes of a sentence, by language.
+pub(super) type Classes = [Bits; LANGUAGES_MAX];
+
+/// Words noted of one sentence; what is longer is no sentence.
+const WORDS_MAX: usize = 256;
+
+/// Words and their numbers, by their heads.
+type Heads = HashMap<u32, Vec<(Box<[u8]>, usize)>, BuildHasherDefault<HeadHasher>>;
+
+/// The words, relations and combinations.
+pub(super) struct Orders {
+    /// All words, for texts that are not ASCII.
+    words: AhoCorasick,
+    /// Those that may begin inside another word, for texts that are.
+    inner: AhoCorasick,
+    /// For each pattern of `inner`, which of `words` it is.
+    inner_words: Vec<usize>,
+    /// The others, by their first bytes.
+    heads: Heads,
+    /// For each pattern of `words`, what it stands for.
+    meanings: Vec<Vec<Meaning>>,
+    relations: Vec<Relation>,
+    combinations: Vec<Combination>,
+    /// The class of negations.
+    neg: u8,
+    /// The class of names for machines.
+    machine: u8,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Meaning {
+    class: u8,
+    language: u8,
+    /// Counts only where a command may begin.
+    commands: bool,
+    /// More letters may follow.
+    stem: bool,
+    /// More letters may stand before.
+    tail: bool,
+    /// Does not count right behind a negation.
+    affirmed: bool,
+}
+
+/// A class that is there when one stands within so many bytes of another.
+#[derive(Debug)]
+struct Relation {
+    class: u8,
+    first: Bits,
+    second: Bits,
+    gap_max: usize,
+    either_order: bool,
+}
+
+#[derive(Debug)]
+struct Combination {
+    /// One of each in the same sentence.
+    here: Vec<Bits>,
+    not_here: Bits,
+    /// One of each here or in a sentence beside it.
+    near: Vec<Bits>,
+    not_near: Bits,
+}
+
+/// A word in a sentence.
+#[derive(Clone, Copy)]
+struct Seen {
+    class: u8,
+    language: u8,
+    start: usize,
+    end: usize,
+}
+
+/// The built-in ones.
+pub(super) static ORDERS: LazyLock<Orders> =
+    LazyLock::new(|| Orders::read(include_str!("words.txt"), include_str!("orders.txt")));
+
+impl Orders {
+    /// Reads both files. They are part of the program: an error in them is one of the program.
+    pub fn read(words: &str, orders: &str) -> Self {
+        let mut names = Names::default();
+        let mut patterns: Vec<String> = Vec::new();
+        let mut meanings: Vec<Vec<Meaning>> = Vec::new();
+        let mut known: HashMap<String, usize> = HashMap::new();
+        let (mut class, mut languages) = ((0, false), Names::default());
+        languages.number("all");
+        languages.number("en");
+        for line in lines(words) {
+            if let Some(name) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
+                class = (
+                    names.number(name.trim_end_matches('!')),
+                    name.ends_with('!'),
+                );
+                continue;
+            }
+            let (language, listed) = line.split_once(": ").expect("words have a language");
+            let language = languages.number(language);
+            assert!(usize::from(language) < LANGUAGES_MAX, "too many languages");
+            for word in listed.split_whitespace() {
+                let (meaning, text) = meaning(word, class, language);
+                let at = *known.entry(text.clone()).or_insert_with(|| {
+                    patterns.push(text);
+                    meanings.push(Vec::new());
+                    meanings.len() - 1
+                });
+                meanings[at].push(meaning);
+            }
+        }
+        let (mut relations, mut combinations) = (Vec::new(), Vec::new());
+        for line in lines(orders) {
+            if let Some((name, rest)) = line.split_once(" = ") {
+                relations.push(Relation::read(name, rest, &mut names));
+            } else if let Some((_, rest)) = line.split_once(": ") {
+                combinations.push(Combination::read(rest, &mut names));
+            }
+        }
+        let (mut inner, mut inner_words) = (Vec::new(), Vec::new());
+        let mut heads = Heads::default();
+        for (at, word) in patterns.iter().enumerate().filter(|(_, w)| w.is_ascii()) {
+            if meanings[at].iter().any(|m| m.tail) || !word.as_bytes()[0].is_ascii_alphanumeric() {
+                inner.push(word.clone());
+                inner_words.push(at);
+            } else {
+                let bytes: Box<[u8]> = word.as_bytes().into();
+                let known = heads.entry(head(&bytes)).or_insert_with(Vec::new);
+                known.push((bytes, at));
+            }
+        }
+        let words = automaton(&patterns);
+        let inner = automaton(&inner);
+        Self {
+            words,
+            inner,
+            inner_words,
+            heads,
+            meanings,
+            relations,
+            combinations,
+            neg: names.number("neg"),
+            machine: names.number("machine"),
+        }
+    }
+
+    /// The classes that a sentence in plain letters has.
+    pub fn classes(&self, sentence: &str) -> Classes {
+        let mut seen: Vec<Seen> = Vec::new();
+        let mut classes: Classes = [0; LANGUAGES_MAX];
+        self.each_word(sentence, |word, start, end| {
+            for meaning in &self.meanings[word] {
+                if seen.len() < WORDS_MAX
+                    && meaning.holds(sentence, start, end)
+                    && !(meaning.affirmed && self.negated(&seen, meaning.language, start))
+                {
+                    classes[usize::from(meaning.language)] |= 1 << meaning.class;
+                    seen.push(Seen {
+                        class: meaning.class,
+                        language: meaning.language,
+                        start,
+                        end,
+                    });
+                }
+            }
+        });
+        let of_all = classes[ALL];
+        for (language, own) in (0u8..).zip(&mut classes) {
+            let mut all = *own | of_all;
+            if own.count_ones() < 2 {
+                continue;
+            }
+            for relation in &self.relations {
+                if all & relation.first == 0 || all & relation.second == 0 {
+                    continue;
+                }
+                if let Some(related) = relation.seen(&seen, language) {
+                    all |= 1 << relation.class;
+                    *own |= 1 << relation.class;
+                    if seen.len() < WORDS_MAX {
+                        seen.push(related);
+                    }
+                }
+            }
+        }
+        classes
+    }
+
+    /// Calls `note` with every word there is, where it begins and where it ends.
+    fn each_word(&self, sentence: &str, mut note: impl FnMut(usize, usize, usize)) {
+        if !sentence.is_ascii() {
+            for found in self.words.find_overlapping_iter(sentence) {
+                note(found.pattern().as_usize(), found.start(), found.end());
+            }
+            return;
+        }
+        for found in self.inner.find_overlapping_iter(sentence) {
+            note(
+                self.inner_words[found.pattern().as_usize()],
+                found.start(),
+                found.end(),
+            );
+        }
+        let (bytes, mut in_word) = (sentence.as_bytes(), false);
+        for (at, byte) in bytes.iter().enumerate() {
+            let begins = !in_word && byte.is_ascii_alphanumeric();
+            in_word = byte.is_ascii_alphanumeric() || *byte == b'_';
+            if !begins {
+                continue;
+            }
+            let rest = &bytes[at..];
+            for len in 1..=HEAD_BYTES.min(rest.len()) {
+                for (word, number) in self.heads.get(&head_of(rest, len)).into_iter().flatten() {
+                    if rest.starts_with(word) {
+                        note(*number, at, at + word.len());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Does a negation end right before `at`?
+    fn negated(&self, seen: &[Seen], language: u8, at: usize) -> bool {
+        let before = |w: &Seen| w.end <= at && at < w.end + 2;
+        seen.iter()
+            .any(|w| w.class == self.neg && w.language == language && before(w))
+    }
+
+    /// Could a sentence be an order, whatever stands beside it?
+    pub fn may_order(&self, here: &Classes) -> bool {
+        spoken(here).any(|l| {
+            self.combinations
+                .iter()
+                .any(|c| c.is_here(here[l] | here[ALL]))
+        })
+    }
+
+    /// Does the sentence speak to or of a machine?
+    pub fn calls(&self, here: &Classes) -> bool {
+        here.iter().any(|own| own >> self.machine & 1 != 0)
+    }
+
+    /// Do a sentence and its neighbours make one of the combinations?
+    pub fn order(&self, here: &Classes, near: &Classes) -> bool {
+        spoken(here).any(|l| {
+            let own = here[l] | here[ALL];
+            let around = own | near[l] | near[ALL];
+            self.combinations
+                .iter()
+                .any(|c| c.is_here(own) && c.is_near(around))
+        })
+    }
+}
+
+/// The languages of which there are at least two words.
+fn spoken(here: &Classes) -> impl Iterator<Item = usize> {
+    (0..LANGUAGES_MAX).filter(|l| here[*l].count_ones() > 1)
+}
+
+/// The classes of several sentences.
+pub(super) fn merge(of: &[&Classes]) -> Classes {
+    let mut all = [0; LANGUAGES_MAX];
+    for classes in of {
+        all.iter_mut()
+            .zip(classes.iter())
+            .for_each(|(a, c)| *a |= c);
+    }
+    all
+}
+
+/// Bytes of a word that name its bucket; a shorter word is its own head.
+const HEAD_BYTES: usize = 3;
+
+fn head(word: &[u8]) -> u32 {
+    head_of(word, word.len().min(HEAD_BYTES))
+}
+
+fn head_of(word: &[u8], len: usize) -> u32 {
+    word[..len]
+        .iter()
+        .fold(0, |head, b| head << 8 | u32::from(*b))
+}
+
+/// Heads are as good as numbered.
+#[derive(Default)]
+struct HeadHasher(u64);
+
+impl Hasher for HeadHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for b in bytes {
+            self.0 = self.0 << 8 | u64::from(*b);
+        }
+    }
+
+    fn write_u32(&mut self, n: u32) {
+        self.0 = u64::from(n).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+fn automaton(words: &[String]) -> AhoCorasick {
+    AhoCorasick::builder()
+        .kind(Some(AhoCorasickKind::ContiguousNFA))
+        .match_kind(MatchKind::Standard)
+        .build(words)
+        .expect("the built-in words fit an automaton")
+}
+
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let lines = text.lines().map(str::trim);
+    lines.filter(|l| !l.is_empty() && !l.starts_with('#'))
+}
+
+/// `^word` counts where a command may begin, `stem*` goes on, `*tail` may have letters before, `two_words` are two.
+fn meaning(word: &str, (class, affirmed): (u8, bool), language: u8) -> (Meaning, String) {
+    let (commands, word) = word.strip_prefix('^').map_or((false, word), |w| (true, w));
+    let (tail, word) = word.strip_prefix('*').map_or((false, word), |w| (true, w));
+    let (stem, word) = word.strip_suffix('*').map_or((false, word), |w| (true, w));
+    let text = plain(&word.replace('_', " "));
+    let unspaced = text.chars().any(unspaced);
+    let meaning = Meaning {
+        class,
+        language,
+        commands,
+        stem: stem || unspaced,
+        tail: tail || unspaced,
+        affirmed,
+    };
+    (meaning, text)
+}
+
+impl Meaning {
+    fn holds(self, text: &str, start: usize, end: usize) -> bool {
+        let before = text[..start].chars().next_back();
+        let after = text[end..].chars().next();
+        let letter = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+        let starts = |c: char| self.tail || !letter(Some(c)) || unspaced(c);
+        // An address has letters on both sides.
+        if &text[start..end] == "@" {
+            return letter(before) && letter(after);
+        }
+        let own_start = text[start..].chars().next();
+        let own_end = text[..end].chars().next_back();
+        (!letter(own_start) || before.is_none_or(starts))
+            && (self.stem || !letter(own_end) || !letter(after) || after.is_some_and(unspaced))
+            && (!self.commands || commands(&text[..start]))
+    }
+}
+
+/// Words that may stand between the beginning of a command and its verb.
+const FILLERS: [&str; 61] = [
+    "and",
+    "then",
+    "please",
+    "now",
+    "you",
+    "also",
+    "first",
+    "always",
+    "just",
+    "simply",
+    "kindly",
+    "or",
+    "but",
+    "must",
+    "should",
+    "shall",
+    "will",
+    "can",
+    "may",
+    "immediately",
+    "silently",
+    "quietly",
+    "instead",
+    "next",
+    "additionally",
+    "otherwise",
+    "so",
+    "to",
+    "has",
+    "have",
+    "need",
+    "needs",
+    "required",
+    "is",
+    "are",
+    "be",
+    "ought",
+    "secretly",
+    "again",
+    "only",
+    "even",
+    "afterwards",
+    "finally",
+    "obliged",
+    "let's",
+    "lets",
+    "it",
+    "they",
+    "step",
+    "ok",
+    "okay",
+    "yes",
+    "ai",
+    "assistant",
+    "agent",
+    "agents",
+    "assistants",
+    "bot",
+    "model",
+    "immediately",
+    "directly",
+];
+/// Those that make what follows a command only with one of the others before them.
+const INFINITIVE: [&str; 1] = ["to"];
+const OBLIGES: [&str; 12] = [
+    "has",
+    "have",
+    "need",
+    "needs",
+    "required",
+    "is",
+    "are",
+    "ought",
+    "obliged",
+    "supposed",
+    "instructed",
+    "expected",
+];
+
+/// May a command begin after this?
+fn commands(before: &str) -> bool {
+    let mut rest = before;
+    for _ in 0..4 {
+        // `self.send` and `x::send` command nothing.
+        if rest.ends_with(['.', ':', '-', '/', '>', '$', '=', '&', '_', '+', ';']) {
+            return false;
+        }
+        let trimmed = rest.trim_end_matches([' ', '"', '\'', '`', '*', '“', '‘', '(', '[']);
+        let Some(last) = trimmed.chars().next_back() else {
+            return true;
+        };
+        if !last.is_alphanumeric() {
+            return true;
+        }
+        let start = trimmed
+            .rfind([' ', ',', '.', ':', ';', '"', '('])
+            .map_or(0, |at| at + 1);
+        let word = &trimmed[start..];
+        if !FILLERS.contains(&word) && !word.bytes().all(|b| b.is_ascii_digit()) {
+            return false;
+        }
+        rest = &trimmed[..start];
+        if INFINITIVE.contains(&word) {
+            let said = rest.trim_end().rsplit(' ').next().unwrap_or_default();
+            return OBLIGES.contains(&said);
+        }
+        if matches!(
+            word,
+            "must" | "should" | "shall" | "will" | "then" | "please" | "and"
+        ) {
+            return true;
+        }
+    }
+    true
+}
+
+impl Relation {
+    /// `first >40 second`, `first <>40 second`: within 40 bytes after it, or on either side. English keeps the order.
+    fn read(name: &str, text: &str, names: &mut Names) -> Self {
+        let mut parts = text.split_whitespace();
+        let mut next = || parts.next().expect("a relation has three parts");
+        let first = names.any(next());
+        let sign = next();
+        let second = names.any(next());
+        let gap = sign.trim_start_matches(['<', '>']);
+        Self {
+            class: names.number(name),
+            first,
+            second,
+            gap_max: gap.parse().expect("a relation has a distance"),
+            either_order: sign.starts_with('<'),
+        }
+    }
+
+    fn seen(&self, words: &[Seen], language: u8) -> Option<Seen> {
+        let of = |classes: Bits| {
+            let known = move |w: &&Seen| w.language == language || usize::from(w.language) == ALL;
+            words
+                .iter()
+                .filter(move |w| classes >> w.class & 1 != 0)
+                .filter(known)
+        };
+        for a in of(self.first) {
+            for b in of(self.second) {
+                let after = b.start >= a.end && b.start - a.end <= self.gap_max;
+                let before = a.start >= b.end && a.start - b.end <= self.gap_max;
+                if after || self.either_order && language != ENGLISH && before {
+                    return Some(Seen {
+                        class: self.class,
+                        language,
+                        start: a.start.min(b.start),
+                        end: a.end.max(b.end),
+                    });
+                }
+            }
+        }
+        None
+    }
+}
+
+impl Combination {
+    fn is_here(&self, classes: Bits) -> bool {
+        classes & self.not_here == 0 && self.here.iter().all(|any| classes & any != 0)
+    }
+
+    fn is_near(&self, classes: Bits) -> bool {
+        classes & self.not_near == 0 && self.near.iter().all(|any| classes & any != 0)
+    }
+
+    /// `a b|c !d ~ e !f`: a, and b or c, without d in the sentence; e but no f in it or beside it.
+    fn read(text: &str, names: &mut Names) -> Self {
+        let (here, near) = text.split_once('~').unwrap_or((text, ""));
+        let mut read = |text: &str| {
+            let (mut all, mut none) = (Vec::new(), 0);
+            for part in text.split_whitespace() {
+                match part.strip_prefix('!') {
+                    Some(part) => none |= names.any(part),
+                    None => all.push(names.any(part)),
+                }
+            }
+            (all, none)
+        };
+        let (here, not_here) = read(here);
+        let (near, not_near) = read(near);
+        Self {
+            here,
+            not_here,
+            near,
+            not_near,
+        }
+    }
+}
+
+/// Numbers for the names of classes.
+#[derive(Default)]
+struct Names(HashMap<Box<str>, u8>);
+
+impl Names {
+    fn number(&mut self, name: &str) -> u8 {
+        let next = self.0.len();
+        assert!(
+            next < CLASSES_MAX || self.0.contains_key(name),
+            "too many classes"
+        );
+        *self.0.entry(name.into()).or_insert(next as u8)
+    }
+
+    fn any(&mut self, names: &str) -> Bits {
+        names.split('|').fold(0, |all, n| all | 1 << self.number(n))
+    }
+}
+
+/// Is it of a script that leaves no blanks between words, or glues small words to them?
+fn unspaced(c: char) -> bool {
+    matches!(u32::from(c),
+        0x0590..=0x06FF | 0x0E00..=0x0E7F | 0x3040..=0x30FF | 0x3400..=0x9FFF | 0xAC00..=0xD7AF)
+}
+
+/// Is it a piece of a program, or of data? Orders in comments are prose.
+pub(super) fn is_code(sentence: &str) -> bool {
+    let sign = |b: &u8| {
+        matches!(
+            b,
+            b'{' | b'}' | b'(' | b')' | b';' | b'=' | b'[' | b']' | b'|' | b'&' | b'\\'
+        )
+    };
+    let signs = sentence.bytes().filter(|b| sign(b)).count();
+    signs > 4 && signs * 14 > sentence.len()
+}
+
+/// Small letters without accents, single blanks, without the stars of Markdown.
+pub(super) fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    // Words may be glued by something else than blanks, to get past those who look for blanks.
+    let glue = glue(text.as_bytes());
+    let mut blank = false;
+    for c in text.chars() {
+        let space = c <= ' ' || Some(c) == glue || !c.is_ascii() && c.is_whitespace();
+        if space && blank || c == '*' {
+            continue;
+        }
+        blank = space;
+        match c {
+            _ if space => out.push(' '),
+            '’' => out.push('\''),
+            c if c.is_ascii() => out.push(c.to_ascii_lowercase()),
+            c => c.to_lowercase().for_each(|c| push_plain(c, &mut out)),
+        }
+    }
+    out
+}
+
+/// What stands between the words of a text that has hardly any blanks.
+fn glue(text: &[u8]) -> Option<char> {
+    let mut counts = [0_usize; 256];
+    text.iter().for_each(|b| counts[usize::from(*b)] += 1);
+    let blanks = counts[usize::from(b' ')] + counts[usize::from(b'\n')];
+    let glues = |c: &u8| counts[usize::from(*c)] > 4.max(4 * blanks);
+    [b'_', b'.', b'+', b'-']
+        .into_iter()
+        .find(glues)
+        .map(char::from)
+}
+
+fn push_plain(c: char, out: &mut String) {
+    match c {
+        'à'..='å'
+        | 'ā'
+        | 'ă'
+        | 'ą'
+        | 'ạ'
+        | 'ả'
+        | 'ấ'
+        | 'ầ'
+        | 'ẩ'
+        | 'ẫ'
+        | 'ậ'
+        | 'ắ'
+        | 'ằ'
+        | 'ẳ'
+        | 'ẵ'
+        | 'ặ' => out.push('a'),
+        'ç' | 'ć' | 'č' => out.push('c'),
+        'ď' | 'đ' => out.push('d'),
+        'è'..='ë' | 'ē' | 'ė' | 'ę' | 'ě' | 'ẹ' | 'ẻ' | 'ẽ' | 'ế' | 'ề' | 'ể' | 'ễ' | 'ệ' => {
+            out.push('e')
+        }
+        'ğ' => out.push('g'),
+        'ì'..='ï' | 'ī' | 'į' | 'ı' | 'ĩ' | 'ỉ' | 'ị' => out.push('i'),
+        'ł' => out.push('l'),
+        'ñ' | 'ń' | 'ň' => out.push('n'),
+        'ò'..='ö'
+        | 'ø'
+        | 'ő'
+        | 'ơ'
+        | 'ọ'
+        | 'ỏ'
+        | 'ố'
+        | 'ồ'
+        | 'ổ'
+        | 'ỗ'
+        | 'ộ'
+        | 'ớ'
+        | 'ờ'
+        | 'ở'
+        | 'ỡ'
+        | 'ợ' => out.push('o'),
+        'ř' => out.push('r'),
+        'ś' | 'š' | 'ş' | 'ș' => out.push('s'),
+        'ß' => out.push_str("ss"),
+        'ť' | 'ţ' | 'ț' => out.push('t'),
+        'ù'..='ü' | 'ū' | 'ů' | 'ű' | 'ų' | 'ư' | 'ũ' | 'ụ' | 'ủ' | 'ứ' | 'ừ' | 'ử' | 'ữ' | 'ự' => {
+            out.push('u')
+        }
+        'ý' | 'ÿ' | 'ỳ' | 'ỵ' | 'ỷ' | 'ỹ' => out.push('y'),
+        'ź' | 'ż' | 'ž' => out.push('z'),
+        'ё' => out.push('е'),
+        'ά' => out.push('α'),
+        'έ' => out.push('ε'),
+        'ή' => out.push('η'),
+        'ί' | 'ϊ' => out.push('ι'),
+        'ό' => out.push('ο'),
+        'ύ' => out.push('υ'),
+        'ώ' => out.push('ω'),
+        'ς' => out.push('σ'),
+        // Vowel points, joiners and the dot that a large dotted i leaves behind.
+        '\u{300}'..='\u{36F}'
+        | '\u{5B0}'..='\u{5C7}'
+        | '\u{64B}'..='\u{652}'
+        | '\u{200B}'..='\u{200F}' => {}
+        'أ' | 'إ' | 'آ' => out.push('ا'),
+        c => out.push(c),
+    }
+}
