@@ -98,10 +98,10 @@ def _install():
                     return code
             return super().get_code(fullname)
 
+    class EventsLoader(Loader):
         def exec_module(self, module):
             super().exec_module(module)
-            if self.path == "/usr/lib/python3.11/asyncio/events.py":
-                _spare_getpid(module)
+            _spare_getpid(module)
 
     loaders = external._get_supported_file_loaders()
 
@@ -122,7 +122,8 @@ def _install():
                 return super().find_spec(fullname, target)
             package, at, size = found
             folder = f"{self.path}/{name}"
-            loader = Loader(fullname, f"{folder}/__init__.py" if package else f"{folder}.py")
+            kind = EventsLoader if folder == "/usr/lib/python3.11/asyncio/events" else Loader
+            loader = kind(fullname, f"{folder}/__init__.py" if package else f"{folder}.py")
             loader.place = self.pack, self.base + at, size
             return external.spec_from_file_location(
                 fullname, loader.path, loader=loader, submodule_search_locations=[folder] if package else None

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::cores::list;
 use crate::error::SandboxError;
 
 /// Where the control groups of a host are. Tests point it at a folder of text files.
@@ -112,6 +113,12 @@ impl Cgroups {
     pub(crate) fn cores(&self, group: &str) -> String {
         self.read(group, "cpuset", "cpuset.cpus")
             .unwrap_or_default()
+    }
+
+    /// Confines a group to some cores.
+    pub(crate) fn confine(&self, group: &str, cores: &[usize]) -> Result<(), SandboxError> {
+        let path = self.file(group, "cpuset", "cpuset.cpus");
+        fs::write(&path, list(cores)).map_err(|e| SandboxError::io("write", &path, e))
     }
 
     /// Processes in a group.
@@ -363,6 +370,9 @@ mod tests {
         assert_eq!(shares, "4096");
         let cores = fs::read_to_string(root.join("cpuset/w/cpuset.cpus")).expect("written");
         assert_eq!(cores, "0-3");
+        put(root, "cpuset/w/x/cpuset.cpus", "0-1");
+        groups.confine("/w/x", &[1, 3]).expect("confined");
+        assert_eq!(groups.cores("/w/x"), "1,3");
         put(root, "cgroup.controllers", "cpu");
         put(root, "w/cpu.weight", "100");
         let groups = Cgroups::find(root).expect("version 2");

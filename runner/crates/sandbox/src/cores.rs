@@ -78,6 +78,16 @@ impl Cores {
         self.0.len()
     }
 
+    /// The cores that a sandbox is made with, before it gets its own: one more, if it has only one. gVisor's kernel counts
+    /// them once, and with a single one it lets its own threads wait for each other, up to 10 ms a time.
+    pub(crate) fn at_birth(&self, own: &[usize]) -> Vec<usize> {
+        let mut cores = own.to_vec();
+        if let [one] = own {
+            cores.extend(self.0.iter().copied().find(|core| core != one));
+        }
+        cores
+    }
+
     /// The cores of a sandbox: as many as its shares are worth, but one is left to the others wherever there is more than
     /// one. Those with the fewest sandboxes, as `load` counts them; among equals, places follow each other around.
     pub(crate) fn of(&self, shares: u32, place: u32, load: impl Fn(usize) -> usize) -> Vec<usize> {
@@ -91,6 +101,12 @@ impl Cores {
         around.truncate(count);
         around
     }
+}
+
+/// As the kernel and runsc write them: `0,3`.
+pub(crate) fn list(cores: &[usize]) -> String {
+    let numbers: Vec<String> = cores.iter().map(usize::to_string).collect();
+    numbers.join(",")
 }
 
 /// Which sandbox is on which cores.
@@ -138,6 +154,14 @@ impl Assigned {
         self.0.insert(id.to_owned(), On { cores, launched });
     }
 
+    /// The cores of one; none if it is not known.
+    pub(crate) fn of(&self, id: &str) -> Vec<usize> {
+        self.0
+            .get(id)
+            .map(|on| on.cores.clone())
+            .unwrap_or_default()
+    }
+
     /// It runs.
     pub(crate) fn launched(&mut self, id: &str) {
         if let Some(on) = self.0.get_mut(id) {
@@ -171,6 +195,20 @@ mod tests {
         check(&[0, 1, 2, 3], 1024, 1, &[2, 3]);
         check(&[4, 6, 8], 513, 1, &[8, 4]);
         check(&[4, 6, 8], 512, 1, &[6]);
+    }
+
+    #[test]
+    fn a_sandbox_is_made_with_more_than_one_core() {
+        for (all, own, expected) in [
+            (&[0, 1][..], &[1][..], &[1, 0][..]),
+            (&[4, 6, 8], &[4], &[4, 6]),
+            (&[4, 6, 8], &[8, 4], &[8, 4]),
+            (&[3], &[3], &[3]),
+            (&[3], &[], &[]),
+        ] {
+            let born = Cores(all.to_vec()).at_birth(own);
+            assert_eq!(born, expected, "{own:?} of {all:?}");
+        }
     }
 
     #[test]

@@ -76,6 +76,15 @@ impl Local {
         assigned.choose(&order.id, &self.config.cores, wanted, lives)
     }
 
+    /// From the cores that it was made with to its own.
+    fn confine(&self, id: &str) -> Result<(), SandboxError> {
+        let own = self.assigned().of(id);
+        if self.config.cores.at_birth(&own) == own {
+            return Ok(());
+        }
+        self.config.cgroups.confine(&self.group(id), &own)
+    }
+
     fn group(&self, id: &str) -> String {
         format!("{}/{id}", self.config.parent)
     }
@@ -133,12 +142,14 @@ impl Backend for Local {
         let (storage, wire) = tokio::join!(storage, wire);
         storage?;
         let wire = wire?;
+        let cores = self.choose_cores(&order);
         let spec = spec::oci(&spec::Parts {
             rootfs: &order.rootfs,
             program: &order.program,
             binds: &binds,
             size: order.size,
-            cores: &self.choose_cores(&order),
+            cores: &cores,
+            cores_at_birth: &self.config.cores.at_birth(&cores),
             cgroup: &self.group(&order.id),
             netns: &wire.netns,
         });
@@ -163,12 +174,14 @@ impl Backend for Local {
         match launch {
             Launch::Cold => {
                 runsc.create(id, &paths.dir, &paths.store, streams).await?;
+                self.confine(id)?;
                 runsc.start(id, &paths.store).await?;
             }
             Launch::Restore(image) => {
                 runsc
                     .restore(id, &paths.dir, image, &paths.store, streams)
-                    .await?
+                    .await?;
+                self.confine(id)?;
             }
         }
         self.assigned().launched(id);

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use crate::cores::list;
+
 /// User and group of everything in a sandbox. Never 0: root in the guest would escape RLIMIT_NPROC.
 pub const GUEST_UID: u32 = 10001;
 
@@ -67,7 +69,10 @@ pub(crate) struct Parts<'a> {
     pub(crate) program: &'a Program,
     pub(crate) binds: &'a [Bind],
     pub(crate) size: Size,
+    /// Its own.
     pub(crate) cores: &'a [usize],
+    /// Those it is made with, see [`crate::Cores::at_birth`].
+    pub(crate) cores_at_birth: &'a [usize],
     pub(crate) cgroup: &'a str,
     pub(crate) netns: &'a std::path::Path,
 }
@@ -116,7 +121,7 @@ pub(crate) fn oci(parts: &Parts<'_>) -> Value {
             "namespaces": [{"type": "pid"}, {"type": "ipc"}, {"type": "uts"}, {"type": "mount"},
                 {"type": "network", "path": parts.netns}],
             "resources": {
-                "cpu": cpu(size.cpu_shares, parts.cores),
+                "cpu": cpu(size.cpu_shares, parts.cores, parts.cores_at_birth),
                 "memory": {"limit": size.memory_bytes()},
                 "pids": {"limit": size.tasks()},
             },
@@ -125,9 +130,8 @@ pub(crate) fn oci(parts: &Parts<'_>) -> Value {
 }
 
 /// The cores are the limit; a quota is set only where they are more than the shares are worth.
-fn cpu(shares: u32, cores: &[usize]) -> Value {
-    let list: Vec<String> = cores.iter().map(usize::to_string).collect();
-    let mut cpu = json!({"shares": shares, "cpus": list.join(",")});
+fn cpu(shares: u32, cores: &[usize], at_birth: &[usize]) -> Value {
+    let mut cpu = json!({"shares": shares, "cpus": list(at_birth)});
     let quota = u64::from(shares) * PERIOD_US / 512;
     if quota < cores.len() as u64 * PERIOD_US {
         cpu["quota"] = quota.into();
@@ -167,7 +171,8 @@ mod tests {
             program: &program,
             binds: &[bind],
             size,
-            cores: &[0, 3],
+            cores: &[3],
+            cores_at_birth: &[3, 0],
             cgroup: "/weir-t/x",
             netns: "/n".as_ref(),
         });
@@ -193,11 +198,16 @@ mod tests {
         assert_eq!(spec["linux"]["resources"]["pids"]["limit"], 428);
         assert_eq!(
             spec["linux"]["resources"]["cpu"],
-            json!({"shares": 1024, "cpus": "0,3"})
+            json!({"shares": 1024, "cpus": "3,0"})
         );
         assert_eq!(
-            cpu(768, &[1, 2]),
+            cpu(768, &[1, 2], &[1, 2]),
             json!({"shares": 768, "cpus": "1,2", "quota": 150_000, "period": 100_000})
+        );
+        // The core that it only begins with is no reason for a quota.
+        assert_eq!(
+            cpu(512, &[1], &[1, 0]),
+            json!({"shares": 512, "cpus": "1,0"})
         );
     }
 }

@@ -18,12 +18,12 @@ pub(super) fn scan(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scra
         return;
     };
     // One reading is enough for all keywords of a sentence.
-    if at < scratch.done[rule.index()] {
+    if at < scratch.done.end(rule) {
         return;
     }
     let (base, text) = vicinity(sink.text(), at as usize, cell.span);
     let here = split::around(text, split::floor(text, at as usize - base));
-    scratch.done[rule.index()] = crate::text::to_u32(base + here.end);
+    scratch.done.set(rule, crate::text::to_u32(base + here.end));
     if !sink.limits.spend(8 + crate::text::to_u32(here.len()) / 8) {
         return;
     }
