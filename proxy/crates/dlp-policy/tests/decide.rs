@@ -191,6 +191,7 @@ fn everyday_personal_data_by_name() {
             "ipv6",
             "mac-address",
             "mac-address-dashed",
+            "mac-address-plain",
             "ph-mobile",
             "phone-international",
             "phone-national",

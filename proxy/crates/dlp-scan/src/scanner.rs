@@ -6,7 +6,7 @@ use crate::decode::{Spawner, decode, json};
 use crate::detect::{Limits, Raw, Scratch, Sink, detect};
 use crate::finding::{Finding, FingerprintKey, Layers, Outcome};
 use crate::text::{NO_LEAF, Node, Parent, Span, to_u32};
-use crate::{Budget, Layer, LeafInput, LeafKind, OverBudget, RuleSet};
+use crate::{Budget, Category, Layer, LeafInput, LeafKind, OverBudget, RuleSet};
 
 /// Nodes are reused; more than this many are given back after a message that needed them.
 const NODES_KEPT: usize = 64;
@@ -379,10 +379,14 @@ fn on_boundaries<'a>(found: &mut Vec<Finding>, leaves: impl Iterator<Item = Leaf
     });
 }
 
-/// One finding for each place and category, unless a less sure one reaches further. A tenant's own rules speak for
+/// One finding for each place and category, unless a less sure one reaches further. An order to a model that lies inside
+/// another stays beside it if it is the surer one: sure ones are blocked, the rest is not. A tenant's own rules speak for
 /// themselves, beside whatever else is found there.
 fn without_repeats(found: &mut Vec<Finding>, rules: &RuleSet) {
     let own = |f: &Finding| rules.compiled(f.rule).own;
+    let surer = |over: &Finding, f: &Finding| {
+        f.category == Category::Injection && f.confidence > over.confidence
+    };
     let mut kept: Vec<Finding> = Vec::with_capacity(found.len());
     for f in found.drain(..) {
         let inside = |k: &Finding| {
@@ -391,7 +395,7 @@ fn without_repeats(found: &mut Vec<Finding>, rules: &RuleSet) {
                 && k.start <= f.start
                 && f.end <= k.end
                 && (k.rule == f.rule || !own(k) && !own(&f))
-                && (!rules.keep_covered || k.start == f.start && k.end == f.end)
+                && (k.start == f.start && k.end == f.end || !rules.keep_covered && !surer(k, &f))
         };
         // Sorted by start: only the latest can reach over this one.
         let from = kept.len().saturating_sub(8);
