@@ -473,6 +473,7 @@ async fn run(
             processes: 256,
         },
         with_secrets: false,
+        second_core_at_birth: false,
     };
     let prepared = ctx.backend.prepare(order, &[]).await?;
     let hosts = match info.runtime {

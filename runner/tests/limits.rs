@@ -38,6 +38,18 @@ fn said(sandbox: &SandboxId, controller: &str, names: [&str; 2]) -> String {
         .to_owned()
 }
 
+/// A sandbox is made with more cores than it keeps, but one of the machine's is never its.
+fn assert_confined(list: &str) {
+    let numbers = list.split(',').map(|part| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let number = |text: &str| text.parse::<usize>().expect("a core");
+        number(last) - number(first) + 1
+    });
+    let all = std::thread::available_parallelism().map_or(1, usize::from);
+    let (own, most) = (numbers.sum::<usize>(), all.saturating_sub(1).max(1));
+    assert!(own <= most, "{list} of {all}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_hosts_kernel_holds_the_plan() {
     if !possible() {
@@ -64,6 +76,7 @@ async fn the_hosts_kernel_holds_the_plan() {
     assert!(["1024", "39"].contains(&weight.as_str()), "{weight}");
     let cores = said(&sandbox, "cpuset", ["cpuset.cpus", "cpuset.cpus"]);
     assert!(!cores.is_empty(), "it has cores of its own");
+    assert_confined(&cores);
     let tasks = said(&sandbox, "pids", ["pids.current", "pids.current"]);
     assert!(tasks.parse::<u32>().expect("a number") > 3, "{tasks}");
 }
@@ -93,6 +106,8 @@ async fn a_restored_sandbox_has_the_same_limits() {
     let names = ["memory.max", "memory.limit_in_bytes"];
     let memory = said(&lease.sandbox, "memory", names);
     assert_eq!(memory, (288 << 20).to_string(), "with gVisor's own 32 MiB");
+    let cores = ["cpuset.cpus", "cpuset.cpus"];
+    assert_confined(&said(&lease.sandbox, "cpuset", cores));
     // More than that, and no more than that, is killed.
     let hostile = json!({"code": "x = b'x' * (400 << 20)"});
     let result = tokio::select! {

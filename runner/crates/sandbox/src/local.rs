@@ -76,13 +76,21 @@ impl Local {
         assigned.choose(&order.id, &self.config.cores, wanted, lives)
     }
 
+    fn cores_at_birth(&self, order: &Order, own: &[usize]) -> Vec<usize> {
+        if order.second_core_at_birth {
+            self.config.cores.at_birth(own)
+        } else {
+            own.to_vec()
+        }
+    }
+
     /// From the cores that it was made with to its own.
-    fn confine(&self, id: &str) -> Result<(), SandboxError> {
-        let own = self.assigned().of(id);
-        if self.config.cores.at_birth(&own) == own {
+    fn confine(&self, order: &Order) -> Result<(), SandboxError> {
+        let own = self.assigned().of(&order.id);
+        if self.cores_at_birth(order, &own) == own {
             return Ok(());
         }
-        self.config.cgroups.confine(&self.group(id), &own)
+        self.config.cgroups.confine(&self.group(&order.id), &own)
     }
 
     fn group(&self, id: &str) -> String {
@@ -149,7 +157,7 @@ impl Backend for Local {
             binds: &binds,
             size: order.size,
             cores: &cores,
-            cores_at_birth: &self.config.cores.at_birth(&cores),
+            cores_at_birth: &self.cores_at_birth(&order, &cores),
             cgroup: &self.group(&order.id),
             netns: &wire.netns,
         });
@@ -174,14 +182,14 @@ impl Backend for Local {
         match launch {
             Launch::Cold => {
                 runsc.create(id, &paths.dir, &paths.store, streams).await?;
-                self.confine(id)?;
+                self.confine(&prepared.order)?;
                 runsc.start(id, &paths.store).await?;
             }
             Launch::Restore(image) => {
                 runsc
                     .restore(id, &paths.dir, image, &paths.store, streams)
                     .await?;
-                self.confine(id)?;
+                self.confine(&prepared.order)?;
             }
         }
         self.assigned().launched(id);
