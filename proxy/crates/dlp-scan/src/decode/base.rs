@@ -19,7 +19,7 @@ const BASE58_BYTES_MAX: usize = 256;
 /// A deflated text with an alphabet of its own is not shorter, nor worth a try if it is.
 const DEFLATED_BYTES_MIN: usize = 60;
 /// Bytes of a deflated text that have to be text before the rest is unpacked.
-const DEFLATED_HEAD: u64 = 64;
+pub(super) const DEFLATED_HEAD: u64 = 64;
 
 pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     let (mut done, mut index) = (0, 0);
@@ -486,7 +486,7 @@ fn by_line(child: &mut Node, source: &[u8], start: usize, layer: Layer, valid: u
 
 /// What a text is packed in.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Packed {
+pub(super) enum Packed {
     Gzip,
     Zlib,
     Deflate,
@@ -505,7 +505,7 @@ fn packed(head: &[u8], digits: usize) -> Option<Packed> {
     }
 }
 
-fn unpack(
+pub(super) fn unpack(
     node: &Node,
     cell: &Cell,
     (start, end): (usize, usize),
@@ -581,7 +581,7 @@ fn valid_len(bytes: &[u8]) -> usize {
 }
 
 /// Printable or blank, UTF-8 as far as it goes.
-fn texty(bytes: &[u8]) -> bool {
+pub(super) fn texty(bytes: &[u8]) -> bool {
     let valid = valid_len(bytes);
     valid + 3 >= bytes.len()
         && bytes[..valid]

@@ -7,9 +7,10 @@ use std::sync::LazyLock;
 use aho_corasick::packed::{MatchKind, Searcher};
 use memchr::memmem::Finder;
 
+use super::base::{DEFLATED_HEAD, Packed, texty, unpack};
 use super::{Spawner, child_around};
-use crate::Layer;
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
+use crate::{Layer, OverBudget};
 
 /// What each begins with. All are of three bytes and more, so that one pass of vectors finds them.
 static MARKS: LazyLock<Option<Searcher>> = LazyLock::new(|| {
@@ -37,8 +38,6 @@ const MARK_TEXTS: [&[u8]; 15] = [
     b" 2\t",
 ];
 static ASCII85: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"<~"));
-/// Marks looked at in one text: who writes more of them has all of it read only so far.
-const MARKS_MAX: usize = 256;
 /// Longest block that is decoded.
 const BLOCK_BYTES_MAX: usize = 64 * 1024;
 /// Shortest text that is worth a child.
@@ -48,6 +47,8 @@ const PIECE_BYTES_MAX: usize = 120;
 const LINES_MAX: usize = 200;
 /// Longest label before a number.
 const LABEL_BYTES_MAX: usize = 16;
+/// Longest line of `od -c`, and longest first line of a uuencoded file.
+const LINE_BYTES_MAX: usize = 512;
 
 pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
     let text = &node.text;
@@ -87,10 +88,11 @@ enum Mark {
     Numbered,
 }
 
-/// Reads behind each mark (where it begins and ends) what no mark before it had part in.
+/// Reads behind each mark (where it begins and ends) what no mark before it had part in. There may be as many marks as
+/// bytes: each reader stops before or shortly behind the next mark of its kind, or what it read is not read again.
 fn each(node: &Node, marks: impl Iterator<Item = (usize, usize, Mark)>, spawn: &mut Spawner<'_>) {
     let (mut index, mut done) = (0, 0);
-    for (at, end, mark) in marks.take(MARKS_MAX) {
+    for (at, end, mark) in marks {
         if at < done {
             continue;
         }
@@ -103,16 +105,25 @@ fn each(node: &Node, marks: impl Iterator<Item = (usize, usize, Mark)>, spawn: &
             Mark::Base85 => quoted85(node, cell, end, &rfc1924_digit),
             Mark::Z85 => quoted85(node, cell, end - 1, &z85_digit),
             Mark::Uuencoded => uuencoded(node, cell, at),
-            Mark::GitLiteral => git_literal(node, cell, at + 1),
+            Mark::GitLiteral => {
+                done = git_literal(node, cell, at + 1, spawn).unwrap_or(done);
+                continue;
+            }
             Mark::OctalDump => octal_dump(node, cell, at),
             Mark::Chars => chars(node, cell, at),
             Mark::Numbered => numbered(node, cell, at + 1),
         };
-        let fits = |r: &Decoded| (BYTES_MIN..=spawn.room()).contains(&r.bytes.len());
-        let Some(read) = read.filter(fits) else {
+        let Some(read) = read else {
             continue;
         };
         done = read.span.end as usize;
+        if read.bytes.len() > spawn.room() {
+            spawn.over.get_or_insert(OverBudget::DecodedBytes);
+            return;
+        }
+        if read.bytes.len() < BYTES_MIN {
+            continue;
+        }
         let place = (read.span.start as usize, done);
         child_around(node, cell, read.layer, place, spawn, |child| {
             if read.parts.is_empty() {
@@ -162,37 +173,46 @@ fn end_of(cell: &Cell, from: usize) -> usize {
     (cell.span.end as usize).min(from + BLOCK_BYTES_MAX)
 }
 
-/// Sequences that set colours (ECMA-48, also written out) and characters struck out by a backspace, from the line that
-/// holds the first to the last of them.
+/// Sequences that set colours (ECMA-48, also written out) and characters struck out by a backspace: the line that holds
+/// the first, and those behind it that hold some, too.
 fn terminal(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
     let floor = (cell.span.start as usize).max(at.saturating_sub(512));
     let from = memchr::memrchr(b'\n', &node.text[floor..at]).map_or(floor, |n| floor + n + 1);
     let end = end_of(cell, from);
     let (mut parts, mut start, mut i) = (Vec::<Span>::new(), from, from);
     while i < end {
-        let text = &node.text[i..end];
-        let skipped = if text[0] == 0x08 {
-            // What stands before it is overwritten by what stands behind.
-            let before = i.saturating_sub(usize::from(i > start));
-            parts.push(Span::new(start, before));
-            start = i + 1;
-            i += 1;
-            continue;
-        } else {
-            sequence(text)
-        };
-        if skipped > 0 {
-            parts.push(Span::new(start, i));
-            start = i + skipped;
-            i = start;
-        } else {
-            i += 1;
+        let line_end = memchr::memchr(b'\n', &node.text[i..end]).map_or(end, |n| i + n);
+        if i > at && !signed(&node.text[i..line_end]) {
+            break;
         }
+        while i < line_end {
+            if node.text[i] == 0x08 {
+                // What stands before it is overwritten by what stands behind.
+                let before = i.saturating_sub(usize::from(i > start));
+                parts.push(Span::new(start, before));
+                start = i + 1;
+                i += 1;
+                continue;
+            }
+            let skipped = sequence(&node.text[i..line_end]);
+            if skipped > 0 {
+                parts.push(Span::new(start, i));
+                start = i + skipped;
+            }
+            i += skipped.max(1);
+        }
+        i = line_end + 1;
     }
-    let end = memchr::memchr(b'\n', &node.text[start..end]).map_or(end, |n| start + n);
+    let end = (i - 1).max(start).min(end);
     parts.push(Span::new(start, end));
     parts.retain(|p| !p.is_empty());
     Some(Decoded::pieces(node, Layer::Terminal, (from, end), parts))
+}
+
+/// Does a line hold what a terminal reads?
+fn signed(line: &[u8]) -> bool {
+    memchr::memchr2(0x1B, 0x08, line).is_some()
+        || memchr::memchr_iter(b'\\', line).any(|at| sequence(&line[at..]) > 0)
 }
 
 /// How long the control sequence is that the text begins with.
@@ -219,7 +239,8 @@ fn sequence(text: &[u8]) -> usize {
 fn ascii85(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
     let end = end_of(cell, at);
     let body = &node.text[at + 2..end];
-    let len = memchr::memmem::find(body, b"~>")?;
+    // No digit: whatever comes after it does not belong to this block.
+    let len = memchr::memchr(b'~', body).filter(|n| body[*n..].starts_with(b"~>"))?;
     let digits = body[..len].iter().filter(|b| !b.is_ascii_whitespace());
     let bytes = groups85(digits.copied(), &|b| {
         (b'!'..=b'u').contains(&b).then(|| b - b'!')
@@ -292,6 +313,11 @@ fn groups85(digits: impl Iterator<Item = u8>, value: &dyn Fn(u8) -> Option<u8>) 
     Some(out)
 }
 
+/// Where the first line ends, if it is no longer than such lines are.
+fn first_line(text: &[u8]) -> Option<usize> {
+    memchr::memchr(b'\n', &text[..text.len().min(LINE_BYTES_MAX)])
+}
+
 /// `begin 644 name`, lines that begin with their length, `end` (POSIX, uuencode).
 fn uuencoded(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
     let end = end_of(cell, at);
@@ -300,7 +326,7 @@ fn uuencoded(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
     if !mode[..3].iter().all(|b| (b'0'..=b'7').contains(b)) {
         return None;
     }
-    let (mut bytes, mut read) = (Vec::new(), memchr::memchr(b'\n', text)? + 1);
+    let (mut bytes, mut read) = (Vec::new(), first_line(text)? + 1);
     for line in text[read..].split_inclusive(|b| *b == b'\n') {
         let digits = line.trim_ascii_end();
         let value = |b: &u8| (0x20..=0x60).contains(b).then(|| (b - 0x20) & 0x3F);
@@ -325,8 +351,8 @@ fn uuencoded(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
     Decoded::text(Layer::Uuencode, (at, at + read), bytes)
 }
 
-/// `literal 60` and lines in base85 that begin with their length: a deflated blob of a binary patch (Git).
-fn git_literal(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
+/// `literal 60` and lines in base85 that begin with their length: a deflated blob of a binary patch (Git). Gives its end.
+fn git_literal(node: &Node, cell: &Cell, at: usize, spawn: &mut Spawner<'_>) -> Option<usize> {
     let end = end_of(cell, at);
     let text = &node.text[at..end];
     let head = memchr::memchr(b'\n', &text[..text.len().min(24)])?;
@@ -345,19 +371,35 @@ fn git_literal(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
         packed.extend(row.get(..usize::from(len))?);
         read += line.len();
     }
-    let mut bytes = Vec::new();
-    flate2::read::ZlibDecoder::new(&packed[..])
-        .take(BLOCK_BYTES_MAX as u64)
-        .read_to_end(&mut bytes)
-        .ok()?;
-    Decoded::text(Layer::Base85, (at, at + read), bytes)
+    let (mut beginning, place) = (Vec::new(), (at, at + read));
+    let reader = flate2::read::ZlibDecoder::new(&packed[..]);
+    let _ = reader.take(DEFLATED_HEAD).read_to_end(&mut beginning);
+    // Pictures and programs are no text, and nobody would pay for unpacking them.
+    if texty(&beginning) {
+        unpack(
+            node,
+            cell,
+            place,
+            Layer::Base85,
+            &packed,
+            Packed::Zlib,
+            spawn,
+        );
+    }
+    Some(place.1)
 }
 
 /// `0000000   g   h   p   _  \n` (POSIX, od -c).
 fn octal_dump(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
     let end = end_of(cell, at);
     let (mut bytes, mut read) = (Vec::new(), at);
-    for line in node.text[at..end].split_inclusive(|b| *b == b'\n') {
+    while read < end {
+        let rest = &node.text[read..end];
+        let line = match first_line(rest) {
+            Some(n) => &rest[..=n],
+            None if rest.len() <= LINE_BYTES_MAX => rest,
+            None => break,
+        };
         let body = line.strip_suffix(b"\n").unwrap_or(line);
         let Some((offset, fields)) = body.split_at_checked(7) else {
             break;
@@ -386,30 +428,41 @@ fn octal_dump(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
     Decoded::text(Layer::Codes, (at, read.min(end)), bytes)
 }
 
-/// `[char]103,[char]0x68` (PowerShell).
+/// `[char]103,[char]0x68` (PowerShell), up to one that stands for no character of a text.
 fn chars(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
     let end = end_of(cell, at);
-    let (mut bytes, mut i) = (Vec::new(), at);
+    let (mut text, mut i) = (String::new(), at);
     while let Some(rest) = node.text[i..end].strip_prefix(b"[char]") {
         let hexed = rest.starts_with(b"0x");
         let digits = &rest[2 * usize::from(hexed)..];
         let len = digits
             .iter()
-            .take(4)
+            .take(5)
             .take_while(|b| b.is_ascii_hexdigit())
             .count();
         let radix = if hexed { 16 } else { 10 };
-        let number = std::str::from_utf8(&digits[..len]).ok()?;
-        bytes.push(u8::from_str_radix(number, radix).ok()?);
+        let number = std::str::from_utf8(&digits[..len]).unwrap_or_default();
         i += 6 + 2 * usize::from(hexed) + len;
+        let sign = u32::from_str_radix(number, radix).ok();
+        let Some(sign) = sign.and_then(char::from_u32).filter(readable) else {
+            break;
+        };
+        text.push(sign);
         let gap = node.text[i..end].iter().take(5).position(|b| *b == b'[');
         let Some(gap) = gap else { break };
-        if !node.text[i..i + gap].iter().all(|b| b" ,+()".contains(b)) {
+        if !node.text[i..i + gap]
+            .iter()
+            .all(|b| b" ,+()\t\r\n".contains(b))
+        {
             break;
         }
         i += gap;
     }
-    Decoded::text(Layer::Codes, (at, i), bytes)
+    Decoded::text(Layer::Codes, (at, i), text.into_bytes())
+}
+
+fn readable(c: &char) -> bool {
+    !c.is_control() || matches!(c, '\t' | '\n' | '\r')
 }
 
 /// `1. ghp_Zq7k`, `2. 0xPv` and so on, the same words before all the numbers: one word to a line, or lines of one
@@ -474,8 +527,8 @@ fn pieces(text: &[u8], from: usize, label: &[u8], sep: &[u8]) -> Vec<Span> {
 
 #[cfg(test)]
 mod tests {
-    use crate::Layer;
-    use crate::decode::tests::children;
+    use crate::decode::tests::{children, children_in, node_of};
+    use crate::{Layer, OverBudget};
 
     #[test]
     fn blocks_behind_their_marks() {
@@ -570,6 +623,61 @@ mod tests {
             let got = children(text);
             let marked = [Layer::Base85, Layer::Uuencode];
             assert!(!got.iter().any(|(l, ..)| marked.contains(l)), "{text}");
+        }
+    }
+
+    #[test]
+    fn any_number_of_decoys_hides_nothing() {
+        let decoys = [
+            "\x1b!\n",
+            "<~ab",
+            "<~a~b",
+            "b85decode(\"x\")\n",
+            "begin 644 a\n",
+            "begin 644 ",
+            "\nliteral 60\n",
+            "0000000 \n",
+            "[char]9999,",
+            "1. ab\n",
+        ];
+        let blocks = [
+            ("\n\x1b[31mghp_\x1b[0mabcdefgh1234", "ghp_abcdefgh1234"),
+            ("\n<~FDkr+DEVWGE*m$_0er~>", "token=ghp_ab12"),
+            (
+                "\nbegin 644 note\n.=&]K96X]9VAP7V%B,3(`\n`\nend",
+                "token=ghp_ab12",
+            ),
+            (
+                "\n0000000   t   o   k   e   n   =   g   h   p   _   a   b   1   2\n0000016\n",
+                "token=ghp_ab12",
+            ),
+            (
+                "\n[char]103,[char]104,[char]112,[char]95,[char]97,[char]98,\r\n[char]99,[char]100,[char]101,[char]8364",
+                "ghp_abcde\u{20ac}",
+            ),
+        ];
+        for decoy in decoys {
+            for (block, want) in blocks {
+                let text = decoy.repeat(1000) + block;
+                let got = children(&text);
+                assert!(
+                    got.iter().any(|(_, t, _)| t.contains(want)),
+                    "{decoy:?} before {block:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_block_larger_than_what_is_left_is_said() {
+        for (text, room) in [
+            ("<~FDkr+DEVWGE*m$_0er~>", 10),
+            ("begin 644 note\n.=&]K96X]9VAP7V%B,3(`\n`\nend", 10),
+            ("\x1b[31mghp_\x1b[32mabcd\x1b[0mefgh1234", 4),
+        ] {
+            let (nodes, over) = children_in(node_of(&[("", text)]), room);
+            assert_eq!(over, Some(OverBudget::DecodedBytes), "{text:?}");
+            assert!(nodes.iter().all(|n| n.text.len() <= room as usize));
         }
     }
 }

@@ -220,7 +220,7 @@ pub(crate) mod tests {
         Box<dyn Fn(usize, usize) -> std::ops::Range<usize>>,
     );
 
-    fn node_of(cells: &[(&str, &str)]) -> Node {
+    pub fn node_of(cells: &[(&str, &str)]) -> Node {
         let mut node = Node {
             depth: 0,
             ..Node::default()
@@ -240,7 +240,7 @@ pub(crate) mod tests {
         node
     }
 
-    fn children_in(node: Node, room: u32) -> (Vec<Node>, Option<OverBudget>) {
+    pub fn children_in(node: Node, room: u32) -> (Vec<Node>, Option<OverBudget>) {
         let (mut nodes, mut free, mut left, mut over) = (Vec::new(), Vec::new(), room, None);
         let mut spawn = Spawner {
             nodes: &mut nodes,

@@ -10,8 +10,7 @@ use crate::text::{Cell, How, NO_LEAF, Node, Span};
 
 /// How far back the names were given.
 const REACH: usize = 1024;
-/// Places looked at in one text, and names in one row.
-const PLACES_MAX: usize = 64;
+/// Names in one row.
 const NAMES_MAX: usize = 8;
 /// Longest name, and longest piece.
 const NAME_BYTES_MAX: usize = 32;
@@ -27,11 +26,11 @@ pub(super) fn decode(node: &Node, joints: &[u32], spawn: &mut Spawner<'_>) {
     let templates = braces.chain(TEMPLATE[1].find_iter(&node.text));
     let operators = joints.iter().map(|at| *at as usize);
     let (mut index, mut done) = (0, 0);
-    for at in operators.take(PLACES_MAX) {
+    for at in operators {
         row_at(node, at, (&mut index, &mut done), spawn);
     }
     (index, done) = (0, 0);
-    for at in templates.take(PLACES_MAX) {
+    for at in templates {
         row_at(node, at, (&mut index, &mut done), spawn);
     }
 }
