@@ -35,12 +35,17 @@ pub const KNOWN: &[(&str, &str)] = &[
         "fd %73%6b%5f cGFzc3dvcmQ9SXF2bGRtOTgyK;&#97;",
     ),
     (
+        "marks with nothing behind them",
+        "\x1b!\n<~ab\nbegin 644 a\n",
+    ),
+    ("variables set side by side", "a='x';b + a + {a}{b}"),
+    (
         "many rules at one place",
         "curl ignoruj\\u0041basic edrpou AA77 KKKK KKKK KKKK KKKK KK αγνόησε",
     ),
 ];
 
-const SIGNS: [&str; 44] = [
+const SIGNS: [&str; 58] = [
     " ",
     "\n",
     "=",
@@ -85,6 +90,20 @@ const SIGNS: [&str; 44] = [
     "e4m",
     "\" + \"",
     "=\n",
+    "\x1b[1m",
+    "\x1b!",
+    "\u{8}",
+    "<~ab",
+    "~>",
+    "b85decode(\"",
+    "begin 644 a\n",
+    "\nliteral 60\n",
+    "0000000   g   h\n",
+    "[char]103,",
+    "\n1. ab",
+    "{a}",
+    "a + ",
+    "b='x';",
 ];
 const TRIED_BYTES: usize = 8 << 10;
 const KEPT: usize = 24;

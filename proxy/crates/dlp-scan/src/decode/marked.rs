@@ -20,9 +20,12 @@ static MARKS: LazyLock<Option<Searcher>> = LazyLock::new(|| {
         .extend(MARK_TEXTS)
         .build()
 });
-const MARK_TEXTS: [&[u8]; 15] = [
+const MARK_TEXTS: [&[u8]; 18] = [
     b"\\e[",
+    b"\\e]",
     b"\\033[",
+    b"\\033]",
+    b"^[[",
     b"b85decode",
     b"Z85: ",
     b"begin 6",
@@ -59,13 +62,13 @@ pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
     if let Some(marks) = &*MARKS {
         let found = marks.find_iter(text).map(|m| {
             let mark = match m.pattern().as_usize() {
-                0 | 1 => Mark::Terminal,
-                2 => Mark::Base85,
-                3 => Mark::Z85,
-                4 | 5 => Mark::Uuencoded,
-                6 => Mark::GitLiteral,
-                7 => Mark::OctalDump,
-                8 => Mark::Chars,
+                0..5 => Mark::Terminal,
+                5 => Mark::Base85,
+                6 => Mark::Z85,
+                7 | 8 => Mark::Uuencoded,
+                9 => Mark::GitLiteral,
+                10 => Mark::OctalDump,
+                11 => Mark::Chars,
                 _ => Mark::Numbered,
             };
             (m.start(), m.end(), mark)
@@ -176,6 +179,10 @@ fn end_of(cell: &Cell, from: usize) -> usize {
 /// Sequences that set colours (ECMA-48, also written out) and characters struck out by a backspace: the line that holds
 /// the first, and those behind it that hold some, too.
 fn terminal(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
+    // What takes nothing out would be read for ever again.
+    if node.text[at] != 0x08 && sequence(&node.text[at..cell.span.end as usize]) == 0 {
+        return None;
+    }
     let floor = (cell.span.start as usize).max(at.saturating_sub(512));
     let from = memchr::memrchr(b'\n', &node.text[floor..at]).map_or(floor, |n| floor + n + 1);
     let end = end_of(cell, from);
@@ -212,27 +219,75 @@ fn terminal(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
 /// Does a line hold what a terminal reads?
 fn signed(line: &[u8]) -> bool {
     memchr::memchr2(0x1B, 0x08, line).is_some()
-        || memchr::memchr_iter(b'\\', line).any(|at| sequence(&line[at..]) > 0)
+        || memchr::memchr2_iter(b'\\', b'^', line).any(|at| sequence(&line[at..]) > 0)
 }
 
-/// How long the control sequence is that the text begins with.
+/// How long the control sequence is that the text begins with (ECMA-48, 5.3 to 5.6; written out, those that scripts write).
 fn sequence(text: &[u8]) -> usize {
-    let Some(lead) = [&b"\x1b["[..], b"\\e[", b"\\033["]
-        .into_iter()
-        .find(|lead| text.starts_with(lead))
-    else {
-        return 0;
+    let written = [&b"\\e"[..], b"\\033", b"^["];
+    let (lead, raw) = match text {
+        [0x1B, ..] => (1, true),
+        _ => match written.iter().find(|lead| text.starts_with(lead)) {
+            Some(lead) => (lead.len(), false),
+            None => return 0,
+        },
     };
-    let rest = &text[lead.len()..];
-    let digits = rest
-        .iter()
-        .take(16)
-        .take_while(|b| b.is_ascii_digit() || **b == b';')
-        .count();
-    match rest.get(digits) {
-        Some(last) if last.is_ascii_alphabetic() => lead.len() + digits + 1,
+    let rest = &text[lead..];
+    let of_class = |class: std::ops::RangeInclusive<u8>, from: usize| {
+        let rest = rest.get(from..).unwrap_or_default();
+        rest.iter()
+            .take(32)
+            .take_while(|b| class.contains(b))
+            .count()
+    };
+    let body = match rest {
+        [b'[', ..] => {
+            let parameter =
+                |b: &u8| matches!(b, b'0'..=b'9' | b';') || raw && matches!(b, b'0'..=b'?');
+            let parameters = rest[1..]
+                .iter()
+                .take(32)
+                .take_while(|b| parameter(b))
+                .count();
+            let last = 1 + parameters + of_class(b' '..=b'/', 1 + parameters);
+            match rest.get(last) {
+                Some(b'@'..=b'~') if raw => last + 1,
+                Some(b'm') => last + 1,
+                Some(b) if parameters > 0 && b.is_ascii_alphabetic() => last + 1,
+                _ => 0,
+            }
+        }
+        // A string, such as a link or a window's title: up to its end, and it holds no other sequence.
+        [b']', ..] | [b'P' | b'X' | b'^' | b'_', ..] if raw || rest[0] == b']' => {
+            string(&rest[1..]).map_or(0, |n| n + 1)
+        }
         _ => 0,
+    };
+    match (body, raw) {
+        (0, false) => 0,
+        (0, true) => {
+            let between = of_class(b' '..=b'/', 0);
+            let last = rest.get(between).is_some_and(|b| (b'0'..=b'~').contains(b));
+            1 + between + usize::from(last)
+        }
+        _ => lead + body,
     }
+}
+
+/// Where a control string ends, its end included: BEL or ST, also written out.
+fn string(text: &[u8]) -> Option<usize> {
+    let text = &text[..text.len().min(LINE_BYTES_MAX)];
+    let at = text.iter().position(|b| *b < b' ' || *b == b'\\')?;
+    let ends = [
+        &b"\x07"[..],
+        b"\x1b\\",
+        b"\\a",
+        b"\\007",
+        b"\\e\\\\",
+        b"\\033\\\\",
+    ];
+    let end = ends.iter().find(|end| text[at..].starts_with(end))?;
+    Some(at + end.len())
 }
 
 /// `<~ ... ~>` (Adobe, PostScript Language Reference, ASCII85Encode).
@@ -544,6 +599,16 @@ mod tests {
                 "ghp_abcdefgh1234",
             ),
             (
+                "\x1b(B\x1b[mghp_\x1b[38:5:1mabcd\x1b]8;;http://a.example/\x1b\\efgh\x1b]8;;\x071234",
+                Layer::Terminal,
+                "ghp_abcdefgh1234",
+            ),
+            (
+                "^[[31mghp_^[[mabcd\\e]8;;http://a.example/\\aefgh1234",
+                Layer::Terminal,
+                "ghp_abcdefgh1234",
+            ),
+            (
                 "g_\u{8}gh_\u{8}hp_\u{8}p_abcdefgh1234",
                 Layer::Terminal,
                 "gghhpp_abcdefgh1234",
@@ -678,6 +743,31 @@ mod tests {
             let (nodes, over) = children_in(node_of(&[("", text)]), room);
             assert_eq!(over, Some(OverBudget::DecodedBytes), "{text:?}");
             assert!(nodes.iter().all(|n| n.text.len() <= room as usize));
+        }
+    }
+
+    #[test]
+    fn what_a_terminal_reads_is_taken_out_once() {
+        for text in [
+            "\x1b(B\x1b[mplain words",
+            "\x1b]8;;http://a.example/\x1b\\link\x1b]8;;\x1b\\",
+            "\x1b]8;;no end\n\x1b!\n\x1b",
+            "\x1b=\x1b>\x1bM\x1b7",
+            "\x1b[\x1b[\x1b[1m1m",
+        ] {
+            let (mut text, mut layers) = (text.to_owned(), 0);
+            while let Some(child) = children(&text).into_iter().find(|c| c.0 == Layer::Terminal) {
+                assert!(child.1.len() < text.len(), "{text:?}");
+                text = child.1;
+                layers += 1;
+            }
+            assert!(layers <= 2, "{text:?} after {layers}");
+        }
+        for text in ["^[[:alpha:]]+$ and [^[]", "\\emph{a} \\e[a-z]", "a ^[ b"] {
+            assert!(
+                !children(text).iter().any(|c| c.0 == Layer::Terminal),
+                "{text}"
+            );
         }
     }
 }

@@ -9,6 +9,12 @@ use crate::ruleset::Action;
 use crate::ruleset::load::Edge;
 use crate::text::{Cell, RUN_BYTES_MIN, Span};
 
+/// So far a token's pattern may reach in vain at the price of one look.
+const UNCHARGED: u32 = 512;
+
+/// Bytes that a further match under way may go on for the price of one look.
+const OVERLAP: u32 = 8;
+
 /// What may touch a token, and how far it may reach.
 #[derive(Clone, Copy)]
 pub(super) struct Edges {
@@ -48,7 +54,17 @@ pub(super) fn anchored(
     let input = Input::new(text)
         .range(at as usize..end as usize)
         .anchored(Anchored::Yes);
-    let Some((whole, value)) = search(rule, &input, sink, scratch) else {
+    let found = search(rule, &input, sink, scratch);
+    // Where keywords stand close together and their matches reach far, each would be walked and judged anew. What did
+    // not match may have been walked to its end, too.
+    let walked = match found {
+        Some((whole, _)) => (whole.end - whole.start) / 8,
+        None => (end - at).saturating_sub(UNCHARGED) / 32,
+    };
+    if !sink.limits.spend(walked.saturating_mul(compiled.weight)) {
+        return;
+    }
+    let Some((whole, value)) = found else {
         // The beginning of a token that ends with its cell may go on in the next one.
         if cell.span.end - at < edges.ahead.min(96)
             && token_to_end(&text[at as usize..cell.span.end as usize])
@@ -75,6 +91,10 @@ pub(crate) struct Window {
     rule: RuleId,
     cell: Cell,
     span: Span,
+    /// Keywords beside the first that lie in it.
+    more: u32,
+    /// How far the pattern reaches around each.
+    reach: u32,
 }
 
 /// Notes that the pattern may be anywhere from `back` before the keyword to `ahead` after it. Windows that touch
@@ -102,12 +122,15 @@ pub(super) fn around(
         && start <= window.span.end
     {
         window.span.end = window.span.end.max(end);
+        window.more += 1;
         return;
     }
     scratch.windows.push(Window {
         rule,
         cell: *cell,
         span: Span { start, end },
+        more: 0,
+        reach: back.saturating_add(ahead),
     });
     let nth = crate::text::to_u32(scratch.windows.len());
     scratch.done.set(rule, nth);
@@ -117,7 +140,9 @@ pub(super) fn around(
 pub(super) fn search_windows(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     let windows = std::mem::take(&mut scratch.windows);
     for window in &windows {
-        let Window { rule, cell, span } = window;
+        let Window {
+            rule, cell, span, ..
+        } = window;
         if !may_match(*rule, *span, sink, scratch) {
             continue;
         }
@@ -143,6 +168,13 @@ pub(super) fn search_windows(sink: &mut Sink<'_>, scratch: &mut Scratch) {
         // A long gap in a pattern costs a step for each byte and each place in the gap: hence by the byte.
         let weight = sink.rules.compiled(*rule).weight;
         let cost = |from: u32| (1 + (span.end - from) / 4).saturating_mul(weight);
+        // So does each keyword that the pattern may begin at while it is under way from those before.
+        let under_way = window
+            .more
+            .saturating_mul(window.reach.min(span.end - span.start) / OVERLAP);
+        if !sink.limits.spend(under_way.saturating_mul(weight)) {
+            break;
+        }
         while start < span.end && sink.limits.spend(cost(start)) {
             if start == span.start && !holds_needed(*rule, *span, sink, scratch) {
                 break;
