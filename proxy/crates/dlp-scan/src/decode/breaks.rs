@@ -1,6 +1,6 @@
 //! Values in pieces: `"a" + "b"`, `g h p _ x`, eight characters to a line.
 
-use super::{Spawner, begin_cell, child_around, copy};
+use super::{MARGIN_AFTER, Spawner, begin_cell, child_around, copy};
 use crate::Layer;
 use crate::detect::Scratch;
 use crate::text::{Cell, How, Node, Span};
@@ -24,22 +24,34 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     concat(node, &traces.joints, spawn);
 }
 
-/// Every other byte is the same separator.
+/// Every other byte is the same separator. Rows close together make one child: each by itself would be decoded again
+/// beside every other, layer upon layer.
 fn spaced(node: &Node, sevenths: &[u32], spawn: &mut Spawner<'_>) {
     let (mut done, mut index) = (0, 0);
+    let mut rows: Vec<(usize, usize)> = Vec::new();
+    let mut of: Option<Cell> = None;
     for seventh in sevenths.iter().map(|at| *at as usize) {
         let mut row = (seventh - 12..seventh - 2).step_by(2);
         if seventh >= done
             && let Some(middle) = row.find(|at| alternates(&node.text, *at))
             && let Some(cell) = node.cell_from(middle, &mut index)
         {
-            done = spaced_around(node, cell, middle, spawn);
+            let found;
+            (done, found) = spaced_around(node, cell, middle);
+            let Some((from, to)) = found else { continue };
+            let near = |last: &(usize, usize)| (last.1..last.1 + MARGIN_AFTER).contains(&from);
+            if !of.is_some_and(|of| of.span == cell.span) || !rows.last().is_some_and(near) {
+                emit_spaced(node, of.as_ref(), &mut rows, spawn);
+            }
+            rows.push((from, to));
+            of = Some(*cell);
         }
     }
+    emit_spaced(node, of.as_ref(), &mut rows, spawn);
 }
 
-/// The run of single characters around the separator at `middle`; returns where it ended.
-fn spaced_around(node: &Node, cell: &Cell, middle: usize, spawn: &mut Spawner<'_>) -> usize {
+/// The run of single characters around the separator at `middle`: where to go on, and the run if it is one.
+fn spaced_around(node: &Node, cell: &Cell, middle: usize) -> (usize, Option<(usize, usize)>) {
     let text = &node.text[..cell.span.end as usize];
     let floor = cell.span.start as usize;
     let sep = text[middle];
@@ -51,24 +63,26 @@ fn spaced_around(node: &Node, cell: &Cell, middle: usize, spawn: &mut Spawner<'_
     while last + 2 < text.len() && text[last + 2] == sep && text[last + 1] != b'\n' {
         last += 2;
     }
-    if (last - first) / 2 + 1 >= SINGLES_MIN - 1 && first > floor {
-        // A word before the first separator, or after the last, is no part of it.
-        let word = |i: usize| text.get(i).is_some_and(u8::is_ascii_alphanumeric);
-        let start = if first >= floor + 2 && word(first - 2) && word(first - 1) {
-            first + 1
-        } else {
-            first - 1
-        };
-        let end = if word(last + 1) && word(last + 2) {
-            last
-        } else {
-            (last + 2).min(text.len())
-        };
-        if start < end {
-            emit_spaced(node, cell, (start, end), spawn);
-        }
+    let next = last + SINGLES_MIN;
+    if (last - first) / 2 + 1 < SINGLES_MIN - 1 || first <= floor {
+        return (next, None);
     }
-    last + SINGLES_MIN
+    // A word before the first separator, or after the last, is no part of it.
+    let word = |i: usize| text.get(i).is_some_and(u8::is_ascii_alphanumeric);
+    let start = if first >= floor + 2 && word(first - 2) && word(first - 1) {
+        first + 1
+    } else {
+        first - 1
+    };
+    let end = if word(last + 1) && word(last + 2) {
+        last
+    } else {
+        (last + 2).min(text.len())
+    };
+    let row = text.get(start..end).unwrap_or_default();
+    let mut singles = row.iter().step_by(2);
+    let holds = row.is_ascii() && singles.any(u8::is_ascii_alphanumeric);
+    (next, holds.then_some((start, end)))
 }
 
 fn alternates(text: &[u8], at: usize) -> bool {
@@ -104,21 +118,27 @@ fn alternates(text: &[u8], at: usize) -> bool {
         && (w[1].is_ascii_alphanumeric() || w[3].is_ascii_alphanumeric())
 }
 
-/// Characters at the odd places of `from..to`, the rest separators.
-fn emit_spaced(node: &Node, cell: &Cell, (from, to): (usize, usize), spawn: &mut Spawner<'_>) {
-    let text = &node.text;
-    if !text[from..to].is_ascii()
-        || !text[from..to]
-            .iter()
-            .step_by(2)
-            .any(u8::is_ascii_alphanumeric)
-    {
+/// Characters at the odd places of each row, the rest separators.
+fn emit_spaced(
+    node: &Node,
+    cell: Option<&Cell>,
+    rows: &mut Vec<(usize, usize)>,
+    spawn: &mut Spawner<'_>,
+) {
+    let (Some(cell), Some(first), Some(last)) = (cell, rows.first(), rows.last()) else {
         return;
-    }
-    let bytes: Vec<u8> = text[from..to].iter().step_by(2).copied().collect();
-    child_around(node, cell, Layer::Spaced, (from, to), spawn, |child| {
-        child.push(&bytes, Span::new(from, to), How::Blocks { dst: 1, src: 2 });
+    };
+    let place = (first.0, last.1);
+    child_around(node, cell, Layer::Spaced, place, spawn, |child| {
+        let mut copied = place.0;
+        for (from, to) in rows.drain(..) {
+            copy(child, node, copied, from);
+            let bytes: Vec<u8> = node.text[from..to].iter().step_by(2).copied().collect();
+            child.push(&bytes, Span::new(from, to), How::Blocks { dst: 1, src: 2 });
+            copied = to;
+        }
     });
+    rows.clear();
 }
 
 /// Hexadecimal bytes with a separator between them: `67 68 70`, `67:68:70`.
@@ -397,6 +417,30 @@ fn joint(text: &[u8], at: usize) -> Option<usize> {
 mod tests {
     use crate::Layer;
     use crate::decode::tests::children;
+
+    #[test]
+    fn a_grid_is_one_child_for_all_its_rows() {
+        let row = |n: usize| " 1 0 1 1 0 1 0 1 1".replace('0', &n.to_string());
+        let grid: Vec<String> = (2..9).map(row).collect();
+        let got = children(&format!("k:\n{}", grid.join("\n")));
+        let spaced: Vec<_> = got.iter().filter(|c| c.0 == Layer::Spaced).collect();
+        assert_eq!(spaced.len(), 1, "{:?}", spaced[0].1);
+        for row in ["121121211", "181181811"] {
+            assert!(spaced[0].1.contains(row), "{:?}", spaced[0].1);
+        }
+    }
+
+    #[test]
+    fn rows_that_touch_are_read_each() {
+        let got = children("k: g h p _ a b c d e f-g-h-p-_-q-r-s-t-u-v");
+        for want in ["ghp_abcdef", "ghp_qrstuv"] {
+            assert!(
+                got.iter()
+                    .any(|(l, t, _)| *l == Layer::Spaced && t.contains(want)),
+                "{want}"
+            );
+        }
+    }
 
     #[test]
     fn pieces_come_together() {
