@@ -57,9 +57,8 @@ pub fn decide_allowing(
         }
     }
     decision.allowed = allowed;
-    if let Some(bound) = over_budget {
-        decision.raise(failed(failure_mode), || Reason::OverBudget(bound));
-    }
+    decision.over_budget = over_budget.map(|bound| (bound, failed(failure_mode)));
+    decision.raise_over_budget();
     decision
 }
 
@@ -162,6 +161,8 @@ pub struct Decision {
     dry_run: bool,
     /// Findings that nothing makes milder, and what is done about them at the least.
     held: (Vec<usize>, Action),
+    /// What cut the scan short, and what is done about that at the least.
+    over_budget: Option<(OverBudget, Action)>,
 }
 
 impl Decision {
@@ -176,6 +177,7 @@ impl Decision {
             marks: Vec::new(),
             dry_run,
             held: (Vec::new(), Action::Pass),
+            over_budget: None,
         }
     }
 
@@ -239,7 +241,14 @@ impl Decision {
         for (hit, finding) in self.hits.clone().into_iter().zip(findings) {
             self.raise(hit.into(), || Reason::Rule(finding.rule));
         }
+        self.raise_over_budget();
         self.enforced = self.enforced.max(self.held.1);
+    }
+
+    fn raise_over_budget(&mut self) {
+        if let Some((bound, action)) = self.over_budget {
+            self.raise(action, || Reason::OverBudget(bound));
+        }
     }
 
     fn merge(&mut self, evaluator: &dyn Evaluator, verdict: Result<Verdict, EvalError>) {
@@ -465,6 +474,36 @@ mod tests {
             decision.raise(Action::Block, || Reason::Rule(findings[0].rule));
             decision.hear(findings, words);
             assert_eq!(decision.action, action, "{:?}", decision.reason);
+        }
+    }
+
+    #[test]
+    fn a_scan_cut_short_is_not_loosened_whatever_else_blocked() {
+        let rules = dlp_scan::RuleSet::builtin();
+        let leaf = dlp_scan::LeafInput {
+            text: "ghp_016C7A5F3d2B1e9048c6a7f2d3b5e4c1a0974v2Vld7w",
+            kind: dlp_scan::LeafKind::String,
+            name: Some("token"),
+        };
+        let mut scanner = dlp_scan::Scanner::new(dlp_scan::FingerprintKey::new([7; 32]));
+        let outcome = scanner.scan(rules, [leaf].into_iter(), &dlp_scan::Budget::default());
+        let findings = &outcome.findings[..1];
+        for (mode, action) in [
+            (FailureMode::Closed, Action::Block),
+            (FailureMode::Open, Action::Warn),
+        ] {
+            let mut decision = Decision::clean(false);
+            decision.hits.push(Block);
+            decision.raise(Action::Block, || Reason::Rule(findings[0].rule));
+            decision.over_budget = Some((OverBudget::Depth, failed(mode)));
+            let milder = Verdict {
+                findings: vec![(0, Ignore)],
+                ..Verdict::default()
+            };
+            decision.hear(findings, vec![(&Loose, Ok(milder))]);
+            assert_eq!(decision.action, action);
+            assert_eq!(decision.enforced, action);
+            assert_eq!(decision.reason, Reason::OverBudget(OverBudget::Depth));
         }
     }
 
