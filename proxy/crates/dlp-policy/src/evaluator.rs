@@ -122,6 +122,11 @@ impl std::fmt::Debug for Evaluators {
 }
 
 impl Evaluators {
+    /// Whether one of them may make policy's word about a finding milder.
+    pub fn may_loosen(&self) -> bool {
+        self.lines.iter().any(|line| line.evaluator.may_loosen())
+    }
+
     /// Adds an evaluator for tools that match a glob (absent: every message) and a direction
     /// (absent: both).
     ///

@@ -34,5 +34,5 @@ pub use ruleset::{
     AllowPattern, ExampleFailure, Own, RuleError, RuleFacts, RuleSet, RuleSource, VAULT_RULE,
     ValueList,
 };
-pub use scanner::Scanner;
+pub use scanner::{Keeps, Scanner};
 pub use stream::{LeafStream, Place, StreamStep};

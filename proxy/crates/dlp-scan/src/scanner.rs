@@ -6,7 +6,7 @@ use crate::decode::{Spawner, decode, json};
 use crate::detect::{Limits, Raw, Scratch, Sink, detect};
 use crate::finding::{Finding, FingerprintKey, Layers, Outcome};
 use crate::text::{NO_LEAF, Node, Parent, Span, to_u32};
-use crate::{Budget, Category, Layer, LeafInput, LeafKind, OverBudget, RuleSet};
+use crate::{Budget, Category, Layer, LeafInput, LeafKind, OverBudget, RuleId, RuleSet};
 
 /// Nodes are reused; more than this many are given back after a message that needed them.
 const NODES_KEPT: usize = 64;
@@ -67,6 +67,18 @@ impl Scanner {
         leaves: impl Iterator<Item = LeafInput<'a>> + Clone,
         budget: &Budget,
     ) -> Outcome {
+        self.scan_for(rules, leaves, budget, &|_, _| false)
+    }
+
+    /// The same for somebody who treats rules differently: of two findings at one place the first is reported beside the
+    /// second, which is surer or reaches further, where `keeps` says so.
+    pub fn scan_for<'a>(
+        &mut self,
+        rules: &RuleSet,
+        leaves: impl Iterator<Item = LeafInput<'a>> + Clone,
+        budget: &Budget,
+        keeps: Keeps<'_>,
+    ) -> Outcome {
         let bytes = leaves.clone().map(|l| l.text.len()).sum();
         let budget = &budget.for_bytes(bytes, rules.weight_max);
         let mut limits = Limits {
@@ -115,7 +127,7 @@ impl Scanner {
         let findings = if self.raw.is_empty() {
             Vec::new()
         } else {
-            self.resolve(rules, leaves)
+            self.resolve(rules, leaves, keeps)
         };
         #[cfg(test)]
         {
@@ -199,6 +211,7 @@ impl Scanner {
         &mut self,
         rules: &RuleSet,
         leaves: impl Iterator<Item = LeafInput<'a>>,
+        keeps: Keeps<'_>,
     ) -> Vec<Finding> {
         let mut found = Vec::with_capacity(self.raw.len());
         for raw in &self.raw {
@@ -215,7 +228,7 @@ impl Scanner {
             )
         });
         on_boundaries(&mut found, leaves);
-        without_repeats(&mut found, rules);
+        without_repeats(&mut found, rules, keeps);
         found
     }
 
@@ -379,14 +392,19 @@ fn on_boundaries<'a>(found: &mut Vec<Finding>, leaves: impl Iterator<Item = Leaf
     });
 }
 
+/// Whether a finding is kept beside another one that covers it ([`Scanner::scan_for`]).
+pub type Keeps<'a> = &'a dyn Fn(RuleId, RuleId) -> bool;
+
 /// One finding for each place and category, unless a less sure one reaches further. An order to a model that lies inside
-/// another stays beside it if it is the surer one: sure ones are blocked, the rest is not. A tenant's own rules speak for
-/// themselves, beside whatever else is found there.
-fn without_repeats(found: &mut Vec<Finding>, rules: &RuleSet) {
+/// another stays beside it if it is the surer one: sure ones are blocked, the rest is not. What the caller treats more
+/// strictly than what covers it stays as well. A tenant's own rules speak for themselves, beside whatever else is found
+/// there.
+fn without_repeats(found: &mut Vec<Finding>, rules: &RuleSet, keeps: Keeps<'_>) {
     let own = |f: &Finding| rules.compiled(f.rule).own;
     let surer = |over: &Finding, f: &Finding| {
         f.category == Category::Injection && f.confidence > over.confidence
     };
+    let same = |k: &Finding, f: &Finding| k.start == f.start && k.end == f.end;
     let mut kept: Vec<Finding> = Vec::with_capacity(found.len());
     for f in found.drain(..) {
         let inside = |k: &Finding| {
@@ -395,17 +413,22 @@ fn without_repeats(found: &mut Vec<Finding>, rules: &RuleSet) {
                 && k.start <= f.start
                 && f.end <= k.end
                 && (k.rule == f.rule || !own(k) && !own(&f))
-                && (k.start == f.start && k.end == f.end || !rules.keep_covered && !surer(k, &f))
+                && (same(k, &f) || !rules.keep_covered && !surer(k, &f))
         };
         // Sorted by start: only the latest can reach over this one.
         let from = kept.len().saturating_sub(8);
-        if let Some(over) = kept[from..].iter_mut().find(|k| inside(k)) {
-            if over.start == f.start && over.end == f.end && f.confidence > over.confidence {
-                *over = f;
-            }
+        let mut latest = kept[from..].iter_mut();
+        if let Some(less_sure) = latest.find(|k| {
+            inside(k) && same(k, &f) && f.confidence > k.confidence && !keeps(k.rule, f.rule)
+        }) {
+            *less_sure = f;
             continue;
         }
-        kept.push(f);
+        let covers = |k: &Finding| inside(k) && !keeps(f.rule, k.rule);
+        let surer_here = |k: &Finding| same(k, &f) && f.confidence > k.confidence;
+        if !kept[from..].iter().any(|k| covers(k) && !surer_here(k)) {
+            kept.push(f);
+        }
     }
     *found = kept;
 }

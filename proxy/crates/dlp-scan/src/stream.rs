@@ -17,7 +17,7 @@
 use std::sync::Arc;
 
 use crate::finding::{Finding, Outcome};
-use crate::{Budget, LeafInput, LeafKind, OverBudget, RuleSet, Scanner};
+use crate::{Budget, Keeps, LeafInput, LeafKind, OverBudget, RuleSet, Scanner};
 
 /// How far around a match something may stand that it needs: context words, names, what comes along when an encoding
 /// is undone.
@@ -208,10 +208,22 @@ impl<T> LeafStream<T> {
         budget: &Budget,
         last: bool,
     ) -> StreamStep {
+        self.decide_for(scanner, rules, budget, last, &|_, _| false)
+    }
+
+    /// The same for somebody who treats rules differently ([`Scanner::scan_for`]).
+    pub fn decide_for(
+        &mut self,
+        scanner: &mut Scanner,
+        rules: &RuleSet,
+        budget: &Budget,
+        last: bool,
+        keeps: Keeps<'_>,
+    ) -> StreamStep {
         let Outcome {
             mut findings,
             over_budget,
-        } = scanner.scan(rules, self.inputs(), budget);
+        } = scanner.scan_for(rules, self.inputs(), budget, keeps);
         let from = self.decided;
         let (to, torn) = match last {
             true => {

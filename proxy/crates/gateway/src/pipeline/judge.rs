@@ -1,8 +1,8 @@
 //! What a message is judged by: the rules, the policy of its server, and the call it belongs to.
 
 use dlp_policy::{ActionsRef, AllowInput, Decision, Evaluators, PolicyTable};
-use dlp_scan::{Finding, Outcome, RuleSet};
-use domain::{Direction, Era, Limits};
+use dlp_scan::{Finding, Outcome, RuleId, RuleSet};
+use domain::{Direction, Era, Limits, PolicyAction};
 use mcp_codec::Document;
 
 use super::stage::{Place, Places};
@@ -98,6 +98,20 @@ impl Judge<'_> {
             self.policy.failure_mode(),
             self.policy.dry_run(),
         )
+    }
+
+    /// Of two findings at one place, the one that another covers is kept where it is treated more strictly, or where a
+    /// plugin or an allowlist might make the other's treatment milder: see [`dlp_scan::Scanner::scan_for`].
+    pub(super) fn keeps(&self, direction: Direction) -> impl Fn(RuleId, RuleId) -> bool {
+        let actions = std::cell::OnceCell::new();
+        move |covered, over| {
+            let actions: &ActionsRef = actions.get_or_init(|| self.actions(direction));
+            let action = actions.action(covered);
+            let milder = || self.evaluators.may_loosen() || !self.policy.allow().is_empty();
+            action > actions.action(over)
+                || actions.always(covered) && !actions.always(over)
+                || action > PolicyAction::Log && milder()
+        }
     }
 
     pub(super) fn actions(&self, direction: Direction) -> ActionsRef {

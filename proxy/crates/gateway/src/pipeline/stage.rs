@@ -93,7 +93,7 @@ impl<W: Way> Decoded<W> {
     /// Looks at every leaf and every header.
     pub fn scan(self, judge: &Judge<'_>) -> Scanned<W> {
         let started = Instant::now();
-        let outcome = scan_leaves(self.message.doc(), &self.headers, judge);
+        let outcome = scan_leaves(W::DIRECTION, self.message.doc(), &self.headers, judge);
         Scanned {
             message: self.message,
             headers: self.headers,
@@ -347,7 +347,12 @@ pub struct Blocked<W> {
 /// Scans all leaves of a document and the headers that came with it.
 ///
 /// Findings with a leaf index at or above `doc.leaves().len()` are of headers.
-pub(super) fn scan_leaves(doc: &Document, headers: &[HeaderLeaf], judge: &Judge<'_>) -> Outcome {
+pub(super) fn scan_leaves(
+    direction: Direction,
+    doc: &Document,
+    headers: &[HeaderLeaf],
+    judge: &Judge<'_>,
+) -> Outcome {
     let leaves = doc
         .leaves()
         .map(leaf_input)
@@ -357,7 +362,8 @@ pub(super) fn scan_leaves(doc: &Document, headers: &[HeaderLeaf], judge: &Judge<
         depth_max: u8::try_from(judge.limits.decode_depth_max).unwrap_or(u8::MAX),
         ..Budget::default()
     };
-    scratch::with_scanner(|scanner| scanner.scan(judge.rules, leaves, &budget))
+    let keeps = judge.keeps(direction);
+    scratch::with_scanner(|scanner| scanner.scan_for(judge.rules, leaves, &budget, &keeps))
 }
 
 fn leaf_input(leaf: Leaf<'_>) -> LeafInput<'_> {

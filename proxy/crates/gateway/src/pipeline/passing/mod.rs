@@ -225,7 +225,10 @@ impl<W: Way> Passing<W> {
         let started = Instant::now();
         let budget = budget(judge.limits);
         let leaves = &mut self.intake.leaves;
-        let step = scratch::with_scanner(|s| leaves.decide(s, judge.rules, &budget, last));
+        let keeps = judge.keeps(W::DIRECTION);
+        let step = scratch::with_scanner(|scanner| {
+            leaves.decide_for(scanner, judge.rules, &budget, last, &keeps)
+        });
         let scanned = Instant::now();
         self.report.times.scan_us += us(started, scanned);
         let outcome = self.decided(step, judge, &budget, out);

@@ -140,8 +140,10 @@ impl Splice<'_> {
             .collect();
         let inputs = self.leaves.inputs().zip(&texts);
         let inputs = inputs.map(|(input, text)| LeafInput { text, ..input });
-        let outcome =
-            scratch::with_scanner(|scanner| scanner.scan(self.judge.rules, inputs, self.budget));
+        let keeps = self.judge.keeps(self.direction);
+        let outcome = scratch::with_scanner(|scanner| {
+            scanner.scan_for(self.judge.rules, inputs, self.budget, &keeps)
+        });
         let place = |finding: &Finding| {
             let tag = self.leaves.tag(finding.leaf as usize);
             tag.map_or_else(String::new, |tag| tag.path(false))
