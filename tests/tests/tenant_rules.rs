@@ -214,3 +214,58 @@ fn fingerprints(weir: &Weir, rule: &str) -> Vec<String> {
     let prints = found.iter().filter_map(|f| f["fingerprint"].as_str());
     prints.map(str::to_owned).collect()
 }
+
+#[test]
+fn what_is_only_logged_hides_nothing_that_is_stopped() {
+    let upstream = echo();
+    let line = |rule: &str, action: &str| json!({ "rule": rule, "action": action });
+    let config = Config::new(&upstream.url())
+        .bind(line("url-credentials", "log"))
+        .bind(line("github-pat", "block"))
+        .bind(line("phone-*", "log"))
+        .bind(line("us-bank-account", "redact"));
+    let weir = Weir::serve(&config);
+    let mut client = Client::connect(&weir, Era::Stateless);
+    let token = ["gh", "p_KN3YGvbVW3Gn7Qz0h", "piuZKWieDGxjq0uUkaj"].concat();
+    let (blocked, said) = say(
+        &mut client,
+        &format!("clone https://bot:{token}@github.com/a/b"),
+    );
+    assert!(blocked && said.contains("github-pat"), "{said}");
+    let number = "2127023599";
+    let (_, said) = say(
+        &mut client,
+        &format!("my bank account number is {number}, call me"),
+    );
+    assert!(!said.contains(number), "{said}");
+}
+
+#[test]
+fn a_number_is_what_it_means() {
+    let upstream = echo();
+    let config =
+        Config::new(&upstream.url()).bind(json!({ "rule": "credit-card*", "action": "block" }));
+    let weir = Weir::serve(&config);
+    let mut client = Client::connect(&weir, Era::Stateless);
+    for number in [
+        "4539578763621486",
+        "4539578763621486.0",
+        "4.539578763621486e15",
+        "4539578763621486E+00",
+        "45395787636214860e-1",
+    ] {
+        // As it is written: a JSON library would write it in its own way.
+        let message = client.message(
+            "tools/call",
+            json!({ "name": "echo", "arguments": { "card": "HERE" } }),
+        );
+        let body = message.to_string().replace("\"HERE\"", number);
+        let answer = client.post_bytes(body.as_bytes(), &client.headers_for(&message));
+        let answer = answer.expect("an answer");
+        assert!(
+            answer.text().contains("\"isError\":true"),
+            "{number}: {}",
+            answer.text()
+        );
+    }
+}

@@ -87,6 +87,8 @@ pub enum Layer {
     Uuencode,
     /// Colours and overstrikes of a terminal, taken out.
     Terminal,
+    /// A number as what it means: `4.5395e15`.
+    Number,
 }
 
 impl Layer {
@@ -116,6 +118,7 @@ impl Layer {
             Self::Base85 => "base85",
             Self::Uuencode => "uuencode",
             Self::Terminal => "terminal",
+            Self::Number => "number",
         }
     }
 }

@@ -264,7 +264,14 @@ impl Node {
         };
         let whole = matches!(
             self.layer,
-            None | Some(Layer::Json | Layer::Joined | Layer::Reversed | Layer::Rot13 | Layer::Leet)
+            None | Some(
+                Layer::Json
+                    | Layer::Joined
+                    | Layer::Reversed
+                    | Layer::Rot13
+                    | Layer::Leet
+                    | Layer::Number
+            )
         );
         if whole {
             return Span {

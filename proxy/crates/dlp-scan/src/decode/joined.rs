@@ -1,5 +1,7 @@
 //! Values split over neighbouring cells: content blocks, array elements, single characters.
 
+use smallvec::SmallVec;
+
 use super::Spawner;
 use crate::detect::{Scratch, is_value};
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
@@ -215,33 +217,49 @@ fn seam(node: &Node, left: &Cell, right: &Cell, spawn: &mut Spawner<'_>) {
     }
 }
 
-/// Tokens that broke off at the end of their cell go on in the cells after it, whatever their names.
+/// Tokens that broke off at the end of their cell go on in the cells after it, whatever their names. Of those in one cell
+/// the first holds the others.
 fn broken(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
-    for at in scratch.broken.iter().take(64) {
-        let Some(index) = node.cell_at(*at) else {
+    let mut places = scratch.broken.clone();
+    places.sort_unstable();
+    let (mut child, mut done) = (None, 0);
+    for at in places {
+        let Some(index) = node.cell_at(at).filter(|_| at >= done) else {
             continue;
         };
-        let mut parts = vec![Span {
-            start: *at,
+        let rest = Span {
+            start: at,
             end: node.cells[index].span.end,
-        }];
-        for cell in node.cells[index + 1..]
-            .iter()
-            .filter(|c| is_value(c))
-            .take(8)
-        {
+        };
+        done = rest.end;
+        let mut parts: SmallVec<[Span; 9]> = SmallVec::new();
+        let next = node.cells[index + 1..].iter().filter(|c| is_value(c));
+        for cell in next.take(8) {
             let part = head(node, cell);
-            if part.is_empty() {
-                break;
+            if !part.is_empty() {
+                parts.push(part);
             }
-            parts.push(part);
             if part != cell.span {
                 break;
             }
         }
-        if parts.len() > 1 {
-            join(node, parts.into_iter(), spawn);
+        if parts.is_empty() {
+            continue;
         }
+        if child.is_none() {
+            child = spawn.begin(Layer::Joined);
+        }
+        let Some(child) = &mut child else {
+            return;
+        };
+        let start = child.text.len();
+        for part in std::iter::once(rest).chain(parts) {
+            child.push(&node.text[part.range()], part, How::Copy);
+        }
+        child.close_cell(start, Span::default(), LeafKind::String, 0);
+    }
+    if let Some(child) = child {
+        spawn.end(child);
     }
 }
 

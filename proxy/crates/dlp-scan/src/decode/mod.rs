@@ -9,6 +9,7 @@ mod joined;
 pub(crate) mod json;
 pub(crate) mod listed;
 mod marked;
+mod numeral;
 pub(crate) mod strides;
 mod turned;
 mod variables;
@@ -171,6 +172,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     }
     turned::decode(node, scratch, spawn);
     joined::decode(node, scratch, spawn);
+    numeral::decode(node, spawn);
 }
 
 /// The cells which hold one of `signs`, each once.

@@ -17,42 +17,42 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     if node.turned {
         return;
     }
-    let mut done = [(Action::Reversed, 0usize), (Action::Rot13, 0usize)];
-    for (action, hit) in &scratch.turned {
-        let layer = if *action == Action::Reversed {
-            Layer::Reversed
-        } else {
-            Layer::Rot13
-        };
-        let Some(cell) = node.cell_at(hit.start).map(|i| node.cells[i]) else {
+    turn(node, scratch, Action::Reversed, spawn);
+    turn(node, scratch, Action::Rot13, spawn);
+    leet(node, &scratch.leet, spawn);
+}
+
+/// The lines that the gate saw such words in, as cells of one child.
+fn turn(node: &Node, scratch: &Scratch, action: Action, spawn: &mut Spawner<'_>) {
+    let layer = match action {
+        Action::Reversed => Layer::Reversed,
+        _ => Layer::Rot13,
+    };
+    let (mut child, mut done) = (None, 0);
+    for (_, hit) in scratch.turned.iter().filter(|(a, _)| *a == action) {
+        let at = hit.start as usize;
+        let cell = node.cell_at(hit.start).map(|i| node.cells[i]);
+        let Some(cell) = cell.filter(|c| c.leaf != crate::text::NO_LEAF && at >= done) else {
             continue;
         };
-        if cell.leaf == crate::text::NO_LEAF {
-            continue;
+        if child.is_none() {
+            child = spawn.begin(layer);
         }
-        let Some(slot) = done.iter_mut().find(|(a, _)| a == action) else {
-            continue;
-        };
-        if (hit.start as usize) < slot.1 {
-            continue;
-        }
-        let (from, to) = line_around(node, &cell, hit.start as usize);
-        slot.1 = to;
-        let Some(mut child) = spawn.begin(layer) else {
+        let Some(child) = &mut child else {
             return;
         };
+        let (from, to) = line_around(node, &cell, at);
+        done = to;
+        let start = child.text.len();
         if layer == Layer::Reversed {
-            reversed(node, from, to, &mut child)
+            reversed(node, from, to, child)
         } else {
-            rotated(node, from, to, &mut child)
+            rotated(node, from, to, child)
         }
-        child.close_cell(0, Span::default(), cell.kind, 0);
-        spawn.end(child);
+        child.close_cell(start, Span::default(), cell.kind, 0);
     }
-    for index in &scratch.leet {
-        if let Some(cell) = node.cells.get(*index as usize) {
-            leet(node, cell, spawn);
-        }
+    if let Some(child) = child {
+        spawn.end(child);
     }
 }
 
@@ -111,29 +111,37 @@ pub(crate) fn rot13(b: u8) -> u8 {
 }
 
 /// Digits and signs inside words, read as the letters they look like. Only phrases are looked for in it.
-fn leet(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
-    if cell.span.len() > 16 * 1024 || cell.kind == LeafKind::Key || node.depth > LEET_DEPTH_MAX {
+fn leet(node: &Node, places: &[(u32, Span)], spawn: &mut Spawner<'_>) {
+    if places.is_empty() || node.depth > LEET_DEPTH_MAX {
         return;
     }
     let Some(mut child) = spawn.begin(Layer::Leet) else {
         return;
     };
     child.only_injection = true;
-    let bytes: Vec<u8> = node.text[cell.span.range()]
-        .iter()
-        .map(|b| match b {
-            b'0' => b'o',
-            b'1' | b'!' => b'i',
-            b'3' => b'e',
-            b'4' | b'@' => b'a',
-            b'5' | b'$' => b's',
-            b'7' | b'+' => b't',
-            b'8' => b'b',
-            b'9' => b'g',
-            b => *b,
-        })
-        .collect();
-    child.push(&bytes, cell.span, How::Copy);
-    child.close_cell(0, Span::default(), cell.kind, 0);
+    for (index, place) in places {
+        let cell = node.cells.get(*index as usize);
+        let Some(cell) = cell.filter(|c| c.kind != LeafKind::Key) else {
+            continue;
+        };
+        let start = child.text.len();
+        let bytes: Vec<u8> = node.text[place.range()].iter().map(unleet).collect();
+        child.push(&bytes, *place, How::Copy);
+        child.close_cell(start, Span::default(), cell.kind, 0);
+    }
     spawn.end(child);
+}
+
+fn unleet(b: &u8) -> u8 {
+    match b {
+        b'0' => b'o',
+        b'1' | b'!' => b'i',
+        b'3' => b'e',
+        b'4' | b'@' => b'a',
+        b'5' | b'$' => b's',
+        b'7' | b'+' => b't',
+        b'8' => b'b',
+        b'9' => b'g',
+        b => *b,
+    }
 }

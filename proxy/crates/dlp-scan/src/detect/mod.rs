@@ -84,7 +84,7 @@ pub(crate) struct Scratch {
     /// Where something is to be read backwards or rotated.
     pub turned: Vec<(Action, Span)>,
     /// Cells with words that have digits for letters.
-    pub leet: Vec<u32>,
+    pub leet: Vec<(u32, Span)>,
     /// The words of a list that follow each other.
     pub words: Vec<(usize, usize)>,
     /// Where a token broke off at the end of its cell.
@@ -369,7 +369,6 @@ fn act(
                 .turned
                 .last()
                 .is_none_or(|(a, s)| *a != action || at > s.start + 4)
-                && scratch.turned.len() < 256
             {
                 scratch.turned.push((action, span));
             }

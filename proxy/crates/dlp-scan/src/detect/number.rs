@@ -17,7 +17,7 @@ pub(super) fn scan(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     }
     let mut cell_index = 0;
     let mut at = 0;
-    let mut leet = (u32::MAX, 0);
+    let mut leet = Leet::default();
     let traces = std::mem::take(&mut scratch.traces);
     while let Some(digit) = traces.next_digit(at) {
         at = digit;
@@ -36,28 +36,94 @@ pub(super) fn scan(sink: &mut Sink<'_>, scratch: &mut Scratch) {
             at += 1;
             continue;
         }
-        let leet_cell = crate::text::to_u32(cell_index);
-        at = chain(at, &cell, &traces, (leet_cell, &mut leet), sink, scratch);
+        leet.enter(crate::text::to_u32(cell_index), &cell);
+        at = chain(at, &cell, &traces, &mut leet, sink, scratch);
     }
     scratch.traces = traces;
 }
 
-/// Words such as `1gn0r3`: digits among letters of lower case.
-fn count_leet(word: &[u8], index: u32, leet: &mut (u32, u32), scratch: &mut Scratch) {
-    let hex = || word.iter().all(u8::is_ascii_hexdigit);
-    if !(2..=16).contains(&word.len())
-        || word[1..].iter().any(u8::is_ascii_uppercase)
-        || word.len() > 6 && hex()
-    {
-        return;
+/// Cells up to this length are read as a whole where they hold such words.
+const LEET_CELL_BYTES: u32 = 16 * 1024;
+/// In longer ones, how close together such words have to be, and how far around them is read.
+const LEET_NEAR: u32 = 256;
+
+/// Words such as `1gn0r3` in the cell at hand.
+struct Leet {
+    index: u32,
+    cell: Span,
+    words: u32,
+    /// Where the last ones stand.
+    last: [u32; crate::decode::LEET_WORDS_MIN as usize - 1],
+}
+
+impl Default for Leet {
+    fn default() -> Self {
+        Self {
+            index: u32::MAX,
+            cell: Span::default(),
+            words: 0,
+            last: Default::default(),
+        }
     }
-    if leet.0 != index {
-        *leet = (index, 0);
+}
+
+impl Leet {
+    fn enter(&mut self, index: u32, cell: &Cell) {
+        if self.index != index {
+            (self.index, self.cell, self.words) = (index, cell.span, 0);
+        }
     }
-    leet.1 += 1;
-    if leet.1 == crate::decode::LEET_WORDS_MIN {
-        scratch.leet.push(index);
+
+    /// Counts a word if it has digits among letters of lower case.
+    fn count(&mut self, text: &[u8], (from, stop): (usize, usize), scratch: &mut Scratch) {
+        let word = &text[from..stop];
+        let hex = || word.iter().all(u8::is_ascii_hexdigit);
+        if !(2..=16).contains(&word.len())
+            || word[1..].iter().any(u8::is_ascii_uppercase)
+            || word.len() > 6 && hex()
+        {
+            return;
+        }
+        if self.cell.end - self.cell.start <= LEET_CELL_BYTES {
+            self.words += 1;
+            if self.words == crate::decode::LEET_WORDS_MIN {
+                scratch.leet.push((self.index, self.cell));
+            }
+            return;
+        }
+        // Long texts are full of `sha256` and `x86`: a digit has to stand before a letter.
+        let inner = |w: &[u8]| w[0].is_ascii_digit() && w[1].is_ascii_lowercase();
+        if !word.windows(2).any(inner) {
+            return;
+        }
+        let at = crate::text::to_u32(from);
+        self.words += 1;
+        if self.words >= crate::decode::LEET_WORDS_MIN && at - self.last[0] <= LEET_NEAR {
+            let around = Span {
+                start: on_char(
+                    text,
+                    self.last[0].saturating_sub(LEET_NEAR).max(self.cell.start),
+                ),
+                end: on_char(text, (at + LEET_NEAR).min(self.cell.end)),
+            };
+            match scratch.leet.last_mut() {
+                Some((index, place)) if *index == self.index && place.end >= around.start => {
+                    place.end = around.end;
+                }
+                _ => scratch.leet.push((self.index, around)),
+            }
+        }
+        self.last.rotate_left(1);
+        self.last[crate::decode::LEET_WORDS_MIN as usize - 2] = at;
     }
+}
+
+/// The beginning of the character that the byte is part of.
+fn on_char(text: &[u8], mut at: u32) -> u32 {
+    while at > 0 && text.get(at as usize).is_some_and(|b| b & 0xC0 == 0x80) {
+        at -= 1;
+    }
+    at
 }
 
 /// Is the piece that ends with the group as long as the next one, after a blank or a line end? Broken values look
@@ -121,7 +187,7 @@ fn chain(
     at: usize,
     cell: &Cell,
     traces: &Traces,
-    leet: (u32, &mut (u32, u32)),
+    leet: &mut Leet,
     sink: &mut Sink<'_>,
     scratch: &mut Scratch,
 ) -> usize {
@@ -156,7 +222,7 @@ fn chain(
         }
         if digits {
             if letters {
-                count_leet(&text[from..stop], leet.0, leet.1, scratch);
+                leet.count(text, (from, stop), scratch);
             }
             note_pieces(text, traces, (from, stop), letters, cell, scratch);
             if stop < ceil && matches!(text[stop], b' ' | b'\n') {
@@ -314,7 +380,15 @@ fn touched(text: &[u8], start: usize, end: usize, cell: &Cell) -> bool {
                 && (start < floor + 2
                     || word(text[start - 2])
                     || matches!(text[start - 1], b'.' | b'$' | b'#' | b'/')));
+    // `4539578763621486.0`: a whole number that a program took for a decimal.
+    let decimal = end - start >= 9
+        && text[end..ceil].starts_with(b".0")
+        && text[start..end].iter().all(u8::is_ascii_digit)
+        && text[end + 2..ceil]
+            .first()
+            .is_none_or(|b| !word(*b) && *b != b'.');
     let after = end < ceil
+        && !decimal
         && (text[end] == b'_' || glue(text[end]) && end + 1 < ceil && word(text[end + 1]));
     // A part of a longer row of groups is not a number of its own.
     let grouped = text[start..end].contains(&b' ');

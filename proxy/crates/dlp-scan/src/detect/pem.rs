@@ -10,6 +10,9 @@ use crate::text::{Cell, Span};
 const KEY_BYTES_MAX: usize = 32 * 1024;
 /// Less than this between the lines is talk about a key.
 const BODY_BYTES_MIN: usize = 32;
+/// So long is a line of a body at the least, and so much of one holds the shortest key.
+const LINE_BYTES_MIN: usize = 32;
+const WHOLE_BYTES_MIN: usize = 60;
 
 /// `at` is where `-----BEGIN` begins.
 pub(super) fn private_key(at: u32, cell: &Cell, sink: &mut Sink<'_>) {
@@ -59,7 +62,13 @@ fn plausible(body: &[u8]) -> bool {
         .iter()
         .filter(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/'))
         .count();
-    let dots = memmem::find(body, b"...").is_some();
+    // Dots stand for what was left out, unless a key is there all the same.
+    let lines = body.split(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/')));
+    let whole: usize = lines
+        .map(<[u8]>::len)
+        .filter(|n| *n >= LINE_BYTES_MIN)
+        .sum();
+    let dots = whole < WHOLE_BYTES_MIN && memmem::find(body, b"...").is_some();
     base64 >= BODY_BYTES_MIN
         && base64 * 10 >= body.len() * 7
         && !dots

@@ -3,8 +3,6 @@
 use super::{Scratch, Sink};
 use crate::text::Span;
 
-/// Places that may go on in the next cell; more are not joined.
-const BROKEN_MAX: usize = 64;
 /// A hash of this many bytes counts as one look.
 const LOOK_BYTES: usize = 64;
 
@@ -25,7 +23,7 @@ pub(super) fn scan(sink: &mut Sink<'_>, scratch: &mut Scratch) {
             let start = first + at;
             if let Some(len) = found.len {
                 sink.report(*rule, Span::new(start, start + len), 100);
-            } else if found.cut && scratch.broken.len() < BROKEN_MAX {
+            } else if found.cut {
                 scratch.broken.push(crate::text::to_u32(start));
             }
         }
