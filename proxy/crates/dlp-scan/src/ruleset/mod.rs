@@ -185,6 +185,7 @@ pub(crate) enum Detector {
     Bidi,
     ZeroWidth,
     Orders,
+    MisspeltOrders,
     BareCommand,
 }
 

@@ -16,13 +16,14 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 type Bits = u128;
 const CLASSES_MAX: usize = 128;
 /// Most languages told apart. Words of one do not go with words of another: `die` is not `die`.
-const LANGUAGES_MAX: usize = 32;
+const LANGUAGES_MAX: usize = 44;
 /// The language of what stands in texts of any.
 const ALL: usize = 0;
 const ENGLISH: u8 = 1;
 
 /// The classes of a sentence, by language.
 pub(super) type Classes = [Bits; LANGUAGES_MAX];
+pub(super) const NOTHING: Classes = [0; LANGUAGES_MAX];
 
 /// Words noted of one sentence; what is longer is no sentence.
 const WORDS_MAX: usize = 256;
@@ -48,6 +49,8 @@ pub(super) struct Orders {
     neg: u8,
     /// The class of names for machines.
     machine: u8,
+    /// The class of every sentence that no rule for wordings may know: not in English, or misspelt.
+    unread: u8,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -160,13 +163,14 @@ impl Orders {
             combinations,
             neg: names.number("neg"),
             machine: names.number("machine"),
+            unread: names.number("unread"),
         }
     }
 
     /// The classes that a sentence in plain letters has.
     pub fn classes(&self, sentence: &str) -> Classes {
         let mut seen: Vec<Seen> = Vec::new();
-        let mut classes: Classes = [0; LANGUAGES_MAX];
+        let mut classes = NOTHING;
         self.each_word(sentence, |word, start, end| {
             for meaning in &self.meanings[word] {
                 if seen.len() < WORDS_MAX
@@ -185,10 +189,13 @@ impl Orders {
         });
         let of_all = classes[ALL];
         for (language, own) in (0u8..).zip(&mut classes) {
-            let mut all = *own | of_all;
             if own.count_ones() < 2 {
                 continue;
             }
+            if language > ENGLISH {
+                *own |= 1 << self.unread;
+            }
+            let mut all = *own | of_all;
             for relation in &self.relations {
                 if all & relation.first == 0 || all & relation.second == 0 {
                     continue;
@@ -254,6 +261,11 @@ impl Orders {
         })
     }
 
+    /// Says that no other rule reads the sentence.
+    pub fn mark_unread(&self, classes: &mut Classes) {
+        classes[usize::from(ENGLISH)] |= 1 << self.unread;
+    }
+
     /// Does the sentence speak to or of a machine?
     pub fn calls(&self, here: &Classes) -> bool {
         here.iter().any(|own| own >> self.machine & 1 != 0)
@@ -278,7 +290,7 @@ fn spoken(here: &Classes) -> impl Iterator<Item = usize> {
 
 /// The classes of several sentences.
 pub(super) fn merge(of: &[&Classes]) -> Classes {
-    let mut all = [0; LANGUAGES_MAX];
+    let mut all = NOTHING;
     for classes in of {
         all.iter_mut()
             .zip(classes.iter())
@@ -370,7 +382,7 @@ impl Meaning {
 }
 
 /// Words that may stand between the beginning of a command and its verb.
-const FILLERS: [&str; 61] = [
+const FILLERS: [&str; 60] = [
     "and",
     "then",
     "please",
@@ -430,7 +442,6 @@ const FILLERS: [&str; 61] = [
     "assistants",
     "bot",
     "model",
-    "immediately",
     "directly",
 ];
 /// Those that make what follows a command only with one of the others before them.
