@@ -512,6 +512,7 @@ static BUILTIN_SOURCES: &[RuleSource<'static>] = sources![
     "injection-roles-intl.yml",
     "injection-commands.yml",
     "injection-links.yml",
+    "injection-places.yml",
 ];
 
 #[cfg(test)]

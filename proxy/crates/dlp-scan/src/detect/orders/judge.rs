@@ -41,6 +41,8 @@ pub(super) struct Orders {
     inner_words: Vec<usize>,
     /// The others, by their first bytes.
     heads: Heads,
+    /// A bit for each of these.
+    heads_seen: Box<[u64; HEAD_BITS / 64]>,
     /// For each pattern of `words`, what it stands for.
     meanings: Vec<Vec<Meaning>>,
     relations: Vec<Relation>,
@@ -79,6 +81,8 @@ struct Relation {
 
 #[derive(Debug)]
 struct Combination {
+    /// The first of `here`, which most sentences lack.
+    first: Bits,
     /// One of each in the same sentence.
     here: Vec<Bits>,
     not_here: Bits,
@@ -151,12 +155,17 @@ impl Orders {
                 known.push((bytes, at));
             }
         }
+        let mut heads_seen = Box::new([0; HEAD_BITS / 64]);
+        for bit in heads.keys().map(|head| mixed(*head)) {
+            heads_seen[bit / 64] |= 1 << (bit % 64);
+        }
         let words = automaton(&patterns);
         let inner = automaton(&inner);
         Self {
             words,
             inner,
             inner_words,
+            heads_seen,
             heads,
             meanings,
             relations,
@@ -189,7 +198,7 @@ impl Orders {
         });
         let of_all = classes[ALL];
         for (language, own) in (0u8..).zip(&mut classes) {
-            if own.count_ones() < 2 {
+            if !several(*own) {
                 continue;
             }
             if language > ENGLISH {
@@ -236,13 +245,23 @@ impl Orders {
             }
             let rest = &bytes[at..];
             for len in 1..=HEAD_BYTES.min(rest.len()) {
-                for (word, number) in self.heads.get(&head_of(rest, len)).into_iter().flatten() {
+                let head = head_of(rest, len);
+                if !self.known(head) {
+                    continue;
+                }
+                for (word, number) in self.heads.get(&head).into_iter().flatten() {
                     if rest.starts_with(word) {
                         note(*number, at, at + word.len());
                     }
                 }
             }
         }
+    }
+
+    /// May words have such a head? Most of a text's have not, and a bit tells it sooner than the table.
+    fn known(&self, head: u32) -> bool {
+        let bit = mixed(head);
+        self.heads_seen[bit / 64] >> (bit % 64) & 1 == 1
     }
 
     /// Does a negation end right before `at`?
@@ -283,9 +302,14 @@ impl Orders {
     }
 }
 
+/// More than one class? Counting them takes dozens of steps on old processors.
+const fn several(classes: Bits) -> bool {
+    classes & classes.wrapping_sub(1) != 0
+}
+
 /// The languages of which there are at least two words.
 fn spoken(here: &Classes) -> impl Iterator<Item = usize> {
-    (0..LANGUAGES_MAX).filter(|l| here[*l].count_ones() > 1)
+    (0..LANGUAGES_MAX).filter(|l| several(here[*l]))
 }
 
 /// The classes of several sentences.
@@ -310,6 +334,13 @@ fn head_of(word: &[u8], len: usize) -> u32 {
     word[..len]
         .iter()
         .fold(0, |head, b| head << 8 | u32::from(*b))
+}
+
+/// Bits that tell most heads which no word has.
+const HEAD_BITS: usize = 1 << 15;
+
+fn mixed(head: u32) -> usize {
+    (head.wrapping_mul(0x9E37_79B1) >> 17) as usize
 }
 
 /// Heads are as good as numbered.
@@ -382,7 +413,7 @@ impl Meaning {
 }
 
 /// Words that may stand between the beginning of a command and its verb.
-const FILLERS: [&str; 60] = [
+const FILLERS: [&str; 65] = [
     "and",
     "then",
     "please",
@@ -443,10 +474,15 @@ const FILLERS: [&str; 60] = [
     "bot",
     "model",
     "directly",
+    "could",
+    "would",
+    "you'd",
+    "better",
+    "rather",
 ];
 /// Those that make what follows a command only with one of the others before them.
 const INFINITIVE: [&str; 1] = ["to"];
-const OBLIGES: [&str; 12] = [
+const OBLIGES: [&str; 18] = [
     "has",
     "have",
     "need",
@@ -459,6 +495,12 @@ const OBLIGES: [&str; 12] = [
     "supposed",
     "instructed",
     "expected",
+    "you",
+    "as",
+    "free",
+    "welcome",
+    "enough",
+    "allowed",
 ];
 
 /// May a command begin after this?
@@ -490,7 +532,16 @@ fn commands(before: &str) -> bool {
         }
         if matches!(
             word,
-            "must" | "should" | "shall" | "will" | "then" | "please" | "and"
+            "must"
+                | "should"
+                | "shall"
+                | "will"
+                | "then"
+                | "please"
+                | "and"
+                | "could"
+                | "would"
+                | "may"
         ) {
             return true;
         }
@@ -544,7 +595,9 @@ impl Relation {
 
 impl Combination {
     fn is_here(&self, classes: Bits) -> bool {
-        classes & self.not_here == 0 && self.here.iter().all(|any| classes & any != 0)
+        classes & self.first != 0
+            && classes & self.not_here == 0
+            && self.here[1..].iter().all(|any| classes & any != 0)
     }
 
     fn is_near(&self, classes: Bits) -> bool {
@@ -567,6 +620,7 @@ impl Combination {
         let (here, not_here) = read(here);
         let (near, not_near) = read(near);
         Self {
+            first: here[0],
             here,
             not_here,
             near,
