@@ -2,6 +2,7 @@
 
 mod assign;
 mod automata;
+mod command;
 mod context;
 mod exact;
 mod hidden;
@@ -358,6 +359,10 @@ fn act(
         Action::Detect(Detector::UrlCredentials) => url::credentials(at, &cell.1, sink),
         Action::Detect(Detector::AuthHeader) => url::auth_header(at, &cell.1, sink),
         Action::Detect(Detector::Orders) => orders::scan(at, &cell.1, sink, scratch),
+        Action::Detect(Detector::MisspeltOrders) => {
+            orders::scan_misspelt(at, &cell.1, sink, scratch)
+        }
+        Action::Detect(Detector::BareCommand) => command::scan(&cell.1, sink),
         Action::Context { .. } | Action::Detect(_) | Action::Within(_) => {}
         Action::Reversed | Action::Rot13 => {
             let span = Span {

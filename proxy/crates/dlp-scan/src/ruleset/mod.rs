@@ -185,11 +185,13 @@ pub(crate) enum Detector {
     Bidi,
     ZeroWidth,
     Orders,
+    MisspeltOrders,
+    BareCommand,
 }
 
 impl Detector {
     /// How many there are.
-    pub const COUNT: usize = Self::Orders as usize + 1;
+    pub const COUNT: usize = Self::BareCommand as usize + 1;
 }
 
 /// What a keyword hit leads to.
@@ -508,6 +510,9 @@ static BUILTIN_SOURCES: &[RuleSource<'static>] = sources![
     "injection-frames.yml",
     "injection-roles.yml",
     "injection-roles-intl.yml",
+    "injection-commands.yml",
+    "injection-links.yml",
+    "injection-places.yml",
 ];
 
 #[cfg(test)]

