@@ -503,6 +503,8 @@ static BUILTIN_SOURCES: &[RuleSource<'static>] = sources![
     "pii.yml",
     "pii-registers.yml",
     "pii-places.yml",
+    "pii-labels.yml",
+    "pii-addresses.yml",
     "injection.yml",
     "injection-intl.yml",
     "injection-frames.yml",
