@@ -500,6 +500,7 @@ static BUILTIN_SOURCES: &[RuleSource<'static>] = sources![
     "secrets-services.yml",
     "secrets-observability.yml",
     "secrets-generic.yml",
+    "secrets-words.yml",
     "pii.yml",
     "pii-registers.yml",
     "pii-places.yml",
