@@ -246,19 +246,30 @@ fn chunks(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
 fn row(text: &[u8], at: usize, cell: &Cell) -> (usize, usize, Option<usize>) {
     let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
     let blank = |b: u8| matches!(b, b' ' | b'\n');
+    // The first and the last piece stand against what the whole value stands in.
+    let bound = |b: u8| {
+        matches!(
+            b,
+            b'"' | b'\'' | b'`' | b'<' | b'>' | b'(' | b')' | b'=' | b','
+        )
+    };
     let piece = |from: usize| {
         text[from.min(ceil)..ceil]
             .iter()
             .take(*CHUNK_BYTES.end() + 1)
-            .take_while(|b| !blank(**b))
+            .take_while(|b| !blank(**b) && !matches!(b, b'"' | b'\'' | b'`' | b'<' | b'\\'))
             .count()
     };
     let len = piece(at);
     let mut start = at;
     while start > floor + len
         && blank(text[start - 1])
-        && text[start - 1 - len..start - 1].iter().all(|b| !blank(*b))
-        && (start == floor + len + 1 || blank(text[start - len - 2]))
+        && text[start - 1 - len..start - 1]
+            .iter()
+            .all(|b| !blank(*b) && !bound(*b))
+        && (start == floor + len + 1
+            || blank(text[start - len - 2])
+            || bound(text[start - len - 2]))
     {
         start -= len + 1;
     }
@@ -473,6 +484,11 @@ mod tests {
             ),
             ("$k = 'ghp_' . 'abc';  ", Layer::Concat, "ghp_abc"),
             ("k = \"ghp_\" \\\n    \"abc\"", Layer::Concat, "ghp_abc"),
+            (
+                "value=\"ghp_ cX1h 0RWe yrBW D6DL 7na\"> ok",
+                Layer::Spaced,
+                "ghp_cX1h0RWeyrBWD6DL7na",
+            ),
         ];
         for (text, layer, want) in cases {
             let got = children(text);

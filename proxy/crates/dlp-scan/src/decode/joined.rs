@@ -18,6 +18,9 @@ const SEAM_BYTES_MIN: usize = 12;
 const PART_BYTES_MAX: usize = 80;
 /// Parts of one word over several content blocks.
 const CHAIN_PARTS_MAX: usize = 12;
+/// Pieces of a text with blanks in it: how many, and how long, before they count as one that was cut.
+const TEXT_PARTS_MIN: usize = 4;
+const TEXT_PART_BYTES_MIN: usize = 6;
 /// Parts joined at one go.
 const PARTS_MAX: usize = 4096;
 
@@ -65,15 +68,22 @@ fn short_runs(node: &Node, spawn: &mut Spawner<'_>) {
 /// Elements of one length but for the last, and values under `part1`, `part2`: without blanks, they are one in pieces.
 fn parts(node: &Node, spawn: &mut Spawner<'_>) {
     let mut row: Vec<Cell> = Vec::new();
+    let mut counter = Counter::default();
     for cell in node.cells.iter().filter(|c| is_value(c)) {
         if cell.leaf == NO_LEAF {
             continue;
         }
+        // A number that counts the pieces is none.
+        if cell.kind == LeafKind::Number {
+            counter.note(&node.text[cell.span.range()]);
+            continue;
+        }
+        let counted = counter.take();
         let goes_on = row.last().is_some_and(|last| {
             // A shorter one is the last of its row.
             let longest = row[0].span.len();
             row.len() < PARTS_MAX
-                && match is_next(node, last, cell) {
+                && match is_next(node, last, cell, counted) {
                     Next::Element => last.span.len() == longest && cell.span.len() <= longest,
                     Next::Numbered => true,
                     Next::Other => false,
@@ -90,6 +100,29 @@ fn parts(node: &Node, spawn: &mut Spawner<'_>) {
     join_parts(node, &row, spawn);
 }
 
+/// Pieces that are numbered: `{"i": 0, "c": "..."}, {"i": 1, "c": "..."}`.
+#[derive(Default)]
+struct Counter {
+    last: Option<u32>,
+    /// The numbers since the last piece: how many, and the one that was seen last.
+    seen: (u32, Option<u32>),
+}
+
+impl Counter {
+    fn note(&mut self, number: &[u8]) {
+        let number = std::str::from_utf8(number).ok();
+        self.seen = (self.seen.0 + 1, number.and_then(|n| n.parse().ok()));
+    }
+
+    /// Is the one number before the piece at hand the next after that of the piece before?
+    fn take(&mut self) -> bool {
+        let (seen, number) = std::mem::take(&mut self.seen);
+        let next = self.last.and_then(|n| n.checked_add(1));
+        self.last = number;
+        seen == 0 || seen == 1 && number.is_some() && number == next
+    }
+}
+
 /// How a value follows the one before.
 enum Next {
     /// In the same array, or under the same name again.
@@ -99,11 +132,12 @@ enum Next {
     Other,
 }
 
-fn is_next(node: &Node, last: &Cell, cell: &Cell) -> Next {
+fn is_next(node: &Node, last: &Cell, cell: &Cell, counted: bool) -> Next {
     if cell.name.is_empty() || cell.kind != LeafKind::String {
         return Next::Other;
     }
-    if cell.name == last.name {
+    let same = || node.text[cell.name.range()] == node.text[last.name.range()];
+    if cell.name == last.name || counted && same() {
         return Next::Element;
     }
     let numbered = |name: Span| {
@@ -146,9 +180,12 @@ fn join_parts(node: &Node, row: &[Cell], spawn: &mut Spawner<'_>) {
     // Two neighbours meet at their seam; short ones are joined as they are.
     let enough = row.len() > 2 && row[0].span.len() > SHORT_BYTES_MAX
         || row.len() > 1 && row[0].name != row[1].name;
+    // Many pieces of one length, shorter only at the end, may be of a sentence.
+    let cut = row.len() >= TEXT_PARTS_MIN && row[0].span.len() >= TEXT_PART_BYTES_MIN;
+    let fits = |b: &u8| b.is_ascii_graphic() || cut && matches!(b, b' ' | b'\n' | 0x80..);
     if enough
         && bytes().take(SEAM_BYTES_MIN).count() == SEAM_BYTES_MIN
-        && bytes().all(u8::is_ascii_graphic)
+        && bytes().all(fits)
         && bytes().any(u8::is_ascii_digit)
         && bytes().any(u8::is_ascii_alphabetic)
     {
@@ -176,7 +213,7 @@ fn seams(node: &Node, spawn: &mut Spawner<'_>) {
             let mut chain = Vec::new();
             if let Some(at) = last.iter().position(|(n, ..)| *n == name) {
                 let (_, left, parts) = last.swap_remove(at);
-                seam(node, &left, cell, spawn);
+                block_seam(node, &left, cell, spawn);
                 chain = parts;
             }
             let part = head(node, cell);
@@ -199,15 +236,31 @@ fn seams(node: &Node, spawn: &mut Spawner<'_>) {
 }
 
 fn seam(node: &Node, left: &Cell, right: &Cell, spawn: &mut Spawner<'_>) {
-    if left.span.len() + right.span.len() < SEAM_BYTES_MIN {
+    join_seam(node, (left, right), SEAM_BYTES_MIN, SHORT_BYTES_MAX, spawn);
+}
+
+/// Two blocks of text: what people choose as a password is shorter than what machines make.
+fn block_seam(node: &Node, left: &Cell, right: &Cell, spawn: &mut Spawner<'_>) {
+    join_seam(node, (left, right), SHORT_BYTES_MAX, 2, spawn);
+}
+
+/// Joins the neighbours if they come to `least` bytes and one of them is longer than `short`.
+fn join_seam(
+    node: &Node,
+    (left, right): (&Cell, &Cell),
+    least: usize,
+    short: usize,
+    spawn: &mut Spawner<'_>,
+) {
+    if left.span.len() + right.span.len() < least {
         return;
     }
     let (a, b) = (tail(node, left), head(node, right));
     // A part which is all one word reaches on to the next; those two are joined there.
     if a.len() >= 2
         && b.len() >= 2
-        && a.len() + b.len() >= SEAM_BYTES_MIN
-        && (a.len() > SHORT_BYTES_MAX || b.len() > SHORT_BYTES_MAX)
+        && a.len() + b.len() >= least
+        && (a.len() > short || b.len() > short)
     {
         let context = Span::new(
             super::margin_before(&node.text, a.start as usize, left.span.start as usize),
@@ -348,6 +401,24 @@ mod tests {
                     ("text", "ff33gg ok"),
                 ],
                 "ghp_aabbccdd22eeff33gg",
+            ),
+            (
+                &[
+                    ("c", "The SSN of"),
+                    ("c", "Ana is 219"),
+                    ("c", "-09-9998 a"),
+                    ("c", "nd no more"),
+                    ("c", "."),
+                ],
+                "219-09-9998",
+            ),
+            (
+                &[
+                    ("text", "key: MAR!6"),
+                    ("type", "text"),
+                    ("text", "86cobalt"),
+                ],
+                "MAR!686cobalt",
             ),
             (
                 &[("items", "ghp_aaaabbbb"), ("items", "ccccdddd")],

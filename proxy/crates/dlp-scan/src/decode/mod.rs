@@ -9,6 +9,7 @@ mod joined;
 pub(crate) mod json;
 pub(crate) mod listed;
 mod marked;
+mod markup;
 mod numeral;
 pub(crate) mod strides;
 mod turned;
@@ -164,6 +165,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     strides::decode(node, scratch, spawn);
     listed::decode(node, scratch, spawn);
     marked::decode(node, spawn);
+    markup::decode(node, spawn);
     variables::decode(node, &scratch.traces.joints, spawn);
     if scratch.traces.strange {
         for cell in node.cells.iter().filter(|c| c.leaf != NO_LEAF) {

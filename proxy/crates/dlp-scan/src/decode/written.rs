@@ -62,18 +62,16 @@ fn islands(
                 break;
             }
             if pos > copied {
-                flush(&mut child, &mut bytes, copied);
+                flush(&mut child, &mut bytes, layer);
                 copy(&mut child, node, copied, pos);
             }
             // Bytes above 0x7F written one at a time are pieces of UTF-8.
             if c == SOFT_BREAK {
-                flush(&mut child, &mut bytes, pos);
-            } else if matches!(layer, Layer::Percent | Layer::QuotedPrintable)
-                && u32::from(c) >= 0x80
-            {
+                flush(&mut child, &mut bytes, layer);
+            } else if (0x80..0x100).contains(&u32::from(c)) {
                 bytes.push(((u32::from(c) & 0xFF) as u8, pos, len));
             } else {
-                flush(&mut child, &mut bytes, pos);
+                flush(&mut child, &mut bytes, layer);
                 child.push(
                     c.encode_utf8(&mut utf8).as_bytes(),
                     Span::new(pos, pos + len),
@@ -86,7 +84,7 @@ fn islands(
                 break;
             }
         }
-        flush(&mut child, &mut bytes, copied);
+        flush(&mut child, &mut bytes, layer);
         let end = margin_after(&node.text, copied, ceil);
         copy(&mut child, node, copied, end);
         child.close_cell(start, name, cell.kind, 0);
@@ -95,17 +93,25 @@ fn islands(
     }
 }
 
-/// Percent-encoded bytes of one character, pushed as that character.
-fn flush(child: &mut Node, bytes: &mut Vec<(u8, usize, usize)>, _at: usize) {
+/// Bytes written one at a time, pushed as the characters they are in UTF-8. What is none are characters of Latin 1,
+/// as a string's `\xe9` is in most languages; in an address or a mail they were broken.
+fn flush(child: &mut Node, bytes: &mut Vec<(u8, usize, usize)>, layer: Layer) {
     if bytes.is_empty() {
         return;
     }
     let raw: Vec<u8> = bytes.iter().map(|(b, ..)| *b).collect();
-    let src = Span::new(
-        bytes[0].1,
-        bytes[bytes.len() - 1].1 + bytes[bytes.len() - 1].2,
-    );
-    child.push(String::from_utf8_lossy(&raw).as_bytes(), src, How::Atom);
+    let last = bytes[bytes.len() - 1];
+    let src = Span::new(bytes[0].1, last.1 + last.2);
+    match std::str::from_utf8(&raw) {
+        Err(_) if layer == Layer::Escapes || layer == Layer::Html => {
+            for (byte, at, len) in bytes.iter() {
+                let mut utf8 = [0; 4];
+                let c = char::from(*byte).encode_utf8(&mut utf8);
+                child.push(c.as_bytes(), Span::new(*at, at + len), How::Atom);
+            }
+        }
+        _ => child.push(String::from_utf8_lossy(&raw).as_bytes(), src, How::Atom),
+    }
     bytes.clear();
 }
 
@@ -285,6 +291,9 @@ mod tests {
             (r"a\\u0067b", Layer::Escapes, "agb"),
             (r"\x67\x68\x70\x5f", Layer::Escapes, "ghp_"),
             (r"\u{67}\U00000068\160x", Layer::Escapes, "ghpx"),
+            (r"\x6e\xc3\xba\x6d", Layer::Escapes, "núm"),
+            (r"\156\303\272\155", Layer::Escapes, "núm"),
+            (r"caf\xe9 \u00e9t\u00e9", Layer::Escapes, "café été"),
             (r#"{\"a\":\"b\"} and"#, Layer::Escapes, r#"{"a":"b"} and"#),
             ("d=%67%68p%5F end", Layer::Percent, "d=ghp_ end"),
             ("d=%c3%a9t%C3%A9...", Layer::Percent, "d=été..."),

@@ -19,6 +19,8 @@ const VALUE_BYTES_MAX: usize = 4096;
 const BARE_BYTES_MAX: usize = 512;
 /// Longest name read.
 const NAME_BYTES_MAX: usize = 96;
+/// How far before a name the head of its table may begin.
+const HEAD_BYTES_MAX: usize = 512;
 /// Elements looked at under one name.
 const ELEMENTS_MAX: usize = 16;
 
@@ -147,18 +149,28 @@ impl Names {
     }
 }
 
-/// In a table of lines: the values under a name that stands in the first line.
+/// In a table of lines: the values under a name that stands in its first line. Above a table whose head has three
+/// columns and more, other text may stand.
 fn column_values(text: &[u8], name: Span, cell: &Cell) -> Vec<Span> {
-    let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
+    let (top, ceil) = (cell.span.start as usize, cell.span.end as usize);
+    let reach = (name.start as usize)
+        .saturating_sub(HEAD_BYTES_MAX)
+        .max(top);
+    let line = memchr::memrchr(b'\n', &text[reach..name.start as usize]);
+    let floor = line.map_or(reach, |at| reach + at + 1);
     let before = &text[floor..name.start as usize];
     let after = text[name.end as usize..ceil].first();
     let delimiter = [b',', b';', b'\t', b'|']
         .into_iter()
         .find(|d| before.last() == Some(d) || after == Some(d));
-    let (Some(delimiter), false) = (delimiter, before.len() > 512 || before.contains(&b'\n'))
-    else {
+    let Some(delimiter) = delimiter else {
         return Vec::new();
     };
+    let head = text[floor..ceil].split(|b| *b == b'\n').next();
+    let columns = head.map_or(0, |line| memchr::memchr_iter(delimiter, line).count());
+    if floor > top && (columns < 2 || floor == reach && line.is_none()) {
+        return Vec::new();
+    }
     let column = before.iter().filter(|b| **b == delimiter).count();
     let mut out = Vec::new();
     let mut at = floor;
@@ -166,6 +178,9 @@ fn column_values(text: &[u8], name: Span, cell: &Cell) -> Vec<Span> {
         .split(|b| *b == b'\n')
         .take(ELEMENTS_MAX)
     {
+        if floor > top && memchr::memchr_iter(delimiter, line).count() < columns {
+            break;
+        }
         let mut field = at;
         for (i, part) in line.split(|b| *b == delimiter).enumerate() {
             if i == column && at > floor {
@@ -361,6 +376,14 @@ mod tests {
             ("| password | abc |", Some("abc")),
             ("<password>abc</password>", Some("abc")),
             ("<key>password</key><string>abc</string>", Some("abc")),
+            ("<td>password</td> <td><code>abc</code></td>", Some("abc")),
+            ("the password (aB3xyz9q) expires", Some("aB3xyz9q")),
+            ("the password (at least 9) expires", None),
+            ("Label: password\nValue: abc", Some("abc")),
+            (
+                "x=[{\"name\": \"password\", \"value\": \"abc\"}]",
+                Some("abc"),
+            ),
             ("?password=abc&x=1", Some("abc")),
             ("- name: password\n  value: abc", Some("abc")),
             ("- name: password\\n  value: abc\\nx", Some("abc")),

@@ -50,6 +50,9 @@ fn line_start(text: &[u8], name: usize, floor: usize) -> bool {
             ))
 }
 
+/// Tags between a name and its value.
+const XML_TAGS_MAX: usize = 3;
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Sep {
     Equals,
@@ -126,6 +129,7 @@ impl Reader<'_> {
                 Sep::Xml,
                 self.rest().iter().take(32).position(|b| *b == b'>')? + 1,
             ),
+            b',' if closed && self.value_member().is_some() => (Sep::Colon, self.value_member()?),
             b',' if closed => (Sep::Loose, 1),
             b';' if closed => (Sep::Loose, 1),
             b'\n' | b'\r' | b'\\' => return self.value_line(),
@@ -136,6 +140,7 @@ impl Reader<'_> {
             _ if flag && blanks > 0 => (Sep::Blank, 0),
             _ if blanks == 1 && !closed && self.generated_next() => (Sep::Blank, 0),
             b'\'' | b'"' if blanks > 0 => (Sep::Loose, 0),
+            b'(' if blanks == 1 && !closed && self.bracketed() => (Sep::Loose, 1),
             _ => return None,
         };
         self.at += sep.1;
@@ -147,6 +152,19 @@ impl Reader<'_> {
             }
         }
         Some(sep.0)
+    }
+
+    /// `"name": "X", "value": `, in a piece of JSON: how far it is to the value.
+    fn value_member(&self) -> Option<usize> {
+        let rest = &self.rest()[..self.rest().len().min(32)];
+        let skip = |from: usize| {
+            let part = |b: &u8| matches!(b, b' ' | b'\n' | b'\t' | b'\\' | b'"' | b'\'');
+            from + rest[from..].iter().take_while(|b| part(b)).count()
+        };
+        let word = skip(1);
+        let named = rest[word..].get(..5)?.eq_ignore_ascii_case(b"value");
+        let sign = skip(word + 5);
+        (named && word > 1 && matches!(rest.get(sign), Some(b':' | b'='))).then_some(sign + 1)
     }
 
     /// How long the word is that says in a sentence that the value follows, with what stands after it.
@@ -224,6 +242,18 @@ impl Reader<'_> {
         len >= 20 && c.digit >= 4 && c.letters() >= 4 && c.changes >= 6
     }
 
+    /// `the token (5f4dcc...) expires`: nothing else in the brackets, and no word.
+    fn bracketed(&self) -> bool {
+        let rest = &self.rest()[1..];
+        let len = rest
+            .iter()
+            .take(200)
+            .take_while(|b| b.is_ascii_graphic() && **b != b'(' && **b != b')')
+            .count();
+        let c = crate::entropy::Classes::of(&rest[..len]);
+        len >= 8 && rest.get(len) == Some(&b')') && c.digit >= 2 && c.letters() >= 2
+    }
+
     /// `: string =`, `: &str =`: skipped when an equals sign follows.
     fn type_note(&mut self) {
         let rest = &self.rest()[..self.rest().len().min(48)];
@@ -257,7 +287,7 @@ impl Reader<'_> {
         if self.peek(0) == b'"' {
             self.at += 1;
         }
-        if !self.starts("value") {
+        if !self.starts("value") && !self.starts("Value") {
             return None;
         }
         self.at += 5;
@@ -358,17 +388,21 @@ impl Reader<'_> {
         word.len() >= 6 && crate::entropy::Classes::of(word).changes >= 2
     }
 
-    /// `<key>password</key><string>...`
+    /// `<key>password</key><string>...`, `<td>password</td><td><code>...`
     fn xml_value(&mut self) {
-        let rest = self.rest();
-        let Some(open) = rest.iter().take(4).position(|b| *b == b'<') else {
-            return;
-        };
-        if open > 0 && !rest[..open].iter().all(u8::is_ascii_whitespace) {
-            return;
-        }
-        if let Some(close) = rest.iter().take(48).position(|b| *b == b'>') {
-            self.at += close + 1;
+        for _ in 0..XML_TAGS_MAX {
+            let rest = self.rest();
+            let blanks = rest
+                .iter()
+                .take(4)
+                .take_while(|b| b.is_ascii_whitespace())
+                .count();
+            let tag = &rest[blanks..];
+            let close = tag.iter().take(48).position(|b| *b == b'>');
+            let (Some(b'<'), Some(close)) = (tag.first(), close) else {
+                return;
+            };
+            self.at += blanks + close + 1;
         }
     }
 

@@ -1,0 +1,178 @@
+//! Words with markup inside: `ghp_<b>Zq7k</b>`, `ghp_<!-- -->Zq7k`, `${"ghp_"}${"Zq7k"}`. Whoever looks at the page, or
+//! runs the line, sees one word.
+
+use super::{Spawner, child_around, copy};
+use crate::Layer;
+use crate::text::{Cell, NO_LEAF, Node, Span};
+
+/// Longest tag, and longest comment.
+const TAG_BYTES_MAX: usize = 96;
+/// Pieces of one word.
+const PIECES_MAX: usize = 512;
+/// Longest word, with its markup.
+const WORD_BYTES_MAX: usize = 8 * 1024;
+/// Words looked at in one text.
+const WORDS_MAX: usize = 256;
+/// Shortest word that is worth a look once it is whole.
+const JOINED_BYTES_MIN: usize = 8;
+
+/// Elements that stand within a line of text and show nothing themselves.
+const INLINE: [&[u8]; 22] = [
+    b"b", b"i", b"u", b"s", b"em", b"strong", b"span", b"font", b"wbr", b"mark", b"small", b"big",
+    b"sub", b"sup", b"code", b"tt", b"kbd", b"samp", b"var", b"ins", b"bdi", b"bdo",
+];
+
+pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
+    let (mut index, mut done, mut words) = (0, 0, 0);
+    for at in memchr::memchr2_iter(b'<', b'$', &node.text) {
+        // A literal closes before the `$` that opens the next.
+        let at = match node.text[at] {
+            b'$' => at.saturating_sub(2),
+            _ => at,
+        };
+        if at < done || gap(&node.text, at).is_none() {
+            continue;
+        }
+        let Some(cell) = node.cell_from(at, &mut index).filter(|c| c.leaf != NO_LEAF) else {
+            continue;
+        };
+        let (word, pieces) = word_around(&node.text, at, cell);
+        done = word.end as usize;
+        let joined: usize = pieces.iter().map(|p| p.len()).sum();
+        let digit = |s: &Span| node.text[s.range()].iter().any(u8::is_ascii_digit);
+        if pieces.len() < 2 || joined < JOINED_BYTES_MIN || !pieces.iter().any(digit) {
+            continue;
+        }
+        words += 1;
+        if words > WORDS_MAX {
+            spawn.over.get_or_insert(crate::OverBudget::Candidates);
+            return;
+        }
+        let place = (word.start as usize, word.end as usize);
+        child_around(node, cell, Layer::Concat, place, spawn, |child| {
+            for piece in &pieces {
+                copy(child, node, piece.start as usize, piece.end as usize);
+            }
+        });
+    }
+}
+
+/// The word that the gap at `at` stands in: all of it, and its pieces.
+fn word_around(text: &[u8], at: usize, cell: &Cell) -> (Span, Vec<Span>) {
+    let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
+    let ceil = ceil.min(at + WORD_BYTES_MAX);
+    let before = text[floor..at].iter().rev().take(WORD_BYTES_MAX);
+    let first = at - before.take_while(|b| of_word(b)).count();
+    let mut pieces = vec![Span::new(first, at)];
+    let (mut i, mut end) = (at, at);
+    while pieces.len() < PIECES_MAX {
+        // Tags stand in rows: `</b><b>`.
+        while i < ceil
+            && let Some(len) = gap(&text[..ceil], i)
+        {
+            i += len;
+        }
+        let len = text[i..ceil].iter().take_while(|b| of_word(b)).count();
+        if len == 0 {
+            break;
+        }
+        pieces.push(Span::new(i, i + len));
+        i += len;
+        end = i;
+        if gap(&text[..ceil], i).is_none() {
+            break;
+        }
+    }
+    pieces.retain(|p| !p.is_empty());
+    (Span::new(first, end.max(at + 1)), pieces)
+}
+
+fn of_word(b: &u8) -> bool {
+    b.is_ascii_graphic() && !matches!(b, b'<' | b'>' | b'"' | b'\'' | b'`' | b'{' | b'}')
+        || matches!(b, b' ')
+}
+
+/// How long the markup at `at` is, if it is such that parts no word.
+fn gap(text: &[u8], at: usize) -> Option<usize> {
+    let rest = &text[at..text.len().min(at + TAG_BYTES_MAX)];
+    if matches!(rest.first(), Some(b'"' | b'\'' | b'`')) {
+        let next = rest[1..].strip_prefix(b"}${")?;
+        return (next.first() == rest.first()).then_some(5);
+    }
+    if rest.starts_with(b"<!--") {
+        return memchr::memmem::find(rest, b"-->").map(|end| end + 3);
+    }
+    let name = rest
+        .strip_prefix(b"</")
+        .or_else(|| rest.strip_prefix(b"<"))?;
+    let len = name
+        .iter()
+        .take(8)
+        .take_while(|b| b.is_ascii_alphabetic())
+        .count();
+    let known = INLINE
+        .iter()
+        .any(|tag| name[..len].eq_ignore_ascii_case(tag));
+    let after = name
+        .get(len)
+        .is_some_and(|b| matches!(b, b'>' | b' ' | b'/'));
+    if !known || !after {
+        return None;
+    }
+    let close = memchr::memchr(b'>', rest)?;
+    (!rest[1..close].contains(&b'<')).then_some(close + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Layer;
+    use crate::decode::tests::children;
+
+    #[test]
+    fn words_come_together() {
+        for (text, want) in [
+            (
+                "key ghp_<b>ab12</b>cd34<i>ef</i> ok",
+                "key ghp_ab12cd34ef ok",
+            ),
+            ("<b>xau_h</b><b>KV5MX</b><b>ebIm9</b>", "xau_hKV5MXebIm9"),
+            ("nr 010495<!-- x -->94680.", "nr 01049594680."),
+            ("<span class='x'>612 6</span><span>8 79</span>", "612 68 79"),
+            ("k = ${\"137z3o\"}${\"zrl4lo\"}", "137z3ozrl4lo"),
+        ] {
+            let got = children(text);
+            assert!(
+                got.iter()
+                    .any(|(l, t, _)| *l == Layer::Concat && t.contains(want)),
+                "{text}: {:?}",
+                got.iter()
+                    .map(|(l, t, _)| (*l, t.clone()))
+                    .collect::<Vec<_>>()
+            );
+        }
+    }
+
+    #[test]
+    fn cells_and_comparisons_stay_apart() {
+        for text in [
+            "<td>ab12cd34</td><td>ef56gh78</td>",
+            "a<b && c>d1",
+            "vec<u8>, i<n1",
+            "<b>bold words</b> and <i>more</i>",
+        ] {
+            let got = children(text);
+            assert!(!got.iter().any(|(l, ..)| *l == Layer::Concat), "{text}");
+        }
+    }
+
+    #[test]
+    fn offsets_lead_back_over_the_markup() {
+        let text = "k ghp_<b>abc1</b> tail";
+        for (layer, child, map) in children(text) {
+            if layer == Layer::Concat {
+                let at = child.find("ghp_abc1").unwrap();
+                assert_eq!(&text[map(at, at + 8)], "ghp_<b>abc1");
+            }
+        }
+    }
+}
