@@ -3,6 +3,9 @@
 //! It decides and never waits: starting, freezing and ending is done by each sandbox's own task (`boxes`), which reports
 //! back into the one queue of messages here.
 
+mod choose;
+mod idle;
+
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -411,41 +414,6 @@ impl Server {
         }
     }
 
-    /// A sandbox that can take this lease now.
-    fn place_for(&self, session: Option<&SessionKey>) -> Option<SandboxId> {
-        let ready = |b: &Boxed| b.open() && b.phase == Phase::Ready;
-        let room = |b: &Boxed| b.leases.len() < self.spec.scale.concurrency as usize;
-        match self.spec.isolation {
-            Isolation::Shared => {
-                if let Some(owner) = session.and_then(|s| self.sessions.get(s)) {
-                    let boxed = self.boxes.get(owner)?;
-                    return (ready(boxed) && room(boxed)).then(|| owner.clone());
-                }
-                let free = self.boxes.iter().filter(|(_, b)| ready(b) && room(b));
-                free.min_by_key(|(_, b)| b.leases.len())
-                    .map(|(id, _)| id.clone())
-            }
-            Isolation::Session => {
-                let own = self.boxes.iter().find(|(_, b)| {
-                    b.open() && b.session.is_some() && b.session.as_ref() == session
-                });
-                match own {
-                    Some((id, boxed)) => (ready(boxed) && room(boxed)).then(|| id.clone()),
-                    None => self
-                        .boxes
-                        .iter()
-                        .find(|(_, b)| ready(b) && b.unused())
-                        .map(|(id, _)| id.clone()),
-                }
-            }
-            Isolation::Call => self
-                .boxes
-                .iter()
-                .find(|(_, b)| ready(b) && b.unused())
-                .map(|(id, _)| id.clone()),
-        }
-    }
-
     fn grant(&mut self, id: &SandboxId, waiter: Waiter) {
         let Some(boxed) = self.boxes.get_mut(id) else {
             return;
@@ -479,126 +447,6 @@ impl Server {
                 self.sessions.insert(session, id.clone());
             }
             _ => {}
-        }
-    }
-
-    /// Thaws and starts what is missing for those who wait, and for the floor of unused ones.
-    fn want(&mut self) {
-        let mut need = self.boxes_needed();
-        let floor = self.spec.scale.min as usize;
-        let unused = self
-            .boxes
-            .values()
-            .filter(|b| b.open() && (b.unused() || self.spec.isolation == Isolation::Shared))
-            .count();
-        need = need.max(floor.saturating_sub(unused));
-        let coming = self
-            .boxes
-            .values()
-            .filter(|b| b.open() && matches!(b.phase, Phase::Starting | Phase::Thawing))
-            .count();
-        let mut missing = need.saturating_sub(coming);
-        if missing == 0 {
-            return;
-        }
-        let usable =
-            |b: &Boxed| b.open() && (self.spec.isolation == Isolation::Shared || b.unused());
-        let frozen: Vec<_> = self
-            .boxes
-            .iter()
-            .filter(|(_, b)| b.phase == Phase::Frozen && usable(b))
-            .map(|(id, _)| id.clone())
-            .collect();
-        if !self.waiting.is_empty() {
-            for id in frozen.into_iter().take(missing) {
-                self.thaw(&id);
-                missing -= 1;
-            }
-        }
-        let now = Instant::now();
-        while missing > 0 && self.backoff.over(now) {
-            if self
-                .boxes
-                .values()
-                .filter(|b| b.phase != Phase::Ending)
-                .count()
-                >= self.spec.scale.max as usize
-            {
-                self.evict(now);
-                break;
-            }
-            missing -= 1;
-            if let Err(error) = self.start() {
-                self.start_failed(error.message);
-                break;
-            }
-        }
-        if !self.backoff.over(now)
-            && !self.boxes.values().any(Boxed::open)
-            && !self.waiting.is_empty()
-        {
-            self.refuse_waiting();
-        }
-    }
-
-    /// How many more sandboxes those who wait could use; those of a frozen sandbox of their own have it thawed.
-    fn boxes_needed(&mut self) -> usize {
-        let mut thaw = Vec::new();
-        let mut fresh = 0usize;
-        let mut sessions: Vec<&SessionKey> = Vec::new();
-        for waiter in &self.waiting {
-            let own = match self.spec.isolation {
-                Isolation::Shared => waiter.session.as_ref().and_then(|s| self.sessions.get(s)),
-                Isolation::Session => self
-                    .boxes
-                    .iter()
-                    .find(|(_, b)| b.open() && b.session.is_some() && b.session == waiter.session)
-                    .map(|(id, _)| id),
-                Isolation::Call => None,
-            };
-            match (own, &waiter.session) {
-                (Some(id), _) => thaw.push(id.clone()),
-                (None, Some(session)) if self.spec.isolation == Isolation::Session => {
-                    if !sessions.contains(&session) {
-                        sessions.push(session);
-                        fresh += 1;
-                    }
-                }
-                _ => fresh += 1,
-            }
-        }
-        for id in thaw {
-            self.thaw(&id);
-        }
-        match self.spec.isolation {
-            Isolation::Shared => fresh.div_ceil(self.spec.scale.concurrency as usize),
-            Isolation::Session | Isolation::Call => fresh,
-        }
-    }
-
-    fn thaw(&mut self, id: &SandboxId) {
-        if let Some(boxed) = self.boxes.get_mut(id)
-            && matches!(boxed.phase, Phase::Frozen | Phase::Freezing)
-        {
-            boxed.phase = Phase::Thawing;
-            boxed.command(Command::Thaw);
-        }
-    }
-
-    /// All places are taken: the longest idle one goes.
-    fn evict(&mut self, now: Instant) {
-        let idle = self
-            .boxes
-            .iter()
-            .filter(|(_, b)| b.open() && b.leases.is_empty() && b.leases_total > 0);
-        let oldest = idle
-            .min_by_key(|(_, b)| b.last_used)
-            .map(|(id, b)| (id.clone(), b.last_used));
-        if let Some((id, last_used)) = oldest
-            && now.duration_since(last_used) >= EVICT_AFTER
-            && self.spec.isolation == Isolation::Session
-        {
-            self.stop(&id, GoneReason::Idle);
         }
     }
 
@@ -671,57 +519,6 @@ impl Server {
             last_used: now,
         };
         self.boxes.insert(id, boxed);
-    }
-
-    /// What becomes of those that nobody uses.
-    fn idle(&mut self) {
-        let times = self.spec.idle;
-        let floor = self.spec.scale.min as usize;
-        let mut stop = Vec::new();
-        let mut kept = 0;
-        let mut ids: Vec<_> = self
-            .boxes
-            .iter()
-            .filter(|(_, b)| b.leases.is_empty() && b.phase != Phase::Ending)
-            .map(|(id, b)| (b.last_used, id.clone()))
-            .collect();
-        // The one used last is kept longest.
-        ids.sort_by_key(|(last_used, _)| std::cmp::Reverse(*last_used));
-        for (last_used, id) in ids {
-            let Some(boxed) = self.boxes.get_mut(&id) else {
-                continue;
-            };
-            let idle = last_used.elapsed();
-            let after = |seconds: u32| seconds > 0 && idle >= Duration::from_secs(seconds.into());
-            let lost = boxed.lost_its_call(self.spec.isolation) && idle >= CALL_GAP_MAX;
-            let due = boxed.draining || idle >= CALL_GAP_MAX;
-            // No call from before the runner's start lasts longer than its time.
-            let young = boxed.began.elapsed().as_secs() < self.spec.limits.call_timeout_s.into();
-            if due && boxed.adopted && young && boxed.address.is_some_and(crate::wire::is_used) {
-                boxed.last_used = Instant::now();
-                continue;
-            }
-            if lost {
-                stop.push(id);
-                continue;
-            }
-            if boxed.phase == Phase::Ready && after(times.freeze_after_s) {
-                boxed.phase = Phase::Freezing;
-                boxed.command(Command::Freeze);
-            }
-            if boxed.draining && matches!(boxed.phase, Phase::Ready | Phase::Frozen) {
-                stop.push(id);
-            } else if boxed.phase != Phase::Starting && after(times.stop_after_s) {
-                if kept < floor && boxed.session.is_none() {
-                    kept += 1;
-                } else {
-                    stop.push(id);
-                }
-            }
-        }
-        for id in stop {
-            self.stop(&id, GoneReason::Idle);
-        }
     }
 
     fn status(&self) -> ServerStatus {
