@@ -1,13 +1,13 @@
 //! The image of a server's start: taken of the first sandbox that is ready, restored for each later one.
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use runner_api::EventKind;
+use runner_api::{EventKind, Moment};
 use sandbox::Launch;
 
-use super::{Alive, Life, REHEARSAL_MAX};
+use super::{Alive, Life, REHEARSAL_MAX, millis};
 use crate::mcp;
 use crate::paths::hex;
 
@@ -70,19 +70,24 @@ impl Life {
             Ok(Err(error)) => tracing::debug!(sandbox = %self.plan.id, %error, "no rehearsal"),
             Err(_) => tracing::debug!(sandbox = %self.plan.id, "no rehearsal in time"),
         }
+        let began = Instant::now();
         // Our own connections may not be closed in the guest yet.
         tokio::time::sleep(Duration::from_millis(30)).await;
         let taken = self
             .ctx
             .backend
-            .checkpoint(self.plan.id.as_str(), &claim.dir, true)
+            .checkpoint(self.plan.id.as_str(), &claim.clear.dir)
             .await;
         let kept = match taken {
             Ok(()) => claim.keep().await,
             Err(error) => Err(error.into()),
         };
         match kept {
-            Ok(bytes) => self.event(EventKind::Checkpointed { bytes }),
+            Ok(bytes) => self.event(EventKind::Checkpointed {
+                bytes,
+                of: Moment::Start,
+                took_ms: millis(began),
+            }),
             Err(error) => {
                 tracing::warn!(sandbox = %self.plan.id, error = format!("{error:#}"), "no checkpoint was taken; starts stay cold")
             }

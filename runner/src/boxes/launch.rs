@@ -83,7 +83,10 @@ impl Life {
     /// The way out, open as far as the rules say; then, and not before, the wire.
     async fn connect(&self, prepared: &Prepared) -> Result<Connected> {
         let ctx = &self.ctx;
-        let rules = allowlist(&self.plan.spec.egress)?;
+        let rules = match &self.rules {
+            Some(rules) => rules.clone(),
+            None => allowlist(&self.plan.spec.egress)?,
+        };
         let connected = Connected::open(
             ctx,
             &prepared.wire,
@@ -123,6 +126,8 @@ impl Life {
             server: spec.id.clone(),
             key: self.plan.key.clone(),
             session: self.plan.session.clone(),
+            restores: self.restores,
+            checkpointed: false,
         };
         store::put(&ctx.paths.boxed(self.plan.id.as_str()), &saved)
             .context("write down a sandbox")?;
@@ -163,8 +168,7 @@ impl Life {
     pub(super) async fn adopt_answering(&mut self, saved: Saved) -> Result<Alive, NotStarted> {
         let alive = self.adopt(saved).await?;
         if let Err(reason) = self.wait_until_it_answers(&alive, ADOPT_MAX).await {
-            alive.connected.close(&self.ctx).await;
-            alive.readers.iter().for_each(JoinHandle::abort);
+            self.let_go(alive).await;
             return Err(NotStarted {
                 words: self.explain(&reason),
                 reason,

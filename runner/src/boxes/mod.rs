@@ -1,14 +1,16 @@
 //! One sandbox, from the decision to start it to the last trace that is removed: one task, one queue of commands.
 //!
 //! ```text
-//!  Starting --ready--> Alive <--freeze, thaw--> Alive(frozen)
-//!     |                  |
-//!     '--- failed -------'--- ended, stopped ---> Ended --destroy--> (nothing left)
+//!  Starting --ready--> Alive <--freeze, thaw--> Alive(frozen) --checkpoint--> Resting
+//!     |                  | ^                                                   |   |
+//!     |                  | '------------------- restore -----------------------'   |
+//!     '---- failed ------'------------- ended, stopped, failed --------------------'---> Ended --destroy--> (nothing left)
 //! ```
 //! Each state is a type and a transition consumes it. Whoever started it hears [`Word`]s and nothing else.
 
 mod image;
 mod launch;
+mod rest;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -26,6 +28,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::context::Context;
+use crate::images::idle;
 use crate::logs::{self, Log};
 use crate::meter;
 use crate::store;
@@ -77,6 +80,13 @@ pub struct Saved {
     pub key: String,
     /// Its session.
     pub session: Option<SessionKey>,
+    /// How often it was restored from an image of its own.
+    #[serde(default)]
+    pub restores: u64,
+    /// From before an image of its own is taken until it runs again: only the life that takes it can read it, so the next
+    /// one ends what is left.
+    #[serde(default)]
+    pub checkpointed: bool,
 }
 
 /// What a sandbox tells its server.
@@ -88,6 +98,10 @@ pub enum Word {
     Frozen,
     /// It goes on.
     Thawed,
+    /// It lies on disk, with so many bytes. `Ready` when it runs again.
+    Checkpointed(u64),
+    /// It cannot be checkpointed, and stands still as before.
+    Unfit,
     /// It is gone; never preceded by `Ready` if it failed to start. In words, for the owner.
     Gone(GoneReason, Option<String>),
     /// Nothing of it is left; the last word.
@@ -101,6 +115,10 @@ pub enum Command {
     Freeze,
     /// Go on.
     Thaw,
+    /// Go to the disk, if it stands still.
+    Checkpoint,
+    /// Come back from there.
+    Restore,
     /// New egress rules.
     Rules(egress::Allowlist),
     /// It belongs to a session from now on.
@@ -135,7 +153,11 @@ where
         tenant: plan.spec.tenant.clone(),
         server: plan.spec.id.clone(),
     };
-    let tally = ctx.metering.add(&plan.id, owner);
+    let restores = match &from {
+        From::Cold => 0,
+        From::Adopted(saved) => saved.restores,
+    };
+    let tally = ctx.metering.add(&plan.id, owner, restores);
     let log = ctx.logs.of(&ctx.paths, &plan.spec.tenant, &plan.spec.id);
     let life = Life {
         ctx: Arc::clone(ctx),
@@ -143,6 +165,8 @@ where
         plan,
         commands: receiver,
         tally: Arc::clone(&tally),
+        rules: None,
+        restores,
         tell: Box::new(tell),
     };
     tokio::spawn(life.run(from));
@@ -159,8 +183,14 @@ async fn last_reading(ctx: &Arc<Context>, id: &SandboxId) {
 }
 
 /// Ends a sandbox of an earlier life that nobody goes on with. What it used is counted.
-pub async fn bury(ctx: &Arc<Context>, id: &SandboxId, owner: meter::Owner, place: u32) {
-    ctx.metering.add(id, owner);
+pub async fn bury(
+    ctx: &Arc<Context>,
+    id: &SandboxId,
+    owner: meter::Owner,
+    restores: u64,
+    place: u32,
+) {
+    ctx.metering.add(id, owner, restores);
     last_reading(ctx, id).await;
     ctx.backend.destroy(id.as_str(), place).await;
     store::remove(&ctx.paths.boxed(id.as_str()));
@@ -177,6 +207,10 @@ struct Life {
     plan: Plan,
     commands: mpsc::Receiver<Command>,
     tally: Arc<Tally>,
+    /// Egress rules that came after it began.
+    rules: Option<egress::Allowlist>,
+    /// How often it was restored from an image of its own.
+    restores: u64,
     tell: Tell,
 }
 
@@ -198,6 +232,14 @@ struct Alive {
     saved: Saved,
 }
 
+/// What ends a time awake.
+enum Turn {
+    /// It is over.
+    Gone(GoneReason),
+    /// An image of it may be taken.
+    Rest(idle::Taking),
+}
+
 /// Why it did not start, for its server and its owner.
 struct NotStarted {
     reason: GoneReason,
@@ -208,26 +250,37 @@ impl Life {
     async fn run(mut self, from: From) {
         let began = Instant::now();
         let mut place = None;
-        let started = match from {
+        let mut started = match from {
             From::Cold => self.start(&mut place, began).await,
             From::Adopted(saved) => {
                 place = Some(saved.placed.place);
                 self.adopt_answering(saved).await
             }
         };
-        match started {
-            Ok(mut alive) => {
-                (self.tell)(self.plan.id.clone(), Word::Ready(alive.address)).await;
-                let reason = self.live(&mut alive).await;
-                self.gone(reason, None).await;
-                alive.connected.close(&self.ctx).await;
-                for reader in alive.readers {
-                    reader.abort();
+        loop {
+            let mut alive = match started {
+                Ok(alive) => alive,
+                Err(NotStarted { reason, words }) => {
+                    self.gone(reason, Some(words)).await;
+                    break;
                 }
+            };
+            (self.tell)(self.plan.id.clone(), Word::Ready(alive.address)).await;
+            match self.live(&mut alive).await {
+                Turn::Gone(reason) => {
+                    self.gone(reason, None).await;
+                    self.let_go(alive).await;
+                    break;
+                }
+                Turn::Rest(taking) => started = self.rest(alive, taking).await,
             }
-            Err(NotStarted { reason, words }) => self.gone(reason, Some(words)).await,
         }
         self.remove(place).await;
+    }
+
+    async fn let_go(&self, alive: Alive) {
+        alive.connected.close(&self.ctx).await;
+        alive.readers.iter().for_each(JoinHandle::abort);
     }
 
     async fn gone(&self, reason: GoneReason, words: Option<String>) {
@@ -316,9 +369,8 @@ impl Life {
             if let (true, true, Some(image)) = (restored, own_fault, &image) {
                 ctx.images.forget(image);
             }
-            alive.connected.close(&ctx).await;
             tokio::time::sleep(LAST_WORDS).await;
-            alive.readers.iter().for_each(JoinHandle::abort);
+            self.let_go(alive).await;
             return Err(NotStarted {
                 words: self.explain(&reason),
                 reason,
@@ -328,7 +380,7 @@ impl Life {
             self.checkpoint(image, alive.address).await;
         }
         drop(permit);
-        let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let took_ms = millis(began);
         let from = if restored { "restored" } else { "cold" };
         self.log
             .say(&self.plan.id, format!("ready after {took_ms} ms ({from})"));
@@ -364,8 +416,8 @@ impl Life {
                 command = self.commands.recv() => match command {
                     Some(Command::Stop(reason)) => return Err(reason),
                     None => return Err(GoneReason::Stopped),
-                    Some(Command::Rules(rules)) => alive.connected.set_rules(rules),
-                    Some(Command::Freeze | Command::Thaw | Command::Session(_)) => {}
+                    Some(Command::Rules(rules)) => self.obey(alive, rules),
+                    Some(Command::Freeze | Command::Thaw | Command::Checkpoint | Command::Restore | Command::Session(_)) => {}
                 },
                 () = tokio::time::sleep_until(deadline) => return Err(GoneReason::StartTimeout),
                 answered = probe => if answered { return Ok(()) },
@@ -373,26 +425,36 @@ impl Life {
         }
     }
 
-    /// Serves until it ends or is told to.
-    async fn live(&mut self, alive: &mut Alive) -> GoneReason {
+    /// Serves until it ends, is told to, or may rest.
+    async fn live(&mut self, alive: &mut Alive) -> Turn {
         loop {
             tokio::select! {
                 biased;
-                code = alive.watch.ended() => return self.why_it_ended(code),
+                code = alive.watch.ended() => return Turn::Gone(self.why_it_ended(code)),
                 command = self.commands.recv() => match command {
-                    Some(Command::Stop(reason)) => return reason,
-                    None => return GoneReason::Stopped,
-                    Some(Command::Rules(rules)) => alive.connected.set_rules(rules),
+                    Some(Command::Stop(reason)) => return Turn::Gone(reason),
+                    None => return Turn::Gone(GoneReason::Stopped),
+                    Some(Command::Rules(rules)) => self.obey(alive, rules),
                     Some(Command::Session(session)) => self.belong(alive, session),
-                    Some(Command::Freeze) => if let Err(reason) = self.freeze(alive, true).await { return reason },
-                    Some(Command::Thaw) => if let Err(reason) = self.freeze(alive, false).await { return reason },
+                    Some(Command::Freeze) => if let Err(reason) = self.freeze(alive, true).await { return Turn::Gone(reason) },
+                    Some(Command::Thaw) => if let Err(reason) = self.freeze(alive, false).await { return Turn::Gone(reason) },
+                    Some(Command::Checkpoint) => if let Some(taking) = self.may_rest(alive).await { return Turn::Rest(taking) },
+                    // It is here.
+                    Some(Command::Restore) => {}
                 },
             }
         }
     }
 
+    /// Rules that outlive a rest.
+    fn obey(&mut self, alive: &Alive, rules: egress::Allowlist) {
+        alive.connected.set_rules(rules.clone());
+        self.rules = Some(rules);
+    }
+
     /// Written down, so that the session finds it again after a restart of the runner.
-    fn belong(&self, alive: &mut Alive, session: SessionKey) {
+    fn belong(&mut self, alive: &mut Alive, session: SessionKey) {
+        self.plan.session = Some(session.clone());
         alive.saved.session = Some(session);
         let path = self.ctx.paths.boxed(self.plan.id.as_str());
         if let Err(error) = store::put(&path, &alive.saved) {
@@ -483,4 +545,8 @@ impl Life {
             .events
             .tell(&spec.tenant, &spec.id, Some(&self.plan.id), kind);
     }
+}
+
+fn millis(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
 }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use runner_api::{GoneReason, Isolation, SandboxId, SessionKey};
 
-use super::{Boxed, EVICT_AFTER, Phase, Server};
+use super::{Boxed, EVICT_AFTER, Phase, Server, TICK};
 use crate::boxes::Command;
 
 impl Server {
@@ -50,41 +50,31 @@ impl Server {
         let unused = self
             .boxes
             .values()
-            .filter(|b| b.open() && (b.unused() || self.spec.isolation == Isolation::Shared))
+            .filter(|b| b.phase != Phase::Checkpointed && self.is_for_anyone(b))
             .count();
         need = need.max(floor.saturating_sub(unused));
         let coming = self
             .boxes
             .values()
-            .filter(|b| b.open() && matches!(b.phase, Phase::Starting | Phase::Thawing))
+            .filter(|b| self.is_for_anyone(b) && b.phase.comes())
             .count();
         let mut missing = need.saturating_sub(coming);
         if missing == 0 {
             return;
         }
-        let usable =
-            |b: &Boxed| b.open() && (self.spec.isolation == Isolation::Shared || b.unused());
-        let frozen: Vec<_> = self
-            .boxes
-            .iter()
-            .filter(|(_, b)| b.phase == Phase::Frozen && usable(b))
-            .map(|(id, _)| id.clone())
-            .collect();
         if !self.waiting.is_empty() {
-            for id in frozen.into_iter().take(missing) {
-                self.thaw(&id);
-                missing -= 1;
+            // What is in memory first.
+            for phase in [Phase::Frozen, Phase::Checkpointed] {
+                let at_rest = self.boxes.iter();
+                let at_rest = at_rest.filter(|(_, b)| b.phase == phase && self.is_for_anyone(b));
+                let ids: Vec<_> = at_rest.map(|(id, _)| id.clone()).take(missing).collect();
+                missing -= ids.len();
+                ids.iter().for_each(|id| self.wake(id));
             }
         }
         let now = Instant::now();
         while missing > 0 && self.backoff.over(now) {
-            if self
-                .boxes
-                .values()
-                .filter(|b| b.phase != Phase::Ending)
-                .count()
-                >= self.spec.scale.max as usize
-            {
+            if self.is_full() {
                 self.evict(now);
                 break;
             }
@@ -102,9 +92,23 @@ impl Server {
         }
     }
 
-    /// How many more sandboxes those who wait could use; those of a frozen sandbox of their own have it thawed.
+    /// Whoever waits next may get it, once it is ready.
+    fn is_for_anyone(&self, boxed: &Boxed) -> bool {
+        boxed.open() && (self.spec.isolation == Isolation::Shared || boxed.unused())
+    }
+
+    /// There are as many sandboxes as there may be. One on disk counts where anybody may wake it; where only its session may,
+    /// it would keep others out and nobody in.
+    fn is_full(&self) -> bool {
+        let apart = self.spec.isolation == Isolation::Session;
+        let counts =
+            |b: &&Boxed| b.phase != Phase::Ending && !(apart && b.phase == Phase::Checkpointed);
+        self.boxes.values().filter(counts).count() >= self.spec.scale.max as usize
+    }
+
+    /// How many more sandboxes those who wait could use; those who have one of their own that is at rest have it woken.
     fn boxes_needed(&mut self) -> usize {
-        let mut thaw = Vec::new();
+        let mut own_ones = Vec::new();
         let mut fresh = 0usize;
         let mut sessions: Vec<&SessionKey> = Vec::new();
         for waiter in &self.waiting {
@@ -118,7 +122,7 @@ impl Server {
                 Isolation::Call => None,
             };
             match (own, &waiter.session) {
-                (Some(id), _) => thaw.push(id.clone()),
+                (Some(id), _) => own_ones.push(id.clone()),
                 (None, Some(session)) if self.spec.isolation == Isolation::Session => {
                     if !sessions.contains(&session) {
                         sessions.push(session);
@@ -128,8 +132,8 @@ impl Server {
                 _ => fresh += 1,
             }
         }
-        for id in thaw {
-            self.thaw(&id);
+        for id in own_ones {
+            self.wake(&id);
         }
         match self.spec.isolation {
             Isolation::Shared => fresh.div_ceil(self.spec.scale.concurrency as usize),
@@ -137,29 +141,54 @@ impl Server {
         }
     }
 
-    fn thaw(&mut self, id: &SandboxId) {
-        if let Some(boxed) = self.boxes.get_mut(id)
-            && matches!(boxed.phase, Phase::Frozen | Phase::Freezing)
-        {
-            boxed.phase = Phase::Thawing;
-            boxed.command(Command::Thaw);
+    fn wake(&mut self, id: &SandboxId) {
+        let full = self.spec.isolation == Isolation::Session && self.is_full();
+        let Some(boxed) = self.boxes.get_mut(id) else {
+            return;
+        };
+        match boxed.phase {
+            Phase::Frozen | Phase::Freezing => {
+                boxed.phase = Phase::Thawing;
+                boxed.command(Command::Thaw);
+            }
+            Phase::Checkpointed if full => self.evict(Instant::now()),
+            Phase::Checkpointed => {
+                boxed.phase = Phase::Restoring;
+                boxed.command(Command::Restore);
+            }
+            _ => {}
         }
     }
 
-    /// All places are taken: the longest idle one goes.
+    /// All places are taken: the longest idle one goes, to the disk if it can.
     fn evict(&mut self, now: Instant) {
-        let idle = self
-            .boxes
-            .iter()
-            .filter(|(_, b)| b.open() && b.leases.is_empty() && b.leases_total > 0);
+        if self.spec.isolation != Isolation::Session
+            || self.boxes.values().any(|b| b.phase == Phase::Checkpointing)
+        {
+            return;
+        }
+        let idle = self.boxes.iter().filter(|(_, b)| {
+            let awake = !matches!(b.phase, Phase::Checkpointed | Phase::Restoring);
+            b.open() && awake && b.leases.is_empty() && b.leases_total > 0
+        });
         let oldest = idle
             .min_by_key(|(_, b)| b.last_used)
             .map(|(id, b)| (id.clone(), b.last_used));
-        if let Some((id, last_used)) = oldest
-            && now.duration_since(last_used) >= EVICT_AFTER
-            && self.spec.isolation == Isolation::Session
-        {
-            self.stop(&id, GoneReason::Idle);
+        let Some((id, last_used)) = oldest else {
+            return;
+        };
+        if now.duration_since(last_used) < EVICT_AFTER {
+            return;
+        }
+        let fails = self.checkpoints_fail || self.spec.idle.checkpoint_after_s == 0;
+        match self.boxes.get_mut(&id) {
+            // Others may be on their way to the disk: one at a time goes, and this one is told again with the next tick.
+            Some(boxed) if boxed.fit(Isolation::Session, fails) => {
+                if boxed.asked.elapsed() >= TICK {
+                    boxed.lay_down();
+                }
+            }
+            _ => self.stop(&id, GoneReason::Idle),
         }
     }
 }

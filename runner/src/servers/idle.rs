@@ -13,7 +13,8 @@ impl Server {
         let times = self.spec.idle;
         let floor = self.spec.scale.min as usize;
         let mut stop = Vec::new();
-        let mut kept = 0;
+        let (isolation, fails) = (self.spec.isolation, self.checkpoints_fail);
+        let (mut kept, mut in_memory) = (0, 0);
         let mut ids: Vec<_> = self
             .boxes
             .iter()
@@ -44,9 +45,26 @@ impl Server {
                 boxed.phase = Phase::Freezing;
                 boxed.command(Command::Freeze);
             }
-            if boxed.draining && matches!(boxed.phase, Phase::Ready | Phase::Frozen) {
+            if after(times.checkpoint_after_s) && boxed.fit(isolation, fails) {
+                if in_memory < floor && boxed.session.is_none() {
+                    in_memory += 1;
+                } else {
+                    boxed.lay_down();
+                }
+            }
+            let over = match boxed.phase {
+                // On the way to somewhere.
+                Phase::Starting | Phase::Checkpointing | Phase::Restoring => false,
+                Phase::Checkpointed => after(times.forget_after_s),
+                _ => after(times.stop_after_s),
+            };
+            let at_rest = matches!(
+                boxed.phase,
+                Phase::Ready | Phase::Frozen | Phase::Checkpointed
+            );
+            if boxed.draining && at_rest {
                 stop.push(id);
-            } else if boxed.phase != Phase::Starting && after(times.stop_after_s) {
+            } else if over {
                 if kept < floor && boxed.session.is_none() {
                     kept += 1;
                 } else {

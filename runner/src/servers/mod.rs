@@ -87,6 +87,7 @@ pub fn spawn(ctx: &Arc<Context>, spec: CheckedSpec, adopted: Vec<Saved>) -> mpsc
         waiting: VecDeque::new(),
         sessions: HashMap::new(),
         backoff: Backoff::new(),
+        checkpoints_fail: false,
         removed: None,
     };
     for saved in adopted {
@@ -105,6 +106,8 @@ struct Server {
     /// Which shared sandbox a session began on.
     sessions: HashMap<SessionKey, SandboxId>,
     backoff: Backoff,
+    /// A checkpoint of an idle sandbox failed: none is tried again before something changes.
+    checkpoints_fail: bool,
     removed: Option<oneshot::Sender<()>>,
 }
 
@@ -123,8 +126,23 @@ enum Phase {
     Freezing,
     Frozen,
     Thawing,
+    /// Told to go to the disk, not there yet.
+    Checkpointing,
+    /// On the disk.
+    Checkpointed,
+    Restoring,
     /// Told to end, or gone.
     Ending,
+}
+
+impl Phase {
+    /// Ready soon, or on the disk soon and to be woken from there: no other need be started meanwhile.
+    fn comes(self) -> bool {
+        matches!(
+            self,
+            Self::Starting | Self::Thawing | Self::Checkpointing | Self::Restoring
+        )
+    }
 }
 
 struct Boxed {
@@ -138,6 +156,12 @@ struct Boxed {
     draining: bool,
     /// Found again: who was given it by an earlier life may use it still, and has no lease here.
     adopted: bool,
+    /// It cannot be checkpointed.
+    unfit: bool,
+    /// When it was last told to be checkpointed.
+    asked: Instant,
+    /// The size of its image on disk, if it is there.
+    image_bytes: u64,
     began: Instant,
     last_used: Instant,
 }
@@ -155,6 +179,18 @@ impl Boxed {
     fn lost_its_call(&self, isolation: Isolation) -> bool {
         let given = isolation == Isolation::Call && !self.unused() && self.leases.is_empty();
         given && matches!(self.phase, Phase::Ready | Phase::Frozen)
+    }
+
+    /// Stands still and has something in memory that can go to the disk.
+    fn fit(&self, isolation: Isolation, checkpoints_fail: bool) -> bool {
+        let has_memory = isolation != Isolation::Call && !self.unused() && !self.draining;
+        self.phase == Phase::Frozen && has_memory && !self.unfit && !checkpoints_fail
+    }
+
+    fn lay_down(&mut self) {
+        self.phase = Phase::Checkpointing;
+        self.asked = Instant::now();
+        self.command(Command::Checkpoint);
     }
 
     fn command(&self, command: Command) {
@@ -197,7 +233,10 @@ impl Server {
             Message::Release { lease, timed_out } => self.release(&lease, timed_out),
             Message::EndSession(session) => self.end_session(&session),
             Message::Put(spec) => self.put(spec),
-            Message::Restart => self.drain(GoneReason::Stopped),
+            Message::Restart => {
+                self.checkpoints_fail = false;
+                self.drain(GoneReason::Stopped);
+            }
             Message::Status(reply) => {
                 let _ = reply.send(self.status());
             }
@@ -301,6 +340,7 @@ impl Server {
             }
         }
         if key_of(&old) != key_of(&self.spec) {
+            self.checkpoints_fail = false;
             self.drain(GoneReason::Stopped);
         }
     }
@@ -341,17 +381,33 @@ impl Server {
             Word::Ready(address) => {
                 boxed.address = Some(address);
                 boxed.last_used = Instant::now();
-                if boxed.phase == Phase::Starting {
+                if matches!(boxed.phase, Phase::Starting | Phase::Restoring) {
                     boxed.phase = Phase::Ready;
                 }
                 self.backoff.ready();
             }
-            Word::Frozen if boxed.phase == Phase::Freezing => boxed.phase = Phase::Frozen,
-            Word::Thawed if boxed.phase == Phase::Thawing => boxed.phase = Phase::Ready,
-            Word::Frozen | Word::Thawed => {}
+            Word::Frozen if matches!(boxed.phase, Phase::Freezing | Phase::Checkpointing) => {
+                boxed.phase = Phase::Frozen;
+            }
+            Word::Thawed if matches!(boxed.phase, Phase::Thawing | Phase::Checkpointing) => {
+                boxed.phase = Phase::Ready;
+            }
+            Word::Checkpointed(bytes) if boxed.phase == Phase::Checkpointing => {
+                boxed.phase = Phase::Checkpointed;
+                boxed.image_bytes = bytes;
+            }
+            Word::Unfit => {
+                boxed.unfit = true;
+                if boxed.phase == Phase::Checkpointing {
+                    boxed.phase = Phase::Frozen;
+                }
+            }
+            // It is told to end.
+            Word::Frozen | Word::Thawed | Word::Checkpointed(_) => {}
             Word::Gone(reason, words) => {
                 // One that is not found again had started, once.
                 let failed = boxed.phase == Phase::Starting && !boxed.adopted;
+                self.checkpoints_fail |= boxed.phase == Phase::Checkpointing;
                 boxed.phase = Phase::Ending;
                 for (_, gone) in boxed.leases.drain() {
                     let _ = gone.send(reason.clone());
@@ -487,7 +543,9 @@ impl Server {
                     tenant: saved.tenant,
                     server: saved.server,
                 };
-                tokio::spawn(async move { boxes::bury(&ctx, &id, owner, place).await });
+                tokio::spawn(
+                    async move { boxes::bury(&ctx, &id, owner, saved.restores, place).await },
+                );
             }
         }
     }
@@ -515,6 +573,9 @@ impl Server {
             session,
             draining,
             adopted,
+            unfit: false,
+            asked: now,
+            image_bytes: 0,
             began: now,
             last_used: now,
         };
@@ -529,14 +590,18 @@ impl Server {
                 server: self.spec.id.clone(),
                 tenant: self.spec.tenant.clone(),
                 state: match boxed.phase {
-                    Phase::Starting => SandboxState::Starting,
-                    Phase::Frozen => SandboxState::Frozen,
+                    Phase::Starting | Phase::Restoring => SandboxState::Starting,
+                    Phase::Frozen | Phase::Checkpointing => SandboxState::Frozen,
+                    Phase::Checkpointed => SandboxState::Checkpointed,
                     _ if !boxed.open() => SandboxState::Draining,
                     _ => SandboxState::Ready,
                 },
                 cpu_us: usage.cpu_us,
                 memory_bytes: usage.memory_bytes,
-                storage_bytes: usage.storage_bytes,
+                storage_bytes: match boxed.phase {
+                    Phase::Checkpointed => boxed.image_bytes,
+                    _ => usage.storage_bytes,
+                },
                 egress_bytes: boxed.handle.tally.get(Count::EgressBytes).value,
                 ingress_bytes: boxed.handle.tally.get(Count::IngressBytes).value,
                 leases: u32::try_from(boxed.leases.len()).unwrap_or(u32::MAX),

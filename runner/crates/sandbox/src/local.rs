@@ -18,7 +18,7 @@ use crate::error::SandboxError;
 use crate::net::{Wire, Wires};
 use crate::pidfd::{self, Watch};
 use crate::process::on_thread;
-use crate::runsc::{Runsc, Streams};
+use crate::runsc::{AndThen, Runsc, Streams};
 use crate::secrets::{self, SecretFile};
 use crate::spec::{self, Bind};
 use crate::storage;
@@ -235,11 +235,21 @@ impl Backend for Local {
         self.config.cgroups.freeze(&self.group(id), false)
     }
 
-    async fn checkpoint(&self, id: &str, image: &Path, go_on: bool) -> Result<(), SandboxError> {
-        self.config
-            .runsc
-            .checkpoint(id, image, go_on, &self.paths(id).store)
-            .await
+    async fn checkpoint(&self, id: &str, image: &Path) -> Result<(), SandboxError> {
+        let store = self.paths(id).store;
+        let runsc = &self.config.runsc;
+        runsc.checkpoint(id, image, AndThen::GoesOn, &store).await
+    }
+
+    async fn lay_down(&self, id: &str, image: &Path, bytes: u64) -> Result<(), SandboxError> {
+        let store = self.paths(id).store;
+        // An image on a tmpfs counts as memory of who writes it, and that is the sandbox's own kernel: within its limit one
+        // that uses half of it would end half written.
+        let groups = &self.config.cgroups;
+        groups.raise_memory(&self.group(id), bytes)?;
+        self.thaw(id).await?;
+        let runsc = &self.config.runsc;
+        runsc.checkpoint(id, image, AndThen::Ends, &store).await
     }
 
     fn usage(&self, id: &str) -> Usage {
