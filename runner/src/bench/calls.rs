@@ -21,6 +21,11 @@ impl Caller {
         Ok(Self { own, count: 0 })
     }
 
+    /// Connects again, in the same session.
+    pub(super) async fn again(&mut self, address: SocketAddr) -> Result<()> {
+        self.own.again(address).await
+    }
+
     /// One call.
     pub(super) async fn call(&mut self) -> Result<Duration> {
         self.count += 1;
