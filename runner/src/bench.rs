@@ -79,6 +79,7 @@ pub async fn run(plan: &Plan<'_>, runtime: Runtime, say: &mut dyn FnMut(&str)) -
         say("upload and first build", &percentiles(&times));
     }
     let bench = Bench::new(plan, runtime, "bench")?;
+    let began_ms = crate::events::now_ms();
     let info = bench.upload(runtime).await?;
     let layer = bench.build(&info).await?;
     let spec: ServerSpec = serde_json::from_value(
@@ -101,7 +102,10 @@ pub async fn run(plan: &Plan<'_>, runtime: Runtime, say: &mut dyn FnMut(&str)) -
         let times = bench.wakes(&spec, way, plan.runs).await?;
         say(name, &percentiles(&times));
     }
-    say("checkpoint of an idle one", &bench.checkpoints().await?);
+    say(
+        "checkpoint of an idle one",
+        &bench.checkpoints(began_ms).await?,
+    );
     bench.calls(plan, &spec, &info, &layer, &mut say).await?;
     bench
         .client
@@ -202,8 +206,8 @@ impl Bench {
         Ok(times)
     }
 
-    /// What the last checkpoints of idle sandboxes took.
-    async fn checkpoints(&self) -> Result<String> {
+    /// What checkpoints of idle sandboxes have taken since a time.
+    async fn checkpoints(&self, since_ms: u64) -> Result<String> {
         let mut events = self.client.events(0).await?;
         let (mut times, mut size) = (Vec::new(), 0);
         // The stream has no end; what happened already comes at once.
@@ -211,6 +215,7 @@ impl Bench {
         while let Ok(Some(event)) = tokio::time::timeout(quiet, events.next()).await {
             let event = event?;
             if event.server == self.server
+                && event.at_unix_ms >= since_ms
                 && let EventKind::Checkpointed {
                     bytes,
                     of: Moment::Idle,
