@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use common::*;
+use metering::{MeterStore, Usage};
 use runner_api::{Runner as _, *};
 use serde_json::{Value, json};
 
@@ -530,6 +531,47 @@ async fn an_image_that_was_changed_is_refused_and_the_caller_served() {
     assert_eq!(states(&rig, &spec).await, [SandboxState::Frozen]);
     assert_eq!(run(&rig, &spec, COUNT).await, "2");
     assert_eq!(files(&rig.dir.path().join("run/images")), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_it_uses_is_counted_once_over_rests_and_a_kill() {
+    if !possible() {
+        return;
+    }
+    let mut rig = Rig::start().await;
+    let spec = rig.deploy(probe_bundle(), |s| s.idle = SOON).await;
+    let mut seen_us = 0;
+    for _ in 0..3 {
+        run(&rig, &spec, "result = sum(range(60_000_000))").await;
+        // The kernel counts anew after each restore.
+        let last = std::cell::Cell::new(0);
+        until("it is checkpointed", Duration::from_secs(30), || async {
+            let now = rig.sandboxes().await.remove(0);
+            last.set(last.get().max(now.cpu_us));
+            now.state == SandboxState::Checkpointed
+        })
+        .await;
+        seen_us += last.get();
+    }
+    rig.kill_and_start().await;
+    until("nothing is left", Duration::from_secs(20), || async {
+        rig.sandboxes().await.is_empty() && files(&rig.dir.path().join("run/boxes")) == 0
+    })
+    .await;
+    rig.stop().await;
+    let (_, meter) = MeterStore::open(&rig.state().join("usage")).expect("a whole file");
+    let mut sum = Usage::default();
+    let windows = meter.open().iter().chain(meter.closed(0, usize::MAX));
+    windows.for_each(|window| sum.add(&window.usage));
+    eprintln!("{seen_us} us seen, {} us counted", sum.cpu_us);
+    assert_eq!(sum.requests, 3);
+    // What it used while its image was taken is counted and was not seen.
+    assert!(sum.cpu_us >= seen_us, "lost: {} of {seen_us}", sum.cpu_us);
+    assert!(
+        sum.cpu_us < seen_us + seen_us / 2,
+        "{} of {seen_us}",
+        sum.cpu_us
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
