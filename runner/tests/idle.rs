@@ -531,6 +531,9 @@ async fn an_image_that_was_changed_is_refused_and_the_caller_served() {
     assert_eq!(states(&rig, &spec).await, [SandboxState::Frozen]);
     assert_eq!(run(&rig, &spec, COUNT).await, "2");
     assert_eq!(files(&rig.dir.path().join("run/images")), 0);
+    // Or nobody could end what this test leaves.
+    std::fs::remove_file(rig.state().join("checkpoints")).expect("removed");
+    std::fs::create_dir(rig.state().join("checkpoints")).expect("made");
 }
 
 #[tokio::test(flavor = "multi_thread")]
