@@ -17,8 +17,9 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use futures_util::{StreamExt as _, stream};
 use runner_api::{
-    BuildEvent, BuildRequest, BundleInfo, Client, IdleTimes, Isolation, LayerInfo, Lease,
-    LeaseRequest, Runner as _, Runtime, SandboxState, Scale, SecretName, SecretValue, ServerSpec,
+    BuildEvent, BuildRequest, BundleInfo, Client, EventKind, IdleTimes, Isolation, LayerInfo,
+    Lease, LeaseRequest, Moment, Runner as _, Runtime, SandboxState, Scale, SecretName,
+    SecretValue, ServerSpec,
 };
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -78,6 +79,7 @@ pub async fn run(plan: &Plan<'_>, runtime: Runtime, say: &mut dyn FnMut(&str)) -
         say("upload and first build", &percentiles(&times));
     }
     let bench = Bench::new(plan, runtime, "bench")?;
+    let began_ms = crate::events::now_ms();
     let info = bench.upload(runtime).await?;
     let layer = bench.build(&info).await?;
     let spec: ServerSpec = serde_json::from_value(
@@ -93,8 +95,17 @@ pub async fn run(plan: &Plan<'_>, runtime: Runtime, say: &mut dyn FnMut(&str)) -
         let times = bench.starts(&spec, *way, plan.runs).await?;
         say(name, &percentiles(&times));
     }
-    let times = bench.wakes(&spec, plan.runs).await?;
-    say("thaw, the next call", &percentiles(&times));
+    for (name, way) in [
+        ("thaw, the next call", Way::Thaw),
+        ("checkpointed, the next call", Way::Wake),
+    ] {
+        let times = bench.wakes(&spec, way, plan.runs).await?;
+        say(name, &percentiles(&times));
+    }
+    say(
+        "checkpoint of an idle one",
+        &bench.checkpoints(began_ms).await?,
+    );
     bench.calls(plan, &spec, &info, &layer, &mut say).await?;
     bench
         .client
@@ -110,6 +121,14 @@ enum Way {
     Restore,
     Warm,
     Thaw,
+    Wake,
+}
+
+impl Way {
+    /// One sandbox that many use, and that is at rest between two of them.
+    fn keeps_one(self) -> bool {
+        matches!(self, Self::Thaw | Self::Wake)
+    }
 }
 
 const WAYS: &[(&str, Way)] = &[
@@ -117,6 +136,7 @@ const WAYS: &[(&str, Way)] = &[
     ("restore", Way::Restore),
     ("warm pool", Way::Warm),
     ("thaw", Way::Thaw),
+    ("checkpointed", Way::Wake),
 ];
 
 /// From the first byte of the upload to the layer, for a tenant who has none.
@@ -162,16 +182,23 @@ impl Bench {
     }
 
     /// The next call of a client that has a session already, in a sandbox that stands still.
-    async fn wakes(&self, spec: &ServerSpec, runs: u32) -> Result<Vec<Duration>> {
-        self.prepare(spec, Way::Thaw).await?;
+    async fn wakes(&self, spec: &ServerSpec, way: Way, runs: u32) -> Result<Vec<Duration>> {
+        self.prepare(spec, way).await?;
         let lease = self.client.lease(self.request()).await?;
         let mut caller = Caller::open(lease.address).await?;
         self.client.release(&lease.id, false).await?;
         let mut times = Vec::new();
         for _ in 0..runs {
-            self.until_at_rest(Way::Thaw).await?;
+            // With a connection nothing goes to the disk.
+            if way == Way::Wake {
+                caller.hang_up().await?;
+            }
+            self.until_at_rest(way).await?;
             let began = Instant::now();
             let lease = self.client.lease(self.request()).await?;
+            if way == Way::Wake {
+                caller.again(lease.address).await?;
+            }
             caller.call().await?;
             times.push(began.elapsed());
             self.client.release(&lease.id, false).await?;
@@ -179,9 +206,37 @@ impl Bench {
         Ok(times)
     }
 
+    /// What checkpoints of idle sandboxes have taken since a time.
+    async fn checkpoints(&self, since_ms: u64) -> Result<String> {
+        let mut events = self.client.events(0).await?;
+        let (mut times, mut size) = (Vec::new(), 0);
+        // The stream has no end; what happened already comes at once.
+        let quiet = Duration::from_millis(500);
+        while let Ok(Some(event)) = tokio::time::timeout(quiet, events.next()).await {
+            let event = event?;
+            if event.server == self.server
+                && event.at_unix_ms >= since_ms
+                && let EventKind::Checkpointed {
+                    bytes,
+                    of: Moment::Idle,
+                    took_ms,
+                } = event.kind
+            {
+                times.push(Duration::from_millis(took_ms));
+                size = bytes;
+            }
+        }
+        ensure!(!times.is_empty(), "no idle sandbox was checkpointed");
+        Ok(format!(
+            "{}  {:.1} MiB on disk",
+            percentiles(&times),
+            size as f64 / (1 << 20) as f64
+        ))
+    }
+
     /// The server as this way to begin wants it, without a sandbox from before.
     async fn prepare(&self, spec: &ServerSpec, way: Way) -> Result<()> {
-        let isolation = if way == Way::Thaw {
+        let isolation = if way.keeps_one() {
             Isolation::Shared
         } else {
             Isolation::Call
@@ -191,8 +246,10 @@ impl Bench {
             ..Scale::default()
         };
         let idle = IdleTimes {
-            freeze_after_s: u32::from(way == Way::Thaw),
+            freeze_after_s: u32::from(way.keeps_one()),
+            checkpoint_after_s: u32::from(way == Way::Wake),
             stop_after_s: 0,
+            forget_after_s: 0,
         };
         self.client
             .put_server(ServerSpec {
@@ -224,6 +281,7 @@ impl Bench {
                 Way::Cold | Way::Restore => states.is_empty(),
                 Way::Warm => states == [SandboxState::Ready],
                 Way::Thaw => states == [SandboxState::Frozen],
+                Way::Wake => states == [SandboxState::Checkpointed],
             };
             if rests {
                 return Ok(());

@@ -14,7 +14,8 @@ use egress::{Filter, Guest, Targets};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use runner_api::{
-    ApiError, ErrorCode, LeaseId, SandboxId, SecretName, SecretValue, ServerSpec, ServerStatus,
+    ApiError, ErrorCode, EventKind, GoneReason, LeaseId, SandboxId, SecretName, SecretValue,
+    ServerSpec, ServerStatus,
 };
 use sandbox::{Cores, Host, Local, LocalConfig, Runsc, Wires, on_thread};
 use secret_prints::{Print, PrintKey};
@@ -26,6 +27,7 @@ use crate::boxes::{self, Saved};
 use crate::context::{Context, Logs, Places, random_name};
 use crate::events::Events;
 use crate::images::Images;
+use crate::images::idle::Bounds;
 use crate::layers;
 use crate::logs::Log;
 use crate::meter::{Metering, Owner};
@@ -57,6 +59,8 @@ pub struct Options {
     pub refuse_old: bool,
     /// Where names of egress rules may lead although it is not public.
     pub egress_private: Vec<egress::Net>,
+    /// How many checkpoints of idle sandboxes there may be.
+    pub idle_images: Bounds,
     /// The vault's root key.
     pub vault_key: KeySource,
     /// Group that may use the socket.
@@ -81,6 +85,7 @@ enum Servers {
 struct Orphan {
     id: SandboxId,
     owner: Owner,
+    restores: u64,
     place: u32,
 }
 
@@ -93,6 +98,7 @@ impl Orphan {
                 tenant: saved.tenant,
                 server: saved.server,
             },
+            restores: saved.restores,
             place: saved.placed.place,
         })
     }
@@ -102,8 +108,23 @@ impl Orphan {
         Self {
             id,
             owner,
+            restores: 0,
             place: Wires::MAX - 1,
         }
+    }
+
+    /// One that rested: its image died with the runner, so its owner hears that it is gone.
+    fn tell(&self, ctx: &Context) {
+        let Owner { tenant, server } = &self.owner;
+        let words = "the runner ended, and with it the key of its checkpoint";
+        let reason = GoneReason::Failed {
+            detail: words.to_owned(),
+        };
+        ctx.events
+            .tell(tenant, server, Some(&self.id), EventKind::Gone { reason });
+        ctx.logs
+            .of(&ctx.paths, tenant, server)
+            .say(&self.id, format!("the sandbox ended: {words}"));
     }
 }
 
@@ -195,7 +216,11 @@ impl Daemon {
             gate: Semaphore::new(2 * cores),
             builds: Semaphore::new(cores),
             events: events.clone(),
-            images: Images::begin(&paths.state.join("checkpoints"), &paths.run.join("images"))?,
+            images: Images::begin(
+                &paths.state.join("checkpoints"),
+                &paths.run.join("images"),
+                options.idle_images,
+            )?,
             logs: Logs::default(),
             metering: Metering::open(&paths.state.join("usage"), &paths.tallies())?,
             secrets: match what {
@@ -237,6 +262,10 @@ impl Daemon {
         let unfinished = sweep::unfinished(&ctx.paths.state);
         ctx.metering
             .keep(|id| known.contains(id) || begun.iter().any(|(begun, _)| begun.as_str() == id));
+        let (checkpointed, saved): (Vec<_>, Vec<_>) =
+            saved.into_iter().partition(|saved| saved.checkpointed);
+        let checkpointed: Vec<_> = checkpointed.into_iter().filter_map(Orphan::saved).collect();
+        checkpointed.iter().for_each(|orphan| orphan.tell(ctx));
         let mut by_server: HashMap<(TenantId, ServerId), Vec<Saved>> = HashMap::new();
         for saved in saved {
             by_server
@@ -266,30 +295,31 @@ impl Daemon {
         let begun = begun
             .into_iter()
             .map(|(id, owner)| Orphan::begun(id, owner));
-        let all: Vec<Orphan> = orphans.chain(begun).collect();
+        let all: Vec<Orphan> = orphans.chain(begun).chain(checkpointed).collect();
         let named: HashSet<String> = all.iter().map(|o| o.id.to_string()).collect();
         let strangers: Vec<String> = leftovers
             .into_iter()
             .filter(|id| !known.contains(id) && !named.contains(id))
             .collect();
         let ctx = Arc::clone(ctx);
-        let end = tokio::spawn(async move {
-            let buried = all.into_iter().map(async |orphan| {
+        let end =
+            tokio::spawn(async move {
+                let buried = all.into_iter().map(async |orphan| {
                 tracing::warn!(sandbox = %orphan.id, "a sandbox that belongs to nobody is ended");
-                boxes::bury(&ctx, &orphan.id, orphan.owner, orphan.place).await;
+                boxes::bury(&ctx, &orphan.id, orphan.owner, orphan.restores, orphan.place).await;
             });
-            let ended = strangers.into_iter().map(async |id| {
-                tracing::warn!(sandbox = id, "a sandbox that belongs to nobody is ended");
-                ctx.backend.destroy(&id, Wires::MAX - 1).await;
+                let ended = strangers.into_iter().map(async |id| {
+                    tracing::warn!(sandbox = id, "a sandbox that belongs to nobody is ended");
+                    ctx.backend.destroy(&id, Wires::MAX - 1).await;
+                });
+                tokio::join!(
+                    futures_util::future::join_all(buried),
+                    futures_util::future::join_all(ended)
+                );
+                on_thread("weir-sweep", move || sweep::remove(&unfinished)).await;
+                let free = present.iter().filter(|place| !placed.contains(place));
+                free.for_each(|place| ctx.places.give(*place));
             });
-            tokio::join!(
-                futures_util::future::join_all(buried),
-                futures_util::future::join_all(ended)
-            );
-            on_thread("weir-sweep", move || sweep::remove(&unfinished)).await;
-            let free = present.iter().filter(|place| !placed.contains(place));
-            free.for_each(|place| ctx.places.give(*place));
-        });
         if what == Servers::Forgotten {
             end.await.context("end sandboxes")?;
         }

@@ -263,6 +263,16 @@ pub fn follow(
     }))
 }
 
+/// What a sandbox wrote last without the end of a line is kept too.
+impl Drop for Lines {
+    fn drop(&mut self) {
+        if !self.partial.is_empty() {
+            self.end_line();
+        }
+        self.tell_dropped();
+    }
+}
+
 struct Lines {
     log: Log,
     sandbox: SandboxId,
@@ -402,5 +412,9 @@ mod tests {
         // A secret of the server that it writes itself.
         lines.take(b"the key is pass-8f2e7c, really\r\n");
         assert_eq!(log.tail(1).0[0].text, "the key is [secret], really");
+        // What has no end when it is over, too.
+        lines.take(b"last words with pass-8f2e7c");
+        drop(lines);
+        assert_eq!(log.tail(1).0[0].text, "last words with [secret]");
     }
 }

@@ -10,6 +10,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use runner_api::Runtime;
 use sandbox::Host;
 use weir_runner::daemon::{Daemon, Options, today};
+use weir_runner::images::idle::Bounds;
 use weir_runner::secrets::KeySource;
 use weir_runner::{api, doctor, meter, rootfs};
 
@@ -88,6 +89,12 @@ struct Serve {
     /// rest of the host, which then never wait for a sandbox.
     #[arg(long, value_name = "LIST")]
     sandbox_cores: Option<sandbox::Cores>,
+    /// Checkpoints of idle sandboxes, at the most; over it the oldest of the tenant who has the most ends. 0: none are taken.
+    #[arg(long, value_name = "NUMBER", default_value_t = 256)]
+    idle_checkpoints: usize,
+    /// What they may take of the disk, all together, in GiB.
+    #[arg(long, value_name = "GIB", default_value_t = 20)]
+    idle_checkpoints_gib: u32,
     /// One more flag for every call of runsc. May be repeated.
     #[arg(long = "runsc-flag", allow_hyphen_values = true)]
     runsc_flags: Vec<String>,
@@ -167,6 +174,10 @@ async fn serve(places: Places, serve: Serve) -> Result<ExitCode> {
         sandbox_cores: serve.sandbox_cores,
         refuse_old: serve.refuse_old_runsc,
         egress_private: serve.egress_private,
+        idle_images: Bounds {
+            images: serve.idle_checkpoints,
+            bytes: u64::from(serve.idle_checkpoints_gib) << 30,
+        },
         vault_key: KeySource {
             file: serve.vault_key,
             previous: serve.vault_key_before,
@@ -211,6 +222,10 @@ async fn purge(places: Places) -> Result<ExitCode> {
         sandbox_cores: None,
         refuse_old: false,
         egress_private: Vec::new(),
+        idle_images: Bounds {
+            images: 0,
+            bytes: 0,
+        },
         vault_key: KeySource::default(),
         socket_group: None,
     };

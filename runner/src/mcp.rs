@@ -44,6 +44,17 @@ impl Caller {
         Ok(caller)
     }
 
+    /// Closes its end; the session goes on.
+    pub(crate) async fn hang_up(&mut self) -> Result<()> {
+        Ok(self.stream.shutdown().await?)
+    }
+
+    /// Connects again, in the same session.
+    pub(crate) async fn again(&mut self, address: SocketAddr) -> Result<()> {
+        self.stream = TcpStream::connect(address).await?;
+        Ok(self.stream.set_nodelay(true)?)
+    }
+
     /// Ends the session, if there is one.
     pub(crate) async fn end(mut self) -> Result<()> {
         if self.session.is_some() {

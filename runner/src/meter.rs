@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result};
 use domain::{ServerId, TenantId};
 use metering::{Count, Counter, MeterStore, Now, Reading, Tally};
 use runner_api::{SandboxId, UsageWindow};
-use sandbox::Backend;
+use sandbox::{Backend, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::events::now_ms;
@@ -53,6 +53,16 @@ pub struct Metering {
 struct Live {
     owner: Owner,
     tally: Arc<Tally>,
+    /// How often it was restored: the kernel's counters begin again with each.
+    restores: u64,
+    lies: Option<Lies>,
+}
+
+/// What is known of a sandbox that is checkpointed: it has no control group to be read.
+#[derive(Clone, Copy)]
+struct Lies {
+    cpu_us: u64,
+    disk_bytes: u64,
 }
 
 impl Metering {
@@ -78,8 +88,8 @@ impl Metering {
         })
     }
 
-    /// A sandbox begins, or is found again. Gives what its requests and bytes are counted in.
-    pub fn add(&self, id: &SandboxId, owner: Owner) -> Arc<Tally> {
+    /// A sandbox begins, or is found again after so many restores. Gives what its requests and bytes are counted in.
+    pub fn add(&self, id: &SandboxId, owner: Owner, restores: u64) -> Arc<Tally> {
         let whose = serde_json::to_vec(&owner).expect("two names are JSON");
         let tally = Tally::go_on(&self.tally(id), &whose, now_ms());
         let tally = Arc::new(tally.unwrap_or_else(|error| {
@@ -89,6 +99,8 @@ impl Metering {
         let live = Live {
             owner,
             tally: Arc::clone(&tally),
+            restores,
+            lies: None,
         };
         lock(&self.live).insert(id.clone(), live);
         tally
@@ -131,6 +143,32 @@ impl Metering {
         };
         meter.finish(now(), &reading(id, &live, backend));
         self.save(&meter);
+    }
+
+    /// A sandbox was checkpointed and its control group is still there: the last reading of that. From now on it holds its
+    /// image on disk and no memory. Written down when this returns. Waits for the disk.
+    pub fn lay_down(&self, id: &SandboxId, disk_bytes: u64, backend: &dyn Backend) {
+        let mut meter = lock(&self.meter);
+        let mut live = lock(&self.live);
+        let Some(live) = live.get_mut(id) else {
+            return;
+        };
+        let last = reading(id, live, backend);
+        meter.observe(now(), std::slice::from_ref(&last));
+        live.lies = Some(Lies {
+            cpu_us: last.cpu_us.value,
+            disk_bytes,
+        });
+        meter.observe(now(), &[reading(id, live, backend)]);
+        self.save(&meter);
+    }
+
+    /// A sandbox is about to be restored for the so many-th time.
+    pub fn wake(&self, id: &SandboxId, restores: u64) {
+        if let Some(live) = lock(&self.live).get_mut(id) {
+            live.lies = None;
+            live.restores = restores;
+        }
     }
 
     /// Nothing is left of a sandbox that was finished.
@@ -188,14 +226,21 @@ impl Metering {
 }
 
 fn reading(id: &SandboxId, live: &Live, backend: &dyn Backend) -> Reading {
-    let usage = backend.usage(id.as_str());
+    let usage = match live.lies {
+        Some(lies) => Usage {
+            cpu_us: lies.cpu_us,
+            storage_bytes: lies.disk_bytes,
+            ..Usage::default()
+        },
+        None => backend.usage(id.as_str()),
+    };
     Reading {
         sandbox: id.as_str().to_owned(),
         tenant: live.owner.tenant.clone(),
         server: live.owner.server.clone(),
         cpu_us: Counter {
             value: usage.cpu_us,
-            epoch: 0,
+            epoch: live.restores,
         },
         egress_bytes: live.tally.get(Count::EgressBytes),
         requests: live.tally.get(Count::Requests),

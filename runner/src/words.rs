@@ -12,6 +12,9 @@ pub fn of(reason: &GoneReason) -> String {
         GoneReason::CallTimeout => "a call took longer than its limit".into(),
         GoneReason::StartTimeout => "it did not answer in time after its start".into(),
         GoneReason::Idle => "nobody used it".into(),
+        GoneReason::NoRoom => {
+            "nobody used it, and its checkpoint had to make room for others".into()
+        }
         GoneReason::Finished => "its call or session is over".into(),
         GoneReason::Stopped => "it was stopped".into(),
         GoneReason::Failed { .. } => "the runner could not go on with it".into(),

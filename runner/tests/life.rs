@@ -21,6 +21,7 @@ async fn idle_sandboxes_freeze_and_wake_and_end() {
     let times = IdleTimes {
         freeze_after_s: 1,
         stop_after_s: 0,
+        ..IdleTimes::default()
     };
     let spec = rig.deploy(probe_bundle(), |s| s.idle = times).await;
     assert_eq!(

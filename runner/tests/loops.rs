@@ -187,7 +187,9 @@ async fn many_sandboxes_live_side_by_side() {
             s.scale.max = 256;
             s.idle = IdleTimes {
                 freeze_after_s: 2,
+                checkpoint_after_s: 0,
                 stop_after_s: 0,
+                ..IdleTimes::default()
             };
         })
         .await;

@@ -21,6 +21,16 @@ impl Caller {
         Ok(Self { own, count: 0 })
     }
 
+    /// Closes its end; the session goes on.
+    pub(super) async fn hang_up(&mut self) -> Result<()> {
+        self.own.hang_up().await
+    }
+
+    /// Connects again, in the same session.
+    pub(super) async fn again(&mut self, address: SocketAddr) -> Result<()> {
+        self.own.again(address).await
+    }
+
     /// One call.
     pub(super) async fn call(&mut self) -> Result<Duration> {
         self.count += 1;

@@ -79,9 +79,14 @@ fn told(kind: &EventKind) -> Option<Told> {
             took_us: took_ms.saturating_mul(1000),
             ..Told::of("sandbox/ready").because(from)
         },
-        EventKind::Checkpointed { bytes } => Told {
+        EventKind::Checkpointed { bytes, of, took_ms } => Told {
             bytes: (0, *bytes),
-            ..Told::of("sandbox/checkpointed")
+            took_us: took_ms.saturating_mul(1000),
+            ..Told::of("sandbox/checkpointed").because(of.as_str())
+        },
+        EventKind::Restored { took_ms } => Told {
+            took_us: took_ms.saturating_mul(1000),
+            ..Told::of("sandbox/restored")
         },
         EventKind::Gone { reason } => Told {
             action: ended_as(reason),
@@ -136,7 +141,9 @@ fn joined(names: &[SecretName]) -> String {
 /// What the server or its owner did is a matter of course; the rest is not.
 fn ended_as(reason: &GoneReason) -> Action {
     match reason {
-        GoneReason::Idle | GoneReason::Finished | GoneReason::Stopped => Action::Log,
+        GoneReason::Idle | GoneReason::NoRoom | GoneReason::Finished | GoneReason::Stopped => {
+            Action::Log
+        }
         _ => Action::Error,
     }
 }
@@ -176,6 +183,34 @@ mod tests {
                 "sandbox/gone",
                 None,
                 Some("idle"),
+                Action::Log,
+            ),
+            (
+                r#"{"event":"checkpointed","bytes":5}"#,
+                "sandbox/checkpointed",
+                None,
+                Some("start"),
+                Action::Log,
+            ),
+            (
+                r#"{"event":"checkpointed","bytes":5,"of":"idle","took_ms":200}"#,
+                "sandbox/checkpointed",
+                None,
+                Some("idle"),
+                Action::Log,
+            ),
+            (
+                r#"{"event":"restored","took_ms":300}"#,
+                "sandbox/restored",
+                None,
+                None,
+                Action::Log,
+            ),
+            (
+                r#"{"event":"gone","reason":{"reason":"no_room"}}"#,
+                "sandbox/gone",
+                None,
+                Some("no_room"),
                 Action::Log,
             ),
             (

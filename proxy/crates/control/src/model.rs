@@ -39,7 +39,7 @@ pub struct Settings {
     /// `min` 0-16, `max` 1-256, `concurrency` 1-1000.
     #[schema(value_type = Object)]
     pub scale: Scale,
-    /// `freeze_after_s`, `stop_after_s`; 0: never.
+    /// `freeze_after_s`, `checkpoint_after_s`, `stop_after_s`, `forget_after_s`; 0: never.
     #[schema(value_type = Object)]
     pub idle: IdleTimes,
     /// Lets packages without a wheel be built, which runs their code.

@@ -49,6 +49,17 @@ pub enum EventKind {
     Checkpointed {
         /// Its size, in bytes, encrypted.
         bytes: u64,
+        /// Of what.
+        #[serde(default)]
+        of: Moment,
+        /// How long that took, in milliseconds; 0 if it is not known.
+        #[serde(default)]
+        took_ms: u64,
+    },
+    /// It goes on where its checkpoint was taken while it was idle.
+    Restored {
+        /// From the first request to the first answer, in milliseconds.
+        took_ms: u64,
     },
     /// The sandbox ended. Calls in flight on it are lost.
     Gone {
@@ -112,6 +123,27 @@ pub enum EventKind {
     },
 }
 
+/// What a checkpoint holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Moment {
+    /// A server that has just started, for all later sandboxes of it.
+    #[default]
+    Start,
+    /// A sandbox that nobody uses at the moment, for itself alone. Its memory is free now.
+    Idle,
+}
+
+impl Moment {
+    /// The word for it, here and on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Idle => "idle",
+        }
+    }
+}
+
 /// Why a sandbox ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
@@ -135,6 +167,8 @@ pub enum GoneReason {
     StartTimeout,
     /// Nobody used it.
     Idle,
+    /// Nobody used it, and its checkpoint had to make room for others.
+    NoRoom,
     /// Its one call or session is over.
     Finished,
     /// Somebody asked for it: restart, new spec, removal, shutdown.

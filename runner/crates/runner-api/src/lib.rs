@@ -32,7 +32,7 @@ pub use bundle::{BuildEvent, BuildRequest, BuildStage, BundleInfo, LayerInfo, Re
 pub use client::Client;
 pub use doctor::{Check, CheckState, Doctor};
 pub use error::{ApiError, ErrorCode, RunnerError};
-pub use event::{Event, EventKind, GoneReason, LogLine, LogQuery, LogStream};
+pub use event::{Event, EventKind, GoneReason, LogLine, LogQuery, LogStream, Moment};
 pub use id::{BundleId, LayerId, LeaseId, SandboxId, SecretName, SessionKey};
 pub use lease::{Lease, LeaseRequest};
 pub use runner::{Items, Runner};

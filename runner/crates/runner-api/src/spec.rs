@@ -121,15 +121,22 @@ impl Default for Scale {
 pub struct IdleTimes {
     /// Stands still after this long.
     pub freeze_after_s: u32,
-    /// Is ended after this long; the image of its start stays.
+    /// If it stands still: its memory and storage go to an encrypted image on disk after this long, and it comes back with
+    /// them when it is wanted. Never with `call` isolation, and with secrets only if the spec trusts checkpoints with them.
+    pub checkpoint_after_s: u32,
+    /// If it is in memory still: is ended after this long; the image of its start stays.
     pub stop_after_s: u32,
+    /// If it is on disk: is ended after this long, and its image removed.
+    pub forget_after_s: u32,
 }
 
 impl Default for IdleTimes {
     fn default() -> Self {
         Self {
             freeze_after_s: 5,
+            checkpoint_after_s: 300,
             stop_after_s: 900,
+            forget_after_s: 24 * 3600,
         }
     }
 }
@@ -309,9 +316,15 @@ impl ServerSpec {
         if s.min > s.max {
             wrong.add("scale.min", "is greater than scale.max");
         }
-        let day = 24 * 3600;
-        wrong.within("idle.freeze_after_s", self.idle.freeze_after_s, 0..=day);
-        wrong.within("idle.stop_after_s", self.idle.stop_after_s, 0..=day);
+        let (idle, day) = (&self.idle, 24 * 3600);
+        for (field, seconds, max) in [
+            ("idle.freeze_after_s", idle.freeze_after_s, day),
+            ("idle.checkpoint_after_s", idle.checkpoint_after_s, day),
+            ("idle.stop_after_s", idle.stop_after_s, day),
+            ("idle.forget_after_s", idle.forget_after_s, 7 * day),
+        ] {
+            wrong.within(field, seconds, 0..=max);
+        }
     }
 }
 

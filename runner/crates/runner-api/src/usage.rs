@@ -15,6 +15,8 @@ pub enum SandboxState {
     Ready,
     /// Its processes stand still and cost no CPU.
     Frozen,
+    /// It lies on disk, encrypted, and costs neither CPU nor memory.
+    Checkpointed,
     /// Takes no new lease and ends with the last one.
     Draining,
 }
@@ -34,7 +36,7 @@ pub struct SandboxStats {
     pub cpu_us: u64,
     /// Memory now, in bytes.
     pub memory_bytes: u64,
-    /// Writable storage used now, in bytes.
+    /// Writable storage used now, in bytes; of one that is checkpointed, the size of its image.
     pub storage_bytes: u64,
     /// Bytes out of the sandbox to the outside.
     pub egress_bytes: u64,

@@ -115,8 +115,12 @@ pub trait Backend: Send + Sync {
     /// Lets them go on.
     async fn thaw(&self, id: &str) -> Result<(), SandboxError>;
 
-    /// Writes an image into a folder; the sandbox goes on only if asked to.
-    async fn checkpoint(&self, id: &str, image: &Path, go_on: bool) -> Result<(), SandboxError>;
+    /// Writes an image into a folder; the sandbox goes on.
+    async fn checkpoint(&self, id: &str, image: &Path) -> Result<(), SandboxError>;
+
+    /// Writes an image of `bytes` at the most, storage included, of a frozen sandbox into a folder. The sandbox ends with it:
+    /// nothing that it does is missing in the image. It has to be destroyed then, whether there is an image or not.
+    async fn lay_down(&self, id: &str, image: &Path, bytes: u64) -> Result<(), SandboxError>;
 
     /// What it uses.
     fn usage(&self, id: &str) -> Usage;

@@ -91,6 +91,31 @@ impl Cgroups {
         number(&self.read(group, "memory", name))
     }
 
+    /// Lets a group have so much more memory than its limit. One without a limit stays so.
+    pub(crate) fn raise_memory(&self, group: &str, bytes: u64) -> Result<(), SandboxError> {
+        // The second is there where the kernel counts swap: never less than the first, so it goes first.
+        let names: &[&str] = if self.v2 {
+            &["memory.max"]
+        } else {
+            &["memory.memsw.limit_in_bytes", "memory.limit_in_bytes"]
+        };
+        for name in names {
+            let limit = self.read(group, "memory", name);
+            // `max`, or no such file.
+            let Some(limit) = limit.and_then(|text| text.trim().parse::<u64>().ok()) else {
+                continue;
+            };
+            // Version 1 says so where there is none.
+            const NONE: u64 = 1 << 62;
+            if limit < NONE {
+                let path = self.file(group, "memory", name);
+                fs::write(&path, limit.saturating_add(bytes).to_string())
+                    .map_err(|e| SandboxError::io("write", &path, e))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Processes and threads now.
     pub fn tasks(&self, group: &str) -> u64 {
         number(&self.read(group, "pids", "pids.current"))
@@ -379,6 +404,36 @@ mod tests {
         groups.weigh("/w", 4).expect("weighed");
         let weight = fs::read_to_string(root.join("w/cpu.weight")).expect("written");
         assert_eq!(weight, "400");
+    }
+
+    #[test]
+    fn a_limit_of_memory_is_raised_where_there_is_one() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let root = dir.path();
+        put(root, "memory/x", "");
+        put(root, "freezer/x", "");
+        put(root, "memory/w/x/memory.limit_in_bytes", "1000\n");
+        put(
+            root,
+            "memory/w/x/memory.memsw.limit_in_bytes",
+            "9223372036854771712\n",
+        );
+        let groups = Cgroups::find(root).expect("version 1");
+        groups.raise_memory("/w/x", 50).expect("raised");
+        let read = |path: &str| fs::read_to_string(root.join(path)).expect("readable");
+        assert_eq!(read("memory/w/x/memory.limit_in_bytes"), "1050");
+        assert_eq!(
+            read("memory/w/x/memory.memsw.limit_in_bytes"),
+            "9223372036854771712\n"
+        );
+        put(root, "cgroup.controllers", "memory");
+        put(root, "w/x/memory.max", "1000\n");
+        put(root, "w/y/memory.max", "max\n");
+        let groups = Cgroups::find(root).expect("version 2");
+        groups.raise_memory("/w/x", 50).expect("raised");
+        groups.raise_memory("/w/y", 50).expect("nothing to raise");
+        assert_eq!(read("w/x/memory.max"), "1050");
+        assert_eq!(read("w/y/memory.max"), "max\n");
     }
 
     #[test]

@@ -18,10 +18,15 @@ use crate::error::SandboxError;
 use crate::net::{Wire, Wires};
 use crate::pidfd::{self, Watch};
 use crate::process::on_thread;
-use crate::runsc::{Runsc, Streams};
+use crate::runsc::{AndThen, Runsc, Streams};
 use crate::secrets::{self, SecretFile};
 use crate::spec::{self, Bind};
 use crate::storage;
+
+/// How often a process that is about to end is asked after.
+const REAP_EVERY: Duration = Duration::from_millis(5);
+/// How long its end is waited for when its image is written; what is left then is killed.
+const ENDING_MAX: Duration = Duration::from_secs(1);
 
 /// Where one runner keeps its sandboxes.
 #[derive(Debug, Clone)]
@@ -235,11 +240,41 @@ impl Backend for Local {
         self.config.cgroups.freeze(&self.group(id), false)
     }
 
-    async fn checkpoint(&self, id: &str, image: &Path, go_on: bool) -> Result<(), SandboxError> {
-        self.config
-            .runsc
-            .checkpoint(id, image, go_on, &self.paths(id).store)
-            .await
+    async fn checkpoint(&self, id: &str, image: &Path) -> Result<(), SandboxError> {
+        let store = self.paths(id).store;
+        let runsc = &self.config.runsc;
+        runsc.checkpoint(id, image, AndThen::GoesOn, &store).await
+    }
+
+    async fn lay_down(&self, id: &str, image: &Path, bytes: u64) -> Result<(), SandboxError> {
+        let store = self.paths(id).store;
+        // An image on a tmpfs counts as memory of who writes it, and that is the sandbox's own kernel: within its limit one
+        // that uses half of it would end half written.
+        let groups = &self.config.cgroups;
+        groups.raise_memory(&self.group(id), bytes)?;
+        self.thaw(id).await?;
+        let runsc = &self.config.runsc;
+        // It ends the sandbox; whoever deletes it waits until its two processes are gone, status and all, and that is ours to
+        // take. Their names are forgotten by then.
+        let sentry = runsc.pid(id, &self.paths(id).dir).ok();
+        let mut ending: Vec<i32> = sentry.into_iter().chain(runsc.gofer(id)).collect();
+        let written = runsc.checkpoint(id, image, AndThen::Ends, &store);
+        tokio::pin!(written);
+        let mut done: Option<()> = None;
+        let mut deadline = Instant::now();
+        loop {
+            tokio::select! {
+                result = &mut written, if done.is_none() => {
+                    deadline = Instant::now() + ENDING_MAX;
+                    done = Some(result?);
+                }
+                // Each once: the number may be another process's then.
+                () = tokio::time::sleep(REAP_EVERY) => ending.retain(|&pid| !reaped(Pid::from_raw(pid))),
+            }
+            if done.is_some() && (ending.is_empty() || Instant::now() > deadline) {
+                return Ok(());
+            }
+        }
     }
 
     fn usage(&self, id: &str) -> Usage {

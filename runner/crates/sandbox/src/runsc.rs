@@ -28,6 +28,13 @@ pub struct Runsc {
     pub extra: Vec<String>,
 }
 
+/// What becomes of a sandbox when its image is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AndThen {
+    GoesOn,
+    Ends,
+}
+
 /// Where the output of a sandbox goes.
 pub(crate) struct Streams {
     pub(crate) out: OwnedFd,
@@ -79,12 +86,12 @@ impl Runsc {
             .await
     }
 
-    /// `checkpoint`: writes an image. The sandbox goes on only if asked to.
+    /// `checkpoint`: writes an image.
     pub(crate) async fn checkpoint(
         &self,
         id: &str,
         image: &Path,
-        go_on: bool,
+        then: AndThen,
         store: &Path,
     ) -> Result<(), SandboxError> {
         let image = text(image);
@@ -95,7 +102,7 @@ impl Runsc {
             "--image-path",
             &image,
         ];
-        if go_on {
+        if then == AndThen::GoesOn {
             words.push("--leave-running");
         }
         words.push(id);

@@ -3,6 +3,9 @@
 //! It decides and never waits: starting, freezing and ending is done by each sandbox's own task (`boxes`), which reports
 //! back into the one queue of messages here.
 
+mod choose;
+mod idle;
+
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -84,6 +87,7 @@ pub fn spawn(ctx: &Arc<Context>, spec: CheckedSpec, adopted: Vec<Saved>) -> mpsc
         waiting: VecDeque::new(),
         sessions: HashMap::new(),
         backoff: Backoff::new(),
+        checkpoints_fail: false,
         removed: None,
     };
     for saved in adopted {
@@ -102,6 +106,8 @@ struct Server {
     /// Which shared sandbox a session began on.
     sessions: HashMap<SessionKey, SandboxId>,
     backoff: Backoff,
+    /// A checkpoint of an idle sandbox failed: none is tried again before something changes.
+    checkpoints_fail: bool,
     removed: Option<oneshot::Sender<()>>,
 }
 
@@ -120,8 +126,23 @@ enum Phase {
     Freezing,
     Frozen,
     Thawing,
+    /// Told to go to the disk, not there yet.
+    Checkpointing,
+    /// On the disk.
+    Checkpointed,
+    Restoring,
     /// Told to end, or gone.
     Ending,
+}
+
+impl Phase {
+    /// Ready soon, or on the disk soon and to be woken from there: no other need be started meanwhile.
+    fn comes(self) -> bool {
+        matches!(
+            self,
+            Self::Starting | Self::Thawing | Self::Checkpointing | Self::Restoring
+        )
+    }
 }
 
 struct Boxed {
@@ -135,6 +156,12 @@ struct Boxed {
     draining: bool,
     /// Found again: who was given it by an earlier life may use it still, and has no lease here.
     adopted: bool,
+    /// It cannot be checkpointed.
+    unfit: bool,
+    /// When it was last told to be checkpointed.
+    asked: Instant,
+    /// The size of its image on disk, if it is there.
+    image_bytes: u64,
     began: Instant,
     last_used: Instant,
 }
@@ -152,6 +179,18 @@ impl Boxed {
     fn lost_its_call(&self, isolation: Isolation) -> bool {
         let given = isolation == Isolation::Call && !self.unused() && self.leases.is_empty();
         given && matches!(self.phase, Phase::Ready | Phase::Frozen)
+    }
+
+    /// Stands still and has something in memory that can go to the disk.
+    fn fit(&self, isolation: Isolation, checkpoints_fail: bool) -> bool {
+        let has_memory = isolation != Isolation::Call && !self.unused() && !self.draining;
+        self.phase == Phase::Frozen && has_memory && !self.unfit && !checkpoints_fail
+    }
+
+    fn lay_down(&mut self) {
+        self.phase = Phase::Checkpointing;
+        self.asked = Instant::now();
+        self.command(Command::Checkpoint);
     }
 
     fn command(&self, command: Command) {
@@ -194,7 +233,10 @@ impl Server {
             Message::Release { lease, timed_out } => self.release(&lease, timed_out),
             Message::EndSession(session) => self.end_session(&session),
             Message::Put(spec) => self.put(spec),
-            Message::Restart => self.drain(GoneReason::Stopped),
+            Message::Restart => {
+                self.checkpoints_fail = false;
+                self.drain(GoneReason::Stopped);
+            }
             Message::Status(reply) => {
                 let _ = reply.send(self.status());
             }
@@ -298,6 +340,7 @@ impl Server {
             }
         }
         if key_of(&old) != key_of(&self.spec) {
+            self.checkpoints_fail = false;
             self.drain(GoneReason::Stopped);
         }
     }
@@ -338,17 +381,33 @@ impl Server {
             Word::Ready(address) => {
                 boxed.address = Some(address);
                 boxed.last_used = Instant::now();
-                if boxed.phase == Phase::Starting {
+                if matches!(boxed.phase, Phase::Starting | Phase::Restoring) {
                     boxed.phase = Phase::Ready;
                 }
                 self.backoff.ready();
             }
-            Word::Frozen if boxed.phase == Phase::Freezing => boxed.phase = Phase::Frozen,
-            Word::Thawed if boxed.phase == Phase::Thawing => boxed.phase = Phase::Ready,
-            Word::Frozen | Word::Thawed => {}
+            Word::Frozen if matches!(boxed.phase, Phase::Freezing | Phase::Checkpointing) => {
+                boxed.phase = Phase::Frozen;
+            }
+            Word::Thawed if matches!(boxed.phase, Phase::Thawing | Phase::Checkpointing) => {
+                boxed.phase = Phase::Ready;
+            }
+            Word::Checkpointed(bytes) if boxed.phase == Phase::Checkpointing => {
+                boxed.phase = Phase::Checkpointed;
+                boxed.image_bytes = bytes;
+            }
+            Word::Unfit => {
+                boxed.unfit = true;
+                if boxed.phase == Phase::Checkpointing {
+                    boxed.phase = Phase::Frozen;
+                }
+            }
+            // It is told to end.
+            Word::Frozen | Word::Thawed | Word::Checkpointed(_) => {}
             Word::Gone(reason, words) => {
                 // One that is not found again had started, once.
                 let failed = boxed.phase == Phase::Starting && !boxed.adopted;
+                self.checkpoints_fail |= boxed.phase == Phase::Checkpointing;
                 boxed.phase = Phase::Ending;
                 for (_, gone) in boxed.leases.drain() {
                     let _ = gone.send(reason.clone());
@@ -411,41 +470,6 @@ impl Server {
         }
     }
 
-    /// A sandbox that can take this lease now.
-    fn place_for(&self, session: Option<&SessionKey>) -> Option<SandboxId> {
-        let ready = |b: &Boxed| b.open() && b.phase == Phase::Ready;
-        let room = |b: &Boxed| b.leases.len() < self.spec.scale.concurrency as usize;
-        match self.spec.isolation {
-            Isolation::Shared => {
-                if let Some(owner) = session.and_then(|s| self.sessions.get(s)) {
-                    let boxed = self.boxes.get(owner)?;
-                    return (ready(boxed) && room(boxed)).then(|| owner.clone());
-                }
-                let free = self.boxes.iter().filter(|(_, b)| ready(b) && room(b));
-                free.min_by_key(|(_, b)| b.leases.len())
-                    .map(|(id, _)| id.clone())
-            }
-            Isolation::Session => {
-                let own = self.boxes.iter().find(|(_, b)| {
-                    b.open() && b.session.is_some() && b.session.as_ref() == session
-                });
-                match own {
-                    Some((id, boxed)) => (ready(boxed) && room(boxed)).then(|| id.clone()),
-                    None => self
-                        .boxes
-                        .iter()
-                        .find(|(_, b)| ready(b) && b.unused())
-                        .map(|(id, _)| id.clone()),
-                }
-            }
-            Isolation::Call => self
-                .boxes
-                .iter()
-                .find(|(_, b)| ready(b) && b.unused())
-                .map(|(id, _)| id.clone()),
-        }
-    }
-
     fn grant(&mut self, id: &SandboxId, waiter: Waiter) {
         let Some(boxed) = self.boxes.get_mut(id) else {
             return;
@@ -479,126 +503,6 @@ impl Server {
                 self.sessions.insert(session, id.clone());
             }
             _ => {}
-        }
-    }
-
-    /// Thaws and starts what is missing for those who wait, and for the floor of unused ones.
-    fn want(&mut self) {
-        let mut need = self.boxes_needed();
-        let floor = self.spec.scale.min as usize;
-        let unused = self
-            .boxes
-            .values()
-            .filter(|b| b.open() && (b.unused() || self.spec.isolation == Isolation::Shared))
-            .count();
-        need = need.max(floor.saturating_sub(unused));
-        let coming = self
-            .boxes
-            .values()
-            .filter(|b| b.open() && matches!(b.phase, Phase::Starting | Phase::Thawing))
-            .count();
-        let mut missing = need.saturating_sub(coming);
-        if missing == 0 {
-            return;
-        }
-        let usable =
-            |b: &Boxed| b.open() && (self.spec.isolation == Isolation::Shared || b.unused());
-        let frozen: Vec<_> = self
-            .boxes
-            .iter()
-            .filter(|(_, b)| b.phase == Phase::Frozen && usable(b))
-            .map(|(id, _)| id.clone())
-            .collect();
-        if !self.waiting.is_empty() {
-            for id in frozen.into_iter().take(missing) {
-                self.thaw(&id);
-                missing -= 1;
-            }
-        }
-        let now = Instant::now();
-        while missing > 0 && self.backoff.over(now) {
-            if self
-                .boxes
-                .values()
-                .filter(|b| b.phase != Phase::Ending)
-                .count()
-                >= self.spec.scale.max as usize
-            {
-                self.evict(now);
-                break;
-            }
-            missing -= 1;
-            if let Err(error) = self.start() {
-                self.start_failed(error.message);
-                break;
-            }
-        }
-        if !self.backoff.over(now)
-            && !self.boxes.values().any(Boxed::open)
-            && !self.waiting.is_empty()
-        {
-            self.refuse_waiting();
-        }
-    }
-
-    /// How many more sandboxes those who wait could use; those of a frozen sandbox of their own have it thawed.
-    fn boxes_needed(&mut self) -> usize {
-        let mut thaw = Vec::new();
-        let mut fresh = 0usize;
-        let mut sessions: Vec<&SessionKey> = Vec::new();
-        for waiter in &self.waiting {
-            let own = match self.spec.isolation {
-                Isolation::Shared => waiter.session.as_ref().and_then(|s| self.sessions.get(s)),
-                Isolation::Session => self
-                    .boxes
-                    .iter()
-                    .find(|(_, b)| b.open() && b.session.is_some() && b.session == waiter.session)
-                    .map(|(id, _)| id),
-                Isolation::Call => None,
-            };
-            match (own, &waiter.session) {
-                (Some(id), _) => thaw.push(id.clone()),
-                (None, Some(session)) if self.spec.isolation == Isolation::Session => {
-                    if !sessions.contains(&session) {
-                        sessions.push(session);
-                        fresh += 1;
-                    }
-                }
-                _ => fresh += 1,
-            }
-        }
-        for id in thaw {
-            self.thaw(&id);
-        }
-        match self.spec.isolation {
-            Isolation::Shared => fresh.div_ceil(self.spec.scale.concurrency as usize),
-            Isolation::Session | Isolation::Call => fresh,
-        }
-    }
-
-    fn thaw(&mut self, id: &SandboxId) {
-        if let Some(boxed) = self.boxes.get_mut(id)
-            && matches!(boxed.phase, Phase::Frozen | Phase::Freezing)
-        {
-            boxed.phase = Phase::Thawing;
-            boxed.command(Command::Thaw);
-        }
-    }
-
-    /// All places are taken: the longest idle one goes.
-    fn evict(&mut self, now: Instant) {
-        let idle = self
-            .boxes
-            .iter()
-            .filter(|(_, b)| b.open() && b.leases.is_empty() && b.leases_total > 0);
-        let oldest = idle
-            .min_by_key(|(_, b)| b.last_used)
-            .map(|(id, b)| (id.clone(), b.last_used));
-        if let Some((id, last_used)) = oldest
-            && now.duration_since(last_used) >= EVICT_AFTER
-            && self.spec.isolation == Isolation::Session
-        {
-            self.stop(&id, GoneReason::Idle);
         }
     }
 
@@ -639,7 +543,9 @@ impl Server {
                     tenant: saved.tenant,
                     server: saved.server,
                 };
-                tokio::spawn(async move { boxes::bury(&ctx, &id, owner, place).await });
+                tokio::spawn(
+                    async move { boxes::bury(&ctx, &id, owner, saved.restores, place).await },
+                );
             }
         }
     }
@@ -667,61 +573,13 @@ impl Server {
             session,
             draining,
             adopted,
+            unfit: false,
+            asked: now,
+            image_bytes: 0,
             began: now,
             last_used: now,
         };
         self.boxes.insert(id, boxed);
-    }
-
-    /// What becomes of those that nobody uses.
-    fn idle(&mut self) {
-        let times = self.spec.idle;
-        let floor = self.spec.scale.min as usize;
-        let mut stop = Vec::new();
-        let mut kept = 0;
-        let mut ids: Vec<_> = self
-            .boxes
-            .iter()
-            .filter(|(_, b)| b.leases.is_empty() && b.phase != Phase::Ending)
-            .map(|(id, b)| (b.last_used, id.clone()))
-            .collect();
-        // The one used last is kept longest.
-        ids.sort_by_key(|(last_used, _)| std::cmp::Reverse(*last_used));
-        for (last_used, id) in ids {
-            let Some(boxed) = self.boxes.get_mut(&id) else {
-                continue;
-            };
-            let idle = last_used.elapsed();
-            let after = |seconds: u32| seconds > 0 && idle >= Duration::from_secs(seconds.into());
-            let lost = boxed.lost_its_call(self.spec.isolation) && idle >= CALL_GAP_MAX;
-            let due = boxed.draining || idle >= CALL_GAP_MAX;
-            // No call from before the runner's start lasts longer than its time.
-            let young = boxed.began.elapsed().as_secs() < self.spec.limits.call_timeout_s.into();
-            if due && boxed.adopted && young && boxed.address.is_some_and(crate::wire::is_used) {
-                boxed.last_used = Instant::now();
-                continue;
-            }
-            if lost {
-                stop.push(id);
-                continue;
-            }
-            if boxed.phase == Phase::Ready && after(times.freeze_after_s) {
-                boxed.phase = Phase::Freezing;
-                boxed.command(Command::Freeze);
-            }
-            if boxed.draining && matches!(boxed.phase, Phase::Ready | Phase::Frozen) {
-                stop.push(id);
-            } else if boxed.phase != Phase::Starting && after(times.stop_after_s) {
-                if kept < floor && boxed.session.is_none() {
-                    kept += 1;
-                } else {
-                    stop.push(id);
-                }
-            }
-        }
-        for id in stop {
-            self.stop(&id, GoneReason::Idle);
-        }
     }
 
     fn status(&self) -> ServerStatus {
@@ -732,14 +590,18 @@ impl Server {
                 server: self.spec.id.clone(),
                 tenant: self.spec.tenant.clone(),
                 state: match boxed.phase {
-                    Phase::Starting => SandboxState::Starting,
-                    Phase::Frozen => SandboxState::Frozen,
+                    Phase::Starting | Phase::Restoring => SandboxState::Starting,
+                    Phase::Frozen | Phase::Checkpointing => SandboxState::Frozen,
+                    Phase::Checkpointed => SandboxState::Checkpointed,
                     _ if !boxed.open() => SandboxState::Draining,
                     _ => SandboxState::Ready,
                 },
                 cpu_us: usage.cpu_us,
                 memory_bytes: usage.memory_bytes,
-                storage_bytes: usage.storage_bytes,
+                storage_bytes: match boxed.phase {
+                    Phase::Checkpointed => boxed.image_bytes,
+                    _ => usage.storage_bytes,
+                },
                 egress_bytes: boxed.handle.tally.get(Count::EgressBytes).value,
                 ingress_bytes: boxed.handle.tally.get(Count::IngressBytes).value,
                 leases: u32::try_from(boxed.leases.len()).unwrap_or(u32::MAX),

@@ -1,21 +1,26 @@
 //! One sandbox, from the decision to start it to the last trace that is removed: one task, one queue of commands.
 //!
 //! ```text
-//!  Starting --ready--> Alive <--freeze, thaw--> Alive(frozen)
-//!     |                  |
-//!     '--- failed -------'--- ended, stopped ---> Ended --destroy--> (nothing left)
+//!  Starting --ready--> Alive <--freeze, thaw--> Alive(frozen) --checkpoint--> Resting
+//!     |                  | ^                                                   |   |
+//!     |                  | '------------------- restore -----------------------'   |
+//!     '---- failed ------'------------- ended, stopped, failed --------------------'---> Ended --destroy--> (nothing left)
 //! ```
 //! Each state is a type and a transition consumes it. Whoever started it hears [`Word`]s and nothing else.
 
+mod image;
+mod launch;
+mod rest;
+
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::anyhow;
 use metering::Tally;
 use runner_api::{EventKind, GoneReason, LogStream, SandboxId, ServerSpec, SessionKey};
-use sandbox::{Launch, Output, Placed, Prepared, SandboxError, SecretFile, Watch, on_thread};
+use sandbox::{Placed, Prepared, SandboxError, Watch, on_thread};
 use secret_prints::PrintSet;
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpStream;
@@ -23,13 +28,11 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::context::Context;
+use crate::images::idle;
 use crate::logs::{self, Log};
-use crate::mcp;
 use crate::meter;
-use crate::order::order;
-use crate::paths::hex;
 use crate::store;
-use crate::wire::{Connected, Owner, allowlist};
+use crate::wire::{Connected, Owner};
 use crate::words;
 
 /// From the start of its program to the first accepted connection.
@@ -77,6 +80,13 @@ pub struct Saved {
     pub key: String,
     /// Its session.
     pub session: Option<SessionKey>,
+    /// How often it was restored from an image of its own.
+    #[serde(default)]
+    pub restores: u64,
+    /// From before an image of its own is taken until it runs again: only the life that takes it can read it, so the next
+    /// one ends what is left.
+    #[serde(default)]
+    pub checkpointed: bool,
 }
 
 /// What a sandbox tells its server.
@@ -88,6 +98,10 @@ pub enum Word {
     Frozen,
     /// It goes on.
     Thawed,
+    /// It lies on disk, with so many bytes. `Ready` when it runs again.
+    Checkpointed(u64),
+    /// It cannot be checkpointed, and stands still as before.
+    Unfit,
     /// It is gone; never preceded by `Ready` if it failed to start. In words, for the owner.
     Gone(GoneReason, Option<String>),
     /// Nothing of it is left; the last word.
@@ -101,6 +115,10 @@ pub enum Command {
     Freeze,
     /// Go on.
     Thaw,
+    /// Go to the disk, if it stands still.
+    Checkpoint,
+    /// Come back from there.
+    Restore,
     /// New egress rules.
     Rules(egress::Allowlist),
     /// It belongs to a session from now on.
@@ -135,7 +153,11 @@ where
         tenant: plan.spec.tenant.clone(),
         server: plan.spec.id.clone(),
     };
-    let tally = ctx.metering.add(&plan.id, owner);
+    let restores = match &from {
+        From::Cold => 0,
+        From::Adopted(saved) => saved.restores,
+    };
+    let tally = ctx.metering.add(&plan.id, owner, restores);
     let log = ctx.logs.of(&ctx.paths, &plan.spec.tenant, &plan.spec.id);
     let life = Life {
         ctx: Arc::clone(ctx),
@@ -143,6 +165,8 @@ where
         plan,
         commands: receiver,
         tally: Arc::clone(&tally),
+        rules: None,
+        restores,
         tell: Box::new(tell),
     };
     tokio::spawn(life.run(from));
@@ -159,8 +183,14 @@ async fn last_reading(ctx: &Arc<Context>, id: &SandboxId) {
 }
 
 /// Ends a sandbox of an earlier life that nobody goes on with. What it used is counted.
-pub async fn bury(ctx: &Arc<Context>, id: &SandboxId, owner: meter::Owner, place: u32) {
-    ctx.metering.add(id, owner);
+pub async fn bury(
+    ctx: &Arc<Context>,
+    id: &SandboxId,
+    owner: meter::Owner,
+    restores: u64,
+    place: u32,
+) {
+    ctx.metering.add(id, owner, restores);
     last_reading(ctx, id).await;
     ctx.backend.destroy(id.as_str(), place).await;
     store::remove(&ctx.paths.boxed(id.as_str()));
@@ -177,6 +207,10 @@ struct Life {
     plan: Plan,
     commands: mpsc::Receiver<Command>,
     tally: Arc<Tally>,
+    /// Egress rules that came after it began.
+    rules: Option<egress::Allowlist>,
+    /// How often it was restored from an image of its own.
+    restores: u64,
     tell: Tell,
 }
 
@@ -198,6 +232,14 @@ struct Alive {
     saved: Saved,
 }
 
+/// What ends a time awake.
+enum Turn {
+    /// It is over.
+    Gone(GoneReason),
+    /// An image of it may be taken.
+    Rest(idle::Taking),
+}
+
 /// Why it did not start, for its server and its owner.
 struct NotStarted {
     reason: GoneReason,
@@ -208,26 +250,37 @@ impl Life {
     async fn run(mut self, from: From) {
         let began = Instant::now();
         let mut place = None;
-        let started = match from {
+        let mut started = match from {
             From::Cold => self.start(&mut place, began).await,
             From::Adopted(saved) => {
                 place = Some(saved.placed.place);
                 self.adopt_answering(saved).await
             }
         };
-        match started {
-            Ok(mut alive) => {
-                (self.tell)(self.plan.id.clone(), Word::Ready(alive.address)).await;
-                let reason = self.live(&mut alive).await;
-                self.gone(reason, None).await;
-                alive.connected.close(&self.ctx).await;
-                for reader in alive.readers {
-                    reader.abort();
+        loop {
+            let mut alive = match started {
+                Ok(alive) => alive,
+                Err(NotStarted { reason, words }) => {
+                    self.gone(reason, Some(words)).await;
+                    break;
                 }
+            };
+            (self.tell)(self.plan.id.clone(), Word::Ready(alive.address)).await;
+            match self.live(&mut alive).await {
+                Turn::Gone(reason) => {
+                    self.gone(reason, None).await;
+                    self.let_go(alive).await;
+                    break;
+                }
+                Turn::Rest(taking) => started = self.rest(alive, taking).await,
             }
-            Err(NotStarted { reason, words }) => self.gone(reason, Some(words)).await,
         }
         self.remove(place).await;
+    }
+
+    async fn let_go(&self, alive: Alive) {
+        alive.connected.close(&self.ctx).await;
+        alive.readers.iter().for_each(JoinHandle::abort);
     }
 
     async fn gone(&self, reason: GoneReason, words: Option<String>) {
@@ -316,9 +369,8 @@ impl Life {
             if let (true, true, Some(image)) = (restored, own_fault, &image) {
                 ctx.images.forget(image);
             }
-            alive.connected.close(&ctx).await;
             tokio::time::sleep(LAST_WORDS).await;
-            alive.readers.iter().for_each(JoinHandle::abort);
+            self.let_go(alive).await;
             return Err(NotStarted {
                 words: self.explain(&reason),
                 reason,
@@ -328,7 +380,7 @@ impl Life {
             self.checkpoint(image, alive.address).await;
         }
         drop(permit);
-        let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let took_ms = millis(began);
         let from = if restored { "restored" } else { "cold" };
         self.log
             .say(&self.plan.id, format!("ready after {took_ms} ms ({from})"));
@@ -337,294 +389,6 @@ impl Life {
             took_ms,
         });
         Ok(alive)
-    }
-
-    /// From an image if there is one; if that fails, from the first instruction. The image is read while the sandbox's
-    /// surroundings are made: each takes about 60 ms.
-    async fn bring_up(&self, place: u32, image: Option<&str>) -> Result<(Alive, bool)> {
-        let open = async {
-            match image {
-                Some(name) => self.ctx.images.open(name).await,
-                None => None,
-            }
-        };
-        let (open, surroundings) = tokio::join!(open, self.surround(place));
-        let surroundings = surroundings?;
-        let Some(open) = open else {
-            return Ok((self.launch(surroundings, Launch::Cold).await?, false));
-        };
-        match self.launch(surroundings, Launch::Restore(&open.dir)).await {
-            Ok(alive) => Ok((alive, true)),
-            Err(error) => {
-                tracing::warn!(sandbox = %self.plan.id, error = format!("{error:#}"), "a checkpoint cannot be restored; starting anew");
-                image
-                    .into_iter()
-                    .for_each(|name| self.ctx.images.forget(name));
-                self.ctx.backend.destroy(self.plan.id.as_str(), place).await;
-                let surroundings = self.surround(place).await?;
-                Ok((self.launch(surroundings, Launch::Cold).await?, false))
-            }
-        }
-    }
-
-    /// Takes an image of a server that has just started and has served nobody but us. None of a server with secrets, unless
-    /// its owner trusts the image with what it has read of them.
-    fn image_name(&self) -> Option<String> {
-        use sha2::{Digest, Sha256};
-        let spec = &self.plan.spec;
-        let secrets = self.ctx.secrets.versions(&spec.tenant, &spec.id);
-        if !secrets.is_empty() && !spec.trust_checkpoint_with_secrets {
-            return None;
-        }
-        let parts = format!(
-            "{}\n{}\n{}\n{}\n{}\n{secrets:?}",
-            self.plan.key,
-            self.plan.deps.display(),
-            self.plan.rootfs.display(),
-            self.ctx.host.version,
-            self.ctx.host.processor
-        );
-        Some(hex(&Sha256::digest(parts.as_bytes())))
-    }
-
-    async fn checkpoint(&self, name: &str, address: SocketAddr) {
-        let Some(claim) = self.ctx.images.claim(name) else {
-            return;
-        };
-        match tokio::time::timeout(REHEARSAL_MAX, mcp::rehearse(address)).await {
-            Ok(Ok(())) => {}
-            // Its image is as it is after the start alone.
-            Ok(Err(error)) => tracing::debug!(sandbox = %self.plan.id, %error, "no rehearsal"),
-            Err(_) => tracing::debug!(sandbox = %self.plan.id, "no rehearsal in time"),
-        }
-        // Our own connections may not be closed in the guest yet.
-        tokio::time::sleep(Duration::from_millis(30)).await;
-        let taken = self
-            .ctx
-            .backend
-            .checkpoint(self.plan.id.as_str(), &claim.dir, true)
-            .await;
-        let kept = match taken {
-            Ok(()) => claim.keep().await,
-            Err(error) => Err(error.into()),
-        };
-        match kept {
-            Ok(bytes) => self.event(EventKind::Checkpointed { bytes }),
-            Err(error) => {
-                tracing::warn!(sandbox = %self.plan.id, error = format!("{error:#}"), "no checkpoint was taken; starts stay cold")
-            }
-        }
-    }
-
-    fn missing_secret(&self) -> Option<runner_api::SecretName> {
-        let spec = &self.plan.spec;
-        let there = self.ctx.secrets.list(&spec.tenant, &spec.id);
-        spec.secrets
-            .iter()
-            .find(|name| !there.contains(name))
-            .cloned()
-    }
-
-    /// Storage, secrets, wire; the wire is down.
-    async fn surround(&self, place: u32) -> Result<Surroundings> {
-        let ctx = &self.ctx;
-        let spec = &self.plan.spec;
-        // Unsealed as late and dropped (and wiped) as early as can be.
-        let values = ctx
-            .secrets
-            .mount(&spec.tenant, &spec.id, &self.plan.id)
-            .context("open the secrets of a server")?;
-        let files: Vec<SecretFile<'_>> = values
-            .iter()
-            .map(|(name, value)| SecretFile {
-                name: name.as_str(),
-                value: value.expose(),
-            })
-            .collect();
-        let prepared = ctx
-            .backend
-            .prepare(order(ctx, &self.plan, place), &files)
-            .await?;
-        let secrets = Arc::new(ctx.secrets.cover(&values));
-        Ok(Surroundings { prepared, secrets })
-    }
-
-    /// Starts it and connects it, side by side: until its wire is up, it sits at the end of a dead one. Whoever gets an
-    /// error has to have the sandbox destroyed; it may run.
-    async fn launch(&self, around: Surroundings, launch: Launch<'_>) -> Result<Alive> {
-        let Surroundings { prepared, secrets } = around;
-        let address = SocketAddr::from((prepared.wire.guest, self.plan.spec.port));
-        let (connected, launched) = tokio::join!(
-            self.connect(&prepared),
-            self.launch_apart(&prepared, launch, secrets)
-        );
-        match (connected, launched) {
-            (Ok(connected), Ok((saved, watch, readers))) => Ok(Alive {
-                watch,
-                connected,
-                readers,
-                address,
-                frozen: false,
-                saved,
-            }),
-            (Ok(connected), Err(error)) => {
-                connected.close(&self.ctx).await;
-                Err(error)
-            }
-            (Err(error), launched) => {
-                let readers = launched.map(|(_, _, readers)| readers).unwrap_or_default();
-                readers.iter().for_each(JoinHandle::abort);
-                Err(error)
-            }
-        }
-    }
-
-    /// The way out, open as far as the rules say; then, and not before, the wire.
-    async fn connect(&self, prepared: &Prepared) -> Result<Connected> {
-        let ctx = &self.ctx;
-        let rules = allowlist(&self.plan.spec.egress)?;
-        let connected = Connected::open(
-            ctx,
-            &prepared.wire,
-            rules,
-            ctx.targets.clone(),
-            self.owner(),
-            Arc::clone(&self.tally),
-        )
-        .await?;
-        match prepared.wire.up().await {
-            Ok(()) => Ok(connected),
-            Err(error) => {
-                connected.close(ctx).await;
-                Err(error.into())
-            }
-        }
-    }
-
-    async fn launch_apart(
-        &self,
-        prepared: &Prepared,
-        launch: Launch<'_>,
-        secrets: Arc<PrintSet>,
-    ) -> Result<(Saved, Watch, Vec<JoinHandle<()>>)> {
-        let ctx = &self.ctx;
-        let spec = &self.plan.spec;
-        let (output, readers) = self.output(secrets)?;
-        let launched = ctx.backend.launch(prepared, launch, output).await;
-        if launched.is_err() {
-            tokio::time::sleep(LAST_WORDS).await;
-            readers.iter().for_each(JoinHandle::abort);
-        }
-        let (placed, watch) = launched?;
-        let saved = Saved {
-            placed,
-            tenant: spec.tenant.clone(),
-            server: spec.id.clone(),
-            key: self.plan.key.clone(),
-            session: self.plan.session.clone(),
-        };
-        store::put(&ctx.paths.boxed(self.plan.id.as_str()), &saved)
-            .context("write down a sandbox")?;
-        Ok((saved, watch, readers))
-    }
-
-    fn output(&self, secrets: Arc<PrintSet>) -> Result<(Output, Vec<JoinHandle<()>>)> {
-        let dir = self.ctx.paths.run.join("pipes");
-        let id = self.plan.id.as_str();
-        let pipe = |stream| {
-            logs::make_pipe(&logs::pipe_path(&dir, id, stream))
-                .context("make the pipes of a sandbox")
-        };
-        let output = Output {
-            out: pipe(LogStream::Stdout)?,
-            err: pipe(LogStream::Stderr)?,
-        };
-        Ok((output, self.follow(&dir, secrets)?))
-    }
-
-    fn follow(&self, dir: &Path, secrets: Arc<PrintSet>) -> Result<Vec<JoinHandle<()>>> {
-        let follow = |stream| {
-            let secrets = Arc::clone(&secrets);
-            let path = logs::pipe_path(dir, self.plan.id.as_str(), stream);
-            logs::follow(
-                &path,
-                self.log.clone(),
-                self.plan.id.clone(),
-                stream,
-                secrets,
-            )
-            .context("read the pipes of a sandbox")
-        };
-        Ok(vec![follow(LogStream::Stdout)?, follow(LogStream::Stderr)?])
-    }
-
-    /// One that had just been launched when the runner ended may not listen yet.
-    async fn adopt_answering(&mut self, saved: Saved) -> Result<Alive, NotStarted> {
-        let alive = self.adopt(saved).await?;
-        if let Err(reason) = self.wait_until_it_answers(&alive, ADOPT_MAX).await {
-            alive.connected.close(&self.ctx).await;
-            alive.readers.iter().for_each(JoinHandle::abort);
-            return Err(NotStarted {
-                words: self.explain(&reason),
-                reason,
-            });
-        }
-        self.log
-            .say(&self.plan.id, "found again after a restart of the runner");
-        self.event(EventKind::Ready {
-            from: "adopted".into(),
-            took_ms: 0,
-        });
-        Ok(alive)
-    }
-
-    async fn adopt(&self, saved: Saved) -> Result<Alive, NotStarted> {
-        let lost = |words: String| NotStarted {
-            reason: GoneReason::Failed {
-                detail: words.clone(),
-            },
-            words,
-        };
-        let ctx = &self.ctx;
-        let watch = ctx
-            .backend
-            .adopt(&saved.placed)
-            .await
-            .map_err(|e| lost(format!("it ended while the runner was away: {e}")))?;
-        let wire = ctx.backend.wire(&saved.placed.id, saved.placed.place);
-        let rules = allowlist(&self.plan.spec.egress).map_err(|e| lost(e.to_string()))?;
-        let connected = Connected::open(
-            ctx,
-            &wire,
-            rules,
-            ctx.targets.clone(),
-            self.owner(),
-            Arc::clone(&self.tally),
-        )
-        .await;
-        let connected =
-            connected.map_err(|e| lost(format!("its network cannot be taken over: {e:#}")))?;
-        // It may have been frozen.
-        ctx.backend
-            .thaw(&saved.placed.id)
-            .await
-            .map_err(|e| lost(e.to_string()))?;
-        let secrets = ctx
-            .secrets
-            .cover_again(&saved.tenant, &saved.server)
-            .map_err(|e| lost(format!("its secrets cannot be opened: {e:#}")))?;
-        let readers = self
-            .follow(&ctx.paths.run.join("pipes"), Arc::new(secrets))
-            .map_err(|e| lost(format!("{e:#}")))?;
-        let address = SocketAddr::from((wire.guest, self.plan.spec.port));
-        Ok(Alive {
-            watch,
-            connected,
-            readers,
-            address,
-            frozen: false,
-            saved,
-        })
     }
 
     /// Tries to connect until the server listens. We close first: a connection that the guest would close lingers in
@@ -652,8 +416,8 @@ impl Life {
                 command = self.commands.recv() => match command {
                     Some(Command::Stop(reason)) => return Err(reason),
                     None => return Err(GoneReason::Stopped),
-                    Some(Command::Rules(rules)) => alive.connected.set_rules(rules),
-                    Some(Command::Freeze | Command::Thaw | Command::Session(_)) => {}
+                    Some(Command::Rules(rules)) => self.obey(alive, rules),
+                    Some(Command::Freeze | Command::Thaw | Command::Checkpoint | Command::Restore | Command::Session(_)) => {}
                 },
                 () = tokio::time::sleep_until(deadline) => return Err(GoneReason::StartTimeout),
                 answered = probe => if answered { return Ok(()) },
@@ -661,26 +425,36 @@ impl Life {
         }
     }
 
-    /// Serves until it ends or is told to.
-    async fn live(&mut self, alive: &mut Alive) -> GoneReason {
+    /// Serves until it ends, is told to, or may rest.
+    async fn live(&mut self, alive: &mut Alive) -> Turn {
         loop {
             tokio::select! {
                 biased;
-                code = alive.watch.ended() => return self.why_it_ended(code),
+                code = alive.watch.ended() => return Turn::Gone(self.why_it_ended(code)),
                 command = self.commands.recv() => match command {
-                    Some(Command::Stop(reason)) => return reason,
-                    None => return GoneReason::Stopped,
-                    Some(Command::Rules(rules)) => alive.connected.set_rules(rules),
+                    Some(Command::Stop(reason)) => return Turn::Gone(reason),
+                    None => return Turn::Gone(GoneReason::Stopped),
+                    Some(Command::Rules(rules)) => self.obey(alive, rules),
                     Some(Command::Session(session)) => self.belong(alive, session),
-                    Some(Command::Freeze) => if let Err(reason) = self.freeze(alive, true).await { return reason },
-                    Some(Command::Thaw) => if let Err(reason) = self.freeze(alive, false).await { return reason },
+                    Some(Command::Freeze) => if let Err(reason) = self.freeze(alive, true).await { return Turn::Gone(reason) },
+                    Some(Command::Thaw) => if let Err(reason) = self.freeze(alive, false).await { return Turn::Gone(reason) },
+                    Some(Command::Checkpoint) => if let Some(taking) = self.may_rest(alive).await { return Turn::Rest(taking) },
+                    // It is here.
+                    Some(Command::Restore) => {}
                 },
             }
         }
     }
 
+    /// Rules that outlive a rest.
+    fn obey(&mut self, alive: &Alive, rules: egress::Allowlist) {
+        alive.connected.set_rules(rules.clone());
+        self.rules = Some(rules);
+    }
+
     /// Written down, so that the session finds it again after a restart of the runner.
-    fn belong(&self, alive: &mut Alive, session: SessionKey) {
+    fn belong(&mut self, alive: &mut Alive, session: SessionKey) {
+        self.plan.session = Some(session.clone());
         alive.saved.session = Some(session);
         let path = self.ctx.paths.boxed(self.plan.id.as_str());
         if let Err(error) = store::put(&path, &alive.saved) {
@@ -771,4 +545,8 @@ impl Life {
             .events
             .tell(&spec.tenant, &spec.id, Some(&self.plan.id), kind);
     }
+}
+
+fn millis(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,0 +1,96 @@
+//! The image of a server's start: taken of the first sandbox that is ready, restored for each later one.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use runner_api::{EventKind, Moment};
+use sandbox::Launch;
+
+use super::{Alive, Life, REHEARSAL_MAX, millis};
+use crate::mcp;
+use crate::paths::hex;
+
+impl Life {
+    /// From an image if there is one; if that fails, from the first instruction. The image is read while the sandbox's
+    /// surroundings are made: each takes about 60 ms.
+    pub(super) async fn bring_up(&self, place: u32, image: Option<&str>) -> Result<(Alive, bool)> {
+        let open = async {
+            match image {
+                Some(name) => self.ctx.images.open(name).await,
+                None => None,
+            }
+        };
+        let (open, surroundings) = tokio::join!(open, self.surround(place));
+        let surroundings = surroundings?;
+        let Some(open) = open else {
+            return Ok((self.launch(surroundings, Launch::Cold).await?, false));
+        };
+        match self.launch(surroundings, Launch::Restore(&open.dir)).await {
+            Ok(alive) => Ok((alive, true)),
+            Err(error) => {
+                tracing::warn!(sandbox = %self.plan.id, error = format!("{error:#}"), "a checkpoint cannot be restored; starting anew");
+                image
+                    .into_iter()
+                    .for_each(|name| self.ctx.images.forget(name));
+                self.ctx.backend.destroy(self.plan.id.as_str(), place).await;
+                let surroundings = self.surround(place).await?;
+                Ok((self.launch(surroundings, Launch::Cold).await?, false))
+            }
+        }
+    }
+
+    /// Takes an image of a server that has just started and has served nobody but us. None of a server with secrets, unless
+    /// its owner trusts the image with what it has read of them.
+    pub(super) fn image_name(&self) -> Option<String> {
+        use sha2::{Digest, Sha256};
+        let spec = &self.plan.spec;
+        let secrets = self.ctx.secrets.versions(&spec.tenant, &spec.id);
+        if !secrets.is_empty() && !spec.trust_checkpoint_with_secrets {
+            return None;
+        }
+        let parts = format!(
+            "{}\n{}\n{}\n{}\n{}\n{secrets:?}",
+            self.plan.key,
+            self.plan.deps.display(),
+            self.plan.rootfs.display(),
+            self.ctx.host.version,
+            self.ctx.host.processor
+        );
+        Some(hex(&Sha256::digest(parts.as_bytes())))
+    }
+
+    pub(super) async fn checkpoint(&self, name: &str, address: SocketAddr) {
+        let Some(claim) = self.ctx.images.claim(name) else {
+            return;
+        };
+        match tokio::time::timeout(REHEARSAL_MAX, mcp::rehearse(address)).await {
+            Ok(Ok(())) => {}
+            // Its image is as it is after the start alone.
+            Ok(Err(error)) => tracing::debug!(sandbox = %self.plan.id, %error, "no rehearsal"),
+            Err(_) => tracing::debug!(sandbox = %self.plan.id, "no rehearsal in time"),
+        }
+        let began = Instant::now();
+        // Our own connections may not be closed in the guest yet.
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        let taken = self
+            .ctx
+            .backend
+            .checkpoint(self.plan.id.as_str(), &claim.clear.dir)
+            .await;
+        let kept = match taken {
+            Ok(()) => claim.keep().await,
+            Err(error) => Err(error.into()),
+        };
+        match kept {
+            Ok(bytes) => self.event(EventKind::Checkpointed {
+                bytes,
+                of: Moment::Start,
+                took_ms: millis(began),
+            }),
+            Err(error) => {
+                tracing::warn!(sandbox = %self.plan.id, error = format!("{error:#}"), "no checkpoint was taken; starts stay cold")
+            }
+        }
+    }
+}

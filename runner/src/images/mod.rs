@@ -1,0 +1,230 @@
+//! Checkpoints: a server's memory just after its start, so that the next sandbox of it begins there; and that of a sandbox
+//! that nobody uses at the moment, so that it can go on there ([`idle`]).
+//!
+//! An image holds whatever the server had in memory, so it is treated as a secret: on disk it is encrypted
+//! (AES-256-GCM, in chunks) under a key of its own that exists only in this process, and in clear it exists only on a
+//! tmpfs, for the moment of the restore. When the runner ends, all its images are worthless; the next life takes new ones.
+//! An image is used only for the very server, spec, layer, secrets, runsc and processor that it was taken of.
+
+pub mod idle;
+mod sealed;
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use anyhow::{Context as _, Result, ensure};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use sandbox::on_thread;
+
+use self::idle::IdleImages;
+pub use self::sealed::Clear;
+use self::sealed::Sealed;
+use crate::context::random_name;
+
+/// Images that are kept; the one not used for longest goes.
+const IMAGES_MAX: usize = 64;
+/// Larger ones are not kept: reading them would take longer than a cold start.
+const IMAGE_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+
+/// All images of one runner. Cheap to clone.
+#[derive(Clone)]
+pub struct Images(Arc<Inner>);
+
+struct Inner {
+    /// Encrypted, on disk.
+    disk: PathBuf,
+    /// In clear, on a tmpfs.
+    memory: PathBuf,
+    known: Mutex<HashMap<String, State>>,
+    idle: IdleImages,
+}
+
+enum State {
+    /// Somebody takes it now.
+    Making,
+    Ready(Arc<Image>),
+    /// It could not be taken or used: not tried again in this life.
+    Bad,
+}
+
+struct Image {
+    sealed: Sealed,
+    used: Mutex<u64>,
+}
+
+/// A claim to take an image; without [`Claim::keep`] nobody tries again.
+pub struct Claim {
+    images: Images,
+    name: String,
+    /// Where the checkpoint is to be written.
+    pub clear: Clear,
+}
+
+impl Images {
+    /// Begins with none; what an earlier life left cannot be opened any more and is removed.
+    ///
+    /// # Errors
+    /// The tmpfs cannot be mounted.
+    pub fn begin(disk: &Path, memory: &Path, bounds: idle::Bounds) -> Result<Self> {
+        for entry in fs::read_dir(disk)?.flatten() {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+        let _ = umount2(memory, MntFlags::MNT_DETACH);
+        let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+        mount(
+            Some("weir-images"),
+            memory,
+            Some("tmpfs"),
+            flags,
+            Some("mode=0700,size=50%,noswap"),
+        )
+        .or_else(|_| {
+            mount(
+                Some("weir-images"),
+                memory,
+                Some("tmpfs"),
+                flags,
+                Some("mode=0700,size=50%"),
+            )
+        })
+        .context("mount a tmpfs for images")?;
+        Ok(Self(Arc::new(Inner {
+            disk: disk.to_owned(),
+            memory: memory.to_owned(),
+            known: Mutex::default(),
+            idle: IdleImages::new(disk, memory, bounds),
+        })))
+    }
+
+    /// Those of idle sandboxes.
+    pub fn idle(&self) -> &IdleImages {
+        &self.0.idle
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<String, State>> {
+        self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True if there is one.
+    pub fn has(&self, name: &str) -> bool {
+        matches!(self.known().get(name), Some(State::Ready(_)))
+    }
+
+    /// The right to take an image of this name, if nobody has it, had it, or failed at it.
+    pub fn claim(&self, name: &str) -> Option<Claim> {
+        let mut known = self.known();
+        if known.contains_key(name) {
+            return None;
+        }
+        let clear = self.folder().ok()?;
+        known.insert(name.to_owned(), State::Making);
+        Some(Claim {
+            images: self.clone(),
+            name: name.to_owned(),
+            clear,
+        })
+    }
+
+    /// It turned out to be no good.
+    pub fn forget(&self, name: &str) {
+        self.known().insert(name.to_owned(), State::Bad);
+    }
+
+    /// A folder on the tmpfs.
+    fn folder(&self) -> std::io::Result<Clear> {
+        let dir = self.0.memory.join(random_name());
+        fs::create_dir(&dir)?;
+        Ok(Clear { dir, _share: None })
+    }
+
+    /// The image in clear, if there is one.
+    pub async fn open(&self, name: &str) -> Option<Clear> {
+        let image = match self.known().get(name) {
+            Some(State::Ready(image)) => Arc::clone(image),
+            _ => return None,
+        };
+        if let Ok(mut used) = image.used.lock() {
+            *used = crate::events::now_ms();
+        }
+        let clear = self.folder();
+        let done = on_thread("weir-image", move || {
+            let clear = clear.context("make a folder for a checkpoint")?;
+            image.sealed.open(&clear.dir)?;
+            Ok::<_, anyhow::Error>(clear)
+        })
+        .await;
+        match done {
+            Ok(clear) => Some(clear),
+            Err(error) => {
+                tracing::warn!(error = format!("{error:#}"), "a checkpoint cannot be read");
+                self.forget(name);
+                None
+            }
+        }
+    }
+
+    /// Takes the tmpfs away.
+    pub fn end(&self) {
+        let _ = umount2(&self.0.memory, MntFlags::MNT_DETACH);
+    }
+
+    fn make_room(&self) {
+        let mut known = self.known();
+        while known.len() >= IMAGES_MAX {
+            let used = |state: &State| match state {
+                State::Ready(image) => image.used.lock().map_or(0, |used| *used),
+                State::Bad => 0,
+                State::Making => u64::MAX,
+            };
+            let Some(oldest) = known
+                .iter()
+                .min_by_key(|(_, state)| used(state))
+                .map(|(name, _)| name.clone())
+            else {
+                return;
+            };
+            known.remove(&oldest);
+        }
+    }
+}
+
+impl Claim {
+    /// Encrypts what was written into the folder and keeps it; gives its size.
+    ///
+    /// # Errors
+    /// It is too large, or the disk's.
+    pub async fn keep(self) -> Result<u64> {
+        let from = self.clear.dir.clone();
+        let to = self.images.0.disk.join(random_name());
+        let (sealed, bytes) = on_thread("weir-image", move || {
+            let bytes = Clear::bytes(&from)?;
+            ensure!(
+                bytes <= IMAGE_BYTES_MAX,
+                "a checkpoint of {} MiB is too large to be of use",
+                bytes >> 20
+            );
+            Ok((Sealed::of(&from, to)?, bytes))
+        })
+        .await?;
+        let image = Image {
+            sealed,
+            used: Mutex::new(crate::events::now_ms()),
+        };
+        self.images.make_room();
+        self.images
+            .known()
+            .insert(self.name.clone(), State::Ready(Arc::new(image)));
+        Ok(bytes)
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let mut known = self.images.known();
+        if let Some(state @ State::Making) = known.get_mut(&self.name) {
+            *state = State::Bad;
+        }
+    }
+}
