@@ -48,7 +48,13 @@ fn search(
     let (base, text) = vicinity(sink.text(), at as usize, cell.span);
     let here = split::around(text, split::floor(text, at as usize - base));
     scratch.done.set(rule, crate::text::to_u32(base + here.end));
-    if !sink.limits.spend(8 + crate::text::to_u32(here.len()) / 8) {
+    // The sentences before and behind it are read as well. Each word of a misspelt one is held against a list.
+    let bytes = crate::text::to_u32(here.len());
+    let cost = match detector {
+        Detector::MisspeltOrders => bytes,
+        _ => bytes / 4,
+    };
+    if !sink.limits.spend(8 + cost) {
         return;
     }
     let classes = read(&text[here.clone()]);
