@@ -135,6 +135,16 @@ fn calls_over_tls_are_judged_and_old_versions_refused() {
         );
         assert_ne!(code, 0, "TLS {old}: {text}");
     }
+    let records = weir_tests::weir::audit(&weir, &[]);
+    let named = |r: &Value| {
+        r["client"]
+            .as_str()
+            .is_some_and(|c| c.starts_with("127.0.0.1:"))
+    };
+    assert!(
+        !records.is_empty() && records.iter().all(named),
+        "{records:?}"
+    );
     // Plain HTTP to the TLS port is no way in.
     let mut conn = Conn::open(weir.addr);
     conn.send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");

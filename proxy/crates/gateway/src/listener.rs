@@ -2,6 +2,8 @@
 //! pingora's HTTP/1.1 and HTTP/2 servers.
 
 use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +16,7 @@ use pingora_core::listeners::tls::Acceptor;
 use pingora_core::protocols::http::ServerSession;
 use pingora_core::protocols::http::v2::server::{H2Options, default_h2_options};
 use pingora_core::protocols::l4::stream::Stream as TcpStreamOfPingora;
-use pingora_core::protocols::{ALPN, Stream};
+use pingora_core::protocols::{ALPN, GetSocketDigest, SocketDigest, Stream};
 use pingora_core::server::ShutdownWatch;
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
@@ -63,7 +65,7 @@ pub async fn serve(gateway: Arc<Gateway>, listener: TcpListener, tls: Option<Tls
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, _)) => admit(&apps, stream, tls.as_ref(), &watch),
+            Ok((stream, peer)) => admit(&apps, stream, peer, tls.as_ref(), &watch),
             Err(error) => pause_after(&error).await,
         }
     }
@@ -72,7 +74,13 @@ pub async fn serve(gateway: Arc<Gateway>, listener: TcpListener, tls: Option<Tls
     drain(&gateway).await;
 }
 
-fn admit(apps: &Apps, stream: TcpStream, tls: Option<&TlsSlot>, shutdown: &ShutdownWatch) {
+fn admit(
+    apps: &Apps,
+    stream: TcpStream,
+    peer: SocketAddr,
+    tls: Option<&TlsSlot>,
+    shutdown: &ShutdownWatch,
+) {
     let limits = apps.h1.gateway.snapshot().limits.clone();
     let Some(slot) = apps
         .h1
@@ -99,7 +107,7 @@ fn admit(apps: &Apps, stream: TcpStream, tls: Option<&TlsSlot>, shutdown: &Shutd
                 Ok(Err(_)) | Err(_) => return,
             },
         };
-        let stream: TcpStreamOfPingora = stream.into();
+        let stream = known_as(peer, stream);
         let stream: Stream = match acceptor {
             None => Box::new(stream),
             Some(acceptor) => {
@@ -118,6 +126,17 @@ fn admit(apps: &Apps, stream: TcpStream, tls: Option<&TlsSlot>, shutdown: &Shutd
             app.serve_h1(stream, &shutdown).await;
         }
     });
+}
+
+/// The stream as pingora knows it. Made of a socket it would not say whose it is.
+fn known_as(peer: SocketAddr, stream: TcpStream) -> TcpStreamOfPingora {
+    let mut stream: TcpStreamOfPingora = stream.into();
+    let digest = SocketDigest::from_raw_fd(stream.as_raw_fd());
+    // A listener on `[::]` sees IPv4 clients as IPv6 ones; people search for what they know.
+    let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
+    let _ = digest.peer_addr.set(Some(peer.into()));
+    stream.set_socket_digest(digest);
+    stream
 }
 
 async fn pause_after(error: &io::Error) {

@@ -1,0 +1,85 @@
+//! Bounds that hold before anybody is asked who he is, between principals, for what wants no answer, and after a reload.
+
+use std::time::{Duration, Instant};
+
+use weir_tests::config::{Config, TENANT};
+use weir_tests::h2::H2;
+use weir_tests::http::{Conn, End};
+use weir_tests::wait::{self, PATIENCE};
+use weir_tests::weir::audit;
+use weir_tests::{Answer, Canary, Client, Era, Upstream, Weir, json};
+
+const STDIO_SERVER: &str = env!("CARGO_BIN_EXE_stdio-server");
+
+fn stdio() -> Config {
+    Config::of(json!({ "command": STDIO_SERVER })).set("audit", json!({ "mode": "all" }))
+}
+
+fn rss_kib(weir: &Weir) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{}/status", weir.pid())).expect("it runs");
+    let line = text.lines().find_map(|l| l.strip_prefix("VmRSS:"));
+    let number = line.and_then(|l| l.split_whitespace().next()?.parse().ok());
+    number.expect("a number")
+}
+
+fn hello(client: &mut Client) -> Answer {
+    let params = json!({ "protocolVersion": client.revision, "capabilities": {},
+        "clientInfo": { "name": "c", "version": "1" } });
+    let answer = client.request("initialize", params);
+    client.session = answer.head.header("mcp-session-id").map(str::to_owned);
+    answer
+}
+
+#[test]
+fn every_record_says_from_where_the_call_came() {
+    let upstream = Upstream::mcp(|_| None);
+    let config = Config::new(&upstream.url()).set("audit", json!({ "mode": "all" }));
+    let weir = Weir::serve(&config);
+    let mut client = Client::connect(&weir, Era::Stateless);
+    let message = client.message(
+        "tools/call",
+        json!({ "name": "echo", "arguments": { "message": "hi" } }),
+    );
+    // Two on one connection of HTTP/1.1, and one over HTTP/2.
+    let mut conn = Conn::open(weir.addr);
+    let headers = client.headers_for(&message);
+    for _ in 0..2 {
+        conn.send(client.request_bytes("POST", &headers, message.to_string().as_bytes()));
+        assert_eq!(conn.response().expect("an answer").status(), 200);
+    }
+    let mut conn = H2::open(weir.addr);
+    let mut list = vec![
+        (":method", "POST"),
+        (":scheme", "http"),
+        (":path", weir.path()),
+        (":authority", "127.0.0.1"),
+    ];
+    let lower: Vec<(String, String)> = headers
+        .iter()
+        .map(|(n, v)| (n.to_lowercase(), v.clone()))
+        .collect();
+    list.extend(
+        lower
+            .iter()
+            .filter(|(n, _)| !matches!(n.as_str(), "host" | "connection" | "content-length"))
+            .map(|(n, v)| (n.as_str(), v.as_str())),
+    );
+    conn.request(1, &list, message.to_string().as_bytes());
+    assert!(conn.outcome(1, PATIENCE).0.ended);
+    let records = wait::until("three records", PATIENCE, || {
+        let records = audit(&weir, &["--method", "tools/call"]);
+        (records.len() == 3).then_some(records)
+    });
+    let mut clients: Vec<&str> = records
+        .iter()
+        .map(|r| r["client"].as_str().unwrap_or_default())
+        .collect();
+    assert!(
+        clients.iter().all(|c| c.starts_with("127.0.0.1:")),
+        "{records:?}"
+    );
+    clients.sort_unstable();
+    clients.dedup();
+    assert_eq!(clients.len(), 2, "one for each connection: {clients:?}");
+}
+
