@@ -83,3 +83,59 @@ fn every_record_says_from_where_the_call_came() {
     assert_eq!(clients.len(), 2, "one for each connection: {clients:?}");
 }
 
+#[test]
+fn unfinished_heads_take_no_more_memory_than_one_may_have() {
+    let upstream = Upstream::mcp(|_| None);
+    let weir = Weir::serve(&Config::new(&upstream.url()));
+    let before = rss_kib(&weir);
+    let head = format!(
+        "POST {} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A: {}",
+        weir.path(),
+        "a".repeat(1_000_000)
+    );
+    let mut conns: Vec<Conn> = (0..100)
+        .map(|_| {
+            let mut conn = Conn::open(weir.addr);
+            // It may be cut before all of it is sent.
+            conn.try_send(head.as_bytes());
+            conn
+        })
+        .collect();
+    for conn in &mut conns {
+        let rest = conn.rest(PATIENCE);
+        assert_ne!(rest.end, End::StillOpen, "a head too large is waited for");
+        let text = String::from_utf8_lossy(&rest.bytes).into_owned();
+        assert!(
+            text.is_empty() || text.starts_with("HTTP/1.1 431"),
+            "{text}"
+        );
+    }
+    let grown = rss_kib(&weir).saturating_sub(before);
+    assert!(grown < 32 * 1024, "{grown} KiB for 100 heads");
+}
+
+#[test]
+fn a_head_that_drips_is_cut_in_its_time_first_or_not() {
+    let upstream = Upstream::mcp(|_| None);
+    let limits = json!({ "header_timeout_ms": 1000, "idle_timeout_ms": 60_000 });
+    let weir = Weir::serve(&Config::new(&upstream.url()).set("limits", limits));
+    let get = "GET /nowhere HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
+    let beginnings = [String::new(), get.to_owned(), format!("{get}GET /n")];
+    for beginning in beginnings {
+        let mut conn = Conn::open(weir.addr);
+        if !beginning.is_empty() {
+            conn.send(&beginning);
+            assert_eq!(conn.response().expect("an answer").status(), 404);
+        }
+        let started = Instant::now();
+        wait::until("the cut", Duration::from_secs(20), || {
+            (!conn.try_send(b"X")).then_some(())
+        });
+        let took = started.elapsed();
+        assert!(
+            took >= Duration::from_millis(700),
+            "{beginning:?}: {took:?}"
+        );
+    }
+}
+

@@ -153,6 +153,31 @@ fn calls_over_tls_are_judged_and_old_versions_refused() {
 }
 
 #[test]
+fn who_agrees_on_http_2_and_then_says_nothing_is_cut() {
+    if !kit::ready() {
+        return;
+    }
+    let certificates = Certificates::new();
+    certificates.issue(1);
+    let upstream = Upstream::mcp(|_| None);
+    let config = Config::new(&upstream.url())
+        .set("tls", certificates.tls())
+        .set("limits", json!({ "header_timeout_ms": 700 }));
+    let weir = Weir::serve(&config);
+    let mut silent = Command::new("openssl")
+        .args(["s_client", "-quiet", "-alpn", "h2", "-connect"])
+        .arg(weir.addr.to_string())
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("openssl can be run");
+    wait::until("the cut", PATIENCE, || {
+        silent.try_wait().expect("our own child")
+    });
+}
+
+#[test]
 fn a_new_certificate_is_taken_while_it_runs_and_a_broken_one_is_not() {
     if !kit::ready() {
         return;

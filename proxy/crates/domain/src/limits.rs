@@ -50,7 +50,7 @@ pub struct Limits {
     /// Most h2 streams of one connection. Default 100.
     #[schemars(range(min = 1, max = 10_000))]
     pub h2_streams_max: u32,
-    /// Time for a whole request head, in milliseconds. Default 10,000.
+    /// Time for a whole request head, from its first byte, in milliseconds. Default 10,000.
     #[schemars(range(min = 10, max = 3_600_000))]
     pub header_timeout_ms: u64,
     /// Time for a whole request body, in milliseconds. Default 30,000.

@@ -18,6 +18,7 @@ mod gate;
 mod gateway;
 mod gather;
 mod guard;
+mod head_watch;
 mod listener;
 mod metrics;
 pub mod pipeline;

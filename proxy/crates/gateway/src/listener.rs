@@ -13,8 +13,8 @@ use pingora_core::apps::{
     HttpPersistentSettings, HttpServerApp, HttpServerOptions, ReusedHttpStream, ServerApp,
 };
 use pingora_core::listeners::tls::Acceptor;
-use pingora_core::protocols::http::ServerSession;
 use pingora_core::protocols::http::v2::server::{H2Options, default_h2_options};
+use pingora_core::protocols::http::{ReusableHttpStream, ServerSession};
 use pingora_core::protocols::l4::stream::Stream as TcpStreamOfPingora;
 use pingora_core::protocols::{ALPN, GetSocketDigest, SocketDigest, Stream};
 use pingora_core::server::ShutdownWatch;
@@ -22,9 +22,10 @@ use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-use crate::exchange::{self, After};
+use crate::exchange::{self, After, HeadSoFar};
 use crate::gateway::{Gateway, SlotKind};
 use crate::gather::Gather;
+use crate::head_watch::HeadWatch;
 
 /// After an accept that failed for lack of descriptors: time for connections to close.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -119,11 +120,12 @@ fn admit(
             }
         };
         let h2 = app.options.h2c || matches!(stream.selected_alpn_proto(), Some(ALPN::H2));
-        let stream = Box::new(Gather::new(stream, turns));
+        let head = Arc::new(HeadWatch::default());
+        let stream = Box::new(Gather::watched(stream, turns, Arc::clone(&head)));
         if h2 {
-            app.process_new(stream, &shutdown).await;
+            app.serve_h2(stream, &head, wait, &shutdown).await;
         } else {
-            app.serve_h1(stream, &shutdown).await;
+            app.serve_h1(stream, &head, &shutdown).await;
         }
     });
 }
@@ -137,6 +139,11 @@ fn known_as(peer: SocketAddr, stream: TcpStream) -> TcpStreamOfPingora {
     let _ = digest.peer_addr.set(Some(peer.into()));
     stream.set_socket_digest(digest);
     stream
+}
+
+/// Who is at the other side, for audit records.
+fn client_of(session: &ServerSession) -> Option<Arc<str>> {
+    session.client_addr().map(|a| a.to_string().into())
 }
 
 async fn pause_after(error: &io::Error) {
@@ -194,15 +201,49 @@ fn server_options(h2c: bool) -> HttpServerOptions {
 impl App {
     /// One request after the other on a connection of HTTP/1.x. What pingora's own loop does too, but that makes a future
     /// of each request anew, and the future of an exchange is large to allocate and to move.
-    async fn serve_h1(&self, stream: Stream, shutdown: &ShutdownWatch) {
+    async fn serve_h1(&self, stream: Stream, head: &HeadWatch, shutdown: &ShutdownWatch) {
         let mut session = ServerSession::new_http1(stream);
+        let client = client_of(&session);
+        // Bytes of the next head that came with the request before it.
+        let mut there = 0;
         session.set_keepalive((!*shutdown.borrow()).then_some(KEEPALIVE_S));
-        while let Some(reused) = self.serve(session, shutdown).await {
-            let (stream, settings) = reused.consume();
-            session = ServerSession::new_http1(stream);
-            if let Some(settings) = settings {
-                settings.apply_to_session(&mut session);
+        loop {
+            let head = HeadSoFar { watch: head, there };
+            let served = self.serve(session, client.clone(), Some(head), shutdown);
+            let Some((reusable, mut settings)) = served.await else {
+                return;
+            };
+            let (stream, prefix) = reusable.into_parts();
+            there = prefix.as_ref().map_or(0, |prefix| prefix.len());
+            if let Some(prefix) = prefix {
+                settings.set_pipelined_prefix(prefix);
             }
+            session = ServerSession::new_http1(stream);
+            settings.apply_to_session(&mut session);
+        }
+    }
+
+    /// Every request of a connection of HTTP/2, by pingora's own loop. That waits for the preface as long as it takes; here it
+    /// has the time of a head. Without TLS it was there before.
+    async fn serve_h2(
+        self: &Arc<Self>,
+        stream: Stream,
+        head: &HeadWatch,
+        wait: Duration,
+        shutdown: &ShutdownWatch,
+    ) {
+        head.begin(usize::MAX, 0);
+        let silent = async {
+            tokio::time::sleep(wait).await;
+            let is_silent = head.bytes() < H2_PREFACE.len();
+            head.end();
+            if !is_silent {
+                std::future::pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            _ = self.process_new(stream, shutdown) => {}
+            () = silent => {}
         }
     }
 
@@ -210,10 +251,12 @@ impl App {
     async fn serve(
         &self,
         mut session: ServerSession,
+        client: Option<Arc<str>>,
+        head: Option<HeadSoFar<'_>>,
         shutdown: &ShutdownWatch,
-    ) -> Option<ReusedHttpStream> {
+    ) -> Option<(ReusableHttpStream, HttpPersistentSettings)> {
         session.set_pipelining_enabled(true);
-        match exchange::serve_one(&self.gateway, &mut session).await {
+        match exchange::serve_one(&self.gateway, &mut session, client, head).await {
             // Nothing can be said or awaited any more; dropping the stream closes it.
             After::Drop => return None,
             After::Close => session.set_keepalive(None),
@@ -223,7 +266,7 @@ impl App {
         let settings = HttpPersistentSettings::for_session(&session);
         let finished = tokio::time::timeout(FINISH_WAIT, session.finish()).await;
         let reusable = finished.ok()?.ok()??;
-        Some(ReusedHttpStream::from_reusable_stream(reusable, settings))
+        Some((reusable, settings))
     }
 }
 
@@ -234,7 +277,9 @@ impl HttpServerApp for App {
         session: ServerSession,
         shutdown: &ShutdownWatch,
     ) -> Option<ReusedHttpStream> {
-        self.serve(session, shutdown).await
+        let client = client_of(&session);
+        let (reusable, settings) = self.serve(session, client, None, shutdown).await?;
+        Some(ReusedHttpStream::from_reusable_stream(reusable, settings))
     }
 
     fn server_options(&self) -> Option<&HttpServerOptions> {
