@@ -139,3 +139,19 @@ fn a_head_that_drips_is_cut_in_its_time_first_or_not() {
     }
 }
 
+#[test]
+fn a_line_of_the_log_is_no_longer_for_a_long_name() {
+    let upstream = Upstream::mcp(|_| None);
+    let weir = Weir::serve(&Config::new(&upstream.url()));
+    let mut client = Client::connect(&weir, Era::Handshake);
+    let canary = Canary::github();
+    let name = "n".repeat(1_000_000);
+    client.request(
+        &format!("resources/{name}"),
+        json!({ "uri": canary.value(), "name": name }),
+    );
+    weir.wait_for_log("exchange");
+    let longest = weir.log().lines().map(str::len).max().unwrap_or(0);
+    assert!(longest < 16_384, "a line of {longest} bytes");
+}
+
