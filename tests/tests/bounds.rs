@@ -155,3 +155,40 @@ fn a_line_of_the_log_is_no_longer_for_a_long_name() {
     assert!(longest < 16_384, "a line of {longest} bytes");
 }
 
+#[test]
+fn one_principal_leaves_processes_and_streams_to_the_others() {
+    let mut config = stdio().set(
+        "limits",
+        json!({ "processes_per_principal_max": 2, "streams_per_principal_max": 1 }),
+    );
+    let (a, b) = (config.key(TENANT, "a"), config.key(TENANT, "b"));
+    let weir = Weir::serve(&config);
+    let connect = |key: &str| {
+        let mut client = Client::new(&weir, Era::Handshake, &[("X-API-Key", key)]);
+        (hello(&mut client), client)
+    };
+    let held = [connect(&a), connect(&a)];
+    let (refused, _) = connect(&a);
+    assert_eq!(refused.status(), 429, "{}", refused.text());
+    assert!(
+        refused.text().contains("processes_per_principal_max"),
+        "{}",
+        refused.text()
+    );
+    let (welcome, of_b) = connect(&b);
+    assert_eq!(welcome.status(), 200, "{}", welcome.text());
+    let [(_, first), (_, second)] = &held;
+    let open = first.listen(None);
+    assert_eq!(open.head.status, 200);
+    assert_eq!(second.listen(None).head.status, 429);
+    assert_eq!(of_b.listen(None).head.status, 200);
+    drop(open);
+    wait::until("a stream again", PATIENCE, || {
+        (second.listen(None).head.status == 200).then_some(())
+    });
+    assert_eq!(first.delete(), 204);
+    wait::until("a process again", PATIENCE, || {
+        (connect(&a).0.status() == 200).then_some(())
+    });
+}
+

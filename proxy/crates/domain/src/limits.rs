@@ -35,6 +35,13 @@ pub struct Limits {
     /// Most open listen streams. Default 1,024.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub streams_max: usize,
+    /// Most open listen streams of one principal; where no key is asked for, all of them. Default 256.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub streams_per_principal_max: usize,
+    /// Most processes (over stdio) or connections (over HTTP+SSE) of one server that run for one principal; where no key is
+    /// asked for, all of them. There are 256 of a server at most. Default 64.
+    #[schemars(range(min = 1, max = 256))]
+    pub processes_per_principal_max: usize,
     /// Most sessions kept, over all servers. Default 10,000.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub sessions_max: usize,
@@ -113,6 +120,8 @@ impl Default for Limits {
             header_bytes_max: 32 << 10,
             connections_max: 4096,
             streams_max: 1024,
+            streams_per_principal_max: 256,
+            processes_per_principal_max: 64,
             sessions_max: 10_000,
             sessions_per_principal_max: 1000,
             session_idle_s: 3600,

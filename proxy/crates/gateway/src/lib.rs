@@ -24,6 +24,7 @@ mod metrics;
 pub mod pipeline;
 mod reply;
 mod session;
+mod shares;
 mod snapshot;
 mod span;
 mod tools;

@@ -23,7 +23,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
 use crate::exchange::{self, After, HeadSoFar};
-use crate::gateway::{Gateway, SlotKind};
+use crate::gateway::Gateway;
 use crate::gather::Gather;
 use crate::head_watch::HeadWatch;
 
@@ -83,11 +83,7 @@ fn admit(
     shutdown: &ShutdownWatch,
 ) {
     let limits = apps.h1.gateway.snapshot().limits.clone();
-    let Some(slot) = apps
-        .h1
-        .gateway
-        .slot(SlotKind::Connection, limits.connections_max)
-    else {
+    let Some(slot) = apps.h1.gateway.connection(limits.connections_max) else {
         apps.h1.gateway.metrics.connections_refused.increment(1);
         return;
     };

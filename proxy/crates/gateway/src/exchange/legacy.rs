@@ -17,7 +17,7 @@ use super::io::{self, Extra, Gone};
 use super::post::Post;
 use super::trail::Trail;
 use super::{After, Context, SESSION_NOT_FOUND, TOO_MANY_CALLS, drive, post, pump};
-use crate::gateway::{Gateway, SlotKind};
+use crate::gateway::Gateway;
 use crate::pipeline::{Cleared, ToClient};
 use crate::reply::code;
 use crate::session::{Channel, Session, SessionError};
@@ -32,16 +32,11 @@ pub(super) async fn stream(
     session: &mut ServerSession,
     extra: Extra,
 ) -> Result<After, Gone> {
-    let streams_max = context.snapshot.limits.streams_max;
-    let slot = context.gateway.slot(SlotKind::Stream, streams_max);
+    let slot = context.stream();
     let (channel, answers) = mpsc::channel(CHANNEL_MAX);
-    let opened = match slot.is_some() {
-        true => open(&context, channel).await,
-        false => Err(Refusal::new(
-            429,
-            code::LIMITED,
-            "Too many streams are open.",
-        )),
+    let opened = match &slot {
+        Ok(_) => open(&context, channel).await,
+        Err(refusal) => Err(*refusal),
     };
     let own = match opened {
         Ok(own) => own,
@@ -90,7 +85,7 @@ pub(super) async fn open(
     let under_way_max = context.snapshot.limits.pending_calls_max;
     new.channel = Some(Channel::new(answers, under_way_max));
     if let Link::Duplex(link) = &context.server.runtime.link {
-        let duplex = link.open().await.map_err(|fault| {
+        let duplex = link.open(&context.principal).await.map_err(|fault| {
             tracing::warn!(server_id = %context.server.id, %fault, "upstream fault");
             Refusal::new(fault.status(), code::UPSTREAM, fault.client_text())
         })?;

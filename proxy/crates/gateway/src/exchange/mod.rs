@@ -38,10 +38,11 @@ use http::{HeaderValue, Method, Version};
 use pingora_core::protocols::http::ServerSession;
 
 use crate::authn::Principal;
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, StreamSlot};
 use crate::head_watch::{HeadWait, HeadWatch};
 use crate::reply::code;
 use crate::session::Session;
+use crate::shares::Taken;
 use crate::snapshot::{ServerEntry, Snapshot};
 
 pub(crate) use attribute::{handle as handle_of, subscription as subscription_of};
@@ -80,7 +81,31 @@ impl Context {
             .sessions
             .find(id, &self.principal.owner, &self.server.id)
     }
+
+    /// A place for one open stream of this principal.
+    fn stream(&self) -> Result<StreamSlot, Refusal> {
+        let limits = &self.snapshot.limits;
+        let share = self
+            .principal
+            .share(limits.streams_max, limits.streams_per_principal_max);
+        let taken = self.gateway.stream(&self.principal.owner, share);
+        taken.map_err(|taken| match taken {
+            Taken::All => TOO_MANY_STREAMS,
+            Taken::Share => TOO_MANY_OF_YOURS,
+        })
+    }
 }
+
+const TOO_MANY_STREAMS: Refusal = Refusal::new(
+    429,
+    code::LIMITED,
+    "Too many streams are open (limits.streams_max).",
+);
+const TOO_MANY_OF_YOURS: Refusal = Refusal::new(
+    429,
+    code::LIMITED,
+    "Too many of your streams are open (limits.streams_per_principal_max).",
+);
 
 const NOT_FOUND: Refusal = Refusal::new(404, code::NOT_FOUND, "There is nothing here.");
 const TOO_MANY_CALLS: Refusal = Refusal::new(
