@@ -156,6 +156,40 @@ fn a_line_of_the_log_is_no_longer_for_a_long_name() {
 }
 
 #[test]
+fn what_wants_no_answer_has_a_rate_too_and_leaves_calls_theirs() {
+    let upstream = Upstream::mcp(|_| None);
+    let rate = json!({ "rate": { "per_second": 0.001, "burst": 2 } });
+    let config = Config::new(&upstream.url()).set(&format!("tenants.{TENANT}.limits"), rate);
+    let weir = Weir::serve(&config);
+    let mut client = Client::connect(&weir, Era::Handshake);
+    let mut statuses = Vec::new();
+    for n in 0..100 {
+        let word = match n % 2 {
+            0 => json!({ "jsonrpc": "2.0", "method": "notifications/progress",
+                "params": { "progressToken": 1, "progress": n } }),
+            _ => json!({ "jsonrpc": "2.0", "id": n, "result": {} }),
+        };
+        let answer = client.post(&word);
+        if answer.status() == 429 {
+            assert!(answer.head.header("retry-after").is_some());
+        }
+        statuses.push(answer.status());
+    }
+    // Four times the burst, and `notifications/initialized` was one of them.
+    let passed = statuses.iter().filter(|s| **s == 202).count();
+    let limited = statuses.iter().filter(|s| **s == 429).count();
+    assert_eq!((passed, limited), (7, 93), "{statuses:?}");
+    let up = upstream.requests();
+    let up = up.iter().filter(|r| !r.body.is_empty()).count();
+    assert_eq!(up, 9, "what was refused did not go up");
+    assert_eq!(client.listen(None).head.status, 429, "GET");
+    assert_eq!(client.delete(), 429, "DELETE");
+    let answer = client.call("echo", json!({ "message": "hi" }));
+    assert_eq!(answer.first_text(), "Echo: hi", "{}", answer.text());
+    assert_eq!(client.call("echo", json!({})).status(), 429);
+}
+
+#[test]
 fn one_principal_leaves_processes_and_streams_to_the_others() {
     let mut config = stdio().set(
         "limits",

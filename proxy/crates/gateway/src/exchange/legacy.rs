@@ -16,7 +16,7 @@ use super::head::{self, Refusal, RequestHead};
 use super::io::{self, Extra, Gone};
 use super::post::Post;
 use super::trail::Trail;
-use super::{After, Context, SESSION_NOT_FOUND, TOO_MANY_CALLS, drive, post, pump};
+use super::{After, Context, SESSION_NOT_FOUND, TOO_MANY_CALLS, drive, post, prepare, pump};
 use crate::gateway::Gateway;
 use crate::pipeline::{Cleared, ToClient};
 use crate::reply::code;
@@ -32,6 +32,9 @@ pub(super) async fn stream(
     session: &mut ServerSession,
     extra: Extra,
 ) -> Result<After, Gone> {
+    if let Err(limited) = prepare::word_may_pass(&context) {
+        return post::limited(&context, session, limited, extra).await;
+    }
     let slot = context.stream();
     let (channel, answers) = mpsc::channel(CHANNEL_MAX);
     let opened = match &slot {

@@ -13,7 +13,7 @@ use super::call::{Down, Halt, Item, Origin, Source, Step};
 use super::head::{self, Refusal, RequestHead};
 use super::io::{self, Extra, Gone};
 use super::trail::Trail;
-use super::{After, Context, SESSION_NOT_FOUND, post, pump};
+use super::{After, Context, SESSION_NOT_FOUND, post, prepare, pump};
 use crate::gateway::Gateway;
 use crate::reply::code;
 use crate::session::{Calls, Session};
@@ -51,6 +51,9 @@ pub(super) async fn listen(
             return post::refuse(&context, session, SESSION_NOT_FOUND, None, extra).await;
         }
     };
+    if let Err(limited) = prepare::word_may_pass(&context) {
+        return post::limited(&context, session, limited, extra).await;
+    }
     let _slot = match context.stream() {
         Ok(slot) => slot,
         Err(refusal) => {
