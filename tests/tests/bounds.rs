@@ -226,3 +226,30 @@ fn one_principal_leaves_processes_and_streams_to_the_others() {
     });
 }
 
+#[test]
+fn records_of_what_nobody_asked_for_name_whose_stream_it_was() {
+    // Only what something was found in has a record of its own.
+    let mut config = stdio().category("secret", "log");
+    let key = config.key(TENANT, "mine");
+    let weir = Weir::serve(&config);
+    let mut client = Client::new(&weir, Era::Handshake, &[("X-API-Key", &key)]);
+    client.path = weir.path().replace("/mcp", "/sse");
+    let mut stream = client.listen(None);
+    client.path = stream.event(PATIENCE).expect("the endpoint event").data;
+    client.revision = "2024-11-05".into();
+    assert_eq!(hello(&mut client).status(), 202);
+    let message = Canary::github().value().to_owned();
+    client.call("tell", json!({ "message": message }));
+    while stream.message(PATIENCE).expect("a message")["params"]["data"] != *message {}
+    let records = wait::until("a record of it", PATIENCE, || {
+        let records = audit(&weir, &["--method", "notifications/message"]);
+        (!records.is_empty()).then_some(records)
+    });
+    for record in &records {
+        assert_eq!(record["principal"], "mine", "{record}");
+        for field in ["session", "client", "era"] {
+            assert!(record[field].is_string(), "{field}: {record}");
+        }
+    }
+}
+

@@ -12,7 +12,7 @@ use pingora_core::protocols::http::ServerSession;
 use tokio::sync::mpsc;
 
 use super::call::{Down, Origin, Source, Step};
-use super::head::{self, Refusal, RequestHead};
+use super::head::{self, Refusal, RequestHead, Trace};
 use super::io::{self, Extra, Gone};
 use super::post::Post;
 use super::trail::Trail;
@@ -134,6 +134,9 @@ pub(super) async fn listen(context: Context, own: Arc<Session>) {
     };
     let mut source = Source::new(Origin::Duplex(duplex.listen()));
     let mut trail = Trail::new(&context.server);
+    // Nothing else names whose stream this is, and its messages have records of their own.
+    trail.begun(&context, Some(&own), &Trace::default(), 0);
+    trail.spoken(Era::Handshake, Some(own.version));
     let down = Down {
         context: &context,
         era: Era::Handshake,
