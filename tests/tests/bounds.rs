@@ -253,3 +253,32 @@ fn records_of_what_nobody_asked_for_name_whose_stream_it_was() {
     }
 }
 
+#[test]
+fn changed_limits_reach_servers_that_stayed_the_same() {
+    let upstream = Upstream::mcp(|r| {
+        (r.rpc_method() == "tools/call").then(|| {
+            let text = "x".repeat(200_000);
+            let content = json!({ "content": [{ "type": "text", "text": text }] });
+            weir_tests::Reply::result(r, content)
+        })
+    });
+    let http = Config::new(&upstream.url());
+    for (config, tool) in [(http, "echo"), (stdio(), "flood")] {
+        let with = |bytes: usize| {
+            config
+                .clone()
+                .set("limits", json!({ "message_bytes_max": bytes }))
+        };
+        let weir = Weir::serve(&with(65_536));
+        let long = |weir: &Weir| {
+            let mut client = Client::connect(weir, Era::Handshake);
+            let answer = client.call(tool, json!({ "message": "hi", "bytes": 200_000 }));
+            answer.first_text().len() == 200_000
+        };
+        assert!(!long(&weir), "{tool}: over the bound");
+        weir.rewrite_config(&with(1 << 20).text());
+        wait::until("the new limits", PATIENCE, || long(&weir).then_some(()));
+        weir.rewrite_config(&with(65_536).text());
+        wait::until("the old limits", PATIENCE, || (!long(&weir)).then_some(()));
+    }
+}

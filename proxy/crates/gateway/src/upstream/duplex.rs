@@ -64,6 +64,13 @@ enum Opener {
     Sse(Arc<HttpLink>),
 }
 
+impl Opener {
+    fn stdio(mut spec: ChildSpec, limits: &Limits) -> Self {
+        spec.line_bytes_max = limits.message_bytes_max;
+        Self::Stdio(spec)
+    }
+}
+
 impl std::fmt::Debug for DuplexLink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("DuplexLink")
@@ -212,12 +219,26 @@ impl Drop for Subscription {
 impl DuplexLink {
     /// A link to a child process.
     pub fn stdio(spec: ChildSpec, limits: &Limits) -> Self {
-        Self::new(Opener::Stdio(spec), limits)
+        Self::new(Opener::stdio(spec, limits), limits)
     }
 
     /// A link to an HTTP+SSE server.
     pub fn sse(http: HttpLink, limits: &Limits) -> Self {
         Self::new(Opener::Sse(Arc::new(http)), limits)
+    }
+
+    /// The same under other limits. What is open keeps those it was opened with and goes on counting; stateless requests
+    /// share a new one from now on.
+    pub fn with_limits(&self, limits: &Limits) -> Self {
+        let opener = match &self.opener {
+            Opener::Stdio(spec) => Opener::stdio(spec.clone(), limits),
+            Opener::Sse(http) => Opener::Sse(Arc::new(http.with_limits(limits))),
+        };
+        Self {
+            open: Arc::clone(&self.open),
+            backoff: Arc::clone(&self.backoff),
+            ..Self::new(opener, limits)
+        }
     }
 
     fn new(opener: Opener, limits: &Limits) -> Self {
