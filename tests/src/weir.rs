@@ -299,6 +299,23 @@ pub fn run(args: &[&str], stdin: &str) -> Output {
     output
 }
 
+/// What `weir audit search` finds with these words: one record each.
+pub fn audit(weir: &Weir, words: &[&str]) -> Vec<serde_json::Value> {
+    let data = weir.dir().join("data").display().to_string();
+    let all = ["audit", "search", "--data-dir", &data, "--json"];
+    let found = run(&[&all, words].concat(), "");
+    assert!(
+        found.status.success(),
+        "{}",
+        String::from_utf8_lossy(&found.stderr)
+    );
+    let lines = String::from_utf8_lossy(&found.stdout).into_owned();
+    lines
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect()
+}
+
 /// What a process writes, line by line, kept as it comes.
 struct Lines {
     state: Mutex<(String, bool)>,

@@ -135,11 +135,46 @@ fn calls_over_tls_are_judged_and_old_versions_refused() {
         );
         assert_ne!(code, 0, "TLS {old}: {text}");
     }
+    let records = weir_tests::weir::audit(&weir, &[]);
+    let named = |r: &Value| {
+        r["client"]
+            .as_str()
+            .is_some_and(|c| c.starts_with("127.0.0.1:"))
+    };
+    assert!(
+        !records.is_empty() && records.iter().all(named),
+        "{records:?}"
+    );
     // Plain HTTP to the TLS port is no way in.
     let mut conn = Conn::open(weir.addr);
     conn.send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
     assert!(!conn.rest(PATIENCE).bytes.starts_with(b"HTTP/1.1 2"));
     weir.assert_nowhere(&canary, "tls");
+}
+
+#[test]
+fn who_agrees_on_http_2_and_then_says_nothing_is_cut() {
+    if !kit::ready() {
+        return;
+    }
+    let certificates = Certificates::new();
+    certificates.issue(1);
+    let upstream = Upstream::mcp(|_| None);
+    let config = Config::new(&upstream.url())
+        .set("tls", certificates.tls())
+        .set("limits", json!({ "header_timeout_ms": 700 }));
+    let weir = Weir::serve(&config);
+    let mut silent = Command::new("openssl")
+        .args(["s_client", "-quiet", "-alpn", "h2", "-connect"])
+        .arg(weir.addr.to_string())
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("openssl can be run");
+    wait::until("the cut", PATIENCE, || {
+        silent.try_wait().expect("our own child")
+    });
 }
 
 #[test]

@@ -46,6 +46,15 @@ fn main() {
                 say(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": told }));
                 continue;
             }
+            Some("tell") => {
+                // After its call, so that nothing asked for it.
+                say(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": text("told") }));
+                say(
+                    &json!({ "jsonrpc": "2.0", "method": "notifications/message",
+                    "params": { "level": "info", "data": message["params"]["arguments"]["message"] } }),
+                );
+                continue;
+            }
             _ => {}
         }
         let Some(body) = answer(&message) else {

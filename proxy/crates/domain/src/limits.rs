@@ -35,6 +35,13 @@ pub struct Limits {
     /// Most open listen streams. Default 1,024.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub streams_max: usize,
+    /// Most open listen streams of one principal; where no key is asked for, all of them. Default 256.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub streams_per_principal_max: usize,
+    /// Most processes (over stdio) or connections (over HTTP+SSE) of one server that run for one principal; where no key is
+    /// asked for, all of them. There are 256 of a server at most. Default 64.
+    #[schemars(range(min = 1, max = 256))]
+    pub processes_per_principal_max: usize,
     /// Most sessions kept, over all servers. Default 10,000.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub sessions_max: usize,
@@ -50,7 +57,7 @@ pub struct Limits {
     /// Most h2 streams of one connection. Default 100.
     #[schemars(range(min = 1, max = 10_000))]
     pub h2_streams_max: u32,
-    /// Time for a whole request head, in milliseconds. Default 10,000.
+    /// Time for a whole request head, from its first byte, in milliseconds. Default 10,000.
     #[schemars(range(min = 10, max = 3_600_000))]
     pub header_timeout_ms: u64,
     /// Time for a whole request body, in milliseconds. Default 30,000.
@@ -113,6 +120,8 @@ impl Default for Limits {
             header_bytes_max: 32 << 10,
             connections_max: 4096,
             streams_max: 1024,
+            streams_per_principal_max: 256,
+            processes_per_principal_max: 64,
             sessions_max: 10_000,
             sessions_per_principal_max: 1000,
             session_idle_s: 3600,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::{HeaderValue, Method};
-use pingora_core::apps::{HttpPersistentSettings, HttpServerApp, ReusedHttpStream, ServerApp};
+use pingora_core::apps::{HttpServerApp, ReusedHttpStream, ServerApp};
 use pingora_core::protocols::Stream;
 use pingora_core::protocols::http::ServerSession;
 use pingora_core::protocols::l4::stream::Stream as TcpStreamOfPingora;
@@ -17,12 +17,20 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
 use crate::gateway::Gateway;
+use crate::gather::Gather;
 use crate::guard::Guard;
+use crate::head_watch::HeadWatch;
 
 /// Connections served at once.
 const CONNECTIONS_MAX: usize = 64;
 /// Time for a request head.
 const HEADER_WAIT: Duration = Duration::from_secs(10);
+/// Largest request head.
+const HEAD_BYTES_MAX: usize = 16 << 10;
+/// A client that takes no byte for so long is cut.
+const WRITE_WAIT: Duration = Duration::from_secs(10);
+/// Time to flush what is left of an answer and close in order.
+const FINISH_WAIT: Duration = Duration::from_secs(10);
 
 /// What an admin page says.
 pub type AdminPage = Arc<dyn Fn() -> String + Send + Sync>;
@@ -56,7 +64,10 @@ pub async fn serve_admin(gateway: Arc<Gateway>, listener: TcpListener, metrics: 
         tokio::spawn(async move {
             let _slot = slot;
             let stream: Stream = Box::new(TcpStreamOfPingora::from(stream));
-            app.process_new(stream, &watch).await;
+            let head = Arc::new(HeadWatch::default());
+            head.begin(HEAD_BYTES_MAX, 0);
+            let stream = Gather::watched(stream, Arc::default(), head);
+            app.process_new(Box::new(stream), &watch).await;
         });
     }
 }
@@ -74,6 +85,9 @@ impl HttpServerApp for Admin {
         mut session: ServerSession,
         _shutdown: &ShutdownWatch,
     ) -> Option<ReusedHttpStream> {
+        // One request for each connection: there are few, and few askers.
+        session.set_keepalive(None);
+        session.set_write_timeout(Some(WRITE_WAIT));
         let read = tokio::time::timeout(HEADER_WAIT, session.read_request()).await;
         if !matches!(read, Ok(Ok(true))) {
             return None;
@@ -90,9 +104,8 @@ impl HttpServerApp for Admin {
             .write_response_body(Bytes::from(body), true)
             .await
             .ok()?;
-        let settings = HttpPersistentSettings::for_session(&session);
-        let reusable = session.finish().await.ok()??;
-        Some(ReusedHttpStream::from_reusable_stream(reusable, settings))
+        let _ = tokio::time::timeout(FINISH_WAIT, session.finish()).await;
+        None
     }
 }
 

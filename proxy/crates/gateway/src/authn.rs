@@ -9,6 +9,7 @@ use http::HeaderMap;
 use sha2::{Digest, Sha256};
 
 use crate::gate::Gate;
+use crate::shares::ShareLimits;
 
 /// Longest key that is looked at, in bytes.
 const KEY_BYTES_MAX: usize = 512;
@@ -31,6 +32,15 @@ pub struct Principal {
 }
 
 impl Principal {
+    /// How many it may have of what all principals share. Where everybody is this one there is nobody to leave any to.
+    pub fn share(&self, all_max: usize, share_max: usize) -> ShareLimits {
+        let share_max = match self.tenant {
+            Some(_) => share_max,
+            None => all_max,
+        };
+        ShareLimits { all_max, share_max }
+    }
+
     /// Whether it may reach a server of this tenant.
     pub fn may_reach(&self, server: &str, tenant: &str) -> bool {
         let own = self.tenant.as_deref().is_none_or(|own| own == tenant);

@@ -3,6 +3,10 @@
 //! A call that finds all places taken waits a moment for one: most bursts are over by then, and who is refused anyway
 //! comes back later than one who is refused at once, so that refusing never becomes most of the work. Both the time
 //! and the number of those who wait are bounded.
+//!
+//! What wants no answer (a word: a notification, a response, the opening or ending of a stream or session) takes no
+//! place and is counted by itself: a client at its limit of calls must still be able to cancel one, or to answer what
+//! one of them waits for, and words cannot use up the rate of calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,6 +21,8 @@ const RETRY_MIN: Duration = Duration::from_secs(1);
 /// How long a call may wait for places, over all its gates: with what a worker under overload adds before and after, a
 /// refusal is out after some 40 ms.
 const PATIENCE: Duration = Duration::from_millis(25);
+/// Words for each call of the rate: a call may be followed by its progress, by answers to what it asks, by its end.
+const WORDS_PER_CALL: u32 = 4;
 /// Calls that may wait for each place.
 const WAITING_PER_PLACE: usize = 8;
 
@@ -25,6 +31,7 @@ const WAITING_PER_PLACE: usize = 8;
 pub struct Gate {
     places: Option<Places>,
     bucket: Option<Mutex<Bucket>>,
+    words: Option<Mutex<Bucket>>,
     limits: CallLimits,
 }
 
@@ -44,11 +51,11 @@ pub struct Refused {
 impl Gate {
     /// A gate with these limits; absent limits bound nothing.
     pub fn new(limits: &CallLimits) -> Arc<Self> {
+        let bucket = |rate| Mutex::new(Bucket::full(rate, Instant::now()));
         Arc::new(Self {
             places: limits.concurrent_calls_max.map(Places::new),
-            bucket: limits
-                .rate
-                .map(|rate| Mutex::new(Bucket::full(rate, Instant::now()))),
+            bucket: limits.rate.map(bucket),
+            words: limits.rate.map(|rate| bucket(words_of(rate))),
             limits: limits.clone(),
         })
     }
@@ -71,6 +78,17 @@ impl Gate {
         Ok(permits)
     }
 
+    /// Lets one word through all of these gates, at once or not at all.
+    ///
+    /// # Errors
+    /// Says how long to wait when the rate of one of them is used up.
+    pub fn word_all<const N: usize>(gates: [&Self; N]) -> Result<(), Refused> {
+        gates.into_iter().try_for_each(|gate| match &gate.words {
+            Some(words) => words.lock().take(Instant::now()),
+            None => Ok(()),
+        })
+    }
+
     /// `until` is when patience ends; it begins with the first wait.
     async fn enter(&self, until: &mut Option<Instant>) -> Result<Permit, Refused> {
         if let Some(bucket) = &self.bucket {
@@ -90,6 +108,13 @@ impl Gate {
         Err(Refused {
             retry_after: RETRY_MIN,
         })
+    }
+}
+
+fn words_of(rate: RateLimit) -> RateLimit {
+    RateLimit {
+        per_second: rate.per_second * f64::from(WORDS_PER_CALL),
+        burst: rate.burst.saturating_mul(WORDS_PER_CALL),
     }
 }
 
@@ -272,6 +297,24 @@ mod tests {
             let refused = enter(&gate).await.unwrap_err();
             assert!(refused.retry_after > RETRY_MIN, "no token");
         }
+    }
+
+    #[tokio::test]
+    async fn words_have_a_rate_of_their_own_and_take_no_place() {
+        let rate = RateLimit {
+            per_second: 0.001,
+            burst: 2,
+        };
+        let (gate, other) = (gate(1, Some(rate)), gate(0, None));
+        let running = enter(&gate).await.unwrap();
+        for n in 0..2 * WORDS_PER_CALL {
+            assert!(Gate::word_all([&*other, &*gate]).is_ok(), "word {n}");
+        }
+        let refused = Gate::word_all([&*other, &*gate]).unwrap_err();
+        assert!(refused.retry_after > RETRY_MIN);
+        assert_eq!(enter(&gate).await.unwrap_err().retry_after, RETRY_MIN);
+        drop(running);
+        assert!(enter(&gate).await.is_ok(), "no word took a call's token");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::exchange::NotAudited;
 use crate::guard::Guard;
 use crate::metrics::GatewayMetrics;
 use crate::session::{BoundedMap, SessionLimits, Sessions};
+use crate::shares::{Share, ShareLimits, Shares, Taken};
 use crate::snapshot::{CompileError, PluginSource, Snapshot};
 use crate::span::SpanSink;
 use crate::turns::Turns;
@@ -47,7 +48,7 @@ pub struct Gateway {
     pub(crate) tasks: parking_lot::Mutex<BoundedMap<TaskKey, Arc<str>>>,
     /// Handles of metrics.
     pub(crate) metrics: GatewayMetrics,
-    streams: AtomicUsize,
+    streams: Arc<Shares>,
     connections: AtomicUsize,
     single: Option<ServerId>,
     audit: Option<Arc<AuditLog>>,
@@ -69,17 +70,15 @@ impl std::fmt::Debug for Gateway {
     }
 }
 
-/// Counts one connection or stream until it is dropped.
+/// Counts one connection until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Slot {
-    gateway: Arc<Gateway>,
-    kind: SlotKind,
-}
+pub(crate) struct ConnectionSlot(Arc<Gateway>);
 
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum SlotKind {
-    Connection,
-    Stream,
+/// Counts one stream until it is dropped.
+#[derive(Debug)]
+pub(crate) struct StreamSlot {
+    gateway: Arc<Gateway>,
+    _share: Share,
 }
 
 impl Gateway {
@@ -96,7 +95,7 @@ impl Gateway {
             sessions: Sessions::default(),
             tasks: parking_lot::Mutex::new(BoundedMap::new(TASKS_MAX)),
             metrics: GatewayMetrics::default(),
-            streams: AtomicUsize::new(0),
+            streams: Arc::default(),
             connections: AtomicUsize::new(0),
             single: options.single,
             audit: options.audit,
@@ -217,28 +216,29 @@ impl Gateway {
         }
     }
 
-    /// Takes a slot if fewer than `max` are taken.
-    pub(crate) fn slot(self: &Arc<Self>, kind: SlotKind, max: usize) -> Option<Slot> {
-        let counter = self.counter(kind);
-        let taken = counter.fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| {
-            (n < max).then(|| n + 1)
-        });
-        taken.ok()?;
-        match kind {
-            SlotKind::Connection => self.metrics.connections.increment(1),
-            SlotKind::Stream => self.metrics.streams.increment(1),
-        }
-        Some(Slot {
-            gateway: Arc::clone(self),
-            kind,
-        })
+    /// Counts one more connection if there are fewer than `max`.
+    pub(crate) fn connection(self: &Arc<Self>, max: usize) -> Option<ConnectionSlot> {
+        let one_more = |n| (n < max).then(|| n + 1);
+        let counter = &self.connections;
+        counter
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more)
+            .ok()?;
+        self.metrics.connections.increment(1);
+        Some(ConnectionSlot(Arc::clone(self)))
     }
 
-    fn counter(&self, kind: SlotKind) -> &AtomicUsize {
-        match kind {
-            SlotKind::Connection => &self.connections,
-            SlotKind::Stream => &self.streams,
-        }
+    /// Counts one more stream of this owner, if there may be one.
+    pub(crate) fn stream(
+        self: &Arc<Self>,
+        owner: &Arc<str>,
+        limits: ShareLimits,
+    ) -> Result<StreamSlot, Taken> {
+        let share = self.streams.take(owner, limits)?;
+        self.metrics.streams.increment(1);
+        Ok(StreamSlot {
+            gateway: Arc::clone(self),
+            _share: share,
+        })
     }
 
     /// Hands a record to the log; with `must` returns only when it is safe on disk.
@@ -264,14 +264,15 @@ impl Gateway {
     }
 }
 
-impl Drop for Slot {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        self.gateway
-            .counter(self.kind)
-            .fetch_sub(1, Ordering::AcqRel);
-        match self.kind {
-            SlotKind::Connection => self.gateway.metrics.connections.decrement(1),
-            SlotKind::Stream => self.gateway.metrics.streams.decrement(1),
-        }
+        self.0.connections.fetch_sub(1, Ordering::AcqRel);
+        self.0.metrics.connections.decrement(1);
+    }
+}
+
+impl Drop for StreamSlot {
+    fn drop(&mut self) {
+        self.gateway.metrics.streams.decrement(1);
     }
 }

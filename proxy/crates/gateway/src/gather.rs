@@ -1,7 +1,8 @@
 //! A stream whose small writes gather until they are flushed, so that a head and its body are one
 //! write, one segment and one wake-up of the other side. Never holds anything back by itself: what
 //! was written goes out at the next flush at the latest, and what is large goes through, in one write
-//! with what gathered before it. A flush may let the others who are ready go first (see `turns`).
+//! with what gathered before it. A flush may let the others who are ready go first (see `turns`). Where a
+//! request head is waited for, what is read is counted, and no more is read than a head may have (see `head_watch`).
 
 use std::io::{self, IoSlice};
 use std::pin::{Pin, pin};
@@ -17,6 +18,7 @@ use pingora_core::protocols::{
 };
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use crate::head_watch::HeadWatch;
 use crate::turns::Turns;
 
 /// Bytes that may gather: a head and a small message.
@@ -35,6 +37,8 @@ pub struct Gather {
     turns: Arc<Turns>,
     /// The flush under way has let the others go first.
     gave_way: bool,
+    /// Who waits for heads here.
+    watch: Option<Arc<HeadWatch>>,
 }
 
 impl Gather {
@@ -47,6 +51,15 @@ impl Gather {
             more_follows: false,
             turns,
             gave_way: false,
+            watch: None,
+        }
+    }
+
+    /// The same, watched while heads are read from it.
+    pub fn watched(inner: Stream, turns: Arc<Turns>, watch: Arc<HeadWatch>) -> Self {
+        Self {
+            watch: Some(watch),
+            ..Self::new(inner, turns)
         }
     }
 
@@ -190,7 +203,17 @@ impl AsyncRead for Gather {
         context: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().inner).poll_read(context, buf)
+        let this = self.get_mut();
+        let Some(watch) = &this.watch else {
+            return Pin::new(&mut this.inner).poll_read(context, buf);
+        };
+        if watch.is_full() {
+            return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
+        }
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut this.inner).poll_read(context, buf))?;
+        watch.count(buf.filled().len() - before);
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -359,6 +382,22 @@ mod tests {
             &[&body[..], b"tail"].concat()[..more],
         ];
         assert!(seen == expected.concat());
+    }
+
+    #[tokio::test]
+    async fn no_more_is_read_than_a_head_may_have_until_it_is_there() {
+        let (near, mut far) = pair().await;
+        let watch = Arc::new(HeadWatch::default());
+        let mut near = Gather::watched(near.inner, Arc::default(), Arc::clone(&watch));
+        far.write_all(&[b'x'; 64]).await.unwrap();
+        watch.begin(16, 0);
+        let mut seen = [0; 10];
+        near.read_exact(&mut seen).await.unwrap();
+        near.read_exact(&mut seen).await.unwrap();
+        let full = near.read(&mut seen).await.unwrap_err();
+        assert_eq!(full.kind(), io::ErrorKind::InvalidData);
+        watch.end();
+        near.read_exact(&mut [0; 44]).await.unwrap();
     }
 
     #[tokio::test]

@@ -2,6 +2,8 @@
 //! pingora's HTTP/1.1 and HTTP/2 servers.
 
 use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,18 +13,19 @@ use pingora_core::apps::{
     HttpPersistentSettings, HttpServerApp, HttpServerOptions, ReusedHttpStream, ServerApp,
 };
 use pingora_core::listeners::tls::Acceptor;
-use pingora_core::protocols::http::ServerSession;
 use pingora_core::protocols::http::v2::server::{H2Options, default_h2_options};
+use pingora_core::protocols::http::{ReusableHttpStream, ServerSession};
 use pingora_core::protocols::l4::stream::Stream as TcpStreamOfPingora;
-use pingora_core::protocols::{ALPN, Stream};
+use pingora_core::protocols::{ALPN, GetSocketDigest, SocketDigest, Stream};
 use pingora_core::server::ShutdownWatch;
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-use crate::exchange::{self, After};
-use crate::gateway::{Gateway, SlotKind};
+use crate::exchange::{self, After, HeadSoFar};
+use crate::gateway::Gateway;
 use crate::gather::Gather;
+use crate::head_watch::HeadWatch;
 
 /// After an accept that failed for lack of descriptors: time for connections to close.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -63,7 +66,7 @@ pub async fn serve(gateway: Arc<Gateway>, listener: TcpListener, tls: Option<Tls
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, _)) => admit(&apps, stream, tls.as_ref(), &watch),
+            Ok((stream, peer)) => admit(&apps, stream, peer, tls.as_ref(), &watch),
             Err(error) => pause_after(&error).await,
         }
     }
@@ -72,13 +75,15 @@ pub async fn serve(gateway: Arc<Gateway>, listener: TcpListener, tls: Option<Tls
     drain(&gateway).await;
 }
 
-fn admit(apps: &Apps, stream: TcpStream, tls: Option<&TlsSlot>, shutdown: &ShutdownWatch) {
+fn admit(
+    apps: &Apps,
+    stream: TcpStream,
+    peer: SocketAddr,
+    tls: Option<&TlsSlot>,
+    shutdown: &ShutdownWatch,
+) {
     let limits = apps.h1.gateway.snapshot().limits.clone();
-    let Some(slot) = apps
-        .h1
-        .gateway
-        .slot(SlotKind::Connection, limits.connections_max)
-    else {
+    let Some(slot) = apps.h1.gateway.connection(limits.connections_max) else {
         apps.h1.gateway.metrics.connections_refused.increment(1);
         return;
     };
@@ -99,7 +104,7 @@ fn admit(apps: &Apps, stream: TcpStream, tls: Option<&TlsSlot>, shutdown: &Shutd
                 Ok(Err(_)) | Err(_) => return,
             },
         };
-        let stream: TcpStreamOfPingora = stream.into();
+        let stream = known_as(peer, stream);
         let stream: Stream = match acceptor {
             None => Box::new(stream),
             Some(acceptor) => {
@@ -111,13 +116,30 @@ fn admit(apps: &Apps, stream: TcpStream, tls: Option<&TlsSlot>, shutdown: &Shutd
             }
         };
         let h2 = app.options.h2c || matches!(stream.selected_alpn_proto(), Some(ALPN::H2));
-        let stream = Box::new(Gather::new(stream, turns));
+        let head = Arc::new(HeadWatch::default());
+        let stream = Box::new(Gather::watched(stream, turns, Arc::clone(&head)));
         if h2 {
-            app.process_new(stream, &shutdown).await;
+            app.serve_h2(stream, &head, wait, &shutdown).await;
         } else {
-            app.serve_h1(stream, &shutdown).await;
+            app.serve_h1(stream, &head, &shutdown).await;
         }
     });
+}
+
+/// The stream as pingora knows it. Made of a socket it would not say whose it is.
+fn known_as(peer: SocketAddr, stream: TcpStream) -> TcpStreamOfPingora {
+    let mut stream: TcpStreamOfPingora = stream.into();
+    let digest = SocketDigest::from_raw_fd(stream.as_raw_fd());
+    // A listener on `[::]` sees IPv4 clients as IPv6 ones; people search for what they know.
+    let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
+    let _ = digest.peer_addr.set(Some(peer.into()));
+    stream.set_socket_digest(digest);
+    stream
+}
+
+/// Who is at the other side, for audit records.
+fn client_of(session: &ServerSession) -> Option<Arc<str>> {
+    session.client_addr().map(|a| a.to_string().into())
 }
 
 async fn pause_after(error: &io::Error) {
@@ -175,15 +197,49 @@ fn server_options(h2c: bool) -> HttpServerOptions {
 impl App {
     /// One request after the other on a connection of HTTP/1.x. What pingora's own loop does too, but that makes a future
     /// of each request anew, and the future of an exchange is large to allocate and to move.
-    async fn serve_h1(&self, stream: Stream, shutdown: &ShutdownWatch) {
+    async fn serve_h1(&self, stream: Stream, head: &HeadWatch, shutdown: &ShutdownWatch) {
         let mut session = ServerSession::new_http1(stream);
+        let client = client_of(&session);
+        // Bytes of the next head that came with the request before it.
+        let mut there = 0;
         session.set_keepalive((!*shutdown.borrow()).then_some(KEEPALIVE_S));
-        while let Some(reused) = self.serve(session, shutdown).await {
-            let (stream, settings) = reused.consume();
-            session = ServerSession::new_http1(stream);
-            if let Some(settings) = settings {
-                settings.apply_to_session(&mut session);
+        loop {
+            let head = HeadSoFar { watch: head, there };
+            let served = self.serve(session, client.clone(), Some(head), shutdown);
+            let Some((reusable, mut settings)) = served.await else {
+                return;
+            };
+            let (stream, prefix) = reusable.into_parts();
+            there = prefix.as_ref().map_or(0, |prefix| prefix.len());
+            if let Some(prefix) = prefix {
+                settings.set_pipelined_prefix(prefix);
             }
+            session = ServerSession::new_http1(stream);
+            settings.apply_to_session(&mut session);
+        }
+    }
+
+    /// Every request of a connection of HTTP/2, by pingora's own loop. That waits for the preface as long as it takes; here it
+    /// has the time of a head. Without TLS it was there before.
+    async fn serve_h2(
+        self: &Arc<Self>,
+        stream: Stream,
+        head: &HeadWatch,
+        wait: Duration,
+        shutdown: &ShutdownWatch,
+    ) {
+        head.begin(usize::MAX, 0);
+        let silent = async {
+            tokio::time::sleep(wait).await;
+            let is_silent = head.bytes() < H2_PREFACE.len();
+            head.end();
+            if !is_silent {
+                std::future::pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            _ = self.process_new(stream, shutdown) => {}
+            () = silent => {}
         }
     }
 
@@ -191,10 +247,12 @@ impl App {
     async fn serve(
         &self,
         mut session: ServerSession,
+        client: Option<Arc<str>>,
+        head: Option<HeadSoFar<'_>>,
         shutdown: &ShutdownWatch,
-    ) -> Option<ReusedHttpStream> {
+    ) -> Option<(ReusableHttpStream, HttpPersistentSettings)> {
         session.set_pipelining_enabled(true);
-        match exchange::serve_one(&self.gateway, &mut session).await {
+        match exchange::serve_one(&self.gateway, &mut session, client, head).await {
             // Nothing can be said or awaited any more; dropping the stream closes it.
             After::Drop => return None,
             After::Close => session.set_keepalive(None),
@@ -204,7 +262,7 @@ impl App {
         let settings = HttpPersistentSettings::for_session(&session);
         let finished = tokio::time::timeout(FINISH_WAIT, session.finish()).await;
         let reusable = finished.ok()?.ok()??;
-        Some(ReusedHttpStream::from_reusable_stream(reusable, settings))
+        Some((reusable, settings))
     }
 }
 
@@ -215,7 +273,9 @@ impl HttpServerApp for App {
         session: ServerSession,
         shutdown: &ShutdownWatch,
     ) -> Option<ReusedHttpStream> {
-        self.serve(session, shutdown).await
+        let client = client_of(&session);
+        let (reusable, settings) = self.serve(session, client, None, shutdown).await?;
+        Some(ReusedHttpStream::from_reusable_stream(reusable, settings))
     }
 
     fn server_options(&self) -> Option<&HttpServerOptions> {

@@ -15,7 +15,11 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::pipeline::{Cleared, ToClient};
+use crate::shares::Tally;
 use crate::upstream::DuplexSession;
+
+/// When all sessions are full, idle ones are looked for no more often than this.
+const LOOK_AGAIN_MS: u64 = 1000;
 
 /// A call: what later messages are tied to.
 #[derive(Debug)]
@@ -264,8 +268,50 @@ pub struct NewSession {
 /// All sessions of a gateway.
 #[derive(Debug)]
 pub struct Sessions {
-    table: Mutex<HashMap<Arc<str>, Arc<Session>>>,
+    table: Mutex<Table>,
     epoch: Instant,
+}
+
+/// By id, and counted by owner: there may be millions, and all who open one wait for the same lock.
+#[derive(Debug, Default)]
+struct Table {
+    by_id: HashMap<Arc<str>, Arc<Session>>,
+    tally: Tally,
+    /// When all were last looked at for want of a place.
+    looked_ms: Option<u64>,
+}
+
+impl Table {
+    fn insert(&mut self, session: Arc<Session>) {
+        self.tally.add(&session.owner);
+        self.by_id.insert(Arc::clone(&session.id), session);
+    }
+
+    fn remove(&mut self, id: &str) -> Option<Arc<Session>> {
+        let session = self.by_id.remove(id)?;
+        self.tally.take_off(&session.owner);
+        Some(session)
+    }
+
+    /// Forgets what was idle too long.
+    fn sweep(&mut self, now_ms: u64, idle_ms: u64) {
+        let tally = &mut self.tally;
+        self.by_id.retain(|_, session| {
+            let stays = !session.idle_since(now_ms, idle_ms);
+            if !stays {
+                tally.take_off(&session.owner);
+            }
+            stays
+        });
+    }
+
+    fn refuses(&self, owner: &str, limits: SessionLimits) -> Option<SessionError> {
+        if self.by_id.len() >= limits.sessions_max {
+            return Some(SessionError::Full);
+        }
+        let is_taken = self.tally.of(owner) >= limits.per_principal_max;
+        is_taken.then_some(SessionError::PrincipalFull)
+    }
 }
 
 /// Bounds of the table.
@@ -282,7 +328,7 @@ pub struct SessionLimits {
 impl Default for Sessions {
     fn default() -> Self {
         Self {
-            table: Mutex::new(HashMap::new()),
+            table: Mutex::default(),
             epoch: Instant::now(),
         }
     }
@@ -300,15 +346,15 @@ impl Sessions {
     ) -> Result<Arc<Session>, SessionError> {
         let now_ms = self.now_ms();
         let mut table = self.table.lock();
-        let mine = table.values().filter(|s| s.owner == new.owner).count();
-        if table.len() >= limits.sessions_max || mine >= limits.per_principal_max {
-            table.retain(|_, s| !s.idle_since(now_ms, limits.idle_ms));
+        let may_look = table
+            .looked_ms
+            .is_none_or(|at| now_ms.saturating_sub(at) >= LOOK_AGAIN_MS);
+        if table.refuses(&new.owner, limits).is_some() && may_look {
+            table.looked_ms = Some(now_ms);
+            table.sweep(now_ms, limits.idle_ms);
         }
-        if table.len() >= limits.sessions_max {
-            return Err(SessionError::Full);
-        }
-        if table.values().filter(|s| s.owner == new.owner).count() >= limits.per_principal_max {
-            return Err(SessionError::PrincipalFull);
+        if let Some(error) = table.refuses(&new.owner, limits) {
+            return Err(error);
         }
         let id: Arc<str> = random_id().into();
         let tag = tag(&id);
@@ -316,7 +362,7 @@ impl Sessions {
         let _ = new.calls.session.set(Arc::clone(&tag));
         let session = Arc::new(Session {
             tag,
-            id: Arc::clone(&id),
+            id,
             owner: new.owner,
             server: new.server,
             upstream_id: new.upstream_id.map_or_else(OnceLock::new, OnceLock::from),
@@ -326,13 +372,13 @@ impl Sessions {
             channel: new.channel,
             used_ms: AtomicU64::new(now_ms),
         });
-        table.insert(id, Arc::clone(&session));
+        table.insert(Arc::clone(&session));
         Ok(session)
     }
 
     /// Finds a session of this owner on this server. Anybody else's is not there.
     pub fn find(&self, id: &str, owner: &str, server: &str) -> Option<Arc<Session>> {
-        let session = self.table.lock().get(id).cloned()?;
+        let session = self.table.lock().by_id.get(id).cloned()?;
         if &*session.owner != owner || &*session.server != server {
             return None;
         }
@@ -349,14 +395,14 @@ impl Sessions {
     pub fn sweep(&self, idle_ms: u64) -> usize {
         let now_ms = self.now_ms();
         let mut table = self.table.lock();
-        let before = table.len();
-        table.retain(|_, s| !s.idle_since(now_ms, idle_ms));
-        before - table.len()
+        let before = table.by_id.len();
+        table.sweep(now_ms, idle_ms);
+        before - table.by_id.len()
     }
 
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.table.lock().len()
+        self.table.lock().by_id.len()
     }
 
     fn now_ms(&self) -> u64 {
@@ -440,15 +486,41 @@ mod tests {
             sessions.open(new("c"), LIMITS).unwrap_err(),
             SessionError::Full
         );
-        for s in sessions.table.lock().values() {
+        for s in sessions.table.lock().by_id.values() {
             s.used_ms.store(0, Ordering::Relaxed);
         }
         let late = Sessions {
             epoch: Instant::now() - std::time::Duration::from_secs(120),
             ..sessions
         };
-        assert!(late.open(new("c"), LIMITS).is_ok());
+        let s = late.open(new("c"), LIMITS).unwrap();
         assert_eq!(late.count(), 1);
+        late.close(&s);
+        late.close(&s);
+        let table = late.table.lock();
+        assert_eq!(table.tally.of("a") + table.tally.of("c"), 0);
+    }
+
+    #[test]
+    fn opening_costs_the_same_however_many_there_are() {
+        let sessions = Sessions::default();
+        let limits = SessionLimits {
+            sessions_max: 100_000,
+            per_principal_max: 20_000,
+            idle_ms: 60_000,
+        };
+        let begun = Instant::now();
+        for _ in 0..limits.per_principal_max {
+            sessions.open(new("a"), limits).unwrap();
+        }
+        // Who is refused, and asks again and again, has all of them looked at once in a while only.
+        for _ in 0..limits.per_principal_max {
+            let refused = sessions.open(new("a"), limits).unwrap_err();
+            assert_eq!(refused, SessionError::PrincipalFull);
+        }
+        assert!(sessions.open(new("b"), limits).is_ok());
+        // Counting all of them each time takes minutes.
+        assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! A snapshot never changes. A reload compiles a new one beside it and swaps; requests under way
 //! keep the one they started with. What must survive a reload (connections, children, sessions,
-//! counters) lives in [`Runtime`] and is carried over where the upstream stayed the same.
+//! counters) lives in [`Runtime`] and is carried over where the upstream stayed the same; where the limits changed, its
+//! link is made anew for them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -70,10 +71,24 @@ pub struct Runtime {
     /// How it is reached.
     pub link: Link,
     /// Its declared tools.
-    pub tools: ToolCache,
+    pub tools: Arc<ToolCache>,
     /// Its circuit.
-    pub breaker: Breaker,
+    pub breaker: Arc<Breaker>,
     made_from: Upstream,
+    made_for: Limits,
+}
+
+impl Runtime {
+    /// The same server under other limits.
+    fn with_limits(&self, limits: &Limits) -> Self {
+        Self {
+            link: self.link.with_limits(limits),
+            tools: Arc::clone(&self.tools),
+            breaker: Arc::clone(&self.breaker),
+            made_from: self.made_from.clone(),
+            made_for: limits.clone(),
+        }
+    }
 }
 
 /// Why a desired state was refused. The old snapshot stays.
@@ -278,8 +293,9 @@ fn compile_server(
     let kept = old.filter(|o| {
         o.runtime.made_from == server.upstream && o.tenant.as_ref() == server.tenant.as_str()
     });
-    let runtime = match kept {
-        Some(old) => Arc::clone(&old.runtime),
+    let runtime = match kept.map(|old| &old.runtime) {
+        Some(old) if old.made_for == desired.limits => Arc::clone(old),
+        Some(old) => Arc::new(old.with_limits(&desired.limits)),
         None => Arc::new(Runtime {
             link: Link::new(
                 id,
@@ -292,12 +308,13 @@ fn compile_server(
                 server: id.clone(),
                 source,
             })?,
-            tools: ToolCache::default(),
-            breaker: Breaker::new(
+            tools: Arc::default(),
+            breaker: Arc::new(Breaker::new(
                 server.upstream.breaker_failures,
                 Duration::from_millis(server.upstream.breaker_open_ms),
-            ),
+            )),
             made_from: server.upstream.clone(),
+            made_for: desired.limits.clone(),
         }),
     };
     Ok(ServerEntry {

@@ -1,6 +1,7 @@
 //! The admin REST API, and what its routes have in common.
 
 mod builds;
+mod connections;
 mod execs;
 mod observe;
 mod secrets;
@@ -413,13 +414,12 @@ pub async fn serve(
                 id: String::new(),
             }
         })
+        .layer(middleware::from_fn(connections::timed_body))
         .layer(middleware::from_fn_with_state(door, guard))
         .with_state(api);
-    let served = axum::serve(listener, router)
-        .with_graceful_shutdown(stop)
-        .await;
+    connections::serve(listener, router, stop).await;
     following.iter().for_each(tokio::task::JoinHandle::abort);
-    served
+    Ok(())
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use pingora_core::protocols::http::ServerSession;
 use super::head::{self, RequestHead};
 use super::io::{self, Extra, Gone};
 use super::trail::Trail;
-use super::{After, Context, SESSION_NOT_FOUND, post};
+use super::{After, Context, SESSION_NOT_FOUND, post, prepare};
 use crate::upstream::{Link, Purpose, UpstreamHeaders, Verb};
 use audit_log::UpstreamOutcome;
 use domain::Era;
@@ -40,6 +40,9 @@ pub(super) async fn delete(
         };
         return post::refuse(&context, session, refusal, None, extra).await;
     };
+    if let Err(limited) = prepare::word_may_pass(&context) {
+        return post::limited(&context, session, limited, extra).await;
+    }
     let mut trail = Trail::new(&context.server);
     trail.begun(&context, Some(&own), &head.trace, 0);
     trail.spoken(Era::Handshake, Some(own.version));

@@ -35,7 +35,7 @@ impl Post {
             return self.tell_duplex(session, ready).await;
         }
         let opened = match (ready.era, &self.own) {
-            (Era::Stateless, _) => link.shared(&self.context.principal.owner).await,
+            (Era::Stateless, _) => link.shared(&self.context.principal).await,
             (Era::Handshake, Some(own)) => match &own.duplex {
                 Some(duplex) if duplex.is_open() => Ok(Arc::clone(duplex)),
                 _ => {
@@ -48,8 +48,10 @@ impl Post {
                         .await;
                 }
             },
-            (Era::Handshake, None) if &*ready.call.method == "initialize" => link.open().await,
-            (Era::Handshake, None) => link.shared(&self.context.principal.owner).await,
+            (Era::Handshake, None) if &*ready.call.method == "initialize" => {
+                link.open(&self.context.principal).await
+            }
+            (Era::Handshake, None) => link.shared(&self.context.principal).await,
         };
         let duplex = match opened {
             Ok(duplex) => duplex,

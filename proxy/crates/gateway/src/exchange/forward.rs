@@ -293,6 +293,10 @@ pub(super) fn note_fault(context: &Context, trail: &mut Trail, fault: &Fault) {
         Fault::TimedOut => ("upstream timed out", UpstreamOutcome::TimedOut),
         Fault::CircuitOpen => ("circuit open", UpstreamOutcome::NotSent),
         Fault::Busy => ("too many upstream sessions", UpstreamOutcome::NotSent),
+        Fault::ShareTaken => (
+            "too many upstream sessions of one principal",
+            UpstreamOutcome::NotSent,
+        ),
         Fault::Credentials(_) => ("upstream refused credentials", UpstreamOutcome::Answered),
         Fault::Status(_) | Fault::Broken(_) => ("upstream broken", UpstreamOutcome::Broken),
         Fault::Gone(_) => ("sandbox gone", UpstreamOutcome::Broken),
@@ -306,6 +310,7 @@ pub(super) fn note_fault(context: &Context, trail: &mut Trail, fault: &Fault) {
     let ours = [
         Fault::CircuitOpen,
         Fault::Busy,
+        Fault::ShareTaken,
         Fault::Crowded,
         Fault::NoRunner,
     ];

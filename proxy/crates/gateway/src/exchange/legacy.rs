@@ -12,12 +12,12 @@ use pingora_core::protocols::http::ServerSession;
 use tokio::sync::mpsc;
 
 use super::call::{Down, Origin, Source, Step};
-use super::head::{self, Refusal, RequestHead};
+use super::head::{self, Refusal, RequestHead, Trace};
 use super::io::{self, Extra, Gone};
 use super::post::Post;
 use super::trail::Trail;
-use super::{After, Context, SESSION_NOT_FOUND, TOO_MANY_CALLS, drive, post, pump};
-use crate::gateway::{Gateway, SlotKind};
+use super::{After, Context, SESSION_NOT_FOUND, TOO_MANY_CALLS, drive, post, prepare, pump};
+use crate::gateway::Gateway;
 use crate::pipeline::{Cleared, ToClient};
 use crate::reply::code;
 use crate::session::{Channel, Session, SessionError};
@@ -32,16 +32,14 @@ pub(super) async fn stream(
     session: &mut ServerSession,
     extra: Extra,
 ) -> Result<After, Gone> {
-    let streams_max = context.snapshot.limits.streams_max;
-    let slot = context.gateway.slot(SlotKind::Stream, streams_max);
+    if let Err(limited) = prepare::word_may_pass(&context) {
+        return post::limited(&context, session, limited, extra).await;
+    }
+    let slot = context.stream();
     let (channel, answers) = mpsc::channel(CHANNEL_MAX);
-    let opened = match slot.is_some() {
-        true => open(&context, channel).await,
-        false => Err(Refusal::new(
-            429,
-            code::LIMITED,
-            "Too many streams are open.",
-        )),
+    let opened = match &slot {
+        Ok(_) => open(&context, channel).await,
+        Err(refusal) => Err(*refusal),
     };
     let own = match opened {
         Ok(own) => own,
@@ -90,7 +88,7 @@ pub(super) async fn open(
     let under_way_max = context.snapshot.limits.pending_calls_max;
     new.channel = Some(Channel::new(answers, under_way_max));
     if let Link::Duplex(link) = &context.server.runtime.link {
-        let duplex = link.open().await.map_err(|fault| {
+        let duplex = link.open(&context.principal).await.map_err(|fault| {
             tracing::warn!(server_id = %context.server.id, %fault, "upstream fault");
             Refusal::new(fault.status(), code::UPSTREAM, fault.client_text())
         })?;
@@ -136,6 +134,9 @@ pub(super) async fn listen(context: Context, own: Arc<Session>) {
     };
     let mut source = Source::new(Origin::Duplex(duplex.listen()));
     let mut trail = Trail::new(&context.server);
+    // Nothing else names whose stream this is, and its messages have records of their own.
+    trail.begun(&context, Some(&own), &Trace::default(), 0);
+    trail.spoken(Era::Handshake, Some(own.version));
     let down = Down {
         context: &context,
         era: Era::Handshake,

@@ -13,8 +13,8 @@ use super::call::{Down, Halt, Item, Origin, Source, Step};
 use super::head::{self, Refusal, RequestHead};
 use super::io::{self, Extra, Gone};
 use super::trail::Trail;
-use super::{After, Context, SESSION_NOT_FOUND, post, pump};
-use crate::gateway::{Gateway, SlotKind};
+use super::{After, Context, SESSION_NOT_FOUND, post, prepare, pump};
+use crate::gateway::Gateway;
 use crate::reply::code;
 use crate::session::{Calls, Session};
 use crate::upstream::{Answer, Fault, Link, Purpose, UpstreamHeaders, Verb};
@@ -51,11 +51,15 @@ pub(super) async fn listen(
             return post::refuse(&context, session, SESSION_NOT_FOUND, None, extra).await;
         }
     };
-    let streams_max = context.snapshot.limits.streams_max;
-    let Some(_slot) = context.gateway.slot(SlotKind::Stream, streams_max) else {
-        extra.push((http::header::RETRY_AFTER, HeaderValue::from_static("5")));
-        let refusal = Refusal::new(429, code::LIMITED, "Too many streams are open.");
-        return post::refuse(&context, session, refusal, None, extra).await;
+    if let Err(limited) = prepare::word_may_pass(&context) {
+        return post::limited(&context, session, limited, extra).await;
+    }
+    let _slot = match context.stream() {
+        Ok(slot) => slot,
+        Err(refusal) => {
+            extra.push((http::header::RETRY_AFTER, HeaderValue::from_static("5")));
+            return post::refuse(&context, session, refusal, None, extra).await;
+        }
     };
     let mut trail = Trail::new(&context.server);
     trail.begun(&context, own.as_deref(), &head.trace, 0);

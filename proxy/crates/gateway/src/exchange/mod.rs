@@ -33,13 +33,16 @@ mod usable;
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::Limits;
 use http::{HeaderValue, Method, Version};
 use pingora_core::protocols::http::ServerSession;
 
 use crate::authn::Principal;
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, StreamSlot};
+use crate::head_watch::{HeadWait, HeadWatch};
 use crate::reply::code;
 use crate::session::Session;
+use crate::shares::Taken;
 use crate::snapshot::{ServerEntry, Snapshot};
 
 pub(crate) use attribute::{handle as handle_of, subscription as subscription_of};
@@ -78,7 +81,31 @@ impl Context {
             .sessions
             .find(id, &self.principal.owner, &self.server.id)
     }
+
+    /// A place for one open stream of this principal.
+    fn stream(&self) -> Result<StreamSlot, Refusal> {
+        let limits = &self.snapshot.limits;
+        let share = self
+            .principal
+            .share(limits.streams_max, limits.streams_per_principal_max);
+        let taken = self.gateway.stream(&self.principal.owner, share);
+        taken.map_err(|taken| match taken {
+            Taken::All => TOO_MANY_STREAMS,
+            Taken::Share => TOO_MANY_OF_YOURS,
+        })
+    }
 }
+
+const TOO_MANY_STREAMS: Refusal = Refusal::new(
+    429,
+    code::LIMITED,
+    "Too many streams are open (limits.streams_max).",
+);
+const TOO_MANY_OF_YOURS: Refusal = Refusal::new(
+    429,
+    code::LIMITED,
+    "Too many of your streams are open (limits.streams_per_principal_max).",
+);
 
 const NOT_FOUND: Refusal = Refusal::new(404, code::NOT_FOUND, "There is nothing here.");
 const TOO_MANY_CALLS: Refusal = Refusal::new(
@@ -88,25 +115,41 @@ const TOO_MANY_CALLS: Refusal = Refusal::new(
 );
 const SESSION_NOT_FOUND: Refusal = Refusal::new(404, code::NOT_FOUND, "Session not found.");
 
-/// Serves one request on a connection.
-pub(crate) async fn serve_one(gateway: &Arc<Gateway>, session: &mut ServerSession) -> After {
+/// What is known of a head of HTTP/1.x before it is read.
+#[derive(Clone, Copy)]
+pub(crate) struct HeadSoFar<'a> {
+    /// Who counts it.
+    pub(crate) watch: &'a HeadWatch,
+    /// Bytes of it that came with the request before it.
+    pub(crate) there: usize,
+}
+
+/// Serves one request on a connection. A stream of HTTP/2 has its head already.
+pub(crate) async fn serve_one(
+    gateway: &Arc<Gateway>,
+    session: &mut ServerSession,
+    client: Option<Arc<str>>,
+    head: Option<HeadSoFar<'_>>,
+) -> After {
     let snapshot = gateway.snapshot();
     let limits = &snapshot.limits;
     session.set_write_timeout(Some(Duration::from_millis(limits.write_timeout_ms)));
     session.set_read_timeout(Some(Duration::from_millis(limits.header_timeout_ms)));
-    // A kept-alive connection waits here for its next request; a fresh one must speak soon.
-    let wait_ms = limits.idle_timeout_ms.max(limits.header_timeout_ms);
-    let read = tokio::time::timeout(Duration::from_millis(wait_ms), session.read_request()).await;
-    match read {
-        Ok(Ok(true)) => {}
-        Ok(Ok(false)) | Err(_) => return After::Drop,
-        Ok(Err(error)) => {
+    match read_head(session, limits, head).await {
+        Some(Ok(true)) => {}
+        Some(Ok(false)) | None => return After::Drop,
+        Some(Err(error)) => {
             // The error's text repeats the request; it is not logged.
             drop(error);
             gateway.metrics.refused.increment(1);
-            let _ = session.respond_error(400).await;
+            let is_too_large = head.is_some_and(|head| head.watch.is_full());
+            let status = if is_too_large { TOO_LARGE.status } else { 400 };
+            let _ = session.respond_error(status).await;
             return After::Close;
         }
+    }
+    if let Some(head) = head {
+        head.watch.end();
     }
     let _under_way = gateway.turns().begin();
     if session
@@ -118,17 +161,37 @@ pub(crate) async fn serve_one(gateway: &Arc<Gateway>, session: &mut ServerSessio
         session.set_keepalive(None);
         session.set_pipelining_enabled(false);
     }
-    match dispatch(gateway, snapshot, session).await {
+    match dispatch(gateway, snapshot, session, client).await {
         Ok(after) if session.is_body_done() => after,
         Ok(After::Drop) | Err(Gone) => After::Drop,
         Ok(_) => After::Close,
     }
 }
 
+/// `None` when it does not come in time: a kept-alive connection waits here for its next request, and a head that has begun
+/// must end soon.
+async fn read_head(
+    session: &mut ServerSession,
+    limits: &Limits,
+    head: Option<HeadSoFar<'_>>,
+) -> Option<pingora_core::Result<bool>> {
+    let wait = HeadWait {
+        idle: Duration::from_millis(limits.idle_timeout_ms),
+        whole: Duration::from_millis(limits.header_timeout_ms),
+    };
+    let Some(head) = head else {
+        let read = tokio::time::timeout(wait.whole, session.read_request());
+        return read.await.ok();
+    };
+    head.watch.begin(limits.header_bytes_max, head.there);
+    head.watch.within(wait, session.read_request()).await
+}
+
 async fn dispatch(
     gateway: &Arc<Gateway>,
     snapshot: Arc<Snapshot>,
     session: &mut ServerSession,
+    client: Option<Arc<str>>,
 ) -> Result<After, Gone> {
     if let Err(refusal) = well_formed(session, &snapshot) {
         gateway.metrics.refused.increment(1);
@@ -174,7 +237,6 @@ async fn dispatch(
         io::refuse(session, NOT_FOUND, None, extra).await?;
         return Ok(After::Keep);
     };
-    let client = session.client_addr().map(|a| a.to_string().into());
     let context = Context {
         gateway: Arc::clone(gateway),
         snapshot,

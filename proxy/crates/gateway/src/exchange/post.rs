@@ -10,7 +10,7 @@ use pingora_core::protocols::http::ServerSession;
 use super::forward::note_fault;
 use super::head::{self, Refusal, RequestHead};
 use super::io::{self, Body, Extra, Gone};
-use super::prepare::Ready;
+use super::prepare::{Limited, Ready};
 use super::trail::Trail;
 use super::{After, Context, SESSION_NOT_FOUND};
 use crate::reply::{self, code};
@@ -219,6 +219,18 @@ impl Post {
             .close(&context.gateway, &context.snapshot, &context.server, status)
             .await;
     }
+}
+
+/// Refuses what its call limits do not allow now.
+pub(super) async fn limited(
+    context: &Context,
+    session: &mut ServerSession,
+    limited: Limited,
+    mut extra: Extra,
+) -> Result<After, Gone> {
+    let after = HeaderValue::from(limited.after_s);
+    extra.push((http::header::RETRY_AFTER, after));
+    refuse(context, session, limited.refusal, None, extra).await
 }
 
 /// Refuses a request whose body was not understood.

@@ -11,7 +11,7 @@ use super::Context;
 use super::attribute::{self, Tie};
 use super::head::{BodyFacts, Refusal};
 use super::post::{Answered, Post};
-use crate::gate::{Gate, Permit};
+use crate::gate::{Gate, Permit, Refused};
 use crate::pipeline::{self, Cleared, Decoded, Release, ToServer};
 use crate::reply::{self, code};
 use crate::session::{Call, Calls};
@@ -78,6 +78,8 @@ impl Post {
         let permits = if kind == MessageKind::Request {
             Some(self.enter_gates(message.id()).await?)
         } else {
+            word_may_pass(&self.context)
+                .map_err(|limited| Box::new(limited.answered(message.id().cloned())))?;
             None
         };
         let tie = attribute::tie_from_client(&self.context, &message, &calls);
@@ -185,18 +187,10 @@ impl Post {
     }
 
     async fn enter_gates(&self, id: Option<&Id>) -> Result<[Permit; 3], Box<Answered>> {
-        let server = &self.context.server;
-        let gates = [
-            &*self.context.principal.gate,
-            &*server.gate,
-            &*server.tenant_gate,
-        ];
-        Gate::enter_all(gates).await.map_err(|refused| {
-            server.metrics.throttled.increment(1);
-            let text = "Too many calls; try again later.";
-            let refusal = Refusal::new(429, code::LIMITED, text);
-            let after_s = refused.retry_after.as_secs().max(1);
-            Box::new(Answered::Refused(refusal, id.cloned(), Some(after_s)))
+        let entered = Gate::enter_all(gates_of(&self.context)).await;
+        entered.map_err(|refused| {
+            let limited = Limited::of(&self.context, TOO_MANY, refused);
+            Box::new(limited.answered(id.cloned()))
         })
     }
 
@@ -213,6 +207,47 @@ impl Post {
         let text = "Weir blocked this request: this tool may not be called.";
         Err(Box::new(Answered::Blocked(self.block(message, era, text))))
     }
+}
+
+const TOO_MANY: Refusal = Refusal::new(429, code::LIMITED, "Too many calls; try again later.");
+const TOO_MANY_WORDS: Refusal = Refusal::new(
+    429,
+    code::LIMITED,
+    "Too many messages or streams; try again later (limits.rate).",
+);
+
+/// Refused by call limits.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limited {
+    /// What is said.
+    pub(super) refusal: Refusal,
+    /// When to try again.
+    pub(super) after_s: u64,
+}
+
+impl Limited {
+    fn of(context: &Context, refusal: Refusal, refused: Refused) -> Self {
+        context.server.metrics.throttled.increment(1);
+        Self {
+            refusal,
+            after_s: refused.retry_after.as_secs().max(1),
+        }
+    }
+
+    fn answered(self, id: Option<Id>) -> Answered {
+        Answered::Refused(self.refusal, id, Some(self.after_s))
+    }
+}
+
+fn gates_of(context: &Context) -> [&Gate; 3] {
+    let server = &context.server;
+    [&context.principal.gate, &server.gate, &server.tenant_gate]
+}
+
+/// Whether a message that wants no answer, a stream or the end of a session may go up.
+pub(super) fn word_may_pass(context: &Context) -> Result<(), Limited> {
+    Gate::word_all(gates_of(context))
+        .map_err(|refused| Limited::of(context, TOO_MANY_WORDS, refused))
 }
 
 /// Whether this principal may call a tool of this server. Names are compared as they are.

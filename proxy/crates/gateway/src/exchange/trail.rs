@@ -404,11 +404,14 @@ impl Trail {
         kept
     }
 
-    fn tell(&self) {
-        let r = &self.record;
-        if r.action < Action::Warn || r.action == Action::Refused {
+    fn tell(&mut self) {
+        let action = self.record.action;
+        if action < Action::Warn || action == Action::Refused {
             return;
         }
+        // Names come from the message, and a line of the log is no longer than a record.
+        self.record.cap();
+        let r = &self.record;
         let rule = r.findings.iter().max_by_key(|f| f.action).map(|f| &*f.rule);
         tracing::warn!(
             audit_id = %r.id, tenant_id = %r.tenant, server_id = %r.server,

@@ -12,7 +12,7 @@
 //! on the way down, so that two clients which both count from 0 never meet.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,9 @@ use tokio::sync::{OnceCell, mpsc, watch};
 
 use super::sse_link::{SseReceiver, SseSender};
 use super::{Fault, Handshake, HttpLink};
+use crate::authn::Principal;
 use crate::pipeline::{Cleared, ToServer};
+use crate::shares::{Share, Shares, Taken};
 
 /// Messages that may wait for one request's reader; above it the server waits.
 const CHANNEL_MAX: usize = 64;
@@ -37,8 +39,9 @@ pub struct DuplexLink {
     opener: Opener,
     codec: mcp_codec::Limits,
     pending_max: usize,
+    share_max: usize,
     write_timeout: Duration,
-    open: Arc<AtomicUsize>,
+    open: Arc<Shares>,
     backoff: Arc<Mutex<Restart>>,
     shared: tokio::sync::Mutex<HashMap<Arc<str>, Weak<DuplexSession>>>,
 }
@@ -59,6 +62,13 @@ impl Restart {
 enum Opener {
     Stdio(ChildSpec),
     Sse(Arc<HttpLink>),
+}
+
+impl Opener {
+    fn stdio(mut spec: ChildSpec, limits: &Limits) -> Self {
+        spec.line_bytes_max = limits.message_bytes_max;
+        Self::Stdio(spec)
+    }
 }
 
 impl std::fmt::Debug for DuplexLink {
@@ -87,7 +97,7 @@ pub struct DuplexSession {
     pending_max: usize,
     write_timeout: Duration,
     era: OnceCell<Option<Handshake>>,
-    _slot: OpenSlot,
+    _share: Share,
 }
 
 enum Sender {
@@ -98,14 +108,6 @@ enum Sender {
 impl std::fmt::Debug for DuplexSession {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("DuplexSession")
-    }
-}
-
-struct OpenSlot(Arc<AtomicUsize>);
-
-impl Drop for OpenSlot {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -217,7 +219,7 @@ impl Drop for Subscription {
 impl DuplexLink {
     /// A link to a child process.
     pub fn stdio(spec: ChildSpec, limits: &Limits) -> Self {
-        Self::new(Opener::Stdio(spec), limits)
+        Self::new(Opener::stdio(spec, limits), limits)
     }
 
     /// A link to an HTTP+SSE server.
@@ -225,11 +227,26 @@ impl DuplexLink {
         Self::new(Opener::Sse(Arc::new(http)), limits)
     }
 
+    /// The same under other limits. What is open keeps those it was opened with and goes on counting; stateless requests
+    /// share a new one from now on.
+    pub fn with_limits(&self, limits: &Limits) -> Self {
+        let opener = match &self.opener {
+            Opener::Stdio(spec) => Opener::stdio(spec.clone(), limits),
+            Opener::Sse(http) => Opener::Sse(Arc::new(http.with_limits(limits))),
+        };
+        Self {
+            open: Arc::clone(&self.open),
+            backoff: Arc::clone(&self.backoff),
+            ..Self::new(opener, limits)
+        }
+    }
+
     fn new(opener: Opener, limits: &Limits) -> Self {
         Self {
             opener,
             codec: crate::codec_limits(limits),
             pending_max: limits.pending_calls_max,
+            share_max: limits.processes_per_principal_max,
             write_timeout: Duration::from_millis(limits.write_timeout_ms),
             open: Arc::default(),
             backoff: Arc::new(Mutex::new(Restart {
@@ -240,19 +257,18 @@ impl DuplexLink {
         }
     }
 
-    /// Opens a pair of pipes.
+    /// Opens a pair of pipes for a principal.
     ///
     /// # Errors
     /// It cannot be opened, too many are open, or it failed so lately that it is left alone.
-    pub async fn open(&self) -> Result<Arc<DuplexSession>, Fault> {
+    pub async fn open(&self, principal: &Principal) -> Result<Arc<DuplexSession>, Fault> {
         self.wait_out_backoff()?;
-        let taken = self
-            .open
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| {
-                (n < SESSIONS_MAX).then(|| n + 1)
-            });
-        taken.map_err(|_| Fault::Busy)?;
-        let slot = OpenSlot(Arc::clone(&self.open));
+        let limits = principal.share(SESSIONS_MAX, self.share_max);
+        let share = self.open.take(&principal.owner, limits);
+        let share = share.map_err(|taken| match taken {
+            Taken::All => Fault::Busy,
+            Taken::Share => Fault::ShareTaken,
+        })?;
         let opened = match &self.opener {
             Opener::Stdio(spec) => match Child::spawn(spec).await {
                 Ok((child, lines)) => {
@@ -291,7 +307,7 @@ impl DuplexLink {
             pending_max: self.pending_max,
             write_timeout: self.write_timeout,
             era: OnceCell::new(),
-            _slot: slot,
+            _share: share,
         }))
     }
 
@@ -299,7 +315,8 @@ impl DuplexLink {
     ///
     /// # Errors
     /// As for [`DuplexLink::open`].
-    pub async fn shared(&self, owner: &Arc<str>) -> Result<Arc<DuplexSession>, Fault> {
+    pub async fn shared(&self, principal: &Principal) -> Result<Arc<DuplexSession>, Fault> {
+        let owner = &principal.owner;
         let mut shared = self.shared.lock().await;
         shared.retain(|_, session| session.strong_count() > 0);
         if let Some(session) = shared.get(owner).and_then(Weak::upgrade)
@@ -307,7 +324,7 @@ impl DuplexLink {
         {
             return Ok(session);
         }
-        let session = self.open().await?;
+        let session = self.open(principal).await?;
         shared.insert(Arc::clone(owner), Arc::downgrade(&session));
         // Kept for a while after its last request, so that the next need not start it again.
         let keep = Arc::clone(&session);

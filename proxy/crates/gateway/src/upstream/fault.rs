@@ -27,6 +27,9 @@ pub enum Fault {
     /// Too many of its processes run already.
     #[error("too many processes of it run")]
     Busy,
+    /// Too many of its processes run for this principal already.
+    #[error("too many processes of it run for one principal")]
+    ShareTaken,
     /// Its sandbox ended under the call.
     #[error("its sandbox ended: {0}")]
     Gone(&'static str),
@@ -47,7 +50,7 @@ impl Fault {
         match self {
             Self::TimedOut => 504,
             Self::CircuitOpen | Self::Busy | Self::NoRunner => 503,
-            Self::Crowded => 429,
+            Self::Crowded | Self::ShareTaken => 429,
             _ => 502,
         }
     }
@@ -55,7 +58,7 @@ impl Fault {
     /// Seconds after which the client may try again.
     pub fn retry_after_s(&self) -> Option<u64> {
         match self {
-            Self::Crowded | Self::NoRunner => Some(5),
+            Self::Crowded | Self::ShareTaken | Self::NoRunner => Some(5),
             _ => None,
         }
     }
@@ -73,6 +76,9 @@ impl Fault {
             Self::Credentials(_) => "The MCP server refused the gateway's credentials.",
             Self::CircuitOpen => "The MCP server failed repeatedly and is not called for a while.",
             Self::Busy => "Too many sessions of this MCP server are running.",
+            Self::ShareTaken => {
+                "Too many of your sessions of this MCP server are running (limits.processes_per_principal_max)."
+            }
             Self::Gone("out of memory") => "The MCP server's sandbox ended: out of memory.",
             Self::Gone("too many processes") => {
                 "The MCP server's sandbox ended: too many processes."

@@ -48,6 +48,13 @@ pub struct HttpLink {
     turns: Arc<Turns>,
     target: Target,
     resolved: Arc<ArcSwapOption<Resolved>>,
+    bounds: Bounds,
+    hosted: Option<Hosted>,
+}
+
+/// What of the limits holds for exchanges with an upstream.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
     connect_timeout: Duration,
     response_timeout: Duration,
     write_timeout: Duration,
@@ -55,7 +62,31 @@ pub struct HttpLink {
     /// Longest body that is handed on piece by piece.
     streamed_bytes_max: Option<u64>,
     sse: SseLimits,
-    hosted: Option<Hosted>,
+}
+
+impl Bounds {
+    fn of(limits: &Limits) -> Self {
+        Self {
+            connect_timeout: Duration::from_millis(limits.upstream_connect_timeout_ms),
+            response_timeout: Duration::from_millis(limits.upstream_response_timeout_ms),
+            write_timeout: Duration::from_millis(limits.write_timeout_ms),
+            message_bytes_max: limits.message_bytes_max,
+            streamed_bytes_max: limits.streams().then_some(limits.streamed_bytes_max),
+            sse: SseLimits {
+                event_bytes_max: limits.message_bytes_max,
+                line_bytes_max: limits.message_bytes_max + 64,
+                id_bytes_max: 1024,
+            },
+        }
+    }
+
+    /// What a sandbox answers is held whole: a lease ends with its answer.
+    fn held_whole(self) -> Self {
+        Self {
+            streamed_bytes_max: None,
+            ..self
+        }
+    }
 }
 
 pub(super) struct Resolved {
@@ -156,16 +187,7 @@ impl HttpLink {
             turns: Arc::clone(&options.turns),
             target,
             resolved: Arc::default(),
-            connect_timeout: Duration::from_millis(limits.upstream_connect_timeout_ms),
-            response_timeout: Duration::from_millis(limits.upstream_response_timeout_ms),
-            write_timeout: Duration::from_millis(limits.write_timeout_ms),
-            message_bytes_max: limits.message_bytes_max,
-            streamed_bytes_max: limits.streams().then_some(limits.streamed_bytes_max),
-            sse: SseLimits {
-                event_bytes_max: limits.message_bytes_max,
-                line_bytes_max: limits.message_bytes_max + 64,
-                id_bytes_max: 1024,
-            },
+            bounds: Bounds::of(limits),
             hosted: None,
         }
     }
@@ -173,10 +195,22 @@ impl HttpLink {
     /// The same path, within sandboxes.
     pub fn hosted(self, hosted: Hosted) -> Self {
         Self {
-            // What a sandbox answers is held whole: a lease ends with its answer.
-            streamed_bytes_max: None,
+            bounds: self.bounds.held_whole(),
             hosted: Some(hosted),
             ..self
+        }
+    }
+
+    /// The same under other limits. Connections are shared; the address is looked up anew, as it is kept with the time to connect.
+    pub fn with_limits(&self, limits: &Limits) -> Self {
+        let bounds = Bounds::of(limits);
+        Self {
+            bounds: match self.hosted {
+                Some(_) => bounds.held_whole(),
+                None => bounds,
+            },
+            resolved: Arc::default(),
+            ..self.clone()
         }
     }
 
@@ -192,7 +226,7 @@ impl HttpLink {
 
     /// How long an answer may keep its reader waiting.
     pub(super) fn response_timeout(&self) -> Duration {
-        self.response_timeout
+        self.bounds.response_timeout
     }
 
     /// Sends one request and reads its answer up to the head, or whole if it is not a stream.
@@ -283,9 +317,12 @@ impl HttpLink {
             stream.more_follows();
         }
         let mut session = HttpSession::H1(H1Session::new(stream));
-        session.set_write_timeout(Some(self.write_timeout));
+        session.set_write_timeout(Some(self.bounds.write_timeout));
         // A sandbox has its own bound, which may be longer.
-        let patience = self.hosted.is_none().then_some(self.response_timeout);
+        let patience = self
+            .hosted
+            .is_none()
+            .then_some(self.bounds.response_timeout);
         session.set_read_timeout(patience);
         Ok(session)
     }
@@ -298,11 +335,14 @@ impl HttpLink {
         let (head, kind) = read_head(&mut session).await?;
         match kind {
             BodyKind::Events => {
-                let stream = EventStream::new(session, resolved, self.sse);
+                let stream = EventStream::new(session, resolved, self.bounds.sse);
                 Ok(Answer::Events(head, Box::new(stream)))
             }
             BodyKind::Json => {
-                match (self.read_body(&mut session).await?, self.streamed_bytes_max) {
+                match (
+                    self.read_body(&mut session).await?,
+                    self.bounds.streamed_bytes_max,
+                ) {
                     (Body::Whole(body), _) => {
                         self.release(session, &resolved).await;
                         Ok(Answer::Json(head, body))
@@ -337,7 +377,7 @@ impl HttpLink {
             .await
             .map_err(|e| io_fault(&e))?
         else {
-            return Ok(match first.len() > self.message_bytes_max {
+            return Ok(match first.len() > self.bounds.message_bytes_max {
                 true => Body::Over(first),
                 false => Body::Whole(first),
             });
@@ -345,7 +385,7 @@ impl HttpLink {
         let mut body = BytesMut::with_capacity((first.len() + second.len()) * 2);
         body.extend_from_slice(&first);
         body.extend_from_slice(&second);
-        while body.len() <= self.message_bytes_max {
+        while body.len() <= self.bounds.message_bytes_max {
             match session
                 .read_response_body()
                 .await
@@ -431,8 +471,8 @@ impl HttpLink {
         }
         let address = self.look_up().await?;
         let mut peer = HttpPeer::new(address, self.target.tls, self.target.host.clone());
-        peer.options.connection_timeout = Some(self.connect_timeout);
-        peer.options.total_connection_timeout = Some(self.connect_timeout * 2);
+        peer.options.connection_timeout = Some(self.bounds.connect_timeout);
+        peer.options.total_connection_timeout = Some(self.bounds.connect_timeout * 2);
         let resolved = Arc::new(Resolved {
             peer,
             address,
@@ -448,7 +488,7 @@ impl HttpLink {
             return Ok(SocketAddr::new(ip, self.target.port));
         }
         let found = tokio::net::lookup_host((self.target.host.as_str(), self.target.port));
-        let found = tokio::time::timeout(self.connect_timeout, found);
+        let found = tokio::time::timeout(self.bounds.connect_timeout, found);
         let found = found
             .await
             .map_err(|_| Fault::Unreachable("name look-up timed out".into()))?;

@@ -92,6 +92,14 @@ impl Link {
         matches!(self, Self::Http(link) if link.is_hosted())
     }
 
+    /// The same under other limits: connections, addresses and counts are shared. What is open already keeps the old ones.
+    pub fn with_limits(&self, limits: &Limits) -> Self {
+        match self {
+            Self::Http(link) => Self::Http(link.with_limits(limits)),
+            Self::Duplex(link) => Self::Duplex(link.with_limits(limits)),
+        }
+    }
+
     /// Prepares a link. Connects to nothing.
     ///
     /// # Errors
@@ -143,7 +151,6 @@ impl Link {
                     .collect();
                 spec.env_clear = *env_clear;
                 spec.cwd.clone_from(cwd);
-                spec.line_bytes_max = limits.message_bytes_max;
                 spec.reaper = options.reaper.clone();
                 let server = id.to_string();
                 spec.stderr = stdio_child::StderrSink::Log(Arc::new(move |_line: &str| {

@@ -105,8 +105,8 @@ impl HttpLink {
     fn resolved_to(&self, hosted: &Hosted, lease: &Lease) -> Arc<Resolved> {
         let address = lease.address;
         let mut peer = HttpPeer::new(address, false, String::new());
-        peer.options.connection_timeout = Some(self.connect_timeout);
-        peer.options.total_connection_timeout = Some(self.connect_timeout);
+        peer.options.connection_timeout = Some(self.bounds.connect_timeout);
+        peer.options.total_connection_timeout = Some(self.bounds.connect_timeout);
         let at = Instant::now();
         let pool = hosted.connections(&lease.sandbox);
         Arc::new(Resolved {

@@ -1,0 +1,284 @@
+//! Bounds that hold before anybody is asked who he is, between principals, for what wants no answer, and after a reload.
+
+use std::time::{Duration, Instant};
+
+use weir_tests::config::{Config, TENANT};
+use weir_tests::h2::H2;
+use weir_tests::http::{Conn, End};
+use weir_tests::wait::{self, PATIENCE};
+use weir_tests::weir::audit;
+use weir_tests::{Answer, Canary, Client, Era, Upstream, Weir, json};
+
+const STDIO_SERVER: &str = env!("CARGO_BIN_EXE_stdio-server");
+
+fn stdio() -> Config {
+    Config::of(json!({ "command": STDIO_SERVER })).set("audit", json!({ "mode": "all" }))
+}
+
+fn rss_kib(weir: &Weir) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{}/status", weir.pid())).expect("it runs");
+    let line = text.lines().find_map(|l| l.strip_prefix("VmRSS:"));
+    let number = line.and_then(|l| l.split_whitespace().next()?.parse().ok());
+    number.expect("a number")
+}
+
+fn hello(client: &mut Client) -> Answer {
+    let params = json!({ "protocolVersion": client.revision, "capabilities": {},
+        "clientInfo": { "name": "c", "version": "1" } });
+    let answer = client.request("initialize", params);
+    client.session = answer.head.header("mcp-session-id").map(str::to_owned);
+    answer
+}
+
+#[test]
+fn every_record_says_from_where_the_call_came() {
+    let upstream = Upstream::mcp(|_| None);
+    let config = Config::new(&upstream.url()).set("audit", json!({ "mode": "all" }));
+    let weir = Weir::serve(&config);
+    let mut client = Client::connect(&weir, Era::Stateless);
+    let message = client.message(
+        "tools/call",
+        json!({ "name": "echo", "arguments": { "message": "hi" } }),
+    );
+    // Two on one connection of HTTP/1.1, and one over HTTP/2.
+    let mut conn = Conn::open(weir.addr);
+    let headers = client.headers_for(&message);
+    for _ in 0..2 {
+        conn.send(client.request_bytes("POST", &headers, message.to_string().as_bytes()));
+        assert_eq!(conn.response().expect("an answer").status(), 200);
+    }
+    let mut conn = H2::open(weir.addr);
+    let mut list = vec![
+        (":method", "POST"),
+        (":scheme", "http"),
+        (":path", weir.path()),
+        (":authority", "127.0.0.1"),
+    ];
+    let lower: Vec<(String, String)> = headers
+        .iter()
+        .map(|(n, v)| (n.to_lowercase(), v.clone()))
+        .collect();
+    list.extend(
+        lower
+            .iter()
+            .filter(|(n, _)| !matches!(n.as_str(), "host" | "connection" | "content-length"))
+            .map(|(n, v)| (n.as_str(), v.as_str())),
+    );
+    conn.request(1, &list, message.to_string().as_bytes());
+    assert!(conn.outcome(1, PATIENCE).0.ended);
+    let records = wait::until("three records", PATIENCE, || {
+        let records = audit(&weir, &["--method", "tools/call"]);
+        (records.len() == 3).then_some(records)
+    });
+    let mut clients: Vec<&str> = records
+        .iter()
+        .map(|r| r["client"].as_str().unwrap_or_default())
+        .collect();
+    assert!(
+        clients.iter().all(|c| c.starts_with("127.0.0.1:")),
+        "{records:?}"
+    );
+    clients.sort_unstable();
+    clients.dedup();
+    assert_eq!(clients.len(), 2, "one for each connection: {clients:?}");
+}
+
+#[test]
+fn unfinished_heads_take_no_more_memory_than_one_may_have() {
+    let upstream = Upstream::mcp(|_| None);
+    let weir = Weir::serve(&Config::new(&upstream.url()));
+    let before = rss_kib(&weir);
+    let head = format!(
+        "POST {} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A: {}",
+        weir.path(),
+        "a".repeat(1_000_000)
+    );
+    let mut conns: Vec<Conn> = (0..100)
+        .map(|_| {
+            let mut conn = Conn::open(weir.addr);
+            // It may be cut before all of it is sent.
+            conn.try_send(head.as_bytes());
+            conn
+        })
+        .collect();
+    for conn in &mut conns {
+        let rest = conn.rest(PATIENCE);
+        assert_ne!(rest.end, End::StillOpen, "a head too large is waited for");
+        let text = String::from_utf8_lossy(&rest.bytes).into_owned();
+        assert!(
+            text.is_empty() || text.starts_with("HTTP/1.1 431"),
+            "{text}"
+        );
+    }
+    let grown = rss_kib(&weir).saturating_sub(before);
+    assert!(grown < 32 * 1024, "{grown} KiB for 100 heads");
+}
+
+#[test]
+fn a_head_that_drips_is_cut_in_its_time_first_or_not() {
+    let upstream = Upstream::mcp(|_| None);
+    let limits = json!({ "header_timeout_ms": 1000, "idle_timeout_ms": 60_000 });
+    let weir = Weir::serve(&Config::new(&upstream.url()).set("limits", limits));
+    let get = "GET /nowhere HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
+    let beginnings = [String::new(), get.to_owned(), format!("{get}GET /n")];
+    for beginning in beginnings {
+        let mut conn = Conn::open(weir.addr);
+        if !beginning.is_empty() {
+            conn.send(&beginning);
+            assert_eq!(conn.response().expect("an answer").status(), 404);
+        }
+        let started = Instant::now();
+        wait::until("the cut", Duration::from_secs(20), || {
+            (!conn.try_send(b"X")).then_some(())
+        });
+        let took = started.elapsed();
+        assert!(
+            took >= Duration::from_millis(700),
+            "{beginning:?}: {took:?}"
+        );
+    }
+}
+
+#[test]
+fn a_line_of_the_log_is_no_longer_for_a_long_name() {
+    let upstream = Upstream::mcp(|_| None);
+    let weir = Weir::serve(&Config::new(&upstream.url()));
+    let mut client = Client::connect(&weir, Era::Handshake);
+    let canary = Canary::github();
+    let name = "n".repeat(1_000_000);
+    client.request(
+        &format!("resources/{name}"),
+        json!({ "uri": canary.value(), "name": name }),
+    );
+    weir.wait_for_log("exchange");
+    let longest = weir.log().lines().map(str::len).max().unwrap_or(0);
+    assert!(longest < 16_384, "a line of {longest} bytes");
+}
+
+#[test]
+fn what_wants_no_answer_has_a_rate_too_and_leaves_calls_theirs() {
+    let upstream = Upstream::mcp(|_| None);
+    let rate = json!({ "rate": { "per_second": 0.001, "burst": 2 } });
+    let config = Config::new(&upstream.url()).set(&format!("tenants.{TENANT}.limits"), rate);
+    let weir = Weir::serve(&config);
+    let mut client = Client::connect(&weir, Era::Handshake);
+    let mut statuses = Vec::new();
+    for n in 0..100 {
+        let word = match n % 2 {
+            0 => json!({ "jsonrpc": "2.0", "method": "notifications/progress",
+                "params": { "progressToken": 1, "progress": n } }),
+            _ => json!({ "jsonrpc": "2.0", "id": n, "result": {} }),
+        };
+        let answer = client.post(&word);
+        if answer.status() == 429 {
+            assert!(answer.head.header("retry-after").is_some());
+        }
+        statuses.push(answer.status());
+    }
+    // Four times the burst, and `notifications/initialized` was one of them.
+    let passed = statuses.iter().filter(|s| **s == 202).count();
+    let limited = statuses.iter().filter(|s| **s == 429).count();
+    assert_eq!((passed, limited), (7, 93), "{statuses:?}");
+    let up = upstream.requests();
+    let up = up.iter().filter(|r| !r.body.is_empty()).count();
+    assert_eq!(up, 9, "what was refused did not go up");
+    assert_eq!(client.listen(None).head.status, 429, "GET");
+    assert_eq!(client.delete(), 429, "DELETE");
+    let answer = client.call("echo", json!({ "message": "hi" }));
+    assert_eq!(answer.first_text(), "Echo: hi", "{}", answer.text());
+    assert_eq!(client.call("echo", json!({})).status(), 429);
+}
+
+#[test]
+fn one_principal_leaves_processes_and_streams_to_the_others() {
+    let mut config = stdio().set(
+        "limits",
+        json!({ "processes_per_principal_max": 2, "streams_per_principal_max": 1 }),
+    );
+    let (a, b) = (config.key(TENANT, "a"), config.key(TENANT, "b"));
+    let weir = Weir::serve(&config);
+    let connect = |key: &str| {
+        let mut client = Client::new(&weir, Era::Handshake, &[("X-API-Key", key)]);
+        (hello(&mut client), client)
+    };
+    let held = [connect(&a), connect(&a)];
+    let (refused, _) = connect(&a);
+    assert_eq!(refused.status(), 429, "{}", refused.text());
+    assert!(
+        refused.text().contains("processes_per_principal_max"),
+        "{}",
+        refused.text()
+    );
+    let (welcome, of_b) = connect(&b);
+    assert_eq!(welcome.status(), 200, "{}", welcome.text());
+    let [(_, first), (_, second)] = &held;
+    let open = first.listen(None);
+    assert_eq!(open.head.status, 200);
+    assert_eq!(second.listen(None).head.status, 429);
+    assert_eq!(of_b.listen(None).head.status, 200);
+    drop(open);
+    wait::until("a stream again", PATIENCE, || {
+        (second.listen(None).head.status == 200).then_some(())
+    });
+    assert_eq!(first.delete(), 204);
+    wait::until("a process again", PATIENCE, || {
+        (connect(&a).0.status() == 200).then_some(())
+    });
+}
+
+#[test]
+fn records_of_what_nobody_asked_for_name_whose_stream_it_was() {
+    // Only what something was found in has a record of its own.
+    let mut config = stdio().category("secret", "log");
+    let key = config.key(TENANT, "mine");
+    let weir = Weir::serve(&config);
+    let mut client = Client::new(&weir, Era::Handshake, &[("X-API-Key", &key)]);
+    client.path = weir.path().replace("/mcp", "/sse");
+    let mut stream = client.listen(None);
+    client.path = stream.event(PATIENCE).expect("the endpoint event").data;
+    client.revision = "2024-11-05".into();
+    assert_eq!(hello(&mut client).status(), 202);
+    let message = Canary::github().value().to_owned();
+    client.call("tell", json!({ "message": message }));
+    while stream.message(PATIENCE).expect("a message")["params"]["data"] != *message {}
+    let records = wait::until("a record of it", PATIENCE, || {
+        let records = audit(&weir, &["--method", "notifications/message"]);
+        (!records.is_empty()).then_some(records)
+    });
+    for record in &records {
+        assert_eq!(record["principal"], "mine", "{record}");
+        for field in ["session", "client", "era"] {
+            assert!(record[field].is_string(), "{field}: {record}");
+        }
+    }
+}
+
+#[test]
+fn changed_limits_reach_servers_that_stayed_the_same() {
+    let upstream = Upstream::mcp(|r| {
+        (r.rpc_method() == "tools/call").then(|| {
+            let text = "x".repeat(200_000);
+            let content = json!({ "content": [{ "type": "text", "text": text }] });
+            weir_tests::Reply::result(r, content)
+        })
+    });
+    let http = Config::new(&upstream.url());
+    for (config, tool) in [(http, "echo"), (stdio(), "flood")] {
+        let with = |bytes: usize| {
+            config
+                .clone()
+                .set("limits", json!({ "message_bytes_max": bytes }))
+        };
+        let weir = Weir::serve(&with(65_536));
+        let long = |weir: &Weir| {
+            let mut client = Client::connect(weir, Era::Handshake);
+            let answer = client.call(tool, json!({ "message": "hi", "bytes": 200_000 }));
+            answer.first_text().len() == 200_000
+        };
+        assert!(!long(&weir), "{tool}: over the bound");
+        weir.rewrite_config(&with(1 << 20).text());
+        wait::until("the new limits", PATIENCE, || long(&weir).then_some(()));
+        weir.rewrite_config(&with(65_536).text());
+        wait::until("the old limits", PATIENCE, || (!long(&weir)).then_some(()));
+    }
+}
