@@ -8,9 +8,9 @@ use bytes::Bytes;
 use domain::{Era, ProtocolVersion};
 use mcp_codec::{Edits, Id, Message, MessageKind};
 
-use super::Context;
 use super::attribute::{self, Tie};
 use super::trail::{NotAudited, Trail};
+use super::Context;
 use crate::pipeline::{self, Cleared, Decoded, HeaderLeaf, Release, ToClient, ToServer};
 use crate::reply;
 use crate::session::{Call, Calls};
@@ -358,8 +358,8 @@ impl Down<'_> {
         trail: &Trail,
     ) -> Step {
         match (kind, id) {
-            (MessageKind::Response | MessageKind::ErrorResponse, id) => {
-                let id = self.handles.filter(|_| last).map(|h| h.id.clone()).or(id);
+            (MessageKind::Response | MessageKind::ErrorResponse, _) => {
+                let id = self.answered_id(tie);
                 let method = tie.call.as_ref().map_or("", |c| &*c.method);
                 let text = format!("{text} Audit id: {}", trail.id());
                 let own = match id {
@@ -384,6 +384,16 @@ impl Down<'_> {
                 }
             }
             _ => Step::Skip { to_server: None },
+        }
+    }
+
+    /// The id that stands in place of a blocked answer: the client's own, as it sent it. The answer's id is text of
+    /// the server, and may be what it was blocked for.
+    fn answered_id(&self, tie: &Tie) -> Option<Id> {
+        match (self.handles, self.call) {
+            (Some(handles), _) => Some(handles.id.clone()),
+            (None, Some(call)) => call.id.clone(),
+            (None, None) => tie.call.as_ref()?.id.clone(),
         }
     }
 
