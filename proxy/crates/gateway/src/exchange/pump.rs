@@ -338,15 +338,20 @@ impl Pump<'_> {
 /// Nothing is awaited any more from a server that was silent too long: it is told to stop, and
 /// whatever else it says on the call is nobody's.
 pub(super) async fn give_up(down: &Down<'_>, source: &Source, fault: &Fault) {
-    let Some(call) = down.call.filter(|_| *fault == Fault::TimedOut) else {
-        return;
-    };
+    if *fault == Fault::TimedOut {
+        abandon(down, source, "no answer in time").await;
+    }
+}
+
+/// Nobody waits for the answer to this call any more.
+pub(super) async fn abandon(down: &Down<'_>, source: &Source, reason: &'static str) {
+    let Some(call) = down.call else { return };
     if let Some(id) = &call.id {
         down.calls.answered(id);
     }
     // An `initialize` must not be cancelled (cancellation, all revisions that have one).
     if &*call.method != "initialize" {
-        cancel(source, "no answer in time").await;
+        cancel(source, reason).await;
     }
     if let Origin::Duplex(subscription) = &source.origin {
         subscription.forget();
