@@ -235,6 +235,12 @@ async fn carry(
             close(down.context, trail, fault.status()).await;
             reply::error(id.as_ref(), code::UPSTREAM, fault.client_text())
         }
+        Halt::Revoked => {
+            pump::abandon(down, &source, "nobody may listen any more").await;
+            trail.upstream_done(UpstreamOutcome::Cancelled);
+            close(down.context, trail, 401).await;
+            reply::error(id.as_ref(), code::UNAUTHENTICATED, pump::REVOKED)
+        }
         Halt::NotAudited => {
             let text = "The gateway cannot keep its audit log.";
             reply::error(id.as_ref(), code::UNAVAILABLE, text)

@@ -269,7 +269,8 @@ async fn carry(
             }
             Ok(Step::Skip { to_server: None }) => {}
             // A message that is none, or whose record cannot be kept, is not shown; the stream ends.
-            Err(Halt::Fault(_) | Halt::NotAudited) => break,
+            // Nor is one that the client may not hear any more.
+            Err(Halt::Fault(_) | Halt::NotAudited | Halt::Revoked) => break,
         }
     }
     io::end(session).await?;
@@ -291,7 +292,10 @@ async fn next(
             biased;
             item = &mut next => return Ok(item.ok().flatten()),
             () = Gateway::stopped(&mut stopping) => return Ok(None),
-            () = tokio::time::sleep(every) => io::keep_alive(session).await?,
+            () = tokio::time::sleep(every) => match context.lives_on() {
+                true => io::keep_alive(session).await?,
+                false => return Ok(None),
+            },
             () = io::closed(session) => return Err(Gone),
         }
     }
