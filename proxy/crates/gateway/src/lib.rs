@@ -22,6 +22,7 @@ mod listener;
 mod metrics;
 pub mod pipeline;
 mod reply;
+mod schema;
 mod session;
 mod snapshot;
 mod span;
