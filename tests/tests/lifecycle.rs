@@ -1,7 +1,8 @@
 //! Start, stop, crash and reload of the program, with traffic on it.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
@@ -10,7 +11,7 @@ use weir_tests::http::{Conn, End};
 use weir_tests::upstream::result_message;
 use weir_tests::wait::{self, PATIENCE};
 use weir_tests::weir::Start;
-use weir_tests::{Canary, Client, Era, Reply, Upstream, Weir, json};
+use weir_tests::{Canary, Client, Era, Reply, Upstream, Value, Weir, json};
 
 const STDIO_SERVER: &str = env!("CARGO_BIN_EXE_stdio-server");
 
@@ -412,4 +413,85 @@ fn the_admin_listener_is_not_open_to_web_pages() {
     conn.send("GET /metrics HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n");
     let status = conn.response().expect("an answer").status();
     assert!(matches!(status, 403 | 421), "a rebound Host got {status}");
+}
+
+/// An upstream whose streams say what is put into the list, each message once.
+fn telling(queue: &Arc<Mutex<VecDeque<Value>>>) -> Upstream {
+    let queue = Arc::clone(queue);
+    Upstream::mcp(move |r| {
+        let queue = Arc::clone(&queue);
+        let listens = r.method == "GET" || r.rpc_method() == "subscriptions/listen";
+        listens.then(|| {
+            Reply::wire(move |wire| {
+                wire.event_head();
+                while !wire.peer_closed(Duration::from_millis(20)) {
+                    let next = queue.lock().expect("no panic inside").pop_front();
+                    if let Some(message) = next {
+                        wire.event(&message);
+                    }
+                }
+            })
+        })
+    })
+}
+
+#[test]
+fn an_open_stream_obeys_the_policy_and_the_keys_in_force() {
+    let queue = Arc::new(Mutex::new(VecDeque::new()));
+    let tell = |text: &str| {
+        let params = json!({ "level": "info", "data": text, "_meta": {
+            "io.modelcontextprotocol/subscriptionId": 1 } });
+        let said = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": params });
+        queue.lock().expect("no panic inside").push_back(said);
+    };
+    let upstream = telling(&queue);
+    for era in Era::ALL {
+        let mut config = Config::new(&upstream.url()).set("limits.keep_alive_ms", json!(300));
+        let stays = config.key(TENANT, "stays");
+        let without = config.clone();
+        let goes = config.key(TENANT, "goes");
+        let weir = Weir::serve(&config.clone().category("secret", "log"));
+        let mut other = Client::connect_with(&weir, era, &[("X-API-Key", &stays)]);
+        let open = |key: &str| {
+            let mut client = Client::connect_with(&weir, era, &[("X-API-Key", key)]);
+            match era {
+                Era::Handshake => (client.listen(None), client),
+                Era::Stateless => {
+                    let asked = json!({ "notifications": { "toolsListChanged": true } });
+                    let message = client.message("subscriptions/listen", asked);
+                    (client.open(&message), client)
+                }
+            }
+        };
+        let (mut stream, mut client) = open(&goes);
+        let data =
+            |message: std::io::Result<Value>| message.expect("a message")["params"]["data"].clone();
+        let canary = Canary::github();
+        tell(canary.value());
+        assert_eq!(data(stream.message(PATIENCE)), canary.value(), "{era:?}");
+
+        weir.rewrite_config(&config.clone().category("secret", "block").text());
+        wait::until("the stricter policy", PATIENCE, || {
+            let answer = other.call("echo", json!({ "message": canary.value() }));
+            (answer.result()["isError"] == json!(true)).then_some(())
+        });
+        tell(canary.value());
+        tell("clean");
+        assert_eq!(data(stream.message(PATIENCE)), "clean", "{era:?}");
+
+        weir.rewrite_config(&without.category("secret", "block").text());
+        wait::until("the end of the key", PATIENCE, || {
+            (client.call("echo", json!({})).status() == 401).then_some(())
+        });
+        // Nothing is said, and all the same it ends.
+        let mut after = Vec::new();
+        let end = loop {
+            match stream.message(PATIENCE) {
+                Ok(message) => after.push(message),
+                Err(end) => break end,
+            }
+        };
+        assert_eq!(end.kind(), std::io::ErrorKind::UnexpectedEof, "{era:?}");
+        assert!(after.iter().all(|m| m["error"].is_object()), "{after:?}");
+    }
 }

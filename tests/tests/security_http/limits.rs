@@ -1,11 +1,13 @@
 //! What is too large, too slow or too many.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use weir_tests::config::Config;
 use weir_tests::http::{Conn, End};
 use weir_tests::wait::{self, PATIENCE};
-use weir_tests::{Client, Era, Reply, Upstream, Weir, json};
+use weir_tests::{Client, Era, Reply, Upstream, Value, Weir, json};
 
 use crate::{body, head, rss_kib, whole};
 
@@ -262,4 +264,93 @@ fn more_connections_than_allowed_are_turned_away_and_let_in_again() {
             .is_ok_and(|a| a.first_text() == "Echo: hi")
             .then_some(())
     });
+}
+
+/// A client of 2025-03-26, and calls for it to batch.
+fn batcher(weir: &Weir) -> (Client, impl Fn(i64, &str) -> Value) {
+    let mut client = Client::new(weir, Era::Handshake, &[]);
+    client.revision = "2025-03-26".into();
+    client.initialize();
+    let call = |id: i64, tool: &str| {
+        json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call",
+            "params": { "name": tool, "arguments": { "message": "hi" } } })
+    };
+    (client, call)
+}
+
+#[test]
+fn a_batch_gathers_no_more_than_one_message_may_have() {
+    let hung_up = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&hung_up);
+    let upstream = Upstream::mcp(move |r| {
+        let seen = Arc::clone(&seen);
+        (r.json()["params"]["name"] == "flood").then(|| {
+            Reply::wire(move |wire| {
+                wire.event_head();
+                let said = json!({ "jsonrpc": "2.0", "method": "notifications/message",
+                    "params": { "level": "info", "data": "x".repeat(1000) } });
+                // Some 100 MB, if nobody stops it.
+                let sent = (0..100_000).take_while(|_| wire.event(&said)).count();
+                seen.store(sent < 100_000, Ordering::Relaxed);
+            })
+        })
+    });
+    let limits = json!({ "message_bytes_max": 65536 });
+    let weir = Weir::serve(&Config::new(&upstream.url()).set("limits", limits));
+    let (client, call) = batcher(&weir);
+    let batch = json!([call(11, "echo"), call(12, "flood"), call(13, "echo")]);
+    let answer = client.post(&batch);
+    assert_eq!(answer.status(), 200);
+    assert!(answer.body.len() <= 65536 + 1000, "{}", answer.body.len());
+    let of = |id: i64| answer.messages.iter().find(|m| m["id"] == id);
+    let echoed = of(11).map(|m| m["result"]["content"][0]["text"].clone());
+    assert_eq!(echoed, Some(json!("Echo: hi")), "{}", answer.text());
+    for id in [12, 13] {
+        let words = of(id).map(|m| m["error"]["message"].to_string());
+        let words = words.unwrap_or_default();
+        assert!(words.contains("limits.message_bytes_max"), "{id}: {words}");
+    }
+    assert_eq!(answer.messages.len(), 3, "what was cut off went down");
+    assert_eq!(upstream.calls("tools/call").len(), 2, "the third went up");
+    wait::until("the flood to be stopped", PATIENCE, || {
+        hung_up.load(Ordering::Relaxed).then_some(())
+    });
+}
+
+#[test]
+fn a_batch_whose_client_left_is_given_up() {
+    let hung_up = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&hung_up);
+    let upstream = Upstream::mcp(move |r| {
+        let seen = Arc::clone(&seen);
+        let begins = r.json()["params"]["name"] == "begins";
+        (r.rpc_method() == "tools/call").then(|| {
+            Reply::wire(move |wire| {
+                if begins {
+                    wire.event_head();
+                }
+                seen.store(wire.peer_closed(PATIENCE), Ordering::Relaxed);
+            })
+        })
+    });
+    let weir = Weir::serve(&Config::new(&upstream.url()));
+    let (client, call) = batcher(&weir);
+    // Before the head of the answer, and after it.
+    for tool in ["silent", "begins"] {
+        hung_up.store(false, Ordering::Relaxed);
+        upstream.forget();
+        let batch = json!([call(11, tool), call(12, "echo")]);
+        let mut conn = Conn::open(weir.addr);
+        conn.send(client.request_bytes(
+            "POST",
+            &client.headers_for(&batch),
+            batch.to_string().as_bytes(),
+        ));
+        upstream.wait_for("the call", |r| r.rpc_method() == "tools/call");
+        drop(conn);
+        wait::until("the call to be given up", PATIENCE, || {
+            hung_up.load(Ordering::Relaxed).then_some(())
+        });
+        assert_eq!(upstream.calls("tools/call").len(), 1, "{tool}");
+    }
 }

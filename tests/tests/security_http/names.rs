@@ -3,7 +3,7 @@
 use weir_tests::config::{Config, SERVER, TENANT};
 use weir_tests::http::Conn;
 use weir_tests::weir::Start;
-use weir_tests::{Client, Era, Upstream, Weir, json};
+use weir_tests::{Answer, Canary, Client, Era, Reply, Upstream, Value, Weir, json};
 
 use crate::{GZIP, body, head};
 
@@ -389,4 +389,94 @@ fn proxy_and_serve_print_where_they_listen() {
             .first_text(),
         "Echo: hi"
     );
+}
+
+/// Posts a message with these headers beside its own.
+fn post_with(client: &Client, message: &Value, extra: &[(&str, &str)]) -> Answer {
+    let mut headers = client.headers_for(message);
+    let extra = extra
+        .iter()
+        .map(|(n, v)| ((*n).to_owned(), (*v).to_owned()));
+    headers.extend(extra);
+    let sent = client.post_bytes(message.to_string().as_bytes(), &headers);
+    sent.expect("an answer")
+}
+
+#[test]
+fn a_header_goes_up_only_where_it_repeats_the_body() {
+    let upstream = Upstream::mcp(|_| None);
+    let weir = Weir::serve(&Config::new(&upstream.url()));
+    let seen = |name: &str| -> Option<String> {
+        let request = upstream.requests().pop().expect("a request");
+        request.header(name).map(str::to_owned)
+    };
+    for era in Era::ALL {
+        let mut client = Client::connect(&weir, era);
+        let list = client.message("tools/list", json!({}));
+        let extra = [("Mcp-Name", "made-up"), ("Mcp-Param-Note", "made-up")];
+        let status = post_with(&client, &list, &extra).status();
+        assert_eq!((status, seen("mcp-name")), (200, None), "{era:?}");
+        assert_eq!(seen("mcp-param-note"), None, "{era:?}");
+        let params = json!({ "name": "typed", "arguments": { "region": "eu" } });
+        let call = client.message("tools/call", params);
+        let extra = [("Mcp-Param-Region", "eu"), ("Mcp-Param-Note", "made-up")];
+        assert_eq!(post_with(&client, &call, &extra).status(), 200, "{era:?}");
+        assert_eq!(seen("mcp-param-region").as_deref(), Some("eu"), "{era:?}");
+        assert_eq!(seen("mcp-param-note"), None, "{era:?}");
+        if era == Era::Stateless {
+            assert_eq!(seen("mcp-name").as_deref(), Some("typed"));
+            assert_eq!(seen("mcp-method").as_deref(), Some("tools/call"));
+        }
+    }
+    let client = Client::connect(&weir, Era::Handshake);
+    let response = json!({ "jsonrpc": "2.0", "id": 77, "result": {} });
+    let extra = [("Mcp-Method", "tools/call"), ("Mcp-Name", "made-up")];
+    assert_eq!(post_with(&client, &response, &extra).status(), 202);
+    assert_eq!((seen("mcp-method"), seen("mcp-name")), (None, None));
+}
+
+#[test]
+fn the_name_of_a_header_is_judged_as_its_value_is() {
+    let upstream = Upstream::mcp(|_| None);
+    for action in ["block", "redact"] {
+        let config = Config::new(&upstream.url()).category("pii", action);
+        let weir = Weir::serve(&config);
+        let card = Canary::card();
+        let mut client = Client::connect(&weir, Era::Stateless);
+        upstream.forget();
+        // The tool was never listed here, so nobody knows what it declares.
+        let call = client.message("tools/call", json!({ "name": "echo", "arguments": {} }));
+        let name = format!("Mcp-Param-{}", card.value());
+        let answer = post_with(&client, &call, &[(&name, "x")]);
+        assert_eq!(answer.result()["isError"], true, "{}", answer.text());
+        assert!(upstream.requests().is_empty(), "{action}: it went up");
+    }
+}
+
+#[test]
+fn what_a_client_comes_back_for_is_judged_before_it_goes_up() {
+    let upstream = Upstream::mcp(|r| {
+        (r.method == "GET").then(|| {
+            Reply::wire(|wire| {
+                wire.event_head();
+                wire.hang();
+            })
+        })
+    });
+    for action in ["block", "redact"] {
+        let weir = Weir::serve(&Config::new(&upstream.url()).category("secret", action));
+        let client = Client::connect(&weir, Era::Handshake);
+        upstream.forget();
+        let canary = Canary::github();
+        assert_eq!(client.listen(Some(canary.value())).head.status, 400);
+        let mut stranger = client.clone();
+        stranger.revision = format!("v-{}", canary.value());
+        assert_eq!(stranger.listen(None).head.status, 400);
+        assert!(upstream.requests().is_empty(), "{action}: it went up");
+        assert_eq!(client.listen(Some("stream-7/12")).head.status, 200);
+        let seen = upstream.wait_for("the GET", |r| r.method == "GET");
+        assert_eq!(seen.header("last-event-id"), Some("stream-7/12"));
+        assert_eq!(seen.header("mcp-protocol-version"), Some("2025-11-25"));
+        weir.assert_nowhere(&canary, action);
+    }
 }

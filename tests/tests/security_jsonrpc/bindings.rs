@@ -5,7 +5,8 @@ use std::sync::Barrier;
 
 use weir_tests::config::{Config, SERVER, TENANT};
 use weir_tests::upstream::result_message;
-use weir_tests::{Client, Era, Reply, Upstream, Weir, json};
+use weir_tests::wait::PATIENCE;
+use weir_tests::{Canary, Client, Era, Reply, Upstream, Weir, json};
 
 #[test]
 fn a_session_belongs_to_who_opened_it_and_where() {
@@ -335,4 +336,38 @@ fn the_stateless_era_has_no_sessions_no_listen_stream_and_no_client_responses() 
         upstream.requests().is_empty(),
         "a client's response was passed on"
     );
+}
+
+#[test]
+fn the_id_of_a_blocked_answer_goes_to_nobody() {
+    let canary = Canary::github();
+    let id = canary.value().to_owned();
+    let upstream = Upstream::mcp(move |r| {
+        let error = json!({ "code": -32600, "message": "no" });
+        let bad = json!({ "jsonrpc": "2.0", "id": id, "error": error });
+        match (r.method.as_str(), r.rpc_method().as_str()) {
+            ("POST", "tools/call") => Some(Reply::status(400, "application/json", bad.to_string())),
+            ("GET", _) => Some(Reply::wire(move |wire| {
+                wire.event_head();
+                wire.event(&bad);
+                wire.hang();
+            })),
+            _ => None,
+        }
+    });
+    let weir = Weir::serve(&Config::new(&upstream.url()).category("secret", "block"));
+    for era in Era::ALL {
+        let mut client = Client::connect(&weir, era);
+        let answer = client.call("echo", json!({ "message": "hi" }));
+        assert_eq!(answer.response()["id"], answer.id, "{}", answer.text());
+        let shown = canary.found_in(&answer.bytes());
+        assert!(shown.is_none(), "{era:?}: {}", answer.text());
+    }
+    let client = Client::connect(&weir, Era::Handshake);
+    let heard = client.listen(None).message(PATIENCE).expect("a message");
+    assert!(
+        heard["error"].is_object() && heard["id"].is_null(),
+        "{heard}"
+    );
+    assert!(canary.found_in(heard.to_string().as_bytes()).is_none());
 }

@@ -19,6 +19,8 @@ const KEY_BYTES_MAX: usize = 512;
 pub struct Principal {
     /// Tenant and key id: what sessions are bound to.
     pub owner: Arc<str>,
+    /// The key it came with; absent where none is asked for.
+    pub key: Option<KeyHash>,
     /// The key's id, for logs and audit records.
     pub key_id: Arc<str>,
     /// The tenant; absent for the local principal of `weir proxy`, who may reach every server.
@@ -80,6 +82,15 @@ impl Keys {
         self.by_hash.get(hash)
     }
 
+    /// Who that principal is now; `None`: its key is gone, or another one has its name.
+    pub fn still(&self, principal: &Principal) -> Option<&Arc<Principal>> {
+        let now = match (&self.open, &principal.key) {
+            (Some(open), _) => open,
+            (None, key) => self.by_hash.get(key.as_ref()?)?,
+        };
+        (now.owner == principal.owner).then_some(now)
+    }
+
     /// Who sent these headers.
     ///
     /// # Errors
@@ -132,6 +143,7 @@ mod tests {
     fn principal(tenant: Option<&str>, servers: &[&str]) -> Principal {
         Principal {
             owner: "t/k".into(),
+            key: None,
             key_id: "k".into(),
             tenant: tenant.map(Into::into),
             servers: servers

@@ -23,6 +23,7 @@ mod listener;
 mod metrics;
 pub mod pipeline;
 mod reply;
+mod schema;
 mod session;
 mod shares;
 mod snapshot;

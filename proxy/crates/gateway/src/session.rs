@@ -3,7 +3,7 @@
 //! A session id is Weir's own, never the upstream's, and is good only for the principal and the
 //! server it was made for: having one proves nothing. A wrong owner looks like an unknown id.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -35,10 +35,14 @@ pub struct Call {
 }
 
 /// A map with a written upper bound: the oldest entry gives way.
+///
+/// `ages` holds what is in `entries` and nothing else, so a key that comes and goes leaves nothing behind
+/// that a later insertion would have to pass over.
 #[derive(Debug)]
 pub struct BoundedMap<K, V> {
-    entries: HashMap<K, V>,
-    order: VecDeque<K>,
+    entries: HashMap<K, (u64, V)>,
+    ages: BTreeMap<u64, K>,
+    inserted: u64,
     max: usize,
 }
 
@@ -47,37 +51,36 @@ impl<K: Eq + Hash + Clone, V> BoundedMap<K, V> {
     pub fn new(max: usize) -> Self {
         Self {
             entries: HashMap::new(),
-            order: VecDeque::new(),
+            ages: BTreeMap::new(),
+            inserted: 0,
             max: max.max(1),
         }
     }
 
-    /// Adds an entry; the oldest leaves when the map is full.
+    /// Adds an entry, or makes it the newest; the oldest leaves when the map is full.
     pub fn insert(&mut self, key: K, value: V) {
-        if self.entries.insert(key.clone(), value).is_none() {
-            self.order.push_back(key);
+        self.inserted += 1;
+        if let Some((age, _)) = self.entries.insert(key.clone(), (self.inserted, value)) {
+            self.ages.remove(&age);
         }
-        // Keys already taken out stay in `order` until they come to its front.
-        while self.entries.len() > self.max || self.order.len() > 2 * self.max {
-            let Some(oldest) = self.order.pop_front() else {
-                return;
-            };
-            if self.entries.len() > self.max {
-                self.entries.remove(&oldest);
-            } else if self.entries.contains_key(&oldest) {
-                self.order.push_back(oldest);
-            }
+        self.ages.insert(self.inserted, key);
+        if self.entries.len() > self.max
+            && let Some((_, oldest)) = self.ages.pop_first()
+        {
+            self.entries.remove(&oldest);
         }
     }
 
     /// Looks an entry up.
     pub fn get(&self, key: &K) -> Option<&V> {
-        self.entries.get(key)
+        self.entries.get(key).map(|(_, value)| value)
     }
 
     /// Takes an entry out.
     pub fn remove(&mut self, key: &K) -> Option<V> {
-        self.entries.remove(key)
+        let (age, value) = self.entries.remove(key)?;
+        self.ages.remove(&age);
+        Some(value)
     }
 }
 
@@ -566,7 +569,7 @@ mod tests {
             map.insert(n, n);
             map.remove(&n);
         }
-        assert!(map.order.len() <= 4);
+        assert!(map.entries.is_empty() && map.ages.is_empty());
         map.insert(1, 1);
         map.insert(2, 2);
         map.insert(3, 3);
@@ -574,5 +577,23 @@ mod tests {
             (map.entries.len(), map.get(&1), map.get(&3)),
             (2, None, Some(&3))
         );
+        map.insert(2, 20);
+        map.insert(4, 4);
+        assert_eq!((map.get(&2), map.get(&3)), (Some(&20), None));
+    }
+
+    #[test]
+    fn one_key_that_comes_and_goes_leaves_nothing_behind() {
+        for keep in [false, true] {
+            let mut map = BoundedMap::new(4);
+            for n in 0..40 {
+                map.insert("id", n);
+                assert_eq!((map.entries.len(), map.ages.len()), (1, 1), "{n}");
+                if !keep {
+                    assert_eq!(map.remove(&"id"), Some(n));
+                }
+            }
+            assert_eq!(map.get(&"id"), keep.then_some(&39));
+        }
     }
 }

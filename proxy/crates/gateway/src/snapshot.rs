@@ -74,7 +74,7 @@ pub struct Runtime {
     pub tools: Arc<ToolCache>,
     /// Its circuit.
     pub breaker: Arc<Breaker>,
-    made_from: Upstream,
+    pub(crate) made_from: Upstream,
     made_for: Limits,
 }
 
@@ -366,6 +366,7 @@ fn compile_keys(desired: &Desired, before: Option<&Snapshot>) -> Result<Keys, Co
         let old = before.and_then(|b| b.keys.by_hash(&key.hash));
         let principal = Principal {
             owner: format!("{}/{}", key.tenant, key.id).into(),
+            key: Some(key.hash),
             key_id: key.id.as_str().into(),
             tenant: Some(key.tenant.as_str().into()),
             servers: key.servers.clone(),
@@ -377,6 +378,7 @@ fn compile_keys(desired: &Desired, before: Option<&Snapshot>) -> Result<Keys, Co
     if desired.open_access {
         keys.open_to_all(Arc::new(Principal {
             owner: "local/local".into(),
+            key: None,
             key_id: "local".into(),
             tenant: None,
             servers: Vec::new(),

@@ -1,11 +1,13 @@
 //! What a server declared about its tools: seen in `tools/list`, used to keep redactions valid.
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use domain::Direction;
 use mcp_codec::{Document, Kind, Node};
 use parking_lot::RwLock;
+
+use crate::schema::Schema;
 
 /// Tools remembered for one server; the rest are judged without their schema.
 const TOOLS_MAX: usize = 2048;
@@ -13,8 +15,6 @@ const TOOLS_MAX: usize = 2048;
 const MIRRORS_MAX: usize = 64;
 /// How deep such an argument may lie.
 const MIRROR_DEPTH_MAX: usize = 8;
-/// Largest schema that is kept, in bytes.
-const SCHEMA_BYTES_MAX: usize = 256 << 10;
 
 /// The declared schemas of one tool.
 #[derive(Debug, Default)]
@@ -42,49 +42,20 @@ impl ToolSchemas {
     /// Whether there is a schema for this direction.
     pub fn declares(&self, direction: Direction) -> bool {
         match direction {
-            Direction::ToServer => self.input.text.is_some(),
-            Direction::ToClient => self.output.text.is_some(),
+            Direction::ToServer => self.input.declared(),
+            Direction::ToClient => self.output.declared(),
         }
     }
 
     /// Whether a value (JSON text) satisfies the schema of its direction.
     ///
-    /// No schema accepts everything; one that does not compile accepts nothing, since nobody can
-    /// say what the client will make of it.
+    /// No schema accepts everything; one that does not compile, or would take too long to judge by, accepts nothing,
+    /// since nobody can say what the client will make of it.
     pub fn accepts(&self, direction: Direction, value: &[u8]) -> bool {
         match direction {
             Direction::ToServer => self.input.accepts(value),
             Direction::ToClient => self.output.accepts(value),
         }
-    }
-}
-
-/// Compiled on first use: most tools are never redacted.
-#[derive(Debug, Default)]
-struct Schema {
-    text: Option<Box<[u8]>>,
-    compiled: OnceLock<Option<jsonschema::Validator>>,
-}
-
-impl Schema {
-    fn new(text: Option<&[u8]>) -> Self {
-        let text = text.filter(|t| t.len() <= SCHEMA_BYTES_MAX).map(Into::into);
-        Self {
-            text,
-            compiled: OnceLock::new(),
-        }
-    }
-
-    fn accepts(&self, value: &[u8]) -> bool {
-        let Some(text) = &self.text else { return true };
-        let compiled = self.compiled.get_or_init(|| {
-            let schema = serde_json::from_slice(text).ok()?;
-            jsonschema::validator_for(&schema).ok()
-        });
-        let (Some(validator), Ok(value)) = (compiled, serde_json::from_slice(value)) else {
-            return false;
-        };
-        validator.is_valid(&value)
     }
 }
 

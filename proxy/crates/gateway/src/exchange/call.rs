@@ -8,9 +8,9 @@ use bytes::Bytes;
 use domain::{Era, ProtocolVersion};
 use mcp_codec::{Edits, Id, Message, MessageKind};
 
-use super::Context;
 use super::attribute::{self, Tie};
 use super::trail::{NotAudited, Trail};
+use super::{Context, Renewed};
 use crate::pipeline::{self, Cleared, Decoded, HeaderLeaf, Release, ToClient, ToServer};
 use crate::reply;
 use crate::session::{Call, Calls};
@@ -221,6 +221,8 @@ pub(super) enum Halt {
     Fault(Fault),
     /// The audit log.
     NotAudited,
+    /// Whoever listens may not any more.
+    Revoked,
 }
 
 impl From<NotAudited> for Halt {
@@ -233,8 +235,32 @@ impl Down<'_> {
     /// Takes one item through the line.
     ///
     /// # Errors
-    /// It is no message, or its record cannot be kept.
+    /// It is no message, or its record cannot be kept, or nobody may hear it any more.
     pub(super) async fn step(&self, item: Item, trail: &mut Trail) -> Result<Step, Halt> {
+        let renewed = match self.listens() {
+            true => self.context.renewed(),
+            false => Renewed::Same,
+        };
+        match renewed {
+            Renewed::Same => self.step_now(item, trail).await,
+            Renewed::Gone => Err(Halt::Revoked),
+            Renewed::Changed(context) => {
+                trail.judged_by(&context.server.rules);
+                let now = Down {
+                    context: &context,
+                    ..*self
+                };
+                Box::pin(now.step_now(item, trail)).await
+            }
+        }
+    }
+
+    /// Whether this is no answer to one call but lives on and on: each message is judged by the state in force then.
+    pub(super) fn listens(&self) -> bool {
+        self.call.is_none_or(|call| listens(call))
+    }
+
+    async fn step_now(&self, item: Item, trail: &mut Trail) -> Result<Step, Halt> {
         let headers = event_id_leaf(item.id.as_deref());
         let (message, certain) = match item.payload {
             Payload::Nothing => {
@@ -358,8 +384,8 @@ impl Down<'_> {
         trail: &Trail,
     ) -> Step {
         match (kind, id) {
-            (MessageKind::Response | MessageKind::ErrorResponse, id) => {
-                let id = self.handles.filter(|_| last).map(|h| h.id.clone()).or(id);
+            (MessageKind::Response | MessageKind::ErrorResponse, _) => {
+                let id = self.answered_id(tie);
                 let method = tie.call.as_ref().map_or("", |c| &*c.method);
                 let text = format!("{text} Audit id: {}", trail.id());
                 let own = match id {
@@ -384,6 +410,16 @@ impl Down<'_> {
                 }
             }
             _ => Step::Skip { to_server: None },
+        }
+    }
+
+    /// The id that stands in place of a blocked answer: the client's own, as it sent it. The answer's id is text of
+    /// the server, and may be what it was blocked for.
+    fn answered_id(&self, tie: &Tie) -> Option<Id> {
+        match (self.handles, self.call) {
+            (Some(handles), _) => Some(handles.id.clone()),
+            (None, Some(call)) => call.id.clone(),
+            (None, None) => tie.call.as_ref()?.id.clone(),
         }
     }
 

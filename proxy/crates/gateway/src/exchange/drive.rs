@@ -69,7 +69,15 @@ pub(super) async fn send_up(
         return faulted(post, &ready, Fault::CircuitOpen, out).await;
     }
     post.trail.upstream_asked();
-    match source_of(&mut post, &ready).await {
+    let opened = tokio::select! {
+        biased;
+        opened = source_of(&mut post, &ready) => opened,
+        () = out.closed() => {
+            cancelled(&post.context, post.trail).await;
+            return None;
+        }
+    };
+    match opened {
         Ok(Some((source, upstream))) => Some(Sent {
             post,
             ready,
@@ -181,7 +189,16 @@ async fn carry(
     out: &mpsc::Sender<Cleared<ToClient>>,
 ) {
     let halt = loop {
-        let item = match source.next().await {
+        let next = tokio::select! {
+            // A source that always has more must not hide that nobody wants it.
+            biased;
+            () = out.closed() => {
+                pump::abandon(down, &source, "nobody waits for the answer").await;
+                return cancelled(down.context, trail).await;
+            }
+            next = source.next() => next,
+        };
+        let item = match next {
             Ok(Some(item)) => item,
             Ok(None) => break Halt::Fault(Fault::Broken("the answer ended too early")),
             Err(fault) => break Halt::Fault(fault),
@@ -218,6 +235,12 @@ async fn carry(
             close(down.context, trail, fault.status()).await;
             reply::error(id.as_ref(), code::UPSTREAM, fault.client_text())
         }
+        Halt::Revoked => {
+            pump::abandon(down, &source, "nobody may listen any more").await;
+            trail.upstream_done(UpstreamOutcome::Cancelled);
+            close(down.context, trail, 401).await;
+            reply::error(id.as_ref(), code::UNAUTHENTICATED, pump::REVOKED)
+        }
         Halt::NotAudited => {
             let text = "The gateway cannot keep its audit log.";
             reply::error(id.as_ref(), code::UNAVAILABLE, text)
@@ -246,9 +269,15 @@ async fn close(context: &Context, trail: Trail, status: u16) -> bool {
         .is_ok()
 }
 
+/// Whoever asked takes no answers any more.
+async fn cancelled(context: &Context, mut trail: Trail) {
+    trail.upstream_done(UpstreamOutcome::Cancelled);
+    close(context, trail, 499).await;
+}
+
 async fn send(out: &mpsc::Sender<Cleared<ToClient>>, message: Option<Cleared<ToClient>>) {
     if let Some(message) = message {
-        // A client that is gone loses its messages.
+        // A client that is gone loses its messages; who reads the next one sees that it is.
         let _ = out.send(message).await;
     }
 }

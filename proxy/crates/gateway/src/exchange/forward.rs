@@ -8,6 +8,7 @@ use http::HeaderValue;
 use mcp_codec::MessageKind;
 use pingora_core::protocols::http::ServerSession;
 
+use super::attribute;
 use super::call::{Down, Origin, Source, stream_silence};
 use super::head::{self, Refusal};
 use super::io::{self, Gone};
@@ -250,12 +251,13 @@ impl Post {
         };
         let head = &self.head;
         let mut protocol = Vec::new();
-        if let Some(version) = &head.version {
-            head::push(&mut protocol, "mcp-protocol-version", version);
+        if let Some(version) = head.known_version() {
+            head::push(&mut protocol, "mcp-protocol-version", version.as_str());
         }
         let named = [("mcp-method", &head.method), ("mcp-name", &head.name)];
         let named = named.iter().filter_map(|(n, v)| Some((*n, v.as_deref()?)));
-        let params = cleared.headers().iter().map(|h| (&*h.name, &*h.value));
+        let params = attribute::repeated(&self.context, &ready.call, cleared.headers());
+        let params = params.map(|h| (&*h.name, &*h.value));
         for (name, value) in named.chain(params) {
             if let (Ok(name), Some(value)) = (
                 http::HeaderName::from_bytes(name.as_bytes()),

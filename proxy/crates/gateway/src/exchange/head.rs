@@ -9,6 +9,7 @@ use crate::reply::code;
 
 /// Longest value of a protocol header, in bytes.
 const VALUE_BYTES_MAX: usize = 8 << 10;
+const PARAM_PREFIX: &str = "mcp-param-";
 /// Most `Mcp-Param-*` headers.
 const PARAMS_MAX: usize = 64;
 
@@ -53,7 +54,7 @@ pub struct RequestHead {
     pub name: Option<Box<str>>,
     /// `Last-Event-ID`.
     pub last_event_id: Option<Box<str>>,
-    /// Headers that are scanned with the body: `Mcp-Param-*`, sentinel undone.
+    /// Headers that are scanned with the body: `Mcp-Param-*`, sentinel undone, and the name of each.
     pub params: Vec<HeaderLeaf>,
     /// W3C trace context.
     pub trace: Trace,
@@ -142,6 +143,18 @@ pub fn check_body_headers(headers: &HeaderMap) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+impl RequestHead {
+    /// Leaves out the headers that repeat nothing of this body. What goes up beside it was then scanned as part of it.
+    pub fn keep_repeated(&mut self, method: Option<&str>, name: Option<&str>) {
+        if self.method.as_deref() != method {
+            self.method = None;
+        }
+        if self.name.as_deref() != name {
+            self.name = None;
+        }
+    }
 }
 
 /// What the 2026-07-28 headers must repeat of the body.
@@ -250,10 +263,10 @@ fn single(headers: &HeaderMap, name: &'static str) -> Result<Option<Box<str>>, R
 fn params(headers: &HeaderMap) -> Result<Vec<HeaderLeaf>, Refusal> {
     let mut found: Vec<HeaderLeaf> = Vec::new();
     for (name, value) in headers {
-        if !name.as_str().starts_with("mcp-param-") {
+        if !name.as_str().starts_with(PARAM_PREFIX) {
             continue;
         }
-        if found.len() == PARAMS_MAX || value.len() > VALUE_BYTES_MAX {
+        if found.len() == 2 * PARAMS_MAX || value.len() > VALUE_BYTES_MAX {
             return Err(Refusal::bad(
                 "The Mcp-Param headers are too many or too long.",
             ));
@@ -267,6 +280,8 @@ fn params(headers: &HeaderMap) -> Result<Vec<HeaderLeaf>, Refusal> {
             name: name.as_str().into(),
             value: decode_sentinel(text.trim().into())?,
         });
+        // A name is text of the client as much as its value.
+        found.push(HeaderLeaf::fixed(&name.as_str()[PARAM_PREFIX.len()..]));
     }
     Ok(found)
 }
@@ -455,6 +470,38 @@ mod tests {
         let none = RequestHead::default();
         assert!(none.agrees_with(body, true).is_err());
         assert!(none.agrees_with(body, false).is_ok());
+    }
+
+    #[test]
+    fn what_repeats_nothing_of_the_body_is_left_out() {
+        let cases = [
+            (Some("tools/call"), Some("t"), (true, true)),
+            (Some("tools/call"), Some("u"), (true, false)),
+            (Some("tools/list"), None, (false, false)),
+            (None, None, (false, false)),
+        ];
+        for (method, name, kept) in cases {
+            let pairs = map(&[("mcp-method", "tools/call"), ("mcp-name", "t")]);
+            let mut head = RequestHead::parse(&pairs).unwrap();
+            head.keep_repeated(method, name);
+            let left = (head.method.is_some(), head.name.is_some());
+            assert_eq!(left, kept, "{method:?} {name:?}");
+        }
+    }
+
+    #[test]
+    fn the_names_of_parameter_headers_are_scanned_too_and_there_are_only_so_many() {
+        let head = RequestHead::parse(&map(&[("Mcp-Param-Some-Text", "v")])).unwrap();
+        let leaves: Vec<_> = head
+            .params
+            .iter()
+            .map(|h| (h.is_fixed(), &*h.value))
+            .collect();
+        assert_eq!(leaves, [(false, "v"), (true, "some-text")]);
+        let names: Vec<_> = (0..=PARAMS_MAX).map(|n| format!("mcp-param-{n}")).collect();
+        let pairs: Vec<_> = names.iter().map(|name| (name.as_str(), "v")).collect();
+        assert!(RequestHead::parse(&map(&pairs[1..])).is_ok());
+        assert_eq!(RequestHead::parse(&map(&pairs)).unwrap_err().status, 400);
     }
 
     #[test]

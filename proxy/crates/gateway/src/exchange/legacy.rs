@@ -119,7 +119,10 @@ async fn carry(
             },
             () = &mut listener => break,
             () = Gateway::stopped(&mut stopping) => break,
-            () = tokio::time::sleep(every) => io::keep_alive(session).await?,
+            () = tokio::time::sleep(every) => match context.lives_on() {
+                true => io::keep_alive(session).await?,
+                false => break,
+            },
             () = io::closed(session) => return Err(Gone),
         }
     }

@@ -4,17 +4,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use audit_log::UpstreamOutcome;
-use domain::Era;
+use bytes::Bytes;
+use domain::{Direction, Era};
 use http::HeaderValue;
+use mcp_codec::Message;
 use mcp_codec::sse::Event;
 use pingora_core::protocols::http::ServerSession;
 
+use super::attribute::Tie;
 use super::call::{Down, Halt, Item, Origin, Source, Step};
 use super::head::{self, Refusal, RequestHead};
 use super::io::{self, Extra, Gone};
 use super::trail::Trail;
 use super::{After, Context, SESSION_NOT_FOUND, post, prepare, pump};
 use crate::gateway::Gateway;
+use crate::pipeline::{self, Decoded, HeaderLeaf, Release, ToServer};
 use crate::reply::code;
 use crate::session::{Calls, Session};
 use crate::upstream::{Answer, Fault, Link, Purpose, UpstreamHeaders, Verb};
@@ -23,6 +27,18 @@ const NO_STREAM: Refusal = Refusal::new(
     405,
     code::INVALID_REQUEST,
     "There is no stream to listen to here.",
+);
+
+const UNKNOWN_VERSION: Refusal = Refusal::new(
+    400,
+    code::UNSUPPORTED_VERSION,
+    "This protocol version is not supported.",
+);
+
+const BLOCKED: Refusal = Refusal::new(
+    400,
+    code::BLOCKED,
+    "Weir blocked this request: policy does not allow its Last-Event-ID.",
 );
 
 const ALLOW_POST: (http::HeaderName, HeaderValue) = (
@@ -44,6 +60,9 @@ pub(super) async fn listen(
         extra.push(ALLOW_POST);
         return post::refuse(&context, session, NO_STREAM, None, extra).await;
     }
+    if head.version.is_some() && head.known_version().is_none() {
+        return post::refuse(&context, session, UNKNOWN_VERSION, None, extra).await;
+    }
     let own = match head.session_id.as_deref().map(|id| context.session(id)) {
         None => None,
         Some(Some(own)) => Some(own),
@@ -64,6 +83,13 @@ pub(super) async fn listen(
     let mut trail = Trail::new(&context.server);
     trail.begun(&context, own.as_deref(), &head.trace, 0);
     trail.spoken(Era::Handshake, head.known_version());
+    if !may_resume(&context, own.as_deref(), &head, &mut trail) {
+        let _ = trail
+            .close(&context.gateway, &context.snapshot, &context.server, 400)
+            .await;
+        io::refuse(session, BLOCKED, None, extra).await?;
+        return Ok(After::Keep);
+    }
     trail.upstream_asked();
     let (source, upstream) = match open(&context, &head, own.as_deref(), session).await? {
         Ok(opened) => opened,
@@ -96,6 +122,41 @@ pub(super) async fn listen(
     ended
 }
 
+/// Whether the event that a client comes back for may be named to the server: it passes the line as all that goes up.
+fn may_resume(
+    context: &Context,
+    own: Option<&Session>,
+    head: &RequestHead,
+    trail: &mut Trail,
+) -> bool {
+    let Some(id) = &head.last_event_id else {
+        return true;
+    };
+    // A notification with nothing in it carries the id.
+    let empty = Bytes::from_static(br#"{"jsonrpc":"2.0","method":"notifications/resume"}"#);
+    let Ok(message) = Message::decode(empty, &context.snapshot.codec) else {
+        return false;
+    };
+    let decoded = Decoded::<ToServer>::new(message, vec![HeaderLeaf::fixed(id)]);
+    let tie = Tie::unknown();
+    let judge = tie.judge(context, Era::Handshake, own.map(|own| &*own.tag));
+    let clear = match pipeline::run(decoded, &judge) {
+        Release::Cleared(mut cleared) => {
+            trail.passed(&mut cleared);
+            true
+        }
+        Release::Blocked(blocked) => {
+            let (doc, stop) = (blocked.message.doc(), &blocked.stop);
+            trail.absorb(Direction::ToServer, doc, &blocked.report, Some(stop));
+            false
+        }
+    };
+    // The client called no method.
+    trail.record().method = None;
+    trail.record().bytes.forwarded = 0;
+    clear
+}
+
 type Opened = Result<(Source, UpstreamHeaders), Refusal>;
 
 async fn open(
@@ -117,14 +178,11 @@ async fn open(
         Link::Http(link) if link.is_hosted() => Ok(Err(NO_STREAM)),
         Link::Http(link) => {
             let mut protocol = Vec::new();
-            let copied = [
-                ("mcp-protocol-version", &head.version),
-                ("last-event-id", &head.last_event_id),
-            ];
-            for (name, value) in copied {
-                if let Some(value) = value {
-                    head::push(&mut protocol, name, value);
-                }
+            if let Some(version) = head.known_version() {
+                head::push(&mut protocol, "mcp-protocol-version", version.as_str());
+            }
+            if let Some(id) = &head.last_event_id {
+                head::push(&mut protocol, "last-event-id", id);
             }
             let upstream = UpstreamHeaders {
                 purpose: Purpose::Word,
@@ -215,7 +273,8 @@ async fn carry(
             }
             Ok(Step::Skip { to_server: None }) => {}
             // A message that is none, or whose record cannot be kept, is not shown; the stream ends.
-            Err(Halt::Fault(_) | Halt::NotAudited) => break,
+            // Nor is one that the client may not hear any more.
+            Err(Halt::Fault(_) | Halt::NotAudited | Halt::Revoked) => break,
         }
     }
     io::end(session).await?;
@@ -237,7 +296,10 @@ async fn next(
             biased;
             item = &mut next => return Ok(item.ok().flatten()),
             () = Gateway::stopped(&mut stopping) => return Ok(None),
-            () = tokio::time::sleep(every) => io::keep_alive(session).await?,
+            () = tokio::time::sleep(every) => match context.lives_on() {
+                true => io::keep_alive(session).await?,
+                false => return Ok(None),
+            },
             () = io::closed(session) => return Err(Gone),
         }
     }

@@ -44,6 +44,7 @@ use crate::reply::code;
 use crate::session::Session;
 use crate::shares::Taken;
 use crate::snapshot::{ServerEntry, Snapshot};
+use crate::upstream::Link;
 
 pub(crate) use attribute::{handle as handle_of, subscription as subscription_of};
 pub use head::Refusal;
@@ -106,6 +107,49 @@ const TOO_MANY_OF_YOURS: Refusal = Refusal::new(
     code::LIMITED,
     "Too many of your streams are open (limits.streams_per_principal_max).",
 );
+
+/// What a reload made of an exchange that lives longer than one call.
+pub(crate) enum Renewed {
+    /// Nothing: there was none.
+    Same,
+    /// Its state is another now.
+    Changed(Box<Context>),
+    /// It may not go on: its key is gone or may not reach the server any more, or the server is another.
+    Gone,
+}
+
+impl Context {
+    /// The same exchange under the state in force now.
+    pub(crate) fn renewed(&self) -> Renewed {
+        let snapshot = self.gateway.snapshot();
+        if Arc::ptr_eq(&snapshot, &self.snapshot) {
+            return Renewed::Same;
+        }
+        let principal = snapshot.keys().still(&self.principal).cloned();
+        let server = snapshot.server(&self.server.id).cloned();
+        let (Some(principal), Some(server)) = (principal, server) else {
+            return Renewed::Gone;
+        };
+        // A pipe is the session's own and lives on; what is heard over HTTP comes from where it was asked.
+        let elsewhere = matches!(self.server.runtime.link, Link::Http(_))
+            && self.server.runtime.made_from != server.runtime.made_from;
+        if elsewhere || !principal.may_reach(&server.id, &server.tenant) {
+            return Renewed::Gone;
+        }
+        Renewed::Changed(Box::new(Self {
+            gateway: Arc::clone(&self.gateway),
+            snapshot,
+            server,
+            principal,
+            client: self.client.clone(),
+        }))
+    }
+
+    /// Whether the exchange may go on under the state in force now.
+    pub(crate) fn lives_on(&self) -> bool {
+        !matches!(self.renewed(), Renewed::Gone)
+    }
+}
 
 const NOT_FOUND: Refusal = Refusal::new(404, code::NOT_FOUND, "There is nothing here.");
 const TOO_MANY_CALLS: Refusal = Refusal::new(

@@ -64,6 +64,9 @@ impl Post {
             self.check_headers(&message)
                 .map_err(|r| refuse(r, &message))?;
         }
+        let method = message.method();
+        self.head
+            .keep_repeated(method, attribute::named_thing(&message));
         self.check_versions(&message, era)?;
         let message =
             inspected_version(message).map_err(|r| Box::new(Answered::Refused(r, None, None)))?;

@@ -21,6 +21,10 @@ const TAIL_WAIT: Duration = Duration::from_millis(20);
 /// How long a server may take to read that it is to stop.
 const CANCEL_WAIT: Duration = Duration::from_millis(500);
 
+/// For a client whose subscription outlived what allowed it.
+pub(super) const REVOKED: &str =
+    "This stream has ended: its key is not valid here any more, or its server is another one now.";
+
 /// One answer on its way.
 pub(super) struct Pump<'a> {
     pub down: Down<'a>,
@@ -185,6 +189,9 @@ impl Pump<'_> {
                 biased;
                 item = &mut next => return item.map_err(|f| Stopped::Halt(Halt::Fault(f))),
                 () = tokio::time::sleep(every) => {
+                    if self.down.listens() && !self.down.context.lives_on() {
+                        return Err(Stopped::Halt(Halt::Revoked));
+                    }
                     if !*begun && may_begin {
                         *begun = true;
                         io::begin_events(session, std::mem::take(extra)).await?;
@@ -260,12 +267,28 @@ impl Pump<'_> {
         let fault = match halt {
             Halt::Fault(fault) => fault,
             Halt::NotAudited => return self.unavailable(session, begun).await,
+            Halt::Revoked => return self.revoked(session, trail, begun).await,
         };
         give_up(&self.down, &self.source, &fault).await;
         super::forward::note_fault(self.down.context, &mut trail, &fault);
         let status = if begun { 200 } else { fault.status() };
         self.close(trail, status).await;
         let own = reply::error(self.id().as_ref(), code::UPSTREAM, fault.client_text());
+        self.last_words(session, begun, status, own).await
+    }
+
+    /// Whoever listened may not any more.
+    async fn revoked(
+        mut self,
+        session: &mut ServerSession,
+        mut trail: Trail,
+        begun: bool,
+    ) -> Result<After, Gone> {
+        abandon(&self.down, &self.source, "nobody may listen any more").await;
+        trail.upstream_done(UpstreamOutcome::Cancelled);
+        let status = if begun { 200 } else { 401 };
+        self.close(trail, status).await;
+        let own = reply::error(self.id().as_ref(), code::UNAUTHENTICATED, REVOKED);
         self.last_words(session, begun, status, own).await
     }
 
@@ -338,15 +361,20 @@ impl Pump<'_> {
 /// Nothing is awaited any more from a server that was silent too long: it is told to stop, and
 /// whatever else it says on the call is nobody's.
 pub(super) async fn give_up(down: &Down<'_>, source: &Source, fault: &Fault) {
-    let Some(call) = down.call.filter(|_| *fault == Fault::TimedOut) else {
-        return;
-    };
+    if *fault == Fault::TimedOut {
+        abandon(down, source, "no answer in time").await;
+    }
+}
+
+/// Nobody waits for the answer to this call any more.
+pub(super) async fn abandon(down: &Down<'_>, source: &Source, reason: &'static str) {
+    let Some(call) = down.call else { return };
     if let Some(id) = &call.id {
         down.calls.answered(id);
     }
     // An `initialize` must not be cancelled (cancellation, all revisions that have one).
     if &*call.method != "initialize" {
-        cancel(source, "no answer in time").await;
+        cancel(source, reason).await;
     }
     if let Origin::Duplex(subscription) = &source.origin {
         subscription.forget();

@@ -51,6 +51,11 @@ impl Trail {
         }
     }
 
+    /// What follows is found by these rules.
+    pub fn judged_by(&mut self, rules: &Arc<RuleSet>) {
+        self.rules = Arc::clone(rules);
+    }
+
     /// The record so far.
     pub fn record(&mut self) -> &mut Record {
         &mut self.record

@@ -148,6 +148,9 @@ impl Work<'_> {
         for (nth, finding) in marked.iter().enumerate() {
             let rule = &self.judge.rules.rule(finding.rule).id;
             match places.of_finding(finding) {
+                Place::Header(index) if headers[index].is_fixed() => {
+                    return Err(Stop::Unredactable);
+                }
                 Place::Header(index) => headers[index].value = placeholder(rule).into(),
                 Place::Leaf(leaf) if protected.contains(&leaf) => return Err(Stop::Unredactable),
                 Place::Leaf(leaf) => {
@@ -175,6 +178,7 @@ impl Work<'_> {
             let Some(leaf) = places.leaf(mark.leaf) else {
                 let header = (mark.leaf as usize).checked_sub(doc.leaves().len());
                 let header = header.and_then(|index| headers.get_mut(index));
+                let header = header.filter(|header| !header.is_fixed());
                 let header = header.ok_or(Stop::Unredactable)?;
                 header.value = match &mark.replacement {
                     Some(text) => text.to_string().into(),

@@ -58,6 +58,25 @@ pub struct HeaderLeaf {
     pub value: Box<str>,
 }
 
+/// The name of a leaf that may go as it is or not at all. No header has a space in its name.
+const FIXED: &str = "fixed text";
+
+impl HeaderLeaf {
+    /// Text of the head that is scanned but cannot be redacted: the name of a header, or what would mean another
+    /// thing if it were changed.
+    pub fn fixed(text: &str) -> Self {
+        Self {
+            name: FIXED.into(),
+            value: text.into(),
+        }
+    }
+
+    /// Whether this is such a text, and no header that could be sent.
+    pub fn is_fixed(&self) -> bool {
+        &*self.name == FIXED
+    }
+}
+
 /// What each stage took, in microseconds.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StageTimes {
