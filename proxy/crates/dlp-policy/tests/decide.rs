@@ -193,6 +193,7 @@ fn everyday_personal_data_by_name() {
             "mac-address-dashed",
             "mac-address-plain",
             "ph-mobile",
+            "phone-eight-digits",
             "phone-international",
             "phone-national",
             "tr-mobile",

@@ -40,7 +40,8 @@ fn spaced(node: &Node, sevenths: &[u32], spawn: &mut Spawner<'_>) {
             (done, found) = spaced_around(node, cell, middle);
             let Some((from, to)) = found else { continue };
             let near = |last: &(usize, usize)| (last.1..last.1 + MARGIN_AFTER).contains(&from);
-            if !of.is_some_and(|of| of.span == cell.span) || !rows.last().is_some_and(near) {
+            let other = of.is_none_or(|of| of.span != cell.span);
+            if other || !rows.last().is_some_and(near) {
                 emit_spaced(node, of.as_ref(), &mut rows, spawn);
             }
             rows.push((from, to));
