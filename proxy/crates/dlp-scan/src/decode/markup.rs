@@ -1,7 +1,7 @@
 //! Words with markup inside: `ghp_<b>Zq7k</b>`, `ghp_<!-- -->Zq7k`, `${"ghp_"}${"Zq7k"}`. Whoever looks at the page, or
 //! runs the line, sees one word.
 
-use super::{Spawner, child_around, copy};
+use super::{Spawner, begin_cell, copy, margin_after, margin_before};
 use crate::Layer;
 use crate::text::{Cell, NO_LEAF, Node, Span};
 
@@ -11,8 +11,6 @@ const TAG_BYTES_MAX: usize = 96;
 const PIECES_MAX: usize = 512;
 /// Longest word, with its markup.
 const WORD_BYTES_MAX: usize = 8 * 1024;
-/// Words looked at in one text.
-const WORDS_MAX: usize = 256;
 /// Shortest word that is worth a look once it is whole.
 const JOINED_BYTES_MIN: usize = 8;
 
@@ -22,8 +20,9 @@ const INLINE: [&[u8]; 22] = [
     b"sub", b"sup", b"code", b"tt", b"kbd", b"samp", b"var", b"ins", b"bdi", b"bdo",
 ];
 
+/// All words of a text are cells of one child: pages have hundreds of them.
 pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
-    let (mut index, mut done, mut words) = (0, 0, 0);
+    let (mut index, mut done, mut child) = (0, 0, None);
     for at in memchr::memchr2_iter(b'<', b'$', &node.text) {
         // A literal closes before the `$` that opens the next.
         let at = match node.text[at] {
@@ -37,24 +36,44 @@ pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
             continue;
         };
         let (word, pieces) = word_around(&node.text, at, cell);
-        done = word.end as usize;
+        let floor = std::mem::replace(&mut done, word.end as usize);
         let joined: usize = pieces.iter().map(|p| p.len()).sum();
         let digit = |s: &Span| node.text[s.range()].iter().any(u8::is_ascii_digit);
         if pieces.len() < 2 || joined < JOINED_BYTES_MIN || !pieces.iter().any(digit) {
             continue;
         }
-        words += 1;
-        if words > WORDS_MAX {
-            spawn.over.get_or_insert(crate::OverBudget::Candidates);
-            return;
+        if child.is_none() {
+            child = spawn.begin(Layer::Concat);
         }
-        let place = (word.start as usize, word.end as usize);
-        child_around(node, cell, Layer::Concat, place, spawn, |child| {
-            for piece in &pieces {
-                copy(child, node, piece.start as usize, piece.end as usize);
-            }
-        });
+        let Some(child) = &mut child else {
+            return;
+        };
+        word_into(child, node, (cell, floor), word, &pieces);
     }
+    if let Some(child) = child {
+        spawn.end(child);
+    }
+}
+
+/// `floor` is where the word before it ends: what stands before that is with that word.
+fn word_into(
+    child: &mut Node,
+    node: &Node,
+    (cell, floor): (&Cell, usize),
+    word: Span,
+    pieces: &[Span],
+) {
+    let floor = floor.max(cell.span.start as usize).min(word.start as usize);
+    let ceil = cell.span.end as usize;
+    let (from, to) = (word.start as usize, word.end as usize);
+    let name = begin_cell(child, node, cell.name);
+    let start = child.text.len();
+    copy(child, node, margin_before(&node.text, from, floor), from);
+    for piece in pieces {
+        copy(child, node, piece.start as usize, piece.end as usize);
+    }
+    copy(child, node, to, margin_after(&node.text, to, ceil));
+    child.close_cell(start, name, cell.kind, 0);
 }
 
 /// The word that the gap at `at` stands in: all of it, and its pieces.
@@ -72,6 +91,8 @@ fn word_around(text: &[u8], at: usize, cell: &Cell) -> (Span, Vec<Span>) {
         {
             i += len;
         }
+        // Markup with no word behind it is not gone through again.
+        end = i;
         let len = text[i..ceil].iter().take_while(|b| of_word(b)).count();
         if len == 0 {
             break;
@@ -174,5 +195,17 @@ mod tests {
                 assert_eq!(&text[map(at, at + 8)], "ghp_<b>abc1");
             }
         }
+    }
+
+    #[test]
+    fn a_page_of_words_is_one_child_and_markup_alone_is_none() {
+        let page: String = (0..1000)
+            .map(|i| format!("see <code>fn{i:06}</code>x, "))
+            .collect();
+        let got = children(&page);
+        assert_eq!(got.iter().filter(|c| c.0 == Layer::Concat).count(), 1);
+        assert!(got.iter().any(|c| c.1.contains("fn000999x")));
+        let nothing = "<b>".repeat(1000) + "x";
+        assert!(!children(&nothing).iter().any(|c| c.0 == Layer::Concat));
     }
 }
