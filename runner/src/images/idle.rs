@@ -241,7 +241,10 @@ impl Taking {
         );
         let sealed = on_thread("weir-image", move || {
             let bytes = Clear::bytes(&from)?;
-            let max = ONE_BYTES_MAX.min(images.0.bounds.bytes);
+            // More than the whole share would be waited for in vain when it is to be opened.
+            let inner = &images.0;
+            let share = inner.share_mib.saturating_mul(MIB);
+            let max = ONE_BYTES_MAX.min(inner.bounds.bytes).min(share);
             ensure!(
                 bytes <= max,
                 "a checkpoint of {} MiB is too large",

@@ -282,6 +282,9 @@ struct Table {
     tally: Tally,
     /// When all were last looked at for want of a place.
     looked_ms: Option<u64>,
+    /// How often they were.
+    #[cfg(test)]
+    looks: u64,
 }
 
 impl Table {
@@ -298,6 +301,10 @@ impl Table {
 
     /// Forgets what was idle too long.
     fn sweep(&mut self, now_ms: u64, idle_ms: u64) {
+        #[cfg(test)]
+        {
+            self.looks += 1;
+        }
         let tally = &mut self.tally;
         self.by_id.retain(|_, session| {
             let stays = !session.idle_since(now_ms, idle_ms);
@@ -509,7 +516,7 @@ mod tests {
         let sessions = Sessions::default();
         let limits = SessionLimits {
             sessions_max: 100_000,
-            per_principal_max: 20_000,
+            per_principal_max: 2_000,
             idle_ms: 60_000,
         };
         let begun = Instant::now();
@@ -522,8 +529,11 @@ mod tests {
             assert_eq!(refused, SessionError::PrincipalFull);
         }
         assert!(sessions.open(new("b"), limits).is_ok());
-        // Counting all of them each time takes minutes.
-        assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
+        let table = sessions.table.lock();
+        assert_eq!(table.tally.of("a"), limits.per_principal_max);
+        // One look for each second that passed, and not one for each who asked.
+        let looks_max = 2 + begun.elapsed().as_millis() as u64 / LOOK_AGAIN_MS;
+        assert!((1..=looks_max).contains(&table.looks), "{}", table.looks);
     }
 
     #[test]
