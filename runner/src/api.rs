@@ -16,6 +16,7 @@ use tokio::io::BufStream;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
+use crate::callers::{Caller, Present};
 use crate::context::random_name;
 use crate::daemon::Daemon;
 use crate::doctor;
@@ -71,19 +72,22 @@ async fn converse(daemon: &Arc<Daemon>, mut connection: Connection) -> Result<()
     if hello.protocol != PROTOCOL_VERSION {
         return Ok(());
     }
+    let present = hello.caller.map(|id| daemon.callers.connected(id));
+    let caller = present.as_ref().map(Present::caller);
     loop {
         let request: Request = frame::read(&mut connection).await?;
-        answer(daemon, &mut connection, request).await?;
+        answer(daemon, &mut connection, caller.as_ref(), request).await?;
     }
 }
 
 async fn answer(
     daemon: &Arc<Daemon>,
     connection: &mut Connection,
+    caller: Option<&Caller>,
     request: Request,
 ) -> Result<(), FrameError> {
     let reply = match request {
-        Request::Lease { lease } => return lease_out(daemon, connection, lease).await,
+        Request::Lease { lease } => return lease_out(daemon, connection, caller, lease).await,
         Request::Build { build } => return build_out(daemon, connection, build).await,
         Request::Logs { query } => return logs_out(daemon, connection, query).await,
         Request::Events { after } => return events_out(daemon, connection, after).await,
@@ -150,6 +154,7 @@ async fn answer(
 async fn lease_out(
     daemon: &Arc<Daemon>,
     connection: &mut Connection,
+    caller: Option<&Caller>,
     request: LeaseRequest,
 ) -> Result<(), FrameError> {
     let (tenant, server) = (request.tenant, request.server);
@@ -160,6 +165,7 @@ async fn lease_out(
         &server,
         Message::Lease {
             session: request.session,
+            caller: caller.cloned(),
             deadline: Instant::now() + wait,
             reply,
         },

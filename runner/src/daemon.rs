@@ -24,6 +24,7 @@ use tokio::net::UnixListener;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::boxes::{self, Saved};
+use crate::callers::Callers;
 use crate::context::{Context, Logs, Places, random_name};
 use crate::events::Events;
 use crate::images::Images;
@@ -132,6 +133,8 @@ impl Orphan {
 pub struct Daemon {
     /// What all parts share.
     pub ctx: Arc<Context>,
+    /// Who is connected.
+    pub callers: Callers,
     servers: Mutex<HashMap<(TenantId, ServerId), mpsc::Sender<Message>>>,
     _lock: Flock<File>,
 }
@@ -233,6 +236,7 @@ impl Daemon {
         });
         let daemon = Arc::new(Self {
             ctx,
+            callers: Callers::default(),
             servers: Mutex::default(),
             _lock: lock,
         });

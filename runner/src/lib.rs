@@ -9,6 +9,7 @@ mod backoff;
 pub mod bench;
 pub mod boxes;
 pub mod bundle;
+pub mod callers;
 pub mod context;
 pub mod daemon;
 pub mod doctor;

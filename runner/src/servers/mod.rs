@@ -20,6 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::backoff::Backoff;
 use crate::boxes::{self, Command, From, Handle, Plan, Saved, Word};
+use crate::callers::Caller;
 use crate::context::{Context, new_lease_id, new_sandbox_id};
 use crate::layers;
 use crate::paths::hex;
@@ -35,6 +36,8 @@ const TICK: Duration = Duration::from_millis(500);
 const CALL_GAP_MAX: Duration = Duration::from_secs(1);
 /// An idle session's sandbox may be taken for another session after this long.
 const EVICT_AFTER: Duration = Duration::from_secs(10);
+/// The same when whoever began the session is gone: time enough to see that a connection was only made anew.
+const EVICT_LOST_AFTER: Duration = Duration::from_secs(1);
 
 /// A lease, and how its holder hears that its sandbox is gone.
 pub struct Granted {
@@ -50,6 +53,8 @@ pub enum Message {
     Lease {
         /// For which session.
         session: Option<SessionKey>,
+        /// Whose it is.
+        caller: Option<Caller>,
         /// Until when.
         deadline: Instant,
         /// The answer.
@@ -113,6 +118,7 @@ struct Server {
 
 struct Waiter {
     session: Option<SessionKey>,
+    caller: Option<Caller>,
     since: Instant,
     deadline: Instant,
     reply: oneshot::Sender<Result<Granted, ApiError>>,
@@ -152,6 +158,8 @@ struct Boxed {
     leases: HashMap<LeaseId, oneshot::Sender<GoneReason>>,
     leases_total: u64,
     session: Option<SessionKey>,
+    /// Who was given it last; not known of one that was found again.
+    caller: Option<Caller>,
     /// Takes no new lease; ends with the last one.
     draining: bool,
     /// Found again: who was given it by an earlier life may use it still, and has no lease here.
@@ -173,6 +181,11 @@ impl Boxed {
 
     fn unused(&self) -> bool {
         self.leases_total == 0 && self.session.is_none()
+    }
+
+    /// Of a session that nobody comes back for.
+    fn is_lost(&self) -> bool {
+        self.caller.as_ref().is_some_and(Caller::is_gone)
     }
 
     /// An earlier life of the runner gave it out for a call, and does not hear any more when that is over.
@@ -227,9 +240,16 @@ impl Server {
         match message {
             Message::Lease {
                 session,
+                caller,
                 deadline,
                 reply,
-            } => self.enqueue(session, deadline, reply),
+            } => self.enqueue(Waiter {
+                session,
+                caller,
+                since: Instant::now(),
+                deadline,
+                reply,
+            }),
             Message::Release { lease, timed_out } => self.release(&lease, timed_out),
             Message::EndSession(session) => self.end_session(&session),
             Message::Put(spec) => self.put(spec),
@@ -255,15 +275,10 @@ impl Server {
         }
     }
 
-    fn enqueue(
-        &mut self,
-        session: Option<SessionKey>,
-        deadline: Instant,
-        reply: oneshot::Sender<Result<Granted, ApiError>>,
-    ) {
+    fn enqueue(&mut self, waiter: Waiter) {
         let refusal = if self.removed.is_some() {
             Some(ApiError::new(ErrorCode::NotFound, "the server was removed"))
-        } else if self.spec.isolation == Isolation::Session && session.is_none() {
+        } else if self.spec.isolation == Isolation::Session && waiter.session.is_none() {
             Some(ApiError::new(
                 ErrorCode::BadRequest,
                 "this server has a sandbox per session; the lease needs a session",
@@ -278,14 +293,9 @@ impl Server {
         };
         match refusal {
             Some(error) => {
-                let _ = reply.send(Err(error));
+                let _ = waiter.reply.send(Err(error));
             }
-            None => self.waiting.push_back(Waiter {
-                session,
-                since: Instant::now(),
-                deadline,
-                reply,
-            }),
+            None => self.waiting.push_back(waiter),
         }
     }
 
@@ -492,6 +502,7 @@ impl Server {
             return;
         }
         boxed.leases.insert(lease_id, tell);
+        boxed.caller = waiter.caller;
         boxed.leases_total += 1;
         boxed.last_used = Instant::now();
         match (self.spec.isolation, session) {
@@ -571,6 +582,7 @@ impl Server {
             leases: HashMap::new(),
             leases_total: u64::from(adopted),
             session,
+            caller: None,
             draining,
             adopted,
             unfit: false,
