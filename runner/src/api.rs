@@ -172,10 +172,15 @@ async fn lease_out(
     );
     let granted = match asked {
         Ok(()) => {
-            tokio::select! {
-                answer = answer => answer.unwrap_or_else(|_| Err(ApiError::new(ErrorCode::NotFound, "the server was removed"))),
-                // Nothing is to be said while waiting, so this is the holder going away.
-                _ = frame::read::<_, Request>(connection) => return Err(FrameError::Closed),
+            // Nothing is to be said while waiting, so this is the holder going away.
+            let leaves = async { drop(frame::read::<_, Request>(connection).await) };
+            match answer_or_leave(answer, leaves).await {
+                Some(Waited::Answered(answer)) => answer,
+                Some(Waited::Late(Granted { lease, .. })) => {
+                    daemon.give_back(&tenant, &server, lease.id, false);
+                    return Err(FrameError::Closed);
+                }
+                None => return Err(FrameError::Closed),
             }
         }
         Err(error) => Err(error),
@@ -211,6 +216,29 @@ async fn lease_out(
         }
         _ => Err(FrameError::Closed),
     }
+}
+
+enum Waited {
+    Answered(Result<Granted, ApiError>),
+    /// Granted in the moment in which its holder went away: nobody else knows of it.
+    Late(Granted),
+}
+
+/// Waits for the answer as long as its holder does.
+async fn answer_or_leave(
+    mut answer: oneshot::Receiver<Result<Granted, ApiError>>,
+    leaves: impl Future<Output = ()>,
+) -> Option<Waited> {
+    tokio::select! {
+        answer = &mut answer => {
+            let removed = |_| Err(ApiError::new(ErrorCode::NotFound, "the server was removed"));
+            return Some(Waited::Answered(answer.unwrap_or_else(removed)));
+        }
+        () = leaves => {}
+    }
+    // From here on nothing can be granted; what was before is there now.
+    answer.close();
+    answer.try_recv().ok()?.ok().map(Waited::Late)
 }
 
 /// Gives a lease back when it is dropped, however that comes.
@@ -366,5 +394,42 @@ async fn events_out(
             after = event.seq;
             frame::write(connection, &Reply::Event(event)).await?;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use runner_api::{Lease, SandboxId};
+
+    fn granted() -> Granted {
+        let lease = Lease {
+            id: LeaseId::parse("abcdefghijkl").expect("an id"),
+            sandbox: SandboxId::parse("abcdefghijkl").expect("an id"),
+            address: ([127, 0, 0, 1], 1).into(),
+            fresh: true,
+            waited_ms: 0,
+            call_timeout_s: 1,
+        };
+        let (_, gone) = oneshot::channel();
+        Granted { lease, gone }
+    }
+
+    #[tokio::test]
+    async fn a_lease_that_is_granted_as_its_holder_leaves_is_not_lost() {
+        // Which of two that are ready is seen first is drawn each time.
+        for _ in 0..64 {
+            let (reply, answer) = oneshot::channel();
+            assert!(reply.send(Ok(granted())).is_ok());
+            let waited = answer_or_leave(answer, std::future::ready(())).await;
+            assert!(waited.is_some(), "nobody gives it back");
+        }
+        let (reply, answer) = oneshot::channel();
+        assert!(
+            answer_or_leave(answer, std::future::ready(()))
+                .await
+                .is_none()
+        );
+        assert!(reply.send(Ok(granted())).is_err(), "it would be lost");
     }
 }
