@@ -8,6 +8,7 @@
 //! ```
 //! Each state is a type and a transition consumes it. Whoever started it hears [`Word`]s and nothing else.
 
+mod commands;
 mod image;
 mod launch;
 mod rest;
@@ -24,9 +25,10 @@ use sandbox::{Placed, Prepared, SandboxError, Watch, on_thread};
 use secret_prints::PrintSet;
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpStream;
-use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+pub use self::commands::Command;
+use self::commands::{Commands, Told, commands};
 use crate::context::Context;
 use crate::images::idle;
 use crate::logs::{self, Log};
@@ -45,8 +47,6 @@ const REHEARSAL_MAX: Duration = Duration::from_secs(3);
 const PROBE_EVERY: Duration = Duration::from_millis(5);
 /// What a sandbox that failed wrote last is often still in the pipe.
 const LAST_WORDS: Duration = Duration::from_millis(50);
-/// Commands that wait; there is never more than one of each kind.
-const COMMANDS_MAX: usize = 8;
 
 /// What is to be started.
 #[derive(Clone)]
@@ -108,29 +108,10 @@ pub enum Word {
     Removed,
 }
 
-/// What a server tells its sandbox.
-#[derive(Debug)]
-pub enum Command {
-    /// Stand still.
-    Freeze,
-    /// Go on.
-    Thaw,
-    /// Go to the disk, if it stands still.
-    Checkpoint,
-    /// Come back from there.
-    Restore,
-    /// New egress rules.
-    Rules(egress::Allowlist),
-    /// It belongs to a session from now on.
-    Session(SessionKey),
-    /// End.
-    Stop(GoneReason),
-}
-
 /// The server's end of a sandbox.
 pub struct Handle {
     /// Its commands.
-    pub commands: mpsc::Sender<Command>,
+    pub commands: Commands,
     /// What is counted.
     pub tally: Arc<Tally>,
 }
@@ -148,7 +129,7 @@ pub fn spawn<T>(ctx: &Arc<Context>, plan: Plan, from: From, tell: T) -> Handle
 where
     T: Fn(SandboxId, Word) -> futures_util::future::BoxFuture<'static, ()> + Send + Sync + 'static,
 {
-    let (commands, receiver) = mpsc::channel(COMMANDS_MAX);
+    let (commands, told) = commands();
     let owner = meter::Owner {
         tenant: plan.spec.tenant.clone(),
         server: plan.spec.id.clone(),
@@ -163,7 +144,7 @@ where
         ctx: Arc::clone(ctx),
         log,
         plan,
-        commands: receiver,
+        commands: told,
         tally: Arc::clone(&tally),
         rules: None,
         restores,
@@ -205,7 +186,7 @@ struct Life {
     ctx: Arc<Context>,
     log: Log,
     plan: Plan,
-    commands: mpsc::Receiver<Command>,
+    commands: Told,
     tally: Arc<Tally>,
     /// Egress rules that came after it began.
     rules: Option<egress::Allowlist>,
@@ -413,11 +394,10 @@ impl Life {
             tokio::select! {
                 biased;
                 code = alive.watch.ended() => return Err(self.why_it_ended(code)),
-                command = self.commands.recv() => match command {
-                    Some(Command::Stop(reason)) => return Err(reason),
-                    None => return Err(GoneReason::Stopped),
-                    Some(Command::Rules(rules)) => self.obey(alive, rules),
-                    Some(Command::Freeze | Command::Thaw | Command::Checkpoint | Command::Restore | Command::Session(_)) => {}
+                command = self.commands.next() => match command {
+                    Command::Stop(reason) => return Err(reason),
+                    Command::Rules(rules) => self.obey(alive, rules),
+                    Command::Freeze | Command::Thaw | Command::Checkpoint | Command::Restore | Command::Session(_) => {}
                 },
                 () = tokio::time::sleep_until(deadline) => return Err(GoneReason::StartTimeout),
                 answered = probe => if answered { return Ok(()) },
@@ -431,16 +411,15 @@ impl Life {
             tokio::select! {
                 biased;
                 code = alive.watch.ended() => return Turn::Gone(self.why_it_ended(code)),
-                command = self.commands.recv() => match command {
-                    Some(Command::Stop(reason)) => return Turn::Gone(reason),
-                    None => return Turn::Gone(GoneReason::Stopped),
-                    Some(Command::Rules(rules)) => self.obey(alive, rules),
-                    Some(Command::Session(session)) => self.belong(alive, session),
-                    Some(Command::Freeze) => if let Err(reason) = self.freeze(alive, true).await { return Turn::Gone(reason) },
-                    Some(Command::Thaw) => if let Err(reason) = self.freeze(alive, false).await { return Turn::Gone(reason) },
-                    Some(Command::Checkpoint) => if let Some(taking) = self.may_rest(alive).await { return Turn::Rest(taking) },
+                command = self.commands.next() => match command {
+                    Command::Stop(reason) => return Turn::Gone(reason),
+                    Command::Rules(rules) => self.obey(alive, rules),
+                    Command::Session(session) => self.belong(alive, session),
+                    Command::Freeze => if let Err(reason) = self.freeze(alive, true).await { return Turn::Gone(reason) },
+                    Command::Thaw => if let Err(reason) = self.freeze(alive, false).await { return Turn::Gone(reason) },
+                    Command::Checkpoint => if let Some(taking) = self.may_rest(alive).await { return Turn::Rest(taking) },
                     // It is here.
-                    Some(Command::Restore) => {}
+                    Command::Restore => {}
                 },
             }
         }

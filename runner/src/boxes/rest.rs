@@ -123,16 +123,15 @@ impl Life {
         loop {
             let reason = tokio::select! {
                 biased;
-                command = self.commands.recv() => match command {
-                    Some(Command::Restore) => return self.restore(resting).await,
-                    Some(Command::Rules(rules)) => {
+                command = self.commands.next() => match command {
+                    Command::Restore => return self.restore(resting).await,
+                    Command::Rules(rules) => {
                         self.rules = Some(rules);
                         continue;
                     }
-                    Some(Command::Stop(reason)) => reason,
-                    None => GoneReason::Stopped,
+                    Command::Stop(reason) => reason,
                     // It stands as still as can be, and whose it is was settled when it ran.
-                    Some(Command::Freeze | Command::Thaw | Command::Checkpoint | Command::Session(_)) => continue,
+                    Command::Freeze | Command::Thaw | Command::Checkpoint | Command::Session(_) => continue,
                 },
                 () = resting.ticket.made_room() => GoneReason::NoRoom,
             };

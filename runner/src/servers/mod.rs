@@ -207,8 +207,7 @@ impl Boxed {
     }
 
     fn command(&self, command: Command) {
-        // A full queue means that it is told already; a closed one that it is gone.
-        let _ = self.handle.commands.try_send(command);
+        self.handle.commands.tell(command);
     }
 }
 
