@@ -11,6 +11,7 @@ use sandbox::{Backend, Host, Wires};
 use tokio::sync::Semaphore;
 
 use crate::events::Events;
+use crate::gate::Gate;
 use crate::images::Images;
 use crate::logs::Log;
 use crate::meter::Metering;
@@ -34,7 +35,7 @@ pub struct Context {
     /// Places in the address pool.
     pub places: Places,
     /// Starts at once: more only make each other slow (a start is nearly all CPU).
-    pub gate: Semaphore,
+    pub gate: Gate,
     /// Builds at once.
     pub builds: Semaphore,
     /// What happened.

@@ -27,6 +27,7 @@ use crate::boxes::{self, Saved};
 use crate::callers::Callers;
 use crate::context::{Context, Logs, Places, random_name};
 use crate::events::Events;
+use crate::gate::Gate;
 use crate::images::Images;
 use crate::images::idle::Bounds;
 use crate::layers;
@@ -216,7 +217,7 @@ impl Daemon {
             },
             // Those of sandboxes that are not written down too, until they are ended.
             places: Places::new(saved.iter().map(|s| s.placed.place).chain(present.clone())),
-            gate: Semaphore::new(2 * cores),
+            gate: Gate::new(2 * cores),
             builds: Semaphore::new(cores),
             events: events.clone(),
             images: Images::begin(

@@ -14,6 +14,7 @@ pub mod context;
 pub mod daemon;
 pub mod doctor;
 pub mod events;
+pub mod gate;
 pub mod images;
 pub mod index;
 pub mod layers;

@@ -4,7 +4,7 @@ mod common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::*;
 use runner_api::{Runner as _, *};
@@ -169,4 +169,63 @@ async fn a_server_that_ends_itself_again_and_again_has_to_wait() {
     assert!(refused.retry_after_ms.is_some(), "{refused:?}");
     // And then it serves again.
     rig.settled(&spec).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn starts_that_come_to_nothing_hold_up_no_other_tenant() {
+    if !possible() {
+        return;
+    }
+    let rig = Rig::start().await;
+    let never = [
+        ("server.py", "import time; time.sleep(600)"),
+        ("requirements.txt", "# nothing\n"),
+    ];
+    let slow = rig
+        .deploy(tarball(&never), |s| {
+            s.isolation = Isolation::Call;
+            s.scale.max = 24;
+        })
+        .await;
+    let other = domain::TenantId::parse("other").expect("an id");
+    let spec = rig.deploy_for(&other, probe_bundle(), |_| ()).await;
+    let wanted = LeaseRequest {
+        tenant: slow.tenant.clone(),
+        server: slow.id.clone(),
+        session: None,
+        wait_ms: 60_000,
+    };
+    let waiting: Vec<_> = (0..24)
+        .map(|_| {
+            let (client, wanted) = (rig.client.clone(), wanted.clone());
+            tokio::spawn(async move { client.lease(wanted).await })
+        })
+        .collect();
+    until("all of them start", Duration::from_secs(10), || async {
+        rig.sandboxes().await.len() >= 24
+    })
+    .await;
+    let asked = Instant::now();
+    let lease = rig.lease(&spec, None).await.expect("a sandbox");
+    assert!(
+        asked.elapsed() < patient(Duration::from_secs(20)),
+        "waited {:?}",
+        asked.elapsed()
+    );
+    rig.client
+        .release(&lease.id, false)
+        .await
+        .expect("released");
+    // And those that wait to start end at once when they are to.
+    let began = Instant::now();
+    rig.client
+        .remove_server(&slow.tenant, &slow.id)
+        .await
+        .expect("removed");
+    assert!(
+        began.elapsed() < patient(Duration::from_secs(40)),
+        "removed after {:?}",
+        began.elapsed()
+    );
+    waiting.iter().for_each(tokio::task::JoinHandle::abort);
 }

@@ -30,6 +30,7 @@ use tokio::task::JoinHandle;
 pub use self::commands::Command;
 use self::commands::{Commands, Told, commands};
 use crate::context::Context;
+use crate::gate::Pass;
 use crate::images::idle;
 use crate::logs::{self, Log};
 use crate::meter;
@@ -41,6 +42,8 @@ use crate::words;
 const START_MAX: Duration = Duration::from_secs(60);
 /// The same for one that is found again: most answer at once.
 const ADOPT_MAX: Duration = Duration::from_secs(20);
+/// How long one that was launched keeps others from starting.
+const PASS_MAX: Duration = Duration::from_secs(4);
 /// A server that takes longer to answer its first client has an image without it.
 const REHEARSAL_MAX: Duration = Duration::from_secs(3);
 /// How often a starting server is tried.
@@ -317,7 +320,7 @@ impl Life {
                 words,
             });
         }
-        let permit = ctx.gate.acquire().await.map_err(|e| internal(e.into()))?;
+        let pass = self.pass_the_gate().await?;
         let number = ctx
             .places
             .take()
@@ -341,7 +344,8 @@ impl Life {
             tracing::error!(sandbox = %self.plan.id, error = format!("{error:#}"), "a sandbox cannot be started");
             internal(error)
         })?;
-        if let Err(reason) = self.wait_until_it_answers(&alive, START_MAX).await {
+        let answers = self.wait_with_pass(&alive, START_MAX, pass).await;
+        if let Err(reason) = &answers {
             // One that was told to end says nothing about the image.
             let own_fault = matches!(
                 reason,
@@ -353,14 +357,14 @@ impl Life {
             tokio::time::sleep(LAST_WORDS).await;
             self.let_go(alive).await;
             return Err(NotStarted {
-                words: self.explain(&reason),
-                reason,
+                words: self.explain(reason),
+                reason: reason.clone(),
             });
         }
         if let (false, Some(image)) = (restored, &image) {
             self.checkpoint(image, alive.address).await;
         }
-        drop(permit);
+        drop(answers);
         let took_ms = millis(began);
         let from = if restored { "restored" } else { "cold" };
         self.log
@@ -370,6 +374,36 @@ impl Life {
             took_ms,
         });
         Ok(alive)
+    }
+
+    /// A place among those that start. One that is to end does not wait for it.
+    async fn pass_the_gate(&self) -> Result<Pass, NotStarted> {
+        let gate = &self.ctx.gate;
+        tokio::select! {
+            pass = gate.enter(&self.plan.spec.tenant) => Ok(pass),
+            reason = self.commands.stopped() => {
+                let words = format!("the sandbox ended: {}", words::of(&reason));
+                Err(NotStarted { reason, words })
+            }
+        }
+    }
+
+    /// Waits until it answers. One that takes long uses little of the processor, and gives its place to the next.
+    async fn wait_with_pass(
+        &mut self,
+        alive: &Alive,
+        max: Duration,
+        pass: Pass,
+    ) -> Result<Option<Pass>, GoneReason> {
+        match self.wait_until_it_answers(alive, PASS_MAX.min(max)).await {
+            Ok(()) => Ok(Some(pass)),
+            Err(GoneReason::StartTimeout) => {
+                drop(pass);
+                let left = max.saturating_sub(PASS_MAX);
+                self.wait_until_it_answers(alive, left).await.map(|()| None)
+            }
+            Err(reason) => Err(reason),
+        }
     }
 
     /// Tries to connect until the server listens. We close first: a connection that the guest would close lingers in

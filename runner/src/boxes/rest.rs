@@ -142,19 +142,18 @@ impl Life {
 
     async fn restore(&mut self, resting: Resting) -> Result<Alive, NotStarted> {
         let began = Instant::now();
-        let ctx = Arc::clone(&self.ctx);
         // Restores are starts: more at once only make each other slow.
-        let permit = ctx.gate.acquire().await;
+        let pass = self.pass_the_gate().await?;
         let alive = self
             .go_on(resting)
             .await
             .map_err(|error| self.lost("its checkpoint could not be restored", &error))?;
-        if let Err(reason) = self.wait_until_it_answers(&alive, ADOPT_MAX).await {
+        let answers = self.wait_with_pass(&alive, ADOPT_MAX, pass).await;
+        if let Err(reason) = answers {
             self.let_go(alive).await;
             let words = self.explain(&reason);
             return Err(NotStarted { reason, words });
         }
-        drop(permit);
         let took_ms = millis(began);
         self.log.say(
             &self.plan.id,
