@@ -130,6 +130,41 @@ async fn a_restored_sandbox_has_the_same_limits() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_fills_its_memory_at_its_start_lives_on() {
+    if !possible() {
+        return;
+    }
+    let rig = Rig::start().await;
+    let server = format!("import os\nballast = os.urandom(170 << 20)\n{PROBE_SERVER}");
+    let files = [
+        ("server.py", server.as_str()),
+        ("requirements.txt", "# nothing\n"),
+    ];
+    let spec = rig
+        .deploy(tarball(&files), |s| s.limits.memory_mb = 256)
+        .await;
+    // Its image is written meanwhile, which counts as its own memory.
+    for _ in 0..3 {
+        rig.call(&spec, "run", json!({"code": "result = 1"}))
+            .await
+            .expect("an answer");
+    }
+    let all = rig.sandboxes().await;
+    assert_eq!(all.len(), 1, "{all:?}");
+    let events = rig.events().await;
+    let gone = events
+        .iter()
+        .filter(|e| matches!(e.kind, EventKind::Gone { .. }));
+    assert_eq!(gone.count(), 0, "{events:?}");
+    let taken = |e: &Event| matches!(e.kind, EventKind::Checkpointed { .. });
+    assert!(events.iter().any(taken), "{events:?}");
+    let names = ["memory.max", "memory.limit_in_bytes"];
+    let limit = said(&all[0].sandbox, "memory", names);
+    let own = (256u64 + 32) << 20;
+    assert_eq!(limit, own.to_string(), "what it was lent is taken back");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_ends_itself_again_and_again_has_to_wait() {
     if !possible() {
         return;

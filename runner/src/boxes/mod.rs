@@ -361,8 +361,14 @@ impl Life {
                 reason: reason.clone(),
             });
         }
-        if let (false, Some(image)) = (restored, &image) {
-            self.checkpoint(image, alive.address).await;
+        if let (false, Some(image)) = (restored, &image)
+            && let Err(reason) = self.checkpoint(image, alive.address).await
+        {
+            self.let_go(alive).await;
+            return Err(NotStarted {
+                words: self.explain(&reason),
+                reason,
+            });
         }
         drop(answers);
         let took_ms = millis(began);

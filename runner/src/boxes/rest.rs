@@ -16,7 +16,7 @@ use crate::store;
 use crate::wire;
 
 /// What gVisor's own kernel writes beside the guest's memory; measured: under 1 MiB.
-const OWN_BYTES: u64 = 16 * 1024 * 1024;
+pub(super) const OWN_BYTES: u64 = 16 * 1024 * 1024;
 
 /// A sandbox that lies on disk.
 struct Resting {

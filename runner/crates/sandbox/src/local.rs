@@ -240,6 +240,14 @@ impl Backend for Local {
         self.config.cgroups.freeze(&self.group(id), false)
     }
 
+    fn lend_memory(&self, id: &str, bytes: u64) -> Result<(), SandboxError> {
+        self.config.cgroups.raise_memory(&self.group(id), bytes)
+    }
+
+    fn take_memory_back(&self, id: &str, bytes: u64) -> Result<(), SandboxError> {
+        self.config.cgroups.lower_memory(&self.group(id), bytes)
+    }
+
     async fn checkpoint(&self, id: &str, image: &Path) -> Result<(), SandboxError> {
         let store = self.paths(id).store;
         let runsc = &self.config.runsc;
@@ -250,8 +258,7 @@ impl Backend for Local {
         let store = self.paths(id).store;
         // An image on a tmpfs counts as memory of who writes it, and that is the sandbox's own kernel: within its limit one
         // that uses half of it would end half written.
-        let groups = &self.config.cgroups;
-        groups.raise_memory(&self.group(id), bytes)?;
+        self.lend_memory(id, bytes)?;
         self.thaw(id).await?;
         let runsc = &self.config.runsc;
         // It ends the sandbox; whoever deletes it waits until its two processes are gone, status and all, and that is ours to
