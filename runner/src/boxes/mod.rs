@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 use metering::Tally;
 use runner_api::{EventKind, GoneReason, LogStream, SandboxId, ServerSpec, SessionKey};
-use sandbox::{Placed, Prepared, SandboxError, Watch, on_thread};
+use sandbox::{End, Placed, Prepared, SandboxError, Watch, on_thread};
 use secret_prints::PrintSet;
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpStream;
@@ -508,16 +508,14 @@ impl Life {
     }
 
     /// The kernel's counters say more than an exit code: gVisor dies whole.
-    fn why_it_ended(&self, code: Option<i32>) -> GoneReason {
+    fn why_it_ended(&self, end: End) -> GoneReason {
         let alarms = self.ctx.backend.alarms(self.plan.id.as_str());
         if alarms.oom_kills > 0 {
             GoneReason::OutOfMemory
         } else if alarms.pids_refused > 0 {
             GoneReason::TooManyProcesses
-        } else if code == Some(128 + 9) {
-            GoneReason::Killed
         } else {
-            GoneReason::Exited { code }
+            reason_of(end)
         }
     }
 
@@ -563,6 +561,18 @@ impl Life {
         self.ctx
             .events
             .tell(&spec.tenant, &spec.id, Some(&self.plan.id), kind);
+    }
+}
+
+/// A guest that ends with the code of a signal did so itself: that is no kill from outside, which is forgiven.
+fn reason_of(end: End) -> GoneReason {
+    match end {
+        End::Signaled(9) => GoneReason::Killed,
+        End::Signaled(signal) => GoneReason::Exited {
+            code: Some(128 + signal),
+        },
+        End::Exited(code) => GoneReason::Exited { code: Some(code) },
+        End::Unknown => GoneReason::Exited { code: None },
     }
 }
 
