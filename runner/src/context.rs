@@ -17,6 +17,7 @@ use crate::logs::Log;
 use crate::meter::Metering;
 use crate::paths::Paths;
 use crate::secrets::Secrets;
+use crate::shares::Shares;
 
 /// Shared by all tasks; made once.
 pub struct Context {
@@ -30,6 +31,8 @@ pub struct Context {
     pub filter: Filter,
     /// The host's address on every wire.
     pub gateway: Ipv4Addr,
+    /// What each tenant may take of what all share.
+    pub shares: Shares,
     /// Where names may lead that are not public.
     pub targets: Targets,
     /// Places in the address pool.

@@ -36,6 +36,7 @@ use crate::meter::{Metering, Owner};
 use crate::paths::Paths;
 use crate::secrets::{KeySource, Secrets};
 use crate::servers::{self, Message};
+use crate::shares::Shares;
 use crate::store;
 use crate::sweep;
 use crate::wire;
@@ -211,6 +212,7 @@ impl Daemon {
             backend: Arc::new(backend),
             filter,
             gateway,
+            shares: Shares::of_this_process(),
             targets: Targets {
                 private: options.egress_private.clone(),
                 refused: Vec::new(),

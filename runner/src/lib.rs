@@ -27,6 +27,7 @@ pub mod paths;
 pub mod rootfs;
 pub mod secrets;
 pub mod servers;
+pub mod shares;
 pub mod shim;
 pub mod store;
 mod sweep;
