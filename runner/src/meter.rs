@@ -134,6 +134,14 @@ impl Metering {
         lock(&self.meter).keep(known);
     }
 
+    /// A sandbox answers: what it holds from now on is charged, also if it ends before the next round.
+    pub fn begin(&self, id: &SandboxId, backend: &dyn Backend) {
+        let mut meter = lock(&self.meter);
+        if let Some(live) = lock(&self.live).get(id) {
+            meter.observe(now(), &[reading(id, live, backend)]);
+        }
+    }
+
     /// A sandbox has ended and its control group is still there: the last reading. It is on disk when this returns,
     /// because the counters it was read from go away next. Waits for the disk.
     pub fn finish(&self, id: &SandboxId, backend: &dyn Backend) {

@@ -80,6 +80,31 @@ async fn usage_is_counted_once_over_kills_of_runner_and_sandbox() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn memory_is_charged_also_for_what_ends_between_two_rounds() {
+    if !possible() {
+        return;
+    }
+    let mut rig = Rig::start().await;
+    let spec = rig
+        .deploy(probe_bundle(), |s| s.isolation = Isolation::Call)
+        .await;
+    for _ in 0..3 {
+        rig.call(&spec, "run", code("import time; time.sleep(2); result = 1"))
+            .await
+            .expect("an answer");
+    }
+    until("nothing is left", Duration::from_secs(10), || async {
+        rig.sandboxes().await.is_empty()
+    })
+    .await;
+    rig.stop().await;
+    // No sandbox holds less than 25 MiB, and a round meets one of the three at the most.
+    let least = 3 * 2 * 25 * 1024;
+    let charged = usage(&rig).memory_byte_ms / 1000 / 1024;
+    assert!(charged >= least, "{charged} KiB-seconds of {least}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_sandbox_that_ended_while_the_runner_was_away_fails_nobody() {
     if !possible() {
         return;

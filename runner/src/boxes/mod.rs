@@ -250,6 +250,7 @@ impl Life {
                 }
             };
             (self.tell)(self.plan.id.clone(), Word::Ready(alive.address)).await;
+            self.first_reading();
             match self.live(&mut alive).await {
                 Turn::Gone(reason) => {
                     self.gone(reason, None).await;
@@ -260,6 +261,14 @@ impl Life {
             }
         }
         self.remove(place).await;
+    }
+
+    /// Nobody waits for it: another thread may be writing down all that is metered.
+    fn first_reading(&self) {
+        let (ctx, id) = (Arc::clone(&self.ctx), self.plan.id.clone());
+        tokio::spawn(on_thread("weir-meter", move || {
+            ctx.metering.begin(&id, &*ctx.backend);
+        }));
     }
 
     async fn let_go(&self, alive: Alive) {
