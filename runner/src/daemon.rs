@@ -138,6 +138,8 @@ pub struct Daemon {
     /// Who is connected.
     pub callers: Callers,
     servers: Mutex<HashMap<(TenantId, ServerId), mpsc::Sender<Message>>>,
+    /// Servers that are being changed.
+    changing: Mutex<HashMap<(TenantId, ServerId), Arc<tokio::sync::Mutex<()>>>>,
     _lock: Flock<File>,
 }
 
@@ -241,6 +243,7 @@ impl Daemon {
             ctx,
             callers: Callers::default(),
             servers: Mutex::default(),
+            changing: Mutex::default(),
             _lock: lock,
         });
         daemon.resume(saved, present, what).await?;
@@ -367,6 +370,16 @@ impl Daemon {
         })
     }
 
+    /// Changes of one server come one after the other: each sees, on disk and in memory, what the one before left.
+    async fn change(&self, key: &(TenantId, ServerId)) -> tokio::sync::OwnedMutexGuard<()> {
+        let own = {
+            let mut changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+            changing.retain(|_, one| Arc::strong_count(one) > 1);
+            Arc::clone(changing.entry(key.clone()).or_default())
+        };
+        own.lock_owned().await
+    }
+
     /// Puts a message into a server's queue.
     ///
     /// # Errors
@@ -422,6 +435,7 @@ impl Daemon {
             )));
         }
         let key = (spec.tenant.clone(), spec.id.clone());
+        let _changing = self.change(&key).await;
         if self.lock().len() >= SERVERS_MAX && !self.lock().contains_key(&key) {
             return Err(ApiError::new(
                 ErrorCode::NoCapacity,
@@ -457,15 +471,18 @@ impl Daemon {
         tenant: &TenantId,
         server: &ServerId,
     ) -> Result<(), ApiError> {
+        let _changing = self.change(&(tenant.clone(), server.clone())).await;
         let sender = self.sender(tenant, server)?;
-        self.lock().remove(&(tenant.clone(), server.clone()));
-        store::remove(&self.ctx.paths.server(tenant, server));
         let (done, ended) = oneshot::channel();
         if sender.send(Message::Remove(done)).await.is_ok() {
             let _ = ended.await;
         }
         self.ctx.logs.forget(&self.ctx.paths, tenant, server);
-        self.ctx.secrets.remove_server(tenant, server)
+        self.ctx.secrets.remove_server(tenant, server)?;
+        // Last: until its secrets are gone it is there, also for the next life, and can be removed once more.
+        store::remove(&self.ctx.paths.server(tenant, server));
+        self.lock().remove(&(tenant.clone(), server.clone()));
+        Ok(())
     }
 
     /// How servers are.
