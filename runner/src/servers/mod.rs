@@ -5,6 +5,7 @@
 
 mod choose;
 mod idle;
+mod sticky;
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -18,6 +19,7 @@ use runner_api::{
 };
 use tokio::sync::{mpsc, oneshot};
 
+use self::sticky::Sticky;
 use crate::backoff::Backoff;
 use crate::boxes::{self, Command, From, Handle, Plan, Saved, Word};
 use crate::callers::Caller;
@@ -29,8 +31,6 @@ use crate::paths::hex;
 pub const WAITING_MAX: usize = 1000;
 /// Messages that wait for one server.
 const MESSAGES_MAX: usize = 4096;
-/// Sessions that are remembered as belonging to a shared sandbox.
-const SESSIONS_MAX: usize = 10_000;
 const TICK: Duration = Duration::from_millis(500);
 /// The exchanges of one call follow each other faster than this.
 const CALL_GAP_MAX: Duration = Duration::from_secs(1);
@@ -90,7 +90,7 @@ pub fn spawn(ctx: &Arc<Context>, spec: CheckedSpec, adopted: Vec<Saved>) -> mpsc
         me: sender.clone(),
         boxes: HashMap::new(),
         waiting: VecDeque::new(),
-        sessions: HashMap::new(),
+        sessions: Sticky::default(),
         backoff: Backoff::new(),
         checkpoints_fail: false,
         removed: None,
@@ -109,7 +109,7 @@ struct Server {
     boxes: HashMap<SandboxId, Boxed>,
     waiting: VecDeque<Waiter>,
     /// Which shared sandbox a session began on.
-    sessions: HashMap<SessionKey, SandboxId>,
+    sessions: Sticky,
     backoff: Backoff,
     /// A checkpoint of an idle sandbox failed: none is tried again before something changes.
     checkpoints_fail: bool,
@@ -324,7 +324,7 @@ impl Server {
     }
 
     fn end_session(&mut self, session: &SessionKey) {
-        self.sessions.remove(session);
+        self.sessions.end(session);
         if self.spec.isolation == Isolation::Session {
             let own: Vec<_> = self
                 .boxes
@@ -356,7 +356,7 @@ impl Server {
 
     /// All sandboxes end, each with its last lease.
     fn drain(&mut self, reason: GoneReason) {
-        self.sessions.clear();
+        self.sessions = Sticky::default();
         let idle: Vec<_> = self
             .boxes
             .iter_mut()
@@ -433,7 +433,7 @@ impl Server {
             }
             Word::Removed => {
                 self.boxes.remove(id);
-                self.sessions.retain(|_, owner| owner != id);
+                self.sessions.forget(id);
             }
         }
     }
@@ -509,9 +509,7 @@ impl Server {
                 boxed.command(Command::Session(session.clone()));
                 boxed.session = Some(session);
             }
-            (Isolation::Shared, Some(session)) if self.sessions.len() < SESSIONS_MAX => {
-                self.sessions.insert(session, id.clone());
-            }
+            (Isolation::Shared, Some(session)) => self.sessions.hear(session, id.clone()),
             _ => {}
         }
     }
