@@ -10,9 +10,10 @@ use anyhow::{Context as _, Result};
 use domain::{ServerId, TenantId};
 use metering::{Count, Counter, MeterStore, Now, Reading, Tally};
 use runner_api::{SandboxId, UsageWindow};
-use sandbox::{Backend, Usage};
+use sandbox::{Backend, Usage, on_thread};
 use serde::{Deserialize, Serialize};
 
+use crate::context::Context;
 use crate::events::now_ms;
 
 /// Between two rounds. What a crash of the whole machine can lose is at most this much. A crash of the runner loses
@@ -258,12 +259,13 @@ fn reading(id: &SandboxId, live: &Live, backend: &dyn Backend) -> Reading {
 }
 
 /// Reads for ever.
-pub async fn run(metering: &Metering, backend: &dyn Backend) {
+pub async fn run(ctx: Arc<Context>) {
     let mut every = tokio::time::interval(EVERY);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         every.tick().await;
-        metering.round(backend);
+        let ctx = Arc::clone(&ctx);
+        on_thread("weir-meter", move || ctx.metering.round(&*ctx.backend)).await;
     }
 }
 
