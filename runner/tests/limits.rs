@@ -79,6 +79,13 @@ async fn the_hosts_kernel_holds_the_plan() {
     assert_confined(&cores);
     let tasks = said(&sandbox, "pids", ["pids.current", "pids.current"]);
     assert!(tasks.parse::<u32>().expect("a number") > 3, "{tasks}");
+    // Before anything of the host's own.
+    let scores = said(&sandbox, "memory", ["cgroup.procs", "cgroup.procs"]);
+    let scores = scores.lines().map(|pid| {
+        let score = fs::read_to_string(format!("/proc/{pid}/oom_score_adj"));
+        score.unwrap_or_default().trim().parse().unwrap_or(0)
+    });
+    assert_eq!(scores.max(), Some(800), "who ends first without memory");
 }
 
 #[tokio::test(flavor = "multi_thread")]
