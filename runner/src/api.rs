@@ -147,7 +147,17 @@ async fn answer(
             Ok(Reply::Ok)
         }
     };
-    frame::write(connection, &reply.unwrap_or_else(Reply::Error)).await
+    match frame::write(connection, &reply.unwrap_or_else(Reply::Error)).await {
+        // Nothing of it has gone out.
+        Err(FrameError::TooLong { bytes, bytes_max }) => {
+            let text = format!(
+                "the answer has {bytes} bytes, at most {bytes_max} can be sent; ask for less, such as one tenant's"
+            );
+            let error = ApiError::new(ErrorCode::NoCapacity, text);
+            frame::write(connection, &Reply::Error(error)).await
+        }
+        done => done,
+    }
 }
 
 /// Gives a lease out and stays with it until it is given back, its sandbox is gone, or its holder is.
