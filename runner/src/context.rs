@@ -145,5 +145,8 @@ mod tests {
             assert!(places.take().is_some());
         }
         assert_eq!(places.take(), None);
+        // What is left of nobody's sandbox is taken away as if it had a place.
+        places.give(Wires::NOBODYS);
+        assert_eq!(places.take(), None, "it is no place");
     }
 }

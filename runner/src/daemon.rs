@@ -112,7 +112,7 @@ impl Orphan {
             id,
             owner,
             restores: 0,
-            place: Wires::MAX - 1,
+            place: Wires::NOBODYS,
         }
     }
 
@@ -320,7 +320,7 @@ impl Daemon {
             });
                 let ended = strangers.into_iter().map(async |id| {
                     tracing::warn!(sandbox = id, "a sandbox that belongs to nobody is ended");
-                    ctx.backend.destroy(&id, Wires::MAX - 1).await;
+                    ctx.backend.destroy(&id, Wires::NOBODYS).await;
                 });
                 tokio::join!(
                     futures_util::future::join_all(buried),
