@@ -350,10 +350,9 @@ impl Backend for Local {
 /// Kills all processes of a group and takes the status of those that are our children, until none is left (at most 5 s).
 /// So it does with the status of `gofer`, which may have left the group.
 fn end(groups: &Cgroups, group: &str, gofer: Option<i32>) {
-    // What stands still cannot be killed. Fails if there is no such group.
-    if groups.is_frozen(group) {
-        let _ = groups.freeze(group, false);
-    }
+    // What stands still cannot be killed, nor what is about to: in version 1 that may be so for as long as one of its
+    // processes waits for a disk. Fails if there is no such group.
+    let _ = groups.freeze(group, false);
     let deadline = Instant::now() + Duration::from_secs(5);
     // A process that ended leaves the group before its status is taken.
     let mut seen: BTreeSet<i32> = gofer
