@@ -1,5 +1,6 @@
 //! Who gets which sandbox, and which ones are woken or started for those who wait.
 
+use std::collections::HashSet;
 use std::time::Instant;
 
 use runner_api::{GoneReason, Isolation, SandboxId, SessionKey};
@@ -110,7 +111,7 @@ impl Server {
     fn boxes_needed(&mut self) -> usize {
         let mut own_ones = Vec::new();
         let mut fresh = 0usize;
-        let mut sessions: Vec<&SessionKey> = Vec::new();
+        let mut sessions: HashSet<&SessionKey> = HashSet::new();
         for waiter in &self.waiting {
             let own = match self.spec.isolation {
                 Isolation::Shared => waiter.session.as_ref().and_then(|s| self.sessions.get(s)),
@@ -124,10 +125,7 @@ impl Server {
             match (own, &waiter.session) {
                 (Some(id), _) => own_ones.push(id.clone()),
                 (None, Some(session)) if self.spec.isolation == Isolation::Session => {
-                    if !sessions.contains(&session) {
-                        sessions.push(session);
-                        fresh += 1;
-                    }
+                    fresh += usize::from(sessions.insert(session));
                 }
                 _ => fresh += 1,
             }
