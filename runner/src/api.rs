@@ -16,6 +16,7 @@ use tokio::io::BufStream;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
+use crate::callers::{Caller, Present};
 use crate::context::random_name;
 use crate::daemon::Daemon;
 use crate::doctor;
@@ -71,19 +72,22 @@ async fn converse(daemon: &Arc<Daemon>, mut connection: Connection) -> Result<()
     if hello.protocol != PROTOCOL_VERSION {
         return Ok(());
     }
+    let present = hello.caller.map(|id| daemon.callers.connected(id));
+    let caller = present.as_ref().map(Present::caller);
     loop {
         let request: Request = frame::read(&mut connection).await?;
-        answer(daemon, &mut connection, request).await?;
+        answer(daemon, &mut connection, caller.as_ref(), request).await?;
     }
 }
 
 async fn answer(
     daemon: &Arc<Daemon>,
     connection: &mut Connection,
+    caller: Option<&Caller>,
     request: Request,
 ) -> Result<(), FrameError> {
     let reply = match request {
-        Request::Lease { lease } => return lease_out(daemon, connection, lease).await,
+        Request::Lease { lease } => return lease_out(daemon, connection, caller, lease).await,
         Request::Build { build } => return build_out(daemon, connection, build).await,
         Request::Logs { query } => return logs_out(daemon, connection, query).await,
         Request::Events { after } => return events_out(daemon, connection, after).await,
@@ -143,13 +147,24 @@ async fn answer(
             Ok(Reply::Ok)
         }
     };
-    frame::write(connection, &reply.unwrap_or_else(Reply::Error)).await
+    match frame::write(connection, &reply.unwrap_or_else(Reply::Error)).await {
+        // Nothing of it has gone out.
+        Err(FrameError::TooLong { bytes, bytes_max }) => {
+            let text = format!(
+                "the answer has {bytes} bytes, at most {bytes_max} can be sent; ask for less, such as one tenant's"
+            );
+            let error = ApiError::new(ErrorCode::NoCapacity, text);
+            frame::write(connection, &Reply::Error(error)).await
+        }
+        done => done,
+    }
 }
 
 /// Gives a lease out and stays with it until it is given back, its sandbox is gone, or its holder is.
 async fn lease_out(
     daemon: &Arc<Daemon>,
     connection: &mut Connection,
+    caller: Option<&Caller>,
     request: LeaseRequest,
 ) -> Result<(), FrameError> {
     let (tenant, server) = (request.tenant, request.server);
@@ -160,16 +175,22 @@ async fn lease_out(
         &server,
         Message::Lease {
             session: request.session,
+            caller: caller.cloned(),
             deadline: Instant::now() + wait,
             reply,
         },
     );
     let granted = match asked {
         Ok(()) => {
-            tokio::select! {
-                answer = answer => answer.unwrap_or_else(|_| Err(ApiError::new(ErrorCode::NotFound, "the server was removed"))),
-                // Nothing is to be said while waiting, so this is the holder going away.
-                _ = frame::read::<_, Request>(connection) => return Err(FrameError::Closed),
+            // Nothing is to be said while waiting, so this is the holder going away.
+            let leaves = async { drop(frame::read::<_, Request>(connection).await) };
+            match answer_or_leave(answer, leaves).await {
+                Some(Waited::Answered(answer)) => answer,
+                Some(Waited::Late(Granted { lease, .. })) => {
+                    daemon.give_back(&tenant, &server, lease.id, false);
+                    return Err(FrameError::Closed);
+                }
+                None => return Err(FrameError::Closed),
             }
         }
         Err(error) => Err(error),
@@ -205,6 +226,29 @@ async fn lease_out(
         }
         _ => Err(FrameError::Closed),
     }
+}
+
+enum Waited {
+    Answered(Result<Granted, ApiError>),
+    /// Granted in the moment in which its holder went away: nobody else knows of it.
+    Late(Granted),
+}
+
+/// Waits for the answer as long as its holder does.
+async fn answer_or_leave(
+    mut answer: oneshot::Receiver<Result<Granted, ApiError>>,
+    leaves: impl Future<Output = ()>,
+) -> Option<Waited> {
+    tokio::select! {
+        answer = &mut answer => {
+            let removed = |_| Err(ApiError::new(ErrorCode::NotFound, "the server was removed"));
+            return Some(Waited::Answered(answer.unwrap_or_else(removed)));
+        }
+        () = leaves => {}
+    }
+    // From here on nothing can be granted; what was before is there now.
+    answer.close();
+    answer.try_recv().ok()?.ok().map(Waited::Late)
 }
 
 /// Gives a lease back when it is dropped, however that comes.
@@ -360,5 +404,42 @@ async fn events_out(
             after = event.seq;
             frame::write(connection, &Reply::Event(event)).await?;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use runner_api::{Lease, SandboxId};
+
+    fn granted() -> Granted {
+        let lease = Lease {
+            id: LeaseId::parse("abcdefghijkl").expect("an id"),
+            sandbox: SandboxId::parse("abcdefghijkl").expect("an id"),
+            address: ([127, 0, 0, 1], 1).into(),
+            fresh: true,
+            waited_ms: 0,
+            call_timeout_s: 1,
+        };
+        let (_, gone) = oneshot::channel();
+        Granted { lease, gone }
+    }
+
+    #[tokio::test]
+    async fn a_lease_that_is_granted_as_its_holder_leaves_is_not_lost() {
+        // Which of two that are ready is seen first is drawn each time.
+        for _ in 0..64 {
+            let (reply, answer) = oneshot::channel();
+            assert!(reply.send(Ok(granted())).is_ok());
+            let waited = answer_or_leave(answer, std::future::ready(())).await;
+            assert!(waited.is_some(), "nobody gives it back");
+        }
+        let (reply, answer) = oneshot::channel();
+        assert!(
+            answer_or_leave(answer, std::future::ready(()))
+                .await
+                .is_none()
+        );
+        assert!(reply.send(Ok(granted())).is_err(), "it would be lost");
     }
 }

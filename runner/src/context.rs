@@ -11,11 +11,13 @@ use sandbox::{Backend, Host, Wires};
 use tokio::sync::Semaphore;
 
 use crate::events::Events;
+use crate::gate::Gate;
 use crate::images::Images;
 use crate::logs::Log;
 use crate::meter::Metering;
 use crate::paths::Paths;
 use crate::secrets::Secrets;
+use crate::shares::Shares;
 
 /// Shared by all tasks; made once.
 pub struct Context {
@@ -29,12 +31,14 @@ pub struct Context {
     pub filter: Filter,
     /// The host's address on every wire.
     pub gateway: Ipv4Addr,
+    /// What each tenant may take of what all share.
+    pub shares: Shares,
     /// Where names may lead that are not public.
     pub targets: Targets,
     /// Places in the address pool.
     pub places: Places,
     /// Starts at once: more only make each other slow (a start is nearly all CPU).
-    pub gate: Semaphore,
+    pub gate: Gate,
     /// Builds at once.
     pub builds: Semaphore,
     /// What happened.
@@ -141,5 +145,8 @@ mod tests {
             assert!(places.take().is_some());
         }
         assert_eq!(places.take(), None);
+        // What is left of nobody's sandbox is taken away as if it had a place.
+        places.give(Wires::NOBODYS);
+        assert_eq!(places.take(), None, "it is no place");
     }
 }

@@ -24,8 +24,10 @@ use tokio::net::UnixListener;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::boxes::{self, Saved};
+use crate::callers::Callers;
 use crate::context::{Context, Logs, Places, random_name};
 use crate::events::Events;
+use crate::gate::Gate;
 use crate::images::Images;
 use crate::images::idle::Bounds;
 use crate::layers;
@@ -34,6 +36,7 @@ use crate::meter::{Metering, Owner};
 use crate::paths::Paths;
 use crate::secrets::{KeySource, Secrets};
 use crate::servers::{self, Message};
+use crate::shares::Shares;
 use crate::store;
 use crate::sweep;
 use crate::wire;
@@ -109,7 +112,7 @@ impl Orphan {
             id,
             owner,
             restores: 0,
-            place: Wires::MAX - 1,
+            place: Wires::NOBODYS,
         }
     }
 
@@ -132,7 +135,11 @@ impl Orphan {
 pub struct Daemon {
     /// What all parts share.
     pub ctx: Arc<Context>,
+    /// Who is connected.
+    pub callers: Callers,
     servers: Mutex<HashMap<(TenantId, ServerId), mpsc::Sender<Message>>>,
+    /// Servers that are being changed.
+    changing: Mutex<HashMap<(TenantId, ServerId), Arc<tokio::sync::Mutex<()>>>>,
     _lock: Flock<File>,
 }
 
@@ -207,13 +214,14 @@ impl Daemon {
             backend: Arc::new(backend),
             filter,
             gateway,
+            shares: Shares::of_this_process(),
             targets: Targets {
                 private: options.egress_private.clone(),
                 refused: Vec::new(),
             },
             // Those of sandboxes that are not written down too, until they are ended.
             places: Places::new(saved.iter().map(|s| s.placed.place).chain(present.clone())),
-            gate: Semaphore::new(2 * cores),
+            gate: Gate::new(2 * cores),
             builds: Semaphore::new(cores),
             events: events.clone(),
             images: Images::begin(
@@ -233,7 +241,9 @@ impl Daemon {
         });
         let daemon = Arc::new(Self {
             ctx,
+            callers: Callers::default(),
             servers: Mutex::default(),
+            changing: Mutex::default(),
             _lock: lock,
         });
         daemon.resume(saved, present, what).await?;
@@ -310,7 +320,7 @@ impl Daemon {
             });
                 let ended = strangers.into_iter().map(async |id| {
                     tracing::warn!(sandbox = id, "a sandbox that belongs to nobody is ended");
-                    ctx.backend.destroy(&id, Wires::MAX - 1).await;
+                    ctx.backend.destroy(&id, Wires::NOBODYS).await;
                 });
                 tokio::join!(
                     futures_util::future::join_all(buried),
@@ -358,6 +368,16 @@ impl Daemon {
         found.ok_or_else(|| {
             ApiError::new(ErrorCode::NotFound, format!("there is no server {server}"))
         })
+    }
+
+    /// Changes of one server come one after the other: each sees, on disk and in memory, what the one before left.
+    async fn change(&self, key: &(TenantId, ServerId)) -> tokio::sync::OwnedMutexGuard<()> {
+        let own = {
+            let mut changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+            changing.retain(|_, one| Arc::strong_count(one) > 1);
+            Arc::clone(changing.entry(key.clone()).or_default())
+        };
+        own.lock_owned().await
     }
 
     /// Puts a message into a server's queue.
@@ -415,6 +435,7 @@ impl Daemon {
             )));
         }
         let key = (spec.tenant.clone(), spec.id.clone());
+        let _changing = self.change(&key).await;
         if self.lock().len() >= SERVERS_MAX && !self.lock().contains_key(&key) {
             return Err(ApiError::new(
                 ErrorCode::NoCapacity,
@@ -450,15 +471,18 @@ impl Daemon {
         tenant: &TenantId,
         server: &ServerId,
     ) -> Result<(), ApiError> {
+        let _changing = self.change(&(tenant.clone(), server.clone())).await;
         let sender = self.sender(tenant, server)?;
-        self.lock().remove(&(tenant.clone(), server.clone()));
-        store::remove(&self.ctx.paths.server(tenant, server));
         let (done, ended) = oneshot::channel();
         if sender.send(Message::Remove(done)).await.is_ok() {
             let _ = ended.await;
         }
         self.ctx.logs.forget(&self.ctx.paths, tenant, server);
-        self.ctx.secrets.remove_server(tenant, server)
+        self.ctx.secrets.remove_server(tenant, server)?;
+        // Last: until its secrets are gone it is there, also for the next life, and can be removed once more.
+        store::remove(&self.ctx.paths.server(tenant, server));
+        self.lock().remove(&(tenant.clone(), server.clone()));
+        Ok(())
     }
 
     /// How servers are.

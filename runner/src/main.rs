@@ -188,10 +188,16 @@ async fn serve(places: Places, serve: Serve) -> Result<ExitCode> {
     let listener = daemon.listen(group)?;
     tracing::info!(socket = %options.run.join("runner.sock").display(), "weir-runner is ready");
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    // Each on a task of its own: a round of the meter waits for the disk, and who connects must not wait for that.
+    let tasks = [
+        tokio::spawn(api::serve(Arc::clone(&daemon), listener)),
+        tokio::spawn(meter::run(Arc::clone(&daemon.ctx))),
+        tokio::spawn(reap()),
+    ];
     tokio::select! {
-        () = api::serve(Arc::clone(&daemon), listener) => {}
-        () = meter::run(&daemon.ctx.metering, &*daemon.ctx.backend) => {}
-        () = reap() => {}
+        (ended, ..) = futures_util::future::select_all(tasks) => {
+            ended.context("a part of the runner broke off")?;
+        }
         _ = terminate.recv() => {}
         _ = tokio::signal::ctrl_c() => {}
     }

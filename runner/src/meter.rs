@@ -10,9 +10,10 @@ use anyhow::{Context as _, Result};
 use domain::{ServerId, TenantId};
 use metering::{Count, Counter, MeterStore, Now, Reading, Tally};
 use runner_api::{SandboxId, UsageWindow};
-use sandbox::{Backend, Usage};
+use sandbox::{Backend, Usage, on_thread};
 use serde::{Deserialize, Serialize};
 
+use crate::context::Context;
 use crate::events::now_ms;
 
 /// Between two rounds. What a crash of the whole machine can lose is at most this much. A crash of the runner loses
@@ -134,6 +135,14 @@ impl Metering {
         lock(&self.meter).keep(known);
     }
 
+    /// A sandbox answers: what it holds from now on is charged, also if it ends before the next round.
+    pub fn begin(&self, id: &SandboxId, backend: &dyn Backend) {
+        let mut meter = lock(&self.meter);
+        if let Some(live) = lock(&self.live).get(id) {
+            meter.observe(now(), &[reading(id, live, backend)]);
+        }
+    }
+
     /// A sandbox has ended and its control group is still there: the last reading. It is on disk when this returns,
     /// because the counters it was read from go away next. Waits for the disk.
     pub fn finish(&self, id: &SandboxId, backend: &dyn Backend) {
@@ -250,12 +259,13 @@ fn reading(id: &SandboxId, live: &Live, backend: &dyn Backend) -> Reading {
 }
 
 /// Reads for ever.
-pub async fn run(metering: &Metering, backend: &dyn Backend) {
+pub async fn run(ctx: Arc<Context>) {
     let mut every = tokio::time::interval(EVERY);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         every.tick().await;
-        metering.round(backend);
+        let ctx = Arc::clone(&ctx);
+        on_thread("weir-meter", move || ctx.metering.round(&*ctx.backend)).await;
     }
 }
 

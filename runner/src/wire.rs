@@ -2,18 +2,18 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use domain::{ServerId, TenantId};
-use egress::{
-    Allowlist, Bounds, Egress, EgressEvent, Guest, Sockets, System, Targets, event_channel,
-};
+use egress::{Allowlist, Bounds, Egress, EgressEvent, Guest, Sockets, Targets, event_channel};
 use runner_api::{EventKind, SandboxId};
 use sandbox::Wire;
 use tokio::sync::mpsc;
 
 use crate::context::Context;
 use crate::meter::Bytes;
+use crate::shares::{MISSED_EVERY, Share};
 
 /// Events of one sandbox that wait to be written down.
 const EVENTS_MAX: usize = 1024;
@@ -58,21 +58,24 @@ impl Connected {
             forward_port: sockets.forward.local_addr()?.port(),
         };
         let (sink, receiver) = event_channel(EVENTS_MAX);
+        let share = ctx.shares.of(&owner.tenant);
         let egress = Egress::start(
             sockets,
             rules,
-            Arc::new(System),
+            Arc::new(share.outside.clone()),
             targets,
             Bounds::default(),
             sink,
             Arc::new(Bytes(tally)),
         )?;
-        tokio::spawn(tell(Arc::clone(ctx), owner, receiver));
-        ctx.filter
-            .add(&guest)
-            .await
-            .context("open the packet filter for a sandbox")?;
-        Ok(Self { egress, guest })
+        tokio::spawn(tell(Arc::clone(ctx), owner, share, receiver));
+        let connected = Self { egress, guest };
+        if let Err(error) = ctx.filter.add(&connected.guest).await {
+            // It may be there all the same, in the way of who has its place next.
+            connected.close(ctx).await;
+            return Err(error).context("open the packet filter for a sandbox");
+        }
+        Ok(connected)
     }
 
     /// Replaces the rules; what they no longer allow is cut.
@@ -126,8 +129,36 @@ pub fn is_used(address: SocketAddr) -> bool {
     })
 }
 
-async fn tell(ctx: Arc<Context>, owner: Owner, mut events: mpsc::Receiver<EgressEvent>) {
-    while let Some(event) = events.recv().await {
+async fn tell(
+    ctx: Arc<Context>,
+    owner: Owner,
+    share: Arc<Share>,
+    mut events: mpsc::Receiver<EgressEvent>,
+) {
+    let told = |kind| {
+        ctx.events
+            .tell(&owner.tenant, &owner.server, Some(&owner.sandbox), kind);
+    };
+    loop {
+        // What was missed is said when the flood is over, though nothing comes after it.
+        let wait = if share.has_missed() {
+            MISSED_EVERY
+        } else {
+            Duration::MAX
+        };
+        let event = match tokio::time::timeout(wait, events.recv()).await {
+            Ok(Some(event)) => Some(event),
+            Ok(None) => break,
+            Err(_) => None,
+        };
+        let now = Instant::now();
+        match share.missed(now) {
+            0 => {}
+            count => told(EventKind::Dropped { count }),
+        }
+        let Some(event) = event.filter(|_| share.may_tell(now)) else {
+            continue;
+        };
         let kind = match event {
             EgressEvent::Connection {
                 domain,
@@ -158,7 +189,10 @@ async fn tell(ctx: Arc<Context>, owner: Owner, mut events: mpsc::Receiver<Egress
             },
             EgressEvent::Dropped { count } => EventKind::Dropped { count },
         };
-        ctx.events
-            .tell(&owner.tenant, &owner.server, Some(&owner.sandbox), kind);
+        told(kind);
+    }
+    match share.missed(Instant::now() + MISSED_EVERY) {
+        0 => {}
+        count => told(EventKind::Dropped { count }),
     }
 }

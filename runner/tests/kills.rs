@@ -80,6 +80,31 @@ async fn usage_is_counted_once_over_kills_of_runner_and_sandbox() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn memory_is_charged_also_for_what_ends_between_two_rounds() {
+    if !possible() {
+        return;
+    }
+    let mut rig = Rig::start().await;
+    let spec = rig
+        .deploy(probe_bundle(), |s| s.isolation = Isolation::Call)
+        .await;
+    for _ in 0..3 {
+        rig.call(&spec, "run", code("import time; time.sleep(2); result = 1"))
+            .await
+            .expect("an answer");
+    }
+    until("nothing is left", Duration::from_secs(10), || async {
+        rig.sandboxes().await.is_empty()
+    })
+    .await;
+    rig.stop().await;
+    // No sandbox holds less than 25 MiB, and a round meets one of the three at the most.
+    let least = 3 * 2 * 25 * 1024;
+    let charged = usage(&rig).memory_byte_ms / 1000 / 1024;
+    assert!(charged >= least, "{charged} KiB-seconds of {least}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_sandbox_that_ended_while_the_runner_was_away_fails_nobody() {
     if !possible() {
         return;
@@ -243,4 +268,41 @@ async fn a_call_that_the_runner_lost_keeps_no_place() {
         "1"
     );
     rig.client.release(&next.id, false).await.expect("released");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_removal_that_was_cut_short_is_done_again_and_leaves_no_secret() {
+    if !possible() {
+        return;
+    }
+    let mut rig = Rig::start().await;
+    let spec = rig.deploy(probe_bundle(), |_| ()).await;
+    let (tenant, server) = (spec.tenant.clone(), spec.id.clone());
+    let name = SecretName::parse("API_KEY").expect("a name");
+    let value = SecretValue::new(b"of the one before".to_vec()).expect("a value");
+    rig.client
+        .set_secret(&tenant, &server, &name, value)
+        .await
+        .expect("set");
+    let vault = rig.state().join("vault");
+    let chattr = |how: &str| {
+        let done = std::process::Command::new("chattr")
+            .args(["-R", how])
+            .arg(&vault)
+            .status();
+        done.is_ok_and(|status| status.success())
+    };
+    assert!(chattr("+i"), "the vault cannot be made to fail here");
+    let failed = rig.client.remove_server(&tenant, &server).await;
+    assert!(chattr("-i"));
+    assert!(failed.is_err(), "its secrets are still there");
+    rig.kill_and_start().await;
+    rig.client
+        .remove_server(&tenant, &server)
+        .await
+        .expect("removed");
+    // One that is made anew under its name has nothing of it.
+    rig.client.put_server(spec).await.expect("taken");
+    let names = rig.client.list_secrets(&tenant, &server).await;
+    assert!(names.expect("names").is_empty(), "they came back");
 }

@@ -217,6 +217,49 @@ async fn isolation_is_per_call_or_per_session() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn sessions_of_a_caller_that_is_gone_keep_no_place() {
+    if !possible() {
+        return;
+    }
+    let rig = Rig::start().await;
+    let spec = rig
+        .deploy(probe_bundle(), |s| {
+            s.isolation = Isolation::Session;
+            s.scale.max = 1;
+        })
+        .await;
+    let wanted = |session: &str, wait_ms| LeaseRequest {
+        tenant: spec.tenant.clone(),
+        server: spec.id.clone(),
+        session: SessionKey::parse(session).ok(),
+        wait_ms,
+    };
+    let other = Client::new(rig.dir.path().join("run/runner.sock"));
+    let theirs = other
+        .lease(wanted("theirs", 60_000))
+        .await
+        .expect("a sandbox");
+    other.release(&theirs.id, false).await.expect("released");
+    // Its session is idle for a moment only, and it may come back.
+    let early = rig.client.lease(wanted("ours", 4_000)).await;
+    assert_eq!(early.expect_err("no place").code(), Some(ErrorCode::Busy));
+    drop(other);
+    let asked = Instant::now();
+    let ours = rig
+        .client
+        .lease(wanted("ours", 60_000))
+        .await
+        .expect("a sandbox");
+    assert!(
+        asked.elapsed() < patient(Duration::from_millis(4_500)),
+        "{:?}",
+        asked.elapsed()
+    );
+    assert_ne!(ours.sandbox, theirs.sandbox);
+    rig.client.release(&ours.id, false).await.expect("released");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn secrets_are_files_in_the_guest_and_nowhere_in_clear_on_the_host() {
     if !possible() {
         return;

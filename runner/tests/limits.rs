@@ -4,7 +4,7 @@ mod common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::*;
 use runner_api::{Runner as _, *};
@@ -79,6 +79,13 @@ async fn the_hosts_kernel_holds_the_plan() {
     assert_confined(&cores);
     let tasks = said(&sandbox, "pids", ["pids.current", "pids.current"]);
     assert!(tasks.parse::<u32>().expect("a number") > 3, "{tasks}");
+    // Before anything of the host's own.
+    let scores = said(&sandbox, "memory", ["cgroup.procs", "cgroup.procs"]);
+    let scores = scores.lines().map(|pid| {
+        let score = fs::read_to_string(format!("/proc/{pid}/oom_score_adj"));
+        score.unwrap_or_default().trim().parse().unwrap_or(0)
+    });
+    assert_eq!(scores.max(), Some(800), "who ends first without memory");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -130,6 +137,41 @@ async fn a_restored_sandbox_has_the_same_limits() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_fills_its_memory_at_its_start_lives_on() {
+    if !possible() {
+        return;
+    }
+    let rig = Rig::start().await;
+    let server = format!("import os\nballast = os.urandom(170 << 20)\n{PROBE_SERVER}");
+    let files = [
+        ("server.py", server.as_str()),
+        ("requirements.txt", "# nothing\n"),
+    ];
+    let spec = rig
+        .deploy(tarball(&files), |s| s.limits.memory_mb = 256)
+        .await;
+    // Its image is written meanwhile, which counts as its own memory.
+    for _ in 0..3 {
+        rig.call(&spec, "run", json!({"code": "result = 1"}))
+            .await
+            .expect("an answer");
+    }
+    let all = rig.sandboxes().await;
+    assert_eq!(all.len(), 1, "{all:?}");
+    let events = rig.events().await;
+    let gone = events
+        .iter()
+        .filter(|e| matches!(e.kind, EventKind::Gone { .. }));
+    assert_eq!(gone.count(), 0, "{events:?}");
+    let taken = |e: &Event| matches!(e.kind, EventKind::Checkpointed { .. });
+    assert!(events.iter().any(taken), "{events:?}");
+    let names = ["memory.max", "memory.limit_in_bytes"];
+    let limit = said(&all[0].sandbox, "memory", names);
+    let own = (256u64 + 32) << 20;
+    assert_eq!(limit, own.to_string(), "what it was lent is taken back");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_ends_itself_again_and_again_has_to_wait() {
     if !possible() {
         return;
@@ -154,7 +196,8 @@ async fn a_server_that_ends_itself_again_and_again_has_to_wait() {
             "started at once after {crashes} crashes in a row"
         );
         // What it hears depends on what closes first: the program's connections or its sandbox.
-        rig.call(&spec, "run", run("import os; os._exit(3)"))
+        // With the code of one that is killed from outside, which would be forgiven.
+        rig.call(&spec, "run", run("import os; os._exit(137)"))
             .await
             .expect_err("nobody is left to answer");
         crashes += 1;
@@ -169,4 +212,63 @@ async fn a_server_that_ends_itself_again_and_again_has_to_wait() {
     assert!(refused.retry_after_ms.is_some(), "{refused:?}");
     // And then it serves again.
     rig.settled(&spec).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn starts_that_come_to_nothing_hold_up_no_other_tenant() {
+    if !possible() {
+        return;
+    }
+    let rig = Rig::start().await;
+    let never = [
+        ("server.py", "import time; time.sleep(600)"),
+        ("requirements.txt", "# nothing\n"),
+    ];
+    let slow = rig
+        .deploy(tarball(&never), |s| {
+            s.isolation = Isolation::Call;
+            s.scale.max = 24;
+        })
+        .await;
+    let other = domain::TenantId::parse("other").expect("an id");
+    let spec = rig.deploy_for(&other, probe_bundle(), |_| ()).await;
+    let wanted = LeaseRequest {
+        tenant: slow.tenant.clone(),
+        server: slow.id.clone(),
+        session: None,
+        wait_ms: 60_000,
+    };
+    let waiting: Vec<_> = (0..24)
+        .map(|_| {
+            let (client, wanted) = (rig.client.clone(), wanted.clone());
+            tokio::spawn(async move { client.lease(wanted).await })
+        })
+        .collect();
+    until("all of them start", Duration::from_secs(10), || async {
+        rig.sandboxes().await.len() >= 24
+    })
+    .await;
+    let asked = Instant::now();
+    let lease = rig.lease(&spec, None).await.expect("a sandbox");
+    assert!(
+        asked.elapsed() < patient(Duration::from_secs(20)),
+        "waited {:?}",
+        asked.elapsed()
+    );
+    rig.client
+        .release(&lease.id, false)
+        .await
+        .expect("released");
+    // And those that wait to start end at once when they are to.
+    let began = Instant::now();
+    rig.client
+        .remove_server(&slow.tenant, &slow.id)
+        .await
+        .expect("removed");
+    assert!(
+        began.elapsed() < patient(Duration::from_secs(40)),
+        "removed after {:?}",
+        began.elapsed()
+    );
+    waiting.iter().for_each(tokio::task::JoinHandle::abort);
 }

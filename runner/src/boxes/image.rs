@@ -4,9 +4,10 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use runner_api::{EventKind, Moment};
+use runner_api::{EventKind, GoneReason, Moment};
 use sandbox::Launch;
 
+use super::rest::OWN_BYTES;
 use super::{Alive, Life, REHEARSAL_MAX, millis};
 use crate::mcp;
 use crate::paths::hex;
@@ -60,9 +61,25 @@ impl Life {
         Some(hex(&Sha256::digest(parts.as_bytes())))
     }
 
-    pub(super) async fn checkpoint(&self, name: &str, address: SocketAddr) {
+    ///
+    /// # Errors
+    /// Its memory grew beyond its limit meanwhile, so it has to end.
+    pub(super) async fn checkpoint(
+        &self,
+        name: &str,
+        address: SocketAddr,
+    ) -> Result<(), GoneReason> {
+        let (backend, id) = (&self.ctx.backend, self.plan.id.as_str());
+        let bytes = || {
+            let usage = backend.usage(id);
+            usage.memory_bytes + usage.storage_bytes + OWN_BYTES
+        };
+        if let Err(error) = self.ctx.images.fits(bytes()) {
+            tracing::debug!(sandbox = id, %error, "no checkpoint is taken");
+            return Ok(());
+        }
         let Some(claim) = self.ctx.images.claim(name) else {
-            return;
+            return Ok(());
         };
         match tokio::time::timeout(REHEARSAL_MAX, mcp::rehearse(address)).await {
             Ok(Ok(())) => {}
@@ -70,17 +87,21 @@ impl Life {
             Ok(Err(error)) => tracing::debug!(sandbox = %self.plan.id, %error, "no rehearsal"),
             Err(_) => tracing::debug!(sandbox = %self.plan.id, "no rehearsal in time"),
         }
-        let began = Instant::now();
+        let (began, bytes) = (Instant::now(), bytes());
+        // An image counts as its own memory: within its limit one that uses half of it would end half written.
+        if let Err(error) = backend.lend_memory(id, bytes) {
+            tracing::warn!(sandbox = id, %error, "no checkpoint is taken; starts stay cold");
+            return Ok(());
+        }
         // Our own connections may not be closed in the guest yet.
         tokio::time::sleep(Duration::from_millis(30)).await;
-        let taken = self
-            .ctx
-            .backend
-            .checkpoint(self.plan.id.as_str(), &claim.clear.dir)
-            .await;
+        let taken = backend.checkpoint(id, &claim.clear.dir).await;
         let kept = match taken {
             Ok(()) => claim.keep().await,
-            Err(error) => Err(error.into()),
+            Err(error) => {
+                drop(claim);
+                Err(error.into())
+            }
         };
         match kept {
             Ok(bytes) => self.event(EventKind::Checkpointed {
@@ -89,8 +110,15 @@ impl Life {
                 took_ms: millis(began),
             }),
             Err(error) => {
-                tracing::warn!(sandbox = %self.plan.id, error = format!("{error:#}"), "no checkpoint was taken; starts stay cold")
+                tracing::warn!(
+                    sandbox = id,
+                    error = format!("{error:#}"),
+                    "no checkpoint was taken; starts stay cold"
+                )
             }
         }
+        backend
+            .take_memory_back(id, bytes)
+            .map_err(|_| GoneReason::OutOfMemory)
     }
 }

@@ -209,18 +209,14 @@ impl Life {
         .await;
         let connected =
             connected.map_err(|e| lost(format!("its network cannot be taken over: {e:#}")))?;
-        // It may have been frozen.
-        ctx.backend
-            .thaw(&saved.placed.id)
-            .await
-            .map_err(|e| lost(e.to_string()))?;
-        let secrets = ctx
-            .secrets
-            .cover_again(&saved.tenant, &saved.server)
-            .map_err(|e| lost(format!("its secrets cannot be opened: {e:#}")))?;
-        let readers = self
-            .follow(&ctx.paths.run.join("pipes"), Arc::new(secrets))
-            .map_err(|e| lost(format!("{e:#}")))?;
+        let readers = match self.go_on_as_found(&saved).await {
+            Ok(readers) => readers,
+            Err(error) => {
+                // Its place is another's next, whose entry in the filter this one would be in the way of.
+                connected.close(ctx).await;
+                return Err(lost(format!("{error:#}")));
+            }
+        };
         let address = SocketAddr::from((wire.guest, self.plan.spec.port));
         Ok(Alive {
             watch,
@@ -230,5 +226,16 @@ impl Life {
             frozen: false,
             saved,
         })
+    }
+
+    async fn go_on_as_found(&self, saved: &Saved) -> Result<Vec<JoinHandle<()>>> {
+        let ctx = &self.ctx;
+        // It may have been frozen.
+        ctx.backend.thaw(&saved.placed.id).await?;
+        let secrets = ctx
+            .secrets
+            .cover_again(&saved.tenant, &saved.server)
+            .context("open its secrets")?;
+        self.follow(&ctx.paths.run.join("pipes"), Arc::new(secrets))
     }
 }

@@ -8,6 +8,7 @@
 //! ```
 //! Each state is a type and a transition consumes it. Whoever started it hears [`Word`]s and nothing else.
 
+mod commands;
 mod image;
 mod launch;
 mod rest;
@@ -20,14 +21,16 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 use metering::Tally;
 use runner_api::{EventKind, GoneReason, LogStream, SandboxId, ServerSpec, SessionKey};
-use sandbox::{Placed, Prepared, SandboxError, Watch, on_thread};
+use sandbox::{End, Placed, Prepared, SandboxError, Watch, on_thread};
 use secret_prints::PrintSet;
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpStream;
-use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+pub use self::commands::Command;
+use self::commands::{Commands, Told, commands};
 use crate::context::Context;
+use crate::gate::Pass;
 use crate::images::idle;
 use crate::logs::{self, Log};
 use crate::meter;
@@ -39,14 +42,14 @@ use crate::words;
 const START_MAX: Duration = Duration::from_secs(60);
 /// The same for one that is found again: most answer at once.
 const ADOPT_MAX: Duration = Duration::from_secs(20);
+/// How long one that was launched keeps others from starting.
+const PASS_MAX: Duration = Duration::from_secs(4);
 /// A server that takes longer to answer its first client has an image without it.
 const REHEARSAL_MAX: Duration = Duration::from_secs(3);
 /// How often a starting server is tried.
 const PROBE_EVERY: Duration = Duration::from_millis(5);
 /// What a sandbox that failed wrote last is often still in the pipe.
 const LAST_WORDS: Duration = Duration::from_millis(50);
-/// Commands that wait; there is never more than one of each kind.
-const COMMANDS_MAX: usize = 8;
 
 /// What is to be started.
 #[derive(Clone)]
@@ -108,29 +111,10 @@ pub enum Word {
     Removed,
 }
 
-/// What a server tells its sandbox.
-#[derive(Debug)]
-pub enum Command {
-    /// Stand still.
-    Freeze,
-    /// Go on.
-    Thaw,
-    /// Go to the disk, if it stands still.
-    Checkpoint,
-    /// Come back from there.
-    Restore,
-    /// New egress rules.
-    Rules(egress::Allowlist),
-    /// It belongs to a session from now on.
-    Session(SessionKey),
-    /// End.
-    Stop(GoneReason),
-}
-
 /// The server's end of a sandbox.
 pub struct Handle {
     /// Its commands.
-    pub commands: mpsc::Sender<Command>,
+    pub commands: Commands,
     /// What is counted.
     pub tally: Arc<Tally>,
 }
@@ -148,7 +132,7 @@ pub fn spawn<T>(ctx: &Arc<Context>, plan: Plan, from: From, tell: T) -> Handle
 where
     T: Fn(SandboxId, Word) -> futures_util::future::BoxFuture<'static, ()> + Send + Sync + 'static,
 {
-    let (commands, receiver) = mpsc::channel(COMMANDS_MAX);
+    let (commands, told) = commands();
     let owner = meter::Owner {
         tenant: plan.spec.tenant.clone(),
         server: plan.spec.id.clone(),
@@ -163,7 +147,7 @@ where
         ctx: Arc::clone(ctx),
         log,
         plan,
-        commands: receiver,
+        commands: told,
         tally: Arc::clone(&tally),
         rules: None,
         restores,
@@ -205,7 +189,7 @@ struct Life {
     ctx: Arc<Context>,
     log: Log,
     plan: Plan,
-    commands: mpsc::Receiver<Command>,
+    commands: Told,
     tally: Arc<Tally>,
     /// Egress rules that came after it began.
     rules: Option<egress::Allowlist>,
@@ -266,6 +250,7 @@ impl Life {
                 }
             };
             (self.tell)(self.plan.id.clone(), Word::Ready(alive.address)).await;
+            self.first_reading();
             match self.live(&mut alive).await {
                 Turn::Gone(reason) => {
                     self.gone(reason, None).await;
@@ -276,6 +261,14 @@ impl Life {
             }
         }
         self.remove(place).await;
+    }
+
+    /// Nobody waits for it: another thread may be writing down all that is metered.
+    fn first_reading(&self) {
+        let (ctx, id) = (Arc::clone(&self.ctx), self.plan.id.clone());
+        tokio::spawn(on_thread("weir-meter", move || {
+            ctx.metering.begin(&id, &*ctx.backend);
+        }));
     }
 
     async fn let_go(&self, alive: Alive) {
@@ -336,7 +329,7 @@ impl Life {
                 words,
             });
         }
-        let permit = ctx.gate.acquire().await.map_err(|e| internal(e.into()))?;
+        let pass = self.pass_the_gate().await?;
         let number = ctx
             .places
             .take()
@@ -360,7 +353,8 @@ impl Life {
             tracing::error!(sandbox = %self.plan.id, error = format!("{error:#}"), "a sandbox cannot be started");
             internal(error)
         })?;
-        if let Err(reason) = self.wait_until_it_answers(&alive, START_MAX).await {
+        let answers = self.wait_with_pass(&alive, START_MAX, pass).await;
+        if let Err(reason) = &answers {
             // One that was told to end says nothing about the image.
             let own_fault = matches!(
                 reason,
@@ -372,14 +366,20 @@ impl Life {
             tokio::time::sleep(LAST_WORDS).await;
             self.let_go(alive).await;
             return Err(NotStarted {
+                words: self.explain(reason),
+                reason: reason.clone(),
+            });
+        }
+        if let (false, Some(image)) = (restored, &image)
+            && let Err(reason) = self.checkpoint(image, alive.address).await
+        {
+            self.let_go(alive).await;
+            return Err(NotStarted {
                 words: self.explain(&reason),
                 reason,
             });
         }
-        if let (false, Some(image)) = (restored, &image) {
-            self.checkpoint(image, alive.address).await;
-        }
-        drop(permit);
+        drop(answers);
         let took_ms = millis(began);
         let from = if restored { "restored" } else { "cold" };
         self.log
@@ -389,6 +389,36 @@ impl Life {
             took_ms,
         });
         Ok(alive)
+    }
+
+    /// A place among those that start. One that is to end does not wait for it.
+    async fn pass_the_gate(&self) -> Result<Pass, NotStarted> {
+        let gate = &self.ctx.gate;
+        tokio::select! {
+            pass = gate.enter(&self.plan.spec.tenant) => Ok(pass),
+            reason = self.commands.stopped() => {
+                let words = format!("the sandbox ended: {}", words::of(&reason));
+                Err(NotStarted { reason, words })
+            }
+        }
+    }
+
+    /// Waits until it answers. One that takes long uses little of the processor, and gives its place to the next.
+    async fn wait_with_pass(
+        &mut self,
+        alive: &Alive,
+        max: Duration,
+        pass: Pass,
+    ) -> Result<Option<Pass>, GoneReason> {
+        match self.wait_until_it_answers(alive, PASS_MAX.min(max)).await {
+            Ok(()) => Ok(Some(pass)),
+            Err(GoneReason::StartTimeout) => {
+                drop(pass);
+                let left = max.saturating_sub(PASS_MAX);
+                self.wait_until_it_answers(alive, left).await.map(|()| None)
+            }
+            Err(reason) => Err(reason),
+        }
     }
 
     /// Tries to connect until the server listens. We close first: a connection that the guest would close lingers in
@@ -413,11 +443,10 @@ impl Life {
             tokio::select! {
                 biased;
                 code = alive.watch.ended() => return Err(self.why_it_ended(code)),
-                command = self.commands.recv() => match command {
-                    Some(Command::Stop(reason)) => return Err(reason),
-                    None => return Err(GoneReason::Stopped),
-                    Some(Command::Rules(rules)) => self.obey(alive, rules),
-                    Some(Command::Freeze | Command::Thaw | Command::Checkpoint | Command::Restore | Command::Session(_)) => {}
+                command = self.commands.next() => match command {
+                    Command::Stop(reason) => return Err(reason),
+                    Command::Rules(rules) => self.obey(alive, rules),
+                    Command::Freeze | Command::Thaw | Command::Checkpoint | Command::Restore | Command::Session(_) => {}
                 },
                 () = tokio::time::sleep_until(deadline) => return Err(GoneReason::StartTimeout),
                 answered = probe => if answered { return Ok(()) },
@@ -431,16 +460,15 @@ impl Life {
             tokio::select! {
                 biased;
                 code = alive.watch.ended() => return Turn::Gone(self.why_it_ended(code)),
-                command = self.commands.recv() => match command {
-                    Some(Command::Stop(reason)) => return Turn::Gone(reason),
-                    None => return Turn::Gone(GoneReason::Stopped),
-                    Some(Command::Rules(rules)) => self.obey(alive, rules),
-                    Some(Command::Session(session)) => self.belong(alive, session),
-                    Some(Command::Freeze) => if let Err(reason) = self.freeze(alive, true).await { return Turn::Gone(reason) },
-                    Some(Command::Thaw) => if let Err(reason) = self.freeze(alive, false).await { return Turn::Gone(reason) },
-                    Some(Command::Checkpoint) => if let Some(taking) = self.may_rest(alive).await { return Turn::Rest(taking) },
+                command = self.commands.next() => match command {
+                    Command::Stop(reason) => return Turn::Gone(reason),
+                    Command::Rules(rules) => self.obey(alive, rules),
+                    Command::Session(session) => self.belong(alive, session),
+                    Command::Freeze => if let Err(reason) = self.freeze(alive, true).await { return Turn::Gone(reason) },
+                    Command::Thaw => if let Err(reason) = self.freeze(alive, false).await { return Turn::Gone(reason) },
+                    Command::Checkpoint => if let Some(taking) = self.may_rest(alive).await { return Turn::Rest(taking) },
                     // It is here.
-                    Some(Command::Restore) => {}
+                    Command::Restore => {}
                 },
             }
         }
@@ -489,16 +517,14 @@ impl Life {
     }
 
     /// The kernel's counters say more than an exit code: gVisor dies whole.
-    fn why_it_ended(&self, code: Option<i32>) -> GoneReason {
+    fn why_it_ended(&self, end: End) -> GoneReason {
         let alarms = self.ctx.backend.alarms(self.plan.id.as_str());
         if alarms.oom_kills > 0 {
             GoneReason::OutOfMemory
         } else if alarms.pids_refused > 0 {
             GoneReason::TooManyProcesses
-        } else if code == Some(128 + 9) {
-            GoneReason::Killed
         } else {
-            GoneReason::Exited { code }
+            reason_of(end)
         }
     }
 
@@ -544,6 +570,18 @@ impl Life {
         self.ctx
             .events
             .tell(&spec.tenant, &spec.id, Some(&self.plan.id), kind);
+    }
+}
+
+/// A guest that ends with the code of a signal did so itself: that is no kill from outside, which is forgiven.
+fn reason_of(end: End) -> GoneReason {
+    match end {
+        End::Signaled(9) => GoneReason::Killed,
+        End::Signaled(signal) => GoneReason::Exited {
+            code: Some(128 + signal),
+        },
+        End::Exited(code) => GoneReason::Exited { code: Some(code) },
+        End::Unknown => GoneReason::Exited { code: None },
     }
 }
 

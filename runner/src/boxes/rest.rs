@@ -16,7 +16,7 @@ use crate::store;
 use crate::wire;
 
 /// What gVisor's own kernel writes beside the guest's memory; measured: under 1 MiB.
-const OWN_BYTES: u64 = 16 * 1024 * 1024;
+pub(super) const OWN_BYTES: u64 = 16 * 1024 * 1024;
 
 /// A sandbox that lies on disk.
 struct Resting {
@@ -123,16 +123,15 @@ impl Life {
         loop {
             let reason = tokio::select! {
                 biased;
-                command = self.commands.recv() => match command {
-                    Some(Command::Restore) => return self.restore(resting).await,
-                    Some(Command::Rules(rules)) => {
+                command = self.commands.next() => match command {
+                    Command::Restore => return self.restore(resting).await,
+                    Command::Rules(rules) => {
                         self.rules = Some(rules);
                         continue;
                     }
-                    Some(Command::Stop(reason)) => reason,
-                    None => GoneReason::Stopped,
+                    Command::Stop(reason) => reason,
                     // It stands as still as can be, and whose it is was settled when it ran.
-                    Some(Command::Freeze | Command::Thaw | Command::Checkpoint | Command::Session(_)) => continue,
+                    Command::Freeze | Command::Thaw | Command::Checkpoint | Command::Session(_) => continue,
                 },
                 () = resting.ticket.made_room() => GoneReason::NoRoom,
             };
@@ -143,19 +142,18 @@ impl Life {
 
     async fn restore(&mut self, resting: Resting) -> Result<Alive, NotStarted> {
         let began = Instant::now();
-        let ctx = Arc::clone(&self.ctx);
         // Restores are starts: more at once only make each other slow.
-        let permit = ctx.gate.acquire().await;
+        let pass = self.pass_the_gate().await?;
         let alive = self
             .go_on(resting)
             .await
             .map_err(|error| self.lost("its checkpoint could not be restored", &error))?;
-        if let Err(reason) = self.wait_until_it_answers(&alive, ADOPT_MAX).await {
+        let answers = self.wait_with_pass(&alive, ADOPT_MAX, pass).await;
+        if let Err(reason) = answers {
             self.let_go(alive).await;
             let words = self.explain(&reason);
             return Err(NotStarted { reason, words });
         }
-        drop(permit);
         let took_ms = millis(began);
         self.log.say(
             &self.plan.id,

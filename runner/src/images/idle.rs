@@ -133,8 +133,7 @@ impl IdleImages {
         let max = ONE_BYTES_MAX
             .min(inner.bounds.bytes)
             .min(inner.share_mib * MIB)
-            .min(free_memory().saturating_sub(SPARE_BYTES))
-            .min(free_disk(&inner.disk).saturating_sub(SPARE_BYTES));
+            .min(room(&inner.disk));
         if bytes > max || inner.bounds.images == 0 {
             return Err(Refusal::TooLarge {
                 mib: bytes.div_ceil(MIB),
@@ -314,6 +313,12 @@ impl Drop for Ticket {
 
 fn mib(bytes: u64) -> u32 {
     u32::try_from(bytes.div_ceil(MIB)).unwrap_or(u32::MAX)
+}
+
+/// How large an image may be now, so that enough is left of the host's memory and of its disk.
+pub(super) fn room(disk: &Path) -> u64 {
+    let free = free_memory().min(free_disk(disk));
+    free.saturating_sub(SPARE_BYTES)
 }
 
 /// What the kernel could give to programs now.

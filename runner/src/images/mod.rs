@@ -112,6 +112,21 @@ impl Images {
         matches!(self.known().get(name), Some(State::Ready(_)))
     }
 
+    /// Whether an image of this size can be taken.
+    ///
+    /// # Errors
+    /// It would be too large, or leave too little of the host's memory or disk.
+    pub fn fits(&self, bytes: u64) -> Result<()> {
+        let max = idle::room(&self.0.disk).min(IMAGE_BYTES_MAX);
+        ensure!(
+            bytes <= max,
+            "a checkpoint of {} MiB is too large, there is room for {} MiB",
+            bytes >> 20,
+            max >> 20
+        );
+        Ok(())
+    }
+
     /// The right to take an image of this name, if nobody has it, had it, or failed at it.
     pub fn claim(&self, name: &str) -> Option<Claim> {
         let mut known = self.known();

@@ -1,10 +1,11 @@
 //! Who gets which sandbox, and which ones are woken or started for those who wait.
 
+use std::collections::HashSet;
 use std::time::Instant;
 
 use runner_api::{GoneReason, Isolation, SandboxId, SessionKey};
 
-use super::{Boxed, EVICT_AFTER, Phase, Server, TICK};
+use super::{Boxed, EVICT_AFTER, EVICT_LOST_AFTER, Phase, Server, TICK};
 use crate::boxes::Command;
 
 impl Server {
@@ -110,7 +111,7 @@ impl Server {
     fn boxes_needed(&mut self) -> usize {
         let mut own_ones = Vec::new();
         let mut fresh = 0usize;
-        let mut sessions: Vec<&SessionKey> = Vec::new();
+        let mut sessions: HashSet<&SessionKey> = HashSet::new();
         for waiter in &self.waiting {
             let own = match self.spec.isolation {
                 Isolation::Shared => waiter.session.as_ref().and_then(|s| self.sessions.get(s)),
@@ -124,10 +125,7 @@ impl Server {
             match (own, &waiter.session) {
                 (Some(id), _) => own_ones.push(id.clone()),
                 (None, Some(session)) if self.spec.isolation == Isolation::Session => {
-                    if !sessions.contains(&session) {
-                        sessions.push(session);
-                        fresh += 1;
-                    }
+                    fresh += usize::from(sessions.insert(session));
                 }
                 _ => fresh += 1,
             }
@@ -160,11 +158,21 @@ impl Server {
         }
     }
 
-    /// All places are taken: the longest idle one goes, to the disk if it can.
+    /// All places are taken: one that nobody comes back for ends, or else the longest idle one goes, to the disk if it can.
     fn evict(&mut self, now: Instant) {
-        if self.spec.isolation != Isolation::Session
-            || self.boxes.values().any(|b| b.phase == Phase::Checkpointing)
-        {
+        if self.spec.isolation != Isolation::Session {
+            return;
+        }
+        let idle_for = |b: &Boxed| now.saturating_duration_since(b.last_used);
+        let mut lost = self.boxes.iter().filter(|(_, b)| {
+            let held =
+                !b.leases.is_empty() || matches!(b.phase, Phase::Checkpointed | Phase::Ending);
+            !held && b.is_lost() && idle_for(b) >= EVICT_LOST_AFTER
+        });
+        if let Some(id) = lost.next().map(|(id, _)| id.clone()) {
+            return self.stop(&id, GoneReason::Finished);
+        }
+        if self.boxes.values().any(|b| b.phase == Phase::Checkpointing) {
             return;
         }
         let idle = self.boxes.iter().filter(|(_, b)| {
@@ -177,7 +185,7 @@ impl Server {
         let Some((id, last_used)) = oldest else {
             return;
         };
-        if now.duration_since(last_used) < EVICT_AFTER {
+        if now.saturating_duration_since(last_used) < EVICT_AFTER {
             return;
         }
         let fails = self.checkpoints_fail || self.spec.idle.checkpoint_after_s == 0;

@@ -5,6 +5,7 @@
 
 mod choose;
 mod idle;
+mod sticky;
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -18,8 +19,10 @@ use runner_api::{
 };
 use tokio::sync::{mpsc, oneshot};
 
+use self::sticky::Sticky;
 use crate::backoff::Backoff;
 use crate::boxes::{self, Command, From, Handle, Plan, Saved, Word};
+use crate::callers::Caller;
 use crate::context::{Context, new_lease_id, new_sandbox_id};
 use crate::layers;
 use crate::paths::hex;
@@ -28,13 +31,13 @@ use crate::paths::hex;
 pub const WAITING_MAX: usize = 1000;
 /// Messages that wait for one server.
 const MESSAGES_MAX: usize = 4096;
-/// Sessions that are remembered as belonging to a shared sandbox.
-const SESSIONS_MAX: usize = 10_000;
 const TICK: Duration = Duration::from_millis(500);
 /// The exchanges of one call follow each other faster than this.
 const CALL_GAP_MAX: Duration = Duration::from_secs(1);
 /// An idle session's sandbox may be taken for another session after this long.
 const EVICT_AFTER: Duration = Duration::from_secs(10);
+/// The same when whoever began the session is gone: time enough to see that a connection was only made anew.
+const EVICT_LOST_AFTER: Duration = Duration::from_secs(1);
 
 /// A lease, and how its holder hears that its sandbox is gone.
 pub struct Granted {
@@ -50,6 +53,8 @@ pub enum Message {
     Lease {
         /// For which session.
         session: Option<SessionKey>,
+        /// Whose it is.
+        caller: Option<Caller>,
         /// Until when.
         deadline: Instant,
         /// The answer.
@@ -85,7 +90,7 @@ pub fn spawn(ctx: &Arc<Context>, spec: CheckedSpec, adopted: Vec<Saved>) -> mpsc
         me: sender.clone(),
         boxes: HashMap::new(),
         waiting: VecDeque::new(),
-        sessions: HashMap::new(),
+        sessions: Sticky::default(),
         backoff: Backoff::new(),
         checkpoints_fail: false,
         removed: None,
@@ -104,7 +109,7 @@ struct Server {
     boxes: HashMap<SandboxId, Boxed>,
     waiting: VecDeque<Waiter>,
     /// Which shared sandbox a session began on.
-    sessions: HashMap<SessionKey, SandboxId>,
+    sessions: Sticky,
     backoff: Backoff,
     /// A checkpoint of an idle sandbox failed: none is tried again before something changes.
     checkpoints_fail: bool,
@@ -113,6 +118,7 @@ struct Server {
 
 struct Waiter {
     session: Option<SessionKey>,
+    caller: Option<Caller>,
     since: Instant,
     deadline: Instant,
     reply: oneshot::Sender<Result<Granted, ApiError>>,
@@ -152,6 +158,8 @@ struct Boxed {
     leases: HashMap<LeaseId, oneshot::Sender<GoneReason>>,
     leases_total: u64,
     session: Option<SessionKey>,
+    /// Who was given it last; not known of one that was found again.
+    caller: Option<Caller>,
     /// Takes no new lease; ends with the last one.
     draining: bool,
     /// Found again: who was given it by an earlier life may use it still, and has no lease here.
@@ -175,6 +183,11 @@ impl Boxed {
         self.leases_total == 0 && self.session.is_none()
     }
 
+    /// Of a session that nobody comes back for.
+    fn is_lost(&self) -> bool {
+        self.caller.as_ref().is_some_and(Caller::is_gone)
+    }
+
     /// An earlier life of the runner gave it out for a call, and does not hear any more when that is over.
     fn lost_its_call(&self, isolation: Isolation) -> bool {
         let given = isolation == Isolation::Call && !self.unused() && self.leases.is_empty();
@@ -194,8 +207,7 @@ impl Boxed {
     }
 
     fn command(&self, command: Command) {
-        // A full queue means that it is told already; a closed one that it is gone.
-        let _ = self.handle.commands.try_send(command);
+        self.handle.commands.tell(command);
     }
 }
 
@@ -227,9 +239,16 @@ impl Server {
         match message {
             Message::Lease {
                 session,
+                caller,
                 deadline,
                 reply,
-            } => self.enqueue(session, deadline, reply),
+            } => self.enqueue(Waiter {
+                session,
+                caller,
+                since: Instant::now(),
+                deadline,
+                reply,
+            }),
             Message::Release { lease, timed_out } => self.release(&lease, timed_out),
             Message::EndSession(session) => self.end_session(&session),
             Message::Put(spec) => self.put(spec),
@@ -255,15 +274,10 @@ impl Server {
         }
     }
 
-    fn enqueue(
-        &mut self,
-        session: Option<SessionKey>,
-        deadline: Instant,
-        reply: oneshot::Sender<Result<Granted, ApiError>>,
-    ) {
+    fn enqueue(&mut self, waiter: Waiter) {
         let refusal = if self.removed.is_some() {
             Some(ApiError::new(ErrorCode::NotFound, "the server was removed"))
-        } else if self.spec.isolation == Isolation::Session && session.is_none() {
+        } else if self.spec.isolation == Isolation::Session && waiter.session.is_none() {
             Some(ApiError::new(
                 ErrorCode::BadRequest,
                 "this server has a sandbox per session; the lease needs a session",
@@ -278,14 +292,9 @@ impl Server {
         };
         match refusal {
             Some(error) => {
-                let _ = reply.send(Err(error));
+                let _ = waiter.reply.send(Err(error));
             }
-            None => self.waiting.push_back(Waiter {
-                session,
-                since: Instant::now(),
-                deadline,
-                reply,
-            }),
+            None => self.waiting.push_back(waiter),
         }
     }
 
@@ -315,7 +324,7 @@ impl Server {
     }
 
     fn end_session(&mut self, session: &SessionKey) {
-        self.sessions.remove(session);
+        self.sessions.end(session);
         if self.spec.isolation == Isolation::Session {
             let own: Vec<_> = self
                 .boxes
@@ -347,7 +356,7 @@ impl Server {
 
     /// All sandboxes end, each with its last lease.
     fn drain(&mut self, reason: GoneReason) {
-        self.sessions.clear();
+        self.sessions = Sticky::default();
         let idle: Vec<_> = self
             .boxes
             .iter_mut()
@@ -424,7 +433,7 @@ impl Server {
             }
             Word::Removed => {
                 self.boxes.remove(id);
-                self.sessions.retain(|_, owner| owner != id);
+                self.sessions.forget(id);
             }
         }
     }
@@ -492,6 +501,7 @@ impl Server {
             return;
         }
         boxed.leases.insert(lease_id, tell);
+        boxed.caller = waiter.caller;
         boxed.leases_total += 1;
         boxed.last_used = Instant::now();
         match (self.spec.isolation, session) {
@@ -499,9 +509,7 @@ impl Server {
                 boxed.command(Command::Session(session.clone()));
                 boxed.session = Some(session);
             }
-            (Isolation::Shared, Some(session)) if self.sessions.len() < SESSIONS_MAX => {
-                self.sessions.insert(session, id.clone());
-            }
+            (Isolation::Shared, Some(session)) => self.sessions.hear(session, id.clone()),
             _ => {}
         }
     }
@@ -571,6 +579,7 @@ impl Server {
             leases: HashMap::new(),
             leases_total: u64::from(adopted),
             session,
+            caller: None,
             draining,
             adopted,
             unfit: false,

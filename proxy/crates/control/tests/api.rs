@@ -387,6 +387,35 @@ async fn everything_is_there_again_after_a_restart() {
 }
 
 #[tokio::test]
+async fn what_is_changed_while_the_runner_is_told_of_all_stays_changed() {
+    let plane = Plane::start().await;
+    let plan = json!({"plan": "power"});
+    let (status, body) = plane.json("PATCH", "/api/v1/tenants/acme", plan).await;
+    assert_eq!(status, 200, "{body}");
+    for id in ["a", "b", "c"] {
+        plane.deployed(id).await;
+    }
+    let [a, b, c] = ["a", "b", "c"].map(|id| ServerId::parse(id).unwrap());
+    *plane.runner.slow.lock().unwrap() = Some(a.clone());
+    let before = plane.runner.puts.lock().unwrap().len();
+    let plane = plane.again().await;
+    let puts = || plane.runner.puts.lock().unwrap()[before..].to_vec();
+    eventually("it begins with the first", async || puts().contains(&a)).await;
+    let patch = json!({"egress": ["only.example.com"]});
+    let (status, body) = plane.json("PATCH", "/api/v1/servers/b", patch).await;
+    assert_eq!(status, 200, "{body}");
+    let (status, body) = plane.send("DELETE", "/api/v1/servers/c", "").await;
+    assert_eq!(status, 204, "{body}");
+    let twice = || puts().iter().filter(|id| **id == b).count() == 2;
+    eventually("it is told by both", async || twice()).await;
+    // Long enough for one more to be told of what it has just been told to remove.
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let servers = plane.runner.servers.lock().unwrap();
+    assert_eq!(servers[&b].egress[0].host, "only.example.com");
+    assert!(!servers.contains_key(&c), "it came back");
+}
+
+#[tokio::test]
 async fn a_runner_that_is_down_is_a_clear_error() {
     let plane = Plane::start().await;
     plane.deployed("one").await;

@@ -1,5 +1,6 @@
 //! Every TCP connection of the guest ends here, and a new one to the name begins, or none.
 
+use std::any::Any;
 use std::net::{IpAddr, SocketAddr, SocketAddrV4};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -57,6 +58,9 @@ pub async fn forward(
     while open.join_next().await.is_some() {}
 }
 
+/// The right to a connection: of its sandbox, and of all who share the way out.
+type Admitted = (OwnedSemaphorePermit, Box<dyn Any + Send>);
+
 fn accept(
     guest: TcpStream,
     room: &Arc<Semaphore>,
@@ -64,19 +68,20 @@ fn accept(
     rules: &watch::Receiver<Arc<Allowlist>>,
     open: &mut JoinSet<()>,
 ) {
-    let Ok(permit) = Arc::clone(room).try_acquire_owned() else {
+    let permit = Arc::clone(room).try_acquire_owned().ok();
+    let Some(admitted) = permit.and_then(|permit| Some((permit, shared.outside.admit()?))) else {
         let to = original_destination(&guest);
         shared.refused(None, to, Refusal::TooManyConnections);
         return reset(guest);
     };
-    open.spawn(serve(guest, Arc::clone(shared), rules.clone(), permit));
+    open.spawn(serve(guest, Arc::clone(shared), rules.clone(), admitted));
 }
 
 async fn serve(
     mut guest: TcpStream,
     shared: Arc<Shared>,
     mut rules: watch::Receiver<Arc<Allowlist>>,
-    _room: OwnedSemaphorePermit,
+    _admitted: Admitted,
 ) {
     let to = original_destination(&guest);
     let name = to.and_then(|to| shared.names.name(*to.ip()));

@@ -40,6 +40,6 @@ pub use hello::{HelloError, server_name};
 pub use host::{HostError, HostName, HostPattern};
 pub use names::SYNTHETIC;
 pub use nft::{Filter, FilterError, Guest};
-pub use outside::{Outside, System};
+pub use outside::{Outside, Sparing, System};
 pub use rules::{Allowlist, EgressRule, PORTS_MAX, RULES_MAX, RuleError};
 pub use serve::{Bounds, Egress, Sockets, Tally, Traffic};

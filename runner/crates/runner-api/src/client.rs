@@ -1,6 +1,7 @@
 //! The client of the runner's socket.
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,6 +28,7 @@ const IDLE_MAX: usize = 32;
 #[derive(Clone, Debug)]
 pub struct Client {
     path: Arc<Path>,
+    caller: CallerId,
     idle: Arc<Mutex<Vec<Connection>>>,
     held: Arc<Mutex<HashMap<LeaseId, Held>>>,
 }
@@ -51,6 +53,7 @@ impl Client {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into().into(),
+            caller: new_caller(),
             idle: Arc::default(),
             held: Arc::default(),
         }
@@ -58,7 +61,8 @@ impl Client {
 
     async fn connect(&self) -> Result<Connection, RunnerError> {
         let mut connection = BufStream::new(UnixStream::connect(&self.path).await?);
-        frame::write(&mut connection, &Hello::of("weir")).await?;
+        let hello = Hello::of("weir").from(self.caller.clone());
+        frame::write(&mut connection, &hello).await?;
         let hello: Hello = frame::read(&mut connection).await?;
         if hello.protocol != PROTOCOL_VERSION {
             let text = format!(
@@ -156,6 +160,12 @@ impl Client {
         })
         .boxed())
     }
+}
+
+/// Told apart from others of the same machine, and no secret: the keys of the standard library's maps are random enough.
+fn new_caller() -> CallerId {
+    let half = || RandomState::new().hash_one(0);
+    CallerId::parse(&format!("{:016x}{:016x}", half(), half())).expect("32 of the right signs")
 }
 
 /// Sits on the connection of a lease until it is given back. Gives the connection back if it can be used again.

@@ -19,6 +19,10 @@ id!(
     LeaseId, 12, 64, "a-z and 0-9", |c| c.is_ascii_lowercase() || c.is_ascii_digit()
 );
 id!(
+    /// A caller's program, for as long as it runs: random, made by its client, said on each of its connections.
+    CallerId, 12, 64, "a-z and 0-9", |c| c.is_ascii_lowercase() || c.is_ascii_digit()
+);
+id!(
     /// Which session a lease belongs to. The gateway makes it; it is no credential here.
     SessionKey, 1, 128, "a-z, A-Z, 0-9, '-' and '_'",
     |c| c.is_ascii_alphanumeric() || c == '-' || c == '_'

@@ -33,7 +33,7 @@ pub use client::Client;
 pub use doctor::{Check, CheckState, Doctor};
 pub use error::{ApiError, ErrorCode, RunnerError};
 pub use event::{Event, EventKind, GoneReason, LogLine, LogQuery, LogStream, Moment};
-pub use id::{BundleId, LayerId, LeaseId, SandboxId, SecretName, SessionKey};
+pub use id::{BundleId, CallerId, LayerId, LeaseId, SandboxId, SecretName, SessionKey};
 pub use lease::{Lease, LeaseRequest};
 pub use runner::{Items, Runner};
 pub use secret::{SECRET_BYTES_MAX, SecretValue};

@@ -10,7 +10,7 @@ use crate::bundle::{BuildEvent, BuildRequest, BundleInfo};
 use crate::doctor::Doctor;
 use crate::error::ApiError;
 use crate::event::{Event, GoneReason, LogLine, LogQuery};
-use crate::id::{LeaseId, SecretName, SessionKey};
+use crate::id::{CallerId, LeaseId, SecretName, SessionKey};
 use crate::lease::{Lease, LeaseRequest};
 use crate::secret::SecretValue;
 use crate::spec::ServerSpec;
@@ -26,6 +26,10 @@ pub struct Hello {
     pub protocol: u32,
     /// Name and version of the program, for logs.
     pub program: String,
+    /// Whose connection it is. When none of a caller's is left, nobody comes back for the sessions that it began: their
+    /// keys were in its memory alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller: Option<CallerId>,
 }
 
 impl Hello {
@@ -34,6 +38,15 @@ impl Hello {
         Self {
             protocol: PROTOCOL_VERSION,
             program: program.into(),
+            caller: None,
+        }
+    }
+
+    /// The greeting of this caller.
+    pub fn from(self, caller: CallerId) -> Self {
+        Self {
+            caller: Some(caller),
+            ..self
         }
     }
 }

@@ -115,6 +115,12 @@ pub trait Backend: Send + Sync {
     /// Lets them go on.
     async fn thaw(&self, id: &str) -> Result<(), SandboxError>;
 
+    /// Lets it have so much more memory than its limit: an image that it writes to a tmpfs counts as its own.
+    fn lend_memory(&self, id: &str, bytes: u64) -> Result<(), SandboxError>;
+
+    /// Ends that, when the image is no longer there. An error: it has used what it was lent, and has to end.
+    fn take_memory_back(&self, id: &str, bytes: u64) -> Result<(), SandboxError>;
+
     /// Writes an image into a folder; the sandbox goes on.
     async fn checkpoint(&self, id: &str, image: &Path) -> Result<(), SandboxError>;
 

@@ -93,27 +93,48 @@ impl Cgroups {
 
     /// Lets a group have so much more memory than its limit. One without a limit stays so.
     pub(crate) fn raise_memory(&self, group: &str, bytes: u64) -> Result<(), SandboxError> {
-        // The second is there where the kernel counts swap: never less than the first, so it goes first.
-        let names: &[&str] = if self.v2 {
+        // With swap the limit is never less than without, so it goes first.
+        let names = self.memory_limits();
+        names
+            .iter()
+            .try_for_each(|name| self.move_limit(group, name, |limit| limit.saturating_add(bytes)))
+    }
+
+    /// Takes that away again. An error, if the group uses more by now and nothing of it can be let go.
+    pub(crate) fn lower_memory(&self, group: &str, bytes: u64) -> Result<(), SandboxError> {
+        let names = self.memory_limits().iter().rev();
+        names
+            .copied()
+            .try_for_each(|name| self.move_limit(group, name, |limit| limit.saturating_sub(bytes)))
+    }
+
+    /// With swap, where the kernel counts that, and without.
+    fn memory_limits(&self) -> &'static [&'static str] {
+        if self.v2 {
             &["memory.max"]
         } else {
             &["memory.memsw.limit_in_bytes", "memory.limit_in_bytes"]
-        };
-        for name in names {
-            let limit = self.read(group, "memory", name);
-            // `max`, or no such file.
-            let Some(limit) = limit.and_then(|text| text.trim().parse::<u64>().ok()) else {
-                continue;
-            };
-            // Version 1 says so where there is none.
-            const NONE: u64 = 1 << 62;
-            if limit < NONE {
-                let path = self.file(group, "memory", name);
-                fs::write(&path, limit.saturating_add(bytes).to_string())
-                    .map_err(|e| SandboxError::io("write", &path, e))?;
-            }
         }
-        Ok(())
+    }
+
+    fn move_limit(
+        &self,
+        group: &str,
+        name: &str,
+        to: impl Fn(u64) -> u64,
+    ) -> Result<(), SandboxError> {
+        let limit = self.read(group, "memory", name);
+        // `max`, or no such file.
+        let Some(limit) = limit.and_then(|text| text.trim().parse::<u64>().ok()) else {
+            return Ok(());
+        };
+        // Version 1 says so where there is none.
+        const NONE: u64 = 1 << 62;
+        if limit >= NONE {
+            return Ok(());
+        }
+        let path = self.file(group, "memory", name);
+        fs::write(&path, to(limit).to_string()).map_err(|e| SandboxError::io("write", &path, e))
     }
 
     /// Processes and threads now.
@@ -426,6 +447,8 @@ mod tests {
             read("memory/w/x/memory.memsw.limit_in_bytes"),
             "9223372036854771712\n"
         );
+        groups.lower_memory("/w/x", 50).expect("lowered");
+        assert_eq!(read("memory/w/x/memory.limit_in_bytes"), "1000");
         put(root, "cgroup.controllers", "memory");
         put(root, "w/x/memory.max", "1000\n");
         put(root, "w/y/memory.max", "max\n");
@@ -434,6 +457,8 @@ mod tests {
         groups.raise_memory("/w/y", 50).expect("nothing to raise");
         assert_eq!(read("w/x/memory.max"), "1050");
         assert_eq!(read("w/y/memory.max"), "max\n");
+        groups.lower_memory("w/x", 50).expect("lowered");
+        assert_eq!(read("w/x/memory.max"), "1000");
     }
 
     #[test]

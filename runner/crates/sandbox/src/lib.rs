@@ -34,7 +34,7 @@ pub use error::SandboxError;
 pub use host::{Finding, Host, State};
 pub use local::{Local, LocalConfig};
 pub use net::{Wire, Wires};
-pub use pidfd::Watch;
+pub use pidfd::{End, Watch};
 pub use process::on_thread;
 pub use reaper::Reaper;
 pub use runsc::Runsc;

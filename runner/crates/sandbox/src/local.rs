@@ -240,6 +240,14 @@ impl Backend for Local {
         self.config.cgroups.freeze(&self.group(id), false)
     }
 
+    fn lend_memory(&self, id: &str, bytes: u64) -> Result<(), SandboxError> {
+        self.config.cgroups.raise_memory(&self.group(id), bytes)
+    }
+
+    fn take_memory_back(&self, id: &str, bytes: u64) -> Result<(), SandboxError> {
+        self.config.cgroups.lower_memory(&self.group(id), bytes)
+    }
+
     async fn checkpoint(&self, id: &str, image: &Path) -> Result<(), SandboxError> {
         let store = self.paths(id).store;
         let runsc = &self.config.runsc;
@@ -250,8 +258,7 @@ impl Backend for Local {
         let store = self.paths(id).store;
         // An image on a tmpfs counts as memory of who writes it, and that is the sandbox's own kernel: within its limit one
         // that uses half of it would end half written.
-        let groups = &self.config.cgroups;
-        groups.raise_memory(&self.group(id), bytes)?;
+        self.lend_memory(id, bytes)?;
         self.thaw(id).await?;
         let runsc = &self.config.runsc;
         // It ends the sandbox; whoever deletes it waits until its two processes are gone, status and all, and that is ours to
@@ -343,10 +350,9 @@ impl Backend for Local {
 /// Kills all processes of a group and takes the status of those that are our children, until none is left (at most 5 s).
 /// So it does with the status of `gofer`, which may have left the group.
 fn end(groups: &Cgroups, group: &str, gofer: Option<i32>) {
-    // What stands still cannot be killed. Fails if there is no such group.
-    if groups.is_frozen(group) {
-        let _ = groups.freeze(group, false);
-    }
+    // What stands still cannot be killed, nor what is about to: in version 1 that may be so for as long as one of its
+    // processes waits for a disk. Fails if there is no such group.
+    let _ = groups.freeze(group, false);
     let deadline = Instant::now() + Duration::from_secs(5);
     // A process that ended leaves the group before its status is taken.
     let mut seen: BTreeSet<i32> = gofer

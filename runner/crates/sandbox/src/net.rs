@@ -39,7 +39,9 @@ pub struct Wire {
 
 impl Wires {
     /// How many wires there can be.
-    pub const MAX: u32 = (1 << 14) - 3;
+    pub const MAX: u32 = (1 << 14) - 4;
+    /// A place that no sandbox ever has: for what is left of one whose place nobody knows.
+    pub const NOBODYS: u32 = Self::MAX;
 
     /// Wires with addresses from `base` (whose last 14 bits are not used), interfaces named `prefix` and a number (13
     /// characters in all), and namespaces kept as files in `dir`.
@@ -78,7 +80,7 @@ impl Wires {
 
     /// The wire of this place, whether it is there or not.
     pub fn at(&self, id: &str, place: u32) -> Wire {
-        debug_assert!(place < Self::MAX, "the pool gives no such place");
+        debug_assert!(place <= Self::NOBODYS, "the pool gives no such place");
         Wire {
             interface: format!("{}{place}", self.prefix),
             guest: (self.base + 2 + place).into(),
@@ -199,7 +201,9 @@ mod tests {
         assert_eq!(wires.gateway(), Ipv4Addr::new(10, 200, 64, 1));
         assert_eq!(wires.at("a", 0).guest, Ipv4Addr::new(10, 200, 64, 2));
         let last = wires.at("a", Wires::MAX - 1);
-        assert_eq!(last.guest, Ipv4Addr::new(10, 200, 127, 254));
+        assert_eq!(last.guest, Ipv4Addr::new(10, 200, 127, 253));
+        let nobodys = wires.at("a", Wires::NOBODYS);
+        assert_ne!(nobodys.interface, last.interface);
         assert!(last.interface.len() <= 15, "{}", last.interface);
     }
 }

@@ -12,6 +12,17 @@ use tokio::io::unix::AsyncFd;
 
 use crate::error::SandboxError;
 
+/// How a process ended, if we are the one who may know it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// By itself, with this code. What its guest does to itself is among these, also with the code of a signal.
+    Exited(i32),
+    /// By a signal of the host's.
+    Signaled(i32),
+    /// It was not our child.
+    Unknown,
+}
+
 /// A handle to a running process. Its end is seen at once; a signal never hits a stranger with the same number.
 #[derive(Debug, Clone)]
 pub struct Watch(Arc<AsyncFd<OwnedFd>>);
@@ -38,9 +49,7 @@ impl Watch {
     }
 
     /// Resolves when the process has ended; takes its status if it is our child, so that no zombie is left.
-    ///
-    /// Gives the exit code, if we are the one who may know it.
-    pub async fn ended(&self) -> Option<i32> {
+    pub async fn ended(&self) -> End {
         // An error means that the handle cannot be waited for; then it is checked by and by.
         while self.0.readable().await.is_err() {
             tokio::time::sleep(Duration::from_millis(200)).await;
@@ -49,9 +58,9 @@ impl Watch {
             Id::PIDFd(self.0.get_ref().as_fd()),
             WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG,
         ) {
-            Ok(WaitStatus::Exited(_, code)) => Some(code),
-            Ok(WaitStatus::Signaled(_, signal, _)) => Some(128 + signal as i32),
-            _ => None,
+            Ok(WaitStatus::Exited(_, code)) => End::Exited(code),
+            Ok(WaitStatus::Signaled(_, signal, _)) => End::Signaled(signal as i32),
+            _ => End::Unknown,
         }
     }
 
@@ -122,7 +131,7 @@ mod tests {
         let watch = Watch::open("x", pid, started).expect("watched");
         assert!(!watch.has_ended());
         watch.kill();
-        assert_eq!(watch.ended().await, Some(128 + 9));
+        assert_eq!(watch.ended().await, End::Signaled(9));
         assert!(watch.has_ended());
         assert!(matches!(
             Watch::open("x", pid, started),

@@ -13,6 +13,8 @@ pub const GUEST_UID: u32 = 10001;
 const OVERHEAD_MB: u64 = 32;
 /// Size of `/tmp`, which counts as memory.
 const TMP_MB: u32 = 64;
+/// When the host's memory is at its end, a sandbox ends before anything of the host's own: 1000 is the first of all.
+const OOM_SCORE: i32 = 800;
 const MIB: u64 = 1024 * 1024;
 const PERIOD_US: u64 = 100_000;
 
@@ -109,6 +111,7 @@ pub(crate) fn oci(parts: &Parts<'_>) -> Value {
             "cwd": p.cwd, "args": p.args, "env": env,
             "capabilities": {"bounding": none, "effective": none, "permitted": none, "inheritable": none, "ambient": none},
             "noNewPrivileges": true,
+            "oomScoreAdj": OOM_SCORE,
             "rlimits": [
                 rlimit("RLIMIT_NPROC", u64::from(size.processes)),
                 rlimit("RLIMIT_NOFILE", 4096),
@@ -184,6 +187,7 @@ mod tests {
         assert_eq!(capabilities.len(), 5);
         assert!(capabilities.values().all(|set| set == &json!([])));
         assert_eq!(spec["process"]["noNewPrivileges"], true);
+        assert_eq!(spec["process"]["oomScoreAdj"], OOM_SCORE);
         assert_eq!(spec["process"]["env"][0], "A=b=c");
         assert_eq!(
             spec["process"]["rlimits"][0],

@@ -241,9 +241,14 @@ impl Api {
     /// Tells the runner of every deployed server. What it knows already changes nothing there.
     pub(crate) async fn put_all(&self) -> Result<(), ControlError> {
         for server in self.store.servers(None).await? {
-            if server.deployed.is_none() {
-                continue;
-            }
+            // As it is now, and with nobody changing it: what was read before may be changed or removed since, and would
+            // come back.
+            let _changing = self.changing.lock().await;
+            let server = match self.store.server(&server.id).await {
+                Ok(server) if server.deployed.is_some() => server,
+                Ok(_) | Err(ControlError::NotFound { .. }) => continue,
+                Err(error) => return Err(error),
+            };
             let put = async {
                 self.runner
                     .put_server(self.spec(&server).await?)

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use audit_log::{AuditLog, LogConfig};
@@ -36,6 +37,10 @@ pub struct FakeRunner {
     pub events: Mutex<Vec<Event>>,
     pub down: Mutex<bool>,
     pub build_fails: Mutex<bool>,
+    /// The server that takes a while to be put.
+    pub slow: Mutex<Option<ServerId>>,
+    /// Servers that were put, in order of their beginning.
+    pub puts: Mutex<Vec<ServerId>>,
 }
 
 impl FakeRunner {
@@ -119,6 +124,11 @@ impl Runner for FakeRunner {
 
     async fn put_server(&self, spec: ServerSpec) -> Result<(), RunnerError> {
         self.up()?;
+        self.puts.lock().unwrap().push(spec.id.clone());
+        let slow = self.slow.lock().unwrap().as_ref() == Some(&spec.id);
+        if slow {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+        }
         self.servers.lock().unwrap().insert(spec.id.clone(), spec);
         Ok(())
     }

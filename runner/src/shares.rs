@@ -1,0 +1,149 @@
+//! What the sandboxes of one tenant may take, all together, of what this process has for everybody: names resolved at
+//! once (each holds a thread until the answer, or its absence, is there), connections to the outside (each holds two
+//! descriptors), and events (of which so many are kept for all).
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use domain::TenantId;
+use egress::{Sparing, System};
+use nix::sys::resource::{Resource, getrlimit};
+
+/// The threads for names are 512.
+const NAMES_AT_ONCE_MAX: usize = 32;
+/// Of all descriptors a tenant's connections hold an eighth at the most.
+const CONNECTION_OF_DESCRIPTORS: u64 = 16;
+const CONNECTIONS_MIN: u64 = 64;
+/// Told of egress per second, and at once after quiet.
+const EVENTS_PER_SECOND: f64 = 100.0;
+const EVENTS_BURST: f64 = 1000.0;
+/// How often it is told that some were missed.
+pub const MISSED_EVERY: Duration = Duration::from_secs(1);
+
+/// The shares of all tenants who have a sandbox.
+pub struct Shares {
+    connections_max: usize,
+    all: Mutex<HashMap<TenantId, Weak<Share>>>,
+}
+
+/// One tenant's.
+pub struct Share {
+    /// Its way out.
+    pub outside: Sparing<System>,
+    events: Mutex<Events>,
+}
+
+struct Events {
+    level: f64,
+    at: Instant,
+    missed: u64,
+    /// When it was told last that some were missed.
+    told: Option<Instant>,
+}
+
+impl Shares {
+    /// As this process's limits allow.
+    pub fn of_this_process() -> Self {
+        let files = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| soft);
+        let connections = (files / CONNECTION_OF_DESCRIPTORS).max(CONNECTIONS_MIN);
+        Self {
+            connections_max: usize::try_from(connections).unwrap_or(usize::MAX),
+            all: Mutex::default(),
+        }
+    }
+
+    /// The share of a tenant: the same for all its sandboxes.
+    pub fn of(&self, tenant: &TenantId) -> Arc<Share> {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(share) = all.get(tenant).and_then(Weak::upgrade) {
+            return share;
+        }
+        all.retain(|_, share| share.strong_count() > 0);
+        let share = Arc::new(Share {
+            outside: Sparing::new(System, NAMES_AT_ONCE_MAX, self.connections_max),
+            events: Mutex::new(Events {
+                level: EVENTS_BURST,
+                at: Instant::now(),
+                missed: 0,
+                told: None,
+            }),
+        });
+        all.insert(tenant.clone(), Arc::downgrade(&share));
+        share
+    }
+}
+
+impl Share {
+    /// Whether an event may be told now. One that may not is counted as missed.
+    pub fn may_tell(&self, now: Instant) -> bool {
+        let mut events = self.events();
+        let may = events.take(now);
+        events.missed += u64::from(!may);
+        may
+    }
+
+    /// How many were missed since this was told last; 0 if that was a moment ago.
+    pub fn missed(&self, now: Instant) -> u64 {
+        let mut events = self.events();
+        let since = events.told.map(|told| now.saturating_duration_since(told));
+        if events.missed == 0 || since.is_some_and(|since| since < MISSED_EVERY) {
+            return 0;
+        }
+        events.told = Some(now);
+        std::mem::take(&mut events.missed)
+    }
+
+    /// Whether somebody has to be told of missed ones.
+    pub fn has_missed(&self) -> bool {
+        self.events().missed > 0
+    }
+
+    fn events(&self) -> MutexGuard<'_, Events> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Events {
+    fn take(&mut self, now: Instant) -> bool {
+        let passed = now.saturating_duration_since(self.at).as_secs_f64();
+        self.level = (self.level + passed * EVENTS_PER_SECOND).min(EVENTS_BURST);
+        self.at = now.max(self.at);
+        let there = self.level >= 1.0;
+        self.level -= f64::from(u8::from(there));
+        there
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tenant_has_one_share_and_a_flood_in_it_is_counted() {
+        let shares = Shares::of_this_process();
+        let [one, two] = ["one", "two"].map(|name| TenantId::parse(name).expect("an id"));
+        let (share, same) = (shares.of(&one), shares.of(&one));
+        assert!(Arc::ptr_eq(&share, &same));
+        let now = Instant::now();
+        let told = (0..5000).filter(|_| share.may_tell(now)).count();
+        assert_eq!(told, EVENTS_BURST as usize);
+        assert!(!same.may_tell(now) && same.has_missed());
+        assert!(shares.of(&two).may_tell(now), "another's is its own");
+        assert_eq!(share.missed(now), 4001);
+        assert!(!share.has_missed());
+        assert!(!share.may_tell(now));
+        assert_eq!(share.missed(now), 0, "it was told just now");
+        let later = now + Duration::from_secs(1);
+        assert_eq!(share.missed(later), 1);
+        let told = (0..5000).filter(|_| share.may_tell(later)).count();
+        assert_eq!(told, EVENTS_PER_SECOND as usize);
+        drop((share, same));
+        let _share = shares.of(&two);
+        assert_eq!(
+            shares.all.lock().expect("whole").len(),
+            1,
+            "nothing is kept"
+        );
+    }
+}
