@@ -23,6 +23,8 @@ impl Caller {
     pub(crate) async fn open(address: SocketAddr) -> Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
+        // Whatever ends this early, the server is told at once that there is nobody any more.
+        stream.set_zero_linger()?;
         let mut caller = Self {
             stream,
             session: None,
@@ -55,12 +57,21 @@ impl Caller {
         Ok(self.stream.set_nodelay(true)?)
     }
 
-    /// Ends the session, if there is one.
+    /// Ends the session, if there is one, and the connection from both sides.
     pub(crate) async fn end(mut self) -> Result<()> {
         if self.session.is_some() {
             self.send("DELETE", "").await?;
         }
-        Ok(())
+        self.hang_up().await?;
+        let mut buffer = [0; 8192];
+        let mut left = ANSWER_BYTES_MAX;
+        loop {
+            match self.stream.read(&mut buffer).await? {
+                0 => return Ok(()),
+                count if count < left => left -= count,
+                _ => bail!("the server does not close the connection"),
+            }
+        }
     }
 
     /// One message, and the whole answer to it, head and body.

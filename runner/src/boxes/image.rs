@@ -12,6 +12,10 @@ use super::{Alive, Life, REHEARSAL_MAX, millis};
 use crate::mcp;
 use crate::paths::hex;
 
+/// A server that keeps connections open for longer after its start has no image of it.
+const CLOSING_MAX: Duration = Duration::from_secs(1);
+const CLOSED_LOOK_EVERY: Duration = Duration::from_millis(50);
+
 impl Life {
     /// From an image if there is one; if that fails, from the first instruction. The image is read while the sandbox's
     /// surroundings are made: each takes about 60 ms.
@@ -87,14 +91,17 @@ impl Life {
             Ok(Err(error)) => tracing::debug!(sandbox = %self.plan.id, %error, "no rehearsal"),
             Err(_) => tracing::debug!(sandbox = %self.plan.id, "no rehearsal in time"),
         }
+        if let Err(words) = self.until_without_connections(CLOSING_MAX).await {
+            let words = format!("no checkpoint of its start: {words}");
+            self.log.say(&self.plan.id, words);
+            return Ok(());
+        }
         let (began, bytes) = (Instant::now(), bytes());
         // An image counts as its own memory: within its limit one that uses half of it would end half written.
         if let Err(error) = backend.lend_memory(id, bytes) {
             tracing::warn!(sandbox = id, %error, "no checkpoint is taken; starts stay cold");
             return Ok(());
         }
-        // Our own connections may not be closed in the guest yet.
-        tokio::time::sleep(Duration::from_millis(30)).await;
         let taken = backend.checkpoint(id, &claim.clear.dir).await;
         let kept = match taken {
             Ok(()) => claim.keep().await,
@@ -120,5 +127,24 @@ impl Life {
         backend
             .take_memory_back(id, bytes)
             .map_err(|_| GoneReason::OutOfMemory)
+    }
+
+    /// Waits at most this long until it has no connection, ours among them: they may not be closed in the guest yet.
+    pub(super) async fn until_without_connections(&self, max: Duration) -> Result<(), String> {
+        let deadline = Instant::now() + max;
+        loop {
+            let open = self.ctx.backend.connections(self.plan.id.as_str()).await;
+            match open {
+                Ok(0) => return Ok(()),
+                Ok(count) if Instant::now() > deadline => {
+                    return Err(format!("it keeps connections open ({count})"));
+                }
+                Ok(_) => tokio::time::sleep(CLOSED_LOOK_EVERY).await,
+                Err(error) => {
+                    tracing::warn!(sandbox = %self.plan.id, %error, "no checkpoint is taken");
+                    return Err("its connections cannot be counted".into());
+                }
+            }
+        }
     }
 }

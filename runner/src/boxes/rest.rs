@@ -4,7 +4,7 @@
 //! be read by this life of the runner alone. Whatever fails on the way ends the sandbox as any other end does.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use runner_api::{EventKind, GoneReason, Moment};
@@ -17,6 +17,9 @@ use crate::wire;
 
 /// What gVisor's own kernel writes beside the guest's memory; measured: under 1 MiB.
 pub(super) const OWN_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Connections that are open for longer after a thaw keep it from the disk.
+const CLOSING_MAX: Duration = Duration::from_millis(300);
 
 /// A sandbox that lies on disk.
 struct Resting {
@@ -38,20 +41,44 @@ impl Life {
             let bytes = usage.memory_bytes + usage.storage_bytes + OWN_BYTES;
             images.begin(&self.plan.spec.tenant, bytes)
         };
-        let word = match (self.image_name(), asked) {
-            (Some(_), Ok(taking)) => return Some(taking),
-            (Some(_), Err(Refusal::Busy)) if alive.frozen => Word::Frozen,
-            (Some(_), Err(Refusal::Busy)) => Word::Thawed,
-            (Some(_), Err(refusal)) => {
-                self.log
-                    .say(id, format!("idle, but not checkpointed: {refusal}"));
-                Word::Unfit
+        let refusal = match (self.image_name(), asked) {
+            (Some(_), Ok(taking)) => match self.without_connections().await {
+                Ok(()) => return Some(taking),
+                Err(words) => Some(words),
+            },
+            (Some(_), Err(Refusal::Busy)) => {
+                let word = if alive.frozen {
+                    Word::Frozen
+                } else {
+                    Word::Thawed
+                };
+                (self.tell)(id.clone(), word).await;
+                return None;
             }
+            (Some(_), Err(refusal)) => Some(refusal.to_string()),
             // It has secrets, and its owner does not trust an image with them.
-            (None, _) => Word::Unfit,
+            (None, _) => None,
         };
-        (self.tell)(id.clone(), word).await;
+        if let Some(words) = refusal {
+            self.log
+                .say(id, format!("idle, but not checkpointed: {words}"));
+        }
+        (self.tell)(id.clone(), Word::Unfit).await;
         None
+    }
+
+    /// Frozen before and after; whoever comes next finds out if it cannot be frozen again.
+    async fn without_connections(&self) -> Result<(), String> {
+        let (backend, id) = (&self.ctx.backend, self.plan.id.as_str());
+        let step = |error| {
+            tracing::warn!(sandbox = id, %error, "no checkpoint is taken of an idle sandbox");
+            "its connections cannot be counted".to_owned()
+        };
+        backend.thaw(id).await.map_err(step)?;
+        // What has to be closed by a clock is closed when the clock goes on.
+        let none = self.until_without_connections(CLOSING_MAX).await;
+        backend.freeze(id).await.map_err(step)?;
+        none
     }
 
     /// Takes its image and rests until it is wanted.

@@ -504,6 +504,8 @@ impl Server {
         boxed.caller = waiter.caller;
         boxed.leases_total += 1;
         boxed.last_used = Instant::now();
+        // It may have closed its connections, or have less in memory, when it is idle next.
+        boxed.unfit = false;
         match (self.spec.isolation, session) {
             (Isolation::Session, Some(session)) if boxed.session.is_none() => {
                 boxed.command(Command::Session(session.clone()));

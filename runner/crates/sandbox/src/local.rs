@@ -248,6 +248,10 @@ impl Backend for Local {
         self.config.cgroups.lower_memory(&self.group(id), bytes)
     }
 
+    async fn connections(&self, id: &str) -> Result<u64, SandboxError> {
+        self.config.runsc.connections(id).await
+    }
+
     async fn checkpoint(&self, id: &str, image: &Path) -> Result<(), SandboxError> {
         let store = self.paths(id).store;
         let runsc = &self.config.runsc;
