@@ -24,8 +24,6 @@ use crate::layers;
 use crate::paths::hex;
 use crate::servers::{Granted, Message};
 
-/// Connections at once: each lease holds one.
-const CONNECTIONS_MAX: usize = 4096;
 /// Between two frames of one request.
 const IDLE_MAX: Duration = Duration::from_secs(120);
 const WAIT_MS_MAX: u32 = 120_000;
@@ -35,7 +33,7 @@ type Connection = BufStream<UnixStream>;
 
 /// Serves until the task is dropped.
 pub async fn serve(daemon: Arc<Daemon>, listener: UnixListener) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let places = Arc::new(Semaphore::new(daemon.ctx.shares.callers_max));
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else {
             return;
@@ -168,6 +166,15 @@ async fn lease_out(
     request: LeaseRequest,
 ) -> Result<(), FrameError> {
     let (tenant, server) = (request.tenant, request.server);
+    // Each holds a connection, and there are only so many of them.
+    let share = daemon.ctx.shares.of(&tenant);
+    let Some(_room) = share.lease() else {
+        let error = ApiError {
+            retry_after_ms: Some(1000),
+            ..ApiError::new(ErrorCode::Busy, "too many calls of this tenant wait or run")
+        };
+        return frame::write(connection, &Reply::Error(error)).await;
+    };
     let (reply, answer) = oneshot::channel();
     let wait = Duration::from_millis(request.wait_ms.min(WAIT_MS_MAX).into());
     let asked = daemon.tell(

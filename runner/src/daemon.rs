@@ -131,6 +131,9 @@ impl Orphan {
     }
 }
 
+/// Held while one server is changed.
+type Changing = tokio::sync::Mutex<()>;
+
 /// The running daemon.
 pub struct Daemon {
     /// What all parts share.
@@ -139,7 +142,7 @@ pub struct Daemon {
     pub callers: Callers,
     servers: Mutex<HashMap<(TenantId, ServerId), mpsc::Sender<Message>>>,
     /// Servers that are being changed.
-    changing: Mutex<HashMap<(TenantId, ServerId), Arc<tokio::sync::Mutex<()>>>>,
+    changing: Mutex<HashMap<(TenantId, ServerId), Arc<Changing>>>,
     _lock: Flock<File>,
 }
 
@@ -449,8 +452,9 @@ impl Daemon {
                 "the server cannot be stored; the runner's log has the reason",
             )
         })?;
+        // The task of one whose removal failed has ended.
         let existing = self.lock().get(&key).cloned();
-        match existing {
+        match existing.filter(|sender| !sender.is_closed()) {
             Some(sender) => {
                 let _ = sender.send(Message::Put(checked)).await;
             }

@@ -1,6 +1,7 @@
 //! What the sandboxes of one tenant may take, all together, of what this process has for everybody: names resolved at
 //! once (each holds a thread until the answer, or its absence, is there), connections to the outside (each holds two
-//! descriptors), and events (of which so many are kept for all).
+//! descriptors), leases (each holds a connection of the socket, also while it waits), and events (of which so many are kept
+//! for all).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -9,12 +10,18 @@ use std::time::{Duration, Instant};
 use domain::TenantId;
 use egress::{Sparing, System};
 use nix::sys::resource::{Resource, getrlimit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The threads for names are 512.
 const NAMES_AT_ONCE_MAX: usize = 32;
 /// Of all descriptors a tenant's connections hold an eighth at the most.
 const CONNECTION_OF_DESCRIPTORS: u64 = 16;
 const CONNECTIONS_MIN: u64 = 64;
+/// Connections of the socket at once: a quarter of the descriptors, and no more than these.
+const CALLERS_MAX: u64 = 16_384;
+const CALLERS_MIN: u64 = 256;
+/// Of those a tenant's leases hold a quarter at the most.
+const LEASE_OF_CALLERS: usize = 4;
 /// Told of egress per second, and at once after quiet.
 const EVENTS_PER_SECOND: f64 = 100.0;
 const EVENTS_BURST: f64 = 1000.0;
@@ -23,6 +30,8 @@ pub const MISSED_EVERY: Duration = Duration::from_secs(1);
 
 /// The shares of all tenants who have a sandbox.
 pub struct Shares {
+    /// Connections of the socket at once, for all.
+    pub callers_max: usize,
     connections_max: usize,
     all: Mutex<HashMap<TenantId, Weak<Share>>>,
 }
@@ -31,6 +40,7 @@ pub struct Shares {
 pub struct Share {
     /// Its way out.
     pub outside: Sparing<System>,
+    leases: Arc<Semaphore>,
     events: Mutex<Events>,
 }
 
@@ -47,7 +57,9 @@ impl Shares {
     pub fn of_this_process() -> Self {
         let files = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| soft);
         let connections = (files / CONNECTION_OF_DESCRIPTORS).max(CONNECTIONS_MIN);
+        let callers = (files / 4).clamp(CALLERS_MIN, CALLERS_MAX);
         Self {
+            callers_max: usize::try_from(callers).unwrap_or(usize::MAX),
             connections_max: usize::try_from(connections).unwrap_or(usize::MAX),
             all: Mutex::default(),
         }
@@ -62,6 +74,7 @@ impl Shares {
         all.retain(|_, share| share.strong_count() > 0);
         let share = Arc::new(Share {
             outside: Sparing::new(System, NAMES_AT_ONCE_MAX, self.connections_max),
+            leases: Arc::new(Semaphore::new(self.callers_max / LEASE_OF_CALLERS)),
             events: Mutex::new(Events {
                 level: EVENTS_BURST,
                 at: Instant::now(),
@@ -75,6 +88,11 @@ impl Shares {
 }
 
 impl Share {
+    /// The right to one lease more, or to wait for it; none if there are too many.
+    pub fn lease(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.leases).try_acquire_owned().ok()
+    }
+
     /// Whether an event may be told now. One that may not is counted as missed.
     pub fn may_tell(&self, now: Instant) -> bool {
         let mut events = self.events();
@@ -138,7 +156,11 @@ mod tests {
         assert_eq!(share.missed(later), 1);
         let told = (0..5000).filter(|_| share.may_tell(later)).count();
         assert_eq!(told, EVENTS_PER_SECOND as usize);
-        drop((share, same));
+        // Nor do its leases take the places of another's.
+        let held: Vec<_> = std::iter::from_fn(|| share.lease()).collect();
+        assert_eq!(held.len(), shares.callers_max / LEASE_OF_CALLERS);
+        assert!(same.lease().is_none() && shares.of(&two).lease().is_some());
+        drop((held, share, same));
         let _share = shares.of(&two);
         assert_eq!(
             shares.all.lock().expect("whole").len(),

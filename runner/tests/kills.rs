@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use common::*;
@@ -305,4 +307,48 @@ async fn a_removal_that_was_cut_short_is_done_again_and_leaves_no_secret() {
     rig.client.put_server(spec).await.expect("taken");
     let names = rig.client.list_secrets(&tenant, &server).await;
     assert!(names.expect("names").is_empty(), "they came back");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_runner_that_was_out_of_threads_serves_on() {
+    if !possible() {
+        return;
+    }
+    let rig = Rig::start().await;
+    let spec = rig.deploy(probe_bundle(), |_| ()).await;
+    let root = Path::new("/sys/fs/cgroup");
+    let parent = if root.join("cgroup.controllers").exists() {
+        root.to_owned()
+    } else {
+        root.join("pids")
+    };
+    let group = parent.join(format!("weir-test-{}", rig.pid()));
+    let write = |path: PathBuf, text: String| fs::write(path, text).expect("written");
+    fs::create_dir(&group).expect("a group");
+    write(group.join("cgroup.procs"), rig.pid().to_string());
+    let tasks = fs::read_to_string(group.join("pids.current")).expect("counted");
+    let tasks: u32 = tasks.trim().parse().expect("a number");
+    write(group.join("pids.max"), (tasks - 2).to_string());
+    let client = rig.client.clone();
+    let wanted = LeaseRequest {
+        tenant: spec.tenant.clone(),
+        server: spec.id.clone(),
+        session: None,
+        wait_ms: 60_000,
+    };
+    let waits = tokio::spawn(async move { client.lease(wanted).await });
+    let log = rig.dir.path().join("runner.log");
+    let short = || async {
+        fs::read_to_string(&log).is_ok_and(|log| log.contains("no thread can be started"))
+    };
+    until("it is short of threads", Duration::from_secs(20), short).await;
+    write(group.join("pids.max"), "max".to_owned());
+    let lease = waits.await.expect("no panic").expect("a sandbox");
+    rig.client
+        .release(&lease.id, false)
+        .await
+        .expect("released");
+    write(parent.join("cgroup.procs"), rig.pid().to_string());
+    let removed = || async { fs::remove_dir(&group).is_ok() };
+    until("its group is gone", Duration::from_secs(10), removed).await;
 }

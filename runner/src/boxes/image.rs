@@ -82,7 +82,7 @@ impl Life {
             tracing::debug!(sandbox = id, %error, "no checkpoint is taken");
             return Ok(());
         }
-        let Some(claim) = self.ctx.images.claim(name) else {
+        let Some(claim) = self.ctx.images.claim(name, &self.plan.spec.tenant) else {
             return Ok(());
         };
         match tokio::time::timeout(REHEARSAL_MAX, mcp::rehearse(address)).await {

@@ -9,12 +9,14 @@
 pub mod idle;
 mod sealed;
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context as _, Result, ensure};
+use domain::TenantId;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use sandbox::on_thread;
 
@@ -23,7 +25,7 @@ pub use self::sealed::Clear;
 use self::sealed::Sealed;
 use crate::context::random_name;
 
-/// Images that are kept; the one not used for longest goes.
+/// Images that are kept.
 const IMAGES_MAX: usize = 64;
 /// Larger ones are not kept: reading them would take longer than a cold start.
 const IMAGE_BYTES_MAX: u64 = 1024 * 1024 * 1024;
@@ -50,6 +52,7 @@ enum State {
 }
 
 struct Image {
+    tenant: TenantId,
     sealed: Sealed,
     used: Mutex<u64>,
 }
@@ -58,6 +61,7 @@ struct Image {
 pub struct Claim {
     images: Images,
     name: String,
+    tenant: TenantId,
     /// Where the checkpoint is to be written.
     pub clear: Clear,
 }
@@ -128,7 +132,11 @@ impl Images {
     }
 
     /// The right to take an image of this name, if nobody has it, had it, or failed at it.
-    pub fn claim(&self, name: &str) -> Option<Claim> {
+    pub fn claim(&self, name: &str, tenant: &TenantId) -> Option<Claim> {
+        if self.known().contains_key(name) {
+            return None;
+        }
+        self.make_room(tenant);
         let mut known = self.known();
         if known.contains_key(name) {
             return None;
@@ -138,6 +146,7 @@ impl Images {
         Some(Claim {
             images: self.clone(),
             name: name.to_owned(),
+            tenant: tenant.clone(),
             clear,
         })
     }
@@ -185,24 +194,35 @@ impl Images {
         let _ = umount2(&self.0.memory, MntFlags::MNT_DETACH);
     }
 
-    fn make_room(&self) {
+    /// Lets images go until there is a place for one more: those that are no good first, then the one not used for longest
+    /// of whoever has the most, so that nobody can push others out.
+    fn make_room(&self, newcomer: &TenantId) {
         let mut known = self.known();
         while known.len() >= IMAGES_MAX {
-            let used = |state: &State| match state {
-                State::Ready(image) => image.used.lock().map_or(0, |used| *used),
-                State::Bad => 0,
-                State::Making => u64::MAX,
-            };
-            let Some(oldest) = known
-                .iter()
-                .min_by_key(|(_, state)| used(state))
-                .map(|(name, _)| name.clone())
-            else {
+            let Some(name) = to_go(&known, newcomer) else {
                 return;
             };
-            known.remove(&oldest);
+            known.remove(&name);
         }
     }
+}
+
+fn to_go(known: &HashMap<String, State>, newcomer: &TenantId) -> Option<String> {
+    let bad = |(_, state): &(&String, &State)| matches!(state, State::Bad);
+    if let Some((name, _)) = known.iter().find(bad) {
+        return Some(name.clone());
+    }
+    let ready = known.iter().filter_map(|(name, state)| match state {
+        State::Ready(image) => Some((name, image)),
+        State::Making | State::Bad => None,
+    });
+    let mut held: HashMap<&TenantId, usize> = HashMap::from([(newcomer, 1)]);
+    for (_, image) in ready.clone() {
+        *held.entry(&image.tenant).or_default() += 1;
+    }
+    let used = |image: &Image| image.used.lock().map_or(0, |used| *used);
+    let most = |(_, image): &(&String, &Arc<Image>)| (held[&image.tenant], Reverse(used(image)));
+    ready.max_by_key(most).map(|(name, _)| name.clone())
 }
 
 impl Claim {
@@ -224,10 +244,10 @@ impl Claim {
         })
         .await?;
         let image = Image {
+            tenant: self.tenant.clone(),
             sealed,
             used: Mutex::new(crate::events::now_ms()),
         };
-        self.images.make_room();
         self.images
             .known()
             .insert(self.name.clone(), State::Ready(Arc::new(image)));
@@ -241,5 +261,50 @@ impl Drop for Claim {
         if let Some(state @ State::Making) = known.get_mut(&self.name) {
             *state = State::Bad;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_tenant_with_many_images_pushes_out_its_own() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let [disk, memory] = ["disk", "memory"].map(|name| dir.path().join(name));
+        for path in [&disk, &memory] {
+            fs::create_dir(path).expect("made");
+        }
+        let bounds = idle::Bounds {
+            images: 0,
+            bytes: 0,
+        };
+        let images = Images(Arc::new(Inner {
+            idle: IdleImages::new(&disk, &memory, bounds),
+            disk: disk.clone(),
+            memory,
+            known: Mutex::default(),
+        }));
+        let take = async |name: String, tenant: &str| {
+            let tenant = TenantId::parse(tenant).expect("an id");
+            let claim = images.claim(&name, &tenant).expect("nobody has it");
+            for file in ["checkpoint.img", "pages.img", "pages_meta.img"] {
+                fs::write(claim.clear.dir.join(file), "x").expect("written");
+            }
+            claim.keep().await.expect("kept");
+        };
+        take("few".into(), "few").await;
+        for number in 0..2 * IMAGES_MAX {
+            take(format!("many{number}"), "many").await;
+        }
+        assert!(images.has("few") && images.has(&format!("many{}", 2 * IMAGES_MAX - 1)));
+        assert_eq!(images.known().len(), IMAGES_MAX);
+        assert_eq!(fs::read_dir(&disk).expect("read").count(), IMAGES_MAX);
+        // What is no good goes first, and is not kept without end either.
+        let many = TenantId::parse("many").expect("an id");
+        for number in 0..2 * IMAGES_MAX {
+            drop(images.claim(&format!("bad{number}"), &many));
+        }
+        assert!(images.has("few") && images.known().len() <= IMAGES_MAX);
     }
 }

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -19,25 +20,42 @@ const ASK_EVERY: Duration = Duration::from_millis(8);
 /// What a program wrote is kept to this many characters in errors.
 const SAID_MAX: usize = 600;
 
-/// Runs `work` on a new thread and waits for it without blocking the runtime.
+/// How long a new thread is waited for where the host has none left, and between two tries.
+const THREAD_WAIT_MAX: Duration = Duration::from_secs(120);
+const THREAD_AGAIN: Duration = Duration::from_millis(200);
+
+/// Runs `work` on a new thread and waits for it without blocking the runtime. When no thread can be started it waits for one:
+/// a sandbox that was given up half way for that would leave its server waiting for its word.
 pub async fn on_thread<T, F>(name: &str, work: F) -> T
 where
     T: Send + 'static,
     F: FnOnce() -> T + Send + 'static,
 {
     let (tell, told) = tokio::sync::oneshot::channel();
-    let spawned = std::thread::Builder::new()
-        .name(name.to_owned())
-        .spawn(move || {
-            // Nobody listens any more: the work was done all the same.
-            let _ = tell.send(work());
-        });
-    match spawned {
-        Ok(_) => match told.await {
-            Ok(value) => value,
-            Err(_) => panic!("a helper thread ended without a word; its panic message is above"),
-        },
-        Err(error) => panic!("no thread can be started: {error}"),
+    // Kept until a thread has taken it.
+    let work = Arc::new(Mutex::new(Some((work, tell))));
+    let deadline = Instant::now() + THREAD_WAIT_MAX;
+    loop {
+        let work = Arc::clone(&work);
+        let run = move || {
+            let taken = work.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some((work, tell)) = taken {
+                // Nobody listens any more: the work was done all the same.
+                let _ = tell.send(work());
+            }
+        };
+        match std::thread::Builder::new().name(name.to_owned()).spawn(run) {
+            Ok(_) => break,
+            Err(error) if Instant::now() < deadline => {
+                tracing::warn!(name, %error, "no thread can be started; waiting for one");
+                tokio::time::sleep(THREAD_AGAIN).await;
+            }
+            Err(error) => panic!("no thread can be started: {error}"),
+        }
+    }
+    match told.await {
+        Ok(value) => value,
+        Err(_) => panic!("a helper thread ended without a word; its panic message is above"),
     }
 }
 
