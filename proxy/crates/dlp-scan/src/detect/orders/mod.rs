@@ -2,6 +2,7 @@
 //! hushed up, whose it is, where it goes. A keyword only says which sentence to read.
 
 mod judge;
+mod plain;
 mod spelling;
 mod split;
 
@@ -109,10 +110,10 @@ fn report(
 }
 
 fn read(sentence: &str) -> Classes {
-    if judge::is_code(sentence) {
+    if plain::is_code(sentence) {
         return judge::NOTHING;
     }
-    ORDERS.classes(&judge::plain(sentence))
+    ORDERS.classes(&plain::plain(sentence))
 }
 
 /// No rule for wordings knows what is written like this.
