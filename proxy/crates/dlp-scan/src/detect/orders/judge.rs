@@ -12,11 +12,9 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
+use super::bits::{BITS_MAX, Bits};
 use super::plain::{plain, unspaced};
 
-/// Classes and relations are bits of one number.
-type Bits = u128;
-const CLASSES_MAX: usize = 128;
 /// Most languages told apart. Words of one do not go with words of another: `die` is not `die`.
 const LANGUAGES_MAX: usize = 44;
 /// The language of what stands in texts of any.
@@ -25,7 +23,7 @@ const ENGLISH: u8 = 1;
 
 /// The classes of a sentence, by language.
 pub(super) type Classes = [Bits; LANGUAGES_MAX];
-pub(super) const NOTHING: Classes = [0; LANGUAGES_MAX];
+pub(super) const NOTHING: Classes = [Bits::NONE; LANGUAGES_MAX];
 
 /// Words noted of one sentence; what is longer is no sentence.
 const WORDS_MAX: usize = 256;
@@ -188,7 +186,7 @@ impl Orders {
                     && meaning.holds(sentence, start, end)
                     && !(meaning.affirmed && self.negated(&seen, meaning.language, start))
                 {
-                    classes[usize::from(meaning.language)] |= 1 << meaning.class;
+                    classes[usize::from(meaning.language)].add(meaning.class);
                     seen.push(Seen {
                         class: meaning.class,
                         language: meaning.language,
@@ -200,20 +198,20 @@ impl Orders {
         });
         let of_all = classes[ALL];
         for (language, own) in (0u8..).zip(&mut classes) {
-            if !several(*own) {
+            if !own.several() {
                 continue;
             }
             if language > ENGLISH {
-                *own |= 1 << self.unread;
+                own.add(self.unread);
             }
             let mut all = *own | of_all;
             for relation in &self.relations {
-                if all & relation.first == 0 || all & relation.second == 0 {
+                if !all.meets(relation.first) || !all.meets(relation.second) {
                     continue;
                 }
                 if let Some(related) = relation.seen(&seen, language) {
-                    all |= 1 << relation.class;
-                    *own |= 1 << relation.class;
+                    all.add(relation.class);
+                    own.add(relation.class);
                     if seen.len() < WORDS_MAX {
                         seen.push(related);
                     }
@@ -284,12 +282,12 @@ impl Orders {
 
     /// Says that no other rule reads the sentence.
     pub fn mark_unread(&self, classes: &mut Classes) {
-        classes[usize::from(ENGLISH)] |= 1 << self.unread;
+        classes[usize::from(ENGLISH)].add(self.unread);
     }
 
     /// Does the sentence speak to or of a machine?
     pub fn calls(&self, here: &Classes) -> bool {
-        here.iter().any(|own| own >> self.machine & 1 != 0)
+        here.iter().any(|own| own.has(self.machine))
     }
 
     /// Do a sentence and its neighbours make one of the combinations?
@@ -304,14 +302,9 @@ impl Orders {
     }
 }
 
-/// More than one class? Counting them takes dozens of steps on old processors.
-const fn several(classes: Bits) -> bool {
-    classes & classes.wrapping_sub(1) != 0
-}
-
 /// The languages of which there are at least two words.
 fn spoken(here: &Classes) -> impl Iterator<Item = usize> {
-    (0..LANGUAGES_MAX).filter(|l| several(here[*l]))
+    (0..LANGUAGES_MAX).filter(|l| here[*l].several())
 }
 
 /// The classes of several sentences.
@@ -320,7 +313,7 @@ pub(super) fn merge(of: &[&Classes]) -> Classes {
     for classes in of {
         all.iter_mut()
             .zip(classes.iter())
-            .for_each(|(a, c)| *a |= c);
+            .for_each(|(a, c)| *a |= *c);
     }
     all
 }
@@ -574,7 +567,7 @@ impl Relation {
             let known = move |w: &&Seen| w.language == language || usize::from(w.language) == ALL;
             words
                 .iter()
-                .filter(move |w| classes >> w.class & 1 != 0)
+                .filter(move |w| classes.has(w.class))
                 .filter(known)
         };
         for a in of(self.first) {
@@ -597,20 +590,20 @@ impl Relation {
 
 impl Combination {
     fn is_here(&self, classes: Bits) -> bool {
-        classes & self.first != 0
-            && classes & self.not_here == 0
-            && self.here[1..].iter().all(|any| classes & any != 0)
+        classes.meets(self.first)
+            && !classes.meets(self.not_here)
+            && self.here[1..].iter().all(|any| classes.meets(*any))
     }
 
     fn is_near(&self, classes: Bits) -> bool {
-        classes & self.not_near == 0 && self.near.iter().all(|any| classes & any != 0)
+        !classes.meets(self.not_near) && self.near.iter().all(|any| classes.meets(*any))
     }
 
     /// `a b|c !d ~ e !f`: a, and b or c, without d in the sentence; e but no f in it or beside it.
     fn read(text: &str, names: &mut Names) -> Self {
         let (here, near) = text.split_once('~').unwrap_or((text, ""));
         let mut read = |text: &str| {
-            let (mut all, mut none) = (Vec::new(), 0);
+            let (mut all, mut none) = (Vec::new(), Bits::NONE);
             for part in text.split_whitespace() {
                 match part.strip_prefix('!') {
                     Some(part) => none |= names.any(part),
@@ -639,13 +632,15 @@ impl Names {
     fn number(&mut self, name: &str) -> u8 {
         let next = self.0.len();
         assert!(
-            next < CLASSES_MAX || self.0.contains_key(name),
+            next < BITS_MAX || self.0.contains_key(name),
             "too many classes"
         );
         *self.0.entry(name.into()).or_insert(next as u8)
     }
 
     fn any(&mut self, names: &str) -> Bits {
-        names.split('|').fold(0, |all, n| all | 1 << self.number(n))
+        names
+            .split('|')
+            .fold(Bits::NONE, |all, n| all | Bits::one(self.number(n)))
     }
 }

@@ -1,6 +1,7 @@
 //! Orders to a model, by what their words do in the sentence: who is spoken to, what is to be dropped, sent, shown or
 //! hushed up, whose it is, where it goes. A keyword only says which sentence to read.
 
+mod bits;
 mod judge;
 mod plain;
 mod spelling;
