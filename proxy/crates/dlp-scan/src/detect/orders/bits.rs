@@ -31,6 +31,18 @@ impl Bits {
         (self & other) != Self::NONE
     }
 
+    /// Those that are in, from the lowest.
+    pub fn each(self) -> impl Iterator<Item = usize> {
+        let words = self.0.into_iter().enumerate();
+        words.flat_map(|(at, mut word)| {
+            std::iter::from_fn(move || {
+                let bit = word.trailing_zeros() as usize;
+                word &= word.wrapping_sub(1);
+                (bit < 64).then_some(at * 64 + bit)
+            })
+        })
+    }
+
     /// More than one? Counting them takes dozens of steps on old processors.
     pub fn several(self) -> bool {
         let [a, b, c] = self.0;
@@ -74,6 +86,7 @@ mod tests {
         assert!(both.has(0) && both.has(last) && !both.has(64));
         assert!(both.several() && !Bits::one(last).several() && !Bits::NONE.several());
         assert!((Bits::one(1) | Bits::one(2)).several());
+        assert_eq!(both.each().collect::<Vec<_>>(), [0, BITS_MAX - 1]);
         assert!(both.meets(Bits::one(last)) && !both.meets(Bits::one(63)));
     }
 }

@@ -47,6 +47,8 @@ pub(super) struct Orders {
     meanings: Vec<Vec<Meaning>>,
     relations: Vec<Relation>,
     combinations: Vec<Combination>,
+    /// For each class, the combinations that may begin with it.
+    by_first: Vec<Vec<usize>>,
     /// The class of negations.
     neg: u8,
     /// The class of names for machines.
@@ -101,8 +103,12 @@ struct Seen {
 }
 
 /// The built-in ones.
-pub(super) static ORDERS: LazyLock<Orders> =
-    LazyLock::new(|| Orders::read(include_str!("words.txt"), include_str!("orders.txt")));
+pub(super) static ORDERS: LazyLock<Orders> = LazyLock::new(|| {
+    Orders::read(
+        concat!(include_str!("words.txt"), "\n", include_str!("wider.txt")),
+        include_str!("orders.txt"),
+    )
+});
 
 impl Orders {
     /// Reads both files. They are part of the program: an error in them is one of the program.
@@ -159,6 +165,10 @@ impl Orders {
         for bit in heads.keys().map(|head| mixed(*head)) {
             heads_seen[bit / 64] |= 1 << (bit % 64);
         }
+        let mut by_first = vec![Vec::new(); BITS_MAX];
+        for (at, combination) in combinations.iter().enumerate() {
+            combination.first.each().for_each(|c| by_first[c].push(at));
+        }
         let words = automaton(&patterns);
         let inner = automaton(&inner);
         Self {
@@ -170,6 +180,7 @@ impl Orders {
             meanings,
             relations,
             combinations,
+            by_first,
             neg: names.number("neg"),
             machine: names.number("machine"),
             unread: names.number("unread"),
@@ -274,10 +285,15 @@ impl Orders {
     /// Could a sentence be an order, whatever stands beside it?
     pub fn may_order(&self, here: &Classes) -> bool {
         spoken(here).any(|l| {
-            self.combinations
-                .iter()
-                .any(|c| c.is_here(here[l] | here[ALL]))
+            let own = here[l] | here[ALL];
+            self.begun_by(own).any(|c| c.is_here(own))
         })
+    }
+
+    /// The combinations whose first part is among the classes.
+    fn begun_by(&self, classes: Bits) -> impl Iterator<Item = &Combination> {
+        let begun = classes.each().flat_map(|class| &self.by_first[class]);
+        begun.map(|at| &self.combinations[*at])
     }
 
     /// Says that no other rule reads the sentence.
@@ -295,8 +311,7 @@ impl Orders {
         spoken(here).any(|l| {
             let own = here[l] | here[ALL];
             let around = own | near[l] | near[ALL];
-            self.combinations
-                .iter()
+            self.begun_by(own)
                 .any(|c| c.is_here(own) && c.is_near(around))
         })
     }
@@ -376,7 +391,10 @@ fn meaning(word: &str, (class, affirmed): (u8, bool), language: u8) -> (Meaning,
     let (commands, word) = word.strip_prefix('^').map_or((false, word), |w| (true, w));
     let (tail, word) = word.strip_prefix('*').map_or((false, word), |w| (true, w));
     let (stem, word) = word.strip_suffix('*').map_or((false, word), |w| (true, w));
-    let text = plain(&word.replace('_', " "));
+    let text = match word {
+        "_" => word.into(),
+        _ => plain(&word.replace('_', " ")),
+    };
     let unspaced = text.chars().any(unspaced);
     let meaning = Meaning {
         class,
@@ -395,9 +413,13 @@ impl Meaning {
         let after = text[end..].chars().next();
         let letter = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
         let starts = |c: char| self.tail || !letter(Some(c)) || unspaced(c);
-        // An address has letters on both sides.
-        if &text[start..end] == "@" {
+        // An address, or a name of a program's, has letters on both sides.
+        if matches!(&text[start..end], "@" | "_") {
             return letter(before) && letter(after);
+        }
+        // The public half of a key may go anywhere.
+        if text[end..].starts_with(".pub") {
+            return false;
         }
         let own_start = text[start..].chars().next();
         let own_end = text[..end].chars().next_back();
@@ -477,7 +499,7 @@ const FILLERS: [&str; 65] = [
 ];
 /// Those that make what follows a command only with one of the others before them.
 const INFINITIVE: [&str; 1] = ["to"];
-const OBLIGES: [&str; 18] = [
+const OBLIGES: [&str; 21] = [
     "has",
     "have",
     "need",
@@ -496,6 +518,9 @@ const OBLIGES: [&str; 18] = [
     "welcome",
     "enough",
     "allowed",
+    "possible",
+    "kind",
+    "requested",
 ];
 
 /// May a command begin after this?
@@ -590,9 +615,7 @@ impl Relation {
 
 impl Combination {
     fn is_here(&self, classes: Bits) -> bool {
-        classes.meets(self.first)
-            && !classes.meets(self.not_here)
-            && self.here[1..].iter().all(|any| classes.meets(*any))
+        !classes.meets(self.not_here) && self.here[1..].iter().all(|any| classes.meets(*any))
     }
 
     fn is_near(&self, classes: Bits) -> bool {
