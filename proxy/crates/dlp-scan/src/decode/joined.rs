@@ -124,7 +124,7 @@ impl Counter {
 }
 
 /// How a value follows the one before.
-enum Next {
+pub(super) enum Next {
     /// In the same array, or under the same name again.
     Element,
     /// Under a name with the next number.
@@ -132,7 +132,7 @@ enum Next {
     Other,
 }
 
-fn is_next(node: &Node, last: &Cell, cell: &Cell, counted: bool) -> Next {
+pub(super) fn is_next(node: &Node, last: &Cell, cell: &Cell, counted: bool) -> Next {
     if cell.name.is_empty() || cell.kind != LeafKind::String {
         return Next::Other;
     }

@@ -11,6 +11,7 @@ pub(crate) mod listed;
 mod marked;
 mod markup;
 mod numeral;
+mod sentences;
 pub(crate) mod strides;
 mod turned;
 mod variables;
@@ -174,6 +175,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     }
     turned::decode(node, scratch, spawn);
     joined::decode(node, scratch, spawn);
+    sentences::decode(node, scratch, spawn);
     numeral::decode(node, spawn);
 }
 

@@ -70,7 +70,8 @@ pub(super) fn scan(cell: &Cell, sink: &mut Sink<'_>) {
         return;
     };
     let value = text.trim();
-    if value.contains('\n') || !(reads(value) || climbs(value) || escapes(value)) {
+    let hostile = reads(value) || climbs(value) || escapes(value) || wipes(value);
+    if value.contains('\n') || !hostile {
         return;
     }
     let start = cell.span.start as usize + (text.len() - text.trim_start().len());
@@ -131,6 +132,29 @@ fn is_private_key(path: &str) -> bool {
     path.contains(".ssh") && key.iter().any(|end| path.ends_with(end))
         || path.ends_with("/etc/shadow")
         || path.ends_with("/etc/gshadow")
+}
+
+/// A command that ends by deleting all there is: what follows it in a text would say so, in a value nothing does.
+fn wipes(value: &str) -> bool {
+    const ALL: [&str; 9] = [
+        "/", "/*", "~", "~/", "~/*", "$home", "$home/", "$home/*", "/home",
+    ];
+    let lower = value.to_ascii_lowercase();
+    let wipes = |command: &str| {
+        let mut words = command.split_whitespace().skip_while(|w| *w == "sudo");
+        let name = words.next().unwrap_or_default();
+        let (options, paths): (Vec<&str>, Vec<&str>) = words.partition(|w| w.starts_with('-'));
+        let has = |short: char, long: &str| {
+            let given = |o: &&str| *o == long || !o.starts_with("--") && o.contains(short);
+            options.iter().any(given)
+        };
+        let whole = |p: &&str| ALL.contains(&p.trim_matches(['"', '\'']));
+        matches!(name, "rm" | "/bin/rm")
+            && has('r', "--recursive")
+            && has('f', "--force")
+            && paths.iter().any(whole)
+    };
+    lower.split([';', '&', '|']).any(wipes)
 }
 
 /// A path that climbs out of where it was to stay.
@@ -205,7 +229,7 @@ mod tests {
     use super::*;
 
     fn hostile(value: &str) -> bool {
-        reads(value) || climbs(value) || escapes(value)
+        reads(value) || climbs(value) || escapes(value) || wipes(value)
     }
 
     #[test]
@@ -223,6 +247,9 @@ mod tests {
             "$(cat /run/secrets/db)",
             "`wget http://a.tld/x`",
             "|| curl http://a.tld/x",
+            "rm -rf /",
+            "cd /srv && sudo rm -r --force --no-preserve-root /*",
+            "rm -fR \"$HOME\"",
         ] {
             assert!(hostile(value), "{value}");
         }
@@ -242,6 +269,9 @@ mod tests {
             "`code`",
             "| a | b |",
             "& more",
+            "rm -rf ~/.cache/pip",
+            "rm -rf /srv/build",
+            "rm -r /",
             "",
             "é",
         ] {

@@ -90,6 +90,8 @@ pub(crate) struct Scratch {
     pub words: Vec<(usize, usize)>,
     /// Where a token broke off at the end of its cell.
     pub broken: Vec<u32>,
+    /// Where words of an order stand at an edge of their cell.
+    pub cut: Vec<u32>,
 }
 
 /// For each rule, the end of what it has already been tried on in this node. There are thousands of rules, and few are
@@ -227,6 +229,7 @@ impl<'a> Sink<'a> {
 pub(crate) fn detect(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     scratch.turned.clear();
     scratch.broken.clear();
+    scratch.cut.clear();
     scratch.leet.clear();
     scratch.rows.clear();
     scratch.strides.clear();

@@ -12,9 +12,9 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
-/// Classes and relations are bits of one number.
-type Bits = u128;
-const CLASSES_MAX: usize = 128;
+use super::bits::{BITS_MAX, Bits};
+use super::plain::{plain, unspaced};
+
 /// Most languages told apart. Words of one do not go with words of another: `die` is not `die`.
 const LANGUAGES_MAX: usize = 44;
 /// The language of what stands in texts of any.
@@ -23,7 +23,7 @@ const ENGLISH: u8 = 1;
 
 /// The classes of a sentence, by language.
 pub(super) type Classes = [Bits; LANGUAGES_MAX];
-pub(super) const NOTHING: Classes = [0; LANGUAGES_MAX];
+pub(super) const NOTHING: Classes = [Bits::NONE; LANGUAGES_MAX];
 
 /// Words noted of one sentence; what is longer is no sentence.
 const WORDS_MAX: usize = 256;
@@ -47,6 +47,8 @@ pub(super) struct Orders {
     meanings: Vec<Vec<Meaning>>,
     relations: Vec<Relation>,
     combinations: Vec<Combination>,
+    /// For each class, the combinations that may begin with it.
+    by_first: Vec<Vec<usize>>,
     /// The class of negations.
     neg: u8,
     /// The class of names for machines.
@@ -101,8 +103,12 @@ struct Seen {
 }
 
 /// The built-in ones.
-pub(super) static ORDERS: LazyLock<Orders> =
-    LazyLock::new(|| Orders::read(include_str!("words.txt"), include_str!("orders.txt")));
+pub(super) static ORDERS: LazyLock<Orders> = LazyLock::new(|| {
+    Orders::read(
+        concat!(include_str!("words.txt"), "\n", include_str!("wider.txt")),
+        include_str!("orders.txt"),
+    )
+});
 
 impl Orders {
     /// Reads both files. They are part of the program: an error in them is one of the program.
@@ -159,6 +165,10 @@ impl Orders {
         for bit in heads.keys().map(|head| mixed(*head)) {
             heads_seen[bit / 64] |= 1 << (bit % 64);
         }
+        let mut by_first = vec![Vec::new(); BITS_MAX];
+        for (at, combination) in combinations.iter().enumerate() {
+            combination.first.each().for_each(|c| by_first[c].push(at));
+        }
         let words = automaton(&patterns);
         let inner = automaton(&inner);
         Self {
@@ -170,6 +180,7 @@ impl Orders {
             meanings,
             relations,
             combinations,
+            by_first,
             neg: names.number("neg"),
             machine: names.number("machine"),
             unread: names.number("unread"),
@@ -186,7 +197,7 @@ impl Orders {
                     && meaning.holds(sentence, start, end)
                     && !(meaning.affirmed && self.negated(&seen, meaning.language, start))
                 {
-                    classes[usize::from(meaning.language)] |= 1 << meaning.class;
+                    classes[usize::from(meaning.language)].add(meaning.class);
                     seen.push(Seen {
                         class: meaning.class,
                         language: meaning.language,
@@ -198,20 +209,20 @@ impl Orders {
         });
         let of_all = classes[ALL];
         for (language, own) in (0u8..).zip(&mut classes) {
-            if !several(*own) {
+            if !own.several() {
                 continue;
             }
             if language > ENGLISH {
-                *own |= 1 << self.unread;
+                own.add(self.unread);
             }
             let mut all = *own | of_all;
             for relation in &self.relations {
-                if all & relation.first == 0 || all & relation.second == 0 {
+                if !all.meets(relation.first) || !all.meets(relation.second) {
                     continue;
                 }
                 if let Some(related) = relation.seen(&seen, language) {
-                    all |= 1 << relation.class;
-                    *own |= 1 << relation.class;
+                    all.add(relation.class);
+                    own.add(relation.class);
                     if seen.len() < WORDS_MAX {
                         seen.push(related);
                     }
@@ -274,20 +285,25 @@ impl Orders {
     /// Could a sentence be an order, whatever stands beside it?
     pub fn may_order(&self, here: &Classes) -> bool {
         spoken(here).any(|l| {
-            self.combinations
-                .iter()
-                .any(|c| c.is_here(here[l] | here[ALL]))
+            let own = here[l] | here[ALL];
+            self.begun_by(own).any(|c| c.is_here(own))
         })
+    }
+
+    /// The combinations whose first part is among the classes.
+    fn begun_by(&self, classes: Bits) -> impl Iterator<Item = &Combination> {
+        let begun = classes.each().flat_map(|class| &self.by_first[class]);
+        begun.map(|at| &self.combinations[*at])
     }
 
     /// Says that no other rule reads the sentence.
     pub fn mark_unread(&self, classes: &mut Classes) {
-        classes[usize::from(ENGLISH)] |= 1 << self.unread;
+        classes[usize::from(ENGLISH)].add(self.unread);
     }
 
     /// Does the sentence speak to or of a machine?
     pub fn calls(&self, here: &Classes) -> bool {
-        here.iter().any(|own| own >> self.machine & 1 != 0)
+        here.iter().any(|own| own.has(self.machine))
     }
 
     /// Do a sentence and its neighbours make one of the combinations?
@@ -295,21 +311,15 @@ impl Orders {
         spoken(here).any(|l| {
             let own = here[l] | here[ALL];
             let around = own | near[l] | near[ALL];
-            self.combinations
-                .iter()
+            self.begun_by(own)
                 .any(|c| c.is_here(own) && c.is_near(around))
         })
     }
 }
 
-/// More than one class? Counting them takes dozens of steps on old processors.
-const fn several(classes: Bits) -> bool {
-    classes & classes.wrapping_sub(1) != 0
-}
-
 /// The languages of which there are at least two words.
 fn spoken(here: &Classes) -> impl Iterator<Item = usize> {
-    (0..LANGUAGES_MAX).filter(|l| several(here[*l]))
+    (0..LANGUAGES_MAX).filter(|l| here[*l].several())
 }
 
 /// The classes of several sentences.
@@ -318,7 +328,7 @@ pub(super) fn merge(of: &[&Classes]) -> Classes {
     for classes in of {
         all.iter_mut()
             .zip(classes.iter())
-            .for_each(|(a, c)| *a |= c);
+            .for_each(|(a, c)| *a |= *c);
     }
     all
 }
@@ -381,7 +391,10 @@ fn meaning(word: &str, (class, affirmed): (u8, bool), language: u8) -> (Meaning,
     let (commands, word) = word.strip_prefix('^').map_or((false, word), |w| (true, w));
     let (tail, word) = word.strip_prefix('*').map_or((false, word), |w| (true, w));
     let (stem, word) = word.strip_suffix('*').map_or((false, word), |w| (true, w));
-    let text = plain(&word.replace('_', " "));
+    let text = match word {
+        "_" => word.into(),
+        _ => plain(&word.replace('_', " ")),
+    };
     let unspaced = text.chars().any(unspaced);
     let meaning = Meaning {
         class,
@@ -400,9 +413,13 @@ impl Meaning {
         let after = text[end..].chars().next();
         let letter = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
         let starts = |c: char| self.tail || !letter(Some(c)) || unspaced(c);
-        // An address has letters on both sides.
-        if &text[start..end] == "@" {
+        // An address, or a name of a program's, has letters on both sides.
+        if matches!(&text[start..end], "@" | "_") {
             return letter(before) && letter(after);
+        }
+        // The public half of a key may go anywhere.
+        if text[end..].starts_with(".pub") {
+            return false;
         }
         let own_start = text[start..].chars().next();
         let own_end = text[..end].chars().next_back();
@@ -482,7 +499,7 @@ const FILLERS: [&str; 65] = [
 ];
 /// Those that make what follows a command only with one of the others before them.
 const INFINITIVE: [&str; 1] = ["to"];
-const OBLIGES: [&str; 18] = [
+const OBLIGES: [&str; 21] = [
     "has",
     "have",
     "need",
@@ -501,6 +518,9 @@ const OBLIGES: [&str; 18] = [
     "welcome",
     "enough",
     "allowed",
+    "possible",
+    "kind",
+    "requested",
 ];
 
 /// May a command begin after this?
@@ -572,7 +592,7 @@ impl Relation {
             let known = move |w: &&Seen| w.language == language || usize::from(w.language) == ALL;
             words
                 .iter()
-                .filter(move |w| classes >> w.class & 1 != 0)
+                .filter(move |w| classes.has(w.class))
                 .filter(known)
         };
         for a in of(self.first) {
@@ -595,20 +615,18 @@ impl Relation {
 
 impl Combination {
     fn is_here(&self, classes: Bits) -> bool {
-        classes & self.first != 0
-            && classes & self.not_here == 0
-            && self.here[1..].iter().all(|any| classes & any != 0)
+        !classes.meets(self.not_here) && self.here[1..].iter().all(|any| classes.meets(*any))
     }
 
     fn is_near(&self, classes: Bits) -> bool {
-        classes & self.not_near == 0 && self.near.iter().all(|any| classes & any != 0)
+        !classes.meets(self.not_near) && self.near.iter().all(|any| classes.meets(*any))
     }
 
     /// `a b|c !d ~ e !f`: a, and b or c, without d in the sentence; e but no f in it or beside it.
     fn read(text: &str, names: &mut Names) -> Self {
         let (here, near) = text.split_once('~').unwrap_or((text, ""));
         let mut read = |text: &str| {
-            let (mut all, mut none) = (Vec::new(), 0);
+            let (mut all, mut none) = (Vec::new(), Bits::NONE);
             for part in text.split_whitespace() {
                 match part.strip_prefix('!') {
                     Some(part) => none |= names.any(part),
@@ -637,136 +655,15 @@ impl Names {
     fn number(&mut self, name: &str) -> u8 {
         let next = self.0.len();
         assert!(
-            next < CLASSES_MAX || self.0.contains_key(name),
+            next < BITS_MAX || self.0.contains_key(name),
             "too many classes"
         );
         *self.0.entry(name.into()).or_insert(next as u8)
     }
 
     fn any(&mut self, names: &str) -> Bits {
-        names.split('|').fold(0, |all, n| all | 1 << self.number(n))
-    }
-}
-
-/// Is it of a script that leaves no blanks between words, or glues small words to them?
-fn unspaced(c: char) -> bool {
-    matches!(u32::from(c),
-        0x0590..=0x06FF | 0x0E00..=0x0E7F | 0x3040..=0x30FF | 0x3400..=0x9FFF | 0xAC00..=0xD7AF)
-}
-
-/// Is it a piece of a program, or of data? Orders in comments are prose.
-pub(super) fn is_code(sentence: &str) -> bool {
-    let sign = |b: &u8| {
-        matches!(
-            b,
-            b'{' | b'}' | b'(' | b')' | b';' | b'=' | b'[' | b']' | b'|' | b'&' | b'\\'
-        )
-    };
-    let signs = sentence.bytes().filter(|b| sign(b)).count();
-    signs > 4 && signs * 14 > sentence.len()
-}
-
-/// Small letters without accents, single blanks, without the stars of Markdown.
-pub(super) fn plain(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    // Words may be glued by something else than blanks, to get past those who look for blanks.
-    let glue = glue(text.as_bytes());
-    let mut blank = false;
-    for c in text.chars() {
-        let space = c <= ' ' || Some(c) == glue || !c.is_ascii() && c.is_whitespace();
-        if space && blank || c == '*' {
-            continue;
-        }
-        blank = space;
-        match c {
-            _ if space => out.push(' '),
-            '’' => out.push('\''),
-            c if c.is_ascii() => out.push(c.to_ascii_lowercase()),
-            c => c.to_lowercase().for_each(|c| push_plain(c, &mut out)),
-        }
-    }
-    out
-}
-
-/// What stands between the words of a text that has hardly any blanks.
-fn glue(text: &[u8]) -> Option<char> {
-    let mut counts = [0_usize; 256];
-    text.iter().for_each(|b| counts[usize::from(*b)] += 1);
-    let blanks = counts[usize::from(b' ')] + counts[usize::from(b'\n')];
-    let glues = |c: &u8| counts[usize::from(*c)] > 4.max(4 * blanks);
-    [b'_', b'.', b'+', b'-']
-        .into_iter()
-        .find(glues)
-        .map(char::from)
-}
-
-fn push_plain(c: char, out: &mut String) {
-    match c {
-        'à'..='å'
-        | 'ā'
-        | 'ă'
-        | 'ą'
-        | 'ạ'
-        | 'ả'
-        | 'ấ'
-        | 'ầ'
-        | 'ẩ'
-        | 'ẫ'
-        | 'ậ'
-        | 'ắ'
-        | 'ằ'
-        | 'ẳ'
-        | 'ẵ'
-        | 'ặ' => out.push('a'),
-        'ç' | 'ć' | 'č' => out.push('c'),
-        'ď' | 'đ' => out.push('d'),
-        'è'..='ë' | 'ē' | 'ė' | 'ę' | 'ě' | 'ẹ' | 'ẻ' | 'ẽ' | 'ế' | 'ề' | 'ể' | 'ễ' | 'ệ' => {
-            out.push('e')
-        }
-        'ğ' => out.push('g'),
-        'ì'..='ï' | 'ī' | 'į' | 'ı' | 'ĩ' | 'ỉ' | 'ị' => out.push('i'),
-        'ł' => out.push('l'),
-        'ñ' | 'ń' | 'ň' => out.push('n'),
-        'ò'..='ö'
-        | 'ø'
-        | 'ő'
-        | 'ơ'
-        | 'ọ'
-        | 'ỏ'
-        | 'ố'
-        | 'ồ'
-        | 'ổ'
-        | 'ỗ'
-        | 'ộ'
-        | 'ớ'
-        | 'ờ'
-        | 'ở'
-        | 'ỡ'
-        | 'ợ' => out.push('o'),
-        'ř' => out.push('r'),
-        'ś' | 'š' | 'ş' | 'ș' => out.push('s'),
-        'ß' => out.push_str("ss"),
-        'ť' | 'ţ' | 'ț' => out.push('t'),
-        'ù'..='ü' | 'ū' | 'ů' | 'ű' | 'ų' | 'ư' | 'ũ' | 'ụ' | 'ủ' | 'ứ' | 'ừ' | 'ử' | 'ữ' | 'ự' => {
-            out.push('u')
-        }
-        'ý' | 'ÿ' | 'ỳ' | 'ỵ' | 'ỷ' | 'ỹ' => out.push('y'),
-        'ź' | 'ż' | 'ž' => out.push('z'),
-        'ё' => out.push('е'),
-        'ά' => out.push('α'),
-        'έ' => out.push('ε'),
-        'ή' => out.push('η'),
-        'ί' | 'ϊ' => out.push('ι'),
-        'ό' => out.push('ο'),
-        'ύ' => out.push('υ'),
-        'ώ' => out.push('ω'),
-        'ς' => out.push('σ'),
-        // Vowel points, joiners and the dot that a large dotted i leaves behind.
-        '\u{300}'..='\u{36F}'
-        | '\u{5B0}'..='\u{5C7}'
-        | '\u{64B}'..='\u{652}'
-        | '\u{200B}'..='\u{200F}' => {}
-        'أ' | 'إ' | 'آ' => out.push('ا'),
-        c => out.push(c),
+        names
+            .split('|')
+            .fold(Bits::NONE, |all, n| all | Bits::one(self.number(n)))
     }
 }

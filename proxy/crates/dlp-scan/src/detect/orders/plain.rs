@@ -1,0 +1,124 @@
+//! A sentence as it is compared: small letters without accents, single blanks.
+
+/// Small letters without accents, single blanks, without the stars of Markdown.
+pub(super) fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    // Words may be glued by something else than blanks, to get past those who look for blanks.
+    let glue = glue(text.as_bytes());
+    let mut blank = false;
+    for c in text.chars() {
+        let space = c <= ' ' || Some(c) == glue || !c.is_ascii() && c.is_whitespace();
+        if space && blank || c == '*' {
+            continue;
+        }
+        blank = space;
+        match c {
+            _ if space => out.push(' '),
+            '’' => out.push('\''),
+            c if c.is_ascii() => out.push(c.to_ascii_lowercase()),
+            c => c.to_lowercase().for_each(|c| push_plain(c, &mut out)),
+        }
+    }
+    out
+}
+
+/// What stands between the words of a text that has hardly any blanks.
+fn glue(text: &[u8]) -> Option<char> {
+    let mut counts = [0_usize; 256];
+    text.iter().for_each(|b| counts[usize::from(*b)] += 1);
+    let blanks = counts[usize::from(b' ')] + counts[usize::from(b'\n')];
+    let glues = |c: &u8| counts[usize::from(*c)] > 4.max(4 * blanks);
+    [b'_', b'.', b'+', b'-']
+        .into_iter()
+        .find(glues)
+        .map(char::from)
+}
+
+fn push_plain(c: char, out: &mut String) {
+    match c {
+        'à'..='å'
+        | 'ā'
+        | 'ă'
+        | 'ą'
+        | 'ạ'
+        | 'ả'
+        | 'ấ'
+        | 'ầ'
+        | 'ẩ'
+        | 'ẫ'
+        | 'ậ'
+        | 'ắ'
+        | 'ằ'
+        | 'ẳ'
+        | 'ẵ'
+        | 'ặ' => out.push('a'),
+        'ç' | 'ć' | 'č' => out.push('c'),
+        'ď' | 'đ' => out.push('d'),
+        'è'..='ë' | 'ē' | 'ė' | 'ę' | 'ě' | 'ẹ' | 'ẻ' | 'ẽ' | 'ế' | 'ề' | 'ể' | 'ễ' | 'ệ' => {
+            out.push('e')
+        }
+        'ğ' => out.push('g'),
+        'ì'..='ï' | 'ī' | 'į' | 'ı' | 'ĩ' | 'ỉ' | 'ị' => out.push('i'),
+        'ł' => out.push('l'),
+        'ñ' | 'ń' | 'ň' => out.push('n'),
+        'ò'..='ö'
+        | 'ø'
+        | 'ő'
+        | 'ơ'
+        | 'ọ'
+        | 'ỏ'
+        | 'ố'
+        | 'ồ'
+        | 'ổ'
+        | 'ỗ'
+        | 'ộ'
+        | 'ớ'
+        | 'ờ'
+        | 'ở'
+        | 'ỡ'
+        | 'ợ' => out.push('o'),
+        'ř' => out.push('r'),
+        'ś' | 'š' | 'ş' | 'ș' => out.push('s'),
+        'ß' => out.push_str("ss"),
+        'ť' | 'ţ' | 'ț' => out.push('t'),
+        'ù'..='ü' | 'ū' | 'ů' | 'ű' | 'ų' | 'ư' | 'ũ' | 'ụ' | 'ủ' | 'ứ' | 'ừ' | 'ử' | 'ữ' | 'ự' => {
+            out.push('u')
+        }
+        'ý' | 'ÿ' | 'ỳ' | 'ỵ' | 'ỷ' | 'ỹ' => out.push('y'),
+        'ź' | 'ż' | 'ž' => out.push('z'),
+        'ё' => out.push('е'),
+        'ά' => out.push('α'),
+        'έ' => out.push('ε'),
+        'ή' => out.push('η'),
+        'ί' | 'ϊ' => out.push('ι'),
+        'ό' => out.push('ο'),
+        'ύ' => out.push('υ'),
+        'ώ' => out.push('ω'),
+        'ς' => out.push('σ'),
+        // Vowel points, joiners and the dot that a large dotted i leaves behind.
+        '\u{300}'..='\u{36F}'
+        | '\u{5B0}'..='\u{5C7}'
+        | '\u{64B}'..='\u{652}'
+        | '\u{200B}'..='\u{200F}' => {}
+        'أ' | 'إ' | 'آ' => out.push('ا'),
+        c => out.push(c),
+    }
+}
+
+/// Is it a piece of a program, or of data? Orders in comments are prose.
+pub(super) fn is_code(sentence: &str) -> bool {
+    let sign = |b: &u8| {
+        matches!(
+            b,
+            b'{' | b'}' | b'(' | b')' | b';' | b'=' | b'[' | b']' | b'|' | b'&' | b'\\'
+        )
+    };
+    let signs = sentence.bytes().filter(|b| sign(b)).count();
+    signs > 4 && signs * 14 > sentence.len()
+}
+
+/// Is it of a script that leaves no blanks between words, or glues small words to them?
+pub(super) fn unspaced(c: char) -> bool {
+    matches!(u32::from(c),
+        0x0590..=0x06FF | 0x0E00..=0x0E7F | 0x3040..=0x30FF | 0x3400..=0x9FFF | 0xAC00..=0xD7AF)
+}
