@@ -27,6 +27,8 @@ pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
         // A literal closes before the `$` that opens the next.
         let at = match node.text[at] {
             b'$' => at.saturating_sub(2),
+            // So does a section of CDATA before the next.
+            _ if node.text[..at].ends_with(b"]]>") => at - 3,
             _ => at,
         };
         if at < done || gap(&node.text, at).is_none() {
@@ -93,7 +95,10 @@ fn word_around(text: &[u8], at: usize, cell: &Cell) -> (Span, Vec<Span>) {
         }
         // Markup with no word behind it is not gone through again.
         end = i;
-        let len = text[i..ceil].iter().take_while(|b| of_word(b)).count();
+        let mut len = text[i..ceil].iter().take_while(|b| of_word(b)).count();
+        if text[i..i + len].ends_with(b"]]") && text.get(i + len) == Some(&b'>') {
+            len -= 2;
+        }
         if len == 0 {
             break;
         }
@@ -119,6 +124,9 @@ fn gap(text: &[u8], at: usize) -> Option<usize> {
     if matches!(rest.first(), Some(b'"' | b'\'' | b'`')) {
         let next = rest[1..].strip_prefix(b"}${")?;
         return (next.first() == rest.first()).then_some(5);
+    }
+    if let Some(rest) = rest.strip_prefix(b"]]>") {
+        return rest.starts_with(b"<![CDATA[").then_some(12);
     }
     if rest.starts_with(b"<!--") {
         return memchr::memmem::find(rest, b"-->").map(|end| end + 3);
@@ -159,6 +167,10 @@ mod tests {
             ("<b>xau_h</b><b>KV5MX</b><b>ebIm9</b>", "xau_hKV5MXebIm9"),
             ("nr 010495<!-- x -->94680.", "nr 01049594680."),
             ("<span class='x'>612 6</span><span>8 79</span>", "612 68 79"),
+            (
+                "<k><![CDATA[ghp_]]><![CDATA[ab12]]><![CDATA[cd]]></k>",
+                "ghp_ab12cd",
+            ),
             ("k = ${\"137z3o\"}${\"zrl4lo\"}", "137z3ozrl4lo"),
         ] {
             let got = children(text);
