@@ -94,7 +94,7 @@ fn password(value: &[u8], quoted: bool) -> Option<u8> {
         && value
             .iter()
             .any(|b| matches!(b, b'(' | b')' | b'[' | b']' | b'{' | b'}' | b';'));
-    if is_phrase(value) || is_drawn(value) {
+    if is_phrase(value) || is_drawn(value) || is_pair(value) {
         return Some(60);
     }
     if code || is_identifier(value, c) {
@@ -141,6 +141,28 @@ pub(crate) fn is_drawn(value: &[u8]) -> bool {
             usize::from((1..=4).contains(&part.len()) && part.iter().all(u8::is_ascii_digit));
     }
     words >= 3 && numbers == 1 && words + numbers == parts
+}
+
+/// Two words with a capital each and a number behind them (`RiverViolin78`), as people choose. Names of things have no
+/// number, or one of a single digit, or a word that things are named with.
+fn is_pair(value: &[u8]) -> bool {
+    let digits = value
+        .iter()
+        .rev()
+        .take_while(|b| b.is_ascii_digit())
+        .count();
+    let words = &value[..value.len() - digits];
+    let Some(second) = words.iter().rposition(u8::is_ascii_uppercase) else {
+        return false;
+    };
+    let word = |w: &[u8]| {
+        let lower = w.to_ascii_lowercase();
+        (4..=10).contains(&w.len())
+            && w[0].is_ascii_uppercase()
+            && w[1..].iter().all(u8::is_ascii_lowercase)
+            && !NAMING.iter().any(|n| n.as_bytes() == lower)
+    };
+    (2..=4).contains(&digits) && word(&words[..second]) && word(&words[second..])
 }
 
 /// Words that things in programs are named with.
@@ -631,6 +653,7 @@ mod tests {
             "correct9horse",
             "s3cr3tP@ss",
             "@nch0r1987!",
+            "RiverViolin78",
             "ribbon-meadow-zipper-96",
             "7.copper.lantern.walrus",
         ] {
@@ -649,6 +672,8 @@ mod tests {
             "changeme",
             "PASSWORD_DEFAULT",
             "us-east-vault-2",
+            "TokenVersion12",
+            "RiverViolin",
             "the-shared-password-2",
             "null",
             "abc",

@@ -173,28 +173,35 @@ fn base85(node: &Node, cell: &Cell, at: usize, spawn: &mut Spawner<'_>) -> Optio
         .iter()
         .any(|b| matches!(b, b':' | b'='));
     let start = name + lead;
+    if !given {
+        return None;
+    }
     let len = text[start..]
         .iter()
         .take_while(|b| b.is_ascii_graphic())
         .count();
-    if !given || len < BYTES_MIN {
-        return None;
+    // A word is read once, whatever is in it.
+    let end = at + start + len;
+    if len < BYTES_MIN {
+        return Some(end);
     }
     let word = &text[start..start + len];
     let word = match text[start - 1] {
         quote @ (b'"' | b'\'') => word.split(|b| *b == quote).next().unwrap_or(word),
         _ => word,
     };
-    let bytes = [rfc1924_digit as fn(u8) -> Option<u8>, ascii85_digit]
-        .into_iter()
-        .find_map(|digit| {
-            let bytes = groups85(word.iter().copied(), &digit)?;
-            let shown = std::str::from_utf8(&bytes).is_ok_and(|t| !t.chars().any(char::is_control));
-            shown.then_some(bytes)
-        })?;
+    let alphabets = [rfc1924_digit as fn(u8) -> Option<u8>, ascii85_digit];
+    let bytes = alphabets.into_iter().find_map(|digit| {
+        let bytes = groups85(word.iter().copied(), &digit)?;
+        let shown = std::str::from_utf8(&bytes).is_ok_and(|t| !t.chars().any(char::is_control));
+        shown.then_some(bytes)
+    });
+    let Some(bytes) = bytes else {
+        return Some(end);
+    };
     if bytes.len() > spawn.room() {
         spawn.over.get_or_insert(OverBudget::DecodedBytes);
-        return Some(at + start + len);
+        return Some(end);
     }
     let place = (at + start, at + start + word.len());
     child_around(node, cell, Layer::Base85, place, spawn, |child| {

@@ -54,6 +54,8 @@ pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>
             Mark::Operator => text.operated(at),
             Mark::Define => text.defined(at),
             Mark::Part => text.counted(at),
+            Mark::Half => text.halved(at),
+            Mark::Numbered => text.numbered(at),
             _ => None,
         };
         if let Some(row) = row {
@@ -419,11 +421,122 @@ impl Text<'_> {
             line = end + next;
         }
         Some(Row {
-            label: (self.trimmed(first), b": "),
+            label: (self.label_end(first), b": "),
             name: None,
             pieces,
             end,
         })
+    }
+
+    /// `first half ghp_ and second half Zq7k`, `prefix: ghp_` and `suffix: Zq7k`.
+    fn halved(&self, at: usize) -> Option<Row> {
+        const HALVES: [(&[u8], &[u8]); 4] = [
+            (b"second half", b"first half"),
+            (b"second part", b"first part"),
+            (b"second piece", b"first piece"),
+            (b"suffix", b"prefix"),
+        ];
+        let is = |name: &[u8], at: usize| {
+            let word = self.at(at).get(..name.len());
+            word.is_some_and(|w| w.eq_ignore_ascii_case(name))
+        };
+        let (second, first) = HALVES.iter().find(|(second, _)| is(second, at))?;
+        let from = at.saturating_sub(BACK).max(self.floor);
+        let start = (from..at).rev().find(|i| is(first, *i))?;
+        let (one, _) = self.half(start + first.len())?;
+        let (two, end) = self.half(at + second.len())?;
+        Some(Row {
+            label: (self.label_end(start), b": "),
+            name: None,
+            pieces: vec![one, two],
+            end,
+        })
+    }
+
+    /// Where the label before `at` ends, without the sign that ends it.
+    fn label_end(&self, at: usize) -> usize {
+        let from = at.saturating_sub(8).max(self.floor);
+        let before = &self.bytes[from..at];
+        let last = before.iter().rposition(|b| !b" \t\r\n:=,{\"'".contains(b));
+        last.map_or(at, |n| from + n + 1)
+    }
+
+    /// What the name of a half is followed by: `": "ghp_`, ` is ghp_`.
+    fn half(&self, at: usize) -> Option<(Span, usize)> {
+        let mut start = self.skip(at, b" \t:=\"'`");
+        if self.at(start).starts_with(b"is ") {
+            start = self.skip(start + 3, b" :\"'`");
+        }
+        let rest = self.at(start).iter().take(PIECE_BYTES_MAX);
+        let of_piece =
+            |b: &&u8| b.is_ascii_graphic() && !matches!(b, b'"' | b'\'' | b'`' | b',' | b';');
+        let len = rest.take_while(of_piece).count();
+        (start > at && len > 0).then(|| (Span::new(start, start + len), start + len))
+    }
+
+    /// `| 1 | g |` and `| 2 | h |` under each other, `"0": "g", "1": "h"`.
+    fn numbered(&self, at: usize) -> Option<Row> {
+        let table = self.at(at).starts_with(b"\n");
+        let (before, after, close): (&[u8], &[u8], u8) = match table {
+            true => (b"| ", b" | ", b' '),
+            false => (b"\"", b"\": \"", b'"'),
+        };
+        let head = |n: usize| [before, n.to_string().as_bytes(), after].concat();
+        let from = at.saturating_sub(GAP_BYTES_MAX).max(self.floor);
+        let near = &self.bytes[from..at + usize::from(table)];
+        let back = |n: usize| memchr::memmem::rfind(near, &head(n)).map(|i| from + i);
+        let (mut i, mut n) = back(0).map(|i| (i, 0)).or_else(|| Some((back(1)?, 1)))?;
+        let (first, mut pieces, mut end) = (i, Vec::new(), at);
+        while pieces.len() < PIECES_MAX {
+            let start = i + head(n).len();
+            let body = self.at(start).iter().take(8);
+            let len = body.take_while(|b| **b != close && **b != b'\n').count();
+            if len == 0 {
+                break;
+            }
+            pieces.push(Span::new(start, start + len));
+            end = start + len;
+            let gap = self.skip(end, b" |\n\r,\"");
+            n += 1;
+            // The gap takes the sign along that the next head begins with.
+            let next = (gap.saturating_sub(3)..=gap)
+                .find(|g| *g >= end && self.at(*g).starts_with(&head(n)));
+            match next {
+                Some(next) => i = next,
+                None => break,
+            }
+        }
+        Some(Row {
+            label: (self.numbered_label(first, table), b" = "),
+            name: None,
+            pieces,
+            end,
+        })
+    }
+
+    /// Where the label over such a list ends: before the table's head, or before the brace.
+    fn numbered_label(&self, first: usize, table: bool) -> usize {
+        let mut end = self.trimmed(first);
+        if !table {
+            let signs = |b: &u8| b"{[\": =".contains(b);
+            let from = end.saturating_sub(8).max(self.floor);
+            return self.bytes[from..end]
+                .iter()
+                .rposition(|b| !signs(b))
+                .map_or(end, |n| from + n + 1);
+        }
+        // The head, and the line of dashes under it.
+        for _ in 0..2 {
+            let from = end.saturating_sub(GAP_BYTES_MAX).max(self.floor);
+            let Some(line) = memchr::memrchr(b'\n', &self.bytes[from..end]) else {
+                break;
+            };
+            if self.bytes[from + line + 1..end].trim_ascii().first() != Some(&b'|') {
+                break;
+            }
+            end = self.trimmed(from + line);
+        }
+        end
     }
 
     /// What a count is followed by, up to the end of the word: `/3]: ghp_`.
@@ -483,6 +596,16 @@ mod tests {
             ("let k = \"ghp_\" ^ \"Zq7k\"", "let k = ghp_Zq7k "),
             ("#define K \"ghp_\" \"Zq7k\"", "K = ghp_Zq7k "),
             ("K part 1/2: ghp_\nK part 2/2: Zq7k\n", "K: ghp_Zq7k "),
+            ("K: first half ghp_ and second half Zq7k", "K: ghp_Zq7k "),
+            ("K:\n  prefix: ghp_\n  suffix: Zq7k\n", "K: ghp_Zq7k "),
+            (
+                "K\n\n| pos | char |\n|---|---|\n| 1 | g |\n| 2 | h |\n| 3 | p |\n| 4 | _ |\n| 5 | Z |\n| 6 | q |\n| 7 | 7 |",
+                "K = ghp_Zq7 ",
+            ),
+            (
+                "\"K\": {\"0\": \"gh\", \"1\": \"p_\", \"2\": \"Zq\", \"3\": \"7k\"}",
+                "\"K = ghp_Zq7k ",
+            ),
             (
                 "09:00 INFO K [1/2] ghp_\n09:01 INFO K [2/2] Zq7k",
                 "INFO K: ghp_Zq7k ",
@@ -510,6 +633,8 @@ mod tests {
             "concat(a, b)",
             "x = (\n  \"only one\"\n)",
             "part 1 is long, part 2 is short",
+            "the first half of the file and the second half of it",
+            "| 1 | one |\n| 2 | two |",
             "#define VERSION \"1.2.3\"",
         ] {
             let got = children(text);

@@ -20,6 +20,12 @@ pub(crate) enum Mark {
     Define,
     /// `part 2`, `[2/3`
     Part,
+    /// `| 2 | `, `"2": "`: the number of a character and the character.
+    Numbered,
+    /// `second half`, `suffix`
+    Half,
+    /// `...--`
+    Morse,
     /// A digit or a letter as a word.
     Spoken,
     /// The name of a cipher, or the alphabet it is given by.
@@ -63,6 +69,18 @@ pub(crate) const WORDS: &[(Mark, &[&str])] = &[
         &[
             "part 2", "piece 2", "chunk 2", "[2/2", "[2/3", "[2/4", "[2/5", "[2/6", "[2/7", "[2/8",
             "(2/2", "(2/3", "(2/4", "(2/5", "(2/6", "(2/7", "(2/8",
+        ],
+    ),
+    (Mark::Numbered, &["\n| 2 | ", "\"2\": \""]),
+    (
+        Mark::Half,
+        &["second half", "second part", "second piece", "suffix"],
+    ),
+    // Digits of Morse code: a number has some of them.
+    (
+        Mark::Morse,
+        &[
+            ".---- ", "..--- ", "...-- ", "....- ", "---.. ", "----. ", "-.... ", "--... ",
         ],
     ),
     (

@@ -26,6 +26,8 @@ pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
     for at in memchr::memchr2_iter(b'<', b'$', &node.text) {
         // A literal closes before the `$` that opens the next.
         let at = match node.text[at] {
+            // What a shell runs without a result.
+            b'$' if node.text[at..].starts_with(b"$()") => at,
             b'$' => at.saturating_sub(2),
             // So does a section of CDATA before the next.
             _ if node.text[..at].ends_with(b"]]>") => at - 3,
@@ -96,6 +98,9 @@ fn word_around(text: &[u8], at: usize, cell: &Cell) -> (Span, Vec<Span>) {
         // Markup with no word behind it is not gone through again.
         end = i;
         let mut len = text[i..ceil].iter().take_while(|b| of_word(b)).count();
+        if let Some(empty) = memchr::memmem::find(&text[i..i + len], b"$()") {
+            len = empty;
+        }
         if text[i..i + len].ends_with(b"]]") && text.get(i + len) == Some(&b'>') {
             len -= 2;
         }
@@ -124,6 +129,9 @@ fn gap(text: &[u8], at: usize) -> Option<usize> {
     if matches!(rest.first(), Some(b'"' | b'\'' | b'`')) {
         let next = rest[1..].strip_prefix(b"}${")?;
         return (next.first() == rest.first()).then_some(5);
+    }
+    if rest.starts_with(b"$()") {
+        return Some(3);
     }
     if let Some(rest) = rest.strip_prefix(b"]]>") {
         return rest.starts_with(b"<![CDATA[").then_some(12);
@@ -171,6 +179,7 @@ mod tests {
                 "<k><![CDATA[ghp_]]><![CDATA[ab12]]><![CDATA[cd]]></k>",
                 "ghp_ab12cd",
             ),
+            ("echo k=ghp_$()ab12$()cd", "echo k=ghp_ab12cd"),
             ("k = ${\"137z3o\"}${\"zrl4lo\"}", "137z3ozrl4lo"),
         ] {
             let got = children(text);

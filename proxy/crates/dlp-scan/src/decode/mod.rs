@@ -146,7 +146,7 @@ pub(crate) fn label_before(text: &[u8], cell: &Cell, at: usize) -> (usize, &'sta
     let before = &text[line..at];
     let single = |i: &usize| {
         let colon = |i: usize| before.get(i) == Some(&b':');
-        before[*i] != b':' || !colon(i + 1) && !(*i > 0 && colon(i - 1))
+        before[*i] != b':' || !(colon(i + 1) || *i > 0 && colon(i - 1))
     };
     let last = |sign: u8| memchr::memrchr_iter(sign, before).find(single);
     let (sign, written): (usize, &[u8]) = match (last(b'='), last(b':'), last(b',')) {
@@ -166,7 +166,9 @@ pub(crate) fn label_before(text: &[u8], cell: &Cell, at: usize) -> (usize, &'sta
     // `name[] =`, `name[12] =`, `name :=`
     let mut name = before[..sign].trim_ascii_end();
     if written == b" = " {
-        name = name.strip_suffix(b":").unwrap_or(name).trim_ascii_end();
+        let signs = |b: &u8| b":;,".contains(b);
+        let len = name.iter().rposition(|b| !signs(b)).map_or(0, |n| n + 1);
+        name = name[..len].trim_ascii_end();
     }
     if name.ends_with(b"]")
         && let Some(open) = memchr::memrchr(b'[', name).filter(|open| name.len() - open < 8)

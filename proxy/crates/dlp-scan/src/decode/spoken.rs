@@ -13,14 +13,18 @@ const CHARS_MIN: usize = 6;
 
 pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>) {
     let (mut index, mut done) = (0, 0);
-    for (at, _) in marks.iter().filter(|(_, mark)| *mark == Mark::Spoken) {
+    for (at, mark) in marks {
         let at = *at as usize;
-        if at < done {
+        if at < done || !matches!(mark, Mark::Spoken | Mark::Morse) {
             continue;
         }
         let Some(cell) = node.cell_from(at, &mut index).filter(|c| c.leaf != NO_LEAF) else {
             continue;
         };
+        if *mark == Mark::Morse {
+            done = morse(node, cell, (at, done), spawn).max(at + 1);
+            continue;
+        }
         let (words, end) = row_around(&node.text, at, done, cell);
         done = end.max(at + 1);
         let (Some(first), Some(last)) = (words.first(), words.last()) else {
@@ -47,6 +51,51 @@ pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>
         });
     }
 }
+
+/// The row of Morse code around the place; gives where it ends. Nothing before `floor` is looked at.
+fn morse(node: &Node, cell: &Cell, (at, floor): (usize, usize), spawn: &mut Spawner<'_>) -> usize {
+    const ROW_BYTES_MAX: usize = 1024;
+    let text = &node.text[..cell.span.end as usize];
+    let floor = floor
+        .max(cell.span.start as usize)
+        .max(at.saturating_sub(ROW_BYTES_MAX));
+    let code = |b: &&u8| matches!(b, b'.' | b'-' | b' ' | b'/');
+    let before = text[floor..at].iter().rev().take_while(code).count();
+    let after = text[at..]
+        .iter()
+        .take(ROW_BYTES_MAX)
+        .take_while(code)
+        .count();
+    let row = &text[at - before..at + after];
+    let start = at - before + row.len() - row.trim_ascii_start().len();
+    let end = start + row.trim_ascii().len();
+    let (mut plain, mut from) = (Vec::new(), start);
+    for sign in row.trim_ascii().split(|b| *b == b' ') {
+        let span = Span::new(from, from + sign.len());
+        from += sign.len() + 1;
+        match MORSE.iter().position(|m| m.as_bytes() == sign) {
+            Some(n) => plain.push((b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"[n], span)),
+            None if sign.is_empty() || sign == b"/" => {}
+            None => return at + after,
+        }
+    }
+    if plain.len() >= CHARS_MIN && end > start {
+        child_around(node, cell, Layer::Codes, (start, end), spawn, |child| {
+            for (c, span) in &plain {
+                child.push(&[*c], *span, How::Atom);
+            }
+            child.push(b" ", Span::new(end - 1, end), How::Atom);
+        });
+    }
+    at + after
+}
+
+/// ITU-R M.1677: the letters, then the digits.
+const MORSE: [&str; 36] = [
+    ".-", "-...", "-.-.", "-..", ".", "..-.", "--.", "....", "..", ".---", "-.-", ".-..", "--",
+    "-.", "---", ".--.", "--.-", ".-.", "...", "-", "..-", "...-", ".--", "-..-", "-.--", "--..",
+    "-----", ".----", "..---", "...--", "....-", ".....", "-....", "--...", "---..", "----.",
+];
 
 /// What a word stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -418,6 +467,10 @@ mod tests {
             ("passport: Alpha Bravo seven one two three eight", "AB71238"),
             ("key: Lima five lima Oscar november nine two", "L5lOn92"),
             ("nomor: lima tujuh satu dua delapan nol", "571280"),
+            (
+                "BSN: ....- --... .---- ----. ---.. ----- -.... ----. ----.",
+                "471980699",
+            ),
             (
                 "phone: five five five dash one two one two seven",
                 "555-12127",

@@ -403,7 +403,8 @@ impl Reader<'_> {
             .take_while(|b| b.is_ascii_graphic() && !matches!(b, b'{' | b'}' | b'(' | b'|'))
             .count();
         let c = crate::entropy::Classes::of(&body[..len]);
-        (body[len..].starts_with(b"}}") && c.digit >= 2 && c.changes >= 4).then_some(len)
+        let generated = c.digit >= 2 && c.changes >= 4 || len >= 20 && c.changes >= 6;
+        (body[len..].starts_with(b"}}") && generated).then_some(len)
     }
 
     /// After "is" or a comma: only something that cannot be the next word of a sentence.
