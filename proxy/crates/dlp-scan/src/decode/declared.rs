@@ -4,7 +4,8 @@
 use super::marked::{ascii85_digit, groups85, rfc1924_digit};
 use super::marks::Mark;
 use super::{Spawner, begin_cell, child_around, copy, margin_after, margin_before, rot13};
-use crate::text::{Cell, How, NO_LEAF, Node, Span};
+use crate::check::base64_digit;
+use crate::text::{Cell, How, NO_LEAF, Node, RUN_BYTES_MIN, Span};
 use crate::{Layer, OverBudget};
 
 /// Longest text that is read by the name of its cipher.
@@ -20,7 +21,8 @@ const BYTES_MIN: usize = 6;
 pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>) {
     let (mut index, mut done) = (0, 0);
     for (at, mark) in marks.iter().map(|(at, mark)| (*at as usize, *mark)) {
-        if at < done || !matches!(mark, Mark::Cipher | Mark::Base85 | Mark::Rtf) {
+        let own = matches!(mark, Mark::Cipher | Mark::Base85 | Mark::Base64 | Mark::Rtf);
+        if at < done || !own {
             continue;
         }
         let Some(cell) = node.cell_from(at, &mut index).filter(|c| c.leaf != NO_LEAF) else {
@@ -29,6 +31,7 @@ pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>
         done = match mark {
             Mark::Cipher => cipher(node, cell, at, spawn),
             Mark::Base85 => base85(node, cell, at, spawn),
+            Mark::Base64 => base64(node, cell, at, spawn),
             _ => rtf(node, cell, at, spawn),
         }
         .unwrap_or(at + 1);
@@ -211,6 +214,72 @@ fn base85(node: &Node, cell: &Cell, at: usize, spawn: &mut Spawner<'_>) -> Optio
     Some(place.1)
 }
 
+/// How far from its name a short text in base64 stands.
+const SHORT_LEAD_MAX: usize = 32;
+/// Longer ones are found without a name.
+const SHORT_BYTES: std::ops::Range<usize> = 8..RUN_BYTES_MIN;
+
+/// `(base64): c2VjcmV0MQ==`, `atob("c2VjcmV0MQ")`, `echo c2VjcmV0MQ== | base64 -d`: the word behind the name or before
+/// it, where it is too short to be found by itself. Gives where it ends.
+fn base64(node: &Node, cell: &Cell, at: usize, spawn: &mut Spawner<'_>) -> Option<usize> {
+    let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
+    let name = node.text[at..ceil].iter().take(10);
+    let after = at + name.take_while(|b| b.is_ascii_alphanumeric()).count();
+    let digit = |b: &&u8| crate::text::is_run(**b) || **b == b'=';
+    let behind = || {
+        let lead = &node.text[after..ceil.min(after + SHORT_LEAD_MAX)];
+        let lead = lead.split(|b| *b == b'\n').next()?;
+        let sign = lead.iter().position(|b| b":=(".contains(b))? + 1;
+        let skipped = lead[sign..].iter().take(4);
+        let start = after + sign + skipped.take_while(|b| b" :=(\"'`".contains(b)).count();
+        let len = node.text[start..ceil]
+            .iter()
+            .take(40)
+            .take_while(digit)
+            .count();
+        Some((start, start + len))
+    };
+    let before = || {
+        let back = at.saturating_sub(SHORT_LEAD_MAX).max(floor);
+        let pipe = back + memchr::memrchr(b'|', &node.text[back..at])?;
+        let word = node.text[back..pipe].trim_ascii_end();
+        let end = back + word.iter().rposition(|b| !b"\"'".contains(b))? + 1;
+        let len = node.text[back..end].iter().rev().take_while(digit).count();
+        Some((end - len, end))
+    };
+    for (start, end) in [behind(), before()].into_iter().flatten() {
+        let word = &node.text[start..end];
+        let len = word.iter().rposition(|b| *b != b'=').map_or(0, |n| n + 1);
+        if !SHORT_BYTES.contains(&len) {
+            continue;
+        }
+        let digits: Option<Vec<u8>> = word[..len].iter().map(|b| base64_digit(*b)).collect();
+        let Some(digits) = digits else {
+            continue;
+        };
+        let (mut bytes, mut acc, mut bits) = (Vec::new(), 0u32, 0);
+        for value in digits {
+            acc = acc << 6 | u32::from(value);
+            bits += 6;
+            if bits >= 8 {
+                bits -= 8;
+                bytes.push((acc >> bits) as u8);
+            }
+        }
+        if bytes.len() < BYTES_MIN || !bytes.iter().all(|b| (0x20..0x7F).contains(b)) {
+            continue;
+        }
+        let (label, sign) = super::label_before(&node.text, cell, start);
+        child_around(node, cell, Layer::Base64, (label, end), spawn, |child| {
+            child.push(sign, Span::new(start, start + 1), How::Atom);
+            child.push(&bytes, Span::new(start, end), How::Atom);
+            child.push(b" ", Span::new(end - 1, end), How::Atom);
+        });
+        return Some(end.max(after));
+    }
+    Some(after)
+}
+
 /// Parts of a document that are not shown.
 const UNSHOWN: [&[u8]; 6] = [
     b"fonttbl",
@@ -357,6 +426,9 @@ mod tests {
             ("pw (rot47): (2=CFD\\ffP", "Walrus-77!"),
             ("pw (atbash): Dzoifh-77", "Walrus-77"),
             ("pw, each letter shifted by 3: Zdouxv-77", "Walrus-77"),
+            ("pw (base64): V2FscnVzLTc3", "pw (base64): Walrus-77 "),
+            ("pw = atob(\"V2FscnVzLTc3IQ==\")", "pw = Walrus-77! "),
+            ("echo V2FscnVzLTc3IQ== | base64 -d", "Walrus-77! "),
             ("Caesar: Zdouxv-77", "Walrus-77"),
             ("pw (base85): S7B^&b#pB@Hz5", "Walrus-77!"),
         ] {
@@ -387,12 +459,16 @@ mod tests {
             "rot13 is no encryption",
             "shifted by a week",
             "see base85 for more",
+            "base64: encode",
+            "base64: abcdefgh12",
             "{\\rt is no head",
         ] {
             let got = children(text);
             assert!(
-                got.iter()
-                    .all(|(l, ..)| !matches!(l, Layer::Rot13 | Layer::Base85 | Layer::Escapes)),
+                got.iter().all(|(l, ..)| !matches!(
+                    l,
+                    Layer::Rot13 | Layer::Base64 | Layer::Base85 | Layer::Escapes
+                )),
                 "{text}"
             );
         }

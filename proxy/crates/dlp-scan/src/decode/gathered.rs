@@ -321,10 +321,8 @@ impl Text<'_> {
                         .take(12)
                         .rposition(|b| matches!(b, b'(' | b'['))?
                     + 1;
-                // `implode('', [`
-                let separator = self
-                    .literal(open)
-                    .filter(|(s, _)| s.is_empty() && rest.starts_with(b"impl"));
+                // `implode('', [`, `join("", `
+                let separator = self.literal(open).filter(|(s, _)| s.is_empty());
                 match separator {
                     Some((_, next)) => (self.skip(next, b", [("), open),
                     None => (open, open),
@@ -595,6 +593,16 @@ mod tests {
             ("+K = (\n+  \"ghp_\"\n+  \"Zq7k\"\n+)", "K = ghp_Zq7k "),
             ("let k = \"ghp_\" ^ \"Zq7k\"", "let k = ghp_Zq7k "),
             ("#define K \"ghp_\" \"Zq7k\"", "K = ghp_Zq7k "),
+            ("k << \"ghp_\" << \"Zq7k\";", "ghp_Zq7k "),
+            (
+                "K = String.join(\"\", \"ghp_\", \"Zq7k\");",
+                "K = ghp_Zq7k ",
+            ),
+            (
+                "let k = [\"ghp_\", \"Zq7k\"].concat();",
+                "let k = ghp_Zq7k ",
+            ),
+            ("k.push(\"ghp_\");\nk.push(\"Zq7k\");", " k = ghp_Zq7k "),
             ("K part 1/2: ghp_\nK part 2/2: Zq7k\n", "K: ghp_Zq7k "),
             ("K: first half ghp_ and second half Zq7k", "K: ghp_Zq7k "),
             ("K:\n  prefix: ghp_\n  suffix: Zq7k\n", "K: ghp_Zq7k "),

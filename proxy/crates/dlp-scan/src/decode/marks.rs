@@ -32,6 +32,8 @@ pub(crate) enum Mark {
     Cipher,
     /// The name of base85.
     Base85,
+    /// The name of base64, beside a text too short to show it.
+    Base64,
     /// `{\rtf`
     Rtf,
 }
@@ -45,6 +47,8 @@ pub(crate) const WORDS: &[(Mark, &[&str])] = &[
             ".append('",
             ".push_str(\"",
             ".appendstring(\"",
+            ".push(\"",
+            ".push('",
         ],
     ),
     (Mark::More, &["+= \"", "+= '", ".= \"", ".= '"]),
@@ -52,15 +56,24 @@ pub(crate) const WORDS: &[(Mark, &[&str])] = &[
     (
         Mark::List,
         &[
-            "concat(", "concat!(", "].join(", ".join([", "paste0(", "%s%s", "{}{}", "(str \"",
+            "concat(",
+            "concat!(",
+            "].join(",
+            ".join([",
+            "paste0(",
+            "%s%s",
+            "{}{}",
+            "(str \"",
             "implode(",
+            "].concat(",
+            ".join(\"\", ",
         ],
     ),
     (Mark::Lines, &["= (\n", "= (\r\n"]),
     (
         Mark::Operator,
         &[
-            "\" ^ \"", "' ^ '", "\" <> \"", "\" ++ \"", "' ++ '", "' // '",
+            "\" ^ \"", "' ^ '", "\" <> \"", "\" ++ \"", "' ++ '", "' // '", "\" << \"", "' << '",
         ],
     ),
     (Mark::Define, &["#define "]),
@@ -153,6 +166,7 @@ pub(crate) const WORDS: &[(Mark, &[&str])] = &[
             "n-za-m",
         ],
     ),
+    (Mark::Base64, &["base64", "atob(", "b64dec", "(b64)"]),
     (Mark::Base85, &["base85", "ascii85", "base-85"]),
     (Mark::Rtf, &["{\\rtf"]),
 ];
