@@ -406,6 +406,8 @@ mod tests {
             ("- name: password\n  value: abc", Some("abc")),
             ("- name: password\\n  value: abc\\nx", Some("abc")),
             ("password == x", None),
+            ("root@db password Winter2024! ok", Some("Winter2024!")),
+            ("the password user1@example.com has", None),
             ("password::new()", None),
             ("the password is aB3xyz9 now", Some("aB3xyz9")),
             ("the password is wrong", None),

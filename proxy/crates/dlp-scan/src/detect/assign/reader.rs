@@ -140,7 +140,9 @@ impl Reader<'_> {
             b'P' if self.starts("PIC ") => (Sep::Loose, self.picture()?),
             _ if tab => (Sep::Loose, 0),
             _ if flag && blanks > 0 => (Sep::Blank, 0),
-            _ if blanks == 1 && !closed && self.generated_next() => (Sep::Blank, 0),
+            _ if blanks == 1 && !closed && (self.generated_next() || self.chosen_next()) => {
+                (Sep::Blank, 0)
+            }
             b'\'' | b'"' if blanks > 0 => (Sep::Loose, 0),
             b'(' if blanks == 1 && !closed && self.bracketed() => (Sep::Loose, 1),
             _ => return None,
@@ -242,6 +244,29 @@ impl Reader<'_> {
             .count();
         let c = crate::entropy::Classes::of(&rest[..len]);
         len >= 20 && c.digit >= 4 && c.letters() >= 4 && c.changes >= 6
+    }
+
+    /// `password Winter2024!`: a word with letters, digits and a sign that no sentence has in it.
+    fn chosen_next(&self) -> bool {
+        let rest = &self.rest()[..self.rest().len().min(64)];
+        let word = rest.split(u8::is_ascii_whitespace).next().unwrap_or(b"");
+        let sign = |b: &u8| {
+            matches!(
+                b,
+                b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'&' | b'*' | b'?'
+            )
+        };
+        let plain =
+            |b: &u8| b.is_ascii_alphanumeric() || sign(b) || matches!(b, b'-' | b'_' | b'.');
+        let inner = word.strip_suffix(b".").unwrap_or(word);
+        inner.len() >= 8
+            && word.len() < 64
+            && inner.iter().all(plain)
+            && inner[0].is_ascii_alphanumeric()
+            && inner.iter().any(u8::is_ascii_digit)
+            && inner.iter().any(u8::is_ascii_alphabetic)
+            && inner.iter().any(sign)
+            && !inner[..inner.len() - 1].contains(&b'@')
     }
 
     /// `DB_PASSWORD,u8K2rTqa1,2025-02-01`: the next field of a line whose first field the name is.
