@@ -1,7 +1,6 @@
 //! Base64, base32, base58 and hexadecimal runs, forwards, backwards or rotated, and gzip, zlib or deflate behind them.
 
-use std::io::Read;
-
+use super::archive::{Packed, unpack};
 use super::{Spawner, begin_cell, copy, margin_after, margin_before};
 use crate::Layer;
 use crate::check::base64_digit;
@@ -18,8 +17,6 @@ const TURNED_BYTES_MAX: usize = 4096;
 const BASE58_BYTES_MAX: usize = 256;
 /// A deflated text with an alphabet of its own is not shorter, nor worth a try if it is.
 const DEFLATED_BYTES_MIN: usize = 60;
-/// Bytes of a deflated text that have to be text before the rest is unpacked.
-pub(super) const DEFLATED_HEAD: u64 = 64;
 
 pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     let (mut done, mut index) = (0, 0);
@@ -484,18 +481,11 @@ fn by_line(child: &mut Node, source: &[u8], start: usize, layer: Layer, valid: u
     }
 }
 
-/// What a text is packed in.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Packed {
-    Gzip,
-    Zlib,
-    Deflate,
-}
-
-/// Gzip (RFC 1952), zlib (RFC 1950) or deflate alone by their first bytes.
+/// Gzip (RFC 1952), zlib (RFC 1950), an archive or deflate alone by their first bytes.
 fn packed(head: &[u8], digits: usize) -> Option<Packed> {
     match head {
         [0x1F, 0x8B, 8, ..] => Some(Packed::Gzip),
+        [b'P', b'K', 3, 4, ..] => Some(Packed::Zip),
         [0x78, 0x01 | 0x5E | 0x9C | 0xDA, ..] => Some(Packed::Zlib),
         _ => {
             let whole: &[u8; HEAD] = head.try_into().ok()?;
@@ -503,73 +493,6 @@ fn packed(head: &[u8], digits: usize) -> Option<Packed> {
             deflated.then_some(Packed::Deflate)
         }
     }
-}
-
-pub(super) fn unpack(
-    node: &Node,
-    cell: &Cell,
-    (start, end): (usize, usize),
-    layer: Layer,
-    bytes: &[u8],
-    inner: Packed,
-    spawn: &mut Spawner<'_>,
-) -> bool {
-    let room = spawn.room();
-    let mut plain = Vec::new();
-    let limit = room as u64 + 1;
-    // Broken or cut-off streams give what they gave up to there.
-    let _ = match inner {
-        Packed::Gzip => flate2::read::MultiGzDecoder::new(bytes)
-            .take(limit)
-            .read_to_end(&mut plain),
-        Packed::Deflate => {
-            let mut reader = flate2::read::DeflateDecoder::new(bytes).take(limit);
-            let _ = reader.by_ref().take(DEFLATED_HEAD).read_to_end(&mut plain);
-            // Without a head it may be anything; and nobody pays for what is unpacked and left.
-            if plain.len() < 8 || !texty(&plain) {
-                return false;
-            }
-            reader.read_to_end(&mut plain)
-        }
-        Packed::Zlib => flate2::read::ZlibDecoder::new(bytes)
-            .take(limit)
-            .read_to_end(&mut plain),
-    };
-    if plain.is_empty() {
-        return false;
-    }
-    if plain.len() > room {
-        spawn.over.get_or_insert(crate::OverBudget::DecodedBytes);
-        return true;
-    }
-    let Some(mut outer) = spawn.begin(layer) else {
-        return true;
-    };
-    // Two steps, one node: the compressed bytes themselves are no text.
-    outer.layer = Some(match inner {
-        Packed::Gzip => Layer::Gzip,
-        Packed::Zlib | Packed::Deflate => Layer::Zlib,
-    });
-    outer.under = Some(layer);
-    let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
-    let name = begin_cell(&mut outer, node, cell.name);
-    let at = outer.text.len();
-    let text = String::from_utf8_lossy(&plain);
-    // Packed JSON is read as JSON only if it stands alone.
-    let alone = super::json::looks_like(text.as_bytes());
-    if !alone {
-        let from = margin_before(&node.text, start, floor);
-        copy(&mut outer, node, from, start);
-    }
-    outer.push(text.as_bytes(), Span::new(start, end), How::Atom);
-    if !alone {
-        outer.push(b" ", Span::new(end - 1, end), How::Atom);
-        let to = margin_after(&node.text, end, ceil);
-        copy(&mut outer, node, end, to);
-    }
-    outer.close_cell(at, name, cell.kind, 0);
-    spawn.end(outer);
-    true
 }
 
 /// How much of the front is UTF-8.

@@ -1,5 +1,9 @@
 //! Values in pieces: `"a" + "b"`, `g h p _ x`, eight characters to a line.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
 use super::{MARGIN_AFTER, Spawner, begin_cell, child_around, copy};
 use crate::Layer;
 use crate::detect::Scratch;
@@ -22,6 +26,59 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     pairs(node, &traces.pairs, spawn);
     chunks(node, scratch, spawn);
     concat(node, &traces.joints, spawn);
+    continued(node, spawn);
+}
+
+/// A line that goes on in the next.
+static CONTINUED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\\\n"));
+/// Most blanks that the next line is indented by, and longest part of a word on a line.
+const INDENT_MAX: usize = 64;
+const WORD_BYTES_MAX: usize = 512;
+
+/// A word cut by a backslash at the end of a line, as in a shell or in a YAML string between quotes: with the blanks
+/// that the next line is indented by, it leaves nothing behind.
+fn continued(node: &Node, spawn: &mut Spawner<'_>) {
+    let text = &node.text;
+    let (mut index, mut done) = (0, 0);
+    for at in CONTINUED.find_iter(text) {
+        let word = |b: &u8| b.is_ascii_graphic() && !matches!(b, b'\\' | b'"' | b'\'');
+        if at < done || at == 0 || !word(&text[at - 1]) {
+            continue;
+        }
+        let Some(cell) = node.cell_from(at, &mut index) else {
+            continue;
+        };
+        let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
+        let before = text[floor..at].iter().rev().take(WORD_BYTES_MAX);
+        let from = at - before.take_while(|b| word(b)).count();
+        // Bytes written out have a decoder of their own.
+        if from > floor && text[from - 1] == b'\\' {
+            continue;
+        }
+        let mut pieces = vec![Span::new(from, at)];
+        let mut end = at;
+        while end + 1 < ceil && text[end] == b'\\' && text[end + 1] == b'\n' {
+            let blanks = text[end + 2..ceil].iter().take(INDENT_MAX);
+            let start = end + 2 + blanks.take_while(|b| matches!(b, b' ' | b'\t')).count();
+            let rest = text[start..ceil].iter().take(WORD_BYTES_MAX);
+            // Blanks inside a piece may be of the value: the piece ends where its line does.
+            let len = rest.take_while(|b| word(b) || **b == b' ').count();
+            if len == 0 {
+                break;
+            }
+            pieces.push(Span::new(start, start + len));
+            end = start + len;
+        }
+        done = end.max(at + 1);
+        let digit = |p: &Span| text[p.range()].iter().any(u8::is_ascii_digit);
+        if pieces.len() > 1 && pieces.iter().any(digit) {
+            child_around(node, cell, Layer::Concat, (from, end), spawn, |child| {
+                for piece in &pieces {
+                    copy(child, node, piece.start as usize, piece.end as usize);
+                }
+            });
+        }
+    }
 }
 
 /// Every other byte is the same separator. Rows close together make one child: each by itself would be decoded again
@@ -416,7 +473,7 @@ fn joint(text: &[u8], at: usize) -> Option<usize> {
     let mut i = at + 1;
     blank(&mut i);
     match (text.get(i)?, text.get(i + 1)) {
-        (b'|', Some(b'|')) | (b'.', Some(b'.')) => i += 2,
+        (b'|', Some(b'|')) | (b'.', Some(b'.')) | (b'+', Some(b'+')) => i += 2,
         (b'+' | b'.' | b'&' | b'~', _) => i += 1,
         (b'\\', Some(b'\n')) => i += 2,
         _ => return None,
@@ -485,6 +542,11 @@ mod tests {
             ),
             ("$k = 'ghp_' . 'abc';  ", Layer::Concat, "ghp_abc"),
             ("k = \"ghp_\" \\\n    \"abc\"", Layer::Concat, "ghp_abc"),
+            (
+                "k: \"ghp_\\\n    abc1\\\n    2d\"",
+                Layer::Concat,
+                "ghp_abc12d",
+            ),
             (
                 "value=\"ghp_ cX1h 0RWe yrBW D6DL 7na\"> ok",
                 Layer::Spaced,

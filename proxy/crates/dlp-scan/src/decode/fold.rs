@@ -34,7 +34,7 @@ pub(super) fn decode(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
     if text.is_ascii() {
         return;
     }
-    hidden(text, cell, spawn);
+    hidden(node, text, cell, spawn);
     if node.layer == Some(Layer::Fold) || !worth(text) {
         return;
     }
@@ -287,8 +287,10 @@ static LOOKS: [(char, char); 82] = [
 ];
 
 /// Text written in tag characters or variation selectors.
-fn hidden(text: &str, cell: &Cell, spawn: &mut Spawner<'_>) {
+fn hidden(node: &Node, text: &str, cell: &Cell, spawn: &mut Spawner<'_>) {
     let mut child: Option<Node> = None;
+    let mut name = Span::default();
+    let mut start = 0;
     // The first bytes of all such characters.
     for i in memchr::memchr2_iter(0xEF, 0xF3, text.as_bytes()) {
         let Some(c) = text[i..].chars().next() else {
@@ -297,17 +299,37 @@ fn hidden(text: &str, cell: &Cell, spawn: &mut Spawner<'_>) {
         let Some(byte) = hidden_byte(c) else { continue };
         if child.is_none() {
             child = spawn.begin(Layer::Hidden);
+            // What the line says before it is the name of what is hidden.
+            if let Some(child) = &mut child {
+                name = begin_cell(child, node, label(text, i, cell));
+                start = child.text.len();
+            }
         }
         let Some(child) = &mut child else { return };
         let at = cell.span.start as usize + i;
         child.push(&[byte], Span::new(at, at + c.len_utf8()), How::Atom);
     }
     let Some(mut child) = child else { return };
-    if child.text.len() < 8 || std::str::from_utf8(&child.text).is_err() {
+    if child.text.len() - start < 8 || std::str::from_utf8(&child.text[start..]).is_err() {
         return spawn.drop(child);
     }
-    child.close_cell(0, Span::default(), cell.kind, 0);
+    child.close_cell(start, name, cell.kind, 0);
     spawn.end(child);
+}
+
+/// Longest label before something hidden.
+const LABEL_BYTES_MAX: usize = 48;
+
+/// The end of the line before `at`, without the sign that ends a label.
+fn label(text: &str, at: usize, cell: &Cell) -> Span {
+    let line = text[..at].rfind('\n').map_or(0, |n| n + 1);
+    let before = text[line..at].trim_end_matches([' ', ':', '=', '"', '\'']);
+    let mut from = line + before.len().saturating_sub(LABEL_BYTES_MAX);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    let base = cell.span.start as usize;
+    Span::new(base + from, base + line + before.len())
 }
 
 /// Tags are ASCII moved up; selectors count bytes, the first sixteen in their old block.

@@ -61,10 +61,11 @@ fn codes(node: &Node, behind_commas: &[u32], spawn: &mut Spawner<'_>) {
         done = end.max(comma + 1);
         let before = text[floor..start].trim_ascii_end();
         let hex = text[start..].starts_with(b"0x") || text[start..].starts_with(b"0X");
-        let enough = match before.ends_with(b"(") || hex {
-            true => list.len() >= CODES_MIN,
-            false => list.len() >= BARE_CODES_MIN && telling(&list),
-        };
+        let called = before.ends_with(b"(") || hex;
+        let enough = list.len() >= CODES_MIN
+            && (called
+                || list.len() >= BARE_CODES_MIN && telling(&list)
+                || told(text, (start, end), cell));
         if enough {
             emit(node, cell, (start, end), &list, spawn);
         }
@@ -105,6 +106,29 @@ pub(crate) fn row_at(
     fits(len) && end + gap < ceil && text[end..end + gap] == text[stop..next]
 }
 
+/// How far around a list words stand that say what it is.
+const TOLD_NEAR: usize = 40;
+/// What a list of characters is made with, or called.
+const TOLD: [&[u8]; 13] = [
+    b"byte", b"char", b"chr", b"pack(", b"utf", b"ascii", b"string", b"<<", b"u8", b"codes",
+    b"octal", b"rune", b"decode(",
+];
+
+/// Do words around a list say that its numbers are characters?
+fn told(text: &[u8], (start, end): (usize, usize), cell: &Cell) -> bool {
+    let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
+    let before = &text[start.saturating_sub(TOLD_NEAR).max(floor)..start];
+    let after = &text[end.min(ceil)..(end + TOLD_NEAR / 2).min(ceil)];
+    TOLD.iter()
+        .any(|word| said(before, word) || said(after, word))
+}
+
+/// Does a short piece of text hold the word, in either case?
+fn said(text: &[u8], word: &[u8]) -> bool {
+    text.windows(word.len())
+        .any(|w| w.eq_ignore_ascii_case(word))
+}
+
 /// Codes with the same few bytes between each two, in any of the usual bases.
 fn code_rows(node: &Node, starts: &[u32], spawn: &mut Spawner<'_>) {
     let (text, mut done, mut index) = (&node.text, 0, 0);
@@ -131,14 +155,24 @@ fn code_rows(node: &Node, starts: &[u32], spawn: &mut Spawner<'_>) {
             words.push(Span::new(from, at));
         }
         done = at;
-        let marked = gap
-            .iter()
-            .any(|b| matches!(b, b'(' | b'\\' | b'+' | b'#' | b'x'));
+        if words.len() < CODES_MIN {
+            continue;
+        }
+        let told = told(text, (start, at), cell);
+        let marked = told
+            || gap
+                .iter()
+                .any(|b| matches!(b, b'(' | b'\\' | b'+' | b'#' | b'x'));
         // What is written before a code in a row of `U+0067` or `\67 `.
         let lead = gap.trim_ascii_start();
         let hexed = text[floor..start].ends_with(lead)
             && lead.iter().any(|b| matches!(b, b'\\' | b'+' | b'x'));
-        let Some(list) = read_row(text, &words, hexed) else {
+        let octal = told
+            && said(
+                &text[floor.max(start.saturating_sub(TOLD_NEAR))..start],
+                b"oct",
+            );
+        let Some(list) = read_row(text, &words, (hexed, octal)) else {
             continue;
         };
         // Eight bits each are no numbers that anybody counts with.
@@ -152,7 +186,7 @@ fn code_rows(node: &Node, starts: &[u32], spawn: &mut Spawner<'_>) {
 }
 
 /// The codes of a row in the first base that makes characters of all of them.
-fn read_row(text: &[u8], words: &[Span], hexed: bool) -> Option<Vec<Code>> {
+fn read_row(text: &[u8], words: &[Span], (hexed, octal): (bool, bool)) -> Option<Vec<Code>> {
     let all = |base: u32, len: usize| {
         let codes = words.iter().map(|word| {
             let digits = std::str::from_utf8(&text[word.range()]).ok()?;
@@ -164,6 +198,9 @@ fn read_row(text: &[u8], words: &[Span], hexed: bool) -> Option<Vec<Code>> {
     };
     if hexed {
         return all(16, 0);
+    }
+    if octal {
+        return all(8, 0);
     }
     all(2, BITS)
         .or_else(|| all(8, 3).filter(|list| telling(list)))
@@ -303,9 +340,10 @@ fn emit(
     list: &[Code],
     spawn: &mut Spawner<'_>,
 ) {
-    child_around(node, cell, Layer::Codes, (from, to), spawn, |child| {
+    let (label, sign) = super::label_before(&node.text, cell, from);
+    child_around(node, cell, Layer::Codes, (label, to), spawn, |child| {
         // Blanks keep it apart from the brackets and commas around, which are no part of the text.
-        child.push(b" ", Span::new(from, from + 1), How::Atom);
+        child.push(sign, Span::new(from, from + 1), How::Atom);
         push_codes(child, list);
         child.push(b" ", Span::new(to - 1, to), How::Atom);
     });
@@ -484,6 +522,23 @@ mod tests {
             (row("", "{:03o}", " "), Layer::Codes, "password=hunter2!"),
             (row("", "{:08b}", " "), Layer::Codes, "password=hunter2!"),
             (row("", "{}", "-"), Layer::Codes, "password=hunter2!"),
+            (
+                "byte[] PIN = new byte[] { 52, 55, 49, 57, 56, 48, 54, 57, 57 };".to_owned(),
+                Layer::Codes,
+                "PIN = 471980699 ",
+            ),
+            (
+                "KEY = \"\".join(map(chr, [52, 55, 49, 57, 56, 48, 54, 57, 57]))".to_owned(),
+                Layer::Codes,
+                "KEY = 471980699 ",
+            ),
+            (
+                "BSN: [52, 55, 49, 57, 56, 48, 54, 57, 57].pack('c*')".to_owned(),
+                Layer::Codes,
+                "BSN: 471980699 ",
+            ),
+            ("BSN (octal): 64 67 61 71 70 60 66 71 71".to_owned(), Layer::Codes, "471980699"),
+            ("BSN as ASCII codes: 52 55 49 57 56 48 54 57 57".to_owned(), Layer::Codes, "471980699"),
             (
                 "00000000  70 61 73 73 77 6f 72 64  3d 68 75 6e 74 65 72 32  |password=hunter2|\n".to_owned(),
                 Layer::Hex,

@@ -7,7 +7,8 @@ use std::sync::LazyLock;
 use aho_corasick::packed::{MatchKind, Searcher};
 use memchr::memmem::Finder;
 
-use super::base::{DEFLATED_HEAD, Packed, texty, unpack};
+use super::archive::{DEFLATED_HEAD, Packed, unpack};
+use super::base::texty;
 use super::{Spawner, child_around};
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
 use crate::{Layer, OverBudget};
@@ -297,9 +298,7 @@ fn ascii85(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
     // No digit: whatever comes after it does not belong to this block.
     let len = memchr::memchr(b'~', body).filter(|n| body[*n..].starts_with(b"~>"))?;
     let digits = body[..len].iter().filter(|b| !b.is_ascii_whitespace());
-    let bytes = groups85(digits.copied(), &|b| {
-        (b'!'..=b'u').contains(&b).then(|| b - b'!')
-    })?;
+    let bytes = groups85(digits.copied(), &ascii85_digit)?;
     Decoded::text(Layer::Base85, (at, at + 2 + len + 2), bytes)
 }
 
@@ -327,8 +326,13 @@ fn quoted85(
     Decoded::text(Layer::Base85, (from + start, from + end), bytes)
 }
 
+/// Adobe's alphabet.
+pub(super) fn ascii85_digit(b: u8) -> Option<u8> {
+    (b'!'..=b'u').contains(&b).then(|| b - b'!')
+}
+
 /// RFC 1924, as Git and Python write it.
-fn rfc1924_digit(b: u8) -> Option<u8> {
+pub(super) fn rfc1924_digit(b: u8) -> Option<u8> {
     const DIGITS: &[u8; 85] =
         b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
     DIGITS
@@ -348,7 +352,10 @@ fn z85_digit(b: u8) -> Option<u8> {
 }
 
 /// Five digits for four bytes, a shorter last group for fewer; `z` for four zeros has no place in a text.
-fn groups85(digits: impl Iterator<Item = u8>, value: &dyn Fn(u8) -> Option<u8>) -> Option<Vec<u8>> {
+pub(super) fn groups85(
+    digits: impl Iterator<Item = u8>,
+    value: &dyn Fn(u8) -> Option<u8>,
+) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let (mut group, mut n) = (0u32, 0);
     for b in digits {

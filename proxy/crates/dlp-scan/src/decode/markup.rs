@@ -26,7 +26,11 @@ pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
     for at in memchr::memchr2_iter(b'<', b'$', &node.text) {
         // A literal closes before the `$` that opens the next.
         let at = match node.text[at] {
+            // What a shell runs without a result.
+            b'$' if node.text[at..].starts_with(b"$()") => at,
             b'$' => at.saturating_sub(2),
+            // So does a section of CDATA before the next.
+            _ if node.text[..at].ends_with(b"]]>") => at - 3,
             _ => at,
         };
         if at < done || gap(&node.text, at).is_none() {
@@ -93,7 +97,13 @@ fn word_around(text: &[u8], at: usize, cell: &Cell) -> (Span, Vec<Span>) {
         }
         // Markup with no word behind it is not gone through again.
         end = i;
-        let len = text[i..ceil].iter().take_while(|b| of_word(b)).count();
+        let mut len = text[i..ceil].iter().take_while(|b| of_word(b)).count();
+        if let Some(empty) = memchr::memmem::find(&text[i..i + len], b"$()") {
+            len = empty;
+        }
+        if text[i..i + len].ends_with(b"]]") && text.get(i + len) == Some(&b'>') {
+            len -= 2;
+        }
         if len == 0 {
             break;
         }
@@ -119,6 +129,12 @@ fn gap(text: &[u8], at: usize) -> Option<usize> {
     if matches!(rest.first(), Some(b'"' | b'\'' | b'`')) {
         let next = rest[1..].strip_prefix(b"}${")?;
         return (next.first() == rest.first()).then_some(5);
+    }
+    if rest.starts_with(b"$()") {
+        return Some(3);
+    }
+    if let Some(rest) = rest.strip_prefix(b"]]>") {
+        return rest.starts_with(b"<![CDATA[").then_some(12);
     }
     if rest.starts_with(b"<!--") {
         return memchr::memmem::find(rest, b"-->").map(|end| end + 3);
@@ -159,6 +175,11 @@ mod tests {
             ("<b>xau_h</b><b>KV5MX</b><b>ebIm9</b>", "xau_hKV5MXebIm9"),
             ("nr 010495<!-- x -->94680.", "nr 01049594680."),
             ("<span class='x'>612 6</span><span>8 79</span>", "612 68 79"),
+            (
+                "<k><![CDATA[ghp_]]><![CDATA[ab12]]><![CDATA[cd]]></k>",
+                "ghp_ab12cd",
+            ),
+            ("echo k=ghp_$()ab12$()cd", "echo k=ghp_ab12cd"),
             ("k = ${\"137z3o\"}${\"zrl4lo\"}", "137z3ozrl4lo"),
         ] {
             let got = children(text);

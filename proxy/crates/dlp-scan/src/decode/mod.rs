@@ -2,16 +2,21 @@
 //! of the piece around them: a little of the text before and after comes along, so that names and words which give a
 //! value its meaning stay beside it.
 
+mod archive;
 mod base;
 mod breaks;
+mod declared;
 mod fold;
+mod gathered;
 mod joined;
 pub(crate) mod json;
 pub(crate) mod listed;
 mod marked;
+pub(crate) mod marks;
 mod markup;
 mod numeral;
 mod sentences;
+mod spoken;
 pub(crate) mod strides;
 mod turned;
 mod variables;
@@ -129,6 +134,51 @@ pub(crate) fn margin_after(text: &[u8], at: usize, ceil: usize) -> usize {
     to
 }
 
+/// How far before a value written as code the name stands that it is given to.
+const LABEL_REACH: usize = 96;
+/// Longest piece of code between that name and the value: `String::from_utf8(vec![`.
+const WRAPPER_BYTES_MAX: usize = 48;
+
+/// In `NAME = bytes([103, 104])`: where the name ends, and what to write between it and the plain value, so that the
+/// calls and brackets around the code are no part of it. `at` is where the code begins. Without a name it is `at`.
+pub(crate) fn label_before(text: &[u8], cell: &Cell, at: usize) -> (usize, &'static [u8]) {
+    let floor = at.saturating_sub(LABEL_REACH).max(cell.span.start as usize);
+    let line = memchr::memrchr(b'\n', &text[floor..at]).map_or(floor, |n| floor + n + 1);
+    let before = &text[line..at];
+    let single = |i: &usize| {
+        let colon = |i: usize| before.get(i) == Some(&b':');
+        before[*i] != b':' || !(colon(i + 1) || *i > 0 && colon(i - 1))
+    };
+    let last = |sign: u8| memchr::memrchr_iter(sign, before).find(single);
+    let (sign, written): (usize, &[u8]) = match (last(b'='), last(b':'), last(b',')) {
+        (Some(equals), ..) => (equals, b" = "),
+        (None, Some(colon), comma) if comma.is_none_or(|c| c < colon) => (colon, b": "),
+        (None, _, Some(comma)) => (comma, b", "),
+        _ => return (at, b" "),
+    };
+    let wrapper = before[sign + 1..].trim_ascii();
+    let called = matches!(
+        wrapper.last(),
+        Some(b'(' | b'[' | b'{' | b'<' | b'"' | b'\'')
+    );
+    if wrapper.len() > WRAPPER_BYTES_MAX || !called && !wrapper.is_empty() {
+        return (at, b" ");
+    }
+    // `name[] =`, `name[12] =`, `name :=`
+    let mut name = before[..sign].trim_ascii_end();
+    if written == b" = " {
+        let signs = |b: &u8| b":;,".contains(b);
+        let len = name.iter().rposition(|b| !signs(b)).map_or(0, |n| n + 1);
+        name = name[..len].trim_ascii_end();
+    }
+    if name.ends_with(b"]")
+        && let Some(open) = memchr::memrchr(b'[', name).filter(|open| name.len() - open < 8)
+    {
+        name = &name[..open];
+    }
+    (line + name.len(), written)
+}
+
 /// A child made of `from..to`, with a little of the text around it, by whatever `fill` puts in.
 pub(crate) fn child_around(
     node: &Node,
@@ -167,6 +217,11 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     listed::decode(node, scratch, spawn);
     marked::decode(node, spawn);
     markup::decode(node, spawn);
+    if !scratch.marks.is_empty() {
+        gathered::decode(node, &scratch.marks, spawn);
+        spoken::decode(node, &scratch.marks, spawn);
+        declared::decode(node, &scratch.marks, spawn);
+    }
     variables::decode(node, &scratch.traces.joints, spawn);
     if scratch.traces.strange {
         for cell in node.cells.iter().filter(|c| c.leaf != NO_LEAF) {

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
-use super::{Spawner, begin_cell};
+use super::{Spawner, child_around, label_before};
 use crate::Layer;
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
 
@@ -63,16 +63,15 @@ fn row_at(
     let Some(pieces) = given.collect::<Option<Vec<_>>>() else {
         return;
     };
-    let Some(mut child) = spawn.begin(Layer::Concat) else {
-        return;
-    };
-    let name = begin_cell(&mut child, node, cell.name);
-    let start = child.text.len();
-    for piece in pieces {
-        child.push(&node.text[piece.range()], piece, How::Copy);
-    }
-    child.close_cell(start, name, cell.kind, 0);
-    spawn.end(child);
+    // What the whole is given to says what it is: `DB_PASSWORD = a + b`, `TOKEN="${A}${B}"`.
+    let (label, sign) = label_before(&node.text, cell, names[0].start as usize);
+    child_around(node, cell, Layer::Concat, (label, end), spawn, |child| {
+        child.push(sign, Span::new(label, label + 1), How::Atom);
+        for piece in &pieces {
+            child.push(&node.text[piece.range()], *piece, How::Copy);
+        }
+        child.push(b" ", Span::new(end - 1, end), How::Atom);
+    });
 }
 
 fn of_name(b: u8) -> bool {
@@ -157,12 +156,14 @@ mod tests {
             "const p1 = 'ghp_ab12';\nconst p2 = 'cd34';\nlet p3: string = 'ef56';\nfetch(u, p1 + p2 + p3);",
             "a=\"ghp_ab12\"\nb=\"cd34ef56\"\nx=f\"{a}{b}\"",
             "A=ghp_ab12\nB=cd34ef56\nexport C=\"${A}${B}\"",
+            "A=ghp_ab12\nB=cd34ef56\nEXPORTED=${A}${B}",
             "$a = 'ghp_ab12'; $b = 'cd34ef56'; f($a . $b);",
         ] {
             let got = children(text);
             assert!(
-                got.iter()
-                    .any(|(l, t, _)| *l == Layer::Concat && t.contains("ghp_ab12cd34ef56")),
+                got.iter().any(|(l, t, _)| *l == Layer::Concat
+                    && t.contains("ghp_ab12cd34ef56")
+                    && (!text.contains("EXPORTED") || t.contains("EXPORTED = ghp_"))),
                 "{text}: {:?}",
                 got.iter()
                     .map(|(l, t, _)| (*l, t.clone()))

@@ -19,6 +19,7 @@ mod url;
 
 pub(crate) use hidden::unseen;
 
+use crate::decode::marks::Mark;
 use crate::decode::strides::Noted;
 use crate::finding::{Fingerprint, FingerprintKey};
 use crate::gate::Hit;
@@ -84,6 +85,8 @@ pub(crate) struct Scratch {
     pub code_rows: Vec<u32>,
     /// Where something is to be read backwards or rotated.
     pub turned: Vec<(Action, Span)>,
+    /// Words that some decoders begin at, in the order of the text.
+    pub marks: Vec<(u32, Mark)>,
     /// Cells with words that have digits for letters.
     pub leet: Vec<(u32, Span)>,
     /// The words of a list that follow each other.
@@ -228,6 +231,7 @@ impl<'a> Sink<'a> {
 /// Runs every detector over the node.
 pub(crate) fn detect(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     scratch.turned.clear();
+    scratch.marks.clear();
     scratch.broken.clear();
     scratch.cut.clear();
     scratch.leet.clear();
@@ -277,6 +281,7 @@ pub(crate) fn note_traces(node: &Node, scratch: &mut Scratch) {
         }
     }
     scratch.traces = traces;
+    scratch.marks = crate::decode::marks::in_text(text);
 }
 
 fn keyword_hits(sink: &mut Sink<'_>, scratch: &mut Scratch) {
@@ -366,6 +371,7 @@ fn act(
             orders::scan_misspelt(at, &cell.1, sink, scratch)
         }
         Action::Detect(Detector::BareCommand) => command::scan(&cell.1, sink),
+        Action::Mark(mark) => scratch.marks.push((at, mark)),
         Action::Context { .. } | Action::Detect(_) | Action::Within(_) => {}
         Action::Reversed | Action::Rot13 => {
             let span = Span {

@@ -3,7 +3,9 @@
 mod lists;
 mod words;
 
-use lists::{ABOUT, KEY_BEFORE, KEY_DENIED, MNEMONIC, PASSWORD, STRONG, TOKEN_DENIED, WEAK};
+use lists::{
+    ABOUT, KEY_BEFORE, KEY_DENIED, MNEMONIC, PASSWORD, PASSWORD_PAIRS, STRONG, TOKEN_DENIED, WEAK,
+};
 use words::Words;
 
 pub(crate) use lists::{KEYWORDS, KEYWORDS_TURNED};
@@ -48,6 +50,19 @@ pub(crate) fn promise(name: &[u8]) -> Promise {
     if is_in(last, ABOUT) {
         return about(&w, last, before);
     }
+    // Only ASCII is in lower case by now.
+    let lower;
+    let (last, before) = if last.is_ascii() && before.is_ascii() {
+        (last, before)
+    } else {
+        lower = [last, before].map(|word| String::from_utf8_lossy(word).to_lowercase());
+        (lower[0].as_bytes(), lower[1].as_bytes())
+    };
+    let pair =
+        |(first, second): &(&str, &str)| last == second.as_bytes() && before == first.as_bytes();
+    if PASSWORD_PAIRS.iter().any(pair) {
+        return Promise::Password;
+    }
     if is_in(last, PASSWORD) {
         return if is_in(
             before,
@@ -90,6 +105,19 @@ pub(crate) fn promise(name: &[u8]) -> Promise {
     by_ending(last, &w)
 }
 
+/// Two words with a blank between them that name a password together.
+pub(crate) fn is_pair(both: &[u8]) -> bool {
+    let mut words = both.splitn(2, |b| *b == b' ');
+    let (first, second) = (words.next().unwrap_or_default(), words.next());
+    let same = |word: &[u8], want: &str| {
+        word.eq_ignore_ascii_case(want.as_bytes())
+            || !want.is_ascii() && String::from_utf8_lossy(word).to_lowercase() == want
+    };
+    PASSWORD_PAIRS.iter().any(|(a, b)| {
+        second.is_some_and(|s| s.len() <= 2 * b.len() && same(s, b)) && same(first, a)
+    })
+}
+
 /// `secret_id`, `token_value`: mostly about, sometimes the thing itself.
 fn about(w: &Words, last: &[u8], before: &[u8]) -> Promise {
     if (last == b"id" || last == b"hash") && is_in(before, &["secret", "session", "sess"]) {
@@ -117,7 +145,20 @@ fn by_ending(last: &[u8], w: &Words) -> Promise {
         list.iter()
             .any(|e| e.len() < last.len() && last.ends_with(e.as_bytes()))
     };
-    if ends(&["password", "passwd", "passphrase", "passwort"]) {
+    if ends(&[
+        "password",
+        "passwd",
+        "passphrase",
+        "passwort",
+        "kennwort",
+        "passord",
+        "lösenord",
+        "密码",
+        "密碼",
+        "口令",
+        "パスワード",
+        "비밀번호",
+    ]) {
         Promise::Password
     } else if ends(&[
         "secret",
@@ -265,6 +306,14 @@ mod tests {
             ("secret_key_base", Strong),
             ("MJ_APIKEY_PRIVATE", Strong),
             ("knowledge_base", Nothing),
+            ("clave_de_acceso", Password),
+            ("mot-de-passe", Password),
+            ("كلمة_المرور", Password),
+            ("HASŁO", Password),
+            ("数据库密码", Password),
+            ("ipsec_psk", Password),
+            ("RADIUS_shared_secret", Password),
+            ("punto_de_acceso_id", Nothing),
         ];
         for (name, want) in cases {
             assert_eq!(promise(name.as_bytes()), want, "{name}");

@@ -565,6 +565,11 @@ impl Builder {
                 self.turned(word.as_bytes(), Looked::Everywhere);
             }
         }
+        for (mark, words) in crate::decode::marks::WORDS {
+            for word in words.iter().flat_map(|w| names::cases(w)) {
+                self.keyword(word.as_bytes(), Action::Mark(*mark), Looked::Everywhere);
+            }
+        }
         // The gate numbers its words with 16 bits.
         if self.keywords.len() > usize::from(u16::MAX) {
             return Err(RuleError {

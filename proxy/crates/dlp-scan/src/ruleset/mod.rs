@@ -18,6 +18,7 @@ use regex_automata::meta::Regex;
 use secret_prints::PrintSet;
 
 use crate::check::Check;
+use crate::decode::marks::Mark;
 use crate::gate::{Engine, Gates, Places};
 use crate::rule::{Rule, RuleId};
 use crate::{Budget, FingerprintKey, LeafInput, LeafKind, Scanner};
@@ -213,6 +214,8 @@ pub(crate) enum Action {
     Reversed,
     /// Something rotated by 13.
     Rot13,
+    /// A word that some decoder begins at.
+    Mark(Mark),
     /// The head of one of the values in [`RuleSet::exact`].
     Exact,
 }

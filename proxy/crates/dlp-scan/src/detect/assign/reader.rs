@@ -15,8 +15,8 @@ pub(super) fn value_after(text: &[u8], name: Span, cell: Span) -> Option<Assigne
         at: name.end as usize,
         ceil,
     };
-    let sep = r.separator(flag)?;
     let line = line_start(text, name.start as usize, floor);
+    let sep = r.separator(flag, line)?;
     r.value(sep, line).map(|(value, quoted)| Assigned {
         name,
         value,
@@ -93,7 +93,8 @@ impl Reader<'_> {
         self.rest().starts_with(word.as_bytes())
     }
 
-    fn separator(&mut self, flag: bool) -> Option<Sep> {
+    /// `flag`: the name is one of a command line; `line`: it begins its line.
+    fn separator(&mut self, flag: bool, line: bool) -> Option<Sep> {
         let mut closed = false;
         for _ in 0..4 {
             match self.peek(0) {
@@ -131,6 +132,7 @@ impl Reader<'_> {
             ),
             b',' if closed && self.value_member().is_some() => (Sep::Colon, self.value_member()?),
             b',' if closed => (Sep::Loose, 1),
+            b',' | b';' if line && self.field_next() => (Sep::Loose, 1),
             b';' if closed => (Sep::Loose, 1),
             b'\n' | b'\r' | b'\\' => return self.value_line(),
             _ if self.copula() > 0 => (Sep::Loose, self.copula()),
@@ -138,7 +140,9 @@ impl Reader<'_> {
             b'P' if self.starts("PIC ") => (Sep::Loose, self.picture()?),
             _ if tab => (Sep::Loose, 0),
             _ if flag && blanks > 0 => (Sep::Blank, 0),
-            _ if blanks == 1 && !closed && self.generated_next() => (Sep::Blank, 0),
+            _ if blanks == 1 && !closed && (self.generated_next() || self.chosen_next()) => {
+                (Sep::Blank, 0)
+            }
             b'\'' | b'"' if blanks > 0 => (Sep::Loose, 0),
             b'(' if blanks == 1 && !closed && self.bracketed() => (Sep::Loose, 1),
             _ => return None,
@@ -240,6 +244,39 @@ impl Reader<'_> {
             .count();
         let c = crate::entropy::Classes::of(&rest[..len]);
         len >= 20 && c.digit >= 4 && c.letters() >= 4 && c.changes >= 6
+    }
+
+    /// `password Winter2024!`: a word with letters, digits and a sign that no sentence has in it.
+    fn chosen_next(&self) -> bool {
+        let rest = &self.rest()[..self.rest().len().min(64)];
+        let word = rest.split(u8::is_ascii_whitespace).next().unwrap_or(b"");
+        let sign = |b: &u8| {
+            matches!(
+                b,
+                b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'&' | b'*' | b'?'
+            )
+        };
+        let plain =
+            |b: &u8| b.is_ascii_alphanumeric() || sign(b) || matches!(b, b'-' | b'_' | b'.');
+        let inner = word.strip_suffix(b".").unwrap_or(word);
+        inner.len() >= 8
+            && word.len() < 64
+            && inner.iter().all(plain)
+            && inner[0].is_ascii_alphanumeric()
+            && inner.iter().any(u8::is_ascii_digit)
+            && inner.iter().any(u8::is_ascii_alphabetic)
+            && inner.iter().any(sign)
+            && !inner[..inner.len() - 1].contains(&b'@')
+    }
+
+    /// `DB_PASSWORD,u8K2rTqa1,2025-02-01`: the next field of a line whose first field the name is.
+    fn field_next(&self) -> bool {
+        let rest = self.rest();
+        let mut field = rest[1..].split(|b| *b == rest[0] || matches!(b, b'\n' | b'\r'));
+        let field = field.next().unwrap_or_default();
+        let c = crate::entropy::Classes::of(&field[..field.len().min(BARE_BYTES_MAX)]);
+        let graphic = field.iter().all(u8::is_ascii_graphic);
+        graphic && field.len() >= 8 && c.digit >= 1 && c.letters() >= 2 && c.changes >= 2
     }
 
     /// `the token (5f4dcc...) expires`: nothing else in the brackets, and no word.
@@ -353,6 +390,10 @@ impl Reader<'_> {
                 self.at += scheme.len();
             }
         }
+        if let Some(len) = self.monospaced() {
+            let start = self.at + 2;
+            return self.finish(start, start + len, true);
+        }
         let escaped = self.peek(0) == b'\\' && matches!(self.peek(1), b'"' | b'\'');
         self.at += usize::from(escaped);
         let quote = self.peek(0);
@@ -378,6 +419,19 @@ impl Reader<'_> {
         self.finish(start, end, false)
     }
 
+    /// `{{5f4dcc...}}`, as Jira's and Confluence's markup writes code: how long it is, if it can be no variable's name.
+    fn monospaced(&self) -> Option<usize> {
+        let body = self.rest().strip_prefix(b"{{")?;
+        let len = body
+            .iter()
+            .take(BARE_BYTES_MAX)
+            .take_while(|b| b.is_ascii_graphic() && !matches!(b, b'{' | b'}' | b'(' | b'|'))
+            .count();
+        let c = crate::entropy::Classes::of(&body[..len]);
+        let generated = c.digit >= 2 && c.changes >= 4 || len >= 20 && c.changes >= 6;
+        (body[len..].starts_with(b"}}") && generated).then_some(len)
+    }
+
     /// After "is" or a comma: only something that cannot be the next word of a sentence.
     fn loose_ok(&self) -> bool {
         let word: &[u8] = self
@@ -398,6 +452,10 @@ impl Reader<'_> {
                 .take_while(|b| b.is_ascii_whitespace())
                 .count();
             let tag = &rest[blanks..];
+            if tag.starts_with(b"<![CDATA[") {
+                self.at += blanks + 9;
+                return;
+            }
             let close = tag.iter().take(48).position(|b| *b == b'>');
             let (Some(b'<'), Some(close)) = (tag.first(), close) else {
                 return;

@@ -1,0 +1,512 @@
+//! Numbers and codes that are read out: `four seven double one`, `vier sieben eins`, `Alpha Bravo seven`.
+
+use super::marks::Mark;
+use super::{Spawner, child_around};
+use crate::Layer;
+use crate::text::{Cell, How, NO_LEAF, Node, Span};
+
+/// Words read in one row, and the longest of them.
+const WORDS_MAX: usize = 256;
+const WORD_BYTES_MAX: usize = 24;
+/// Characters of a shorter row are no number of anything.
+const CHARS_MIN: usize = 6;
+
+pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>) {
+    let (mut index, mut done) = (0, 0);
+    for (at, mark) in marks {
+        let at = *at as usize;
+        if at < done || !matches!(mark, Mark::Spoken | Mark::Morse) {
+            continue;
+        }
+        let Some(cell) = node.cell_from(at, &mut index).filter(|c| c.leaf != NO_LEAF) else {
+            continue;
+        };
+        if *mark == Mark::Morse {
+            done = morse(node, cell, (at, done), spawn).max(at + 1);
+            continue;
+        }
+        let (words, end) = row_around(&node.text, at, done, cell);
+        done = end.max(at + 1);
+        let (Some(first), Some(last)) = (words.first(), words.last()) else {
+            continue;
+        };
+        let place = (first.1.start as usize, last.1.end as usize);
+        let letters = words
+            .iter()
+            .filter(|(w, _)| matches!(w, Word::Letter(_)))
+            .count();
+        let plain = plain_of(&words, letters > 1);
+        let count = plain
+            .iter()
+            .filter(|(c, _)| c.is_ascii_alphanumeric())
+            .count();
+        if count < CHARS_MIN {
+            continue;
+        }
+        child_around(node, cell, Layer::Codes, place, spawn, |child| {
+            for (c, span) in &plain {
+                child.push(&[*c], *span, How::Atom);
+            }
+            child.push(b" ", Span::new(place.1 - 1, place.1), How::Atom);
+        });
+    }
+}
+
+/// The row of Morse code around the place; gives where it ends. Nothing before `floor` is looked at.
+fn morse(node: &Node, cell: &Cell, (at, floor): (usize, usize), spawn: &mut Spawner<'_>) -> usize {
+    const ROW_BYTES_MAX: usize = 1024;
+    let text = &node.text[..cell.span.end as usize];
+    let floor = floor
+        .max(cell.span.start as usize)
+        .max(at.saturating_sub(ROW_BYTES_MAX));
+    let code = |b: &&u8| matches!(b, b'.' | b'-' | b' ' | b'/');
+    let before = text[floor..at].iter().rev().take_while(code).count();
+    let after = text[at..]
+        .iter()
+        .take(ROW_BYTES_MAX)
+        .take_while(code)
+        .count();
+    let row = &text[at - before..at + after];
+    let start = at - before + row.len() - row.trim_ascii_start().len();
+    let end = start + row.trim_ascii().len();
+    let (mut plain, mut from) = (Vec::new(), start);
+    for sign in row.trim_ascii().split(|b| *b == b' ') {
+        let span = Span::new(from, from + sign.len());
+        from += sign.len() + 1;
+        match MORSE.iter().position(|m| m.as_bytes() == sign) {
+            Some(n) => plain.push((b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"[n], span)),
+            None if sign.is_empty() || sign == b"/" => {}
+            None => return at + after,
+        }
+    }
+    if plain.len() >= CHARS_MIN && end > start {
+        child_around(node, cell, Layer::Codes, (start, end), spawn, |child| {
+            for (c, span) in &plain {
+                child.push(&[*c], *span, How::Atom);
+            }
+            child.push(b" ", Span::new(end - 1, end), How::Atom);
+        });
+    }
+    at + after
+}
+
+/// ITU-R M.1677: the letters, then the digits.
+const MORSE: [&str; 36] = [
+    ".-", "-...", "-.-.", "-..", ".", "..-.", "--.", "....", "..", ".---", "-.-", ".-..", "--",
+    "-.", "---", ".--.", "--.-", ".-.", "...", "-", "..-", "...-", ".--", "-..-", "-.--", "--..",
+    "-----", ".----", "..---", "...--", "....-", ".....", "-....", "--...", "---..", "----.",
+];
+
+/// What a word stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Word {
+    Digit(u8),
+    Letter(u8),
+    /// A digit in one language, a letter in the alphabet of aviators.
+    Either(u8, u8),
+    Sign(u8),
+    /// The next one so many times.
+    Times(u8),
+}
+
+/// The row of such words around the place, and where it ends. Nothing before `floor` is looked at.
+fn row_around(text: &[u8], at: usize, floor: usize, cell: &Cell) -> (Vec<(Word, Span)>, usize) {
+    let (floor, ceil) = (floor.max(cell.span.start as usize), cell.span.end as usize);
+    let mut at = at;
+    while at < ceil && !of_word(text[at]) {
+        at += 1;
+    }
+    let mut start = at;
+    while start > floor && of_word(text[start - 1]) && at - start < WORD_BYTES_MAX {
+        start -= 1;
+    }
+    let mut words = Vec::new();
+    // Backwards, word by word.
+    let mut before = start;
+    while words.len() < WORDS_MAX {
+        let end = before - gap_before(&text[floor..before]);
+        let from = end
+            - text[floor..end]
+                .iter()
+                .rev()
+                .take(WORD_BYTES_MAX)
+                .take_while(|b| of_word(**b))
+                .count();
+        let Some(word) = word(&text[from..end]).filter(|_| end < before && from < end) else {
+            break;
+        };
+        words.push((word, Span::new(from, end)));
+        before = from;
+    }
+    words.reverse();
+    let mut next = start;
+    while words.len() < 2 * WORDS_MAX {
+        let len = text[next..ceil]
+            .iter()
+            .take(WORD_BYTES_MAX)
+            .take_while(|b| of_word(**b))
+            .count();
+        let Some(word) = word(&text[next..next + len]) else {
+            break;
+        };
+        words.push((word, Span::new(next, next + len)));
+        let gap = text[next + len..ceil]
+            .iter()
+            .take(3)
+            .take_while(|b| of_gap(**b))
+            .count();
+        next += len + gap;
+        if gap == 0 {
+            break;
+        }
+    }
+    // Signs and counts at the ends belong to the sentence.
+    let inner = |w: &(Word, Span)| !matches!(w.0, Word::Sign(_));
+    let first = words.iter().position(inner).unwrap_or(words.len());
+    let last = words
+        .iter()
+        .rposition(|w| inner(w) && !matches!(w.0, Word::Times(_)) || w.0 == Word::Sign(b'!'));
+    (
+        words[first..last.map_or(first, |n| n + 1).max(first)].to_vec(),
+        next,
+    )
+}
+
+fn of_word(b: u8) -> bool {
+    b.is_ascii_alphabetic() || b >= 0x80
+}
+
+fn of_gap(b: u8) -> bool {
+    matches!(b, b' ' | b',' | b'-' | b'.' | b'\n')
+}
+
+fn gap_before(text: &[u8]) -> usize {
+    text.iter()
+        .rev()
+        .take(3)
+        .take_while(|b| of_gap(**b))
+        .count()
+}
+
+/// What the words stand for, character by character.
+fn plain_of(words: &[(Word, Span)], lettered: bool) -> Vec<(u8, Span)> {
+    let (mut out, mut times) = (Vec::new(), 1);
+    for (word, span) in words {
+        let c = match *word {
+            Word::Times(n) => {
+                times = n;
+                continue;
+            }
+            Word::Digit(d) => b'0' + d,
+            Word::Either(d, _) if !lettered => b'0' + d,
+            Word::Letter(c) | Word::Either(_, c) | Word::Sign(c) => c,
+        };
+        for _ in 0..times {
+            out.push((c, *span));
+        }
+        times = 1;
+    }
+    out
+}
+
+fn word(bytes: &[u8]) -> Option<Word> {
+    let text = std::str::from_utf8(bytes).ok().filter(|t| !t.is_empty())?;
+    let mut lower = [0; WORD_BYTES_MAX];
+    let known: String;
+    let lower = if text.is_ascii() {
+        let lower = lower.get_mut(..text.len())?;
+        lower.copy_from_slice(bytes);
+        lower.make_ascii_lowercase();
+        std::str::from_utf8(lower).ok()?
+    } else {
+        known = text.to_lowercase();
+        &known
+    };
+    let digit = DIGITS.iter().position(|words| words.contains(&lower));
+    let letter = LETTERS.iter().position(|word| *word == lower);
+    let letter = letter.and_then(|n| u8::try_from(n).ok()).map(|n| {
+        // Small letters are spelled in small letters, where there are capital ones beside them.
+        let base = if bytes[0].is_ascii_uppercase() {
+            b'A'
+        } else {
+            b'a'
+        };
+        base + n
+    });
+    let digit = digit.and_then(|n| u8::try_from(n).ok());
+    match (digit, letter) {
+        (Some(d), Some(c)) => Some(Word::Either(d, c)),
+        (Some(d), None) => Some(Word::Digit(d)),
+        (None, Some(c)) => Some(Word::Letter(c)),
+        _ => SIGNS
+            .iter()
+            .find(|(words, _)| words.contains(&lower))
+            .map(|(_, word)| *word),
+    }
+}
+
+/// The digits in the languages that numbers are read out in, zero first. No word stands for two of them.
+const DIGITS: [&[&str]; 10] = [
+    &[
+        "zero",
+        "oh",
+        "null",
+        "zéro",
+        "cero",
+        "nul",
+        "ноль",
+        "нуль",
+        "nula",
+        "sıfır",
+        "noll",
+        "nol",
+        "शून्य",
+        "ziro",
+    ],
+    &[
+        "one", "eins", "ein", "un", "une", "uno", "um", "een", "één", "jeden", "один", "jedna",
+        "bir", "ett", "satu", "unu", "एक", "moja",
+    ],
+    &[
+        "two", "zwei", "zwo", "deux", "dos", "due", "dois", "twee", "dwa", "два", "dva", "iki",
+        "två", "dua", "doi", "दो", "mbili",
+    ],
+    &[
+        "three",
+        "drei",
+        "trois",
+        "tres",
+        "tre",
+        "três",
+        "drie",
+        "trzy",
+        "три",
+        "tři",
+        "üç",
+        "tiga",
+        "trei",
+        "तीन",
+        "tatu",
+    ],
+    &[
+        "four",
+        "vier",
+        "quatre",
+        "cuatro",
+        "quattro",
+        "quatro",
+        "cztery",
+        "четыре",
+        "чотири",
+        "čtyři",
+        "dört",
+        "fyra",
+        "empat",
+        "patru",
+        "चार",
+        "nne",
+    ],
+    &[
+        "five",
+        "fünf",
+        "fuenf",
+        "cinq",
+        "cinco",
+        "cinque",
+        "vijf",
+        "pięć",
+        "пять",
+        "п'ять",
+        "pět",
+        "beş",
+        "fem",
+        "lima",
+        "cinci",
+        "पांच",
+        "tano",
+    ],
+    &[
+        "six",
+        "sechs",
+        "seis",
+        "sei",
+        "meia",
+        "zes",
+        "sześć",
+        "шесть",
+        "шість",
+        "šest",
+        "altı",
+        "sex",
+        "enam",
+        "şase",
+        "छह",
+        "sita",
+    ],
+    &[
+        "seven",
+        "sieben",
+        "sept",
+        "siete",
+        "sette",
+        "sete",
+        "zeven",
+        "siedem",
+        "семь",
+        "сім",
+        "sedm",
+        "yedi",
+        "sju",
+        "tujuh",
+        "şapte",
+        "सात",
+        "saba",
+    ],
+    &[
+        "eight",
+        "acht",
+        "huit",
+        "ocho",
+        "otto",
+        "oito",
+        "osiem",
+        "восемь",
+        "вісім",
+        "osm",
+        "sekiz",
+        "åtta",
+        "delapan",
+        "opt",
+        "आठ",
+        "nane",
+    ],
+    &[
+        "nine",
+        "niner",
+        "neun",
+        "neuf",
+        "nueve",
+        "nove",
+        "negen",
+        "dziewięć",
+        "девять",
+        "дев'ять",
+        "devět",
+        "dokuz",
+        "nio",
+        "sembilan",
+        "nouă",
+        "नौ",
+        "tisa",
+    ],
+];
+
+/// ICAO Annex 10, volume II, the spelling alphabet.
+const LETTERS: [&str; 26] = [
+    "alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "juliet",
+    "kilo", "lima", "mike", "november", "oscar", "papa", "quebec", "romeo", "sierra", "tango",
+    "uniform", "victor", "whiskey", "xray", "yankee", "zulu",
+];
+
+const SIGNS: [(&[&str], Word); 19] = [
+    (&["double", "doppel"], Word::Times(2)),
+    (&["triple"], Word::Times(3)),
+    (&["mark"], Word::Times(1)),
+    (&["alfa"], Word::Letter(b'A')),
+    (&["juliett"], Word::Letter(b'J')),
+    (&["x", "ex"], Word::Letter(b'X')),
+    (
+        &[
+            "dash",
+            "hyphen",
+            "minus",
+            "tiret",
+            "bindestrich",
+            "guion",
+            "traço",
+        ],
+        Word::Sign(b'-'),
+    ),
+    (
+        &["dot", "point", "punkt", "punto", "ponto"],
+        Word::Sign(b'.'),
+    ),
+    (&["slash"], Word::Sign(b'/')),
+    (&["underscore"], Word::Sign(b'_')),
+    (&["at"], Word::Sign(b'@')),
+    (&["hash"], Word::Sign(b'#')),
+    (&["dollar"], Word::Sign(b'$')),
+    (&["percent"], Word::Sign(b'%')),
+    (&["star", "asterisk"], Word::Sign(b'*')),
+    (&["exclamation"], Word::Sign(b'!')),
+    (&["equals"], Word::Sign(b'=')),
+    (&["plus"], Word::Sign(b'+')),
+    (&["colon"], Word::Sign(b':')),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::tests::children;
+
+    #[test]
+    fn numbers_are_read() {
+        for (text, want) in [
+            (
+                "SSN: four seven one two three eight oh nine nine, thanks",
+                "471238099",
+            ),
+            ("it is three nine double two seven six. Bye", "392276"),
+            (
+                "Steuer-ID: vier sieben eins neun acht null sechs neun fünf",
+                "471980695",
+            ),
+            ("numéro: quatre, sept, un, neuf, huit, zéro, six", "4719806"),
+            ("DNI: uno dos siete cinco ocho cero nueve seis", "12758096"),
+            ("СНИЛС: семь восемь девять ноль один два три", "7890123"),
+            ("passport: Alpha Bravo seven one two three eight", "AB71238"),
+            ("key: Lima five lima Oscar november nine two", "L5lOn92"),
+            ("nomor: lima tujuh satu dua delapan nol", "571280"),
+            (
+                "BSN: ....- --... .---- ----. ---.. ----- -.... ----. ----.",
+                "471980699",
+            ),
+            (
+                "phone: five five five dash one two one two seven",
+                "555-12127",
+            ),
+        ] {
+            let got = children(text);
+            assert!(
+                got.iter()
+                    .any(|(l, t, _)| *l == Layer::Codes && t.contains(want)),
+                "{text}: {:?}",
+                got.iter()
+                    .map(|(l, t, _)| (*l, t.clone()))
+                    .collect::<Vec<_>>()
+            );
+        }
+    }
+
+    #[test]
+    fn sentences_are_not() {
+        for text in [
+            "one of three or four people, seven at most",
+            "Hotel Tango is at the India gate",
+            "twenty-three and seventy-eight",
+        ] {
+            assert!(
+                !children(text).iter().any(|(l, ..)| *l == Layer::Codes),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn no_word_stands_for_two_digits() {
+        let all: Vec<_> = DIGITS.iter().flat_map(|words| words.iter()).collect();
+        for (n, word) in all.iter().enumerate() {
+            assert!(!all[..n].contains(word), "{word}");
+        }
+    }
+}
