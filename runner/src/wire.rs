@@ -1,6 +1,6 @@
 //! Connects a prepared sandbox: sockets of its egress first, then its entry in the packet filter, then the wire.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -111,22 +111,40 @@ pub fn allowlist(rules: &[runner_api::EgressRule]) -> Result<Allowlist, egress::
     Allowlist::parse(&texts)
 }
 
-/// Whether anybody on this host has a connection to a sandbox: no caller keeps one beyond its exchange.
+/// Whether anybody on this host has a connection to a port of a guest: no caller keeps one beyond its exchange.
 pub fn is_used(address: SocketAddr) -> bool {
-    const ESTABLISHED: &str = "01";
-    let SocketAddr::V4(to) = address else {
-        return false;
-    };
-    let to = format!(
-        "{:08X}:{:04X}",
-        u32::from_ne_bytes(to.ip().octets()),
-        to.port()
-    );
-    let table = std::fs::read_to_string("/proc/net/tcp").unwrap_or_default();
-    table.lines().any(|line| {
-        let mut fields = line.split_whitespace().skip(2);
-        fields.next() == Some(&to) && fields.next() == Some(ESTABLISHED)
-    })
+    const ESTABLISHED: u8 = 0x01;
+    let table = tcp_table();
+    let mut all = table.lines().filter_map(peer);
+    all.any(|(peer, state)| peer == address && state == ESTABLISHED)
+}
+
+/// True if a guest has a TCP connection to anything but itself, until either side has said its last word: all of them end at
+/// this host, where callers, resolver and forwarder are. An image of a guest with one is no good: after the restore gVisor
+/// tells its program of the connection's end again and again, and of the ends of those that come after it, too (measured
+/// with runsc of July 2024). It does not of one that the host has closed and the guest has not yet (`FIN_WAIT2` here).
+pub fn has_connections(guest: IpAddr) -> bool {
+    // ESTABLISHED, SYN_SENT, SYN_RECV, FIN_WAIT1 and CLOSE_WAIT, as Linux numbers them in include/net/tcp_states.h.
+    const OPEN: [u8; 5] = [0x01, 0x02, 0x03, 0x04, 0x08];
+    let table = tcp_table();
+    let mut all = table.lines().filter_map(peer);
+    all.any(|(peer, state)| peer.ip() == guest && OPEN.contains(&state))
+}
+
+/// All TCP sockets of this network namespace over IPv4, which is all that guests speak.
+fn tcp_table() -> String {
+    std::fs::read_to_string("/proc/net/tcp").unwrap_or_default()
+}
+
+/// The other end of a socket, and its state: the third and fourth word of a line of that table.
+fn peer(line: &str) -> Option<(SocketAddr, u8)> {
+    let mut words = line.split_whitespace().skip(2);
+    let (ip, port) = words.next()?.split_once(':')?;
+    // In the order of bytes that the processor has.
+    let ip = u32::from_str_radix(ip, 16).ok()?.to_ne_bytes();
+    let port = u16::from_str_radix(port, 16).ok()?;
+    let state = u8::from_str_radix(words.next()?, 16).ok()?;
+    Some((SocketAddr::from((ip, port)), state))
 }
 
 async fn tell(
@@ -194,5 +212,44 @@ async fn tell(
     match share.missed(Instant::now() + MISSED_EVERY) {
         0 => {}
         count => told(EventKind::Dropped { count }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_connection_counts_until_both_sides_are_done() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let here = listener.local_addr().expect("an address");
+        // An address that nothing else of this machine talks to.
+        let guest: IpAddr = [127, 91, 17, 3].into();
+        assert!(!has_connections(guest));
+        let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+        socket.bind((guest, 0).into()).expect("bound");
+        let socket = socket.connect(here).await.expect("connected");
+        let (accepted, _) = listener.accept().expect("accepted");
+        assert!(has_connections(guest));
+        drop(socket);
+        // The guest has closed it, and this host has not: it may still be told something.
+        assert!(has_connections(guest));
+        drop(accepted);
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while has_connections(guest) {
+            assert!(Instant::now() < deadline, "both sides have closed it");
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn lines_of_the_table_are_read() {
+        let line = "   3: 0100007F:1F90 0100007F:D431 01 00000000:00000000 00:00000000 00000000     0        0 1 1 0 100";
+        let expected = SocketAddr::from(([127, 0, 0, 1], 0xd431));
+        assert_eq!(peer(line), Some((expected, 1)));
+        let head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode";
+        for bad in [head, "", "1: a", "1: 0100007F:1F90 0100007F:D431"] {
+            assert_eq!(peer(bad), None, "{bad}");
+        }
     }
 }

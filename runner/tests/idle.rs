@@ -302,7 +302,7 @@ async fn who_has_connections_open_does_not_go_to_the_disk() {
     let open = "import builtins, socket
 builtins.open = socket.create_connection(('first.example', 443), 5); result = 'open'";
     assert_eq!(run(&rig, &spec, open).await, "open");
-    let words = "not checkpointed: it keeps connections open (1)";
+    let words = "not checkpointed: it keeps connections open";
     until("its owner hears why", Duration::from_secs(30), || async {
         says(&rig, &spec, words).await == 1
     })
@@ -343,7 +343,7 @@ async fn an_image_of_a_start_has_no_connections_in_it() {
             let answer = rig.call(&spec, "count", json!({})).await;
             assert_eq!(text(&answer.expect("an answer")), "1", "{id}");
         }
-        let no_image = "no checkpoint of its start: it keeps connections open (1)";
+        let no_image = "no checkpoint of its start: it keeps connections open";
         assert_eq!(says(&rig, &spec, no_image).await, said, "{id}");
         assert!(
             says(&rig, &spec, from).await >= 1,

@@ -1,6 +1,6 @@
 //! The image of a server's start: taken of the first sandbox that is ready, restored for each later one.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -11,10 +11,11 @@ use super::rest::OWN_BYTES;
 use super::{Alive, Life, REHEARSAL_MAX, millis};
 use crate::mcp;
 use crate::paths::hex;
+use crate::wire;
 
 /// A server that keeps connections open for longer after its start has no image of it.
 const CLOSING_MAX: Duration = Duration::from_secs(1);
-const CLOSED_LOOK_EVERY: Duration = Duration::from_millis(50);
+const CLOSED_LOOK_EVERY: Duration = Duration::from_millis(10);
 
 impl Life {
     /// From an image if there is one; if that fails, from the first instruction. The image is read while the sandbox's
@@ -91,9 +92,11 @@ impl Life {
             Ok(Err(error)) => tracing::debug!(sandbox = %self.plan.id, %error, "no rehearsal"),
             Err(_) => tracing::debug!(sandbox = %self.plan.id, "no rehearsal in time"),
         }
-        if let Err(words) = self.until_without_connections(CLOSING_MAX).await {
-            let words = format!("no checkpoint of its start: {words}");
-            self.log.say(&self.plan.id, words);
+        if !self.until_without_connections(address.ip()).await {
+            self.log.say(
+                &self.plan.id,
+                "no checkpoint of its start: it keeps connections open",
+            );
             return Ok(());
         }
         let (began, bytes) = (Instant::now(), bytes());
@@ -129,22 +132,17 @@ impl Life {
             .map_err(|_| GoneReason::OutOfMemory)
     }
 
-    /// Waits at most this long until it has no connection, ours among them: they may not be closed in the guest yet.
-    pub(super) async fn until_without_connections(&self, max: Duration) -> Result<(), String> {
-        let deadline = Instant::now() + max;
+    /// Our own connections may not be closed in the guest yet.
+    async fn until_without_connections(&self, guest: IpAddr) -> bool {
+        let deadline = Instant::now() + CLOSING_MAX;
         loop {
-            let open = self.ctx.backend.connections(self.plan.id.as_str()).await;
-            match open {
-                Ok(0) => return Ok(()),
-                Ok(count) if Instant::now() > deadline => {
-                    return Err(format!("it keeps connections open ({count})"));
-                }
-                Ok(_) => tokio::time::sleep(CLOSED_LOOK_EVERY).await,
-                Err(error) => {
-                    tracing::warn!(sandbox = %self.plan.id, %error, "no checkpoint is taken");
-                    return Err("its connections cannot be counted".into());
-                }
+            if !wire::has_connections(guest) {
+                return true;
             }
+            if Instant::now() > deadline {
+                return false;
+            }
+            tokio::time::sleep(CLOSED_LOOK_EVERY).await;
         }
     }
 }

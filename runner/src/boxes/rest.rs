@@ -4,7 +4,7 @@
 //! be read by this life of the runner alone. Whatever fails on the way ends the sandbox as any other end does.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 use runner_api::{EventKind, GoneReason, Moment};
@@ -17,9 +17,6 @@ use crate::wire;
 
 /// What gVisor's own kernel writes beside the guest's memory; measured: under 1 MiB.
 pub(super) const OWN_BYTES: u64 = 16 * 1024 * 1024;
-
-/// Connections that are open for longer after a thaw keep it from the disk.
-const CLOSING_MAX: Duration = Duration::from_millis(300);
 
 /// A sandbox that lies on disk.
 struct Resting {
@@ -42,10 +39,10 @@ impl Life {
             images.begin(&self.plan.spec.tenant, bytes)
         };
         let refusal = match (self.image_name(), asked) {
-            (Some(_), Ok(taking)) => match self.without_connections().await {
-                Ok(()) => return Some(taking),
-                Err(words) => Some(words),
-            },
+            (Some(_), Ok(_)) if wire::has_connections(alive.address.ip()) => {
+                Some("it keeps connections open".into())
+            }
+            (Some(_), Ok(taking)) => return Some(taking),
             (Some(_), Err(Refusal::Busy)) => {
                 let word = if alive.frozen {
                     Word::Frozen
@@ -65,20 +62,6 @@ impl Life {
         }
         (self.tell)(id.clone(), Word::Unfit).await;
         None
-    }
-
-    /// Frozen before and after; whoever comes next finds out if it cannot be frozen again.
-    async fn without_connections(&self) -> Result<(), String> {
-        let (backend, id) = (&self.ctx.backend, self.plan.id.as_str());
-        let step = |error| {
-            tracing::warn!(sandbox = id, %error, "no checkpoint is taken of an idle sandbox");
-            "its connections cannot be counted".to_owned()
-        };
-        backend.thaw(id).await.map_err(step)?;
-        // What has to be closed by a clock is closed when the clock goes on.
-        let none = self.until_without_connections(CLOSING_MAX).await;
-        backend.freeze(id).await.map_err(step)?;
-        none
     }
 
     /// Takes its image and rests until it is wanted.

@@ -121,11 +121,6 @@ pub trait Backend: Send + Sync {
     /// Ends that, when the image is no longer there. An error: it has used what it was lent, and has to end.
     fn take_memory_back(&self, id: &str, bytes: u64) -> Result<(), SandboxError>;
 
-    /// How many TCP connections the guest has, in whatever direction, until both sides have closed them; those to itself
-    /// count, too. It must not stand still. An image of a sandbox with a connection is no good: after the restore the
-    /// guest is told of its end again and again, and of the connections that come after it, too.
-    async fn connections(&self, id: &str) -> Result<u64, SandboxError>;
-
     /// Writes an image into a folder; the sandbox goes on.
     async fn checkpoint(&self, id: &str, image: &Path) -> Result<(), SandboxError>;
 

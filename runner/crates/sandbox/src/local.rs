@@ -248,10 +248,6 @@ impl Backend for Local {
         self.config.cgroups.lower_memory(&self.group(id), bytes)
     }
 
-    async fn connections(&self, id: &str) -> Result<u64, SandboxError> {
-        self.config.runsc.connections(id).await
-    }
-
     async fn checkpoint(&self, id: &str, image: &Path) -> Result<(), SandboxError> {
         let store = self.paths(id).store;
         let runsc = &self.config.runsc;
@@ -269,6 +265,7 @@ impl Backend for Local {
         // take. Their names are forgotten by then.
         let sentry = runsc.pid(id, &self.paths(id).dir).ok();
         let mut ending: Vec<i32> = sentry.into_iter().chain(runsc.gofer(id)).collect();
+        let (groups, group) = (&self.config.cgroups, self.group(id));
         let written = runsc.checkpoint(id, image, AndThen::Ends, &store);
         tokio::pin!(written);
         let mut done: Option<()> = None;
@@ -282,7 +279,9 @@ impl Backend for Local {
                 // Each once: the number may be another process's then.
                 () = tokio::time::sleep(REAP_EVERY) => ending.retain(|&pid| !reaped(Pid::from_raw(pid))),
             }
-            if done.is_some() && (ending.is_empty() || Instant::now() > deadline) {
+            // Its guests' processes, too: what they use while they end has to be read from the group afterwards.
+            let all_ended = || ending.is_empty() && groups.processes(&group).is_empty();
+            if done.is_some() && (all_ended() || Instant::now() > deadline) {
                 return Ok(());
             }
         }

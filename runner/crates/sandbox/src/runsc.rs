@@ -109,15 +109,6 @@ impl Runsc {
         self.call(&words, store).await.map(|_| ())
     }
 
-    /// How many TCP connections its network stack has that are not closed on both sides. About 30 ms.
-    pub(crate) async fn connections(&self, id: &str) -> Result<u64, SandboxError> {
-        let said = self.call(&["export-metrics", id], Path::new("/")).await?;
-        open_connections(&said).ok_or_else(|| SandboxError::Failed {
-            program: "runsc export-metrics".into(),
-            said: "no count of open connections".into(),
-        })
-    }
-
     /// The process id of a sandbox that was just made: read from a file, as asking runsc would cost 20 ms more.
     pub(crate) fn pid(&self, id: &str, bundle: &Path) -> Result<i32, SandboxError> {
         let text = std::fs::read_to_string(pid_file(bundle)).unwrap_or_default();
@@ -250,47 +241,10 @@ fn cover_sys_net() -> Result<(), SandboxError> {
         .map_err(|e| SandboxError::io("cover", at, e))
 }
 
-/// Of metrics in the text form of Prometheus: `name{labels} value time`.
-fn open_connections(metrics: &str) -> Option<u64> {
-    let line = metrics
-        .lines()
-        .find(|line| line.starts_with("runsc_netstack_tcp_current_open{"))?;
-    line.rsplit_once('}')?
-        .1
-        .split_whitespace()
-        .next()?
-        .parse()
-        .ok()
-}
-
 fn pid_file(bundle: &Path) -> PathBuf {
     bundle.join("pid")
 }
 
 fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::open_connections;
-
-    #[test]
-    fn open_connections_are_read_from_the_metrics() {
-        let all = "# HELP runsc_netstack_tcp_current_open Connections.\n\
-            # TYPE runsc_netstack_tcp_current_open gauge\n\
-            runsc_netstack_tcp_current_established{sandbox=\"a\"} 1 1795374500983\n\
-            runsc_netstack_tcp_current_open{iteration=\"ih}do\",sandbox=\"a\"} 2 1795374500983\n";
-        for (metrics, expected) in [
-            (all, Some(2)),
-            ("runsc_netstack_tcp_current_open{} 0 1", Some(0)),
-            ("runsc_netstack_tcp_current_open{} 0", Some(0)),
-            ("runsc_netstack_tcp_current_open{} -1 5", None),
-            ("runsc_netstack_tcp_current_open{}", None),
-            ("runsc_netstack_tcp_current_opening{} 1 1", None),
-            ("", None),
-        ] {
-            assert_eq!(open_connections(metrics), expected, "{metrics}");
-        }
-    }
 }
