@@ -1,47 +1,64 @@
 //! Who is connected: a caller is there as long as one of its connections is.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use runner_api::CallerId;
 
-/// All callers. As many as there are connections, at the most.
-#[derive(Default)]
-pub struct Callers(Mutex<HashMap<CallerId, Weak<()>>>);
+/// All callers. As many as there are connections, at the most. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Callers(Arc<Mutex<HashMap<CallerId, Weak<()>>>>);
 
 /// Held by each connection of a caller.
-#[derive(Clone)]
-pub struct Present(Arc<()>);
+pub struct Present {
+    caller: Caller,
+    _there: Arc<()>,
+}
 
-/// A caller of whom it can be asked whether it is there still.
+/// A caller of whom it can be asked whether it is there.
 #[derive(Clone)]
-pub struct Caller(Weak<()>);
+pub struct Caller {
+    id: CallerId,
+    all: Callers,
+}
 
 impl Callers {
     /// One more connection of a caller.
     pub fn connected(&self, id: CallerId) -> Present {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.lock();
         all.retain(|_, caller| caller.strong_count() > 0);
-        if let Some(known) = all.get(&id).and_then(Weak::upgrade) {
-            return Present(known);
+        let there = all.get(&id).and_then(Weak::upgrade).unwrap_or_default();
+        all.insert(id.clone(), Arc::downgrade(&there));
+        drop(all);
+        let caller = Caller {
+            id,
+            all: self.clone(),
+        };
+        Present {
+            caller,
+            _there: there,
         }
-        let present = Arc::new(());
-        all.insert(id, Arc::downgrade(&present));
-        Present(present)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<CallerId, Weak<()>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Present {
     /// Whose connection it is.
     pub fn caller(&self) -> Caller {
-        Caller(Arc::downgrade(&self.0))
+        self.caller.clone()
     }
 }
 
 impl Caller {
-    /// None of its connections is left. It does not come back: one that is started anew is another.
+    /// None of its connections is left now. A program that is started anew is another caller; one that only lost all its
+    /// connections for a moment is the same.
     pub fn is_gone(&self) -> bool {
-        self.0.strong_count() == 0
+        let all = self.all.lock();
+        all.get(&self.id)
+            .is_none_or(|caller| caller.strong_count() == 0)
     }
 }
 
@@ -62,12 +79,14 @@ mod tests {
         assert!(!caller.is_gone());
         drop(two);
         assert!(caller.is_gone());
-        let _again = callers.connected(id);
-        assert!(caller.is_gone(), "another life of it");
-        assert_eq!(
-            callers.0.lock().expect("whole").len(),
-            2,
-            "nothing is kept of the gone"
+        let again = callers.connected(id);
+        assert!(
+            !caller.is_gone(),
+            "its connections broke off, and it did not"
         );
+        drop(again);
+        assert!(caller.is_gone());
+        let _third = callers.connected(CallerId::parse("aaaaaaaaaaaa").expect("an id"));
+        assert_eq!(callers.lock().len(), 2, "nothing is kept of the gone");
     }
 }
