@@ -46,8 +46,8 @@ impl Life {
         }
     }
 
-    /// Takes an image of a server that has just started and has served nobody but us. None of a server with secrets, unless
-    /// its owner trusts the image with what it has read of them.
+    /// What the image of this start is kept under. None for a server with secrets, unless its owner trusts the image with
+    /// what it has read of them.
     pub(super) fn image_name(&self) -> Option<String> {
         use sha2::{Digest, Sha256};
         let spec = &self.plan.spec;
@@ -66,6 +66,7 @@ impl Life {
         Some(hex(&Sha256::digest(parts.as_bytes())))
     }
 
+    /// Takes an image of a server that has just started and has served nobody but us.
     ///
     /// # Errors
     /// Its memory grew beyond its limit meanwhile, so it has to end.

@@ -115,6 +115,7 @@ fn crypt(key: &LessSafeKey, file: u8, from: &Path, to: &Path, way: Way) -> Resul
         key,
         file,
         source: &source,
+        len,
         target: &target,
         way,
         last,
@@ -140,6 +141,8 @@ struct Part<'a> {
     key: &'a LessSafeKey,
     file: u8,
     source: &'a File,
+    /// Of the source, in bytes.
+    len: u64,
     target: &'a File,
     way: Way,
     last: u32,
@@ -168,7 +171,7 @@ impl Part<'_> {
         let size = self.way.chunk();
         let from = u64::from(number) * size as u64;
         let last = number == self.last;
-        let left = self.source.metadata()?.len().saturating_sub(from);
+        let left = self.len.saturating_sub(from);
         chunk.clear();
         chunk.resize(usize::try_from(left).map_or(size, |left| left.min(size)), 0);
         self.source.read_exact_at(chunk, from)?;
