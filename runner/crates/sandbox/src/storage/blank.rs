@@ -34,18 +34,14 @@ pub(super) fn put(image: &Path, mib: u32) -> Result<(), SandboxError> {
         keep(image, mib);
         return Ok(());
     };
-    let copied = new_file(image).and_then(|to| copy(&blank, &to));
-    match copied {
-        Ok(true) => Ok(()),
-        Ok(false) => {
-            let _ = fs::remove_file(image);
-            make(image, mib)
-        }
-        Err(error) => {
-            let _ = fs::remove_file(image);
-            Err(SandboxError::io("make", image, error))
-        }
+    let to = new_file(image).map_err(|e| SandboxError::io("make", image, e))?;
+    match copy(&blank, &to) {
+        Ok(true) => return Ok(()),
+        Ok(false) => {}
+        Err(error) => tracing::warn!(%error, "an empty file system cannot be copied"),
     }
+    fs::remove_file(image).map_err(|e| SandboxError::io("remove", image, e))?;
+    make(image, mib)
 }
 
 fn kept(mib: u32) -> Option<Arc<File>> {
