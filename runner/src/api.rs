@@ -23,6 +23,7 @@ use crate::doctor;
 use crate::layers;
 use crate::paths::hex;
 use crate::servers::{Granted, Message};
+use crate::stock;
 
 /// Between two frames of one request.
 const IDLE_MAX: Duration = Duration::from_secs(120);
@@ -286,6 +287,9 @@ async fn put_bundle(
             "the upload cannot be stored; the runner's log has the reason",
         )
     };
+    if let Err(error) = stock::room(&daemon.ctx.paths.state, BUNDLE_BYTES_MAX) {
+        return refuse_upload(connection, error).await;
+    }
     let path = daemon.ctx.paths.state.join("uploads").join(random_name());
     let mut upload = match std::fs::File::create(&path) {
         Ok(file) => Upload {
@@ -294,7 +298,7 @@ async fn put_bundle(
             hasher: Sha256::new(),
             bytes: 0,
         },
-        Err(error) => return Ok(Err(internal(error))),
+        Err(error) => return refuse_upload(connection, internal(error)).await,
     };
     loop {
         let chunk = tokio::time::timeout(IDLE_MAX, frame::read_chunk(connection))
@@ -306,23 +310,24 @@ async fn put_bundle(
         upload.bytes += chunk.len() as u64;
         if upload.bytes > BUNDLE_BYTES_MAX {
             let text = format!("the bundle is larger than {} MB", BUNDLE_BYTES_MAX >> 20);
-            frame::write(
-                connection,
-                &Reply::Error(ApiError::new(ErrorCode::BundleRefused, text)),
-            )
-            .await?;
-            return Err(FrameError::Closed);
+            let error = ApiError::new(ErrorCode::BundleRefused, text);
+            return refuse_upload(connection, error).await;
         }
         upload.hasher.update(&chunk);
         // A page cache write; the disk is waited for when it is full, and then so should the sender.
         if let Err(error) = upload.file.write_all(&chunk) {
-            frame::write(connection, &Reply::Error(internal(error))).await?;
-            return Err(FrameError::Closed);
+            return refuse_upload(connection, internal(error)).await;
         }
     }
     let sha256 = hex(&std::mem::take(&mut upload.hasher).finalize());
     let result = layers::take_in(&daemon.ctx, &tenant, upload.path.clone(), sha256).await;
     Ok(result.map(Reply::Bundle))
+}
+
+/// Says why, and breaks off: what else the sender has under way is no request.
+async fn refuse_upload<T>(connection: &mut Connection, error: ApiError) -> Result<T, FrameError> {
+    frame::write(connection, &Reply::Error(error)).await?;
+    Err(FrameError::Closed)
 }
 
 /// An upload on disk; removed when dropped.

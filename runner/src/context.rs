@@ -8,7 +8,7 @@ use domain::{ServerId, TenantId};
 use egress::{Filter, Targets};
 use runner_api::{LeaseId, SandboxId};
 use sandbox::{Backend, Host, Wires};
-use tokio::sync::Semaphore;
+use tokio::sync::Notify;
 
 use crate::events::Events;
 use crate::gate::Gate;
@@ -40,7 +40,9 @@ pub struct Context {
     /// Starts at once: more only make each other slow (a start is nearly all CPU).
     pub gate: Gate,
     /// Builds at once.
-    pub builds: Semaphore,
+    pub builds: Gate,
+    /// Told when bundles or layers came.
+    pub stocked: Notify,
     /// What happened.
     pub events: Events,
     /// Checkpoints.

@@ -21,7 +21,7 @@ use sandbox::{Cores, Host, Local, LocalConfig, Runsc, Wires, on_thread};
 use secret_prints::{Print, PrintKey};
 use serde::{Deserialize, Serialize};
 use tokio::net::UnixListener;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::boxes::{self, Saved};
 use crate::callers::Callers;
@@ -37,6 +37,7 @@ use crate::paths::Paths;
 use crate::secrets::{KeySource, Secrets};
 use crate::servers::{self, Message};
 use crate::shares::Shares;
+use crate::stock;
 use crate::store;
 use crate::sweep;
 use crate::wire;
@@ -225,7 +226,8 @@ impl Daemon {
             // Those of sandboxes that are not written down too, until they are ended.
             places: Places::new(saved.iter().map(|s| s.placed.place).chain(present.clone())),
             gate: Gate::new(2 * cores),
-            builds: Semaphore::new(cores),
+            builds: Gate::new(cores),
+            stocked: Notify::new(),
             events: events.clone(),
             images: Images::begin(
                 &paths.state.join("checkpoints"),
@@ -437,6 +439,8 @@ impl Daemon {
                 spec.runtime.as_str()
             )));
         }
+        // So that it stays until the server is written down.
+        stock::asked_for(&self.ctx.paths.bundle(&spec.tenant, &spec.bundle));
         let key = (spec.tenant.clone(), spec.id.clone());
         let _changing = self.change(&key).await;
         if self.lock().len() >= SERVERS_MAX && !self.lock().contains_key(&key) {

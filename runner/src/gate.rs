@@ -1,4 +1,4 @@
-//! Starts at once are bounded, as more only make each other slow. Those who wait go in by turns of their tenants, so that
+//! Starts and builds at once are bounded, as more only make each other slow. Those who wait go in by turns of their tenants, so that
 //! one with many starts holds up its own.
 
 use std::collections::{HashMap, VecDeque};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use domain::TenantId;
 use tokio::sync::oneshot;
 
-/// The gate. Who waits before it is a sandbox, and those are bounded. Cheap to clone.
+/// The gate. Who waits before it is bounded by whoever lets it wait. Cheap to clone.
 #[derive(Clone)]
 pub struct Gate(Arc<Mutex<State>>);
 
@@ -46,6 +46,12 @@ impl Gate {
             // Its sender waits in the gate until it is given a place.
             Err(_) => std::future::pending().await,
         }
+    }
+
+    /// How many of a tenant wait.
+    pub fn waiting(&self, tenant: &TenantId) -> usize {
+        let state = self.state();
+        state.waiting.get(tenant).map_or(0, VecDeque::len)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

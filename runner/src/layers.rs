@@ -31,6 +31,7 @@ use crate::logs;
 use crate::pack;
 use crate::paths::hex;
 use crate::rootfs;
+use crate::stock::{self, settle};
 use crate::store;
 use crate::wire::{Connected, Owner};
 
@@ -41,6 +42,9 @@ const BUILD_STORAGE_MB: u32 = 4096;
 /// What a layer may hold.
 const LAYER_BYTES_MAX: u64 = 2 * 1024 * 1024 * 1024;
 const LAYER_FILES_MAX: u64 = 200_000;
+/// Builds of one tenant that wait, also those that their askers have left.
+const BUILDS_WAITING_MAX: usize = 16;
+const BUILD_RETRY_MS: u64 = 5000;
 const OUTPUT_LINES_MAX: usize = 2000;
 const LINE_CHARS_MAX: usize = 1000;
 
@@ -72,6 +76,7 @@ pub async fn take_in(
             .map_err(|e| ApiError::new(ErrorCode::Internal, e.to_string()))?;
         let place = ctx.paths.bundle(&tenant, &id);
         if let Some(info) = store::get::<BundleInfo>(&place.join("info.json")) {
+            stock::asked_for(&place);
             return Ok(info);
         }
         let making = ctx
@@ -88,6 +93,7 @@ pub async fn take_in(
             Ok(info)
         });
         let _ = fs::remove_dir_all(&making);
+        ctx.stocked.notify_one();
         done.map_err(api_error)
     })
     .await
@@ -106,6 +112,7 @@ fn unpack(
     };
     let bounds = bundle::tar::Bounds::default();
     let listing = bundle::list(packed, bounds)?;
+    stock::room(packed, listing.totals.bytes).map_err(BundleError::NoRoom)?;
     fs::DirBuilder::new()
         .mode(0o700)
         .create(making)
@@ -123,20 +130,6 @@ fn unpack(
     };
     store::put(&making.join("info.json"), &info).map_err(|e| io("write", e))?;
     Ok(info)
-}
-
-/// Moves a finished folder to its place; another one that got there first is as good.
-fn settle(making: &Path, place: &Path) -> io::Result<()> {
-    if let Some(parent) = place.parent() {
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(parent)?;
-    }
-    match fs::rename(making, place) {
-        Err(_) if place.join("info.json").exists() => Ok(()),
-        other => other,
-    }
 }
 
 fn api_error(error: BundleError) -> ApiError {
@@ -158,6 +151,7 @@ fn api_error(error: BundleError) -> ApiError {
                 )
             }
         }
+        BundleError::NoRoom(error) => error,
         error => {
             tracing::error!(error = ?error, "a bundle cannot be taken in");
             ApiError::new(
@@ -192,12 +186,8 @@ pub fn bundle_info(
 pub fn find(ctx: &Context, spec: &ServerSpec) -> Result<Found, ApiError> {
     let info = bundle_info(ctx, &spec.tenant, &spec.bundle)?;
     let rootfs = rootfs_of(ctx, spec.runtime)?;
-    let layer = key(
-        &ctx.paths.bundle(&spec.tenant, &spec.bundle),
-        &info,
-        &rootfs.id,
-        spec.allow_sdist,
-    );
+    let bundle = ctx.paths.bundle(&spec.tenant, &spec.bundle);
+    let layer = key(&bundle, &info, &rootfs.id, spec.allow_sdist);
     let place = ctx.paths.layer(&spec.tenant, &layer);
     if !place.join("info.json").exists() {
         return Err(ApiError::new(
@@ -206,11 +196,20 @@ pub fn find(ctx: &Context, spec: &ServerSpec) -> Result<Found, ApiError> {
         ));
     }
     Ok(Found {
-        app: ctx.paths.bundle(&spec.tenant, &spec.bundle).join("app"),
+        app: bundle.join("app"),
         layer,
         deps: place.join("deps"),
         rootfs: rootfs.path,
     })
+}
+
+/// Where the layer of a server is, or will be.
+pub fn place_of(ctx: &Context, spec: &ServerSpec) -> Option<PathBuf> {
+    let info = bundle_info(ctx, &spec.tenant, &spec.bundle).ok()?;
+    let rootfs = rootfs_of(ctx, spec.runtime).ok()?;
+    let bundle = ctx.paths.bundle(&spec.tenant, &spec.bundle);
+    let layer = key(&bundle, &info, &rootfs.id, spec.allow_sdist);
+    Some(ctx.paths.layer(&spec.tenant, &layer))
 }
 
 fn rootfs_of(ctx: &Context, runtime: Runtime) -> Result<rootfs::Rootfs, ApiError> {
@@ -275,8 +274,10 @@ pub async fn build(
         elapsed_ms: elapsed_ms(),
     };
     if let Some(file) = store::get::<LayerFile>(&place.join("info.json")) {
+        stock::asked_for(&place);
         return Ok(found(file, true));
     }
+    stock::room(&ctx.paths.state, 0)?;
     let stage = async |stage| {
         // The receiver may have gone; the build goes on for whoever asks next.
         let _ = tell
@@ -286,12 +287,17 @@ pub async fn build(
             })
             .await;
     };
+    if ctx.builds.waiting(&request.tenant) >= BUILDS_WAITING_MAX {
+        return Err(ApiError {
+            retry_after_ms: Some(BUILD_RETRY_MS),
+            ..ApiError::new(
+                ErrorCode::Busy,
+                format!("{BUILDS_WAITING_MAX} builds wait already; try again when they are done"),
+            )
+        });
+    }
     stage(BuildStage::Queued).await;
-    let _slot = ctx
-        .builds
-        .acquire()
-        .await
-        .map_err(|e| ApiError::new(ErrorCode::Internal, e.to_string()))?;
+    let _slot = ctx.builds.enter(&request.tenant).await;
     if let Some(file) = store::get::<LayerFile>(&place.join("info.json")) {
         return Ok(found(file, true));
     }
@@ -324,6 +330,7 @@ pub async fn build(
         let _ = fs::remove_dir_all(&gone);
     })
     .await;
+    ctx.stocked.notify_one();
     match result {
         Ok(file) => Ok(found(file, false)),
         Err(BuildFailed::Owner(text)) => Err(ApiError::new(ErrorCode::StartFailed, text)),

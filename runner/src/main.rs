@@ -12,7 +12,7 @@ use sandbox::Host;
 use weir_runner::daemon::{Daemon, Options, today};
 use weir_runner::images::idle::Bounds;
 use weir_runner::secrets::KeySource;
-use weir_runner::{api, doctor, meter, rootfs};
+use weir_runner::{api, doctor, meter, rootfs, stock};
 
 /// Hosts untrusted MCP servers in gVisor sandboxes.
 #[derive(Parser)]
@@ -192,6 +192,7 @@ async fn serve(places: Places, serve: Serve) -> Result<ExitCode> {
     let tasks = [
         tokio::spawn(api::serve(Arc::clone(&daemon), listener)),
         tokio::spawn(meter::run(Arc::clone(&daemon.ctx))),
+        tokio::spawn(stock::run(Arc::clone(&daemon.ctx))),
         tokio::spawn(reap()),
     ];
     tokio::select! {

@@ -450,3 +450,68 @@ async fn the_second_start_is_a_restore() {
         });
     assert_eq!(last.as_deref(), Some("cold"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn old_bundles_that_no_server_uses_go_but_for_the_newest() {
+    if !possible() {
+        return;
+    }
+    let rig = Rig::start().await;
+    let numbered = |n: usize| {
+        let text = n.to_string();
+        tarball(&[
+            ("server.py", PROBE_SERVER),
+            ("requirements.txt", "# nothing\n"),
+            ("number", &text),
+        ])
+    };
+    let used = rig.deploy(numbered(0), |_| ()).await;
+    rig.call(&used, "run", code("result = 1"))
+        .await
+        .expect("an answer");
+    let mut unused = Vec::new();
+    for n in 1..=11 {
+        unused.push(rig.put(numbered(n)).await.expect("the bundle is taken"));
+    }
+    let places = || {
+        let tenants = std::fs::read_dir(rig.state().join("bundles")).expect("a folder");
+        let bundles = tenants.flatten().flat_map(|t| std::fs::read_dir(t.path()));
+        bundles.flatten().flatten().map(|bundle| bundle.path())
+    };
+    // Some lie there for longer than a deployment takes.
+    let old: Vec<&str> = unused[..3].iter().map(|info| info.id.as_str()).collect();
+    let hours = std::time::SystemTime::now() - Duration::from_secs(2 * 3600);
+    for place in places().filter(|place| old.iter().any(|id| place.ends_with(id))) {
+        std::fs::File::open(place.join("info.json"))
+            .and_then(|info| info.set_modified(hours))
+            .expect("older");
+    }
+    unused.push(rig.put(numbered(12)).await.expect("the bundle is taken"));
+    let kept = || async { places().count() == 10 };
+    until("the old are gone", Duration::from_secs(20), kept).await;
+    for (n, info) in unused.iter().enumerate() {
+        let built = rig.build(info).await;
+        assert_eq!(built.is_ok(), n >= 3, "bundle {}: {built:?}", n + 1);
+    }
+    // The server goes on, and can be started again.
+    let restarted = ServerSpec {
+        env: [("A".to_owned(), "b".to_owned())].into(),
+        ..used
+    };
+    rig.client
+        .put_server(restarted.clone())
+        .await
+        .expect("changed");
+    let answer = rig
+        .call(
+            &restarted,
+            "run",
+            code("import os; result = os.environ['A']"),
+        )
+        .await
+        .expect("an answer");
+    assert_eq!(text(&answer), "b");
+    // What was taken away can be uploaded again.
+    let again = rig.put(numbered(1)).await.expect("the bundle is taken");
+    rig.build(&again).await.expect("its layer is there");
+}

@@ -125,6 +125,8 @@ impl Life {
             tenant: spec.tenant.clone(),
             server: spec.id.clone(),
             key: self.plan.key.clone(),
+            app: self.plan.app.clone(),
+            deps: self.plan.deps.clone(),
             session: self.plan.session.clone(),
             restores: self.restores,
             checkpointed: false,

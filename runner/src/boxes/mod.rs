@@ -81,6 +81,12 @@ pub struct Saved {
     pub server: domain::ServerId,
     /// See [`Plan::key`].
     pub key: String,
+    /// See [`Plan::app`]. It may be of another bundle than its server has now.
+    #[serde(default)]
+    pub app: PathBuf,
+    /// See [`Plan::deps`].
+    #[serde(default)]
+    pub deps: PathBuf,
     /// Its session.
     pub session: Option<SessionKey>,
     /// How often it was restored from an image of its own.

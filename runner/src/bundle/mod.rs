@@ -16,7 +16,7 @@ use std::io::{self, BufReader, Read};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use runner_api::{Refusal, Runtime};
+use runner_api::{ApiError, Refusal, Runtime};
 
 use tar::{Bounds, Sink, TarError, Totals};
 
@@ -39,6 +39,9 @@ pub enum BundleError {
     /// The reasons, for its owner.
     #[error("the bundle is refused")]
     Refused(Vec<Refusal>),
+    /// The runner's own disk has no room for it.
+    #[error("{0}")]
+    NoRoom(ApiError),
     /// The runner's own disk.
     #[error("cannot {what} {}", path.display())]
     Io {

@@ -26,6 +26,7 @@ use crate::callers::Caller;
 use crate::context::{Context, new_lease_id, new_sandbox_id};
 use crate::layers;
 use crate::paths::hex;
+use crate::stock;
 
 /// Leases that wait for one server; more are told to come back.
 pub const WAITING_MAX: usize = 1000;
@@ -517,7 +518,12 @@ impl Server {
     }
 
     fn start(&mut self) -> Result<(), ApiError> {
+        stock::room(&self.ctx.paths.state, 0)?;
         let plan = self.plan(new_sandbox_id())?;
+        // So that they stay, whatever becomes of the server meanwhile.
+        for part in [&plan.app, &plan.deps] {
+            part.parent().into_iter().for_each(stock::asked_for);
+        }
         self.add(plan, From::Cold);
         Ok(())
     }
@@ -543,6 +549,11 @@ impl Server {
             Ok(mut plan) => {
                 plan.key.clone_from(&saved.key);
                 plan.session.clone_from(&saved.session);
+                // One that an older runner wrote down does not say.
+                if !saved.app.as_os_str().is_empty() {
+                    plan.app.clone_from(&saved.app);
+                    plan.deps.clone_from(&saved.deps);
+                }
                 self.add(plan, From::Adopted(saved));
             }
             Err(error) => {

@@ -1,0 +1,291 @@
+//! The stock: bundles and layers on disk. What no server is started from any more goes, but for the newest of each tenant:
+//! going back to one of those costs no upload and no build.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use nix::sys::statvfs::statvfs;
+use runner_api::{ApiError, ErrorCode, ServerSpec};
+use sandbox::on_thread;
+
+use crate::boxes::Saved;
+use crate::context::{Context, random_name};
+use crate::layers;
+use crate::store;
+
+/// Bundles, and layers, that each tenant keeps although no server is started from them.
+const KEPT: usize = 8;
+/// The same, of those that were asked for within [`NEW`].
+const KEPT_NEW: usize = 64;
+/// Who deploys many servers uploads them first, perhaps all of them.
+const NEW: Duration = Duration::from_secs(3600);
+/// How long any is kept since somebody last asked for it.
+const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 3600);
+/// What uploads, builds and starts leave free on the disk: what runs already has to write, too.
+const FREE_BYTES: u64 = 512 * 1024 * 1024;
+/// Below this the disk is short.
+const SHORT_BYTES: u64 = 4 * FREE_BYTES;
+/// Two looks at the stock are at least so far apart, however much is uploaded.
+const PAUSE: Duration = Duration::from_secs(1);
+/// And at most so far.
+const EVERY: Duration = Duration::from_secs(3600);
+
+/// Checks that a disk has room for so many bytes more.
+///
+/// # Errors
+/// `NoCapacity`.
+pub fn room(at: &Path, bytes: u64) -> Result<(), ApiError> {
+    let free = free_bytes(at);
+    if free >= bytes.saturating_add(FREE_BYTES) {
+        return Ok(());
+    }
+    tracing::error!(
+        free_mib = free >> 20,
+        wanted_mib = bytes >> 20,
+        "the disk of the state folder is nearly full"
+    );
+    Err(ApiError::new(
+        ErrorCode::NoCapacity,
+        "the runner's disk is nearly full; its operator has to make room",
+    ))
+}
+
+fn free_bytes(at: &Path) -> u64 {
+    statvfs(at).map_or(0, |s| s.blocks_available() * s.fragment_size())
+}
+
+/// Moves a finished folder to its place; another one that got there first is as good. What is in it is on the disk then:
+/// after a power cut a place has the whole of it or is not there.
+pub fn settle(making: &Path, place: &Path) -> io::Result<()> {
+    let parent = place.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(parent)?;
+    // One call for thousands of small files.
+    nix::unistd::syncfs(File::open(making)?)?;
+    match fs::rename(making, place) {
+        Err(_) if place.join("info.json").exists() => Ok(()),
+        Err(error) => Err(error),
+        Ok(()) => File::open(parent)?.sync_all(),
+    }
+}
+
+/// Notes that somebody asked for what is in a place.
+pub fn asked_for(place: &Path) {
+    let noted =
+        File::open(place.join("info.json")).and_then(|info| info.set_modified(SystemTime::now()));
+    if let Err(error) = noted {
+        tracing::warn!(path = %place.display(), %error, "a use cannot be noted");
+    }
+}
+
+/// Keeps the stock small, for as long as the runner runs.
+pub async fn run(ctx: Arc<Context>) {
+    loop {
+        let own = Arc::clone(&ctx);
+        on_thread("weir-stock", move || tend(&own)).await;
+        tokio::time::sleep(PAUSE).await;
+        // What came meanwhile is told at once.
+        let _ = tokio::time::timeout(EVERY, ctx.stocked.notified()).await;
+    }
+}
+
+fn tend(ctx: &Context) {
+    let state = &ctx.paths.state;
+    let short = free_bytes(state) < SHORT_BYTES;
+    let kinds = ["bundles", "layers"].map(|kind| entries(&state.join(kind)));
+    let folders: Vec<Vec<Kept>> = kinds
+        .iter()
+        .flatten()
+        .map(|tenant| Kept::all(tenant))
+        .collect();
+    let now = SystemTime::now();
+    if folders
+        .iter()
+        .all(|all| surplus(all, now, short).is_empty())
+    {
+        return;
+    }
+    let Some(used) = used(ctx) else {
+        return;
+    };
+    for mut all in folders {
+        all.retain(|kept| !used.contains(&kept.place));
+        for kept in surplus(&all, now, short) {
+            kept.remove(&state.join("uploads"));
+        }
+    }
+}
+
+/// What servers are started from, and what sandboxes stand on. None if that cannot be told of all.
+fn used(ctx: &Context) -> Option<HashSet<PathBuf>> {
+    let state = &ctx.paths.state;
+    let mut used = HashSet::new();
+    for spec in store::all::<ServerSpec>(&state.join("servers")) {
+        used.insert(ctx.paths.bundle(&spec.tenant, &spec.bundle));
+        // None without its root file system or its bundle.
+        used.extend(layers::place_of(ctx, &spec));
+    }
+    for saved in store::all::<Saved>(&state.join("boxes")) {
+        for part in [saved.app, saved.deps] {
+            used.insert(part.parent()?.to_owned());
+        }
+    }
+    Some(used)
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}
+
+/// One bundle or layer.
+struct Kept {
+    place: PathBuf,
+    /// When it was last asked for.
+    asked_for: SystemTime,
+}
+
+impl Kept {
+    /// All in a folder, what was asked for last first.
+    fn all(folder: &Path) -> Vec<Self> {
+        let mut all: Vec<Self> = entries(folder)
+            .into_iter()
+            .filter_map(|place| {
+                let asked_for = asked_for_at(&place)?;
+                Some(Self { place, asked_for })
+            })
+            .collect();
+        all.sort_by_key(|kept| std::cmp::Reverse(kept.asked_for));
+        all
+    }
+
+    /// Takes it away, unless somebody asked for it meanwhile. At once for whoever looks; its files go after that.
+    fn remove(&self, uploads: &Path) {
+        if asked_for_at(&self.place) != Some(self.asked_for) {
+            return;
+        }
+        // Where the next life sweeps, should this one end before it is done.
+        let going = uploads.join(random_name());
+        let removed = fs::rename(&self.place, &going).and_then(|()| fs::remove_dir_all(&going));
+        match removed {
+            Ok(()) => {
+                tracing::info!(path = %self.place.display(), "no server is started from it any more: it is removed")
+            }
+            Err(error) => {
+                tracing::warn!(path = %self.place.display(), %error, "it cannot be removed")
+            }
+        }
+    }
+}
+
+fn asked_for_at(place: &Path) -> Option<SystemTime> {
+    fs::metadata(place.join("info.json"))
+        .and_then(|meta| meta.modified())
+        .ok()
+}
+
+/// Of what no server is started from, sorted: what is not worth its room.
+fn surplus(unused: &[Kept], now: SystemTime, short: bool) -> Vec<&Kept> {
+    let (kept_new, kept_old) = if short { (KEPT, 0) } else { (KEPT_NEW, KEPT) };
+    let older = |kept: &Kept, age| now.duration_since(kept.asked_for).is_ok_and(|a| a > age);
+    let goes = |at: usize, kept: &Kept| {
+        let max = if older(kept, NEW) { kept_old } else { kept_new };
+        at >= max || older(kept, KEPT_FOR)
+    };
+    let all = unused.iter().enumerate();
+    all.filter(|(at, kept)| goes(*at, kept))
+        .map(|(_, kept)| kept)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(all: &[&Kept]) -> Vec<String> {
+        all.iter()
+            .map(|kept| kept.place.display().to_string())
+            .collect()
+    }
+
+    #[test]
+    fn the_newest_stay_and_the_old_go() {
+        let now = SystemTime::now();
+        let hours = |n: u64| Duration::from_secs(n * 3600);
+        let kept = |name: &str, age| Kept {
+            place: name.into(),
+            asked_for: now - age,
+        };
+        let few = [
+            kept("a", hours(0)),
+            kept("b", hours(2)),
+            kept("c", hours(200)),
+        ];
+        assert_eq!(places(&surplus(&few, now, false)), ["c"]);
+        assert_eq!(places(&surplus(&few, now, true)), ["b", "c"]);
+        let many = |count, age| -> Vec<_> {
+            let each = |n: usize| kept(&n.to_string(), age + Duration::from_secs(n as u64));
+            (0..count).map(each).collect()
+        };
+        assert_eq!(
+            places(&surplus(&many(10, hours(2)), now, false)),
+            ["8", "9"]
+        );
+        assert_eq!(
+            places(&surplus(&many(66, hours(0)), now, false)),
+            ["64", "65"]
+        );
+        assert_eq!(places(&surplus(&many(10, hours(0)), now, true)), ["8", "9"]);
+        assert_eq!(surplus(&many(10, hours(2)), now, true).len(), 10);
+        // A clock that was set back makes nothing old.
+        let ahead = [Kept {
+            place: "later".into(),
+            asked_for: now + hours(1),
+        }];
+        assert!(surplus(&ahead, now, true).is_empty());
+    }
+
+    #[test]
+    fn what_was_asked_for_meanwhile_stays() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let (uploads, tenant) = (dir.path().join("uploads"), dir.path().join("tenant"));
+        fs::create_dir(&uploads).expect("made");
+        for (name, age) in [("asked", 20), ("left", 10)] {
+            let making = dir.path().join("making");
+            fs::create_dir_all(making.join("app")).expect("made");
+            fs::write(making.join("info.json"), "{}").expect("written");
+            settle(&making, &tenant.join(name)).expect("settled");
+            File::open(tenant.join(name).join("info.json"))
+                .and_then(|info| info.set_modified(SystemTime::now() - Duration::from_secs(age)))
+                .expect("older");
+        }
+        let all = Kept::all(&tenant);
+        assert_eq!(
+            places(&all.iter().collect::<Vec<_>>()),
+            [
+                tenant.join("left").display().to_string(),
+                tenant.join("asked").display().to_string()
+            ]
+        );
+        asked_for(&tenant.join("asked"));
+        all.iter().for_each(|kept| kept.remove(&uploads));
+        assert!(tenant.join("asked/app").exists());
+        assert!(!tenant.join("left").exists());
+        assert_eq!(entries(&uploads).len(), 0);
+    }
+
+    #[test]
+    fn a_disk_without_room_is_said() {
+        let dir = tempfile::tempdir().expect("a folder");
+        assert!(room(dir.path(), 0).is_ok(), "tests need some disk, too");
+        let refused = room(dir.path(), u64::MAX).expect_err("no disk is so large");
+        assert_eq!(refused.code, ErrorCode::NoCapacity);
+    }
+}
