@@ -56,10 +56,10 @@ impl Backoff {
     /// A sandbox that had served is gone. Only what its own program did counts; of one that outlived a runner nobody
     /// knows the exit code, so it may have been killed.
     pub(crate) fn ended(&mut self, now: Instant, reason: &GoneReason) {
-        use GoneReason::{Exited, OutOfMemory, TooManyProcesses};
+        use GoneReason::{Exited, HostDiskFull, OutOfMemory, TooManyProcesses};
         if matches!(
             reason,
-            OutOfMemory | TooManyProcesses | Exited { code: Some(_) }
+            OutOfMemory | TooManyProcesses | HostDiskFull | Exited { code: Some(_) }
         ) {
             self.crashed(now, reason);
         }

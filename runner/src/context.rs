@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::Ipv4Addr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::{ServerId, TenantId};
 use egress::{Filter, Targets};
@@ -10,6 +10,7 @@ use runner_api::{LeaseId, SandboxId};
 use sandbox::{Backend, Host, Wires};
 use tokio::sync::Notify;
 
+use crate::boxes::Ender;
 use crate::events::Events;
 use crate::gate::Gate;
 use crate::images::Images;
@@ -43,6 +44,8 @@ pub struct Context {
     pub builds: Gate,
     /// Told when bundles or layers came.
     pub stocked: Notify,
+    /// Ways to end sandboxes.
+    pub enders: Enders,
     /// What happened.
     pub events: Events,
     /// Checkpoints.
@@ -76,6 +79,26 @@ impl Logs {
         let path = paths.log(tenant, server);
         let _ = std::fs::remove_file(path.with_extension("old"));
         let _ = std::fs::remove_file(path);
+    }
+}
+
+/// Ways to end sandboxes from outside their servers.
+#[derive(Default)]
+pub struct Enders(Mutex<HashMap<SandboxId, Ender>>);
+
+impl Enders {
+    /// Of a sandbox that begins.
+    pub fn add(&self, id: &SandboxId, ender: Ender) {
+        self.all().insert(id.clone(), ender);
+    }
+
+    /// That of a sandbox, if it has not been taken.
+    pub fn take(&self, id: &SandboxId) -> Option<Ender> {
+        self.all().remove(id)
+    }
+
+    fn all(&self) -> MutexGuard<'_, HashMap<SandboxId, Ender>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -25,7 +25,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::boxes::{self, Saved};
 use crate::callers::Callers;
-use crate::context::{Context, Logs, Places, random_name};
+use crate::context::{Context, Enders, Logs, Places, random_name};
 use crate::events::Events;
 use crate::gate::Gate;
 use crate::images::Images;
@@ -228,6 +228,7 @@ impl Daemon {
             gate: Gate::new(2 * cores),
             builds: Gate::new(cores),
             stocked: Notify::new(),
+            enders: Enders::default(),
             events: events.clone(),
             images: Images::begin(
                 &paths.state.join("checkpoints"),

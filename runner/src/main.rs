@@ -193,6 +193,7 @@ async fn serve(places: Places, serve: Serve) -> Result<ExitCode> {
         tokio::spawn(api::serve(Arc::clone(&daemon), listener)),
         tokio::spawn(meter::run(Arc::clone(&daemon.ctx))),
         tokio::spawn(stock::run(Arc::clone(&daemon.ctx))),
+        tokio::spawn(stock::guard(Arc::clone(&daemon.ctx))),
         tokio::spawn(reap()),
     ];
     tokio::select! {

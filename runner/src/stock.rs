@@ -1,16 +1,19 @@
 //! The stock: bundles and layers on disk. What no server is started from any more goes, but for the newest of each tenant:
 //! going back to one of those costs no upload and no build.
+//!
+//! And a guard over that disk: what is sold to all sandboxes together may be more than it has, so the one that has written
+//! the most ends before the others meet an error.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use nix::sys::statvfs::statvfs;
-use runner_api::{ApiError, ErrorCode, ServerSpec};
+use runner_api::{ApiError, ErrorCode, GoneReason, SandboxId, ServerSpec};
 use sandbox::on_thread;
 
 use crate::boxes::Saved;
@@ -27,7 +30,14 @@ const NEW: Duration = Duration::from_secs(3600);
 /// How long any is kept since somebody last asked for it.
 const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 3600);
 /// What uploads, builds and starts leave free on the disk: what runs already has to write, too.
-const FREE_BYTES: u64 = 512 * 1024 * 1024;
+const FREE_BYTES: u64 = 1024 * 1024 * 1024;
+/// Below this a sandbox has to end.
+const LAST_BYTES: u64 = FREE_BYTES / 2;
+/// Between two looks of the guard, while there is time and when there may be little.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+const LOOK_OFTEN: Duration = Duration::from_millis(50);
+/// After an end until the next: the storage goes with it.
+const END_MAX: Duration = Duration::from_secs(5);
 /// Below this the disk is short.
 const SHORT_BYTES: u64 = 4 * FREE_BYTES;
 /// Two looks at the stock are at least so far apart, however much is uploaded.
@@ -94,6 +104,51 @@ pub async fn run(ctx: Arc<Context>) {
         // What came meanwhile is told at once.
         let _ = tokio::time::timeout(EVERY, ctx.stocked.notified()).await;
     }
+}
+
+/// Guards the disk, for as long as the runner runs.
+pub async fn guard(ctx: Arc<Context>) {
+    let state = ctx.paths.state.clone();
+    loop {
+        let free = free_bytes(&state);
+        if free >= LAST_BYTES {
+            let short = free < SHORT_BYTES;
+            tokio::time::sleep(if short { LOOK_OFTEN } else { LOOK_EVERY }).await;
+            continue;
+        }
+        let storage = state.join("storage");
+        let largest = on_thread("weir-stock", move || largest_first(&storage)).await;
+        let ended = largest
+            .into_iter()
+            .find_map(|(id, bytes)| Some((ctx.enders.take(&id)?, id, bytes)));
+        let Some((ender, id, bytes)) = ended else {
+            tracing::error!("the disk of the state folder is full, and not of sandboxes");
+            tokio::time::sleep(END_MAX).await;
+            continue;
+        };
+        tracing::error!(sandbox = %id, mib = bytes >> 20, "the disk is nearly full: the sandbox that has written the most is ended");
+        ender.end(GoneReason::HostDiskFull);
+        let deadline = tokio::time::Instant::now() + END_MAX;
+        let image = state.join("storage").join(format!("{id}.ext4"));
+        while image.exists() && tokio::time::Instant::now() < deadline {
+            tokio::time::sleep(LOOK_OFTEN).await;
+        }
+    }
+}
+
+/// Sandboxes by what their storage takes of the disk, in bytes.
+fn largest_first(storage: &Path) -> Vec<(SandboxId, u64)> {
+    let mut all: Vec<_> = entries(storage)
+        .into_iter()
+        .filter_map(|image| {
+            let id = image.file_name()?.to_str()?.strip_suffix(".ext4")?;
+            // Blocks of `stat` are always of 512 bytes.
+            let bytes = fs::metadata(&image).ok()?.blocks() * 512;
+            Some((SandboxId::parse(id).ok()?, bytes))
+        })
+        .collect();
+    all.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+    all
 }
 
 fn tend(ctx: &Context) {
@@ -279,6 +334,26 @@ mod tests {
         assert!(tenant.join("asked/app").exists());
         assert!(!tenant.join("left").exists());
         assert_eq!(entries(&uploads).len(), 0);
+    }
+
+    #[test]
+    fn who_has_written_the_most_comes_first() {
+        let dir = tempfile::tempdir().expect("a folder");
+        for (name, kib) in [
+            ("aaaaaaaaaaaa.ext4", 4),
+            ("bbbbbbbbbbbb.ext4", 64),
+            ("other", 999),
+        ] {
+            fs::write(dir.path().join(name), vec![1; kib << 10]).expect("written");
+        }
+        // Sold, and not written.
+        let sparse = File::create(dir.path().join("cccccccccccc.ext4")).expect("made");
+        sparse.set_len(1 << 30).expect("sized");
+        let ids: Vec<String> = largest_first(dir.path())
+            .into_iter()
+            .map(|(id, _)| id.to_string())
+            .collect();
+        assert_eq!(ids, ["bbbbbbbbbbbb", "aaaaaaaaaaaa", "cccccccccccc"]);
     }
 
     #[test]

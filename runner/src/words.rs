@@ -7,6 +7,9 @@ pub fn of(reason: &GoneReason) -> String {
     match reason {
         GoneReason::OutOfMemory => "it used more memory than its limit".into(),
         GoneReason::TooManyProcesses => "it made more processes than its limit".into(),
+        GoneReason::HostDiskFull => {
+            "the host's disk was nearly full, and it had written the most".into()
+        }
         GoneReason::Exited { .. } => "its program ended".into(),
         GoneReason::Killed => "it was killed".into(),
         GoneReason::CallTimeout => "a call took longer than its limit".into(),

@@ -272,3 +272,79 @@ async fn starts_that_come_to_nothing_hold_up_no_other_tenant() {
     );
     waiting.iter().for_each(tokio::task::JoinHandle::abort);
 }
+
+/// Writes to its own storage until it is told, and says how much it has written.
+const WRITES: &str = r"
+import os, time
+end = time.monotonic() + 60
+with open('/home/app/x', 'wb') as f:
+    while time.monotonic() < end:
+        f.write(b'x' * (4 << 20))
+        f.flush()
+        os.fsync(f.fileno())
+        time.sleep(0.02)
+result = 'it wrote on'
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_fills_the_hosts_disk_ends_and_its_neighbour_does_not() {
+    if !possible() {
+        return;
+    }
+    let rig = Rig::start_on_a_disk_of(2500).await;
+    let limits = Limits {
+        call_timeout_s: 120,
+        ..Limits::default()
+    };
+    let neighbour = rig
+        .deploy(probe_bundle(), |s| {
+            s.id = server_id("neighbour");
+            s.limits = limits;
+        })
+        .await;
+    let bomb = rig
+        .deploy(probe_bundle(), |s| {
+            s.id = server_id("bomb");
+            s.limits = limits;
+        })
+        .await;
+    // What the neighbour keeps is on the disk, too.
+    let keeps = json!({ "code": "
+import os
+with open('/home/app/kept', 'wb') as f:
+    f.write(b'k' * (32 << 20)); f.flush(); os.fsync(f.fileno())
+result = 'kept'
+" });
+    let kept = rig.call(&neighbour, "run", keeps).await.expect("an answer");
+    assert_eq!(text(&kept), "kept");
+    let filled = rig.call(&bomb, "run", json!({ "code": WRITES })).await;
+    let error = filled.expect_err("its disk is not the host's");
+    eprintln!("the bomb's caller hears: {error}");
+    let ended = async || {
+        let full = |event: &Event| {
+            let gone = EventKind::Gone {
+                reason: GoneReason::HostDiskFull,
+            };
+            event.server == bomb.id && event.kind == gone
+        };
+        rig.events().await.iter().any(full)
+    };
+    until("its owner hears why", Duration::from_secs(10), ended).await;
+    let says = rig.logs(&bomb).await;
+    let words = "the host's disk was nearly full";
+    assert!(
+        says.iter().any(|line| line.text.contains(words)),
+        "{says:?}"
+    );
+    let reads =
+        json!({ "code": "result = str(len(open('/home/app/kept','rb').read().strip(b'k')))" });
+    let read = rig.call(&neighbour, "run", reads).await.expect("an answer");
+    assert_eq!(text(&read), "0", "what the neighbour kept is whole");
+    // There is room again, for the one that filled it as well.
+    let again = async || {
+        let code = json!({ "code": "result = 'here'" });
+        let answer = rig.call(&bomb, "run", code).await;
+        answer.is_ok_and(|answer| text(&answer) == "here")
+    };
+    until("a new one starts", Duration::from_secs(20), again).await;
+}

@@ -1,7 +1,7 @@
 //! The way from a server to its sandbox. It has a place for each kind of command and so is never full: an order to end
 //! comes through whatever else waits, and of rules the last ones count.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use runner_api::{GoneReason, SessionKey};
 use tokio::sync::Notify;
@@ -27,6 +27,9 @@ pub enum Command {
 
 /// The server's end. When it is dropped, its sandbox is to end.
 pub struct Commands(Arc<Inner>);
+
+/// Another way to end it, for who has to take from it what all need.
+pub struct Ender(Weak<Inner>);
 
 /// The sandbox's end.
 pub struct Told(Arc<Inner>);
@@ -59,10 +62,28 @@ impl Inner {
     }
 }
 
+impl Ender {
+    /// Tells it to end. It may have ended.
+    pub fn end(&self, reason: GoneReason) {
+        if let Some(inner) = self.0.upgrade() {
+            Commands::tell_to(&inner, Command::Stop(reason));
+        }
+    }
+}
+
 impl Commands {
+    /// For others than its server.
+    pub fn ender(&self) -> Ender {
+        Ender(Arc::downgrade(&self.0))
+    }
+
     /// Tells it. It is heard as soon as the sandbox can do something about it.
     pub fn tell(&self, command: Command) {
-        let mut waiting = self.0.waiting();
+        Self::tell_to(&self.0, command);
+    }
+
+    fn tell_to(inner: &Inner, command: Command) {
+        let mut waiting = inner.waiting();
         match command {
             // The first reason is the reason.
             Command::Stop(reason) => drop(waiting.stop.get_or_insert(reason)),
@@ -71,7 +92,7 @@ impl Commands {
             step => waiting.step = Some(step),
         }
         drop(waiting);
-        self.0.told.notify_one();
+        inner.told.notify_one();
     }
 }
 

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
-pub use self::commands::Command;
+pub use self::commands::{Command, Ender};
 use self::commands::{Commands, Told, commands};
 use crate::context::Context;
 use crate::gate::Pass;
@@ -148,6 +148,7 @@ where
         From::Adopted(saved) => saved.restores,
     };
     let tally = ctx.metering.add(&plan.id, owner, restores);
+    ctx.enders.add(&plan.id, commands.ender());
     let log = ctx.logs.of(&ctx.paths, &plan.spec.tenant, &plan.spec.id);
     let life = Life {
         ctx: Arc::clone(ctx),
@@ -309,6 +310,7 @@ impl Life {
         }
         store::remove(&self.ctx.paths.boxed(id));
         self.ctx.metering.forget(&self.plan.id);
+        self.ctx.enders.take(&self.plan.id);
         (self.tell)(self.plan.id.clone(), Word::Removed).await;
     }
 

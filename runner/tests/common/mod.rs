@@ -62,10 +62,35 @@ impl Rig {
     }
 
     pub async fn start_with(args: &[&str]) -> Self {
-        build_rootfs();
+        let dir = Self::folder();
+        Self::start_in(dir, args).await
+    }
+
+    /// With so many MiB of disk for its state.
+    pub async fn start_on_a_disk_of(mib: u32) -> Self {
+        let dir = Self::folder();
+        let size = format!("size={mib}m");
+        let (state, flags) = (dir.path().join("state"), nix::mount::MsFlags::empty());
+        nix::mount::mount(
+            Some("disk"),
+            &state,
+            Some("tmpfs"),
+            flags,
+            Some(size.as_str()),
+        )
+        .expect("mounted");
+        Self::start_in(dir, &[]).await
+    }
+
+    fn folder() -> tempfile::TempDir {
         let program = Path::new(env!("CARGO_BIN_EXE_weir-runner"));
         let dir = weir_tests::runner::folder(program, "weir-runner-test");
         std::fs::create_dir_all(dir.path().join("state")).expect("made");
+        dir
+    }
+
+    async fn start_in(dir: tempfile::TempDir, args: &[&str]) -> Self {
+        build_rootfs();
         std::os::unix::fs::symlink(rootfs_dir(), dir.path().join("state/rootfs")).expect("linked");
         let args: Vec<String> = args.iter().map(|a| (*a).to_owned()).collect();
         let child = spawn(dir.path(), &args);
@@ -313,6 +338,8 @@ impl Drop for Rig {
         if !self.purge() {
             eprintln!("sandboxes of a test are left");
         }
+        // Where none is mounted, nothing happens.
+        let _ = nix::mount::umount2(&self.state(), nix::mount::MntFlags::MNT_DETACH);
     }
 }
 

@@ -153,6 +153,8 @@ pub enum GoneReason {
     OutOfMemory,
     /// It made more processes than the backstop allows.
     TooManyProcesses,
+    /// The host's disk was nearly full, and of all sandboxes it took the most of it.
+    HostDiskFull,
     /// Its program ended.
     Exited {
         /// The exit code, if it is known.
