@@ -32,7 +32,7 @@ pub trait Publisher: Send + Sync {
 }
 
 /// The gateway's view of one server. `closed`: its tenant has used up the month, or it is not known yet what its secrets
-/// look like; every call is answered with 429.
+/// look like; whatever is sent is answered with 429.
 pub fn of(stored: &Stored, closed: bool, prints: Option<SecretPrints>) -> Server {
     let sharing = match stored.settings.isolation {
         Isolation::Shared => Sharing::Shared,

@@ -72,42 +72,72 @@ impl Gate {
     pub async fn enter_all<const N: usize>(gates: [&Self; N]) -> Result<[Permit; N], Refused> {
         let mut until = None;
         let mut permits = [const { Permit { _place: None } }; N];
-        for (gate, permit) in gates.into_iter().zip(&mut permits) {
+        let mut tokens = [const { Token(None) }; N];
+        for ((gate, permit), token) in gates.into_iter().zip(&mut permits).zip(&mut tokens) {
+            *token = Token::take(gate.bucket.as_ref())?;
             *permit = gate.enter(&mut until).await?;
         }
+        tokens.into_iter().for_each(Token::keep);
         Ok(permits)
     }
 
-    /// Lets one word through all of these gates, at once or not at all.
+    /// Lets one word through all of these gates, at once or not at all. Through a gate without any place, which is
+    /// closed, there is none.
     ///
     /// # Errors
     /// Says how long to wait when the rate of one of them is used up.
     pub fn word_all<const N: usize>(gates: [&Self; N]) -> Result<(), Refused> {
-        gates.into_iter().try_for_each(|gate| match &gate.words {
-            Some(words) => words.lock().take(Instant::now()),
-            None => Ok(()),
-        })
+        let mut tokens = [const { Token(None) }; N];
+        for (gate, token) in gates.into_iter().zip(&mut tokens) {
+            if gate.limits.concurrent_calls_max == Some(0) {
+                return Err(Refused {
+                    retry_after: RETRY_MIN,
+                });
+            }
+            *token = Token::take(gate.words.as_ref())?;
+        }
+        tokens.into_iter().for_each(Token::keep);
+        Ok(())
     }
 
     /// `until` is when patience ends; it begins with the first wait.
     async fn enter(&self, until: &mut Option<Instant>) -> Result<Permit, Refused> {
-        if let Some(bucket) = &self.bucket {
-            bucket.lock().take(Instant::now())?;
-        }
         let Some(places) = &self.places else {
             return Ok(Permit { _place: None });
         };
-        if let Some(place) = places.take(until).await {
-            return Ok(Permit {
+        match places.take(until).await {
+            Some(place) => Ok(Permit {
                 _place: Some(place),
-            });
+            }),
+            None => Err(Refused {
+                retry_after: RETRY_MIN,
+            }),
         }
-        if let Some(bucket) = &self.bucket {
+    }
+}
+
+/// Taken of a rate, and given back unless it is kept: who is refused by a later gate, or goes away while it waits, did
+/// not use it.
+struct Token<'a>(Option<&'a Mutex<Bucket>>);
+
+impl<'a> Token<'a> {
+    fn take(bucket: Option<&'a Mutex<Bucket>>) -> Result<Self, Refused> {
+        if let Some(bucket) = bucket {
+            bucket.lock().take(Instant::now())?;
+        }
+        Ok(Self(bucket))
+    }
+
+    fn keep(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Token<'_> {
+    fn drop(&mut self) {
+        if let Some(bucket) = self.0 {
             bucket.lock().give_back();
         }
-        Err(Refused {
-            retry_after: RETRY_MIN,
-        })
     }
 }
 
@@ -305,7 +335,7 @@ mod tests {
             per_second: 0.001,
             burst: 2,
         };
-        let (gate, other) = (gate(1, Some(rate)), gate(0, None));
+        let (gate, other) = (gate(1, Some(rate)), gate(1, None));
         let running = enter(&gate).await.unwrap();
         for n in 0..2 * WORDS_PER_CALL {
             assert!(Gate::word_all([&*other, &*gate]).is_ok(), "word {n}");
@@ -315,6 +345,43 @@ mod tests {
         assert_eq!(enter(&gate).await.unwrap_err().retry_after, RETRY_MIN);
         drop(running);
         assert!(enter(&gate).await.is_ok(), "no word took a call's token");
+    }
+
+    #[test]
+    fn no_word_comes_through_a_closed_gate() {
+        let rate = RateLimit {
+            per_second: 0.001,
+            burst: 1,
+        };
+        let (open, closed) = (gate(1, Some(rate)), gate(0, None));
+        for _ in 0..=2 * WORDS_PER_CALL {
+            let refused = Gate::word_all([&*open, &*closed]).unwrap_err();
+            assert_eq!(refused.retry_after, RETRY_MIN, "not for its rate");
+        }
+        assert!(
+            Gate::word_all([&*open]).is_ok(),
+            "its words were given back"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_call_that_a_later_gate_refuses_uses_no_rate_of_an_earlier_one() {
+        let rate = RateLimit {
+            per_second: 0.001,
+            burst: 1,
+        };
+        let (own, crowded) = (gate(9, Some(rate)), gate(1, None));
+        let running = enter(&crowded).await.unwrap();
+        assert!(Gate::enter_all([&*own, &*crowded]).await.is_err());
+        // One that goes away while it waits.
+        let mut waiting = Box::pin(Gate::enter_all([&*own, &*crowded]));
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(waiting.as_mut().poll(&mut context).is_pending());
+        drop(waiting);
+        drop(running);
+        assert!(Gate::enter_all([&*own, &*crowded]).await.is_ok());
+        let refused = Gate::enter_all([&*own, &*crowded]).await.unwrap_err();
+        assert!(refused.retry_after > RETRY_MIN, "the one that ran used it");
     }
 
     #[test]
