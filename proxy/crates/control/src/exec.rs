@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use bytes::Bytes;
 use domain::{ApiKey, CallLimits, KeyHash, KeyId, Secret, ServerId, TenantId, ToolAccess};
@@ -71,8 +72,12 @@ impl fmt::Debug for ExecKeys {
     }
 }
 
-/// Opens a session, calls the tool, ends the session; gives the call's `result`. With `alone` the call goes without a
-/// session: where each call has a sandbox of its own, the gateway opens one in it.
+/// How long the end of a session may take.
+const LEAVE_MAX: Duration = Duration::from_secs(10);
+
+/// Opens a session, calls the tool, ends the session, whatever became of the call; gives its `result`, for which it waits
+/// `max`. With `alone` the call goes without a session: where each call has a sandbox of its own, the gateway opens one in
+/// it.
 pub async fn call_tool(
     gateway: SocketAddr,
     keys: &ExecKeys,
@@ -80,29 +85,32 @@ pub async fn call_tool(
     tool: &str,
     arguments: &serde_json::Map<String, Value>,
     alone: bool,
+    max: Duration,
 ) -> Result<Value, ControlError> {
     let door = Door {
         gateway,
         key: keys.of(tenant),
         path: format!("/sandbox/{server}/mcp"),
     };
-    let session = if alone { None } else { door.open().await? };
-    let session = session.as_deref();
-    let called = door
-        .post(
-            &request(
-                2,
-                "tools/call",
-                json!({"name": tool, "arguments": arguments}),
-            ),
-            session,
-        )
-        .await;
+    let mut session = None;
+    let call = async {
+        if !alone {
+            door.open(&mut session).await?;
+        }
+        let params = json!({"name": tool, "arguments": arguments});
+        let call = request(2, "tools/call", params);
+        door.post(&call, session.as_deref()).await
+    };
+    let called = tokio::time::timeout(max, call).await;
     if session.is_some() {
-        // What the sandbox keeps of the session may go; nobody waits for it.
-        let _ = door.send(Method::DELETE, Bytes::new(), session).await;
+        // What is kept of the session may go; nobody waits for it.
+        tokio::spawn(async move {
+            let left = door.send(Method::DELETE, Bytes::new(), session.as_deref());
+            let _ = tokio::time::timeout(LEAVE_MAX, left).await;
+        });
     }
-    result_of(called?.1)
+    let too_long = |_| ControlError::Exec(format!("no result within {} s", max.as_secs()));
+    result_of(called.map_err(too_long)??.1)
 }
 
 fn request(id: u32, method: &str, params: Value) -> Value {
@@ -129,19 +137,18 @@ struct Door {
 }
 
 impl Door {
-    /// Opens a session; gives its id, if the server has sessions.
-    async fn open(&self) -> Result<Option<String>, ControlError> {
+    /// Opens a session, and says its id as soon as it is there, if the server has sessions.
+    async fn open(&self, session: &mut Option<String>) -> Result<(), ControlError> {
         let info = json!({"name": "weir exec", "version": env!("CARGO_PKG_VERSION")});
         let params = json!({"protocolVersion": VERSION, "capabilities": {}, "clientInfo": info});
         let (headers, answer) = self.post(&request(1, "initialize", params), None).await?;
-        result_of(answer)?;
-        let session = headers
+        let id = headers
             .get("mcp-session-id")
             .and_then(|id| id.to_str().ok());
-        let session = session.map(str::to_owned);
+        *session = id.map(str::to_owned);
+        result_of(answer)?;
         let word = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-        self.post(&word, session.as_deref()).await?;
-        Ok(session)
+        self.post(&word, session.as_deref()).await.map(drop)
     }
 
     async fn post(

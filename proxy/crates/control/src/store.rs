@@ -205,16 +205,19 @@ impl Store {
         Ok(())
     }
 
-    /// Events of a server after number `after`, oldest first.
+    /// Events of a server after number `after`, oldest first. Of a removed one of the same id that was another tenant's,
+    /// none.
     pub(crate) async fn events(
         &self,
+        tenant: &TenantId,
         server: &ServerId,
         after: i64,
         max: i64,
     ) -> Result<Vec<serde_json::Value>, ControlError> {
-        let text = "SELECT body FROM events WHERE server = ? AND seq > ? ORDER BY seq LIMIT ?";
+        let text = "SELECT body FROM events WHERE server = ? AND tenant = ? AND seq > ? ORDER BY seq LIMIT ?";
         let rows = sqlx::query(text)
             .bind(server.as_str())
+            .bind(tenant.as_str())
             .bind(after)
             .bind(max)
             .fetch_all(&self.pool)

@@ -665,7 +665,9 @@ async fn an_execution_goes_through_the_gateways_door() {
         ["Traceback: boom"],
         "only what came since the call began"
     );
-    let seen = seen.lock().unwrap().clone();
+    let all = || seen.lock().unwrap().clone();
+    eventually("its session ends", async || all().len() == 4).await;
+    let seen = all();
     let heads: Vec<_> = seen
         .iter()
         .map(|r| r.lines().next().unwrap().to_owned())

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, BodyDataStream, Bytes};
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use futures_util::{StreamExt as _, stream};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -21,6 +21,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, Sleep};
+
+use crate::error::ControlError;
 
 /// Connections served at once; those above it wait to be accepted.
 const CONNECTIONS_MAX: usize = 256;
@@ -99,6 +101,44 @@ async fn one(
     }
     connection.as_mut().graceful_shutdown();
     let _ = connection.await;
+}
+
+/// Changes under way, also those that nobody waits for any more.
+const CHANGES_MAX: u32 = 256;
+
+/// Places for changes.
+pub(super) fn changes() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(CHANGES_MAX as usize))
+}
+
+/// Waits until no change is under way. None begins after it.
+pub(super) async fn all_done(changes: &Semaphore) {
+    let _ = changes.acquire_many(CHANGES_MAX).await;
+}
+
+/// Carries a change through although whoever asked for it goes away: half of it would be in the runner, or in the gateway,
+/// and not in the store.
+pub(super) async fn whole(
+    State(changes): State<Arc<Semaphore>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if request.method().is_safe() {
+        return next.run(request).await;
+    }
+    let Ok(place) = changes.try_acquire_owned() else {
+        let text = format!("{CHANGES_MAX} changes are under way already; try again");
+        return ControlError::Conflict(text).into_response();
+    };
+    let carried = tokio::spawn(async move {
+        let response = next.run(request).await;
+        drop(place);
+        response
+    });
+    match carried.await {
+        Ok(response) => response,
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
 }
 
 /// A request whose body fails once its client is silent for too long.

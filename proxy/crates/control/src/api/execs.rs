@@ -54,10 +54,9 @@ pub async fn exec(
         tool.as_str(),
         &wanted.arguments,
         server.settings.isolation == Isolation::Call,
+        Duration::from_secs(wanted.timeout_s.into()),
     );
-    let result = tokio::time::timeout(Duration::from_secs(wanted.timeout_s.into()), call).await;
-    let too_long = |_| ControlError::Exec(format!("no result within {} s", wanted.timeout_s));
-    let result = result.map_err(too_long)??;
+    let result = call.await?;
     let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     let logs = tokio::time::timeout(LOG_WAIT_MAX, logs_since(&api, &server, began_ms)).await;
     Ok(Json(ExecReply {

@@ -210,14 +210,25 @@ impl Api {
     pub(crate) async fn learn_all_prints(&self) -> Result<(), ControlError> {
         let spent = self.changing.lock().await;
         let all = self.store.servers(None).await?;
-        let mut new = false;
+        let (mut new, mut lost) = (false, None);
         for server in all.iter().filter(|server| server.deployed.is_some()) {
-            new |= self.learn_prints(server).await?;
+            match self.learn_prints(server).await {
+                Ok(more) => new |= more,
+                Err(ControlError::Runner(error)) if error.code().is_none() => {
+                    lost = Some(error);
+                    break;
+                }
+                // One server's trouble is not the others': it alone stays closed.
+                Err(error) => {
+                    let error: &dyn std::error::Error = &error;
+                    tracing::error!(server_id = %server.id, error, "the runner does not tell of a server's secrets");
+                }
+            }
         }
-        match new {
-            true => self.publish(&all, &spent).await,
-            false => Ok(()),
+        if new {
+            self.publish(&all, &spent).await?;
         }
+        lost.map_or(Ok(()), |error| Err(error.into()))
     }
 
     /// Has the gateway look for a value before the runner has it: a sandbox may start, and answer, at any moment.
@@ -410,6 +421,7 @@ pub async fn serve(
         tokio::spawn(follow::events(Arc::clone(&api))),
         tokio::spawn(follow::usage(Arc::clone(&api))),
     ];
+    let changes = connections::changes();
     let (routes, document) = routes().split_for_parts();
     let router: Router = routes
         .route("/api/v1/openapi.json", get(|| async { Json(document) }))
@@ -419,10 +431,15 @@ pub async fn serve(
                 id: String::new(),
             }
         })
+        .layer(middleware::from_fn_with_state(
+            Arc::clone(&changes),
+            connections::whole,
+        ))
         .layer(middleware::from_fn(connections::timed_body))
         .layer(middleware::from_fn_with_state(door, guard))
         .with_state(api);
     connections::serve(listener, router, stop).await;
+    connections::all_done(&changes).await;
     following.iter().for_each(tokio::task::JoinHandle::abort);
     Ok(())
 }

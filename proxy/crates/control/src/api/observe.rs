@@ -77,9 +77,10 @@ pub async fn events(
     Query(of): Query<EventsOf>,
 ) -> Result<Json<Vec<Value>>, ControlError> {
     let server = api.store.server(&ids::server(&id)?).await?;
-    Ok(Json(
-        api.store.events(&server.id, of.after, ROWS_MAX).await?,
-    ))
+    let events = api
+        .store
+        .events(&server.tenant, &server.id, of.after, ROWS_MAX);
+    Ok(Json(events.await?))
 }
 
 #[derive(Deserialize, IntoParams)]

@@ -53,6 +53,8 @@ pub async fn set(
         return Err(ControlError::Conflict(text));
     }
     let spent = api.changing.lock().await;
+    // As it is now: the runner is told all of it, and what was changed meanwhile would be taken back.
+    let server = api.store.server(&server.id).await?;
     api.look_for(&server, &name, &value, &spent).await?;
     api.runner
         .set_secret(&server.tenant, &server.id, &name, value)
@@ -68,9 +70,9 @@ pub async fn remove(
     State(api): State<Arc<Api>>,
     Path((id, name)): Path<(String, String)>,
 ) -> Result<StatusCode, ControlError> {
-    let server = api.store.server(&ids::server(&id)?).await?;
-    let name = ids::secret_name(&name)?;
+    let (id, name) = (ids::server(&id)?, ids::secret_name(&name)?);
     let _changing = api.changing.lock().await;
+    let server = api.store.server(&id).await?;
     api.runner
         .remove_secret(&server.tenant, &server.id, &name)
         .await?;

@@ -39,6 +39,8 @@ pub struct FakeRunner {
     pub build_fails: Mutex<bool>,
     /// The server that takes a while to be put.
     pub slow: Mutex<Option<ServerId>>,
+    /// The server whose secrets it cannot read.
+    pub mute: Mutex<Option<ServerId>>,
     /// Servers that were put, in order of their beginning.
     pub puts: Mutex<Vec<ServerId>>,
 }
@@ -193,6 +195,9 @@ impl Runner for FakeRunner {
         key: &PrintKey,
     ) -> Result<BTreeMap<SecretName, Vec<Print>>, RunnerError> {
         self.up()?;
+        if self.mute.lock().unwrap().as_ref() == Some(server) {
+            return Err(ApiError::new(ErrorCode::Internal, "the vault's entry is damaged").into());
+        }
         let all = self.secrets.lock().unwrap();
         let own = all.iter().filter(|((s, _), _)| s == server);
         Ok(own
@@ -481,6 +486,7 @@ pub async fn fake_door(result: Value) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();
     let remembered = Arc::clone(&seen);
     tokio::spawn(async move {
+        let mut unanswered = Vec::new();
         while let Ok((mut stream, _)) = listener.accept().await {
             let mut bytes = vec![0; 16384];
             let mut n = 0;
@@ -511,7 +517,8 @@ pub async fn fake_door(result: Value) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
             };
             remembered.lock().unwrap().push(text);
             if reply == json!({"jsonrpc": "2.0", "id": 2, "result": "never"}) {
-                std::future::pending::<()>().await;
+                unanswered.push(stream);
+                continue;
             }
             let body = reply.to_string();
             let head = format!(
