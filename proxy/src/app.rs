@@ -241,6 +241,7 @@ fn reload(
         (None, None) => None,
         _ => bail!("tls can only be switched on or off by a restart"),
     };
+    may_be_open(start.loaded.listen, loaded.desired.open_access)?;
     joint.reload(&loaded.desired)?;
     if let (Some(slot), Some(config)) = (tls, config) {
         slot.store(config);
@@ -255,6 +256,17 @@ fn reload(
         tracing::warn!("hosting only changes by a restart");
     }
     Ok((loaded.files_watched, loaded.plugin_generation))
+}
+
+/// The address that it listens on stays, whatever the file says now: without keys, it has to be one of this machine alone.
+fn may_be_open(listen: std::net::SocketAddr, open_access: bool) -> anyhow::Result<()> {
+    if open_access && !listen.ip().is_loopback() {
+        bail!(
+            "no tenant has a key any more, and {listen}, which changes by a restart only, can be reached from other \
+             machines: anyone could call; make a key with `weir key new` and add it under `keys`, or restart"
+        );
+    }
+    Ok(())
 }
 
 /// Time, size and number of a file. Clocks of file systems are coarse; a file put in another's place has
@@ -327,24 +339,48 @@ pub fn secret_key(folder: &Path, name: &str) -> anyhow::Result<[u8; 32]> {
     let path = folder.join(name);
     std::fs::create_dir_all(folder)
         .with_context(|| format!("the folder {} cannot be made", folder.display()))?;
-    if let Ok(bytes) = std::fs::read(&path)
-        && let Ok(key) = bytes.try_into()
-    {
+    if let Some(key) = read_key(&path)? {
         return Ok(key);
     }
-    let mut key = [0u8; 32];
+    let (mut key, mut own) = ([0u8; 32], [0u8; 8]);
     getrandom::fill(&mut key).context("the system gives no random numbers")?;
-    let mut file = std::fs::OpenOptions::new();
-    let file = file
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&path);
-    let mut file = file.with_context(|| format!("{} cannot be written", path.display()))?;
-    file.write_all(&key)?;
-    file.sync_all()?;
-    Ok(key)
+    getrandom::fill(&mut own).context("the system gives no random numbers")?;
+    // Beside it first, so that nobody reads half a key; several programs may begin at once, and one of them wins.
+    let making = folder.join(format!("{name}.{:016x}", u64::from_ne_bytes(own)));
+    let written = || -> std::io::Result<()> {
+        let mut file = std::fs::OpenOptions::new();
+        let mut file = file
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&making)?;
+        file.write_all(&key)?;
+        file.sync_all()?;
+        match std::fs::hard_link(&making, &path) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+            other => other,
+        }
+    };
+    let written = written();
+    let _ = std::fs::remove_file(&making);
+    written.with_context(|| format!("{} cannot be written", path.display()))?;
+    read_key(&path)?.with_context(|| format!("{} is gone again", path.display()))
+}
+
+/// A key that is there. One that cannot be read, or is none, is not replaced: what it was used for would be lost.
+fn read_key(path: &Path) -> anyhow::Result<Option<[u8; 32]>> {
+    match std::fs::read(path) {
+        Ok(bytes) => match <[u8; 32]>::try_from(bytes) {
+            Ok(key) => Ok(Some(key)),
+            Err(bytes) => bail!(
+                "{} has {} bytes and a key has 32; restore it, or remove it to have a new one made",
+                path.display(),
+                bytes.len()
+            ),
+        },
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("{} cannot be read", path.display())),
+    }
 }
 
 fn tls_slot(files: &ListenerTls) -> anyhow::Result<TlsSlot> {
@@ -458,5 +494,43 @@ fn say(text: &str) {
     #[expect(clippy::print_stderr, reason = "what the starter waits for")]
     {
         eprintln!("weir: {text}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_reload_opens_an_address_of_other_machines() {
+        for (listen, open, may) in [
+            ("0.0.0.0:8080", true, false),
+            ("192.0.2.7:8080", true, false),
+            ("[::]:8080", true, false),
+            ("0.0.0.0:8080", false, true),
+            ("127.0.0.1:8080", true, true),
+            ("[::1]:8080", true, true),
+        ] {
+            let may_be = may_be_open(listen.parse().unwrap(), open);
+            assert_eq!(may_be.is_ok(), may, "{listen} {open}: {may_be:?}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_made_once_and_never_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("new");
+        // Programs that begin at the same moment have the same one.
+        let keys: Vec<[u8; 32]> = std::thread::scope(|scope| {
+            let begin = |_| scope.spawn(|| secret_key(&folder, "a.key").unwrap());
+            let all: Vec<_> = (0..8).map(begin).collect();
+            all.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        assert!(keys.iter().all(|key| key == &keys[0]));
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+        std::fs::write(folder.join("a.key"), "cut off").unwrap();
+        let refused = secret_key(&folder, "a.key").unwrap_err().to_string();
+        assert!(refused.contains("7 bytes"), "{refused}");
+        assert_eq!(std::fs::read(folder.join("a.key")).unwrap(), b"cut off");
     }
 }
