@@ -10,6 +10,8 @@ use anyhow::{Context as _, bail};
 use audit_log::{Action, Order, Query, Record, Tail, TailStart};
 use clap::{Args, Subcommand};
 
+use super::printable::printable;
+
 /// How often a followed log is looked at.
 const POLL_EVERY: Duration = Duration::from_millis(200);
 
@@ -234,7 +236,9 @@ fn show(record: &Record, at: &Where, out: &mut dyn Write) -> std::io::Result<()>
         serde_json::to_writer(&mut *out, record)?;
         return out.write_all(b"\n");
     }
-    let or_dash = |text: &Option<audit_log::Text>| text.as_deref().unwrap_or("-").to_owned();
+    // Some of it a client or a server chose: it is not for the terminal to obey, and makes no line of its own.
+    let or_dash =
+        |text: &Option<audit_log::Text>| printable(text.as_deref().unwrap_or("-")).into_owned();
     let l = &record.latency_us;
     writeln!(
         out,
@@ -254,7 +258,7 @@ fn show(record: &Record, at: &Where, out: &mut dyn Write) -> std::io::Result<()>
         record.id,
     )?;
     if let Some(reason) = &record.reason {
-        writeln!(out, "    because: {reason}")?;
+        writeln!(out, "    because: {}", printable(reason))?;
     }
     for f in &record.findings {
         let layers = match f.layers.is_empty() {
@@ -266,8 +270,8 @@ fn show(record: &Record, at: &Where, out: &mut dyn Write) -> std::io::Result<()>
             "    {}  {}  {} at {}{layers}",
             f.action.as_str(),
             f.category,
-            f.rule,
-            f.path
+            printable(&f.rule),
+            printable(&f.path)
         )?;
     }
     Ok(())

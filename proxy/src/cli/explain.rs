@@ -15,6 +15,7 @@ use dlp_scan::RuleSet;
 use domain::Direction;
 
 use super::audit;
+use super::printable::printable;
 use crate::config;
 
 /// What to explain.
@@ -135,7 +136,7 @@ fn tell(record: &Record, judge: Option<&Judge>, out: &mut dyn Write) -> std::io:
         ("because", record.reason.as_deref().map(str::to_owned)),
     ];
     for (name, value) in rows.iter().filter_map(|(n, v)| Some((n, v.as_ref()?))) {
-        writeln!(out, "  {name:<9} {value}")?;
+        writeln!(out, "  {name:<9} {}", printable(value))?;
     }
     if record.findings.is_empty() {
         writeln!(out, "\nnothing was found in it")?;
@@ -181,7 +182,9 @@ fn tell_finding(
     writeln!(
         out,
         "  where     {}, bytes {} to {}",
-        finding.path, finding.start, finding.end
+        printable(&finding.path),
+        finding.start,
+        finding.end
     )?;
     writeln!(out, "  encodings {encodings}")?;
     let done = match &finding.allowed_by {

@@ -9,6 +9,7 @@ mod explain;
 mod hosting;
 mod key;
 mod policy;
+mod printable;
 mod proxy;
 mod reference;
 mod rules;

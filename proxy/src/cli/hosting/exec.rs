@@ -9,6 +9,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::server::One;
+use crate::cli::printable::printable;
 
 /// What to run.
 #[derive(Debug, Args)]
@@ -56,23 +57,17 @@ pub async fn run(args: ExecArgs) -> anyhow::Result<ExitCode> {
 fn print(reply: &Value) -> anyhow::Result<()> {
     for block in reply["result"]["content"].as_array().into_iter().flatten() {
         match block["text"].as_str() {
-            Some(text) => writeln!(stdout(), "{text}")?,
-            None => writeln!(stdout(), "{block}")?,
+            Some(text) => {
+                for line in text.lines() {
+                    writeln!(stdout(), "{}", printable(line))?;
+                }
+            }
+            None => writeln!(stdout(), "{}", printable(&block.to_string()))?,
         }
     }
     for line in reply["logs"].as_array().into_iter().flatten() {
         let text = line["text"].as_str().unwrap_or_default();
-        let clean: String = text
-            .chars()
-            .map(|c| {
-                if c.is_control() && c != '\t' {
-                    '\u{fffd}'
-                } else {
-                    c
-                }
-            })
-            .collect();
-        writeln!(stderr(), "| {clean}")?;
+        writeln!(stderr(), "| {}", printable(text))?;
     }
     writeln!(stderr(), "{} ms", reply["duration_ms"])?;
     Ok(())

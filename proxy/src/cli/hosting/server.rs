@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::client::Client;
 use super::deploy::{self, DeployArgs};
 use super::{ApiArgs, init};
+use crate::cli::printable::printable;
 
 /// `weir server ...`
 #[derive(Debug, Subcommand)]
@@ -163,22 +164,11 @@ async fn logs(one: &One, follow: bool, tail: u32) -> anyhow::Result<()> {
             writeln!(stdout(), "... {dropped} lines were lost")?;
         }
         let text = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
-        // What a server writes is not for the terminal to obey.
-        let clean: String = text("text")
-            .chars()
-            .map(|c| {
-                if c.is_control() && c != '\t' {
-                    '\u{fffd}'
-                } else {
-                    c
-                }
-            })
-            .collect();
+        let (sandbox, stream) = (text("sandbox"), text("stream"));
         writeln!(
             stdout(),
-            "{} {:<9} {clean}",
-            text("sandbox"),
-            text("stream")
+            "{sandbox} {stream:<9} {}",
+            printable(&text("text"))
         )?;
     }
     Ok(())
