@@ -13,6 +13,9 @@ use serde_json::{Map, Value, json};
 use super::client::{Client, error_text};
 use super::{ApiArgs, pack};
 
+/// Whose a new server is if nobody says.
+const TENANT_DEFAULT: &str = "default";
+
 /// What to deploy, and how it shall run. What is not named keeps its value.
 #[derive(Debug, Args)]
 pub struct DeployArgs {
@@ -22,9 +25,9 @@ pub struct DeployArgs {
     /// Its id, which stands in its URL; default the folder's name
     #[arg(long)]
     pub id: Option<String>,
-    /// The tenant that owns it
-    #[arg(long, default_value = "default")]
-    pub tenant: String,
+    /// The tenant that owns it; that of a server which is there is not changed [default for a new one: default]
+    #[arg(long)]
+    pub tenant: Option<String>,
     /// The command, in words: --command python --command app.py
     #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
     pub command: Vec<String>,
@@ -72,7 +75,7 @@ pub async fn run(args: DeployArgs) -> anyhow::Result<ExitCode> {
     let id = domain::ServerId::parse(&id).with_context(|| format!("--id {id}"))?;
     let bytes = pack::bundle(&args.path)?;
     let settings = settings(&args)?;
-    put(&client, id.as_str(), &args.tenant, settings).await?;
+    put(&client, id.as_str(), args.tenant.as_deref(), settings).await?;
     let total = bytes.len();
     let progress = stderr().is_terminal();
     let told = move |sent: usize| {
@@ -161,7 +164,7 @@ fn settings(args: &DeployArgs) -> anyhow::Result<Map<String, Value>> {
 async fn put(
     client: &Client,
     id: &str,
-    tenant: &str,
+    tenant: Option<&str>,
     settings: Map<String, Value>,
 ) -> anyhow::Result<()> {
     let all = client.get("/api/v1/servers").await?;
@@ -170,8 +173,17 @@ async fn put(
         .into_iter()
         .flatten()
         .find(|server| server["id"] == id);
+    if let (Some(known), Some(tenant)) = (known, tenant)
+        && known["tenant"] != tenant
+    {
+        bail!(
+            "server {id} is of tenant {}, not of {tenant}; nothing was changed. Give the new one another --id",
+            known["tenant"].as_str().unwrap_or_default()
+        );
+    }
     match known {
         None => {
+            let tenant = tenant.unwrap_or(TENANT_DEFAULT);
             let new = json!({"id": id, "tenant": tenant, "settings": settings});
             client.send(Method::POST, "/api/v1/servers", &new).await?;
             say(&format!("made server {id} of tenant {tenant}"));
