@@ -381,6 +381,49 @@ fn a_call_that_takes_too_long_takes_its_sandbox_with_it() {
 }
 
 #[test]
+fn who_only_listens_leaves_the_sandbox_to_the_others() {
+    let lab = Lab::deployed(&[]);
+    lab.sandbox.answer(|request| {
+        (request.rpc_method() == "subscriptions/listen").then(|| {
+            Reply::wire(|wire| {
+                wire.event_head();
+                wire.send(": open\n\n");
+                wire.hang();
+            })
+        })
+    });
+    let mut client = lab.client(Era::Stateless);
+    let asked = json!({ "notifications": { "toolsListChanged": true } });
+    let message = client.message("subscriptions/listen", asked);
+    let mut stream = client.open(&message);
+    assert_eq!(stream.head.status, 200);
+    // It is cut when the time of a call is over.
+    while stream.message(PATIENCE).is_ok() {}
+    lab.released(1);
+    let releases = lab.runner.state.releases.lock().unwrap().clone();
+    assert_eq!(releases, [false], "its sandbox has done nothing wrong");
+}
+
+#[test]
+fn a_deploy_for_another_tenant_changes_nothing() {
+    let lab = Lab::deployed(&[]);
+    let before = lab.runner.state.bundles.lock().unwrap().len();
+    let source = lab.source.path().display().to_string();
+    let deploy = |more: &[&str]| {
+        let words = [&["server", "deploy", &source, "--id", ID], more].concat();
+        lab.cli(&words, "")
+    };
+    let (ok, _, said) = deploy(&["--tenant", "other", "--env", "A=2"]);
+    assert!(
+        !ok && said.contains(&format!("of tenant {TENANT}")),
+        "{said}"
+    );
+    assert_eq!(lab.runner.state.bundles.lock().unwrap().len(), before);
+    let (ok, _, said) = deploy(&[]);
+    assert!(ok, "whose it is need not be said again: {said}");
+}
+
+#[test]
 fn a_runner_that_is_down_full_or_unable_is_a_clear_error() {
     let mut lab = Lab::deployed(&[]);
     let cases = [
@@ -738,6 +781,12 @@ fn a_server_whose_secrets_are_not_known_is_closed() {
         429,
         "nobody knows what its secrets look like"
     );
+    let mut client = Client::at(weir.addr, &format!("/sandbox/{ID}/mcp"), Era::Stateless);
+    client.headers.push(("X-API-Key".into(), key.clone()));
+    let heard = sandbox.requests().len();
+    let word = client.notify("notifications/cancelled", json!({"requestId": 1}));
+    assert_eq!(word.status(), 429, "nor what it may be told");
+    assert_eq!(sandbox.requests().len(), heard);
     runner.go_on();
     until("the runner is followed again", PATIENCE, || {
         (call().status() == 200).then_some(())

@@ -47,15 +47,21 @@ impl EventStream {
         let session = &mut self.session;
         let read = async { session.read_response_body().await.map_err(|e| io_fault(&e)) };
         match &mut self.held {
-            Some(held) => held.guard(read).await,
+            // Who listens may do so anew; an open stream would keep the sandbox from ever being idle.
+            Some(held) => match held.guard(read).await {
+                Err(Fault::TimedOut) if held.is_open_ended() => Ok(None),
+                read => read,
+            },
             None => read.await,
         }
     }
 
-    /// How long the upstream may be silent; `None`: as long as it likes.
+    /// How long the upstream may be silent; `None`: as long as it likes, and a sandbox as long as a call may take.
     pub fn set_idle_timeout(&mut self, timeout: Option<Duration>) {
-        if self.held.is_none() {
-            self.session.set_read_timeout(timeout);
+        match &mut self.held {
+            None => self.session.set_read_timeout(timeout),
+            Some(held) if timeout.is_none() => held.open_ended(),
+            Some(_) => {}
         }
     }
 

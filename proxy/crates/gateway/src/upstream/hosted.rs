@@ -132,6 +132,7 @@ impl Hosted {
             hosted: self.clone(),
             lease: lease.id.clone(),
             until: Instant::now() + Duration::from_secs(lease.call_timeout_s.into()),
+            open_ended: false,
             timed_out: false,
             farewell: None,
             ends_session: key.filter(|_| passing),
@@ -172,6 +173,7 @@ pub struct Held {
     hosted: Hosted,
     lease: LeaseId,
     until: Instant,
+    open_ended: bool,
     timed_out: bool,
     farewell: Option<Farewell>,
     ends_session: Option<SessionKey>,
@@ -183,6 +185,17 @@ impl Held {
     /// The server whose sandbox it is.
     pub fn hosted(&self) -> &Hosted {
         &self.hosted
+    }
+
+    /// What comes from it has no end of its own: when the time of a call is over it is cut, which is no fault of the
+    /// sandbox.
+    pub fn open_ended(&mut self) {
+        self.open_ended = true;
+    }
+
+    /// Whether it is.
+    pub fn is_open_ended(&self) -> bool {
+        self.open_ended
     }
 
     /// What is to be done in the sandbox before it is given back.
@@ -205,7 +218,7 @@ impl Held {
             done = work => done,
             reason = &mut gone => return Err(self.gone(&reason)),
             () = tokio::time::sleep_until(self.until.into()) => {
-                self.timed_out = true;
+                self.timed_out = !self.open_ended;
                 return Err(Fault::TimedOut);
             }
         };
@@ -222,6 +235,7 @@ impl Held {
         Fault::Gone(match reason {
             GoneReason::OutOfMemory => "out of memory",
             GoneReason::TooManyProcesses => "too many processes",
+            GoneReason::HostDiskFull => "out of disk space",
             GoneReason::Exited { .. } => "its program ended",
             GoneReason::CallTimeout => "a call took too long",
             GoneReason::StartTimeout => "it did not start in time",
