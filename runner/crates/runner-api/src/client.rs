@@ -231,6 +231,12 @@ async fn exchange(connection: &mut Connection, request: &Request) -> Result<Repl
     frame::read(connection).await
 }
 
+/// Which side of an upload broke off.
+enum Broken {
+    Body(io::Error),
+    Wire(FrameError),
+}
+
 fn unexpected() -> RunnerError {
     RunnerError::Protocol("another kind of reply was expected".into())
 }
@@ -267,13 +273,23 @@ impl Runner for Client {
         frame::write(&mut connection, &request).await?;
         let sent = async {
             while let Some(part) = bytes.next().await {
-                for chunk in part?.chunks(CHUNK_BYTES_MAX).filter(|c| !c.is_empty()) {
-                    frame::write_chunk(&mut connection, chunk).await?;
+                // The runner waits for the rest, and would not answer before it has waited for long.
+                let part = part.map_err(Broken::Body)?;
+                for chunk in part.chunks(CHUNK_BYTES_MAX).filter(|c| !c.is_empty()) {
+                    frame::write_chunk(&mut connection, chunk)
+                        .await
+                        .map_err(Broken::Wire)?;
                 }
             }
-            frame::write_chunk(&mut connection, &[]).await
+            let end = frame::write_chunk(&mut connection, &[]).await;
+            end.map_err(Broken::Wire)
         }
         .await;
+        let sent = match sent {
+            Ok(()) => Ok(()),
+            Err(Broken::Wire(error)) => Err(error),
+            Err(Broken::Body(error)) => return Err(RunnerError::Unavailable(error)),
+        };
         // A runner that refuses early answers and stops reading: its answer is worth more than our broken pipe.
         let reply = frame::read(&mut connection).await;
         match (reply, sent) {
