@@ -146,9 +146,17 @@ impl Plane {
             .with_context(|| format!("hosting.listen: {} cannot be bound", hosting.listen))?;
         let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel();
+        // Behind a proxy that ends TLS, requests carry the name that people use.
+        let public = hosting.public_url.as_deref();
+        let public = public.and_then(|url| url.parse::<http::Uri>().ok());
+        let names: Vec<String> = public
+            .and_then(|url| url.host().map(str::to_owned))
+            .into_iter()
+            .collect();
         let serving = tokio::spawn(async move {
             let stopped = async { drop(stopped.await) };
-            control::serve(api, listener, AdminToken::new(&token), &[], stopped).await
+            let token = AdminToken::new(&token);
+            control::serve(api, listener, token, &names, stopped).await
         });
         Ok(Self {
             address,
