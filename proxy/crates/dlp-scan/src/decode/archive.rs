@@ -209,7 +209,9 @@ mod tests {
 
     #[test]
     fn a_file_behind_many_others_is_read() {
-        let mut all: Vec<u8> = (0..300).flat_map(|_| stored(b'a', b"nothing here\n")).collect();
+        let mut all: Vec<u8> = (0..300)
+            .flat_map(|_| stored(b'a', b"nothing here\n"))
+            .collect();
         all.extend(stored(b'p', b"\x89PNG\0\0\0\0\xff\xfe\0\0\0"));
         all.extend(stored(b'z', b"password: the last of all"));
         let hex: String = all.iter().map(|b| format!("{b:02x}")).collect();
