@@ -1,6 +1,7 @@
 //! How long something is hides nothing: a secret behind or across any bound of a reader is found, or the scan says that it
 //! did not look at everything.
 
+use base64::Engine as _;
 use dlp_scan::{Budget, Category, FingerprintKey, LeafInput, LeafKind, RuleSet, Scanner};
 
 /// A token whose checksum holds, put together here so that none stands in the repository.
@@ -40,7 +41,8 @@ const BEFORE: [usize; 9] = [0, 190, 250, 505, 1_020, 4_090, 9_990, 16_380, 65_53
 /// would be read as what was cut at equal distances.
 fn rows(len: usize) -> impl Iterator<Item = (usize, Vec<String>)> {
     let length = move |n: usize| len - usize::from(len > 2) * (n % 3 % 2 + n % 2);
-    BEFORE.into_iter().map(move |n| {
+    let affordable = BEFORE.into_iter().filter(move |n| n * len < 100_000);
+    affordable.map(move |n| {
         let mut row: Vec<String> = (0..n)
             .map(|i| "xa7e-kq9w-r2tz-u4io-pl6"[..length(i)].to_owned())
             .collect();
@@ -209,4 +211,204 @@ fn numbers_read_out_in_rows_of_any_length() {
             assert!(is_card(&text), "{n} signs before: {text}");
         }
     }
+}
+
+/// A signed token with so many bytes of claims.
+fn jwt(claims: usize) -> String {
+    let mut body = String::new();
+    let mut state = 7u32;
+    while body.len() < claims {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        body.push_str(&format!("k{:x}v", state >> 8));
+    }
+    let claims = format!("{{\"sub\":\"ana\",\"scope\":\"{body}\"}}");
+    let engine = base64::engine::general_purpose::URL_SAFE_NO_PAD;
+    let part = |text: &str| engine.encode(text);
+    let head = part("{\"alg\":\"HS256\",\"typ\":\"JWT\"}");
+    let mac = part("q9Zx71kLw0Pf3TbVy6Rm2NsHd8Gc5Ja4");
+    format!("{head}.{}.{mac}", part(&claims))
+}
+
+#[test]
+fn pieces_and_gaps_of_any_length() {
+    let mut missed = Vec::new();
+    let mut run = |name: &str, text: String, rule: &str| {
+        if !found(&text, Category::Secret, rule) {
+            missed.push(name.to_owned());
+        }
+    };
+    let token = token();
+    let (a, b) = token.split_at(12);
+    for n in [1usize, 70, 600, 9_000] {
+        let gap = " ".repeat(n);
+        run(
+            "appended far apart",
+            format!("s.append(\"{a}\");{gap}s.append(\"{b}\");"),
+            "github-pat",
+        );
+        run(
+            "added far apart",
+            format!("s += \"{a}\"{gap}\ns += \"{b}\""),
+            "github-pat",
+        );
+        run(
+            "concat far apart",
+            format!("concat(\"{a}\",{gap}\"{b}\")"),
+            "github-pat",
+        );
+        run(
+            "continued, indented",
+            format!("K={a}\\\n{gap}{b}"),
+            "github-pat",
+        );
+        run(
+            "tag",
+            format!("{a}<span title='{gap}'>{b}</span>"),
+            "github-pat",
+        );
+        let words = "word ".repeat(n);
+        let rotated: String = token
+            .bytes()
+            .map(|c| match c {
+                b'a'..=b'z' => char::from((c - b'a' + 13) % 26 + b'a'),
+                b'A'..=b'Z' => char::from((c - b'A' + 13) % 26 + b'A'),
+                c => char::from(c),
+            })
+            .collect();
+        run(
+            "rot13 line",
+            format!("rot13: {words}{rotated}"),
+            "github-pat",
+        );
+        run(
+            "document",
+            format!("{{\\rtf1 {words}\\b {a}\\b0 {b}}}"),
+            "github-pat",
+        );
+        let engine = base64::engine::general_purpose::STANDARD;
+        let reversed: String = engine
+            .encode(format!("{words}{token}"))
+            .chars()
+            .rev()
+            .collect();
+        run("base64 backwards", format!("k {reversed} ok"), "github-pat");
+        // As strides and as chunks.
+        let row: Vec<String> = "abcdefgh"
+            .repeat(n)
+            .into_bytes()
+            .into_iter()
+            .chain(*b"--------")
+            .chain(token.bytes())
+            .collect::<Vec<_>>()
+            .chunks(8)
+            .map(|c| String::from_utf8_lossy(c).into_owned())
+            .collect();
+        run("stride", format!("k='{}'", row.join("<br>")), "github-pat");
+        run("chunks", format!("k='{}'", row.join(" ")), "github-pat");
+        let nested = format!(
+            "{}{}{}",
+            "[".repeat(n),
+            serde_json::json!({ "k": cut(&token, 1) }),
+            "]".repeat(n)
+        );
+        run("nested", nested, "github-pat");
+        let base58 = base58(format!("{} {token}", "word ".repeat(n.min(500))).as_bytes());
+        run("base58", format!("k {base58} ok"), "github-pat");
+    }
+    for claims in [100, 400, 1_500] {
+        let jwt = jwt(claims);
+        run("plain", jwt.clone(), "jwt");
+        run("dots", jwt.replace('.', "%2E"), "jwt");
+        run("first letter", jwt.replacen('e', "%65", 1), "jwt");
+        run("entities", jwt.replace('.', "&#46;"), "jwt");
+        run("mail", cut(&jwt, 75).join("=\n"), "jwt");
+        for pieces in [2, 3, 5, 12] {
+            let row = cut(&jwt, jwt.len().div_ceil(pieces));
+            run(
+                &format!("plus {claims} {pieces}"),
+                format!("k = \"{}\"", row.join("\" + \"")),
+                "jwt",
+            );
+            run(
+                &format!("appended {claims} {pieces}"),
+                row.iter()
+                    .map(|p| format!("s.append(\"{p}\");\n"))
+                    .collect(),
+                "jwt",
+            );
+            run(
+                &format!("added {claims} {pieces}"),
+                format!("s = \"{}\"", row.join("\"\ns += \"")),
+                "jwt",
+            );
+            run(
+                &format!("continued {claims} {pieces}"),
+                format!("K={}", row.join("\\\n")),
+                "jwt",
+            );
+            run(
+                &format!("array {claims} {pieces}"),
+                serde_json::json!({ "k": row }).to_string(),
+                "jwt",
+            );
+            let blocks: Vec<_> = row
+                .iter()
+                .map(|p| serde_json::json!({"type": "text", "text": p}))
+                .collect();
+            run(
+                &format!("blocks {claims} {pieces}"),
+                serde_json::json!({ "content": blocks }).to_string(),
+                "jwt",
+            );
+            let lines: String = row
+                .iter()
+                .enumerate()
+                .map(|(n, p)| format!("{}. {p}\n", n + 1))
+                .collect();
+            run(&format!("lines {claims} {pieces}"), lines, "jwt");
+            let names: Vec<String> = (0..row.len()).map(|n| format!("p{n}")).collect();
+            let given: String = row
+                .iter()
+                .zip(&names)
+                .map(|(p, n)| format!("{n} = '{p}'\n"))
+                .collect();
+            if claims == 100 {
+                run(
+                    &format!("names {claims} {pieces}"),
+                    format!("{given}f({})", names.join(" + ")),
+                    "jwt",
+                );
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+/// The bytes as one large number.
+fn base58(bytes: &[u8]) -> String {
+    const DIGITS: &[u8] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+    let mut digits: Vec<u32> = Vec::new();
+    for byte in bytes {
+        let mut carry = u32::from(*byte);
+        for digit in &mut digits {
+            carry += *digit << 8;
+            (*digit, carry) = (carry % 58, carry / 58);
+        }
+        while carry > 0 {
+            digits.push(carry % 58);
+            carry /= 58;
+        }
+    }
+    let digits = digits.iter().rev().map(|d| char::from(DIGITS[*d as usize]));
+    digits.collect()
+}
+
+#[test]
+fn blanks_hide_no_command_and_no_key() {
+    let blanks = "\n".repeat(500);
+    let text = serde_json::json!({ "command": format!("cat ~/.aws/credentials{blanks}") });
+    assert!(found(&text.to_string(), Category::Injection, ""));
+    let body = jwt(1_200).replace(['.', '_', '-'], "+");
+    let key = format!("-----BEGIN PRIVATE KEY-----{blanks}{body}{blanks}-----END PRIVATE KEY-----");
+    assert!(found(&key, Category::Secret, "private-key"));
 }

@@ -14,8 +14,6 @@ const SHORT_BYTES_MAX: usize = 8;
 const SHORT_RUN_MIN: usize = 4;
 /// Two pieces that are shorter together hold nothing that a rule finds.
 const SEAM_BYTES_MIN: usize = 12;
-/// Longest of several parts of a value.
-const PART_BYTES_MAX: usize = 80;
 /// Parts of one word over several content blocks, joined with each that comes; more are joined once, at their end.
 const CHAIN_PARTS_MAX: usize = 12;
 /// Pieces of a text with blanks in it: how many, and how long, before they count as one that was cut.
@@ -93,7 +91,7 @@ fn parts(node: &Node, spawn: &mut Spawner<'_>) {
             join_parts(node, &row, spawn);
             row.clear();
         }
-        if cell.kind == LeafKind::String && (2..=PART_BYTES_MAX).contains(&cell.span.len()) {
+        if cell.kind == LeafKind::String && (2..=PIECE_MAX).contains(&cell.span.len()) {
             row.push(*cell);
         }
     }

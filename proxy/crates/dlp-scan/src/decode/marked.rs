@@ -44,7 +44,7 @@ const MARK_TEXTS: [&[u8]; 18] = [
 static ASCII85: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"<~"));
 /// Shortest text that is worth a child.
 const BYTES_MIN: usize = 12;
-/// How far back the line before a numbered one may begin.
+/// How far before its number a numbered line may begin.
 const LINE_BACK: usize = 512;
 /// Longest label before a number.
 const LABEL_BYTES_MAX: usize = 16;
@@ -526,11 +526,10 @@ fn readable(c: &char) -> bool {
 fn numbered(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
     let (floor, end) = (cell.span.start as usize, cell.span.end as usize);
     let text = &node.text[..end];
-    let line_of = |at: usize| {
-        let floor = floor.max(at.saturating_sub(LINE_BACK));
+    let line_of = |at: usize, floor: usize| {
         memchr::memrchr(b'\n', &text[floor..at]).map_or(floor, |n| floor + n + 1)
     };
-    let line = line_of(at);
+    let line = line_of(at, floor.max(at.saturating_sub(LINE_BACK)));
     let label = text[line..at].trim_ascii_start();
     let sep = text.get(at + 1..at + 3)?;
     let sep = if sep[0] == b'\t' { &sep[..1] } else { sep };
@@ -538,7 +537,7 @@ fn numbered(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
         return None;
     }
     let head = [label, b"1", sep].concat();
-    let above = line_of(line - 1);
+    let above = line_of(line - 1, floor);
     let first = above + memchr::memmem::rfind(&text[above..line], &head)?;
     let parts = pieces(text, first, label, sep);
     let part = |p: &Span| &text[p.range()];
