@@ -30,6 +30,14 @@ fn found(text: &str, category: Category, rule: &str) -> bool {
     outcome.over_budget.is_some() || outcome.findings.iter().any(it)
 }
 
+#[test]
+fn marks_of_other_rows_between_do_not_cut_a_list() {
+    let token = token();
+    let (a, b) = token.split_at(12);
+    let text = format!("k = [\"{a}\", \"{b}\", \" three seven suffix\"].join('')");
+    assert!(is_token(&text));
+}
+
 fn is_token(text: &str) -> bool {
     found(text, Category::Secret, "github-pat")
 }

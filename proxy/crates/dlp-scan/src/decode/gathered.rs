@@ -43,9 +43,12 @@ pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>
         let text = Text {
             bytes: &node.text[..cell.span.end as usize],
             floor: cell.span.start as usize,
-            list: std::mem::replace(&mut list, at),
+            list,
             cell,
         };
+        if mark == Mark::List && node.text[at] == b']' {
+            list = at;
+        }
         let row = match mark {
             Mark::Append => text.appended(at),
             Mark::More => text.added(at),
@@ -91,7 +94,7 @@ fn emit(node: &Node, cell: &Cell, row: &Row, spawn: &mut Spawner<'_>) {
 struct Text<'t> {
     bytes: &'t [u8],
     floor: usize,
-    /// The mark before: a list that ends at this one began behind it.
+    /// Where the list before ended: the next begins behind it.
     list: usize,
     cell: &'t Cell,
 }

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use super::Spawner;
 use crate::detect::{Scratch, is_value};
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
-use crate::{Layer, LeafKind};
+use crate::{Layer, LeafKind, OverBudget};
 
 /// Longest piece taken from either side of a seam: more than a signed token has.
 const PIECE_MAX: usize = 4096;
@@ -22,6 +22,8 @@ const TEXT_PART_BYTES_MIN: usize = 6;
 /// Cells that a token which broke off goes on in: so many, and more while they come to no more bytes than this.
 const BROKEN_PARTS: usize = 8;
 const BROKEN_BYTES_MAX: usize = 4096;
+/// All of them come to no more than so many times the text; if one broke off in every cell, the rest is over budget.
+const BROKEN_TIMES_MAX: usize = 32;
 
 /// Is it a name whose values follow each other as parts of one text?
 fn names_part(name: &[u8]) -> bool {
@@ -348,8 +350,8 @@ fn broken(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
             child.push(&node.text[part.range()], part, How::Copy);
         }
         child.close_cell(start, Span::default(), LeafKind::String, 0);
-        // Those that broke off at every cell come to more than can be afforded, and the end says so.
-        if child.text.len() > spawn.room() {
+        if child.text.len() > BROKEN_TIMES_MAX * node.text.len() {
+            spawn.over.get_or_insert(OverBudget::DecodedBytes);
             break;
         }
     }
