@@ -11,10 +11,8 @@ use crate::text::{Cell, How, Node, RUN_BYTES_MIN, Span, is_run};
 const WRAPPED_LINE_MIN: usize = 48;
 /// Decoded bytes that have to be text before the rest is decoded.
 const HEAD: usize = 10;
-/// Longest run that is read backwards or rotated too.
-const TURNED_BYTES_MAX: usize = 4096;
-/// Longest run read as base58, which is one large number: its cost grows with the square.
-const BASE58_BYTES_MAX: usize = 256;
+/// Longest run read as base58, which is one large number: its cost grows with the square. A longer one is over budget.
+const BASE58_BYTES_MAX: usize = 4096;
 /// A deflated text with an alphabet of its own is not shorter, nor worth a try if it is.
 const DEFLATED_BYTES_MIN: usize = 60;
 
@@ -126,8 +124,7 @@ fn turned(
     spawn: &mut Spawner<'_>,
 ) -> bool {
     let source = &node.text[start..end];
-    let long = !(RUN_BYTES_MIN..=TURNED_BYTES_MAX).contains(&source.len());
-    if long || node.turned || source.contains(&b'\n') {
+    if source.len() < RUN_BYTES_MIN || node.turned || memchr::memchr(b'\n', source).is_some() {
         return false;
     }
     // Few runs come any further than their first digits.
@@ -163,11 +160,7 @@ fn turned(
 fn base58(node: &Node, cell: &Cell, place: (usize, usize), spawn: &mut Spawner<'_>) {
     let source = &node.text[place.0..place.1];
     let has = |is: fn(&u8) -> bool| source.iter().any(is);
-    if source.len() > BASE58_BYTES_MAX
-        || !has(u8::is_ascii_digit)
-        || !has(u8::is_ascii_uppercase)
-        || !has(u8::is_ascii_lowercase)
-    {
+    if !has(u8::is_ascii_digit) || !has(u8::is_ascii_uppercase) || !has(u8::is_ascii_lowercase) {
         return;
     }
     let Some(digits) = source
@@ -180,16 +173,23 @@ fn base58(node: &Node, cell: &Cell, place: (usize, usize), spawn: &mut Spawner<'
     if !base58_begins_text(&digits) {
         return;
     }
-    // Limbs of 32 bits, the lowest first.
-    let mut limbs: Vec<u32> = Vec::with_capacity(source.len() / 5 + 1);
-    for digit in digits {
-        let mut carry = u64::from(digit);
+    if digits.len() > BASE58_BYTES_MAX {
+        spawn.over.get_or_insert(crate::OverBudget::DecodedBytes);
+        return;
+    }
+    // Limbs of 64 bits, the lowest first; ten digits at a time, which fit into one.
+    let mut limbs: Vec<u64> = Vec::with_capacity(source.len() / 10 + 1);
+    for ten in digits.chunks(10) {
+        let (scale, value) = ten
+            .iter()
+            .fold((1u64, 0u64), |(s, v), d| (s * 58, v * 58 + u64::from(*d)));
+        let mut carry = u128::from(value);
         for limb in &mut limbs {
-            carry += u64::from(*limb) * 58;
-            (*limb, carry) = (carry as u32, carry >> 32);
+            carry += u128::from(*limb) * u128::from(scale);
+            (*limb, carry) = (carry as u64, carry >> 64);
         }
         if carry > 0 {
-            limbs.push(carry as u32);
+            limbs.push(carry as u64);
         }
     }
     let bytes: Vec<u8> = limbs

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
-use super::{MARGIN_AFTER, Spawner, begin_cell, child_around, copy};
+use super::{MARGIN_AFTER, MARGIN_BEFORE, Spawner, begin_cell, child_around, copy};
 use crate::Layer;
 use crate::detect::Scratch;
 use crate::text::{Cell, How, Node, Span};
@@ -31,9 +31,6 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
 
 /// A line that goes on in the next.
 static CONTINUED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\\\n"));
-/// Most blanks that the next line is indented by, and longest part of a word on a line.
-const INDENT_MAX: usize = 64;
-const WORD_BYTES_MAX: usize = 512;
 
 /// A word cut by a backslash at the end of a line, as in a shell or in a YAML string between quotes: with the blanks
 /// that the next line is indented by, it leaves nothing behind.
@@ -49,7 +46,8 @@ fn continued(node: &Node, spawn: &mut Spawner<'_>) {
             continue;
         };
         let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
-        let before = text[floor..at].iter().rev().take(WORD_BYTES_MAX);
+        // Nothing is read twice, so nothing has a bound.
+        let before = text[floor.max(done)..at].iter().rev();
         let from = at - before.take_while(|b| word(b)).count();
         // Bytes written out have a decoder of their own.
         if from > floor && text[from - 1] == b'\\' {
@@ -58,9 +56,9 @@ fn continued(node: &Node, spawn: &mut Spawner<'_>) {
         let mut pieces = vec![Span::new(from, at)];
         let mut end = at;
         while end + 1 < ceil && text[end] == b'\\' && text[end + 1] == b'\n' {
-            let blanks = text[end + 2..ceil].iter().take(INDENT_MAX);
+            let blanks = text[end + 2..ceil].iter();
             let start = end + 2 + blanks.take_while(|b| matches!(b, b' ' | b'\t')).count();
-            let rest = text[start..ceil].iter().take(WORD_BYTES_MAX);
+            let rest = text[start..ceil].iter();
             // Blanks inside a piece may be of the value: the piece ends where its line does.
             let len = rest.take_while(|b| word(b) || **b == b' ').count();
             if len == 0 {
@@ -346,20 +344,16 @@ fn row(text: &[u8], at: usize, cell: &Cell) -> (usize, usize, Option<usize>) {
 fn emit_chunks(node: &Node, cell: &Cell, (from, to): (usize, usize), spawn: &mut Spawner<'_>) {
     let text = &node.text;
     let joined = to - from;
-    let telling = text[from..to]
-        .iter()
-        .filter(|b| b.is_ascii_digit() || b.is_ascii_uppercase())
-        .count()
-        * 8
-        >= joined;
+    let blank = |b: &u8| matches!(b, b' ' | b'\n');
+    let telling = super::strides::telling(text[from..to].iter().filter(|b| !blank(b)));
     // Rows of numbers are tables; what is a number in groups is found as it stands.
     let letters = text[from..to].iter().any(u8::is_ascii_alphabetic);
-    if !(16..=16 * 1024).contains(&joined) || !telling || !letters || !text[from..to].is_ascii() {
+    if joined < 16 || !telling || !letters || !text[from..to].is_ascii() {
         return;
     }
     child_around(node, cell, Layer::Spaced, (from, to), spawn, |child| {
         let mut at = from;
-        for piece in text[from..to].split(|b| matches!(b, b' ' | b'\n')) {
+        for piece in text[from..to].split(blank) {
             child.push(piece, Span::new(at, at + piece.len()), How::Copy);
             at += piece.len() + 1;
         }
@@ -369,7 +363,7 @@ fn emit_chunks(node: &Node, cell: &Cell, (from, to): (usize, usize), spawn: &mut
 /// String literals joined by an operator, or by standing side by side over lines.
 fn concat(node: &Node, joints: &[u32], spawn: &mut Spawner<'_>) {
     let mut open: Option<Open> = None;
-    let mut index = 0;
+    let (mut index, mut done) = (0, 0);
     for at in joints.iter().map(|at| *at as usize) {
         let Some(cell) = node.cell_from(at, &mut index) else {
             continue;
@@ -387,8 +381,13 @@ fn concat(node: &Node, joints: &[u32], spawn: &mut Spawner<'_>) {
             continue;
         };
         let (quote, next) = (base + quote, base + next);
+        // Close together, or the two ends of one literal.
         let near = |open: &Open| {
-            open.cell.span == cell.span && (open.copied..open.copied + 256).contains(&quote)
+            open.cell.span == cell.span
+                && open.copied <= quote
+                && (quote < open.copied + 256
+                    || memchr::memchr2(node.text[quote], b'\n', &node.text[open.copied..quote])
+                        .is_none())
         };
         if !open.as_ref().is_some_and(near) {
             finish_concat(node, open.take(), spawn);
@@ -397,7 +396,10 @@ fn concat(node: &Node, joints: &[u32], spawn: &mut Spawner<'_>) {
             };
             let name = begin_cell(&mut child, node, cell.name);
             let start = child.text.len();
-            let from = quote.saturating_sub(200).max(base);
+            let floor = base.max(done);
+            let literal = memchr::memrchr2(node.text[quote], b'\n', &node.text[floor..quote]);
+            let from = literal.map_or(quote, |n| (floor + n).saturating_sub(MARGIN_BEFORE));
+            let from = from.min(quote.saturating_sub(200)).max(base);
             let copied = margin_start(&node.text, from, quote);
             open = Some(Open {
                 child,
@@ -410,6 +412,7 @@ fn concat(node: &Node, joints: &[u32], spawn: &mut Spawner<'_>) {
         if let Some(open) = &mut open {
             copy(&mut open.child, node, open.copied, quote);
             open.copied = next;
+            done = next;
         }
     }
     finish_concat(node, open, spawn);
@@ -445,7 +448,9 @@ fn finish_concat(node: &Node, open: Option<Open>, spawn: &mut Spawner<'_>) {
         return;
     };
     let ceil = cell.span.end as usize;
-    let mut to = (copied + 200).min(ceil);
+    // To the end of the last literal, however long it is.
+    let literal = memchr::memchr2(node.text[copied - 1], b'\n', &node.text[copied..ceil]);
+    let mut to = (copied + literal.unwrap_or(0).max(200)).min(ceil);
     while to > copied && to < ceil && node.text[to] & 0xC0 == 0x80 {
         to -= 1;
     }

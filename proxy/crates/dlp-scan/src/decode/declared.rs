@@ -8,18 +8,15 @@ use crate::check::base64_digit;
 use crate::text::{Cell, How, NO_LEAF, Node, RUN_BYTES_MIN, Span};
 use crate::{Layer, OverBudget};
 
-/// Longest text that is read by the name of its cipher.
-const LINE_BYTES_MAX: usize = 512;
 /// How far behind the name of a cipher its text begins.
 const LEAD_BYTES_MAX: usize = 48;
-/// Longest document, and longest control word of one.
-const DOCUMENT_BYTES_MAX: usize = 64 * 1024;
+/// Longest control word of a document.
 const CONTROL_BYTES_MAX: usize = 32;
 /// Shortest text worth a child.
 const BYTES_MIN: usize = 6;
 
 pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>) {
-    let (mut index, mut done) = (0, 0);
+    let (mut index, mut done, mut last) = (0, 0, 0);
     for (at, mark) in marks.iter().map(|(at, mark)| (*at as usize, *mark)) {
         let own = matches!(mark, Mark::Cipher | Mark::Base85 | Mark::Base64 | Mark::Rtf);
         if at < done || !own {
@@ -29,7 +26,7 @@ pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>
             continue;
         };
         done = match mark {
-            Mark::Cipher => cipher(node, cell, at, spawn),
+            Mark::Cipher => cipher(node, cell, (at, std::mem::replace(&mut last, at)), spawn),
             Mark::Base85 => base85(node, cell, at, spawn),
             Mark::Base64 => base64(node, cell, at, spawn),
             _ => rtf(node, cell, at, spawn),
@@ -101,24 +98,25 @@ fn named(text: &[u8]) -> Option<Cipher> {
     }
 }
 
-/// The rest of the line behind the name, or the word that is piped into the alphabet. Gives where it ends.
-fn cipher(node: &Node, cell: &Cell, at: usize, spawn: &mut Spawner<'_>) -> Option<usize> {
+/// The rest of the line behind the name, or the word that is piped into the alphabet. Gives where it ends. Nothing before
+/// `last`, the name before this one, is looked at, and a line is read once: however long it is.
+fn cipher(
+    node: &Node,
+    cell: &Cell,
+    (at, last): (usize, usize),
+    spawn: &mut Spawner<'_>,
+) -> Option<usize> {
     if node.turned {
         return None;
     }
     let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
     let text = &node.text[..ceil];
     let cipher = named(&text[at..])?;
-    let end_of_line = |from: usize| {
-        let rest = &text[from..ceil.min(from + LINE_BYTES_MAX)];
-        memchr::memchr(b'\n', rest).map_or(from + rest.len(), |n| from + n)
-    };
-    let line = {
-        let back = at.saturating_sub(LINE_BYTES_MAX).max(floor);
-        memchr::memrchr(b'\n', &text[back..at]).map_or(back, |n| back + n + 1)
-    };
+    let end_of_line = |from: usize| memchr::memchr(b'\n', &text[from..]).map_or(ceil, |n| from + n);
     let piped = text[at..].len() > 6 && text[at..at + 6].eq_ignore_ascii_case(b"n-za-m");
     let (from, to) = if piped {
+        let back = last.max(floor);
+        let line = memchr::memrchr(b'\n', &text[back..at]).map_or(back, |n| back + n + 1);
         let pipe = line + memchr::memrchr(b'|', &text[line..at])?;
         let word = text[line..pipe].trim_ascii_end();
         let quote = word.last().filter(|b| matches!(b, b'"' | b'\''));
@@ -126,10 +124,11 @@ fn cipher(node: &Node, cell: &Cell, at: usize, spawn: &mut Spawner<'_>) -> Optio
         let sign = quote.copied().unwrap_or(b' ');
         (line + memchr::memrchr(sign, &text[line..end])? + 1, end)
     } else {
-        let line_end = end_of_line(at);
-        let lead = &text[at..line_end.min(at + LEAD_BYTES_MAX)];
+        let lead = &text[at..ceil.min(at + LEAD_BYTES_MAX)];
+        let lead = lead.split(|b| *b == b'\n').next()?;
         // Nothing follows where the sign is missing, and a `(` opens a call: `rot13("tuc_...")`.
         let sign = lead.iter().position(|b| matches!(b, b':' | b'=' | b'('))?;
+        let line_end = end_of_line(at);
         let skipped = text[at + sign + 1..line_end].iter().take(4);
         let skipped = skipped.take_while(|b| b" \"'`".contains(b)).count();
         (at + sign + 1 + skipped, line_end)
@@ -165,7 +164,7 @@ fn cipher(node: &Node, cell: &Cell, at: usize, spawn: &mut Spawner<'_>) -> Optio
 
 /// `base85: VPaz}...`: the word behind the name. Gives where it ends.
 fn base85(node: &Node, cell: &Cell, at: usize, spawn: &mut Spawner<'_>) -> Option<usize> {
-    let text = &node.text[at..(cell.span.end as usize).min(at + DOCUMENT_BYTES_MAX)];
+    let text = &node.text[at..cell.span.end as usize];
     let name = text.iter().take(12).position(|b| *b == b'5')? + 1;
     let lead = text[name..]
         .iter()
@@ -292,7 +291,7 @@ const UNSHOWN: [&[u8]; 6] = [
 
 /// The text of a document in RTF (Microsoft, Rich Text Format Specification 1.9.1). Gives where it ends.
 fn rtf(node: &Node, cell: &Cell, at: usize, spawn: &mut Spawner<'_>) -> Option<usize> {
-    let end = (cell.span.end as usize).min(at + DOCUMENT_BYTES_MAX);
+    let end = cell.span.end as usize;
     let text = &node.text[..end];
     if text.len() - at > spawn.room() {
         spawn.over.get_or_insert(OverBudget::DecodedBytes);

@@ -7,21 +7,21 @@ use super::{Spawner, child_around, copy, label_before};
 use crate::Layer;
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
 
-/// Longest literal, and most of them in one row.
-const PIECE_BYTES_MAX: usize = 200;
-const PIECES_MAX: usize = 512;
-/// Most bytes between one piece and the next that are no part of either.
-const GAP_BYTES_MAX: usize = 64;
+/// How far before the second of numbered pieces the first may begin, and how long a line of a table's head is.
+const NUMBERED_BACK: usize = 64;
 /// Longest name that pieces are given to.
 const NAME_BYTES_MAX: usize = 48;
-/// How far back the first of a row may lie from the mark.
+/// How far back the first of a row may lie from the mark, and how far from each other its pieces.
 const BACK: usize = 256;
+/// A list that turns out to be none is gone through again by the marks in it, if it is no longer than this.
+const AGAIN_BYTES_MAX: usize = 1024;
 /// How far behind the last piece the name may stand that the whole is given to.
 const AFTER: usize = 120;
 /// Shorter texts hold nothing that a rule finds.
 const BYTES_MIN: usize = 7;
 
-/// What was read of a row.
+/// What was read of a row. It has no bound of its own: whatever is read is not read again by a later mark, but for what
+/// [`AGAIN_BYTES_MAX`] says, so all rows together cost what the text is long.
 struct Row {
     /// Where the name ends that the whole is given to, and what to write between it and the whole.
     label: (usize, &'static [u8]),
@@ -32,7 +32,7 @@ struct Row {
 }
 
 pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>) {
-    let (mut index, mut done) = (0, 0);
+    let (mut index, mut done, mut list) = (0, 0, 0);
     for (at, mark) in marks.iter().map(|(at, mark)| (*at as usize, *mark)) {
         if at < done {
             continue;
@@ -43,8 +43,12 @@ pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>
         let text = Text {
             bytes: &node.text[..cell.span.end as usize],
             floor: cell.span.start as usize,
+            list,
             cell,
         };
+        if mark == Mark::List && node.text[at] == b']' {
+            list = at;
+        }
         let row = match mark {
             Mark::Append => text.appended(at),
             Mark::More => text.added(at),
@@ -90,6 +94,8 @@ fn emit(node: &Node, cell: &Cell, row: &Row, spawn: &mut Spawner<'_>) {
 struct Text<'t> {
     bytes: &'t [u8],
     floor: usize,
+    /// Where the list before ended: the next begins behind it.
+    list: usize,
     cell: &'t Cell,
 }
 
@@ -106,14 +112,14 @@ impl Text<'_> {
     fn literal(&self, at: usize) -> Option<(Span, usize)> {
         let rest = self.at(at);
         let quote = *rest.first().filter(|b| matches!(b, b'"' | b'\'' | b'`'))?;
-        let body = &rest[1..rest.len().min(1 + PIECE_BYTES_MAX)];
-        let len = body.iter().position(|b| *b == quote || *b == b'\n')?;
+        let body = &rest[1..];
+        let len = memchr::memchr2(quote, b'\n', body)?;
         (body[len] == quote).then(|| (Span::new(at + 1, at + 1 + len), at + len + 2))
     }
 
     /// The first byte from `at` on that is none of `gap`.
     fn skip(&self, at: usize, gap: &[u8]) -> usize {
-        let rest = self.at(at).iter().take(GAP_BYTES_MAX);
+        let rest = self.at(at).iter();
         at + rest.take_while(|b| gap.contains(b)).count()
     }
 
@@ -135,9 +141,7 @@ impl Text<'_> {
     /// Literals from `at` on with nothing but `gap` between them.
     fn literals(&self, at: usize, gap: &[u8]) -> (Vec<Span>, usize) {
         let (mut pieces, mut end, mut at) = (Vec::new(), at, at);
-        while pieces.len() < PIECES_MAX
-            && let Some((piece, next)) = self.literal(at)
-        {
+        while let Some((piece, next)) = self.literal(at) {
             pieces.push(piece);
             end = next;
             at = self.skip(next, gap);
@@ -151,9 +155,7 @@ impl Text<'_> {
         let open = at + self.at(at).iter().take(16).position(|b| *b == b'(')?;
         let method = self.bytes[at..=open].to_vec();
         let (mut pieces, mut next, mut end) = (Vec::new(), open + 1, at);
-        while pieces.len() < PIECES_MAX
-            && let Some((piece, after)) = self.literal(next)
-        {
+        while let Some((piece, after)) = self.literal(next) {
             pieces.push(piece);
             end = after;
             let mut i = self.skip(after, b"); \t\r\n");
@@ -196,9 +198,7 @@ impl Text<'_> {
         }
         let mut pieces: Vec<Span> = Vec::new();
         let (mut next, mut end) = (self.skip(at + 2, b" \t"), at);
-        while pieces.len() < PIECES_MAX
-            && let Some((piece, after)) = self.literal(next)
-        {
+        while let Some((piece, after)) = self.literal(next) {
             pieces.push(piece);
             end = after;
             let mut i = self.skip(after, b"; \t\r\n");
@@ -226,21 +226,23 @@ impl Text<'_> {
 
     /// In the line before: the end of the name, and the literal it was given at first.
     fn first_of(&self, name: Span, called: &[u8]) -> Option<(u32, Span)> {
-        let from = (name.start as usize).saturating_sub(BACK).max(self.floor);
-        let before = &self.bytes[from..name.start as usize];
-        let at = from + memchr::memmem::rfind(before, called)?;
-        let sign = self.skip(at + called.len(), b" \t:");
-        let equals = self.at(sign).first() == Some(&b'=');
-        let (piece, after) = self.literal(self.skip(sign + 1, b" \t"))?;
-        let last = self.skip(after, b"; \t\r\n");
-        let label = crate::text::to_u32(at + called.len());
-        (equals && last >= self.trimmed(name.start as usize)).then_some((label, piece))
+        let before = &self.bytes[self.floor..name.start as usize];
+        let close = before.iter().rposition(|b| !b"; \t\r\n".contains(b))?;
+        let quote = before[close];
+        let open = memchr::memrchr2(quote, b'\n', &before[..close])?;
+        let literal = matches!(quote, b'"' | b'\'' | b'`') && before[open] == quote;
+        let given = before[..open].trim_ascii_end().strip_suffix(b"=")?;
+        let len = given.iter().rposition(|b| !b" \t:".contains(b))? + 1;
+        (literal && given[..len].ends_with(called)).then(|| {
+            let piece = Span::new(self.floor + open + 1, self.floor + close);
+            (crate::text::to_u32(self.floor + len), piece)
+        })
     }
 
     /// `k[0] = "g"`, `k[1] = "h"`.
     fn indexed(&self, at: usize) -> Option<Row> {
         let digits = |end: usize| {
-            let before = self.bytes[self.floor..end].iter().rev().take(4);
+            let before = self.bytes[self.floor..end].iter().rev().take(9);
             before.take_while(|b| b.is_ascii_digit()).count()
         };
         let number = |from: usize, to: usize| {
@@ -257,9 +259,7 @@ impl Text<'_> {
             return None;
         }
         let (mut pieces, mut next, mut end) = (Vec::new(), self.skip(at, b"] ="), at);
-        while pieces.len() < PIECES_MAX
-            && let Some((piece, after)) = self.literal(next)
-        {
+        while let Some((piece, after)) = self.literal(next) {
             pieces.push(piece);
             end = after;
             let i = self.skip(after, b"; \t\r\n");
@@ -270,7 +270,7 @@ impl Text<'_> {
             let len = self
                 .at(from)
                 .iter()
-                .take(5)
+                .take(9)
                 .take_while(|b| b.is_ascii_digit())
                 .count();
             if number(from, from + len) != Some(n + 1) {
@@ -294,21 +294,17 @@ impl Text<'_> {
         let (start, begin) = match rest.first()? {
             // What is joined stands before.
             b']' => {
-                let from = at.saturating_sub(BACK).max(self.floor);
+                let from = self.list.max(self.floor);
                 let open = from + memchr::memrchr(b'[', &self.bytes[from..at])?;
                 (open + 1, open + 1)
             }
             // A format: the literal it stands in ends, and the values come after it.
             b'%' | b'{' => {
-                let close = at
-                    + rest
-                        .iter()
-                        .take(GAP_BYTES_MAX)
-                        .position(|b| matches!(b, b'"' | b'\''))?;
-                let only = self.bytes[at..close].iter().all(|b| b"%s{}".contains(b));
                 let open = at
                     .checked_sub(1)
-                    .filter(|o| *o >= self.floor && self.bytes[*o] == self.bytes[close])?;
+                    .filter(|o| *o >= self.floor && matches!(self.bytes[*o], b'"' | b'\''))?;
+                let close = self.skip(at, b"%s{}");
+                let only = self.at(close).first() == Some(&self.bytes[open]);
                 let method = self.at(close + 1).starts_with(b".format");
                 let after = close + 1 + 7 * usize::from(method);
                 only.then_some((self.skip(after, b", %([\t\r\n"), open))?
@@ -337,12 +333,22 @@ impl Text<'_> {
         let (pieces, end) = self.literals(self.skip(start, b" \t\r\n"), between);
         let closed = self.at(self.skip(end, b" \t\r\n,")).first();
         if !matches!(closed, Some(b')' | b']')) || pieces.is_empty() {
-            return None;
+            return self.none(at, end);
         }
         Some(Row {
             label: label_before(self.bytes, self.cell, begin),
             name: None,
             pieces,
+            end,
+        })
+    }
+
+    /// What is no row. It is not gone through again where it is long.
+    fn none(&self, at: usize, end: usize) -> Option<Row> {
+        (end > at + AGAIN_BYTES_MAX).then(|| Row {
+            label: (at, b""),
+            name: None,
+            pieces: Vec::new(),
             end,
         })
     }
@@ -360,7 +366,10 @@ impl Text<'_> {
             }
             false => (pieces, end, closed),
         };
-        closed.then(|| Row {
+        if !closed {
+            return self.none(at, end);
+        }
+        Some(Row {
             label: (self.trimmed(at), b" = "),
             name: None,
             pieces,
@@ -370,7 +379,7 @@ impl Text<'_> {
 
     /// `"ghp_" ^ "Zq7k"`, in the languages that join so.
     fn operated(&self, at: usize) -> Option<Row> {
-        let from = at.saturating_sub(PIECE_BYTES_MAX).max(self.floor);
+        let from = self.floor;
         let open = from + memchr::memrchr2(self.bytes[at], b'\n', &self.bytes[from..at])?;
         let (pieces, end) = self.literals(open, b" \t\r\n^<>+/");
         Some(Row {
@@ -402,18 +411,16 @@ impl Text<'_> {
     /// `part 1/2: ghp_` and `part 2/2: Zq7k`, whatever is on their lines before.
     fn counted(&self, at: usize) -> Option<Row> {
         let two = at + self.at(at).iter().take(8).position(|b| *b == b'2')?;
-        let mut head = self.bytes[at..=two].to_vec();
+        let head = |n: usize| [&self.bytes[at..two], n.to_string().as_bytes()].concat();
         let from = at.saturating_sub(BACK).max(self.floor);
-        *head.last_mut()? = b'1';
-        let first = from + memchr::memmem::rfind(&self.bytes[from..at], &head)?;
-        let (mut pieces, mut end, mut line) = (Vec::new(), at, first);
-        for n in b'1'..=b'9' {
-            let (piece, after) = self.piece(line + head.len())?;
+        let first = from + memchr::memmem::rfind(&self.bytes[from..at], &head(1))?;
+        let (mut pieces, mut end, mut line, mut n) = (Vec::new(), at, first, 1);
+        while let Some((piece, after)) = self.piece(line + head(n).len()) {
             pieces.push(piece);
             end = after;
-            *head.last_mut()? = n + 1;
+            n += 1;
             let rest = &self.at(end)[..self.at(end).len().min(BACK)];
-            let Some(next) = memchr::memmem::find(rest, &head) else {
+            let Some(next) = memchr::memmem::find(rest, &head(n)) else {
                 break;
             };
             line = end + next;
@@ -465,11 +472,13 @@ impl Text<'_> {
         if self.at(start).starts_with(b"is ") {
             start = self.skip(start + 3, b" :\"'`");
         }
-        let rest = self.at(start).iter().take(PIECE_BYTES_MAX);
+        if start == at {
+            return None;
+        }
         let of_piece =
             |b: &&u8| b.is_ascii_graphic() && !matches!(b, b'"' | b'\'' | b'`' | b',' | b';');
-        let len = rest.take_while(of_piece).count();
-        (start > at && len > 0).then(|| (Span::new(start, start + len), start + len))
+        let len = self.at(start).iter().take_while(of_piece).count();
+        (len > 0).then(|| (Span::new(start, start + len), start + len))
     }
 
     /// `| 1 | g |` and `| 2 | h |` under each other, `"0": "g", "1": "h"`.
@@ -480,12 +489,12 @@ impl Text<'_> {
             false => (b"\"", b"\": \"", b'"'),
         };
         let head = |n: usize| [before, n.to_string().as_bytes(), after].concat();
-        let from = at.saturating_sub(GAP_BYTES_MAX).max(self.floor);
+        let from = at.saturating_sub(NUMBERED_BACK).max(self.floor);
         let near = &self.bytes[from..at + usize::from(table)];
         let back = |n: usize| memchr::memmem::rfind(near, &head(n)).map(|i| from + i);
         let (mut i, mut n) = back(0).map(|i| (i, 0)).or_else(|| Some((back(1)?, 1)))?;
         let (first, mut pieces, mut end) = (i, Vec::new(), at);
-        while pieces.len() < PIECES_MAX {
+        loop {
             let start = i + head(n).len();
             let body = self.at(start).iter().take(8);
             let len = body.take_while(|b| **b != close && **b != b'\n').count();
@@ -525,7 +534,7 @@ impl Text<'_> {
         }
         // The head, and the line of dashes under it.
         for _ in 0..2 {
-            let from = end.saturating_sub(GAP_BYTES_MAX).max(self.floor);
+            let from = end.saturating_sub(NUMBERED_BACK).max(self.floor);
             let Some(line) = memchr::memrchr(b'\n', &self.bytes[from..end]) else {
                 break;
             };
@@ -545,15 +554,17 @@ impl Text<'_> {
             i += self
                 .at(i)
                 .iter()
-                .take(3)
+                .take(9)
                 .take_while(|b| b.is_ascii_digit())
                 .count();
         }
         let start = self.skip(i, b" ]):=-\"'`");
-        let rest = self.at(start).iter().take(PIECE_BYTES_MAX);
+        if start == i {
+            return None;
+        }
         let of_piece = |b: &&u8| b.is_ascii_graphic() && !matches!(b, b'"' | b'\'' | b'`' | b',');
-        let len = rest.take_while(of_piece).count();
-        (start > i && len > 0).then(|| (Span::new(start, start + len), start + len))
+        let len = self.at(start).iter().take_while(of_piece).count();
+        (len > 0).then(|| (Span::new(start, start + len), start + len))
     }
 }
 

@@ -5,24 +5,25 @@ use smallvec::SmallVec;
 use super::Spawner;
 use crate::detect::{Scratch, is_value};
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
-use crate::{Layer, LeafKind};
+use crate::{Layer, LeafKind, OverBudget};
 
-/// Longest piece taken from either side of a seam.
-const PIECE_MAX: usize = 512;
+/// Longest piece taken from either side of a seam: more than a signed token has.
+const PIECE_MAX: usize = 4096;
 /// Elements this short in a row are one text taken apart.
 const SHORT_BYTES_MAX: usize = 8;
 const SHORT_RUN_MIN: usize = 4;
 /// Two pieces that are shorter together hold nothing that a rule finds.
 const SEAM_BYTES_MIN: usize = 12;
-/// Longest of several parts of a value.
-const PART_BYTES_MAX: usize = 80;
-/// Parts of one word over several content blocks.
+/// Parts of one word over several content blocks, joined with each that comes; more are joined once, at their end.
 const CHAIN_PARTS_MAX: usize = 12;
 /// Pieces of a text with blanks in it: how many, and how long, before they count as one that was cut.
 const TEXT_PARTS_MIN: usize = 4;
 const TEXT_PART_BYTES_MIN: usize = 6;
-/// Parts joined at one go.
-const PARTS_MAX: usize = 4096;
+/// Cells that a token which broke off goes on in: so many, and more while they come to no more bytes than this.
+const BROKEN_PARTS: usize = 8;
+const BROKEN_BYTES_MAX: usize = 4096;
+/// All of them come to no more than so many times the text; if one broke off in every cell, the rest is over budget.
+const BROKEN_TIMES_MAX: usize = 32;
 
 /// Is it a name whose values follow each other as parts of one text?
 fn names_part(name: &[u8]) -> bool {
@@ -45,7 +46,7 @@ fn names_part(name: &[u8]) -> bool {
 }
 
 pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
-    if node.layer == Some(Layer::Joined) || node.cells.len() < 2 || node.cells.len() > 200_000 {
+    if node.layer == Some(Layer::Joined) || node.cells.len() < 2 {
         return;
     }
     short_runs(node, spawn);
@@ -60,7 +61,7 @@ fn short_runs(node: &Node, spawn: &mut Spawner<'_>) {
     let same = |a: &Cell, b: &Cell| short(a) && short(b) && a.name == b.name;
     for cells in node.cells.chunk_by(same) {
         if cells.len() >= SHORT_RUN_MIN {
-            join(node, cells.iter().take(PARTS_MAX).map(|c| c.span), spawn);
+            join(node, cells.iter().map(|c| c.span), spawn);
         }
     }
 }
@@ -82,18 +83,17 @@ fn parts(node: &Node, spawn: &mut Spawner<'_>) {
         let goes_on = row.last().is_some_and(|last| {
             // A shorter one is the last of its row.
             let longest = row[0].span.len();
-            row.len() < PARTS_MAX
-                && match is_next(node, last, cell, counted) {
-                    Next::Element => last.span.len() == longest && cell.span.len() <= longest,
-                    Next::Numbered => true,
-                    Next::Other => false,
-                }
+            match is_next(node, last, cell, counted) {
+                Next::Element => last.span.len() == longest && cell.span.len() <= longest,
+                Next::Numbered => true,
+                Next::Other => false,
+            }
         });
         if !goes_on {
             join_parts(node, &row, spawn);
             row.clear();
         }
-        if cell.kind == LeafKind::String && (2..=PART_BYTES_MAX).contains(&cell.span.len()) {
+        if cell.kind == LeafKind::String && (2..=PIECE_MAX).contains(&cell.span.len()) {
             row.push(*cell);
         }
     }
@@ -193,9 +193,28 @@ fn join_parts(node: &Node, row: &[Cell], spawn: &mut Spawner<'_>) {
     }
 }
 
+/// The parts under one name that came last.
+struct Chain<'n> {
+    name: &'n [u8],
+    last: Cell,
+    /// Parts that are all one word: the latest, and all of them.
+    latest: Vec<Span>,
+    whole: Vec<Span>,
+}
+
+impl Chain<'_> {
+    /// Joins the whole where the latest parts did not reach over it.
+    fn end(&mut self, node: &Node, spawn: &mut Spawner<'_>) {
+        if self.whole.len() > CHAIN_PARTS_MAX {
+            join(node, self.whole.iter().copied(), spawn);
+        }
+        self.whole.clear();
+    }
+}
+
 /// The end of one part and the beginning of the next.
 fn seams(node: &Node, spawn: &mut Spawner<'_>) {
-    let mut last: Vec<(&[u8], Cell, Vec<Span>)> = Vec::new();
+    let mut chains: Vec<Chain<'_>> = Vec::new();
     let mut prev: Option<Cell> = None;
     for cell in &node.cells {
         if cell.leaf == NO_LEAF {
@@ -210,29 +229,45 @@ fn seams(node: &Node, spawn: &mut Spawner<'_>) {
         if let Some(left) = prev.filter(|p| p.name == cell.name && cell.kind == LeafKind::String) {
             seam(node, &left, cell, spawn);
         } else if names_part(name) {
-            let mut chain = Vec::new();
-            if let Some(at) = last.iter().position(|(n, ..)| *n == name) {
-                let (_, left, parts) = last.swap_remove(at);
-                block_seam(node, &left, cell, spawn);
-                chain = parts;
-            }
-            let part = head(node, cell);
-            if chain.len() > 1 && !part.is_empty() {
-                join(node, chain.iter().copied().chain([part]), spawn);
-            }
-            // Parts that are all one word reach on.
-            if part != cell.span || chain.len() >= CHAIN_PARTS_MAX {
-                chain.clear();
-            }
-            if chain.is_empty() {
-                chain.push(tail(node, cell));
-            } else {
-                chain.push(part);
-            }
-            last.push((name, *cell, chain));
+            let at = chains.iter().position(|c| c.name == name);
+            let at = at.unwrap_or_else(|| {
+                chains.push(Chain {
+                    name,
+                    last: *cell,
+                    latest: Vec::new(),
+                    whole: Vec::new(),
+                });
+                chains.len() - 1
+            });
+            chain_on(node, &mut chains[at], cell, spawn);
         }
         prev = Some(*cell);
     }
+    for chain in &mut chains {
+        chain.end(node, spawn);
+    }
+}
+
+fn chain_on(node: &Node, chain: &mut Chain<'_>, cell: &Cell, spawn: &mut Spawner<'_>) {
+    let part = head(node, cell);
+    if !chain.whole.is_empty() {
+        block_seam(node, &chain.last, cell, spawn);
+        chain.whole.push(part);
+    }
+    if chain.latest.len() > 1 && !part.is_empty() {
+        join(node, chain.latest.iter().copied().chain([part]), spawn);
+    }
+    // Parts that are all one word reach on.
+    if part != cell.span || chain.latest.len() >= CHAIN_PARTS_MAX {
+        chain.latest.clear();
+    }
+    let last = tail(node, cell);
+    chain.latest.push(last);
+    if part != cell.span || chain.whole.is_empty() {
+        chain.end(node, spawn);
+        chain.whole.push(last);
+    }
+    chain.last = *cell;
 }
 
 fn seam(node: &Node, left: &Cell, right: &Cell, spawn: &mut Spawner<'_>) {
@@ -287,8 +322,13 @@ fn broken(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
         done = rest.end;
         let mut parts: SmallVec<[Span; 9]> = SmallVec::new();
         let next = node.cells[index + 1..].iter().filter(|c| is_value(c));
-        for cell in next.take(8) {
+        let mut bytes = 0;
+        for (nth, cell) in next.enumerate() {
             let part = head(node, cell);
+            bytes += part.len();
+            if nth >= BROKEN_PARTS && bytes > BROKEN_BYTES_MAX {
+                break;
+            }
             if !part.is_empty() {
                 parts.push(part);
             }
@@ -310,6 +350,10 @@ fn broken(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
             child.push(&node.text[part.range()], part, How::Copy);
         }
         child.close_cell(start, Span::default(), LeafKind::String, 0);
+        if child.text.len() > BROKEN_TIMES_MAX * node.text.len() {
+            spawn.over.get_or_insert(OverBudget::DecodedBytes);
+            break;
+        }
     }
     if let Some(child) = child {
         spawn.end(child);

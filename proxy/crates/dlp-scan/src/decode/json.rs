@@ -7,8 +7,6 @@ use super::listed;
 use crate::LeafKind;
 use crate::text::{How, Node, Span, word_at};
 
-/// Deeper nesting is not JSON that anybody sends.
-const DEPTH_MAX: usize = 128;
 /// Shorter numbers hold nothing that a rule looks for.
 const NUMBER_BYTES_MIN: usize = 6;
 
@@ -69,7 +67,7 @@ impl Walker<'_, '_> {
         ok
     }
 
-    /// One value with everything under it, without recursion.
+    /// One value with everything under it, however deep: without recursion, and what is open is no longer than the text.
     fn value(&mut self) -> bool {
         let mut stack: Vec<Frame> = Vec::new();
         let mut name = Span::default();
@@ -82,9 +80,6 @@ impl Walker<'_, '_> {
             };
             if let Some(object) = opened {
                 self.at += 1;
-                if stack.len() >= DEPTH_MAX {
-                    return false;
-                }
                 stack.push(Frame { object, name });
                 if self.eat(if object { b'}' } else { b']' }) {
                     stack.pop();

@@ -1,5 +1,5 @@
 //! Bytes written as lists: character codes (`103, 104, 112`, `[0x67, 0x68]`, numbers of a JSON array), and dumps with an
-//! offset at the head of each line (`xxd`, `hexdump -C`, `od -tx1`).
+//! offset at the head of each line (`xxd`, `hexdump -C`, `od -tx1`). However long a list is: what was read is not read again.
 
 use std::sync::LazyLock;
 
@@ -15,8 +15,6 @@ use crate::{Layer, LeafKind};
 const CODES_MIN: usize = 8;
 /// So many bare decimal numbers are needed before they count as codes.
 const BARE_CODES_MIN: usize = 12;
-/// Most codes read at one go.
-const CODES_MAX: usize = 1 << 16;
 /// Most bytes that a line of a dump shows.
 const LINE_BYTES_MAX: usize = 64;
 
@@ -145,7 +143,7 @@ fn code_rows(node: &Node, starts: &[u32], spawn: &mut Spawner<'_>) {
         let gap = &text[stop..][..after.take_while(|b| !b.is_ascii_digit()).count()];
         let mut words = vec![Span::new(start, stop)];
         let mut at = stop;
-        while text[at..ceil].starts_with(gap) && words.len() < CODES_MAX {
+        while text[at..ceil].starts_with(gap) {
             let from = at + gap.len();
             let len = code_len(text, from, ceil);
             if !(1..=BITS).contains(&len) || !text[from].is_ascii_digit() {
@@ -218,7 +216,7 @@ fn word_start(text: &[u8], end: usize, floor: usize) -> usize {
 pub(super) fn read_codes(text: &[u8], mut at: usize) -> (Vec<Code>, usize) {
     let mut list = Vec::new();
     let mut end = at;
-    while list.len() < CODES_MAX {
+    loop {
         let len = text[at..]
             .iter()
             .take(8)
@@ -299,7 +297,7 @@ fn code_cells(node: &Node, spawn: &mut Spawner<'_>) {
         let mut row: Vec<Code> = Vec::new();
         for cell in cells {
             let code = code(&node.text[cell.span.range()]);
-            if code.is_none() || row.len() == CODES_MAX {
+            if code.is_none() {
                 join(&row, spawn);
                 row.clear();
             }

@@ -42,13 +42,10 @@ const MARK_TEXTS: [&[u8]; 18] = [
     b" 2\t",
 ];
 static ASCII85: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"<~"));
-/// Longest block that is decoded.
-const BLOCK_BYTES_MAX: usize = 64 * 1024;
 /// Shortest text that is worth a child.
 const BYTES_MIN: usize = 12;
-/// Longest piece on a numbered line, and most lines.
-const PIECE_BYTES_MAX: usize = 120;
-const LINES_MAX: usize = 200;
+/// How far before its number a numbered line may begin.
+const LINE_BACK: usize = 512;
 /// Longest label before a number.
 const LABEL_BYTES_MAX: usize = 16;
 /// Longest line of `od -c`, and longest first line of a uuencoded file.
@@ -93,7 +90,8 @@ enum Mark {
 }
 
 /// Reads behind each mark (where it begins and ends) what no mark before it had part in. There may be as many marks as
-/// bytes: each reader stops before or shortly behind the next mark of its kind, or what it read is not read again.
+/// bytes, and a block has no bound of its own: each reader stops before or shortly behind the next mark of its kind, or what
+/// it read is not read again.
 fn each(node: &Node, marks: impl Iterator<Item = (usize, usize, Mark)>, spawn: &mut Spawner<'_>) {
     let (mut index, mut done) = (0, 0);
     for (at, end, mark) in marks {
@@ -173,10 +171,6 @@ impl Decoded {
     }
 }
 
-fn end_of(cell: &Cell, from: usize) -> usize {
-    (cell.span.end as usize).min(from + BLOCK_BYTES_MAX)
-}
-
 /// Sequences that set colours (ECMA-48, also written out) and characters struck out by a backspace: the line that holds
 /// the first, and those behind it that hold some, too.
 fn terminal(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
@@ -186,7 +180,7 @@ fn terminal(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
     }
     let floor = (cell.span.start as usize).max(at.saturating_sub(512));
     let from = memchr::memrchr(b'\n', &node.text[floor..at]).map_or(floor, |n| floor + n + 1);
-    let end = end_of(cell, from);
+    let end = cell.span.end as usize;
     let (mut parts, mut start, mut i) = (Vec::<Span>::new(), from, from);
     while i < end {
         let line_end = memchr::memchr(b'\n', &node.text[i..end]).map_or(end, |n| i + n);
@@ -293,7 +287,7 @@ fn string(text: &[u8]) -> Option<usize> {
 
 /// `<~ ... ~>` (Adobe, PostScript Language Reference, ASCII85Encode).
 fn ascii85(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
-    let end = end_of(cell, at);
+    let end = cell.span.end as usize;
     let body = &node.text[at + 2..end];
     // No digit: whatever comes after it does not belong to this block.
     let len = memchr::memchr(b'~', body).filter(|n| body[*n..].starts_with(b"~>"))?;
@@ -309,7 +303,7 @@ fn quoted85(
     from: usize,
     digit: &dyn Fn(u8) -> Option<u8>,
 ) -> Option<Decoded> {
-    let text = &node.text[from..end_of(cell, from)];
+    let text = &node.text[from..cell.span.end as usize];
     let lead = text
         .iter()
         .take(4)
@@ -382,7 +376,7 @@ fn first_line(text: &[u8]) -> Option<usize> {
 
 /// `begin 644 name`, lines that begin with their length, `end` (POSIX, uuencode).
 fn uuencoded(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
-    let end = end_of(cell, at);
+    let end = cell.span.end as usize;
     let text = &node.text[at..end];
     let mode = text.get(6..10)?;
     if !mode[..3].iter().all(|b| (b'0'..=b'7').contains(b)) {
@@ -415,7 +409,7 @@ fn uuencoded(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
 
 /// `literal 60` and lines in base85 that begin with their length: a deflated blob of a binary patch (Git). Gives its end.
 fn git_literal(node: &Node, cell: &Cell, at: usize, spawn: &mut Spawner<'_>) -> Option<usize> {
-    let end = end_of(cell, at);
+    let end = cell.span.end as usize;
     let text = &node.text[at..end];
     let head = memchr::memchr(b'\n', &text[..text.len().min(24)])?;
     if !text[8..head].iter().all(u8::is_ascii_digit) {
@@ -453,7 +447,7 @@ fn git_literal(node: &Node, cell: &Cell, at: usize, spawn: &mut Spawner<'_>) -> 
 
 /// `0000000   g   h   p   _  \n` (POSIX, od -c).
 fn octal_dump(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
-    let end = end_of(cell, at);
+    let end = cell.span.end as usize;
     let (mut bytes, mut read) = (Vec::new(), at);
     while read < end {
         let rest = &node.text[read..end];
@@ -492,7 +486,7 @@ fn octal_dump(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
 
 /// `[char]103,[char]0x68` (PowerShell), up to one that stands for no character of a text.
 fn chars(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
-    let end = end_of(cell, at);
+    let end = cell.span.end as usize;
     let (mut text, mut i) = (String::new(), at);
     while let Some(rest) = node.text[i..end].strip_prefix(b"[char]") {
         let hexed = rest.starts_with(b"0x");
@@ -530,13 +524,12 @@ fn readable(c: &char) -> bool {
 /// `1. ghp_Zq7k`, `2. 0xPv` and so on, the same words before all the numbers: one word to a line, or lines of one
 /// length, as when a text was cut. The second number is at `at`.
 fn numbered(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
-    let (floor, end) = (cell.span.start as usize, end_of(cell, at));
+    let (floor, end) = (cell.span.start as usize, cell.span.end as usize);
     let text = &node.text[..end];
-    let line_of = |at: usize| {
-        let floor = floor.max(at.saturating_sub(2 * PIECE_BYTES_MAX));
+    let line_of = |at: usize, floor: usize| {
         memchr::memrchr(b'\n', &text[floor..at]).map_or(floor, |n| floor + n + 1)
     };
-    let line = line_of(at);
+    let line = line_of(at, floor.max(at.saturating_sub(LINE_BACK)));
     let label = text[line..at].trim_ascii_start();
     let sep = text.get(at + 1..at + 3)?;
     let sep = if sep[0] == b'\t' { &sep[..1] } else { sep };
@@ -544,7 +537,7 @@ fn numbered(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
         return None;
     }
     let head = [label, b"1", sep].concat();
-    let above = line_of(line - 1);
+    let above = line_of(line - 1, floor);
     let first = above + memchr::memmem::rfind(&text[above..line], &head)?;
     let parts = pieces(text, first, label, sep);
     let part = |p: &Span| &text[p.range()];
@@ -560,7 +553,7 @@ fn numbered(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
 /// What stands behind the numbers, from the line that begins at `from`.
 fn pieces(text: &[u8], from: usize, label: &[u8], sep: &[u8]) -> Vec<Span> {
     let (mut parts, mut i) = (Vec::new(), from);
-    for n in 1..LINES_MAX {
+    for n in 1usize.. {
         let blanks = text[i..]
             .iter()
             .take_while(|b| matches!(b, b' ' | b'\t'))
@@ -571,12 +564,8 @@ fn pieces(text: &[u8], from: usize, label: &[u8], sep: &[u8]) -> Vec<Span> {
         let Some(rest) = text[i + blanks..].strip_prefix(&head[..]) else {
             break;
         };
-        let line = rest
-            .iter()
-            .take(PIECE_BYTES_MAX)
-            .take_while(|b| **b != b'\n');
         let start = i + blanks + head.len();
-        i = start + line.count();
+        i = start + memchr::memchr(b'\n', rest).unwrap_or(rest.len());
         parts.push(Span::new(start, i));
         if text.get(i) != Some(&b'\n') {
             break;

@@ -5,12 +5,8 @@ use super::{Spawner, begin_cell, copy, margin_after, margin_before};
 use crate::Layer;
 use crate::text::{Cell, NO_LEAF, Node, Span};
 
-/// Longest tag, and longest comment.
-const TAG_BYTES_MAX: usize = 96;
-/// Pieces of one word.
-const PIECES_MAX: usize = 512;
-/// Longest word, with its markup.
-const WORD_BYTES_MAX: usize = 8 * 1024;
+/// Longest comment. Each may be the beginning of one, so that all are looked for the end of; a tag ends before the next.
+const COMMENT_BYTES_MAX: usize = 1024;
 /// Shortest word that is worth a look once it is whole.
 const JOINED_BYTES_MIN: usize = 8;
 
@@ -80,15 +76,14 @@ fn word_into(
     child.close_cell(start, name, cell.kind, 0);
 }
 
-/// The word that the gap at `at` stands in: all of it, and its pieces.
+/// The word that the gap at `at` stands in: all of it, and its pieces, as many as there are. No word is read twice.
 fn word_around(text: &[u8], at: usize, cell: &Cell) -> (Span, Vec<Span>) {
     let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
-    let ceil = ceil.min(at + WORD_BYTES_MAX);
-    let before = text[floor..at].iter().rev().take(WORD_BYTES_MAX);
+    let before = text[floor..at].iter().rev();
     let first = at - before.take_while(|b| of_word(b)).count();
     let mut pieces = vec![Span::new(first, at)];
-    let (mut i, mut end) = (at, at);
-    while pieces.len() < PIECES_MAX {
+    let mut i = at;
+    let end = loop {
         // Tags stand in rows: `</b><b>`.
         while i < ceil
             && let Some(len) = gap(&text[..ceil], i)
@@ -96,7 +91,7 @@ fn word_around(text: &[u8], at: usize, cell: &Cell) -> (Span, Vec<Span>) {
             i += len;
         }
         // Markup with no word behind it is not gone through again.
-        end = i;
+        let end = i;
         let mut len = text[i..ceil].iter().take_while(|b| of_word(b)).count();
         if let Some(empty) = memchr::memmem::find(&text[i..i + len], b"$()") {
             len = empty;
@@ -105,15 +100,14 @@ fn word_around(text: &[u8], at: usize, cell: &Cell) -> (Span, Vec<Span>) {
             len -= 2;
         }
         if len == 0 {
-            break;
+            break end;
         }
         pieces.push(Span::new(i, i + len));
         i += len;
-        end = i;
         if gap(&text[..ceil], i).is_none() {
-            break;
+            break i;
         }
-    }
+    };
     pieces.retain(|p| !p.is_empty());
     (Span::new(first, end.max(at + 1)), pieces)
 }
@@ -125,7 +119,7 @@ fn of_word(b: &u8) -> bool {
 
 /// How long the markup at `at` is, if it is such that parts no word.
 fn gap(text: &[u8], at: usize) -> Option<usize> {
-    let rest = &text[at..text.len().min(at + TAG_BYTES_MAX)];
+    let rest = &text[at..];
     if matches!(rest.first(), Some(b'"' | b'\'' | b'`')) {
         let next = rest[1..].strip_prefix(b"}${")?;
         return (next.first() == rest.first()).then_some(5);
@@ -137,6 +131,7 @@ fn gap(text: &[u8], at: usize) -> Option<usize> {
         return rest.starts_with(b"<![CDATA[").then_some(12);
     }
     if rest.starts_with(b"<!--") {
+        let rest = &rest[..rest.len().min(COMMENT_BYTES_MAX)];
         return memchr::memmem::find(rest, b"-->").map(|end| end + 3);
     }
     let name = rest
@@ -156,8 +151,8 @@ fn gap(text: &[u8], at: usize) -> Option<usize> {
     if !known || !after {
         return None;
     }
-    let close = memchr::memchr(b'>', rest)?;
-    (!rest[1..close].contains(&b'<')).then_some(close + 1)
+    let close = 1 + memchr::memchr2(b'>', b'<', &rest[1..])?;
+    (rest[close] == b'>').then_some(close + 1)
 }
 
 #[cfg(test)]

@@ -5,8 +5,7 @@ use super::{Spawner, child_around};
 use crate::Layer;
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
 
-/// Words read in one row, and the longest of them.
-const WORDS_MAX: usize = 256;
+/// Longest word. A row has as many as it has: none is read again in the next.
 const WORD_BYTES_MAX: usize = 24;
 /// Characters of a shorter row are no number of anything.
 const CHARS_MIN: usize = 6;
@@ -54,18 +53,11 @@ pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>
 
 /// The row of Morse code around the place; gives where it ends. Nothing before `floor` is looked at.
 fn morse(node: &Node, cell: &Cell, (at, floor): (usize, usize), spawn: &mut Spawner<'_>) -> usize {
-    const ROW_BYTES_MAX: usize = 1024;
     let text = &node.text[..cell.span.end as usize];
-    let floor = floor
-        .max(cell.span.start as usize)
-        .max(at.saturating_sub(ROW_BYTES_MAX));
+    let floor = floor.max(cell.span.start as usize);
     let code = |b: &&u8| matches!(b, b'.' | b'-' | b' ' | b'/');
     let before = text[floor..at].iter().rev().take_while(code).count();
-    let after = text[at..]
-        .iter()
-        .take(ROW_BYTES_MAX)
-        .take_while(code)
-        .count();
+    let after = text[at..].iter().take_while(code).count();
     let row = &text[at - before..at + after];
     let start = at - before + row.len() - row.trim_ascii_start().len();
     let end = start + row.trim_ascii().len();
@@ -75,7 +67,9 @@ fn morse(node: &Node, cell: &Cell, (at, floor): (usize, usize), spawn: &mut Spaw
         from += sign.len() + 1;
         match MORSE.iter().position(|m| m.as_bytes() == sign) {
             Some(n) => plain.push((b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"[n], span)),
-            None if sign.is_empty() || sign == b"/" => {}
+            // Words are parted by it.
+            None if sign == b"/" => plain.push((b' ', span)),
+            None if sign.is_empty() => {}
             None => return at + after,
         }
     }
@@ -123,7 +117,7 @@ fn row_around(text: &[u8], at: usize, floor: usize, cell: &Cell) -> (Vec<(Word, 
     let mut words = Vec::new();
     // Backwards, word by word.
     let mut before = start;
-    while words.len() < WORDS_MAX {
+    loop {
         let end = before - gap_before(&text[floor..before]);
         let from = end
             - text[floor..end]
@@ -140,7 +134,7 @@ fn row_around(text: &[u8], at: usize, floor: usize, cell: &Cell) -> (Vec<(Word, 
     }
     words.reverse();
     let mut next = start;
-    while words.len() < 2 * WORDS_MAX {
+    loop {
         let len = text[next..ceil]
             .iter()
             .take(WORD_BYTES_MAX)

@@ -11,7 +11,6 @@ const PIECE_BYTES_MAX: usize = 40;
 const GAP_BYTES_MAX: usize = 16;
 /// What comes together has to be as long as the shortest values that rules know by their beginning.
 const JOINED_BYTES_MIN: usize = 16;
-const JOINED_BYTES_MAX: usize = 16 * 1024;
 /// Single characters in a row before they count as a text taken apart.
 const SINGLES_MIN: usize = 9;
 
@@ -205,12 +204,7 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
 
 /// Do the pieces look like a value? Rows of numbers and of words are tables.
 fn worth(text: &[u8], row: &Stride, pieces: &[Span]) -> bool {
-    let (mut joined, mut telling, mut letters) = (0, 0, 0);
-    for b in pieces.iter().flat_map(|piece| &text[piece.range()]) {
-        joined += 1;
-        telling += usize::from(b.is_ascii_digit() || b.is_ascii_uppercase());
-        letters += usize::from(b.is_ascii_alphabetic());
-    }
+    let bytes = || pieces.iter().flat_map(|piece| &text[piece.range()]);
     let gap = &text[row.piece + row.len..][..row.gap];
     let quoted = row.len == 1 && gap.iter().any(|b| matches!(b, b'"' | b'\''));
     let min = if quoted {
@@ -218,8 +212,34 @@ fn worth(text: &[u8], row: &Stride, pieces: &[Span]) -> bool {
     } else {
         JOINED_BYTES_MIN
     };
-    (min..=JOINED_BYTES_MAX).contains(&joined)
-        && (quoted || telling * 8 >= joined && letters * 4 >= joined)
+    bytes().nth(min - 1).is_some() && (quoted || telling(bytes()))
+}
+
+/// Bytes that are judged together: a row may be long before a value comes in it.
+const JUDGED_BYTES: usize = 128;
+
+/// Is there a place with so many digits and capital letters among letters as a value has?
+pub(super) fn telling<'t>(mut bytes: impl Iterator<Item = &'t u8>) -> bool {
+    // How many, how many telling, how many letters: of this half of the place, and of the one before.
+    let mut before = [0; 3];
+    loop {
+        let mut half = [0; 3];
+        for b in bytes.by_ref().take(JUDGED_BYTES / 2) {
+            half[0] += 1;
+            half[1] += usize::from(b.is_ascii_digit() || b.is_ascii_uppercase());
+            half[2] += usize::from(b.is_ascii_alphabetic());
+        }
+        let [all, telling, letters] = std::array::from_fn(|i| before[i] + half[i]);
+        // What is left at the end was judged with the half before it.
+        let whole = all == JUDGED_BYTES || half[0] < JUDGED_BYTES / 2;
+        if whole && all > 0 && telling * 8 >= all && letters * 4 >= all {
+            return true;
+        }
+        if half[0] < JUDGED_BYTES / 2 {
+            return false;
+        }
+        before = half;
+    }
 }
 
 /// Pieces between blanks or on lines are joined by another decoder, unless something is glued to the first.

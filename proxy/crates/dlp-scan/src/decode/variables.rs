@@ -10,8 +10,6 @@ use crate::text::{Cell, How, NO_LEAF, Node, Span};
 
 /// How far back the names were given.
 const REACH: usize = 1024;
-/// Names in one row.
-const NAMES_MAX: usize = 8;
 /// Longest name, and longest piece.
 const NAME_BYTES_MAX: usize = 32;
 const PIECE_BYTES_MAX: usize = 512;
@@ -92,7 +90,7 @@ fn names_around(text: &[u8], at: usize, cell: &Cell) -> (Vec<Span>, usize) {
     loop {
         let (from, to) = next;
         let named = (1..=NAME_BYTES_MAX).contains(&(to - from)) && !text[from].is_ascii_digit();
-        if !named || names.len() == NAMES_MAX {
+        if !named {
             return (names, to.max(at + 1));
         }
         names.push(Span::new(from, to));

@@ -5,8 +5,12 @@ use crate::Layer;
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
 use crate::traces::Traces;
 
-/// Written-out characters this close together become one child.
+/// Written-out characters this close together become one child; those in one word do, however far apart. Lines of a mail have
+/// 76 (RFC 2045, section 6.7).
 const GAP_MAX: usize = 64;
+const LINE_GAP_MAX: usize = 78;
+/// Most bytes of the word before the first of them, and behind the last, that come along.
+const WORD_BYTES_MAX: usize = 4096;
 
 type Reader = fn(&[u8], usize) -> Option<(char, usize)>;
 
@@ -46,19 +50,37 @@ fn islands(
     spawn: &mut Spawner<'_>,
 ) {
     let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
+    let mail = layer == Layer::QuotedPrintable;
+    let gap_max = if mail { LINE_GAP_MAX } else { GAP_MAX };
     let mut at = floor;
     while let Some((first, ..)) = next(node, at, ceil, sign, read) {
         let Some(mut child) = spawn.begin(layer) else {
             return;
         };
+        // In a mail one sign at the end of a line may as well be that of base64: only with another near it are words glued.
+        let second = ceil.min(first + gap_max + 12);
+        let glued = !mail || next(node, first + 1, second, sign, read).is_some();
+        let of_word = |b: u8| glued && of_word(b);
         let name = begin_cell(&mut child, node, cell.name);
         let start = child.text.len();
+        let before = first.saturating_sub(WORD_BYTES_MAX).max(floor).max(at);
+        let word = node.text[before..first].iter().rposition(|b| !of_word(*b));
         let mut copied = margin_before(&node.text, first, floor.max(at));
+        copied = copied.min(word.map_or(before, |n| before + n + 1));
         let mut from = first;
+        let mut word_end = first;
         let (mut bytes, mut utf8) = (Vec::new(), [0; 4]);
-        while let Some((pos, c, len)) = next(node, from, ceil.min(from + GAP_MAX + 12), sign, read)
-        {
-            if pos > from + GAP_MAX && pos != first {
+        loop {
+            if word_end <= from {
+                let rest = &node.text[from..ceil];
+                let len = rest.iter().position(|b| !of_word(*b));
+                word_end = from + len.unwrap_or(rest.len());
+            }
+            let near = ceil.min((from + gap_max + 12).max(word_end));
+            let Some((pos, c, len)) = next(node, from, near, sign, read) else {
+                break;
+            };
+            if pos > from + gap_max && pos >= word_end && pos != first {
                 break;
             }
             if pos > copied {
@@ -85,12 +107,18 @@ fn islands(
             }
         }
         flush(&mut child, &mut bytes, layer);
-        let end = margin_after(&node.text, copied, ceil);
+        let word = word_end.min(copied + WORD_BYTES_MAX);
+        let end = margin_after(&node.text, copied, ceil).max(word);
         copy(&mut child, node, copied, end);
         child.close_cell(start, name, cell.kind, 0);
         spawn.end(child);
         at = from.max(first + 1);
     }
+}
+
+/// What a signed token is made of, and what characters are written out with.
+fn of_word(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b"-_.+~%\\&#;".contains(&b)
 }
 
 /// Bytes written one at a time, pushed as the characters they are in UTF-8. What is none are characters of Latin 1,

@@ -63,7 +63,8 @@ pub(super) fn scan(cell: &Cell, sink: &mut Sink<'_>) {
         return;
     };
     let bytes = &sink.text()[cell.span.range()];
-    if !is_value(cell) || bytes.len() > COMMAND_BYTES_MAX || !sink.limits.spend(4) {
+    let long = bytes.trim_ascii().len() > COMMAND_BYTES_MAX;
+    if !is_value(cell) || long || !sink.limits.spend(4) {
         return;
     }
     let Ok(text) = std::str::from_utf8(bytes) else {

@@ -62,6 +62,8 @@ fn plausible(body: &[u8]) -> bool {
         .iter()
         .filter(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/'))
         .count();
+    // Blanks take nothing away, however many there are.
+    let blanks = body.iter().filter(|b| b.is_ascii_whitespace()).count();
     // Dots stand for what was left out, unless a key is there all the same.
     let lines = body.split(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/')));
     let whole: usize = lines
@@ -70,7 +72,7 @@ fn plausible(body: &[u8]) -> bool {
         .sum();
     let dots = whole < WHOLE_BYTES_MIN && memmem::find(body, b"...").is_some();
     base64 >= BODY_BYTES_MIN
-        && base64 * 10 >= body.len() * 7
+        && base64 * 10 >= (body.len() - blanks) * 7
         && !dots
         && crate::entropy::shannon(body) > 3.5
 }
