@@ -396,7 +396,8 @@ fn concat(node: &Node, joints: &[u32], spawn: &mut Spawner<'_>) {
             };
             let name = begin_cell(&mut child, node, cell.name);
             let start = child.text.len();
-            let floor = base.max(done);
+            // Two joints may share a quote.
+            let floor = base.max(done).min(quote);
             let literal = memchr::memrchr2(node.text[quote], b'\n', &node.text[floor..quote]);
             let from = literal.map_or(quote, |n| (floor + n).saturating_sub(MARGIN_BEFORE));
             let from = from.min(quote.saturating_sub(200)).max(base);
@@ -514,6 +515,12 @@ mod tests {
                 "{want}"
             );
         }
+    }
+
+    #[test]
+    fn joints_that_share_a_quote_are_read() {
+        let got = children("key: 'a' \"ghp_\" + \"+ \"abcdef");
+        assert!(got.iter().any(|(l, ..)| *l == Layer::Concat), "{got:?}");
     }
 
     #[test]
