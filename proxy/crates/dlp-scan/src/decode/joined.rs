@@ -24,31 +24,7 @@ const TEXT_PART_BYTES_MIN: usize = 6;
 /// Parts joined at one go.
 const PARTS_MAX: usize = 4096;
 
-/// Programs that harm comes from, and most of their arguments that are read.
-const PROGRAMS: [&[u8]; 22] = [
-    b"rm",
-    b"sh",
-    b"bash",
-    b"zsh",
-    b"nc",
-    b"ncat",
-    b"netcat",
-    b"curl",
-    b"wget",
-    b"dd",
-    b"sudo",
-    b"chmod",
-    b"python",
-    b"python3",
-    b"perl",
-    b"ruby",
-    b"php",
-    b"node",
-    b"socat",
-    b"cmd",
-    b"powershell",
-    b"powershell.exe",
-];
+/// Longest path to a program, and most of its arguments that are read.
 const PROGRAM_BYTES_MAX: usize = 24;
 const ARGUMENTS_MAX: usize = 32;
 
@@ -99,8 +75,11 @@ fn arguments(node: &Node, spawn: &mut Spawner<'_>) {
     let mut done = 0;
     for (at, program) in node.cells.iter().enumerate() {
         let short = (2..=PROGRAM_BYTES_MAX).contains(&program.span.len());
+        if at < done || !short || program.kind != LeafKind::String {
+            continue;
+        }
         let text = &node.text[program.span.range()];
-        if at < done || !short || !is_value(program) || !PROGRAMS.contains(&name_of(text)) {
+        if !is_program(name_of(text)) || !is_value(program) {
             continue;
         }
         let listed = |c: &&Cell| {
@@ -140,6 +119,35 @@ fn arguments(node: &Node, spawn: &mut Spawner<'_>) {
 fn name_of(program: &[u8]) -> &[u8] {
     let slash = program.iter().rposition(|b| matches!(b, b'/' | b'\\'));
     &program[slash.map_or(0, |at| at + 1)..]
+}
+
+/// Is it one that harm comes from?
+fn is_program(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b"rm"
+            | b"sh"
+            | b"bash"
+            | b"zsh"
+            | b"nc"
+            | b"ncat"
+            | b"netcat"
+            | b"curl"
+            | b"wget"
+            | b"dd"
+            | b"sudo"
+            | b"chmod"
+            | b"python"
+            | b"python3"
+            | b"perl"
+            | b"ruby"
+            | b"php"
+            | b"node"
+            | b"socat"
+            | b"cmd"
+            | b"powershell"
+            | b"powershell.exe"
+    )
 }
 
 fn names_arguments(name: &[u8]) -> bool {
