@@ -25,6 +25,10 @@ const BROKEN_BYTES_MAX: usize = 4096;
 /// All of them come to no more than so many times the text; if one broke off in every cell, the rest is over budget.
 const BROKEN_TIMES_MAX: usize = 32;
 
+/// Longest path to a program, and most of its arguments that are read.
+const PROGRAM_BYTES_MAX: usize = 24;
+const ARGUMENTS_MAX: usize = 32;
+
 /// Is it a name whose values follow each other as parts of one text?
 fn names_part(name: &[u8]) -> bool {
     matches!(
@@ -50,6 +54,7 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
         return;
     }
     short_runs(node, spawn);
+    arguments(node, spawn);
     parts(node, spawn);
     seams(node, spawn);
     broken(node, scratch, spawn);
@@ -64,6 +69,93 @@ fn short_runs(node: &Node, spawn: &mut Spawner<'_>) {
             join(node, cells.iter().map(|c| c.span), spawn);
         }
     }
+}
+
+/// `["rm", "-r", "/home"]`, `{"command": "sh", "args": ["-c", "id"]}`: a command with its arguments one by one.
+fn arguments(node: &Node, spawn: &mut Spawner<'_>) {
+    let mut done = 0;
+    for (at, program) in node.cells.iter().enumerate() {
+        let short = (2..=PROGRAM_BYTES_MAX).contains(&program.span.len());
+        if at < done || !short || program.kind != LeafKind::String {
+            continue;
+        }
+        let text = &node.text[program.span.range()];
+        if !is_program(name_of(text)) || !is_value(program) {
+            continue;
+        }
+        let listed = |c: &&Cell| {
+            let name = &node.text[c.name.range()];
+            c.kind == LeafKind::String && (c.name == program.name || names_arguments(name))
+        };
+        let values = node.cells[at + 1..].iter().filter(|c| is_value(c));
+        let row: SmallVec<[Span; 8]> = values
+            .take_while(listed)
+            .take(ARGUMENTS_MAX)
+            .map(|c| c.span)
+            .filter(|span| !span.is_empty())
+            .collect();
+        done = at + 1 + row.len();
+        if row.is_empty() {
+            continue;
+        }
+        let Some(mut child) = spawn.begin(Layer::Joined) else {
+            return;
+        };
+        child.push(text, program.span, How::Copy);
+        for span in row {
+            child.push(
+                b" ",
+                Span::new(span.start as usize, span.start as usize + 1),
+                How::Atom,
+            );
+            child.push(&node.text[span.range()], span, How::Copy);
+        }
+        child.close_cell(0, Span::default(), LeafKind::String, 0);
+        child.only_injection = true;
+        spawn.end(child);
+    }
+}
+
+/// The last part of the path to a program.
+fn name_of(program: &[u8]) -> &[u8] {
+    let slash = program.iter().rposition(|b| matches!(b, b'/' | b'\\'));
+    &program[slash.map_or(0, |at| at + 1)..]
+}
+
+/// Is it one that harm comes from?
+fn is_program(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b"rm"
+            | b"sh"
+            | b"bash"
+            | b"zsh"
+            | b"nc"
+            | b"ncat"
+            | b"netcat"
+            | b"curl"
+            | b"wget"
+            | b"dd"
+            | b"sudo"
+            | b"chmod"
+            | b"python"
+            | b"python3"
+            | b"perl"
+            | b"ruby"
+            | b"php"
+            | b"node"
+            | b"socat"
+            | b"cmd"
+            | b"powershell"
+            | b"powershell.exe"
+    )
+}
+
+fn names_arguments(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b"args" | b"arguments" | b"argv" | b"params" | b"options"
+    )
 }
 
 /// Elements of one length but for the last, and values under `part1`, `part2`: without blanks, they are one in pieces.
@@ -431,6 +523,14 @@ mod tests {
             (
                 &[("a", "ghp_aabb11"), ("b", "ccdd22ee")],
                 "ghp_aabb11ccdd22ee",
+            ),
+            (
+                &[("argv", "/bin/rm"), ("argv", "-r"), ("argv", "/home")],
+                "/bin/rm -r /home",
+            ),
+            (
+                &[("command", "sh"), ("args", "-c"), ("args", "id")],
+                "sh -c id",
             ),
             (
                 &[("prefix", "ghp_aabb11"), ("suffix", "ccdd22ee")],

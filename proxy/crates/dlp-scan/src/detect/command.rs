@@ -137,8 +137,23 @@ fn is_private_key(path: &str) -> bool {
 
 /// A command that ends by deleting all there is: what follows it in a text would say so, in a value nothing does.
 fn wipes(value: &str) -> bool {
-    const ALL: [&str; 9] = [
-        "/", "/*", "~", "~/", "~/*", "$home", "$home/", "$home/*", "/home",
+    const ALL: [&str; 16] = [
+        "/",
+        "/*",
+        "~",
+        "~/",
+        "~/*",
+        "$home",
+        "$home/",
+        "$home/*",
+        "/home",
+        "/home/*",
+        "/etc",
+        "/usr",
+        "/var",
+        "/root",
+        "/boot",
+        "--no-preserve-root",
     ];
     let lower = value.to_ascii_lowercase();
     let wipes = |command: &str| {
@@ -251,6 +266,7 @@ mod tests {
             "rm -rf /",
             "cd /srv && sudo rm -r --force --no-preserve-root /*",
             "rm -fR \"$HOME\"",
+            "rm -r -f /etc",
         ] {
             assert!(hostile(value), "{value}");
         }

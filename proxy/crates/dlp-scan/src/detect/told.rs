@@ -181,6 +181,9 @@ const OTHER_DAY: [&str; 12] = [
     "昨日",
 ];
 
+/// Whoever counts or catches such things gives none of them.
+const KINDS: [&str; 4] = ["requests to", "attempts to", "orders to", "demands to"];
+
 /// What makes "without asking the user" a report.
 const REPORTED: [&str; 5] = [" was ", " were ", " been ", " is ", " are "];
 
@@ -294,7 +297,8 @@ pub(super) fn tells_of(text: &[u8], cell: Span, found: Span) -> bool {
     {
         return true;
     }
-    if led_to(sentence) {
+    let kinds = KINDS.iter().any(|k| sentence.trim_end().ends_with(k));
+    if kinds || led_to(sentence) {
         return true;
     }
     // The sentence may be the match's own: a rule's pattern may begin before the verb.

@@ -417,6 +417,10 @@ impl Meaning {
         if matches!(&text[start..end], "@" | "_") {
             return letter(before) && letter(after);
         }
+        // The first part of an address is no word.
+        if text[end..].starts_with('@') {
+            return false;
+        }
         // The public half of a key may go anywhere.
         if text[end..].starts_with(".pub") {
             return false;

@@ -57,10 +57,11 @@ fn push_plain(c: char, out: &mut String) {
         'è'..='ë' | 'ē' | 'ė' | 'ę' | 'ě' | 'ẹ' | 'ẻ' | 'ẽ' | 'ế' | 'ề' | 'ể' | 'ễ' | 'ệ' => {
             out.push('e')
         }
-        'ğ' => out.push('g'),
+        'ğ' | 'ģ' => out.push('g'),
         'ì'..='ï' | 'ī' | 'į' | 'ı' | 'ĩ' | 'ỉ' | 'ị' => out.push('i'),
-        'ł' => out.push('l'),
-        'ñ' | 'ń' | 'ň' => out.push('n'),
+        'ķ' => out.push('k'),
+        'ł' | 'ľ' | 'ļ' | 'ĺ' => out.push('l'),
+        'ñ' | 'ń' | 'ň' | 'ņ' => out.push('n'),
         'ò'..='ö'
         | 'ø'
         | 'ő'
@@ -77,7 +78,7 @@ fn push_plain(c: char, out: &mut String) {
         | 'ở'
         | 'ỡ'
         | 'ợ' => out.push('o'),
-        'ř' => out.push('r'),
+        'ř' | 'ŕ' => out.push('r'),
         'ś' | 'š' | 'ş' | 'ș' => out.push('s'),
         'ß' => out.push_str("ss"),
         'ť' | 'ţ' | 'ț' => out.push('t'),
