@@ -23,6 +23,8 @@ const BARE_BYTES_MAX: usize = 512;
 const NAME_BYTES_MAX: usize = 96;
 /// How far before a name the head of its table may begin.
 const HEAD_BYTES_MAX: usize = 512;
+/// How far below its head a table is read.
+const TABLE_BYTES_MAX: usize = 16 * 1024;
 /// Elements looked at under one name.
 const ELEMENTS_MAX: usize = 16;
 
@@ -195,18 +197,19 @@ fn column_values(text: &[u8], name: Span, cell: &Cell) -> Vec<Span> {
     let Some(delimiter) = delimiter else {
         return Vec::new();
     };
-    let head = text[floor..ceil].split(|b| *b == b'\n').next();
-    let columns = head.map_or(0, |line| memchr::memchr_iter(delimiter, line).count());
+    let window = &text[floor..ceil.min(floor + TABLE_BYTES_MAX)];
+    // Without a second line there is nothing under the heads.
+    let Some(end) = memchr::memchr(b'\n', window) else {
+        return Vec::new();
+    };
+    let columns = memchr::memchr_iter(delimiter, &window[..end]).count();
     if floor > top && (columns < 2 || floor == reach && line.is_none()) {
         return Vec::new();
     }
     let column = before.iter().filter(|b| **b == delimiter).count();
     let mut out = Vec::new();
     let mut at = floor;
-    for line in text[floor..ceil.min(floor + 16 * 1024)]
-        .split(|b| *b == b'\n')
-        .take(ELEMENTS_MAX)
-    {
+    for line in window.split(|b| *b == b'\n').take(ELEMENTS_MAX) {
         if floor > top && memchr::memchr_iter(delimiter, line).count() < columns {
             break;
         }
