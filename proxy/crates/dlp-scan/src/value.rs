@@ -9,12 +9,15 @@ use crate::names::Promise;
 
 /// How sure, 0 to 100, or `None` when it is no secret.
 pub(crate) fn judge(value: &[u8], promise: Promise, quoted: bool) -> Option<u8> {
+    if promise == Promise::Passphrase && is_drawn(value) && !is_placeholder(value) {
+        return Some(60);
+    }
     if is_placeholder(value) || !value.iter().all(|b| (0x21..0x7F).contains(b)) {
         return None;
     }
     match promise {
         Promise::Nothing | Promise::Mnemonic => None,
-        Promise::Password => password(value, quoted),
+        Promise::Password | Promise::Passphrase => password(value, quoted),
         Promise::Strong => generated(value, true).then_some(70),
         Promise::Weak => generated(value, false).then_some(60),
     }
@@ -131,6 +134,18 @@ pub(crate) fn is_drawn(value: &[u8]) -> bool {
         return false;
     };
     let (mut words, mut numbers, mut parts) = (0, 0, 0);
+    // `otter-sable-umber-ripple48`: the number at the last word; four words then, as `worker-pool-blue2` names a thing.
+    let digits = value
+        .iter()
+        .rev()
+        .take_while(|b| b.is_ascii_digit())
+        .count();
+    let glued = (2..=4).contains(&digits) && value[value.len() - digits - 1].is_ascii_lowercase();
+    let (value, words_min) = match glued {
+        true => (&value[..value.len() - digits], 4),
+        false => (value, 3),
+    };
+    numbers += usize::from(glued);
     for part in value.split(|b| *b == sep) {
         parts += 1;
         let word = part.len() >= 3 && part.len() <= 12 && part.iter().all(u8::is_ascii_lowercase);
@@ -140,7 +155,7 @@ pub(crate) fn is_drawn(value: &[u8]) -> bool {
         numbers +=
             usize::from((1..=4).contains(&part.len()) && part.iter().all(u8::is_ascii_digit));
     }
-    words >= 3 && numbers == 1 && words + numbers == parts
+    words >= words_min && numbers == 1 && words + numbers == parts + usize::from(glued)
 }
 
 /// Two words with a capital each and a number behind them (`RiverViolin78`), as people choose. Names of things have no
@@ -336,6 +351,8 @@ fn reference(value: &[u8]) -> bool {
         || starts("secret/")
         || starts("secrets.")
         || starts("data:")
+        // What Mapbox calls a public token.
+        || starts("pk.eyJ")
         || starts("sha256:")
         || starts("ssh-")
         || starts("urn:")
@@ -582,7 +599,7 @@ fn counts_up(v: &[u8]) -> bool {
 fn prose(v: &[u8]) -> bool {
     let letters = v.iter().filter(|b| b.is_ascii_alphabetic()).count();
     let one = !v.iter().any(u8::is_ascii_whitespace);
-    one && v.len() >= 24 && letters * 4 >= v.len() * 3 && wordiness(v) > 0.8
+    one && v.len() >= 24 && letters * 4 >= v.len() * 3 && wordiness(v) > 0.8 && !is_drawn(v)
 }
 
 /// One character makes up most of it, or it only counts up.
@@ -655,6 +672,7 @@ mod tests {
             "@nch0r1987!",
             "RiverViolin78",
             "ribbon-meadow-zipper-96",
+            "otter-sable-umber-ripple48",
             "7.copper.lantern.walrus",
         ] {
             assert!(
@@ -662,6 +680,9 @@ mod tests {
                 "{v}"
             );
         }
+        let words = b"athlete ivory cabin jacket arrow 971";
+        assert!(judge(words, Promise::Passphrase, false).is_some());
+        assert!(judge(words, Promise::Password, false).is_none());
         for v in [
             "password",
             "getPassword",

@@ -27,6 +27,7 @@ pub(crate) const CHECKS: Table = &[
     ("ar-cuit", ar_cuit),
     ("co-nit", co_nit),
     ("mx-curp", mx_curp),
+    ("mx-voter-key", mx_voter_key),
     ("mx-rfc", |v| {
         matches!(v.len(), 12 | 13) && valid_ymd(&v[v.len() - 9..])
     }),
@@ -173,7 +174,13 @@ fn co_nit(v: &[u8]) -> bool {
 
 /// RENAPO, Instructivo normativo: weights 18 down over an alphabet with Ñ, mod 10.
 fn mx_curp(v: &[u8]) -> bool {
-    if v.len() != 18 || !valid_ymd(&v[4..10]) {
+    const STATES: &[u8] = b"AS BC BS CC CL CM CS CH DF DG GT GR HG JC MC MN MS NT NL OC PL QT QR SP SL SR TC TS TL VZ YN ZS NE";
+    if v.len() != 18
+        || !valid_ymd(&v[4..10])
+        || !matches!(v[1], b'A' | b'E' | b'I' | b'O' | b'U' | b'X')
+        || !matches!(v[10], b'H' | b'M' | b'X')
+        || !STATES.chunks(3).any(|s| s[..2] == v[11..13])
+    {
         return false;
     }
     let mut sum = 0;
@@ -187,6 +194,15 @@ fn mx_curp(v: &[u8]) -> bool {
         sum += value * (18 - i as u32);
     }
     digit(v[17]) == Some((10 - sum % 10) % 10)
+}
+
+/// Instituto Nacional Electoral: six letters, date of birth, federal entity (those born abroad: 33 and up to 35), sex.
+fn mx_voter_key(v: &[u8]) -> bool {
+    v.len() == 18
+        && v[..6].iter().all(u8::is_ascii_uppercase)
+        && valid_ymd(&v[6..12])
+        && matches!(number(&v[12..14]), Some(1..=35 | 87 | 88))
+        && matches!(v[14], b'H' | b'M')
 }
 
 /// Registro Civil, Ecuador: province, Luhn over ten.

@@ -20,6 +20,12 @@ pub(crate) const CHECKS: Table = &[
     }),
     ("de-steuer-id", de_steuer_id),
     ("de-id-card", de_id_card),
+    ("de-id-card-signs", |v| {
+        let sign = |b: &u8| b.is_ascii_digit() || b"CFGHJKLMNPRTVWXYZ".contains(b);
+        v.first().is_some_and(|b| b"LMNPRTVWXY".contains(b))
+            && v[..v.len().min(9)].iter().all(sign)
+            && v.iter().filter(|b| b.is_ascii_digit()).count() >= 3
+    }),
     ("de-id-card-loose", |v| {
         v.len() >= 9
             && v[0].is_ascii_uppercase()

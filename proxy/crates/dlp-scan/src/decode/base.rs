@@ -1,7 +1,7 @@
 //! Base64, base32, base58 and hexadecimal runs, forwards, backwards or rotated, and gzip, zlib or deflate behind them.
 
 use super::archive::{Packed, unpack};
-use super::{Spawner, begin_cell, copy, margin_after, margin_before};
+use super::{Spawner, begin_cell, copy, margin_after, margin_before, name_over};
 use crate::Layer;
 use crate::check::base64_digit;
 use crate::detect::Scratch;
@@ -317,7 +317,7 @@ fn emit_as(
     child.under = under;
     child.turned |= under.is_some();
     let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
-    let name = begin_cell(&mut child, node, cell.name);
+    let name = begin_cell(&mut child, node, name_over(node, cell, start));
     let at = child.text.len();
     copy(
         &mut child,

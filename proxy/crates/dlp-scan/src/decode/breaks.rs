@@ -520,7 +520,7 @@ mod tests {
     #[test]
     fn joints_that_share_a_quote_are_read() {
         let got = children("key: 'a' \"ghp_\" + \"+ \"abcdef");
-        assert!(got.iter().any(|(l, ..)| *l == Layer::Concat), "{got:?}");
+        assert!(got.iter().any(|(l, ..)| *l == Layer::Concat));
     }
 
     #[test]

@@ -15,6 +15,8 @@ mod marked;
 pub(crate) mod marks;
 mod markup;
 mod numeral;
+mod padded;
+mod pieces;
 mod sentences;
 mod spoken;
 pub(crate) mod strides;
@@ -94,6 +96,15 @@ impl Spawner<'_> {
     /// How much a decoder may produce at most.
     pub fn room(&self) -> usize {
         *self.bytes_left as usize
+    }
+}
+
+/// The name over a value that is written as code: its cell's, or the head of its column, which stands too far away to
+/// come along with the text around the value.
+fn name_over(node: &Node, cell: &Cell, at: usize) -> Span {
+    match cell.name.is_empty() {
+        true => crate::detect::head_over(&node.text, at, cell).unwrap_or_default(),
+        false => cell.name,
     }
 }
 
@@ -192,7 +203,7 @@ pub(crate) fn child_around(
         return;
     };
     let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
-    let name = begin_cell(&mut child, node, cell.name);
+    let name = begin_cell(&mut child, node, name_over(node, cell, from));
     let start = child.text.len();
     copy(
         &mut child,
@@ -212,6 +223,8 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     nested_json(node, spawn);
     written::decode(node, &scratch.traces, spawn);
     base::decode(node, scratch, spawn);
+    padded::decode(node, spawn);
+    pieces::decode(node, scratch.traces.strange, spawn);
     breaks::decode(node, scratch, spawn);
     strides::decode(node, scratch, spawn);
     listed::decode(node, scratch, spawn);
@@ -353,6 +366,20 @@ pub(crate) mod tests {
 
     pub(crate) fn children_of(cells: &[(&str, &str)]) -> Vec<Child> {
         show(children_in(node_of(cells), 1 << 20).0)
+    }
+
+    #[test]
+    fn the_head_of_a_column_comes_along() {
+        let far = "x".repeat(60);
+        let text = format!("id,note,patient no\n1,{far},MTc4OTM3OTk=");
+        let found = children(&text)
+            .into_iter()
+            .find(|(l, ..)| *l == Layer::Base64);
+        let child = found.expect("a child").1;
+        assert!(
+            child.starts_with("patient no") && child.contains("17893799"),
+            "{child}"
+        );
     }
 
     pub(crate) fn run(text: &str, room: u32) -> (Vec<Node>, Option<OverBudget>) {

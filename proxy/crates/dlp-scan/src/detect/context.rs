@@ -18,7 +18,9 @@ const AFTER: u32 = 36;
 const HEAD_BYTES_MAX: usize = 512;
 /// Longest head of a column.
 const COLUMN_BYTES_MAX: usize = 64;
-/// Longest line of a table, up to the value.
+/// How far into a cell the first statement that inserts rows may stand.
+const INSERT_BYTES_MAX: usize = 64 * 1024;
+/// Longest line of a table, or rows of an `INSERT`, up to the value.
 const LINE_BYTES_MAX: usize = 2048;
 
 /// What stands around the place that was looked at last.
@@ -35,6 +37,8 @@ pub(crate) struct Near {
     any: bool,
     /// The head of the cell that was asked for last, by the cell's start.
     head: Option<(u32, Option<Head>)>,
+    /// Whether that cell has statements that insert rows.
+    inserts: Option<(u32, bool)>,
 }
 
 /// The first line of a table.
@@ -49,6 +53,7 @@ impl Near {
     pub fn begin(&mut self, phrases: usize) {
         self.place = None;
         self.head = None;
+        self.inserts = None;
         self.hits.clear();
         self.seen.resize(phrases, 0);
     }
@@ -108,7 +113,11 @@ fn look(span: Span, cell: &Cell, sink: &Sink<'_>, scratch: &mut Scratch) {
         start: span.end,
         end: (span.end + AFTER).min(cell.span.end),
     };
-    let column = column_head(text, span, cell, near).unwrap_or_default();
+    let column = inserts(text, cell, near)
+        .then(|| row_column(text, span, cell))
+        .flatten()
+        .or_else(|| column_head(text, span, cell, near))
+        .unwrap_or_default();
     near.parts = [before, after, cell.name, column];
     for part in near.parts {
         for block in blocks(part) {
@@ -258,6 +267,55 @@ fn column_head(text: &[u8], span: Span, cell: &Cell, near: &mut Near) -> Option<
     let over = upto[..head.end]
         .split(|b| *b == head.delimiter)
         .nth(column)?;
+    let start = over.as_ptr().addr() - text.as_ptr().addr();
+    (over.len() <= COLUMN_BYTES_MAX).then(|| Span::new(start, start + over.len()))
+}
+
+/// The head of the column that a place in a table stands in, or the name of its column in an `INSERT`.
+pub(crate) fn head_over(text: &[u8], at: usize, cell: &Cell) -> Option<Span> {
+    let place = Span::new(at, at);
+    row_column(text, place, cell).or_else(|| column_head(text, place, cell, &mut Near::default()))
+}
+
+/// Does the cell hold statements that insert rows? Asked once for each cell.
+fn inserts(text: &[u8], cell: &Cell, near: &mut Near) -> bool {
+    let floor = cell.span.start as usize;
+    match near.inserts {
+        Some((start, inserts)) if start == cell.span.start => inserts,
+        _ => {
+            let head = &text[floor..(cell.span.end as usize).min(floor + INSERT_BYTES_MAX)];
+            let inserts = memchr::memmem::find(head, b"INTO ").is_some()
+                || memchr::memmem::find(head, b"into ").is_some();
+            near.inserts = Some((cell.span.start, inserts));
+            inserts
+        }
+    }
+}
+
+/// SQL: the column that a value of an `INSERT` stands for.
+fn row_column(text: &[u8], span: Span, cell: &Cell) -> Option<Span> {
+    let floor = cell.span.start as usize;
+    let reach = (span.start as usize)
+        .saturating_sub(LINE_BYTES_MAX)
+        .max(floor);
+    let before = &text[reach..span.start as usize];
+    let word = memchr::memmem::rfind(before, b"VALUES")
+        .or_else(|| memchr::memmem::rfind(before, b"values"))?;
+    let columns = before[..word].trim_ascii_end().strip_suffix(b")")?;
+    let open = memchr::memrchr(b'(', columns)? + 1;
+    // Rows begin with a bracket behind `VALUES`, or behind the comma after another row.
+    let rows = &before[word..];
+    let row = memchr::memrchr_iter(b'(', rows).find(|at| {
+        let lead = rows[..*at].trim_ascii_end();
+        lead.len() == 6
+            || lead.ends_with(b",") && lead[..lead.len() - 1].trim_ascii_end().ends_with(b")")
+    })?;
+    let (mut quoted, mut nth) = (false, 0);
+    for b in &rows[row + 1..] {
+        quoted ^= *b == b'\'';
+        nth += usize::from(*b == b',' && !quoted);
+    }
+    let over = columns[open..].split(|b| *b == b',').nth(nth)?;
     let start = over.as_ptr().addr() - text.as_ptr().addr();
     (over.len() <= COLUMN_BYTES_MAX).then(|| Span::new(start, start + over.len()))
 }

@@ -48,7 +48,9 @@ fn international(text: &[u8], at: usize) -> Option<usize> {
         return None;
     }
     let (end, digits, n) = number(text, at + 1)?;
-    (DIGITS.contains(&n) && calling_code(&digits[..n]) && plausible(&digits[..n])).then_some(end)
+    let digits = &digits[..n];
+    (DIGITS.contains(&n) && calling_code(digits) && plausible(digits) && !freephone(digits))
+        .then_some(end)
 }
 
 /// `(415) 555-0132`: North America, where brackets round the area code are the custom.
@@ -94,6 +96,17 @@ fn plausible(digits: &[u8]) -> bool {
         && digits[2..].iter().any(|d| *d != b'0')
 }
 
+/// The numbers that cost the caller nothing are of firms and offices: nobody has one at home. North America by the
+/// NANPA's list of toll-free codes, elsewhere by the plans of the countries.
+fn freephone(digits: &[u8]) -> bool {
+    const PREFIXES: [&str; 24] = [
+        "1800", "1833", "1844", "1855", "1866", "1877", "1888", "32800", "31800", "33800", "33805",
+        "34800", "34900", "351800", "353800", "353180", "39800", "41800", "43800", "44800",
+        "44808", "46200", "49800", "61180",
+    ];
+    PREFIXES.iter().any(|p| digits.starts_with(p.as_bytes()))
+}
+
 /// ITU-T E.164 list of assigned country codes.
 fn calling_code(digits: &[u8]) -> bool {
     let n = |len: usize| {
@@ -121,6 +134,8 @@ mod tests {
             ("+44 (20) 7123 4567", Some("+44 (20) 7123 4567")),
             ("+64211235632", Some("+64211235632")),
             ("+1 212 702 3599.", Some("+1 212 702 3599")),
+            ("+49 800 330 1000", None),
+            ("+1 (888) 234-9100", None),
             ("+999 123 456 789", None),
             ("+1 added", None),
             ("+02:00", None),

@@ -21,6 +21,8 @@ pub(crate) enum Promise {
     Strong,
     /// A password: chosen by people too.
     Password,
+    /// A password of words, which may have blanks between them.
+    Passphrase,
     /// Seed words.
     Mnemonic,
 }
@@ -47,6 +49,11 @@ pub(crate) fn promise(name: &[u8]) -> Promise {
     {
         return Promise::Mnemonic;
     }
+    if last == b"otpseed"
+        || last == b"seed" && is_in(before, &["otp", "totp", "hotp", "2fa", "mfa"])
+    {
+        return Promise::Strong;
+    }
     if is_in(last, ABOUT) {
         return about(&w, last, before);
     }
@@ -69,6 +76,8 @@ pub(crate) fn promise(name: &[u8]) -> Promise {
             &["no", "forgot", "reset", "change", "show", "hide", "one"],
         ) {
             Promise::Nothing
+        } else if last == b"passphrase" {
+            Promise::Passphrase
         } else {
             Promise::Password
         };
@@ -311,6 +320,10 @@ mod tests {
             ("كلمة_المرور", Password),
             ("HASŁO", Password),
             ("数据库密码", Password),
+            ("totp_seed", Strong),
+            ("random_seed", Nothing),
+            ("pre-shared-key", Password),
+            ("disk_passphrase", Passphrase),
             ("ipsec_psk", Password),
             ("RADIUS_shared_secret", Password),
             ("punto_de_acceso_id", Nothing),

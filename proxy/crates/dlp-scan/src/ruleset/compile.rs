@@ -461,7 +461,7 @@ impl Builder {
             }
             // Three bytes and what may stand after a word.
             3 => {
-                for after in *b" _:=\"\x1e\x1f-.,;\n|')#/&<>\t\r(s*`" {
+                for after in *b" _:=\"\x1e\x1f-.,;\n|')#/&<>\t\r(s*`?\\]\xEF" {
                     let word: Vec<u8> = part.iter().copied().chain([after]).collect();
                     self.keyword(&word, action(at), Looked::Near);
                 }

@@ -1,8 +1,10 @@
 //! `name = value` in its many dresses: JSON members, env files, YAML, code, flags, tables, XML, URL queries.
 
 mod reader;
+mod tuples;
 
-use reader::value_after;
+use reader::{value_after, whose};
+use tuples::tuple_values;
 
 use super::{Scratch, Sink, is_value};
 use regex_automata::Input;
@@ -21,6 +23,8 @@ const BARE_BYTES_MAX: usize = 512;
 const NAME_BYTES_MAX: usize = 96;
 /// How far before a name the head of its table may begin.
 const HEAD_BYTES_MAX: usize = 512;
+/// How far below its head a table is read.
+const TABLE_BYTES_MAX: usize = 16 * 1024;
 /// Elements looked at under one name.
 const ELEMENTS_MAX: usize = 16;
 
@@ -53,7 +57,8 @@ impl Names {
         }
         if !is_value(&cell.1) {
             // Only a key that is the name, not one which merely speaks of it.
-            if name.len() + 2 >= cell.1.span.len() {
+            let rest = &sink.text()[name.end as usize..cell.1.span.end as usize];
+            if name.len() + 2 >= cell.1.span.len() || rest.len() > 2 && whose(rest) == rest.len() {
                 under_key(cell, sink, |value, sink| {
                     believe(value, promise, true, sink)
                 });
@@ -67,7 +72,11 @@ impl Names {
         }
         let before = &sink.text()[..name.start as usize];
         // `arn:aws:secretsmanager:...:secret:name` names no secret by itself.
+        let near = &before[before.len().saturating_sub(NAME_BYTES_MAX)..];
+        let word = near.rsplit(u8::is_ascii_whitespace).next();
+        let after = sink.text().get(name.end as usize);
         let in_urn = before.ends_with(b":")
+            && (after != Some(&b' ') || word.is_some_and(|w| w[..w.len() - 1].contains(&b':')))
             && before
                 .iter()
                 .rev()
@@ -76,6 +85,9 @@ impl Names {
             && !before[before.len().saturating_sub(5)..].eq_ignore_ascii_case(b"$env:");
         for value in column_values(sink.text(), name, &cell.1) {
             believe(value, promise, false, sink);
+        }
+        for value in tuple_values(sink.text(), name, &cell.1) {
+            believe(value, promise, true, sink);
         }
         if let Some(found) = self.read(name, &cell.1, sink).filter(|_| !in_urn) {
             if promise == Promise::Mnemonic {
@@ -97,7 +109,11 @@ impl Names {
                 && !called.contains(&b'_')
                 && value::is_drawn(&sink.text()[found.value.range()]);
             if !rest.starts_with(b"...") && !verdict {
-                believe(found.value, promise, found.quoted, sink);
+                let value = match promise == Promise::Passphrase && !found.quoted {
+                    true => drawn_from(sink.text(), found.value, &cell.1),
+                    false => found.value,
+                };
+                believe(value, promise, found.quoted, sink);
             }
         }
     }
@@ -137,6 +153,11 @@ impl Names {
         {
             return take(value, sink);
         }
+        let columns = column_values(sink.text(), name, &cell.1);
+        let tuples = tuple_values(sink.text(), name, &cell.1);
+        for value in columns.into_iter().chain(tuples) {
+            take(value, sink);
+        }
         if let Some(found) = self.read(name, &cell.1, sink) {
             take(found.value, sink);
         }
@@ -164,25 +185,31 @@ fn column_values(text: &[u8], name: Span, cell: &Cell) -> Vec<Span> {
     let line = memchr::memrchr(b'\n', &text[reach..name.start as usize]);
     let floor = line.map_or(reach, |at| reach + at + 1);
     let before = &text[floor..name.start as usize];
-    let after = text[name.end as usize..ceil].first();
+    let after = &text[name.end as usize..ceil];
+    // The heads may be in quotes.
+    let (before, after) = match (before.strip_suffix(b"\""), after.strip_prefix(b"\"")) {
+        (Some(before), Some(after)) => (before, after.first()),
+        _ => (before, after.first()),
+    };
     let delimiter = [b',', b';', b'\t', b'|']
         .into_iter()
         .find(|d| before.last() == Some(d) || after == Some(d));
     let Some(delimiter) = delimiter else {
         return Vec::new();
     };
-    let head = text[floor..ceil].split(|b| *b == b'\n').next();
-    let columns = head.map_or(0, |line| memchr::memchr_iter(delimiter, line).count());
+    let window = &text[floor..ceil.min(floor + TABLE_BYTES_MAX)];
+    // Without a second line there is nothing under the heads.
+    let Some(end) = memchr::memchr(b'\n', window) else {
+        return Vec::new();
+    };
+    let columns = memchr::memchr_iter(delimiter, &window[..end]).count();
     if floor > top && (columns < 2 || floor == reach && line.is_none()) {
         return Vec::new();
     }
     let column = before.iter().filter(|b| **b == delimiter).count();
     let mut out = Vec::new();
     let mut at = floor;
-    for line in text[floor..ceil.min(floor + 16 * 1024)]
-        .split(|b| *b == b'\n')
-        .take(ELEMENTS_MAX)
-    {
+    for line in window.split(|b| *b == b'\n').take(ELEMENTS_MAX) {
         if floor > top && memchr::memchr_iter(delimiter, line).count() < columns {
             break;
         }
@@ -215,6 +242,20 @@ fn words_from(text: &[u8], value: Span, cell: &Cell) -> Span {
     Span::new(value.start as usize, value.start as usize + len)
 }
 
+/// A passphrase that goes on over blanks: words of lower case and a number (`ribbon meadow zipper lantern 96`).
+fn drawn_from(text: &[u8], value: Span, cell: &Cell) -> Span {
+    const PHRASE_BYTES_MAX: usize = 96;
+    let start = value.start as usize;
+    let rest = &text[start..(cell.span.end as usize).min(start + PHRASE_BYTES_MAX)];
+    let part = |b: &&u8| b.is_ascii_lowercase() || b.is_ascii_digit() || **b == b' ';
+    let len = rest.iter().take_while(part).count();
+    let len = rest[..len].trim_ascii_end().len();
+    match len > value.len() && value::is_drawn(&rest[..len]) {
+        true => Span::new(start, start + len),
+        false => value,
+    }
+}
+
 fn believe(value: Span, promise: Promise, quoted: bool, sink: &mut Sink<'_>) {
     let text = &sink.text()[value.range()];
     if promise == Promise::Mnemonic {
@@ -231,7 +272,7 @@ fn believe(value: Span, promise: Promise, quoted: bool, sink: &mut Sink<'_>) {
     let Some(confidence) = value::judge(text, promise, quoted) else {
         return;
     };
-    let detector = if promise == Promise::Password {
+    let detector = if matches!(promise, Promise::Password | Promise::Passphrase) {
         Detector::GenericPassword
     } else {
         Detector::GenericSecret
@@ -242,6 +283,10 @@ fn believe(value: Span, promise: Promise, quoted: bool, sink: &mut Sink<'_>) {
 /// The values under a key: the next cell, and the elements after it if it is an array.
 fn under_key(cell: (usize, Cell), sink: &mut Sink<'_>, mut take: impl FnMut(Span, &mut Sink<'_>)) {
     let (index, key) = cell;
+    if let Some(value) = inside(cell, sink) {
+        let value = trim(sink.text(), value);
+        return take(value, sink);
+    }
     for i in index + 1..index + 1 + ELEMENTS_MAX {
         match sink.node.cells.get(i) {
             Some(c) if is_value(c) && c.name == key.span => {
@@ -251,6 +296,35 @@ fn under_key(cell: (usize, Cell), sink: &mut Sink<'_>, mut take: impl FnMut(Span
             _ => break,
         }
     }
+}
+
+/// `{"password": {"value": "..."}}`: the value in an object that has one member of such a name and at most a few.
+fn inside(cell: (usize, Cell), sink: &Sink<'_>) -> Option<Span> {
+    const MEMBERS_CELLS_MAX: usize = 8;
+    const NAMES: [&str; 8] = [
+        "value",
+        "content",
+        "text",
+        "plain_text",
+        "plaintext",
+        "stringvalue",
+        "string_value",
+        "s",
+    ];
+    let from = cell.0 + 1;
+    let near = &sink.node.cells[from..(from + MEMBERS_CELLS_MAX).min(sink.node.cells.len())];
+    // The next cell is a key again: what the key holds is an object.
+    if near.first().is_none_or(is_value) {
+        return None;
+    }
+    let named = |c: &&Cell| {
+        let name = &sink.text()[c.name.range()];
+        is_value(c)
+            && NAMES
+                .iter()
+                .any(|n| name.eq_ignore_ascii_case(n.as_bytes()))
+    };
+    near.iter().find(named).map(|c| c.span)
 }
 
 /// Is the name all of the cell, or the last part of a path in it, as in a store of parameters (`/prod/shop/api_key`)?
@@ -284,6 +358,13 @@ fn named_beside(cell: (usize, Cell), sink: &Sink<'_>) -> Option<Span> {
             "parameter",
             "header",
             "setting",
+            "text",
+            "display",
+            "title",
+            "question",
+            "attribute",
+            "property",
+            "caption",
         ],
     ) {
         return None;
@@ -329,25 +410,30 @@ fn name_around(text: &[u8], at: usize, cell: &Cell) -> Span {
     while end < ceil && end - at < NAME_BYTES_MAX && part(text[end]) {
         end += 1;
     }
-    // `api key`, `private key`: two words that are one name.
-    if end < ceil
-        && text[end] == b' '
-        && text[end + 1..ceil]
-            .get(..3)
-            .is_some_and(|w| w.eq_ignore_ascii_case(b"key"))
-    {
-        let after = text.get(end + 4).copied().unwrap_or(b' ');
-        if !after.is_ascii_alphanumeric() {
-            end += 4;
+    // `api key`, `recovery phrase`: two words that are one name.
+    if let Some((b' ', rest)) = text[end..ceil].split_first() {
+        let word = ["key", "phrase", "words"].iter().find(|w| {
+            let told = rest.get(..w.len());
+            told.is_some_and(|told| told.eq_ignore_ascii_case(w.as_bytes()))
+        });
+        if let Some(word) = word
+            && !rest.get(word.len()).is_some_and(u8::is_ascii_alphanumeric)
+        {
+            end += 1 + word.len();
         }
     }
-    // `mật khẩu`, `kata sandi`.
-    if end < ceil && text[end] == b' ' && !text[start..end].is_empty() {
-        let second = text[end + 1..ceil].iter().take(24);
-        let second = second.take_while(|b| part(**b)).count();
-        let both = &text[start..(end + 1 + second).min(ceil)];
-        if second > 0 && names::is_pair(both) {
-            end += 1 + second;
+    // `mật khẩu`, `kata sandi`; `mot de passe`, `clave de acceso`.
+    let next = |end: usize| {
+        let word = text.get(end + 1..ceil).filter(|_| text[end] == b' ')?;
+        let len = word.iter().take(24).take_while(|b| part(**b)).count();
+        (len > 0).then_some(end + 1 + len)
+    };
+    if let Some(second) = next(end).filter(|_| end > start) {
+        let third = next(second).filter(|third| names::is_pair(&text[end + 1..*third]));
+        if names::is_pair(&text[start..second]) {
+            end = second;
+        } else if let Some(third) = third {
+            end = third;
         }
     }
     while start < end && matches!(text[start], b'-' | b'.') {
@@ -392,6 +478,8 @@ mod tests {
             ("--password abc next", Some("abc")),
             ("| password | abc |", Some("abc")),
             ("<password>abc</password>", Some("abc")),
+            ("<password>ab c d</password>", Some("ab c d")),
+            ("<password>aB3!x9 <b>", Some("aB3!x9")),
             ("<key>password</key><string>abc</string>", Some("abc")),
             ("<password><![CDATA[abc]]></password>", Some("abc")),
             ("<td>password</td> <td><code>abc</code></td>", Some("abc")),
@@ -426,6 +514,21 @@ mod tests {
             ("name=\"password\" value=\"abc\"", Some("abc")),
             ("define('password', 'abc')", Some("abc")),
             ("**password**: abc", Some("abc")),
+            ("password for the shop: aB3xyz9q", Some("aB3xyz9q")),
+            ("password for the shop is old: see wiki", None),
+            ("password ........ aB3!xyz9q\n", Some("aB3!xyz9q")),
+            ("password   aB3!xyz9q\nnext", Some("aB3!xyz9q")),
+            ("password\n  Harbor@2002zz\n", Some("Harbor@2002zz")),
+            ("password\nuser1@example.com\n", None),
+            ("password ... and more", None),
+            ("* password\n  aB3!xyz9q\n* next", Some("aB3!xyz9q")),
+            (
+                "password\n5f4dcc3b5aa765d61d8327deb882cf99\n",
+                Some("5f4dcc3b5aa765d61d8327deb882cf99"),
+            ),
+            ("password\nwas lost on 2026-01-02T03:04:05", None),
+            ("what is the password?\nA: aB3!xyz9q\n", Some("aB3!xyz9q")),
+            ("what is the password?\nA: no idea", None),
             ("password:\n  abc", Some("abc")),
             ("password:\n  next: abc", None),
             ("name,value\npassword,aB3xyz9q,2025", Some("aB3xyz9q")),

@@ -60,6 +60,8 @@ enum Sep {
     /// A blank after `--flag`.
     Blank,
     Table,
+    /// The end of the tag that bears the name: all is the value up to the closing one.
+    Tag,
     Xml,
     /// `, ` between a quoted name and a quoted value; `is`.
     Loose,
@@ -95,6 +97,7 @@ impl Reader<'_> {
 
     /// `flag`: the name is one of a command line; `line`: it begins its line.
     fn separator(&mut self, flag: bool, line: bool) -> Option<Sep> {
+        self.at += self.whose_to_sign();
         let mut closed = false;
         for _ in 0..4 {
             match self.peek(0) {
@@ -109,6 +112,9 @@ impl Reader<'_> {
         }
         let from = self.at;
         let blanks = self.blanks();
+        if self.leaders() {
+            return Some(Sep::Loose);
+        }
         let tab = self.text[from..self.at].contains(&b'\t');
         self.type_note();
         self.accessors();
@@ -125,7 +131,7 @@ impl Reader<'_> {
             b'{' if closed => (Sep::Equals, self.block_default()?),
             b'\t' => (Sep::Loose, 1),
             b'|' => (Sep::Table, 1),
-            b'>' => (Sep::Xml, 1),
+            b'>' => (Sep::Tag, 1),
             b'<' if self.peek(1) == b'/' => (
                 Sep::Xml,
                 self.rest().iter().take(32).position(|b| *b == b'>')? + 1,
@@ -135,10 +141,12 @@ impl Reader<'_> {
             b',' | b';' if line && self.field_next() => (Sep::Loose, 1),
             b';' if closed => (Sep::Loose, 1),
             b'\n' | b'\r' | b'\\' => return self.value_line(),
+            b'?' if self.peek(1) == b'\n' => return self.answer_line(),
             _ if self.copula() > 0 => (Sep::Loose, self.copula()),
             _ if self.starts("value=") => (Sep::Equals, 6),
             b'P' if self.starts("PIC ") => (Sep::Loose, self.picture()?),
             _ if tab => (Sep::Loose, 0),
+            _ if blanks > 1 && !closed && self.alone_next() => (Sep::Blank, 0),
             _ if flag && blanks > 0 => (Sep::Blank, 0),
             _ if blanks == 1 && !closed && (self.generated_next() || self.chosen_next()) => {
                 (Sep::Blank, 0)
@@ -156,6 +164,28 @@ impl Reader<'_> {
             }
         }
         Some(sep.0)
+    }
+
+    /// Words that say whose it is, when the name ends behind them.
+    fn whose_to_sign(&self) -> usize {
+        let len = whose(self.rest());
+        let after = &self.rest()[len..];
+        let told = [
+            &b": "[..],
+            b"=",
+            b" =",
+            b"\"",
+            b"\\\"",
+            b"'",
+            b"`",
+            b"**",
+            b"</",
+            b" |",
+        ];
+        match len > 0 && told.iter().any(|sign| after.starts_with(sign)) {
+            true => len,
+            false => 0,
+        }
     }
 
     /// `"name": "X", "value": `, in a piece of JSON: how far it is to the value.
@@ -235,6 +265,7 @@ impl Reader<'_> {
     /// `TOKEN 5f4dcc...`: nothing between the name and something that can only be a key.
     fn generated_next(&self) -> bool {
         let rest = self.rest();
+        let rest = rest.strip_prefix(b"base64:").unwrap_or(rest);
         let len = rest
             .iter()
             .take(200)
@@ -311,7 +342,40 @@ impl Reader<'_> {
         }
     }
 
-    /// Kubernetes: the value on the next line under its own key.
+    /// `Password ........ Tq7m!Z2vX`, as forms lead the eye: the dots are skipped.
+    fn leaders(&mut self) -> bool {
+        let dots = self.rest().iter().take(80).take_while(|b| **b == b'.');
+        let dots = dots.count();
+        if dots >= 3 && self.peek(dots) == b' ' {
+            self.at += dots;
+            self.blanks();
+            return true;
+        }
+        false
+    }
+
+    /// Something that can only be a key or a chosen password, alone on its line.
+    fn alone_next(&self) -> bool {
+        let rest = &self.rest()[..self.rest().len().min(BARE_BYTES_MAX)];
+        let ends = |b: &u8| matches!(b, b'\n' | b'\r' | b'\\');
+        let line = rest.split(ends).next().unwrap_or_default();
+        let line = line.trim_ascii_end();
+        crate::value::is_drawn(line)
+            || !line.contains(&b' ') && (self.generated_next() || self.chosen_next() || lone(line))
+    }
+
+    /// `What is the password?` and on the next line `A: Tq7m!Z2vX`.
+    fn answer_line(&mut self) -> Option<Sep> {
+        self.at += 2;
+        self.blanks();
+        if self.peek(0).is_ascii_alphabetic() && self.peek(1) == b':' {
+            self.at += 2;
+            self.blanks();
+        }
+        self.alone_next().then_some(Sep::Blank)
+    }
+
+    /// The value on the next line: under its own key, as in Kubernetes, or by itself.
     fn value_line(&mut self) -> Option<Sep> {
         for _ in 0..4 {
             match (self.peek(0), self.peek(1)) {
@@ -321,6 +385,9 @@ impl Reader<'_> {
             }
         }
         self.blanks();
+        if self.alone_next() {
+            return Some(Sep::Blank);
+        }
         if self.peek(0) == b'"' {
             self.at += 1;
         }
@@ -343,7 +410,7 @@ impl Reader<'_> {
         if matches!(sep, Sep::Colon | Sep::Loose) {
             self.fence();
         }
-        if sep == Sep::Xml {
+        if matches!(sep, Sep::Xml | Sep::Tag) {
             self.xml_value();
         }
         if sep == Sep::Colon && matches!(self.peek(0), b'\n' | b'\r') {
@@ -410,6 +477,17 @@ impl Reader<'_> {
         let start = self.at;
         let mut end = start;
         let ceil = self.ceil.min(start + BARE_BYTES_MAX);
+        if sep == Sep::Tag
+            && let Some(close) = self
+                .rest()
+                .iter()
+                .take(BARE_BYTES_MAX)
+                .position(|b| *b == b'<')
+            && self.rest()[close..].starts_with(b"</")
+        {
+            let text = &self.text[start..start + close];
+            end = start + text.strip_suffix(b"]]>").unwrap_or(text).len();
+        }
         while end < ceil && !stops(self.text[end], whole_line) {
             end += 1;
         }
@@ -490,6 +568,47 @@ impl Reader<'_> {
         let span = trim(self.text, Span::new(start, end.min(self.ceil)));
         (!span.is_empty()).then_some((span, quoted))
     }
+}
+
+/// What stands alone on its line and is neither a word nor code: three kinds of characters, a sign of passwords too.
+fn lone(line: &[u8]) -> bool {
+    let c = crate::entropy::Classes::of(line);
+    let sign = |b: &u8| b"!@#$%^&*?+~".contains(b);
+    let code = |b: &u8| b"()[]{}<>=:;,/\\|\"'`".contains(b);
+    let mail = line.contains(&b'@') && line.contains(&b'.');
+    let kinds = [c.lower, c.upper, c.digit]
+        .iter()
+        .filter(|n| **n > 0)
+        .count();
+    (8..64).contains(&line.len())
+        && line[0].is_ascii_alphanumeric()
+        && line.iter().all(u8::is_ascii_graphic)
+        && !line.iter().any(code)
+        && !mail
+        && kinds >= 2
+        && line.iter().any(sign)
+}
+
+/// ` for the shop`, ` do banco`: how long the words are that say whose password it is.
+pub(super) fn whose(rest: &[u8]) -> usize {
+    const LEADS: [&str; 26] = [
+        "for", "of", "to", "für", "fuer", "zum", "zur", "vom", "do", "da", "de", "del", "della",
+        "di", "du", "des", "pour", "para", "per", "voor", "van", "för", "till", "для", "от", "к",
+    ];
+    const WORDS_BYTES_MAX: usize = 40;
+    let rest = &rest[..rest.len().min(WORDS_BYTES_MAX)];
+    let Some((b' ', words)) = rest.split_first() else {
+        return 0;
+    };
+    let lead = words.split(|b| *b == b' ').next().unwrap_or_default();
+    if !LEADS.iter().any(|l| l.as_bytes() == lead) {
+        return 0;
+    }
+    let word = |b: &&u8| b.is_ascii_alphanumeric() || **b >= 0x80 || b" _-.".contains(b);
+    let len = words.iter().take_while(word).count();
+    let len = words[..len].trim_ascii_end().len();
+    let n = words[..len].split(|b| *b == b' ').count();
+    if (2..=4).contains(&n) { 1 + len } else { 0 }
 }
 
 /// Ends a value that is not in quotes.

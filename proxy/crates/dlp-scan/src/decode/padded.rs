@@ -1,0 +1,129 @@
+//! Short base64: numbers of nine to eleven digits give fewer letters than a run has that is looked for everywhere. The
+//! padding behind it, or the `;base64,` before it, tells it; only text without signs of its own is taken.
+
+use super::{Spawner, child_around};
+use crate::Layer;
+use crate::check::base64_digit;
+use crate::text::{Cell, How, Node, RUN_BYTES_MIN, Span};
+
+/// Letters of seven bytes.
+const DIGITS_MIN: usize = 10;
+/// What a data URI says before the letters.
+const DATA: &[u8] = b";base64,";
+
+pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
+    let text = &node.text;
+    let (mut done, mut index) = (0, 0);
+    for at in memchr::memchr_iter(b'=', text) {
+        // A sign behind a blank or the second of two ends nothing.
+        if at < done || at == 0 || base64_digit(text[at - 1]).is_none() {
+            continue;
+        }
+        let len = text[..at]
+            .iter()
+            .rev()
+            .take(RUN_BYTES_MIN)
+            .take_while(|b| base64_digit(**b).is_some())
+            .count();
+        let pads = 1 + usize::from(text.get(at + 1) == Some(&b'='));
+        done = at + pads;
+        let glued = text
+            .get(done)
+            .is_some_and(|b| *b == b'=' || base64_digit(*b).is_some());
+        if (DIGITS_MIN..RUN_BYTES_MIN).contains(&len)
+            && (len + pads).is_multiple_of(4)
+            && !glued
+            && let Some(cell) = node.cell_from(at - len, &mut index)
+        {
+            short(node, cell, (at - len, at), done, spawn);
+        }
+    }
+    let mut index = 0;
+    for at in memchr::memmem::find_iter(text, DATA) {
+        let start = at + DATA.len();
+        let len = text[start..]
+            .iter()
+            .take(RUN_BYTES_MIN)
+            .take_while(|b| base64_digit(**b).is_some())
+            .count();
+        // With padding it was found by that.
+        let bare = text.get(start + len) != Some(&b'=');
+        if (DIGITS_MIN..RUN_BYTES_MIN).contains(&len)
+            && bare
+            && let Some(cell) = node.cell_from(start, &mut index)
+        {
+            short(node, cell, (start, start + len), start + len, spawn);
+        }
+    }
+}
+
+/// A child of the text, if it is one: printable, with a digit in it.
+fn short(
+    node: &Node,
+    cell: &Cell,
+    (start, end): (usize, usize),
+    to: usize,
+    spawn: &mut Spawner<'_>,
+) {
+    if to > cell.span.end as usize {
+        return;
+    }
+    let (mut bytes, mut bits, mut held) = (Vec::with_capacity(RUN_BYTES_MIN), 0u32, 0);
+    for digit in node.text[start..end]
+        .iter()
+        .filter_map(|b| base64_digit(*b))
+    {
+        (bits, held) = (bits << 6 | u32::from(digit), held + 6);
+        if held >= 8 {
+            held -= 8;
+            bytes.push((bits >> held) as u8);
+        }
+    }
+    let text = bytes.iter().all(|b| (0x20..0x7F).contains(b));
+    if !text || !bytes.iter().any(u8::is_ascii_digit) {
+        return;
+    }
+    child_around(node, cell, Layer::Base64, (start, to), spawn, |child| {
+        child.push(&bytes, Span::new(start, to), How::Atom);
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Layer;
+    use crate::decode::tests::{children, run};
+
+    fn read(text: &str) -> Option<String> {
+        let mut found = children(text).into_iter();
+        let child = found.find(|(layer, ..)| *layer == Layer::Base64)?;
+        Some(child.1)
+    }
+
+    #[test]
+    fn short_texts_are_read() {
+        let cases = [
+            ("MRN: MTc4OTM3OTk=", Some("MRN: 17893799")),
+            (
+                "data:text/plain;base64,MTY2NTM1ODUyMQ== end",
+                Some("data:text/plain;base64,1665358521 end"),
+            ),
+            ("x;base64,MTIzNDU2Nzg5", Some("x;base64,123456789")),
+            ("MRN: MTc4OTM3OTk==", None),
+            ("MRN: MTc4OTM3OTk=x", None),
+            ("accessToken=", None),
+            ("MTc4OTM3OTk", None),
+            ("=", None),
+            (";base64,", None),
+        ];
+        for (text, want) in cases {
+            assert_eq!(read(text).as_deref(), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn many_take_no_more_than_the_room() {
+        let (nodes, over) = run(&"MTc4OTM3OTk= ".repeat(2000), 10_000);
+        assert!(nodes.iter().map(|n| n.text.len()).sum::<usize>() <= 10_000);
+        assert!(over.is_some());
+    }
+}
