@@ -4,6 +4,7 @@
 //! server it was made for: having one proves nothing. A wrong owner looks like an unknown id.
 
 mod calls;
+mod claims;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -140,6 +140,7 @@ impl Post {
             era: ready.era,
             calls: &calls,
             call: Some(&ready.call),
+            resumed: None,
             handles: None,
             refusal: head.status >= 400,
             adapt: head.older,
@@ -184,6 +185,7 @@ impl Post {
             self.trail.upstream_done(UpstreamOutcome::Accepted);
             return self.accepted(session).await;
         }
+        ready.calls.ended(&ready.call);
         self.trail.upstream_done(UpstreamOutcome::Answered);
         let text = "The MCP server refused the request.";
         let refusal = Refusal::new(head.status, code::UPSTREAM, text);

@@ -145,6 +145,7 @@ pub(super) async fn listen(context: Context, own: Arc<Session>) {
         era: Era::Handshake,
         calls: &own.calls,
         call: None,
+        resumed: None,
         handles: None,
         refusal: false,
         adapt: false,

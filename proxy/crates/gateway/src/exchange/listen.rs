@@ -105,11 +105,13 @@ pub(super) async fn listen(
         Some(own) => Arc::clone(&own.calls),
         None => Arc::new(Calls::new(context.snapshot.limits.pending_calls_max)),
     };
+    let resumed = head.last_event_id.as_deref().map(|id| calls.by_event(id));
     let down = Down {
         context: &context,
         era: Era::Handshake,
         calls: &calls,
         call: None,
+        resumed: resumed.as_ref(),
         handles: None,
         refusal: false,
         adapt: false,
@@ -250,6 +252,7 @@ async fn carry(
                 retry_ms,
                 ..
             }) => {
+                told(down, id.as_deref());
                 let event = Event {
                     id,
                     retry_ms,
@@ -258,6 +261,7 @@ async fn carry(
                 pump::send_event(session, &message, event).await?;
             }
             Ok(Step::Prime { id, retry_ms }) => {
+                told(down, id.as_deref());
                 let event = Event {
                     id,
                     retry_ms,
@@ -279,6 +283,12 @@ async fn carry(
     }
     io::end(session).await?;
     Ok(After::Keep)
+}
+
+fn told(down: &Down<'_>, id: Option<&str>) {
+    if let Some(id) = id {
+        down.told_event(id);
+    }
 }
 
 /// The next item; `None` when the upstream or the gateway ends the stream.

@@ -197,8 +197,9 @@ impl Post {
         match carried {
             Ok(answer) => self.answered(session, ready, upstream, Ok(answer)).await,
             Err(cut) => {
-                if let Some(id) = &ready.call.id {
-                    ready.calls.answered(id);
+                // Unless the server had all of it, it cannot answer.
+                if !matches!(cut, Cut::Fault(_)) {
+                    ready.calls.ended(&ready.call);
                 }
                 self.not_sent(session, ready, cut).await
             }
