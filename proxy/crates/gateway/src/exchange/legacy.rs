@@ -38,22 +38,19 @@ pub(super) async fn stream(
     let slot = context.stream();
     let (channel, answers) = mpsc::channel(CHANNEL_MAX);
     let opened = match &slot {
-        Ok(_) => open(&context, channel).await,
+        // A client that leaves meanwhile takes what was begun for it along.
+        Ok(_) => tokio::select! {
+            opened = open(&context, channel) => opened,
+            () = io::closed(session) => return Err(Gone),
+        },
         Err(refusal) => Err(*refusal),
     };
     let own = match opened {
         Ok(own) => own,
         Err(refusal) => return post::refuse(&context, session, refusal, None, extra).await,
     };
-    let base = endpoint_base(session.req_header().raw_path());
-    io::begin_events(session, extra).await?;
-    let endpoint = Event {
-        event: Some("endpoint".into()),
-        data: Some(Bytes::from(format!("{base}message?sessionId={}", own.id))),
-        ..Event::default()
-    };
-    io::event(session, &endpoint).await?;
-    let ended = carry(&context, session, &own, answers).await;
+    let ended = carry(&context, session, &own, answers, extra).await;
+    // However it ended, also before its first byte: the session, and its process, live no longer than the stream.
     context.gateway.sessions.close(&own);
     end_upstream(&context, &own).await;
     ended
@@ -99,13 +96,22 @@ pub(super) async fn open(
     context.gateway.sessions.open(new, limits).map_err(full)
 }
 
-/// Answers and unasked messages go down until either side ends.
+/// The endpoint, and then answers and unasked messages, go down until either side ends.
 async fn carry(
     context: &Context,
     session: &mut ServerSession,
     own: &Arc<Session>,
     mut answers: mpsc::Receiver<Cleared<ToClient>>,
+    extra: Extra,
 ) -> Result<After, Gone> {
+    let base = endpoint_base(session.req_header().raw_path());
+    io::begin_events(session, extra).await?;
+    let endpoint = Event {
+        event: Some("endpoint".into()),
+        data: Some(Bytes::from(format!("{base}message?sessionId={}", own.id))),
+        ..Event::default()
+    };
+    io::event(session, &endpoint).await?;
     let every = Duration::from_millis(context.snapshot.limits.keep_alive_ms.max(100));
     let mut stopping = context.gateway.stopping();
     let listener = listen(context.clone(), Arc::clone(own));
