@@ -292,7 +292,25 @@ pub(super) fn note_fault(context: &Context, trail: &mut Trail, fault: &Fault) {
     let server = &context.server;
     server.metrics.upstream_faults.increment(1);
     tracing::warn!(server_id = %server.id, %fault, "upstream fault");
-    let (word, outcome) = match fault {
+    let (word, outcome) = recorded_as(fault);
+    trail.failed(word, outcome);
+    // Our own bounds, the runner's queue and its absence are no fault of the server.
+    let ours = [
+        Fault::CircuitOpen,
+        Fault::Busy,
+        Fault::ShareTaken,
+        Fault::Crowded,
+        Fault::NoRunner,
+    ];
+    let counts = !ours.contains(fault) && !matches!(fault, Fault::TooLarge(_));
+    if counts && server.runtime.breaker.failed(Instant::now()) {
+        tracing::warn!(server_id = %server.id, "the upstream's circuit is open");
+    }
+}
+
+/// What a record says of a fault.
+pub(super) fn recorded_as(fault: &Fault) -> (&'static str, UpstreamOutcome) {
+    match fault {
         Fault::Unreachable(_) => ("upstream unreachable", UpstreamOutcome::Unreachable),
         Fault::TimedOut => ("upstream timed out", UpstreamOutcome::TimedOut),
         Fault::CircuitOpen => ("circuit open", UpstreamOutcome::NotSent),
@@ -308,18 +326,5 @@ pub(super) fn note_fault(context: &Context, trail: &mut Trail, fault: &Fault) {
         Fault::Crowded => ("no sandbox free", UpstreamOutcome::NotSent),
         Fault::NoRunner => ("runner unreachable", UpstreamOutcome::NotSent),
         Fault::TooLarge(_) => ("answer too large", UpstreamOutcome::Answered),
-    };
-    trail.failed(word, outcome);
-    // Our own bounds, the runner's queue and its absence are no fault of the server.
-    let ours = [
-        Fault::CircuitOpen,
-        Fault::Busy,
-        Fault::ShareTaken,
-        Fault::Crowded,
-        Fault::NoRunner,
-    ];
-    let counts = !ours.contains(fault) && !matches!(fault, Fault::TooLarge(_));
-    if counts && server.runtime.breaker.failed(Instant::now()) {
-        tracing::warn!(server_id = %server.id, "the upstream's circuit is open");
     }
 }
