@@ -55,7 +55,7 @@ impl Post {
         let answer = tokio::select! {
             biased;
             answer = link.send(Verb::Post, &upstream, Some(&ready.cleared)) => answer,
-            () = io::closed(session) => {
+            () = io::closed(session, &self.context.gateway) => {
                 self.trail.upstream_done(UpstreamOutcome::Cancelled);
                 self.close(499).await;
                 return Err(Gone);

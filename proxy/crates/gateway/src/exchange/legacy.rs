@@ -41,7 +41,7 @@ pub(super) async fn stream(
         // A client that leaves meanwhile takes what was begun for it along.
         Ok(_) => tokio::select! {
             opened = open(&context, channel) => opened,
-            () = io::closed(session) => return Err(Gone),
+            () = io::closed(session, &context.gateway) => return Err(Gone),
         },
         Err(refusal) => Err(*refusal),
     };
@@ -129,7 +129,7 @@ async fn carry(
                 true => io::keep_alive(session).await?,
                 false => break,
             },
-            () = io::closed(session) => return Err(Gone),
+            () = io::closed(session, &context.gateway) => return Err(Gone),
         }
     }
     io::end(session).await?;
@@ -233,9 +233,11 @@ pub(super) async fn message(
         trail,
         extra: Extra::new(),
     };
+    // The POST is over before it is.
+    let under_way = post.context.gateway.turns().begin();
     tokio::spawn(async move {
         drive::drive(post, message, channel.answers()).await;
-        drop(slot);
+        drop((slot, under_way));
     });
     io::empty(session, 202, extra).await?;
     Ok(After::Keep)

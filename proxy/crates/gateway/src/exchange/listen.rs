@@ -242,7 +242,7 @@ async fn open(
             let answer = tokio::select! {
                 biased;
                 answer = link.send(Verb::Get, &upstream, None) => answer,
-                () = io::closed(session) => return Err(NotOpened::Gone),
+                () = io::closed(session, &context.gateway) => return Err(NotOpened::Gone),
             };
             match answer.map_err(NotOpened::Faulted)? {
                 Answer::Events(head, mut events) if head.status == 200 => {
@@ -349,7 +349,7 @@ async fn next(
                 true => io::keep_alive(session).await?,
                 false => return Ok(None),
             },
-            () = io::closed(session) => return Err(Gone),
+            () = io::closed(session, &context.gateway) => return Err(Gone),
         }
     }
 }

@@ -218,7 +218,7 @@ impl Descent<'_> {
             let piece = tokio::select! {
                 biased;
                 piece = self.source.next() => piece?,
-                () = io::closed(session) => return Err(Cut::Gone),
+                () = io::closed(session, &self.down.context.gateway) => return Err(Cut::Gone),
             };
             match piece {
                 Some(piece) => io::passed(session, &passing.push(&piece, judge)?).await?,

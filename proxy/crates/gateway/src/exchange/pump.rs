@@ -208,7 +208,7 @@ impl Pump<'_> {
                         io::keep_alive(session).await?;
                     }
                 }
-                () = io::closed(session) => return Err(Stopped::Gone),
+                () = io::closed(session, &self.down.context.gateway) => return Err(Stopped::Gone),
             }
         }
     }
