@@ -139,6 +139,10 @@ impl Evaluator for Watched {
         self.live.as_ref().is_some_and(|live| live.may_loosen())
     }
 
+    fn judges(&self) -> bool {
+        self.live.as_ref().is_some_and(|live| live.judges())
+    }
+
     fn evaluate(&self, input: &EvalInput<'_>) -> Result<Verdict, EvalError> {
         let verdict = match &self.live {
             Some(live) => live.evaluate(input),

@@ -282,3 +282,51 @@ fn changed_limits_reach_servers_that_stayed_the_same() {
         wait::until("the old limits", PATIENCE, || (!long(&weir)).then_some(()));
     }
 }
+
+#[test]
+fn a_listen_stream_that_never_began_has_its_record() {
+    let upstream = Upstream::mcp(|r| match (r.method.as_str(), r.header("last-event-id")) {
+        ("GET", None) => Some(weir_tests::Reply::Hang),
+        _ => None,
+    });
+    let config = Config::new(&upstream.url())
+        .set("audit", json!({ "mode": "all" }))
+        .category("secret", "log");
+    let weir = Weir::serve(&config);
+    let client = Client::connect(&weir, Era::Handshake);
+    let record = |status: u16| {
+        wait::until(&format!("a record of {status}"), PATIENCE, || {
+            let records = audit(&weir, &[]);
+            records.into_iter().find(|r| r["status"] == status)
+        })
+    };
+
+    // The server has none.
+    let canary = Canary::github();
+    assert_eq!(client.listen(Some(canary.value())).head.status, 405);
+    let refused = record(405);
+    let findings = refused["findings"].as_array().cloned().unwrap_or_default();
+    assert_eq!(findings.len(), 1, "{refused}");
+    assert_eq!(refused["upstream"], "answered", "{refused}");
+    assert!(refused["session"].is_string(), "{refused}");
+
+    // The client leaves while the server thinks.
+    let bytes = client.request_bytes("GET", &client.headers_for(&json!(null)), b"");
+    let mut conn = Conn::open(weir.addr);
+    conn.send(bytes);
+    upstream.wait_for("the GET", |r| {
+        r.method == "GET" && r.header("last-event-id").is_none()
+    });
+    drop(conn);
+    let left = record(499);
+    assert_eq!(left["upstream"], "cancelled", "{left}");
+    assert!(left["session"].is_string(), "{left}");
+
+    // The server fails.
+    upstream
+        .answer(|r| (r.method == "GET").then(|| weir_tests::Reply::status(500, "text/plain", "")));
+    assert_eq!(client.listen(None).head.status, 502);
+    let failed = record(502);
+    assert_eq!(failed["action"], "error", "{failed}");
+    assert_eq!(failed["upstream"], "broken", "{failed}");
+}

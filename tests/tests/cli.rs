@@ -1,11 +1,15 @@
 //! The command line, as a user has it.
 
-use std::process::Output;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use weir_tests::config::{Config, SERVER, TENANT};
 use weir_tests::weir::run;
 use weir_tests::{Canary, Client, Era, Upstream, Value, Weir, json};
+
+const STDIO_SERVER: &str = env!("CARGO_BIN_EXE_stdio-server");
 
 fn text(output: &Output) -> String {
     format!(
@@ -338,4 +342,108 @@ fn wrong_words_get_help() {
             text(&output)
         );
     }
+}
+
+/// `weir stdio` before a command, in a folder, with this on its standard input until that ends.
+fn stdio(dir: &std::path::Path, command: &[&str], input: &str) -> Output {
+    let config = dir.join("weir.yaml");
+    let text = json!({ "limits": { "drain_timeout_ms": 1000 }, "audit": { "mode": "all" } });
+    std::fs::write(&config, text.to_string()).expect("the temporary folder is writable");
+    let (config, data) = (config.display().to_string(), dir.display().to_string());
+    let weir = ["stdio", "--config", &config, "--data-dir", &data, "--"];
+    run(&[&weir, command].concat(), input)
+}
+
+fn tool_call(id: i64, tool: &str, arguments: Value) -> String {
+    let params = json!({ "name": tool, "arguments": arguments });
+    format!(
+        "{}\n",
+        json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
+    )
+}
+
+#[test]
+fn what_was_asked_before_standard_input_ended_is_answered() {
+    let dir = tempfile::TempDir::new().expect("a temporary folder");
+    let ping = json!({ "jsonrpc": "2.0", "id": "p", "method": "ping" });
+    let mut input = format!("{ping}\n");
+    for id in 1..=20 {
+        input += &tool_call(id, "echo", json!({ "message": id.to_string() }));
+    }
+    input += &tool_call(21, "progress", json!({ "times": 2, "every_ms": 100 }));
+    // Nobody can tell whether this one is whole.
+    input += &ping.to_string();
+    let output = stdio(dir.path(), &[STDIO_SERVER], &input);
+    assert!(output.status.success(), "{}", text(&output));
+    let answers = lines(&output);
+    let of = |id: Value| {
+        let found = answers
+            .iter()
+            .find(|a| a["id"] == id && a["method"].is_null());
+        found.unwrap_or_else(|| panic!("no answer to {id}: {}", text(&output)))
+    };
+    assert_eq!(of(json!("p"))["result"], json!({}));
+    for id in 1..=20 {
+        let said = &of(json!(id))["result"]["content"][0]["text"];
+        assert_eq!(said, &json!(id.to_string()));
+    }
+    assert_eq!(of(json!(21))["result"]["content"][0]["text"], "done");
+    let cut = &of(Value::Null)["error"]["message"];
+    assert_eq!(cut, "The last message has no line end.");
+}
+
+#[test]
+fn a_call_that_is_never_answered_holds_weir_stdio_for_so_long_and_is_recorded() {
+    let dir = tempfile::TempDir::new().expect("a temporary folder");
+    let input =
+        tool_call(1, "silent", json!({})) + &tool_call(2, "echo", json!({ "message": "hi" }));
+    let started = Instant::now();
+    let output = stdio(dir.path(), &[STDIO_SERVER], &input);
+    let took = started.elapsed();
+    assert!(output.status.success(), "{}", text(&output));
+    assert!(took >= Duration::from_millis(1000), "{took:?}");
+    assert!(took < Duration::from_secs(10), "{took:?}");
+    let answers = lines(&output);
+    assert_eq!(answers.len(), 1, "{}", text(&output));
+    assert_eq!(answers[0]["result"]["content"][0]["text"], "hi");
+    let data = dir.path().display().to_string();
+    let words = [
+        "audit",
+        "search",
+        "--data-dir",
+        &data,
+        "--json",
+        "--tool",
+        "silent",
+    ];
+    let records = lines(&run(&words, ""));
+    assert_eq!(records.len(), 1, "{records:?}");
+    assert_eq!(records[0]["status"], 499, "{records:?}");
+    assert_eq!(records[0]["upstream"], "cancelled", "{records:?}");
+}
+
+#[test]
+fn what_a_server_said_before_it_ended_is_passed_on() {
+    let dir = tempfile::TempDir::new().expect("a temporary folder");
+    let answer = json!({ "jsonrpc": "2.0", "id": 1, "result": {} });
+    let server = format!("read line; echo '{answer}'");
+    let mut weir = Command::new(weir_tests::weir::binary())
+        .args(["stdio", "--data-dir", &dir.path().display().to_string()])
+        .args(["--", "sh", "-c", &server])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("weir can be run");
+    // Its own side stays open.
+    let mut input = weir.stdin.take().expect("piped");
+    let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
+    writeln!(input, "{ping}").expect("it reads");
+    let mut output = BufReader::new(weir.stdout.take().expect("piped"));
+    let mut said = String::new();
+    output.read_line(&mut said).expect("text");
+    output.read_to_string(&mut said).expect("text");
+    let ended = weir.wait().expect("our own child");
+    assert_eq!(said.trim(), answer.to_string());
+    assert!(!ended.success(), "a server that ends by itself is an error");
 }

@@ -93,6 +93,92 @@ fn no_child_is_left_after_the_session_is_deleted() {
     assert_eq!(client.request("tools/list", json!({})).status(), 404);
 }
 
+/// How many processes this one started and did not see the end of.
+fn children(of: u32) -> usize {
+    let stat = |entry: std::io::Result<std::fs::DirEntry>| {
+        std::fs::read_to_string(entry.ok()?.path().join("stat")).ok()
+    };
+    // The name before the last bracket may hold anything.
+    let parent = |stat: String| {
+        let rest = stat.rsplit_once(')')?.1.to_owned();
+        rest.split_whitespace().nth(1)?.parse::<u32>().ok()
+    };
+    let all = std::fs::read_dir("/proc").expect("Linux has it");
+    all.filter_map(stat)
+        .filter_map(parent)
+        .filter(|p| *p == of)
+        .count()
+}
+
+/// Ends a connection without a word of farewell.
+fn reset(stream: &std::net::TcpStream) {
+    let reset = socket2::SockRef::from(stream).set_linger(Some(Duration::ZERO));
+    reset.expect("TCP can");
+}
+
+fn get_sse(weir: &Weir) -> std::net::TcpStream {
+    let mut stream = std::net::TcpStream::connect(weir.addr).expect("it listens");
+    let path = weir.path().replace("/mcp", "/sse");
+    let accept = "Accept: text/event-stream";
+    let head = format!(
+        "GET {path} HTTP/1.1\r\nHost: {}\r\n{accept}\r\n\r\n",
+        weir.addr
+    );
+    std::io::Write::write_all(&mut stream, head.as_bytes()).expect("it reads");
+    stream
+}
+
+#[test]
+fn no_child_is_left_after_a_stream_that_was_broken_off_at_once() {
+    let weir = Weir::serve(&stdio_config());
+    for _ in 0..8 {
+        reset(&get_sse(&weir));
+    }
+    // One that stays, accepted after them.
+    let mut client = Client::new(&weir, Era::Handshake, &[]);
+    client.path = weir.path().replace("/mcp", "/sse");
+    let mut stays = client.listen(None);
+    stays.event(PATIENCE).expect("the endpoint");
+    wait::until("the others' end", PATIENCE, || {
+        let (_, metrics) = weir.admin_get("/metrics");
+        let open = metrics.lines().find(|l| l.starts_with("weir_connections "));
+        open?.ends_with(" 1").then_some(())
+    });
+    wait::until("one child, and no more", PATIENCE, || {
+        (children(weir.pid()) == 1).then_some(())
+    });
+}
+
+#[test]
+fn a_server_that_is_slow_to_start_is_not_waited_for_without_a_client() {
+    let gate = Arc::new(AtomicBool::new(false));
+    let was_left = Arc::new(AtomicBool::new(false));
+    let (opened, left) = (Arc::clone(&gate), Arc::clone(&was_left));
+    let upstream = Upstream::start(move |r| {
+        let (gate, left) = (Arc::clone(&opened), Arc::clone(&left));
+        if r.method != "GET" {
+            return Reply::accepted();
+        }
+        Reply::wire(move |wire| {
+            wire.event_head();
+            wait::until("the gate", PATIENCE, || {
+                gate.load(Ordering::Relaxed).then_some(())
+            });
+            wire.send("event: endpoint\ndata: /messages?session=1\n\n");
+            left.store(wire.peer_closed(PATIENCE), Ordering::Relaxed);
+        })
+    });
+    let weir = Weir::serve(&Config::of(json!({ "sse": upstream.url() })));
+    let stream = get_sse(&weir);
+    upstream.wait_for("the stream", |r| r.method == "GET");
+    reset(&stream);
+    drop(stream);
+    gate.store(true, Ordering::Relaxed);
+    wait::until("the end of the server's stream", PATIENCE, || {
+        was_left.load(Ordering::Relaxed).then_some(())
+    });
+}
+
 #[test]
 fn sessions_have_a_child_each_and_a_dead_one_hurts_nobody_else() {
     let weir = Weir::serve(&stdio_config());
@@ -383,6 +469,56 @@ fn sigterm_does_not_wait_for_ever() {
     );
     let rest = conn.rest(PATIENCE);
     assert_ne!(rest.end, End::StillOpen);
+}
+
+#[test]
+fn calls_that_outlast_the_drain_are_recorded() {
+    let upstream = Upstream::mcp(|r| (r.rpc_method() == "tools/call").then_some(Reply::Hang));
+    let http = Config::new(&upstream.url());
+    for config in [http, stdio_config()] {
+        let config = config
+            .set("audit", json!({ "mode": "all" }))
+            .set("limits.drain_timeout_ms", json!(300));
+        let mut weir = Weir::serve(&config);
+        let mut conns = Vec::new();
+        let send = |client: &Client, message: &Value| {
+            let mut conn = Conn::open(weir.addr);
+            let body = message.to_string();
+            conn.send(client.request_bytes("POST", &client.headers_for(message), body.as_bytes()));
+            conn
+        };
+        for era in Era::ALL {
+            let mut client = Client::connect(&weir, era);
+            let params = json!({ "name": "silent", "arguments": {} });
+            let message = client.message("tools/call", params);
+            conns.push(send(&client, &message));
+        }
+        // One whose answer would come on a stream of its own.
+        let mut first = Client::new(&weir, Era::Handshake, &[]);
+        first.path = weir.path().replace("/mcp", "/sse");
+        let mut stream = first.listen(None);
+        first.path = stream.event(PATIENCE).expect("the endpoint").data;
+        first.revision = "2024-11-05".into();
+        let params = json!({ "name": "silent", "arguments": {} });
+        let message = first.message("tools/call", params);
+        assert_eq!(first.post(&message).status(), 202);
+        wait::until("all calls to be under way", PATIENCE, || {
+            let at_http = upstream.calls("tools/call").len();
+            (at_http == 3 || children(weir.pid()) == 3).then_some(())
+        });
+        weir.signal(Signal::SIGTERM);
+        assert!(weir.wait_exit(PATIENCE).success());
+        let records = weir_tests::weir::audit(&weir, &["--tool", "silent"]);
+        let ends: Vec<_> = records
+            .iter()
+            .map(|r| (&r["status"], &r["upstream"]))
+            .collect();
+        assert_eq!(
+            ends,
+            vec![(&json!(499), &json!("cancelled")); 3],
+            "{records:?}"
+        );
+    }
 }
 
 #[test]

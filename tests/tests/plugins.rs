@@ -463,6 +463,52 @@ fn a_plugin_that_fails_takes_its_fail_mode_and_says_so() {
 }
 
 #[test]
+fn live_traffic_is_recorded_where_no_plugin_is_bound_and_hindered_by_nothing() {
+    let upstream = Upstream::mcp(|_| None);
+    // Long messages pass in steps where nobody judges them, and somebody who looks on does not.
+    let limits = json!({ "message_bytes_max": 65_536, "streamed_bytes_max": 1 << 20 });
+    let config = Config::of(json!({ "url": upstream.url() }))
+        .set("limits", limits)
+        .category("secret", "redact")
+        .category("pii", "log")
+        .category("injection", "warn");
+    let weir = Weir::serve(&config);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let long = scope.spawn(|| {
+            let mut client = Client::connect(&weir, Era::Handshake);
+            let mut refused = Vec::new();
+            while !stop.load(Ordering::Relaxed) {
+                client.call("echo", json!({ "message": "hi" }));
+                let message = client.message("tools/call", json!({ "name": "typed" }));
+                let body = format!(
+                    r#"{{"jsonrpc":"2.0","id":{},"method":"tools/call","params":{{"name":"typed","arguments":{{"message":"{}"}}}}}}"#,
+                    message["id"],
+                    "x".repeat(100_000)
+                );
+                let answer = client.post_bytes(body.as_bytes(), &client.headers_for(&message));
+                let answer = answer.expect("an answer");
+                if answer.status() != 200 {
+                    refused.push(answer.text());
+                }
+            }
+            refused
+        });
+        let words = ["record", "--messages", "4", "--tool", "echo"];
+        let recorded = done(&weir, &[&words[..], &["--out", "live.yml"]].concat());
+        assert!(recorded.contains("4 cases in live.yml"), "{recorded}");
+        let words = ["record", "--messages", "4", "--direction", "to_server"];
+        let recorded = done(&weir, &[&words[..], &["--out", "-"]].concat());
+        assert_eq!(recorded.matches("recorded ").count(), 4, "{recorded}");
+        stop.store(true, Ordering::Relaxed);
+        let refused = long.join().expect("the client lives");
+        assert!(refused.is_empty(), "{:?}", refused.first());
+    });
+    let text = std::fs::read_to_string(weir.dir().join("live.yml")).expect("it was written");
+    assert!(text.contains("tools/call echo"), "{text}");
+}
+
+#[test]
 fn live_traffic_is_recorded_with_masks_and_two_versions_are_compared_on_it() {
     let canary = weir_tests::Canary::github();
     let upstream = Upstream::mcp(|_| None);

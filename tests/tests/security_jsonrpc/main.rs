@@ -1,6 +1,7 @@
 //! Attacks at the level of JSON-RPC and MCP.
 
 mod bindings;
+mod handles;
 mod parsing;
 mod policies;
 mod streaming;

@@ -31,6 +31,11 @@ pub trait Evaluator: Send + Sync {
         false
     }
 
+    /// Whether it has a word at all; one that only looks on has none.
+    fn judges(&self) -> bool {
+        true
+    }
+
     /// Judges one message.
     ///
     /// # Errors

@@ -57,6 +57,7 @@ pub struct Gateway {
     /// Where spans go.
     pub(crate) spans: Option<Arc<dyn SpanSink>>,
     stopping: watch::Sender<bool>,
+    cut: watch::Sender<bool>,
 }
 
 /// Owner, server and task id.
@@ -103,6 +104,7 @@ impl Gateway {
             plugins: options.plugins,
             spans: options.spans,
             stopping: watch::Sender::new(false),
+            cut: watch::Sender::new(false),
         }))
     }
 
@@ -185,6 +187,16 @@ impl Gateway {
     pub(crate) async fn stopped(stopping: &mut watch::Receiver<bool>) {
         // An error means that the gateway is gone, which is as good as stopped.
         let _ = stopping.wait_for(|stop| *stop).await;
+    }
+
+    /// Tells calls under way to end now, as if their clients had left.
+    pub(crate) fn cut(&self) {
+        self.cut.send_replace(true);
+    }
+
+    /// Waits until [`Gateway::cut`] was called.
+    pub(crate) async fn was_cut(&self) {
+        Self::stopped(&mut self.cut.subscribe()).await;
     }
 
     /// Connections open now.

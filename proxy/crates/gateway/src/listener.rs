@@ -30,6 +30,9 @@ use crate::head_watch::HeadWatch;
 /// After an accept that failed for lack of descriptors: time for connections to close.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// How long calls that were told to end may take to close their records.
+const RECORDS_WAIT: Duration = Duration::from_secs(2);
+
 /// Time to flush what is left of an answer and close in order.
 const FINISH_WAIT: Duration = Duration::from_secs(10);
 /// What pingora gives a new connection to begin its first request.
@@ -147,12 +150,33 @@ async fn pause_after(error: &io::Error) {
     tokio::time::sleep(ACCEPT_PAUSE).await;
 }
 
+/// Waits for calls under way. Those that take too long are told to end, so that each leaves its audit record.
 async fn drain(gateway: &Gateway) {
     let wait = Duration::from_millis(gateway.snapshot().limits.drain_timeout_ms);
+    let are_over = || gateway.turns().under_way() == 0;
+    if until(wait, || gateway.connections() == 0 && are_over()).await {
+        return;
+    }
+    gateway.cut();
+    if !until(RECORDS_WAIT, are_over).await {
+        let calls = gateway.turns().under_way();
+        tracing::warn!(
+            calls,
+            "calls did not end in time; they leave no audit record"
+        );
+    }
+}
+
+/// Whether it came true in time.
+async fn until(wait: Duration, is_so: impl Fn() -> bool) -> bool {
     let deadline = tokio::time::Instant::now() + wait;
-    while gateway.connections() > 0 && tokio::time::Instant::now() < deadline {
+    while !is_so() {
+        if tokio::time::Instant::now() >= deadline {
+            return false;
+        }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
+    true
 }
 
 /// The one place that speaks pingora's server side; it translates and delegates.

@@ -151,8 +151,8 @@ pub enum CompileError {
 
 /// Makes evaluators of a server's plugins. Stands outside: the data plane runs no plugin's code.
 pub trait PluginSource: Send + Sync {
-    /// The evaluators of one server. May take seconds: it is asked before a snapshot is swapped in,
-    /// never while a message waits.
+    /// The evaluators of one server, of one without plugins too. May take seconds: it is asked before a snapshot is
+    /// swapped in, never while a message waits.
     ///
     /// # Errors
     /// Which binding cannot be carried out, and why. The snapshot is refused then.
@@ -337,14 +337,13 @@ fn compile_plugins(
     rules: &Arc<RuleSet>,
     source: Option<&dyn PluginSource>,
 ) -> Result<Evaluators, CompileError> {
-    if server.plugins.is_empty() {
-        return Ok(Evaluators::default());
-    }
     let none = BTreeMap::new();
     let plugins = desired.tenants.get(&server.tenant);
     let plugins = plugins.map_or(&none, |tenant| &tenant.plugins);
     let made = match source {
+        // Also without plugins: somebody may look on.
         Some(source) => source.evaluators(&server.tenant, plugins, id, server, rules),
+        None if server.plugins.is_empty() => Ok(Evaluators::default()),
         // A binding that nobody carries out would be a hole.
         None => Err("plugins do not run here".to_owned()),
     };

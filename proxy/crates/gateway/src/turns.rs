@@ -37,6 +37,11 @@ impl Turns {
         UnderWay(Arc::clone(self))
     }
 
+    /// How many calls are under way.
+    pub fn under_way(&self) -> usize {
+        self.under_way.load(Ordering::Relaxed)
+    }
+
     /// Whether a write should wait for the end of the turn.
     pub fn are_shared(&self) -> bool {
         let workers = self.workers.load(Ordering::Relaxed);

@@ -35,7 +35,7 @@ impl Tie {
             .tool
             .as_deref()
             .and_then(|tool| context.server.runtime.tools.get(tool));
-        let certain = call.certain;
+        let certain = call.is_certain();
         Self {
             call: Some(call),
             certain,
@@ -117,12 +117,7 @@ pub(super) fn call_of(context: &Context, message: &Message) -> Call {
         }
         _ => (None, true),
     };
-    Call {
-        id: message.id().cloned(),
-        method: method.into(),
-        tool,
-        certain,
-    }
+    Call::new(message.id().cloned(), method, tool, certain)
 }
 
 /// The handle by which progress on a request will be reported.
@@ -160,50 +155,100 @@ pub(super) fn tie_from_client(context: &Context, message: &Message, calls: &Call
     }
 }
 
-/// Ties a message that the server sends. `stream` is the call in whose answer it came, if any.
+/// Which stream a message of the server came on.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Came<'a> {
+    /// The answer to this call.
+    Answering(&'a Arc<Call>),
+    /// One that answers nothing: a listen stream.
+    Unasked,
+    /// A listen stream that goes on with the answer to this call.
+    Resuming(&'a Arc<Call>),
+    /// A listen stream that goes on with what nobody here remembers.
+    Astray,
+}
+
+impl<'a> Came<'a> {
+    /// The call that an answer on it answers. One that goes on with an old answer gives that again, and nothing else:
+    /// its id may be another call's by now.
+    fn answers(self, id: Option<&Id>, calls: &Calls) -> Option<Arc<Call>> {
+        match self {
+            Self::Answering(call) => Some(Arc::clone(call)),
+            Self::Unasked => calls.by_id(id?),
+            Self::Resuming(call) => (call.id.as_ref() == id).then(|| Arc::clone(call)),
+            Self::Astray => None,
+        }
+    }
+
+    /// The call that progress on it is reported on. A token that names another call than the stream does names neither.
+    fn reports_on(self, token: &Id, calls: &Calls) -> Option<Arc<Call>> {
+        let named = calls.by_progress(token)?;
+        match self {
+            Self::Answering(call) | Self::Resuming(call) => {
+                named.is_like(call).then(|| Arc::clone(call))
+            }
+            Self::Unasked => Some(named),
+            Self::Astray => None,
+        }
+    }
+
+    /// The call that belongs to everything on it.
+    fn call(self) -> Option<&'a Arc<Call>> {
+        match self {
+            Self::Answering(call) => Some(call),
+            Self::Unasked | Self::Resuming(_) | Self::Astray => None,
+        }
+    }
+}
+
+/// Ties a message that the server sends.
 pub(super) fn tie_from_server(
     context: &Context,
     message: &Message,
     calls: &Calls,
-    stream: Option<&Arc<Call>>,
+    came: Came<'_>,
 ) -> Tie {
     let call = match message.kind() {
-        MessageKind::Response | MessageKind::ErrorResponse => match (message.id(), stream) {
-            (Some(id), Some(call)) if call.id.as_ref() == Some(id) => {
-                calls.answered(id);
-                Some(Arc::clone(call))
+        MessageKind::Response | MessageKind::ErrorResponse => {
+            let answered = came.answers(message.id(), calls);
+            if let Some(call) = &answered {
+                calls.ended(call);
             }
-            (Some(id), _) => calls.answered(id),
-            (None, call) => call.cloned(),
+            answered
+        }
+        MessageKind::Request => came.call().cloned(),
+        MessageKind::Notification => match reported_token(message) {
+            Some(token) => came.reports_on(&token, calls),
+            None => of_task(context, message).or_else(|| came.call().cloned()),
         },
-        MessageKind::Request => stream.cloned(),
-        MessageKind::Notification => notified(context, message, calls).or_else(|| stream.cloned()),
     };
     call.map_or_else(Tie::unknown, |call| Tie::to(context, call))
 }
 
-/// A notification that names its call itself.
-fn notified(context: &Context, message: &Message, calls: &Calls) -> Option<Arc<Call>> {
-    let doc = message.doc();
-    if message.method() == Some("notifications/progress") {
-        let token = handle(doc, doc.get(&["params", "progressToken"])?)?;
-        return calls.by_progress(&token);
+/// What names the call that a notification reports on.
+fn reported_token(message: &Message) -> Option<Id> {
+    if message.method() != Some("notifications/progress") {
+        return None;
     }
+    let doc = message.doc();
+    handle(doc, doc.get(&["params", "progressToken"])?)
+}
+
+/// The call whose task a notification names.
+fn of_task(context: &Context, message: &Message) -> Option<Arc<Call>> {
+    let doc = message.doc();
     let task = doc
         .get(&["params", "taskId"])
         .or_else(|| doc.get(&["params", "_meta", META_RELATED_TASK, "taskId"]))?;
     let tool = task_tool(context, doc.str(task)?)?;
-    Some(Arc::new(Call {
-        id: None,
-        method: "tools/call".into(),
-        tool: Some(tool),
-        certain: true,
-    }))
+    Some(Arc::new(Call::new(None, "tools/call", Some(tool), true)))
 }
 
 /// Remembers the task that a result announces, for the results that will come under its own id.
 pub(super) fn learn_task(context: &Context, call: &Call, message: &Message) {
-    let Some(tool) = &call.tool else { return };
+    let Some(tool) = call.tool.as_ref().filter(|_| call.is_certain()) else {
+        return;
+    };
     let doc = message.doc();
     let task = doc
         .get(&["result", "task", "taskId"])

@@ -54,7 +54,7 @@ pub(super) async fn serve(
     }
     let mut answers = Answers::new(context.snapshot.limits.message_bytes_max);
     {
-        let mut closed = std::pin::pin!(io::closed(session));
+        let mut closed = std::pin::pin!(io::closed(session, &context.gateway));
         for message in messages {
             let mut trail = Trail::new(&context.server);
             trail.begun(

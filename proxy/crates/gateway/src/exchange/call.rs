@@ -8,7 +8,7 @@ use bytes::Bytes;
 use domain::{Era, ProtocolVersion};
 use mcp_codec::{Edits, Id, Message, MessageKind};
 
-use super::attribute::{self, Tie};
+use super::attribute::{self, Came, Tie};
 use super::trail::{NotAudited, Trail};
 use super::{Context, Renewed};
 use crate::pipeline::{self, Cleared, Decoded, HeaderLeaf, Release, ToClient, ToServer};
@@ -164,6 +164,8 @@ pub(super) struct Down<'a> {
     pub calls: &'a Calls,
     /// The call whose answer this is; absent on a listen stream.
     pub call: Option<&'a Arc<Call>>,
+    /// What a listen stream goes on with, by the event that the client came back for.
+    pub resumed: Option<&'a Resumed>,
     /// Handles that were replaced on the way up and go back on the way down.
     pub handles: Option<&'a Handles>,
     /// The answer is a refusal (HTTP 4xx): whatever id it carries, it ends the call.
@@ -171,6 +173,9 @@ pub(super) struct Down<'a> {
     /// The server only knows the handshake: its results lack what the stateless era requires.
     pub adapt: bool,
 }
+
+/// What a stream goes on with that broke off: the answer to this call, where it is remembered.
+pub(super) type Resumed = Option<Arc<Call>>;
 
 /// A shared duplex knows a request by our handle; the client knows it by its own.
 #[derive(Debug, Clone)]
@@ -429,7 +434,23 @@ impl Down<'_> {
             Some(_) => self
                 .call
                 .map_or_else(Tie::unknown, |call| Tie::to(self.context, Arc::clone(call))),
-            None => attribute::tie_from_server(self.context, message, self.calls, self.call),
+            None => attribute::tie_from_server(self.context, message, self.calls, self.came()),
+        }
+    }
+
+    fn came(&self) -> Came<'_> {
+        match (self.call, self.resumed) {
+            (Some(call), _) => Came::Answering(call),
+            (None, None) => Came::Unasked,
+            (None, Some(Some(call))) => Came::Resuming(call),
+            (None, Some(None)) => Came::Astray,
+        }
+    }
+
+    /// The client hears of an event of this id, and may come back for what follows it.
+    pub(super) fn told_event(&self, id: &str) {
+        if let Came::Answering(call) | Came::Resuming(call) = self.came() {
+            self.calls.told_event(id, call);
         }
     }
 

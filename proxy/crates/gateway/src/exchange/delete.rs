@@ -59,9 +59,13 @@ pub(super) async fn delete(
             protocol,
         };
         trail.upstream_asked();
-        let outcome = match link.send(Verb::Delete, &headers, None).await {
-            Ok(_) => UpstreamOutcome::Answered,
-            Err(_) => UpstreamOutcome::Broken,
+        let outcome = tokio::select! {
+            biased;
+            answer = link.send(Verb::Delete, &headers, None) => match answer {
+                Ok(_) => UpstreamOutcome::Answered,
+                Err(_) => UpstreamOutcome::Broken,
+            },
+            () = context.gateway.was_cut() => UpstreamOutcome::Cancelled,
         };
         trail.upstream_done(outcome);
     }

@@ -41,6 +41,7 @@ impl Sent {
             era: self.ready.era,
             calls: &self.ready.calls,
             call: Some(&self.ready.call),
+            resumed: None,
             handles: None,
             refusal: false,
             adapt: false,
@@ -116,6 +117,9 @@ async fn faulted(
     out: &mpsc::Sender<Cleared<ToClient>>,
 ) -> Option<Sent> {
     note_fault(&post.context, &mut post.trail, &fault);
+    if fault.is_final() {
+        ready.calls.ended(&ready.call);
+    }
     close(&post.context, post.trail, fault.status()).await;
     if ready.kind == MessageKind::Request {
         let id = ready.call.id.as_ref();
@@ -162,7 +166,6 @@ async fn source_of(
                 duplex.send(&ready.cleared).await?;
                 return Ok(None);
             }
-            ready.calls.opened(&ready.call, ready.progress.clone());
             let Some(id) = ready.call.id.clone() else {
                 return Ok(None);
             };
@@ -175,6 +178,8 @@ async fn source_of(
                 CallError::TooMany => Fault::Busy,
                 CallError::DuplicateId => Fault::Broken("an id that is in use"),
             })?;
+            // Only now: one that is refused for its id may not touch the call that has it.
+            ready.calls.opened(&ready.call, ready.progress.clone());
             let source = Source::new(Origin::Duplex(subscription));
             Ok(Some((source, UpstreamHeaders::default())))
         }

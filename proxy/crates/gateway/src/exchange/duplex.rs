@@ -100,8 +100,6 @@ impl Post {
                 id: id.clone(),
                 token: ready.progress.take(),
             });
-        } else {
-            ready.calls.opened(&ready.call, ready.progress.clone());
         }
         let (wire_id, token) = match &handles {
             Some(h) => (h.ours.clone(), h.token.as_ref().map(|_| h.ours.clone())),
@@ -125,6 +123,10 @@ impl Post {
             }
             Err(CallError::Fault(fault)) => return self.fault(session, &ready, fault).await,
         };
+        if own_duplex {
+            // Only now: one that is refused for its id may not touch the call that has it.
+            ready.calls.opened(&ready.call, ready.progress.clone());
+        }
         let mut source = Source::new(Origin::Duplex(subscription));
         if initializes {
             match self
@@ -152,6 +154,7 @@ impl Post {
             era: ready.era,
             calls: &ready.calls,
             call: Some(&ready.call),
+            resumed: None,
             handles: handles.as_ref(),
             refusal: false,
             adapt,

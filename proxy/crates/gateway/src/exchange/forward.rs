@@ -55,7 +55,7 @@ impl Post {
         let answer = tokio::select! {
             biased;
             answer = link.send(Verb::Post, &upstream, Some(&ready.cleared)) => answer,
-            () = io::closed(session) => {
+            () = io::closed(session, &self.context.gateway) => {
                 self.trail.upstream_done(UpstreamOutcome::Cancelled);
                 self.close(499).await;
                 return Err(Gone);
@@ -140,6 +140,7 @@ impl Post {
             era: ready.era,
             calls: &calls,
             call: Some(&ready.call),
+            resumed: None,
             handles: None,
             refusal: head.status >= 400,
             adapt: head.older,
@@ -184,6 +185,7 @@ impl Post {
             self.trail.upstream_done(UpstreamOutcome::Accepted);
             return self.accepted(session).await;
         }
+        ready.calls.ended(&ready.call);
         self.trail.upstream_done(UpstreamOutcome::Answered);
         let text = "The MCP server refused the request.";
         let refusal = Refusal::new(head.status, code::UPSTREAM, text);
@@ -290,7 +292,25 @@ pub(super) fn note_fault(context: &Context, trail: &mut Trail, fault: &Fault) {
     let server = &context.server;
     server.metrics.upstream_faults.increment(1);
     tracing::warn!(server_id = %server.id, %fault, "upstream fault");
-    let (word, outcome) = match fault {
+    let (word, outcome) = recorded_as(fault);
+    trail.failed(word, outcome);
+    // Our own bounds, the runner's queue and its absence are no fault of the server.
+    let ours = [
+        Fault::CircuitOpen,
+        Fault::Busy,
+        Fault::ShareTaken,
+        Fault::Crowded,
+        Fault::NoRunner,
+    ];
+    let counts = !ours.contains(fault) && !matches!(fault, Fault::TooLarge(_));
+    if counts && server.runtime.breaker.failed(Instant::now()) {
+        tracing::warn!(server_id = %server.id, "the upstream's circuit is open");
+    }
+}
+
+/// What a record says of a fault.
+pub(super) fn recorded_as(fault: &Fault) -> (&'static str, UpstreamOutcome) {
+    match fault {
         Fault::Unreachable(_) => ("upstream unreachable", UpstreamOutcome::Unreachable),
         Fault::TimedOut => ("upstream timed out", UpstreamOutcome::TimedOut),
         Fault::CircuitOpen => ("circuit open", UpstreamOutcome::NotSent),
@@ -306,18 +326,5 @@ pub(super) fn note_fault(context: &Context, trail: &mut Trail, fault: &Fault) {
         Fault::Crowded => ("no sandbox free", UpstreamOutcome::NotSent),
         Fault::NoRunner => ("runner unreachable", UpstreamOutcome::NotSent),
         Fault::TooLarge(_) => ("answer too large", UpstreamOutcome::Answered),
-    };
-    trail.failed(word, outcome);
-    // Our own bounds, the runner's queue and its absence are no fault of the server.
-    let ours = [
-        Fault::CircuitOpen,
-        Fault::Busy,
-        Fault::ShareTaken,
-        Fault::Crowded,
-        Fault::NoRunner,
-    ];
-    let counts = !ours.contains(fault) && !matches!(fault, Fault::TooLarge(_));
-    if counts && server.runtime.breaker.failed(Instant::now()) {
-        tracing::warn!(server_id = %server.id, "the upstream's circuit is open");
     }
 }

@@ -11,6 +11,7 @@ use pingora_core::protocols::http::ServerSession;
 use pingora_http::ResponseHeader;
 
 use super::head::Refusal;
+use crate::gateway::Gateway;
 use crate::pipeline::{Cleared, Passed, ToClient};
 use crate::reply::{self, code};
 
@@ -273,14 +274,21 @@ pub async fn end(session: &mut ServerSession) -> Result<(), Gone> {
     write_body(session, Bytes::new(), true).await
 }
 
-/// Resolves when the client closes its side.
+/// Resolves when the client closes its side, or when Weir ends and can wait for the answer no longer.
 ///
 /// Most answers come sooner than a client can leave, and looking costs a system call; so the first
 /// look is a little later. The timer is pingora's, which ticks every 10 ms whether somebody waits or
 /// not: a timer of the runtime that is due before all others interrupts its sleep to say so, a write
 /// and a wake-up for each call.
-pub async fn closed(session: &mut ServerSession) {
+pub async fn closed(session: &mut ServerSession, gateway: &Gateway) {
     pingora_timeout::sleep(LOOK_AFTER).await;
+    tokio::select! {
+        () = left(session) => {}
+        () = gateway.was_cut() => {}
+    }
+}
+
+async fn left(session: &mut ServerSession) {
     loop {
         // `Ok` would be body bytes after the body's end, which pingora never gives out.
         if session.read_body_or_idle(true).await.is_err() {

@@ -38,22 +38,19 @@ pub(super) async fn stream(
     let slot = context.stream();
     let (channel, answers) = mpsc::channel(CHANNEL_MAX);
     let opened = match &slot {
-        Ok(_) => open(&context, channel).await,
+        // A client that leaves meanwhile takes what was begun for it along.
+        Ok(_) => tokio::select! {
+            opened = open(&context, channel) => opened,
+            () = io::closed(session, &context.gateway) => return Err(Gone),
+        },
         Err(refusal) => Err(*refusal),
     };
     let own = match opened {
         Ok(own) => own,
         Err(refusal) => return post::refuse(&context, session, refusal, None, extra).await,
     };
-    let base = endpoint_base(session.req_header().raw_path());
-    io::begin_events(session, extra).await?;
-    let endpoint = Event {
-        event: Some("endpoint".into()),
-        data: Some(Bytes::from(format!("{base}message?sessionId={}", own.id))),
-        ..Event::default()
-    };
-    io::event(session, &endpoint).await?;
-    let ended = carry(&context, session, &own, answers).await;
+    let ended = carry(&context, session, &own, answers, extra).await;
+    // However it ended, also before its first byte: the session, and its process, live no longer than the stream.
     context.gateway.sessions.close(&own);
     end_upstream(&context, &own).await;
     ended
@@ -99,13 +96,22 @@ pub(super) async fn open(
     context.gateway.sessions.open(new, limits).map_err(full)
 }
 
-/// Answers and unasked messages go down until either side ends.
+/// The endpoint, and then answers and unasked messages, go down until either side ends.
 async fn carry(
     context: &Context,
     session: &mut ServerSession,
     own: &Arc<Session>,
     mut answers: mpsc::Receiver<Cleared<ToClient>>,
+    extra: Extra,
 ) -> Result<After, Gone> {
+    let base = endpoint_base(session.req_header().raw_path());
+    io::begin_events(session, extra).await?;
+    let endpoint = Event {
+        event: Some("endpoint".into()),
+        data: Some(Bytes::from(format!("{base}message?sessionId={}", own.id))),
+        ..Event::default()
+    };
+    io::event(session, &endpoint).await?;
     let every = Duration::from_millis(context.snapshot.limits.keep_alive_ms.max(100));
     let mut stopping = context.gateway.stopping();
     let listener = listen(context.clone(), Arc::clone(own));
@@ -123,7 +129,7 @@ async fn carry(
                 true => io::keep_alive(session).await?,
                 false => break,
             },
-            () = io::closed(session) => return Err(Gone),
+            () = io::closed(session, &context.gateway) => return Err(Gone),
         }
     }
     io::end(session).await?;
@@ -145,6 +151,7 @@ pub(super) async fn listen(context: Context, own: Arc<Session>) {
         era: Era::Handshake,
         calls: &own.calls,
         call: None,
+        resumed: None,
         handles: None,
         refusal: false,
         adapt: false,
@@ -226,9 +233,11 @@ pub(super) async fn message(
         trail,
         extra: Extra::new(),
     };
+    // The POST is over before it is.
+    let under_way = post.context.gateway.turns().begin();
     tokio::spawn(async move {
         drive::drive(post, message, channel.answers()).await;
-        drop(slot);
+        drop((slot, under_way));
     });
     io::empty(session, 202, extra).await?;
     Ok(After::Keep)

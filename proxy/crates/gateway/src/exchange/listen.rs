@@ -13,6 +13,7 @@ use pingora_core::protocols::http::ServerSession;
 
 use super::attribute::Tie;
 use super::call::{Down, Halt, Item, Origin, Source, Step};
+use super::forward::recorded_as;
 use super::head::{self, Refusal, RequestHead};
 use super::io::{self, Extra, Gone};
 use super::trail::Trail;
@@ -84,41 +85,36 @@ pub(super) async fn listen(
     trail.begun(&context, own.as_deref(), &head.trace, 0);
     trail.spoken(Era::Handshake, head.known_version());
     if !may_resume(&context, own.as_deref(), &head, &mut trail) {
-        let _ = trail
-            .close(&context.gateway, &context.snapshot, &context.server, 400)
-            .await;
+        close(&context, trail, 400).await;
         io::refuse(session, BLOCKED, None, extra).await?;
         return Ok(After::Keep);
     }
     trail.upstream_asked();
-    let (source, upstream) = match open(&context, &head, own.as_deref(), session).await? {
+    let (source, upstream) = match open(&context, &head, own.as_deref(), session).await {
         Ok(opened) => opened,
-        Err(refusal) => {
-            if refusal.status == 405 {
-                extra.push(ALLOW_POST);
-            }
-            return post::refuse(&context, session, refusal, None, extra).await;
-        }
+        Err(why) => return not_opened(&context, session, why, trail, extra).await,
     };
-    io::begin_events(session, extra).await?;
+    if io::begin_events(session, extra).await.is_err() {
+        return left(&context, trail).await;
+    }
     let calls = match &own {
         Some(own) => Arc::clone(&own.calls),
         None => Arc::new(Calls::new(context.snapshot.limits.pending_calls_max)),
     };
+    let resumed = head.last_event_id.as_deref().map(|id| calls.by_event(id));
     let down = Down {
         context: &context,
         era: Era::Handshake,
         calls: &calls,
         call: None,
+        resumed: resumed.as_ref(),
         handles: None,
         refusal: false,
         adapt: false,
     };
     let ended = carry(&down, source, &upstream, session, &mut trail).await;
     trail.upstream_done(UpstreamOutcome::Answered);
-    let _ = trail
-        .close(&context.gateway, &context.snapshot, &context.server, 200)
-        .await;
+    close(&context, trail, 200).await;
     ended
 }
 
@@ -157,25 +153,78 @@ fn may_resume(
     clear
 }
 
-type Opened = Result<(Source, UpstreamHeaders), Refusal>;
+/// Why there is no stream.
+enum NotOpened {
+    /// The server was not asked for one, or did not give one.
+    Refused(Refusal, UpstreamOutcome),
+    /// The server failed.
+    Faulted(Fault),
+    /// The client left.
+    Gone,
+}
+
+/// Closes the record of a stream that never was, and says why it is not.
+async fn not_opened(
+    context: &Context,
+    session: &mut ServerSession,
+    why: NotOpened,
+    mut trail: Trail,
+    mut extra: Extra,
+) -> Result<After, Gone> {
+    let refusal = match why {
+        NotOpened::Gone => return left(context, trail).await,
+        NotOpened::Faulted(fault) => {
+            context.server.metrics.upstream_faults.increment(1);
+            tracing::warn!(server_id = %context.server.id, %fault, "upstream fault");
+            let (word, outcome) = recorded_as(&fault);
+            trail.failed(word, outcome);
+            Refusal::new(fault.status(), code::UPSTREAM, fault.client_text())
+        }
+        NotOpened::Refused(refusal, outcome) => {
+            trail.upstream_done(outcome);
+            if trail.untouched() {
+                trail.refused(refusal.text);
+            }
+            refusal
+        }
+    };
+    if refusal.status == 405 {
+        extra.push(ALLOW_POST);
+    }
+    close(context, trail, refusal.status).await;
+    io::refuse(session, refusal, None, extra).await?;
+    Ok(After::Keep)
+}
+
+/// The client left before its stream began.
+async fn left(context: &Context, mut trail: Trail) -> Result<After, Gone> {
+    trail.upstream_done(UpstreamOutcome::Cancelled);
+    close(context, trail, 499).await;
+    Err(Gone)
+}
+
+async fn close(context: &Context, trail: Trail, status: u16) {
+    let _ = trail
+        .close(&context.gateway, &context.snapshot, &context.server, status)
+        .await;
+}
 
 async fn open(
     context: &Context,
     head: &RequestHead,
     own: Option<&Session>,
     session: &mut ServerSession,
-) -> Result<Opened, Gone> {
+) -> Result<(Source, UpstreamHeaders), NotOpened> {
+    let no_stream = || NotOpened::Refused(NO_STREAM, UpstreamOutcome::NotSent);
     match &context.server.runtime.link {
         Link::Duplex(_) => {
             let duplex = own.and_then(|own| own.duplex.clone());
-            let opened = duplex.map(|duplex| {
-                let source = Source::new(Origin::Duplex(duplex.listen()));
-                (source, UpstreamHeaders::default())
-            });
-            Ok(opened.ok_or(NO_STREAM))
+            let duplex = duplex.ok_or_else(no_stream)?;
+            let source = Source::new(Origin::Duplex(duplex.listen()));
+            Ok((source, UpstreamHeaders::default()))
         }
         // An open stream would keep a sandbox from ever being idle.
-        Link::Http(link) if link.is_hosted() => Ok(Err(NO_STREAM)),
+        Link::Http(link) if link.is_hosted() => Err(no_stream()),
         Link::Http(link) => {
             let mut protocol = Vec::new();
             if let Some(version) = head.known_version() {
@@ -193,42 +242,34 @@ async fn open(
             let answer = tokio::select! {
                 biased;
                 answer = link.send(Verb::Get, &upstream, None) => answer,
-                () = io::closed(session) => return Err(Gone),
+                () = io::closed(session, &context.gateway) => return Err(NotOpened::Gone),
             };
-            Ok(answer
-                .map_err(|f| faulted(context, &f))
-                .and_then(|answer| match answer {
-                    Answer::Events(head, mut events) if head.status == 200 => {
-                        // Listen streams live for hours.
-                        events.set_idle_timeout(None);
-                        Ok((Source::new(Origin::Events(events)), upstream))
-                    }
-                    Answer::Events(head, _)
-                    | Answer::Json(head, _)
-                    | Answer::Long(head, _)
-                    | Answer::Empty(head) => Err(refused(context, head.status)),
-                }))
+            match answer.map_err(NotOpened::Faulted)? {
+                Answer::Events(head, mut events) if head.status == 200 => {
+                    // Listen streams live for hours.
+                    events.set_idle_timeout(None);
+                    Ok((Source::new(Origin::Events(events)), upstream))
+                }
+                Answer::Events(head, _)
+                | Answer::Json(head, _)
+                | Answer::Long(head, _)
+                | Answer::Empty(head) => Err(refused(head.status)),
+            }
         }
     }
 }
 
-fn refused(context: &Context, status: u16) -> Refusal {
-    match status {
+fn refused(status: u16) -> NotOpened {
+    let refusal = match status {
         404 => SESSION_NOT_FOUND,
         405 => NO_STREAM,
-        400 | 406 | 409 | 429 => Refusal::new(
-            status,
-            code::UPSTREAM,
-            "The MCP server refused the request.",
-        ),
-        other => faulted(context, &Fault::Status(other)),
-    }
-}
-
-fn faulted(context: &Context, fault: &Fault) -> Refusal {
-    context.server.metrics.upstream_faults.increment(1);
-    tracing::warn!(server_id = %context.server.id, %fault, "upstream fault");
-    Refusal::new(fault.status(), code::UPSTREAM, fault.client_text())
+        400 | 406 | 409 | 429 => {
+            let text = "The MCP server refused the request.";
+            Refusal::new(status, code::UPSTREAM, text)
+        }
+        other => return NotOpened::Faulted(Fault::Status(other)),
+    };
+    NotOpened::Refused(refusal, UpstreamOutcome::Answered)
 }
 
 async fn carry(
@@ -250,6 +291,7 @@ async fn carry(
                 retry_ms,
                 ..
             }) => {
+                told(down, id.as_deref());
                 let event = Event {
                     id,
                     retry_ms,
@@ -258,6 +300,7 @@ async fn carry(
                 pump::send_event(session, &message, event).await?;
             }
             Ok(Step::Prime { id, retry_ms }) => {
+                told(down, id.as_deref());
                 let event = Event {
                     id,
                     retry_ms,
@@ -281,6 +324,12 @@ async fn carry(
     Ok(After::Keep)
 }
 
+fn told(down: &Down<'_>, id: Option<&str>) {
+    if let Some(id) = id {
+        down.told_event(id);
+    }
+}
+
 /// The next item; `None` when the upstream or the gateway ends the stream.
 async fn next(
     source: &mut Source,
@@ -300,7 +349,7 @@ async fn next(
                 true => io::keep_alive(session).await?,
                 false => return Ok(None),
             },
-            () = io::closed(session) => return Err(Gone),
+            () = io::closed(session, &context.gateway) => return Err(Gone),
         }
     }
 }

@@ -100,6 +100,7 @@ impl Post {
             era: ready.era,
             calls: &ready.calls,
             call: Some(&ready.call),
+            resumed: None,
             handles: None,
             refusal: false,
             adapt: false,
@@ -125,9 +126,7 @@ impl Descent<'_> {
             Ok(call) => call,
             Err(fault) => return self.cut(session, trail, false, Cut::Fault(fault)).await,
         };
-        if let Some(id) = &call.id {
-            self.down.calls.answered(id);
-        }
+        self.down.calls.ended(&call);
         let context = self.down.context;
         let tie = Tie::to(context, call);
         let judge = tie.judge(context, self.down.era, self.down.calls.session());
@@ -219,7 +218,7 @@ impl Descent<'_> {
             let piece = tokio::select! {
                 biased;
                 piece = self.source.next() => piece?,
-                () = io::closed(session) => return Err(Cut::Gone),
+                () = io::closed(session, &self.down.context.gateway) => return Err(Cut::Gone),
             };
             match piece {
                 Some(piece) => io::passed(session, &passing.push(&piece, judge)?).await?,

@@ -141,6 +141,9 @@ impl Post {
         fault: Fault,
     ) -> Result<After, Gone> {
         note_fault(&self.context, &mut self.trail, &fault);
+        if fault.is_final() {
+            ready.calls.ended(&ready.call);
+        }
         let own = reply::error(ready.call.id.as_ref(), code::UPSTREAM, fault.client_text());
         let status = fault.status();
         if let Some(after_s) = fault.retry_after_s() {

@@ -190,7 +190,13 @@ impl Post {
     }
 
     async fn enter_gates(&self, id: Option<&Id>) -> Result<[Permit; 3], Box<Answered>> {
-        let entered = Gate::enter_all(gates_of(&self.context)).await;
+        let entered = tokio::select! {
+            biased;
+            entered = Gate::enter_all(gates_of(&self.context)) => entered,
+            () = self.context.gateway.was_cut() => {
+                return Err(Box::new(Answered::Refused(ENDS, id.cloned(), None)));
+            }
+        };
         entered.map_err(|refused| {
             let limited = Limited::of(&self.context, TOO_MANY, refused);
             Box::new(limited.answered(id.cloned()))
@@ -212,6 +218,7 @@ impl Post {
     }
 }
 
+const ENDS: Refusal = Refusal::new(503, code::UNAVAILABLE, "The gateway is ending.");
 const TOO_MANY: Refusal = Refusal::new(429, code::LIMITED, "Too many calls; try again later.");
 const TOO_MANY_WORDS: Refusal = Refusal::new(
     429,

@@ -129,7 +129,7 @@ impl Pump<'_> {
                         let fault = Fault::Broken("an answer to another request");
                         return Err(Stopped::Halt(Halt::Fault(fault)));
                     }
-                    self.resumable |= id.is_some();
+                    self.told(id.as_deref());
                     self.begin(session, begun).await?;
                     send_event(
                         session,
@@ -143,7 +143,7 @@ impl Pump<'_> {
                     .await?;
                 }
                 Step::Prime { id, retry_ms } => {
-                    self.resumable |= id.is_some();
+                    self.told(id.as_deref());
                     self.begin(session, begun).await?;
                     let event = Event {
                         id,
@@ -159,6 +159,14 @@ impl Pump<'_> {
                     }
                 }
             }
+        }
+    }
+
+    /// Whoever hears of an event's id can come back for what follows it.
+    fn told(&mut self, id: Option<&str>) {
+        if let Some(id) = id {
+            self.resumable = true;
+            self.down.told_event(id);
         }
     }
 
@@ -200,7 +208,7 @@ impl Pump<'_> {
                         io::keep_alive(session).await?;
                     }
                 }
-                () = io::closed(session) => return Err(Stopped::Gone),
+                () = io::closed(session, &self.down.context.gateway) => return Err(Stopped::Gone),
             }
         }
     }
@@ -369,9 +377,7 @@ pub(super) async fn give_up(down: &Down<'_>, source: &Source, fault: &Fault) {
 /// Nobody waits for the answer to this call any more.
 pub(super) async fn abandon(down: &Down<'_>, source: &Source, reason: &'static str) {
     let Some(call) = down.call else { return };
-    if let Some(id) = &call.id {
-        down.calls.answered(id);
-    }
+    // It keeps its id: the server may answer all the same.
     // An `initialize` must not be cancelled (cancellation, all revisions that have one).
     if &*call.method != "initialize" {
         cancel(source, reason).await;

@@ -5,15 +5,18 @@
 //! client stdin  <- lines <- [the line] <- server stdout
 //! ```
 //!
-//! Messages go up in the order they came; each answer is brought back as it arrives.
+//! Messages go up in the order they came; each answer is brought back as it arrives. A client that closes its side still
+//! hears the answers to what it asked, within `limits.drain_timeout_ms`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use mcp_codec::lines::Decoder;
 use mcp_codec::{BatchRule, Payload};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{JoinHandle, JoinSet};
 
 use super::head::RequestHead;
 use super::io::Extra;
@@ -27,6 +30,8 @@ use crate::session::Session;
 
 /// Answers that may wait for a slow client.
 const CHANNEL_MAX: usize = 64;
+/// How long calls that nobody waits for any more may take to close their records.
+const RECORDS_WAIT: Duration = Duration::from_secs(2);
 /// Bytes read at once.
 const READ_BYTES: usize = 64 << 10;
 
@@ -73,13 +78,13 @@ pub async fn front_stdio(
     let Ok(own) = legacy::open(&context, channel.clone()).await else {
         return StdioEnd::NotStarted;
     };
-    let mut stopping = gateway.stopping();
-    let end = tokio::select! {
-        end = up(&context, &own, input, &channel) => end,
-        end = down(output, answers) => end,
-        () = legacy::listen(context.clone(), Arc::clone(&own)) => StdioEnd::Server,
-        () = Gateway::stopped(&mut stopping) => StdioEnd::Client,
+    let front = Front {
+        context,
+        own: Arc::clone(&own),
+        channel,
+        under_way: JoinSet::new(),
     };
+    let end = front.carry(input, output, answers).await;
     gateway.sessions.close(&own);
     if let Some(duplex) = &own.duplex {
         duplex.stop().await;
@@ -87,88 +92,162 @@ pub async fn front_stdio(
     end
 }
 
-async fn up(
-    context: &Context,
-    own: &Arc<Session>,
-    mut input: impl AsyncRead + Unpin,
-    channel: &mpsc::Sender<Cleared<ToClient>>,
-) -> StdioEnd {
-    let mut lines = Decoder::new(context.snapshot.limits.message_bytes_max);
-    let mut buffer = vec![0; READ_BYTES];
-    loop {
-        let read = match input.read(&mut buffer).await {
-            Ok(0) | Err(_) => return StdioEnd::Client,
-            Ok(read) => read,
+/// The two pipes, and what goes between them.
+struct Front {
+    context: Context,
+    own: Arc<Session>,
+    channel: mpsc::Sender<Cleared<ToClient>>,
+    /// Answers that are brought back. There are at most as many as the channel has slots.
+    under_way: JoinSet<()>,
+}
+
+impl Front {
+    /// Both ways until either side ends; what was asked before that is still answered.
+    async fn carry(
+        mut self,
+        input: impl AsyncRead + Unpin,
+        output: impl AsyncWrite + Unpin,
+        answers: mpsc::Receiver<Cleared<ToClient>>,
+    ) -> StdioEnd {
+        let gateway = Arc::clone(&self.context.gateway);
+        let mut stopping = gateway.stopping();
+        // A task, so that the server is heard all the time: what nobody takes would hold up the answers behind it.
+        let unasked = legacy::listen(self.context.clone(), Arc::clone(&self.own));
+        let mut unasked = AbortOnDrop(tokio::spawn(unasked));
+        let (last, no_more) = oneshot::channel();
+        let mut down = Box::pin(down(output, answers, no_more));
+        let (end, is_heard) = tokio::select! {
+            end = self.up(input) => (end, true),
+            end = &mut down => (end, false),
+            _ = &mut unasked.0 => (StdioEnd::Server, true),
+            () = Gateway::stopped(&mut stopping) => (StdioEnd::Client, false),
         };
-        lines.push(&buffer[..read]);
-        while let Some(line) = lines.next() {
-            match line {
-                Ok(line) => one(context, own, line, channel).await,
-                Err(_) => refuse(channel, "The message is larger than allowed.").await,
+        if is_heard {
+            let rest = async {
+                let answered = async {
+                    self.answered().await;
+                    let _ = last.send(());
+                };
+                tokio::join!(answered, &mut down)
+            };
+            let drain_ms = gateway.snapshot().limits.drain_timeout_ms;
+            tokio::select! {
+                _ = rest => {}
+                () = tokio::time::sleep(Duration::from_millis(drain_ms)) => {}
+                () = Gateway::stopped(&mut stopping) => {}
             }
         }
+        // Whoever still waits for an answer sees that nobody takes it, and closes its record.
+        drop(down);
+        let _ = tokio::time::timeout(RECORDS_WAIT, self.answered()).await;
+        end
     }
-}
 
-async fn one(
-    context: &Context,
-    own: &Arc<Session>,
-    line: Bytes,
-    channel: &mpsc::Sender<Cleared<ToClient>>,
-) {
-    let size = line.len() as u64;
-    let message = match mcp_codec::decode(line, &context.snapshot.codec, BatchRule::Refused) {
-        Ok(Payload::Single(message)) => message,
-        Ok(Payload::Batch(_)) => return,
-        Err(error) => {
-            let id = error.recovered_id.as_ref();
-            let own = reply::error(id, error.json_rpc_code(), error.client_text());
-            let _ = channel.send(Cleared::of_ours(own)).await;
-            return;
+    async fn answered(&mut self) {
+        while self.under_way.join_next().await.is_some() {}
+    }
+
+    async fn up(&mut self, mut input: impl AsyncRead + Unpin) -> StdioEnd {
+        let mut lines = Decoder::new(self.context.snapshot.limits.message_bytes_max);
+        let mut buffer = vec![0; READ_BYTES];
+        loop {
+            let read = match input.read(&mut buffer).await {
+                Ok(0) | Err(_) => break,
+                Ok(read) => read,
+            };
+            lines.push(&buffer[..read]);
+            while let Some(line) = lines.next() {
+                match line {
+                    Ok(line) => self.one(line).await,
+                    Err(_) => self.refuse("The message is larger than allowed.").await,
+                }
+            }
         }
-    };
-    // The snapshot in force now: a reload reaches a long-lived pipe too.
-    let snapshot = context.gateway.snapshot();
-    let server = snapshot.server(&own.server).cloned();
-    let Some(server) = server else { return };
-    let context = Context {
-        snapshot,
-        server,
-        ..context.clone()
-    };
-    let mut trail = Trail::new(&context.server);
-    trail.begun(&context, Some(own), &Default::default(), size);
-    let head = RequestHead::default();
-    let post = Post {
-        context,
-        head,
-        own: Some(Arc::clone(own)),
-        trail,
-        extra: Extra::new(),
-    };
-    let slot = own.channel.as_ref().and_then(|c| c.slot(message.kind()));
-    let Some(slot) = slot else {
-        return drive::refuse(post, &message, TOO_MANY_CALLS, channel).await;
-    };
-    if let Some(sent) = drive::send_up(post, message, channel).await {
-        let channel = channel.clone();
-        tokio::spawn(async move {
-            sent.bring_back(&channel).await;
-            drop(slot);
-        });
+        if lines.finish().is_err() {
+            self.refuse("The last message has no line end.").await;
+        }
+        StdioEnd::Client
+    }
+
+    async fn one(&mut self, line: Bytes) {
+        let (context, own, channel) = (&self.context, &self.own, &self.channel);
+        let size = line.len() as u64;
+        let message = match mcp_codec::decode(line, &context.snapshot.codec, BatchRule::Refused) {
+            Ok(Payload::Single(message)) => message,
+            Ok(Payload::Batch(_)) => return,
+            Err(error) => {
+                let id = error.recovered_id.as_ref();
+                let own = reply::error(id, error.json_rpc_code(), error.client_text());
+                let _ = channel.send(Cleared::of_ours(own)).await;
+                return;
+            }
+        };
+        // The snapshot in force now: a reload reaches a long-lived pipe too.
+        let snapshot = context.gateway.snapshot();
+        let server = snapshot.server(&own.server).cloned();
+        let Some(server) = server else { return };
+        let context = Context {
+            snapshot,
+            server,
+            ..context.clone()
+        };
+        let mut trail = Trail::new(&context.server);
+        trail.begun(&context, Some(own), &Default::default(), size);
+        let head = RequestHead::default();
+        let post = Post {
+            context,
+            head,
+            own: Some(Arc::clone(own)),
+            trail,
+            extra: Extra::new(),
+        };
+        let slot = own.channel.as_ref().and_then(|c| c.slot(message.kind()));
+        let Some(slot) = slot else {
+            return drive::refuse(post, &message, TOO_MANY_CALLS, channel).await;
+        };
+        if let Some(sent) = drive::send_up(post, message, channel).await {
+            let channel = channel.clone();
+            while self.under_way.try_join_next().is_some() {}
+            self.under_way.spawn(async move {
+                sent.bring_back(&channel).await;
+                drop(slot);
+            });
+        }
+    }
+
+    async fn refuse(&self, text: &str) {
+        let own = reply::error(None, reply::code::INVALID_REQUEST, text);
+        let _ = self.channel.send(Cleared::of_ours(own)).await;
     }
 }
 
-async fn refuse(channel: &mpsc::Sender<Cleared<ToClient>>, text: &str) {
-    let own = reply::error(None, reply::code::INVALID_REQUEST, text);
-    let _ = channel.send(Cleared::of_ours(own)).await;
+/// Ends a task with whoever waits for it.
+struct AbortOnDrop(JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
+/// Answers go down until the client takes none; or, once there will be no more, until the last is written.
 async fn down(
     mut output: impl AsyncWrite + Unpin,
     mut answers: mpsc::Receiver<Cleared<ToClient>>,
+    mut no_more: oneshot::Receiver<()>,
 ) -> StdioEnd {
-    while let Some(answer) = answers.recv().await {
+    loop {
+        let answer = tokio::select! {
+            biased;
+            answer = answers.recv() => answer,
+            _ = &mut no_more, if !answers.is_closed() => {
+                answers.close();
+                continue;
+            }
+        };
+        let Some(answer) = answer else {
+            return StdioEnd::Client;
+        };
         let mut line = Vec::with_capacity(answer.bytes().len() + 1);
         if mcp_codec::lines::encode(&mut line, answer.bytes()).is_err() {
             continue;
@@ -177,5 +256,4 @@ async fn down(
             return StdioEnd::Client;
         }
     }
-    StdioEnd::Client
 }

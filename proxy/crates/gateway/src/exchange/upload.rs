@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use audit_log::UpstreamOutcome;
 use bytes::Bytes;
 use domain::{Direction, Era};
 use mcp_codec::stream::Facts;
@@ -35,6 +36,8 @@ enum Cut {
     Refused(Refusal),
     Stopped(Stop),
     Fault(Fault),
+    /// Weir ends and can wait no longer.
+    Ended,
 }
 
 impl From<Halted> for Cut {
@@ -176,17 +179,20 @@ impl Post {
         let judge = tie.judge(&context, ready.era, own);
         let limits = &context.snapshot.limits;
         let mut passing = Passing::<ToServer>::new(limits, context.server.policy.dry_run());
-        let carried = self
-            .carry_up(
-                session,
-                &mut passing,
-                &judge,
-                &facts,
-                begun,
-                link,
-                &upstream,
-            )
-            .await;
+        let carry_up = self.carry_up(
+            session,
+            &mut passing,
+            &judge,
+            &facts,
+            begun,
+            link,
+            &upstream,
+        );
+        let carried = tokio::select! {
+            biased;
+            carried = carry_up => carried,
+            () = context.gateway.was_cut() => Err(Cut::Ended),
+        };
         self.trail.record().bytes.request = passing.position();
         let stop = match &carried {
             Err(Cut::Stopped(stop)) => Some(stop),
@@ -197,8 +203,9 @@ impl Post {
         match carried {
             Ok(answer) => self.answered(session, ready, upstream, Ok(answer)).await,
             Err(cut) => {
-                if let Some(id) = &ready.call.id {
-                    ready.calls.answered(id);
+                // Unless the server had all of it, it cannot answer.
+                if matches!(cut, Cut::Refused(_) | Cut::Stopped(_)) {
+                    ready.calls.ended(&ready.call);
                 }
                 self.not_sent(session, ready, cut).await
             }
@@ -311,6 +318,11 @@ impl Post {
                     .await
             }
             Cut::Fault(fault) => self.fault(session, &ready, fault).await,
+            Cut::Ended => {
+                self.trail.upstream_done(UpstreamOutcome::Cancelled);
+                self.close(499).await;
+                Err(Gone)
+            }
             Cut::Stopped(stop) => {
                 let text = stop.client_text(Direction::ToServer, &self.context.server.rules);
                 let text = format!("{text} Audit id: {}", self.trail.id());

@@ -571,7 +571,13 @@ async fn read(
 ) {
     let started = Instant::now();
     let mut spoke = false;
-    while let Some(read) = reader.next().await {
+    loop {
+        // A stream that says nothing more would hold its connection long after its session.
+        let read = tokio::select! {
+            read = reader.next() => read,
+            () = closing.closed() => None,
+        };
+        let Some(read) = read else { break };
         let Some(router) = router.upgrade() else {
             break;
         };

@@ -55,6 +55,26 @@ impl Fault {
         }
     }
 
+    /// Whether no answer can come any more: the server never had the call, or would not have it.
+    pub fn is_final(&self) -> bool {
+        match self {
+            Self::Unreachable(_)
+            | Self::Credentials(_)
+            | Self::CircuitOpen
+            | Self::Busy
+            | Self::ShareTaken
+            | Self::NotStarted
+            | Self::Crowded
+            | Self::NoRunner => true,
+            // It may still work on it, or what stands between may have lost its answer.
+            Self::TimedOut
+            | Self::Broken(_)
+            | Self::TooLarge(_)
+            | Self::Status(_)
+            | Self::Gone(_) => false,
+        }
+    }
+
     /// Seconds after which the client may try again.
     pub fn retry_after_s(&self) -> Option<u64> {
         match self {

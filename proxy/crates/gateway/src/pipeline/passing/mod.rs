@@ -140,9 +140,10 @@ impl<W: Way> Passing<W> {
             Attribution::NoTool => ToolOf::None,
             Attribution::Unknown => ToolOf::Unknown,
         };
-        match judge.evaluators.for_tool(W::DIRECTION, tool).next() {
-            None => Ok(()),
-            Some(_) => Err(Undecidable::Plugin),
+        let mut evaluators = judge.evaluators.for_tool(W::DIRECTION, tool);
+        match evaluators.any(|evaluator| evaluator.judges()) {
+            false => Ok(()),
+            true => Err(Undecidable::Plugin),
         }
     }
 
