@@ -14,47 +14,48 @@ const DATA: &[u8] = b";base64,";
 pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
     let text = &node.text;
     let (mut done, mut index) = (0, 0);
-    for at in memchr::memchr_iter(b'=', text) {
-        // A sign behind a blank or the second of two ends nothing.
-        if at < done || at == 0 || base64_digit(text[at - 1]).is_none() {
-            continue;
-        }
-        let len = text[..at]
-            .iter()
-            .rev()
-            .take(RUN_BYTES_MIN)
-            .take_while(|b| base64_digit(**b).is_some())
-            .count();
-        let pads = 1 + usize::from(text.get(at + 1) == Some(&b'='));
-        done = at + pads;
-        let glued = text
-            .get(done)
-            .is_some_and(|b| *b == b'=' || base64_digit(*b).is_some());
-        if (DIGITS_MIN..RUN_BYTES_MIN).contains(&len)
-            && (len + pads).is_multiple_of(4)
-            && !glued
-            && let Some(cell) = node.cell_from(at - len, &mut index)
-        {
-            short(node, cell, (at - len, at), done, spawn);
-        }
-    }
-    let mut index = 0;
-    for at in memchr::memmem::find_iter(text, DATA) {
-        let start = at + DATA.len();
-        let len = text[start..]
-            .iter()
-            .take(RUN_BYTES_MIN)
-            .take_while(|b| base64_digit(**b).is_some())
-            .count();
-        // With padding it was found by that.
-        let bare = text.get(start + len) != Some(&b'=');
-        if (DIGITS_MIN..RUN_BYTES_MIN).contains(&len)
-            && bare
+    // One look at the text for both.
+    for at in memchr::memchr2_iter(b'=', b';', text) {
+        let found = match text[at] {
+            b';' => named(text, at),
+            _ if at < done => None,
+            _ => padded(text, at, &mut done),
+        };
+        if let Some((start, end, to)) = found
             && let Some(cell) = node.cell_from(start, &mut index)
         {
-            short(node, cell, (start, start + len), start + len, spawn);
+            short(node, cell, (start, end), to, spawn);
         }
     }
+}
+
+/// The letters before the padding at `at`, and where that ends.
+fn padded(text: &[u8], at: usize, done: &mut usize) -> Option<(usize, usize, usize)> {
+    // A sign behind a blank or the second of two ends nothing.
+    base64_digit(text[at.checked_sub(1)?])?;
+    let letters = text[..at].iter().rev().take(RUN_BYTES_MIN);
+    let len = letters.take_while(|b| base64_digit(**b).is_some()).count();
+    let pads = 1 + usize::from(text.get(at + 1) == Some(&b'='));
+    *done = at + pads;
+    let glued = text
+        .get(*done)
+        .is_some_and(|b| *b == b'=' || base64_digit(*b).is_some());
+    let is = (DIGITS_MIN..RUN_BYTES_MIN).contains(&len) && (len + pads).is_multiple_of(4) && !glued;
+    is.then_some((at - len, at, *done))
+}
+
+/// The letters behind what a data URI says.
+fn named(text: &[u8], at: usize) -> Option<(usize, usize, usize)> {
+    if !text[at..].starts_with(DATA) {
+        return None;
+    }
+    let start = at + DATA.len();
+    let letters = text[start..].iter().take(RUN_BYTES_MIN);
+    let len = letters.take_while(|b| base64_digit(**b).is_some()).count();
+    // With padding it was found by that.
+    let bare = text.get(start + len) != Some(&b'=');
+    let is = (DIGITS_MIN..RUN_BYTES_MIN).contains(&len) && bare;
+    is.then_some((start, start + len, start + len))
 }
 
 /// A child of the text, if it is one: printable, with a digit in it.
