@@ -9,25 +9,11 @@ use std::time::Duration;
 
 use audit_log::{Action, Query};
 use bytes::Bytes;
-use common::{Plane, TOKEN, fake_door};
+use common::{Plane, TOKEN, eventually, fake_door, id};
 use domain::{ServerId, TenantId, UpstreamTransport};
 use runner_api::{Event, EventKind, SandboxId, SecretName, UsageWindow};
 use secret_prints::PrintSet;
 use serde_json::{Value, json};
-
-fn id(text: &str) -> ServerId {
-    ServerId::parse(text).unwrap()
-}
-
-async fn eventually(what: &str, mut check: impl AsyncFnMut() -> bool) {
-    for _ in 0..1000 {
-        if check().await {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("{what} did not happen");
-}
 
 #[tokio::test]
 async fn a_server_is_made_uploaded_built_and_served() {

@@ -4,26 +4,10 @@
 
 mod common;
 
-use std::time::Duration;
-
-use common::{Plane, fake_door};
+use common::{Plane, eventually, fake_door, id};
 use domain::{ServerId, TenantId};
 use runner_api::{Event, EventKind};
 use serde_json::json;
-
-fn id(text: &str) -> ServerId {
-    ServerId::parse(text).unwrap()
-}
-
-async fn eventually(what: &str, mut check: impl AsyncFnMut() -> bool) {
-    for _ in 0..1000 {
-        if check().await {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("{what} did not happen");
-}
 
 /// Waits until the runner has begun to take a server again.
 async fn put_again(plane: &Plane, server: &ServerId, before: usize) {

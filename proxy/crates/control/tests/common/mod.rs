@@ -25,6 +25,21 @@ use tokio::net::{TcpListener, TcpStream};
 
 pub const TOKEN: &str = "test-admin-token-0123456789";
 
+pub fn id(text: &str) -> ServerId {
+    ServerId::parse(text).unwrap()
+}
+
+/// Waits for it, ten seconds at the most.
+pub async fn eventually(what: &str, mut check: impl AsyncFnMut() -> bool) {
+    for _ in 0..1000 {
+        if check().await {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{what} did not happen");
+}
+
 /// Remembers what it was told. It is no runner: nothing runs.
 #[derive(Default)]
 pub struct FakeRunner {
