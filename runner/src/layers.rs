@@ -4,14 +4,15 @@
 //! no secrets, and all it can write is a bounded file system that is thrown away. What it made is copied out: files,
 //! folders and links, nothing else, owned by root.
 
-use std::fs::{self, File, OpenOptions};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
+mod copy;
+
+use std::fs;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use domain::TenantId;
 use runner_api::{
     ApiError, BuildEvent, BuildRequest, BuildStage, BundleId, BundleInfo, ErrorCode, LayerId,
@@ -24,6 +25,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use self::copy::Copy;
 use crate::bundle::{self, BundleError};
 use crate::context::{Context, new_sandbox_id};
 use crate::index;
@@ -39,9 +41,6 @@ use crate::wire::{Connected, Owner};
 const BUILD_MAX: Duration = Duration::from_secs(600);
 /// What a build may write.
 const BUILD_STORAGE_MB: u32 = 4096;
-/// What a layer may hold.
-const LAYER_BYTES_MAX: u64 = 2 * 1024 * 1024 * 1024;
-const LAYER_FILES_MAX: u64 = 200_000;
 /// Builds of one tenant that wait, also those that their askers have left.
 const BUILDS_WAITING_MAX: usize = 16;
 const BUILD_RETRY_MS: u64 = 5000;
@@ -702,7 +701,7 @@ async fn seal(
     on_thread("weir-seal", move || {
         let layer = making.join("layer");
         fs::DirBuilder::new().mode(0o755).create(&layer)?;
-        let mut copy = Copy { bytes: 0, files: 0 };
+        let mut copy = Copy::default();
         // The top too may be a link of the tenant's making.
         let from = making.join("out/deps");
         if !fs::symlink_metadata(&from).is_ok_and(|m| m.is_dir()) {
@@ -740,65 +739,4 @@ fn packages(deps: &Path, runtime: Runtime) -> u32 {
         Runtime::Node => !name.starts_with('.'),
     };
     u32::try_from(names.filter(counts).count()).unwrap_or(u32::MAX)
-}
-
-/// Copies a hostile tree: nothing is followed, nothing but files, folders and links is taken, and there are bounds.
-struct Copy {
-    bytes: u64,
-    files: u64,
-}
-
-impl Copy {
-    fn folder(&mut self, from: &Path, to: &Path, depth: usize) -> Result<()> {
-        if depth > 64 {
-            bail!("a built layer is nested too deeply");
-        }
-        fs::DirBuilder::new().mode(0o755).create(to)?;
-        for entry in fs::read_dir(from)? {
-            let entry = entry?;
-            let (from, to) = (entry.path(), to.join(entry.file_name()));
-            let kind = entry.file_type()?;
-            self.files += 1;
-            if self.files > LAYER_FILES_MAX {
-                bail!("a built layer has more than {LAYER_FILES_MAX} files");
-            }
-            if kind.is_dir() {
-                self.folder(&from, &to, depth + 1)?;
-            } else if kind.is_file() {
-                self.file(&from, &to)?;
-            } else if kind.is_symlink() {
-                // Read by the guest only, in its own tree; nothing on the host follows it.
-                symlink(fs::read_link(&from)?, &to)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn file(&mut self, from: &Path, to: &Path) -> Result<()> {
-        use std::os::unix::fs::PermissionsExt;
-        let nofollow = (nix::fcntl::OFlag::O_NOFOLLOW | nix::fcntl::OFlag::O_NONBLOCK).bits();
-        let mut source = OpenOptions::new()
-            .read(true)
-            .custom_flags(nofollow)
-            .open(from)?;
-        let meta = source.metadata()?;
-        self.bytes += meta.len();
-        if self.bytes > LAYER_BYTES_MAX {
-            bail!("a built layer is larger than {} MiB", LAYER_BYTES_MAX >> 20);
-        }
-        let mode = if meta.permissions().mode() & 0o111 == 0 {
-            0o644
-        } else {
-            0o755
-        };
-        let mut target: File = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(mode)
-            .open(to)?;
-        io::copy(&mut source, &mut target)?;
-        // Compiled Python names the time of its source; another time would make it worthless.
-        target.set_modified(meta.modified()?)?;
-        Ok(())
-    }
 }
