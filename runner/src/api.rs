@@ -29,6 +29,8 @@ use crate::stock;
 const IDLE_MAX: Duration = Duration::from_secs(120);
 const WAIT_MS_MAX: u32 = 120_000;
 const BUNDLE_BYTES_MAX: u64 = 250 * 1024 * 1024;
+/// How often the disk is asked about during one.
+const ROOM_EVERY_BYTES: u64 = 8 * 1024 * 1024;
 
 type Connection = BufStream<UnixStream>;
 
@@ -307,7 +309,14 @@ async fn put_bundle(
         if chunk.is_empty() {
             break;
         }
+        // Many may be under way at once, and each was told that there is room.
+        let before = upload.bytes / ROOM_EVERY_BYTES;
         upload.bytes += chunk.len() as u64;
+        if upload.bytes / ROOM_EVERY_BYTES > before
+            && let Err(error) = stock::room(&daemon.ctx.paths.state, 0)
+        {
+            return refuse_upload(connection, error).await;
+        }
         if upload.bytes > BUNDLE_BYTES_MAX {
             let text = format!("the bundle is larger than {} MB", BUNDLE_BYTES_MAX >> 20);
             let error = ApiError::new(ErrorCode::BundleRefused, text);
