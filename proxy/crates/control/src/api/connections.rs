@@ -137,7 +137,13 @@ pub(super) async fn whole(
     });
     match carried.await {
         Ok(response) => response,
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The program ends.
+            Err(_) => {
+                ControlError::Conflict("it was not carried through".to_owned()).into_response()
+            }
+        },
     }
 }
 
