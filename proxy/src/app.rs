@@ -358,6 +358,15 @@ pub fn secret_key(folder: &Path, name: &str) -> anyhow::Result<[u8; 32]> {
         file.sync_all()?;
         match std::fs::hard_link(&making, &path) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+            // A file system without links, such as a folder that is shared into a container.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::Unsupported
+                ) =>
+            {
+                std::fs::rename(&making, &path)
+            }
             other => other,
         }
     };
