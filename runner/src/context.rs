@@ -84,20 +84,25 @@ impl Logs {
 
 /// Ways to end sandboxes from outside their servers.
 #[derive(Default)]
-pub struct Enders(Mutex<HashMap<SandboxId, Ender>>);
+pub struct Enders(Mutex<HashMap<SandboxId, (TenantId, Ender)>>);
 
 impl Enders {
     /// Of a sandbox that begins.
-    pub fn add(&self, id: &SandboxId, ender: Ender) {
-        self.all().insert(id.clone(), ender);
+    pub fn add(&self, id: &SandboxId, tenant: &TenantId, ender: Ender) {
+        self.all().insert(id.clone(), (tenant.clone(), ender));
+    }
+
+    /// Whose it is, if its end has not been taken.
+    pub fn owner(&self, id: &SandboxId) -> Option<TenantId> {
+        self.all().get(id).map(|(tenant, _)| tenant.clone())
     }
 
     /// That of a sandbox, if it has not been taken.
     pub fn take(&self, id: &SandboxId) -> Option<Ender> {
-        self.all().remove(id)
+        self.all().remove(id).map(|(_, ender)| ender)
     }
 
-    fn all(&self) -> MutexGuard<'_, HashMap<SandboxId, Ender>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<SandboxId, (TenantId, Ender)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

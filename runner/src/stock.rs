@@ -1,10 +1,10 @@
 //! The stock: bundles and layers on disk. What no server is started from any more goes, but for the newest of each tenant:
 //! going back to one of those costs no upload and no build.
 //!
-//! And a guard over that disk: what is sold to all sandboxes together may be more than it has, so the one that has written
-//! the most ends before the others meet an error.
+//! And a guard over that disk: what is sold to all sandboxes together may be more than it has, so who has written the
+//! most ends before the others meet an error.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use domain::TenantId;
 use nix::sys::statvfs::statvfs;
 use runner_api::{ApiError, ErrorCode, GoneReason, SandboxId, ServerSpec};
 use sandbox::on_thread;
@@ -38,6 +39,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 const LOOK_OFTEN: Duration = Duration::from_millis(50);
 /// After an end until the next: the storage goes with it.
 const END_MAX: Duration = Duration::from_secs(5);
+/// What a tenant's sandboxes have to have written together.
+const WORTH_BYTES: u64 = 256 * 1024 * 1024;
 /// Below this the disk is short.
 const SHORT_BYTES: u64 = 4 * FREE_BYTES;
 /// Two looks at the stock are at least so far apart, however much is uploaded.
@@ -50,7 +53,8 @@ const EVERY: Duration = Duration::from_secs(3600);
 /// # Errors
 /// `NoCapacity`.
 pub fn room(at: &Path, bytes: u64) -> Result<(), ApiError> {
-    let free = free_bytes(at);
+    // A disk that does not tell has none.
+    let free = free_bytes(at).unwrap_or(0);
     if free >= bytes.saturating_add(FREE_BYTES) {
         return Ok(());
     }
@@ -65,8 +69,9 @@ pub fn room(at: &Path, bytes: u64) -> Result<(), ApiError> {
     ))
 }
 
-fn free_bytes(at: &Path) -> u64 {
-    statvfs(at).map_or(0, |s| s.blocks_available() * s.fragment_size())
+fn free_bytes(at: &Path) -> Option<u64> {
+    let stat = statvfs(at).ok()?;
+    Some(stat.blocks_available() * stat.fragment_size())
 }
 
 /// Moves a finished folder to its place; another one that got there first is as good. What is in it is on the disk then:
@@ -106,27 +111,31 @@ pub async fn run(ctx: Arc<Context>) {
     }
 }
 
-/// Guards the disk, for as long as the runner runs.
+/// Guards the disk, for as long as the runner runs. A disk that does not tell what is free ends nobody.
 pub async fn guard(ctx: Arc<Context>) {
     let state = ctx.paths.state.clone();
     loop {
-        let free = free_bytes(&state);
+        let free = free_bytes(&state).unwrap_or(u64::MAX);
         if free >= LAST_BYTES {
             let short = free < SHORT_BYTES;
             tokio::time::sleep(if short { LOOK_OFTEN } else { LOOK_EVERY }).await;
             continue;
         }
         let storage = state.join("storage");
-        let largest = on_thread("weir-stock", move || largest_first(&storage)).await;
-        let ended = largest
-            .into_iter()
-            .find_map(|(id, bytes)| Some((ctx.enders.take(&id)?, id, bytes)));
-        let Some((ender, id, bytes)) = ended else {
+        let written = on_thread("weir-stock", move || written(&storage)).await;
+        let own = written.into_iter().filter_map(|(id, bytes)| {
+            let tenant = ctx.enders.owner(&id)?;
+            Some((tenant, id, bytes))
+        });
+        let chosen = chosen(own.collect());
+        let Some((ender, id, bytes)) =
+            chosen.and_then(|(id, bytes)| Some((ctx.enders.take(&id)?, id, bytes)))
+        else {
             tracing::error!("the disk of the state folder is full, and not of sandboxes");
             tokio::time::sleep(END_MAX).await;
             continue;
         };
-        tracing::error!(sandbox = %id, mib = bytes >> 20, "the disk is nearly full: the sandbox that has written the most is ended");
+        tracing::error!(sandbox = %id, mib = bytes >> 20, "the disk is nearly full: of the tenant that has written the most, the largest sandbox is ended");
         ender.end(GoneReason::HostDiskFull);
         let deadline = tokio::time::Instant::now() + END_MAX;
         let image = state.join("storage").join(format!("{id}.ext4"));
@@ -136,24 +145,36 @@ pub async fn guard(ctx: Arc<Context>) {
     }
 }
 
-/// Sandboxes by what their storage takes of the disk, in bytes.
-fn largest_first(storage: &Path) -> Vec<(SandboxId, u64)> {
-    let mut all: Vec<_> = entries(storage)
+/// What the storage of each sandbox takes of the disk, in bytes.
+fn written(storage: &Path) -> Vec<(SandboxId, u64)> {
+    let each = |image: PathBuf| {
+        let id = image.file_name()?.to_str()?.strip_suffix(".ext4")?;
+        // Blocks of `stat` are always of 512 bytes.
+        let bytes = fs::metadata(&image).ok()?.blocks() * 512;
+        Some((SandboxId::parse(id).ok()?, bytes))
+    };
+    entries(storage).into_iter().filter_map(each).collect()
+}
+
+/// Who ends: the largest of the tenant whose sandboxes have written the most together, so that nobody hides a flood in
+/// many small ones. None if that is not much: then the disk is full of something else.
+fn chosen(all: Vec<(TenantId, SandboxId, u64)>) -> Option<(SandboxId, u64)> {
+    let mut sums: HashMap<TenantId, u64> = HashMap::new();
+    for (tenant, _, bytes) in &all {
+        *sums.entry(tenant.clone()).or_default() += bytes;
+    }
+    let (most, _) = sums
         .into_iter()
-        .filter_map(|image| {
-            let id = image.file_name()?.to_str()?.strip_suffix(".ext4")?;
-            // Blocks of `stat` are always of 512 bytes.
-            let bytes = fs::metadata(&image).ok()?.blocks() * 512;
-            Some((SandboxId::parse(id).ok()?, bytes))
-        })
-        .collect();
-    all.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
-    all
+        .filter(|(_, sum)| *sum >= WORTH_BYTES)
+        .max_by_key(|(_, sum)| *sum)?;
+    let own = all.into_iter().filter(|(tenant, ..)| *tenant == most);
+    own.map(|(_, id, bytes)| (id, bytes))
+        .max_by_key(|(_, bytes)| *bytes)
 }
 
 fn tend(ctx: &Context) {
     let state = &ctx.paths.state;
-    let short = free_bytes(state) < SHORT_BYTES;
+    let short = free_bytes(state).is_some_and(|free| free < SHORT_BYTES);
     let kinds = ["bundles", "layers"].map(|kind| entries(&state.join(kind)));
     let folders: Vec<Vec<Kept>> = kinds
         .iter()
@@ -167,8 +188,12 @@ fn tend(ctx: &Context) {
     {
         return;
     }
-    let Some(used) = used(ctx) else {
-        return;
+    let used = match used(ctx) {
+        Ok(used) => used,
+        Err(error) => {
+            tracing::warn!(%error, "nothing of the stock is removed: not all that is in use is known");
+            return;
+        }
     };
     for mut all in folders {
         all.retain(|kept| !used.contains(&kept.place));
@@ -178,21 +203,32 @@ fn tend(ctx: &Context) {
     }
 }
 
-/// What servers are started from, and what sandboxes stand on. None if that cannot be told of all.
-fn used(ctx: &Context) -> Option<HashSet<PathBuf>> {
+/// What servers are started from, and what sandboxes stand on.
+///
+/// # Errors
+/// That cannot be told of all: then nothing may go.
+fn used(ctx: &Context) -> io::Result<HashSet<PathBuf>> {
     let state = &ctx.paths.state;
+    let unclear = |what: &str, of: &dyn std::fmt::Display| io::Error::other(format!("{what} {of}"));
     let mut used = HashSet::new();
-    for spec in store::all::<ServerSpec>(&state.join("servers")) {
-        used.insert(ctx.paths.bundle(&spec.tenant, &spec.bundle));
-        // None without its root file system or its bundle.
-        used.extend(layers::place_of(ctx, &spec));
+    for spec in store::every::<ServerSpec>(&state.join("servers"))? {
+        let bundle = ctx.paths.bundle(&spec.tenant, &spec.bundle);
+        if !bundle.try_exists()? {
+            continue;
+        }
+        let layer = layers::place_of(ctx, &spec);
+        used.insert(layer.ok_or_else(|| unclear("the layer of server", &spec.id))?);
+        used.insert(bundle);
     }
-    for saved in store::all::<Saved>(&state.join("boxes")) {
-        for part in [saved.app, saved.deps] {
-            used.insert(part.parent()?.to_owned());
+    for saved in store::every::<Saved>(&state.join("boxes"))? {
+        for part in [&saved.app, &saved.deps] {
+            // An older runner did not write it down.
+            let place = part.parent();
+            let place = place.ok_or_else(|| unclear("the parts of sandbox", &saved.placed.id))?;
+            used.insert(place.to_owned());
         }
     }
-    Some(used)
+    Ok(used)
 }
 
 fn entries(folder: &Path) -> Vec<PathBuf> {
@@ -337,23 +373,47 @@ mod tests {
     }
 
     #[test]
-    fn who_has_written_the_most_comes_first() {
+    fn what_is_sold_and_not_written_does_not_count() {
         let dir = tempfile::tempdir().expect("a folder");
-        for (name, kib) in [
-            ("aaaaaaaaaaaa.ext4", 4),
-            ("bbbbbbbbbbbb.ext4", 64),
-            ("other", 999),
-        ] {
-            fs::write(dir.path().join(name), vec![1; kib << 10]).expect("written");
-        }
-        // Sold, and not written.
-        let sparse = File::create(dir.path().join("cccccccccccc.ext4")).expect("made");
+        fs::write(dir.path().join("aaaaaaaaaaaa.ext4"), vec![1; 64 << 10]).expect("written");
+        fs::write(dir.path().join("other"), vec![1; 99 << 10]).expect("written");
+        let sparse = File::create(dir.path().join("bbbbbbbbbbbb.ext4")).expect("made");
         sparse.set_len(1 << 30).expect("sized");
-        let ids: Vec<String> = largest_first(dir.path())
-            .into_iter()
-            .map(|(id, _)| id.to_string())
-            .collect();
-        assert_eq!(ids, ["bbbbbbbbbbbb", "aaaaaaaaaaaa", "cccccccccccc"]);
+        let mut all = written(dir.path());
+        all.sort();
+        let ids: Vec<&str> = all.iter().map(|(id, _)| id.as_str()).collect();
+        assert_eq!(ids, ["aaaaaaaaaaaa", "bbbbbbbbbbbb"]);
+        assert!(all[0].1 >= 64 << 10 && all[1].1 < 64 << 10, "{all:?}");
+    }
+
+    #[test]
+    fn who_ends_is_of_the_tenant_that_has_written_the_most() {
+        let of = |tenant: &str, id: &str, mib: u64| {
+            let (tenant, id) = (TenantId::parse(tenant), SandboxId::parse(id));
+            (tenant.expect("an id"), id.expect("an id"), mib << 20)
+        };
+        let chosen = |all: &[(&str, &str, u64)]| {
+            let all = all.iter().map(|(tenant, id, mib)| of(tenant, id, *mib));
+            super::chosen(all.collect()).map(|(id, _)| id.to_string())
+        };
+        let many = [
+            ("keeps", "aaaaaaaaaaaa", 4000),
+            ("floods", "bbbbbbbbbbbb", 2000),
+            ("floods", "cccccccccccc", 3000),
+        ];
+        assert_eq!(chosen(&many).as_deref(), Some("cccccccccccc"));
+        // In many small ones.
+        let ids: Vec<_> = (0..9).map(|n| format!("small000000{n}")).collect();
+        let mut all: Vec<_> = ids.iter().map(|id| ("floods", id.as_str(), 60)).collect();
+        all.push(("keeps", "aaaaaaaaaaaa", 300));
+        let one = chosen(&all);
+        assert!(
+            one.as_ref().is_some_and(|id| id.starts_with("small")),
+            "{one:?}"
+        );
+        // The disk is full of something else.
+        assert_eq!(chosen(&all[..4]), None);
+        assert_eq!(chosen(&[]), None);
     }
 
     #[test]

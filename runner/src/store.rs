@@ -30,13 +30,36 @@ pub fn get<T: DeserializeOwned>(path: &Path) -> Option<T> {
     }
 }
 
-/// All values in a folder.
+/// All values in a folder that can be read.
 pub fn all<T: DeserializeOwned>(folder: &Path) -> Vec<T> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let paths = entries
-        .map(|e| e.path())
-        .filter(|p| p.extension().is_some_and(|e| e == "json"));
+    let paths = entries.map(|e| e.path()).filter(|path| is_value(path));
     paths.filter_map(|path| get(&path)).collect()
+}
+
+/// All values in a folder, for who draws conclusions from what is not among them.
+///
+/// # Errors
+/// One of them, or the folder, cannot be read.
+pub fn every<T: DeserializeOwned>(folder: &Path) -> io::Result<Vec<T>> {
+    let mut every = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if !is_value(&path) {
+            continue;
+        }
+        match fs::read(&path) {
+            Ok(bytes) => every.push(serde_json::from_slice(&bytes)?),
+            // It went meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(every)
+}
+
+fn is_value(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "json")
 }
 
 /// Removes a value, so that it does not come back. Fine if there is none.
@@ -82,6 +105,13 @@ mod tests {
             1,
             "nothing is left beside it"
         );
+        // What cannot be read is left out, or said.
+        assert_eq!(every::<String>(dir.path()).expect("read"), ["new"]);
+        fs::write(dir.path().join("two.json"), "{").expect("written");
+        assert_eq!(all::<String>(dir.path()), ["new"]);
+        assert!(every::<String>(dir.path()).is_err());
+        assert!(every::<String>(&dir.path().join("none")).is_err());
+        remove(&dir.path().join("two.json"));
         remove(&path);
         remove(&path);
         assert!(all::<String>(dir.path()).is_empty());

@@ -8,7 +8,7 @@ pub fn of(reason: &GoneReason) -> String {
         GoneReason::OutOfMemory => "it used more memory than its limit".into(),
         GoneReason::TooManyProcesses => "it made more processes than its limit".into(),
         GoneReason::HostDiskFull => {
-            "the host's disk was nearly full, and it had written the most".into()
+            "the host's disk was nearly full, and its tenant had written the most".into()
         }
         GoneReason::Exited { .. } => "its program ended".into(),
         GoneReason::Killed => "it was killed".into(),

@@ -148,7 +148,8 @@ where
         From::Adopted(saved) => saved.restores,
     };
     let tally = ctx.metering.add(&plan.id, owner, restores);
-    ctx.enders.add(&plan.id, commands.ender());
+    ctx.enders
+        .add(&plan.id, &plan.spec.tenant, commands.ender());
     let log = ctx.logs.of(&ctx.paths, &plan.spec.tenant, &plan.spec.id);
     let life = Life {
         ctx: Arc::clone(ctx),

@@ -153,7 +153,7 @@ pub enum GoneReason {
     OutOfMemory,
     /// It made more processes than the backstop allows.
     TooManyProcesses,
-    /// The host's disk was nearly full, and of all sandboxes it took the most of it.
+    /// The host's disk was nearly full, and it was the largest sandbox of the tenant that took the most of it.
     HostDiskFull,
     /// Its program ended.
     Exited {
