@@ -63,7 +63,7 @@ mod tests {
     fn the_padding_in_front_tells_it() {
         for (text, want) in [
             ("mrn =MzM5UjMzkjM", Some("mrn 29325933")),
-            ("id: ==QNxITN1gzM1YjN", None),
+            ("id: ==QNxITN1gzM1YjN", Some("id: 6653855215")),
             ("a =bcdefghijkl", None),
             ("x =MzM5UjMzkjM=", None),
             ("name=value1234567890123", None),
