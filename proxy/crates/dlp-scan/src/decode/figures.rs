@@ -8,7 +8,7 @@ use crate::text::{Cell, How, NO_LEAF, Node, Span};
 
 /// Fewer are no number of anything.
 const FIGURES_MIN: usize = 6;
-/// How far to either side of the mark a number is read.
+/// How far to either side of the mark a number is read; a longer row is read on from its next mark.
 const REACH: usize = 160;
 
 /// Unicode, numeric values of Han characters and their Sino-Korean readings, zero first.

@@ -5,8 +5,8 @@ use crate::Layer;
 use crate::check::base64_digit;
 use crate::text::{Cell, How, Node, Span};
 
-/// Shortest and longest that is read.
-const LETTERS: std::ops::RangeInclusive<usize> = 10..=1024;
+/// Fewer letters hold no number. However many there are: none is read twice, for `=` is none of them.
+const LETTERS_MIN: usize = 10;
 /// What comes out has so many digits: a number, or a text with one.
 const DIGITS_MIN: usize = 5;
 
@@ -18,10 +18,10 @@ pub(super) fn run(text: &[u8], at: usize) -> Option<usize> {
     if !alone || base64_digit(first).is_none() {
         return None;
     }
-    let rest = text[at + pads..].iter().take(LETTERS.end() + 1);
+    let rest = text[at + pads..].iter();
     let len = rest.take_while(|b| base64_digit(**b).is_some()).count();
     let end = at + pads + len;
-    let is = LETTERS.contains(&len) && (len + pads).is_multiple_of(4);
+    let is = len >= LETTERS_MIN && (len + pads).is_multiple_of(4);
     (is && text.get(end) != Some(&b'=')).then_some(end)
 }
 
