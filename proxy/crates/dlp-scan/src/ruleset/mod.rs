@@ -511,6 +511,7 @@ static BUILTIN_SOURCES: &[RuleSource<'static>] = sources![
     "pii-places.yml",
     "pii-labels.yml",
     "pii-addresses.yml",
+    "pii-countries.yml",
     "injection.yml",
     "injection-intl.yml",
     "injection-frames.yml",
