@@ -506,6 +506,8 @@ static BUILTIN_SOURCES: &[RuleSource<'static>] = sources![
     "secrets-observability.yml",
     "secrets-generic.yml",
     "secrets-words.yml",
+    "secrets-forms.yml",
+    "secrets-services-more.yml",
     "pii.yml",
     "pii-registers.yml",
     "pii-places.yml",

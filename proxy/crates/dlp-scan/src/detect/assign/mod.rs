@@ -2,9 +2,11 @@
 
 mod reader;
 mod tuples;
+mod typed;
 
 use reader::{value_after, whose};
 use tuples::tuple_values;
+use typed::believe_typed;
 
 use super::{Scratch, Sink, is_value};
 use regex_automata::Input;
@@ -60,7 +62,8 @@ impl Names {
             let rest = &sink.text()[name.end as usize..cell.1.span.end as usize];
             if name.len() + 2 >= cell.1.span.len() || rest.len() > 2 && whose(rest) == rest.len() {
                 under_key(cell, sink, |value, sink| {
-                    believe(value, promise, true, sink)
+                    believe(value, promise, true, sink);
+                    believe_typed(value, promise, name, &cell.1, sink);
                 });
             }
             return;
@@ -114,6 +117,7 @@ impl Names {
                     false => found.value,
                 };
                 believe(value, promise, found.quoted, sink);
+                believe_typed(value, promise, name, &cell.1, sink);
             }
         }
     }
