@@ -103,7 +103,8 @@ impl Outside for Hosts {
 impl Lab {
     pub fn new(rules: &[&str], bounds: Bounds, events_max: usize) -> Lab {
         let number = LABS.fetch_add(1, Ordering::Relaxed);
-        let tag = format!("{:03x}{number:x}", std::process::id() & 0xfff);
+        let number = char::from_digit(number, 36).expect("a digit for each lab");
+        let tag = format!("{:03x}{number}", std::process::id() & 0xfff);
         let filter = Filter::new(&tag).unwrap();
         for ns in ["guest", "neighbour", "host", "net"] {
             ip(&format!("netns add {tag}-{ns}"));
