@@ -131,6 +131,30 @@ impl Events {
         self.keep(&mut inner, event, line.len());
     }
 
+    /// Something is about to happen that may not happen without being on record; gives its number.
+    ///
+    /// # Errors
+    /// It cannot be written. Then `instead` is what was told.
+    pub fn try_tell(
+        &self,
+        tenant: &TenantId,
+        server: &ServerId,
+        sandbox: Option<&SandboxId>,
+        kind: EventKind,
+        instead: EventKind,
+    ) -> io::Result<u64> {
+        let mut inner = self.lock();
+        let mut event = inner.event(tenant, server, sandbox, kind);
+        let (seq, mut line) = (event.seq, line_of(&event));
+        let written = inner.write(&line);
+        if written.is_err() {
+            event.kind = instead;
+            line = line_of(&event);
+        }
+        self.keep(&mut inner, event, line.len());
+        written.map(|()| seq)
+    }
+
     fn keep(&self, inner: &mut Inner, event: Event, bytes: usize) {
         self.last.send_replace(event.seq);
         inner.ring.push_back((event, bytes));
@@ -360,6 +384,14 @@ pub fn now_ms() -> u64 {
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+impl Events {
+    /// The next event has to open it again.
+    pub(crate) fn close_file(&self) {
+        self.lock().file = None;
+    }
 }
 
 #[cfg(test)]

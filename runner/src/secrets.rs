@@ -42,23 +42,38 @@ pub struct Secrets {
 struct Told(Events);
 
 impl AccessLog for Told {
-    fn record(&mut self, access: &Access) -> io::Result<()> {
-        let name = runner_api::SecretName::parse(access.name.as_str()).map_err(io::Error::other)?;
-        let Scope { tenant, server } = &access.scope;
-        let (sandbox, kind) = match &access.kind {
+    fn record(&mut self, accesses: &[Access]) -> io::Result<()> {
+        let [first, ..] = accesses else {
+            return Ok(());
+        };
+        let names: Result<Vec<_>, _> = accesses
+            .iter()
+            .map(|access| runner_api::SecretName::parse(access.name.as_str()))
+            .collect();
+        let names = names.map_err(io::Error::other)?;
+        let denied = EventKind::SecretDenied {
+            name: names
+                .iter()
+                .map(|n| n.as_str())
+                .collect::<Vec<_>>()
+                .join(" "),
+            reason: "it could not be recorded".to_owned(),
+        };
+        let name = names[0].clone();
+        let Scope { tenant, server } = &first.scope;
+        let (sandbox, kind) = match &first.kind {
             AccessKind::Set => (None, EventKind::SecretSet { name }),
             AccessKind::Remove => (None, EventKind::SecretRemoved { name }),
             AccessKind::Mount { sandbox } => (
                 SandboxId::parse(sandbox).ok(),
-                EventKind::SecretsMounted { names: vec![name] },
+                EventKind::SecretsMounted { names },
             ),
-            AccessKind::Fingerprint => {
-                (None, EventKind::SecretsFingerprinted { names: vec![name] })
-            }
+            AccessKind::Fingerprint => (None, EventKind::SecretsFingerprinted { names }),
             AccessKind::Reseal => return Ok(()),
         };
-        self.0.tell(tenant, server, sandbox.as_ref(), kind);
-        Ok(())
+        self.0
+            .try_tell(tenant, server, sandbox.as_ref(), kind, denied)
+            .map(|_| ())
     }
 }
 
@@ -296,10 +311,7 @@ fn root(state: &Path, source: &KeySource) -> Result<RootKey> {
     if let Ok(text) = std::env::var("WEIR_VAULT_KEY") {
         return Ok(RootKey::from_text(&text)?);
     }
-    let path = source
-        .file
-        .clone()
-        .unwrap_or_else(|| state.join("vault.key"));
+    let path = source.file.clone().unwrap_or_else(|| state.join("vault.key"));
     if source.file.is_none() && !path.exists() {
         if state
             .join("vault")
@@ -322,4 +334,102 @@ fn root(state: &Path, source: &KeySource) -> Result<RootKey> {
         tracing::warn!(path = %path.display(), "a root key for the vault was made; keep a copy elsewhere, or name one with --vault-key");
     }
     Ok(RootKey::from_file(&path)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Rig {
+        dir: tempfile::TempDir,
+        events: Events,
+        secrets: Secrets,
+        tenant: TenantId,
+        server: ServerId,
+    }
+
+    impl Rig {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().expect("a folder");
+            let events = Events::open(&dir.path().join("events.jsonl"));
+            let vault = dir.path().join("vault");
+            let secrets = Secrets::none(&vault, events.clone()).expect("a vault");
+            let (tenant, server) = (TenantId::parse("acme"), ServerId::parse("one"));
+            Self {
+                dir,
+                events,
+                secrets,
+                tenant: tenant.expect("an id"),
+                server: server.expect("an id"),
+            }
+        }
+
+        fn set(&self, name: &str, value: &str) -> Result<(), ApiError> {
+            let value = runner_api::SecretValue::new(value.as_bytes().to_vec()).expect("a value");
+            let (tenant, server) = (&self.tenant, &self.server);
+            self.secrets.set(tenant, server, &secret_name(name), value)
+        }
+
+        fn versions(&self) -> Vec<(String, u32)> {
+            self.secrets.versions(&self.tenant, &self.server)
+        }
+
+        async fn told(&self, after: u64) -> Vec<EventKind> {
+            let events = self.events.after(after).await;
+            events.into_iter().map(|event| event.kind).collect()
+        }
+    }
+
+    fn secret_name(name: &str) -> runner_api::SecretName {
+        runner_api::SecretName::parse(name).expect("a name")
+    }
+
+    #[tokio::test]
+    async fn all_secrets_of_a_server_are_one_event() {
+        let rig = Rig::new();
+        let names = ["A", "B", "C"].map(secret_name).to_vec();
+        for name in &names {
+            rig.set(name.as_str(), "a-value-of-it").expect("set");
+        }
+        let key = PrintKey::new([1; 32]);
+        let prints = rig.secrets.prints(&rig.tenant, &rig.server, &key);
+        assert_eq!(prints.expect("prints").len(), 3);
+        let sandbox = SandboxId::parse("abcdefghijkl").expect("an id");
+        let mounted = rig.secrets.mount(&rig.tenant, &rig.server, &sandbox);
+        assert_eq!(mounted.expect("values").len(), 3);
+        let expected = [
+            EventKind::SecretsFingerprinted {
+                names: names.clone(),
+            },
+            EventKind::SecretsMounted { names },
+        ];
+        assert_eq!(rig.told(3).await, expected);
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_recorded_does_not_happen() {
+        let rig = Rig::new();
+        rig.set("TOKEN", "first").expect("set");
+        let before = rig.versions();
+        // In the place of the file is what nobody can write to.
+        let file = rig.dir.path().join("events.jsonl");
+        std::fs::remove_file(&file).expect("there");
+        std::fs::create_dir(&file).expect("in the way");
+        rig.events.close_file();
+        let (tenant, server) = (&rig.tenant, &rig.server);
+        assert!(rig.set("TOKEN", "second").is_err());
+        let name = secret_name("TOKEN");
+        assert!(rig.secrets.remove(tenant, server, &name).is_err());
+        let sandbox = SandboxId::parse("abcdefghijkl").expect("an id");
+        assert!(rig.secrets.mount(tenant, server, &sandbox).is_err());
+        let key = PrintKey::new([1; 32]);
+        assert!(rig.secrets.prints(tenant, server, &key).is_err());
+        assert_eq!(rig.versions(), before);
+        let told = rig.told(1).await;
+        let denied = |kind: &EventKind| matches!(kind, EventKind::SecretDenied { name, .. } if name == "TOKEN");
+        assert!(told.len() == 4 && told.iter().all(denied), "{told:?}");
+        std::fs::remove_dir(&file).expect("room");
+        rig.set("TOKEN", "second").expect("set");
+        assert_ne!(rig.versions(), before);
+    }
 }
