@@ -566,6 +566,53 @@ fn a_guest_does_not_fill_the_hosts_table_of_connections() {
     assert!(said.unwrap().contains("plain at 140.82.121.6:80"));
 }
 
+/// What the guest says first is looked at whenever it says it, also after the name has spoken.
+#[test]
+fn the_check_of_the_server_name_cannot_be_waited_out() {
+    if !lab::able() {
+        return;
+    }
+    let lab = lab();
+    let other = Some("other.example.net");
+    let cases = [
+        (8080, other, Some(Refusal::ServerNameDiffers)),
+        (8080, None, Some(Refusal::NoServerName)),
+        (5432, other, Some(Refusal::ServerNameDiffers)),
+        (8080, Some("db.example.net"), None),
+    ];
+    let mut open = lab.guest(move || {
+        let to = resolve("db.example.net");
+        cases.map(|(port, _, _)| dial((to, port)).unwrap())
+    });
+    open[2].read_exact(&mut [0; 20]).unwrap();
+    // Longer than anybody waits for a first byte.
+    std::thread::sleep(Duration::from_secs(11));
+    for ((port, sni, reason), stream) in cases.into_iter().zip(&mut open) {
+        // In two parts: a hello comes as it likes.
+        let hello = lab::hello(sni);
+        let (head, rest) = hello.split_at(7);
+        stream.write_all(head).unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+        stream.write_all(rest).unwrap();
+        let answered = matches!(stream.read(&mut [0; 16]), Ok(1..));
+        assert_eq!(answered, reason.is_none(), "{port} {sni:?}");
+        let Some(reason) = reason else { continue };
+        refusal(&lab, reason);
+        let event = lab.event(|e| matches!(e, EgressEvent::Connection { .. }));
+        assert!(
+            matches!(
+                event,
+                EgressEvent::Connection {
+                    bytes_up: 0,
+                    cut: true,
+                    ..
+                }
+            ),
+            "{event:?}"
+        );
+    }
+}
+
 #[test]
 fn the_filter_is_loaded_whole_or_said_to_be_missing() {
     if !lab::able() {

@@ -491,6 +491,19 @@ pub fn talk(to: (Ipv4Addr, u16), say: &[u8]) -> std::io::Result<String> {
     Ok(text)
 }
 
+/// The first bytes of a client over TLS with this server name.
+pub fn hello(sni: Option<&str>) -> Vec<u8> {
+    let mut config = rustls::ClientConfig::builder()
+        .with_root_certificates(rustls::RootCertStore::empty())
+        .with_no_client_auth();
+    config.enable_sni = sni.is_some();
+    let name = ServerName::try_from(sni.unwrap_or("api.github.com").to_owned()).unwrap();
+    let mut connection = rustls::ClientConnection::new(Arc::new(config), name).unwrap();
+    let mut bytes = Vec::new();
+    connection.write_tls(&mut bytes).unwrap();
+    bytes
+}
+
 /// A GET over TLS with this server name.
 pub fn tls(
     roots: &rustls::RootCertStore,
