@@ -166,12 +166,12 @@ impl Secrets {
             .collect()
     }
 
-    /// Names and versions, sorted: another value is another version.
-    pub fn versions(&self, tenant: &TenantId, server: &ServerId) -> Vec<(String, u32)> {
+    /// Names, sorted, and what tells each value from any other that the name ever had, also before it was removed.
+    pub fn versions(&self, tenant: &TenantId, server: &ServerId) -> Vec<(String, String)> {
         let found = self.lock().list(&scope(tenant, server));
         found
             .into_iter()
-            .map(|info| (info.name.as_str().to_owned(), info.version))
+            .map(|info| (info.name.as_str().to_owned(), info.seal_id))
             .collect()
     }
 
@@ -370,7 +370,7 @@ mod tests {
             self.secrets.set(tenant, server, &secret_name(name), value)
         }
 
-        fn versions(&self) -> Vec<(String, u32)> {
+        fn versions(&self) -> Vec<(String, String)> {
             self.secrets.versions(&self.tenant, &self.server)
         }
 
@@ -382,6 +382,20 @@ mod tests {
 
     fn secret_name(name: &str) -> runner_api::SecretName {
         runner_api::SecretName::parse(name).expect("a name")
+    }
+
+    #[test]
+    fn a_value_after_a_removed_one_is_another() {
+        let rig = Rig::new();
+        rig.set("TOKEN", "first").expect("set");
+        let first = rig.versions();
+        let name = secret_name("TOKEN");
+        rig.secrets
+            .remove(&rig.tenant, &rig.server, &name)
+            .expect("removed");
+        rig.set("TOKEN", "second").expect("set");
+        assert_eq!((first.len(), rig.versions().len()), (1, 1));
+        assert_ne!(first, rig.versions());
     }
 
     #[tokio::test]

@@ -32,8 +32,11 @@ pub struct Scope {
 pub struct SecretInfo {
     /// Its name.
     pub name: SecretName,
-    /// From 1; one more for each new value.
+    /// From 1; one more for each new value, and from 1 again for one that was removed meanwhile.
     pub version: u32,
+    /// Never the same for two values, whatever their versions. Sealed again ([`Vault::rotate_data_keys`]), the same value has
+    /// another one.
+    pub seal_id: String,
     /// When this version was set, in milliseconds since 1970.
     pub set_at_ms: u64,
 }
@@ -195,6 +198,7 @@ impl<D: Disk, L: AccessLog> Vault<D, L> {
         let info = |file: &SecretFile| SecretInfo {
             name: file.name.clone(),
             version: file.version,
+            seal_id: file.seal_id().to_owned(),
             set_at_ms: file.set_at_ms,
         };
         self.of(scope).map(info).collect()
