@@ -2,9 +2,7 @@
 //! into a sandbox's tmpfs.
 
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -20,6 +18,8 @@ use crate::events::{Events, now_ms};
 const LOG_LINE_BYTES_MIN: usize = 16;
 /// Lines of one value that are.
 const LOG_LINES_MAX: usize = 256;
+/// The root key, in the state folder, if nobody names another.
+const KEY_FILE: &str = "vault.key";
 
 /// Where the root key comes from.
 #[derive(Debug, Clone, Default)]
@@ -311,7 +311,7 @@ fn root(state: &Path, source: &KeySource) -> Result<RootKey> {
     if let Ok(text) = std::env::var("WEIR_VAULT_KEY") {
         return Ok(RootKey::from_text(&text)?);
     }
-    let path = source.file.clone().unwrap_or_else(|| state.join("vault.key"));
+    let path = source.file.clone().unwrap_or_else(|| state.join(KEY_FILE));
     if source.file.is_none() && !path.exists() {
         if state
             .join("vault")
@@ -323,14 +323,10 @@ fn root(state: &Path, source: &KeySource) -> Result<RootKey> {
                 path.display()
             );
         }
-        let key = random()?;
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path)?;
-        file.write_all(format!("{}\n", crate::paths::hex(&key)).as_bytes())?;
-        file.sync_all()?;
+        let text = format!("{}\n", crate::paths::hex(&random()?));
+        // Whole or not at all: half a key, left by a power cut or a full disk, would keep every later start from it.
+        vault::replace(&mut Dir::within(state), KEY_FILE, text.as_bytes())
+            .context("make a root key for the vault")?;
         tracing::warn!(path = %path.display(), "a root key for the vault was made; keep a copy elsewhere, or name one with --vault-key");
     }
     Ok(RootKey::from_file(&path)?)
@@ -445,5 +441,50 @@ mod tests {
         std::fs::remove_dir(&file).expect("room");
         rig.set("TOKEN", "second").expect("set");
         assert_ne!(rig.versions(), before);
+    }
+
+    /// A folder without room.
+    struct Full(tempfile::TempDir);
+
+    impl Full {
+        fn new() -> Self {
+            use nix::mount::{MsFlags, mount};
+            let dir = tempfile::tempdir().expect("a folder");
+            let (at, flags) = (dir.path(), MsFlags::empty());
+            mount(Some("none"), at, Some("tmpfs"), flags, Some("size=64k")).expect("mounted");
+            while std::fs::write(dir.path().join("much"), vec![1; 64 * 1024]).is_ok() {
+                std::fs::rename(dir.path().join("much"), dir.path().join("more")).expect("renamed");
+            }
+            Self(dir)
+        }
+    }
+
+    impl Drop for Full {
+        fn drop(&mut self) {
+            let _ = nix::mount::umount2(self.0.path(), nix::mount::MntFlags::MNT_DETACH);
+        }
+    }
+
+    #[test]
+    fn a_root_key_is_made_whole_or_not_at_all() {
+        if !nix::unistd::geteuid().is_root() {
+            assert!(
+                std::env::var_os("WEIR_KIT_REQUIRED").is_none(),
+                "needs root"
+            );
+            return;
+        }
+        let full = Full::new();
+        let (state, source) = (full.0.path(), KeySource::default());
+        assert!(root(state, &source).is_err(), "there is no room for it");
+        for file in ["much", "more"] {
+            let _ = std::fs::remove_file(state.join(file));
+        }
+        root(state, &source).expect("there is room now");
+        let key = std::fs::read_to_string(state.join(KEY_FILE)).expect("there");
+        assert_eq!(key.trim().len(), 64);
+        root(state, &source).expect("the same key");
+        let again = std::fs::read_to_string(state.join(KEY_FILE)).expect("there");
+        assert_eq!(again, key);
     }
 }
