@@ -24,6 +24,8 @@ use crate::events::now_ms;
 const RING_LINES_MAX: usize = 10_000;
 const RING_BYTES_MAX: usize = 4 * 1024 * 1024;
 const LINE_BYTES_MAX: usize = 4096;
+/// What is cut off a line may be the rest of a secret, so this much of it is looked at: no print is of more than about 8 KiB.
+const REST_BYTES_MAX: usize = 16 * 1024;
 /// Stands in the place of a secret.
 const SECRET_COVERED: &str = "[secret]";
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -288,7 +290,12 @@ struct Lines {
 impl Lines {
     fn take(&mut self, bytes: &[u8]) {
         for part in bytes.split_inclusive(|b| *b == b'\n') {
-            let room = LINE_BYTES_MAX - self.partial.len().min(LINE_BYTES_MAX);
+            let rest = if self.secrets.is_empty() {
+                0
+            } else {
+                REST_BYTES_MAX
+            };
+            let room = (LINE_BYTES_MAX + rest).saturating_sub(self.partial.len());
             self.partial.extend(part.iter().take(room));
             if part.ends_with(b"\n") {
                 self.end_line();
@@ -323,10 +330,7 @@ impl Lines {
         }
         let text = String::from_utf8_lossy(&bytes);
         let text = text.trim_end_matches(['\n', '\r']);
-        let text = self
-            .secrets
-            .cover(text, SECRET_COVERED)
-            .unwrap_or_else(|| text.to_owned());
+        let text = cut_and_covered(text, &self.secrets);
         let dropped = std::mem::take(&mut self.dropped);
         self.log.add(LogLine {
             at_unix_ms: now_ms(),
@@ -336,6 +340,31 @@ impl Lines {
             dropped,
         });
     }
+}
+
+/// A line of at most [`LINE_BYTES_MAX`] bytes with a word in place of each secret, also of one that the cut goes through.
+fn cut_and_covered(text: &str, secrets: &PrintSet) -> String {
+    let bytes = text.as_bytes();
+    let most = text.floor_char_boundary(LINE_BYTES_MAX);
+    let (mut end, mut kept, mut rest) = (0, &text[..most], "");
+    if most < text.len() {
+        for at in secrets.candidates(bytes).take_while(|at| *at < most) {
+            if at < end || !text.is_char_boundary(at) {
+                continue;
+            }
+            let found = secrets.at(bytes, at, |_| true);
+            end = at + found.len.unwrap_or(0);
+            // One that may go on beyond what was looked at counts as one.
+            if found.cut || end > most {
+                (kept, rest) = (&text[..at], SECRET_COVERED);
+                break;
+            }
+        }
+    }
+    let kept = secrets
+        .cover(kept, SECRET_COVERED)
+        .unwrap_or_else(|| kept.to_owned());
+    kept + rest
 }
 
 #[cfg(test)]
@@ -409,6 +438,14 @@ mod tests {
         lines.take(&vec![b'x'; 3 * LINE_BYTES_MAX]);
         lines.take(b"\n");
         assert_eq!(log.tail(1).0[0].text.len(), LINE_BYTES_MAX);
+        // Nor is what it is cut in the middle of seen.
+        for over in 1..12 {
+            let mut line = vec![b' '; LINE_BYTES_MAX - over];
+            line.extend(b"pass-8f2e7c and more\n");
+            lines.take(&line);
+            let text = log.tail(1).0.remove(0).text;
+            assert_eq!(text.trim_start(), "[secret]", "{over} bytes before the cut");
+        }
         // A secret of the server that it writes itself.
         lines.take(b"the key is pass-8f2e7c, really\r\n");
         assert_eq!(log.tail(1).0[0].text, "the key is [secret], really");

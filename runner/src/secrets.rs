@@ -2,9 +2,7 @@
 //! into a sandbox's tmpfs.
 
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -20,6 +18,8 @@ use crate::events::{Events, now_ms};
 const LOG_LINE_BYTES_MIN: usize = 16;
 /// Lines of one value that are.
 const LOG_LINES_MAX: usize = 256;
+/// The root key, in the state folder, if nobody names another.
+const KEY_FILE: &str = "vault.key";
 
 /// Where the root key comes from.
 #[derive(Debug, Clone, Default)]
@@ -42,23 +42,38 @@ pub struct Secrets {
 struct Told(Events);
 
 impl AccessLog for Told {
-    fn record(&mut self, access: &Access) -> io::Result<()> {
-        let name = runner_api::SecretName::parse(access.name.as_str()).map_err(io::Error::other)?;
-        let Scope { tenant, server } = &access.scope;
-        let (sandbox, kind) = match &access.kind {
+    fn record(&mut self, accesses: &[Access]) -> io::Result<()> {
+        let [first, ..] = accesses else {
+            return Ok(());
+        };
+        let names: Result<Vec<_>, _> = accesses
+            .iter()
+            .map(|access| runner_api::SecretName::parse(access.name.as_str()))
+            .collect();
+        let names = names.map_err(io::Error::other)?;
+        let denied = EventKind::SecretDenied {
+            name: names
+                .iter()
+                .map(|n| n.as_str())
+                .collect::<Vec<_>>()
+                .join(" "),
+            reason: "it could not be recorded".to_owned(),
+        };
+        let name = names[0].clone();
+        let Scope { tenant, server } = &first.scope;
+        let (sandbox, kind) = match &first.kind {
             AccessKind::Set => (None, EventKind::SecretSet { name }),
             AccessKind::Remove => (None, EventKind::SecretRemoved { name }),
             AccessKind::Mount { sandbox } => (
                 SandboxId::parse(sandbox).ok(),
-                EventKind::SecretsMounted { names: vec![name] },
+                EventKind::SecretsMounted { names },
             ),
-            AccessKind::Fingerprint => {
-                (None, EventKind::SecretsFingerprinted { names: vec![name] })
-            }
+            AccessKind::Fingerprint => (None, EventKind::SecretsFingerprinted { names }),
             AccessKind::Reseal => return Ok(()),
         };
-        self.0.tell(tenant, server, sandbox.as_ref(), kind);
-        Ok(())
+        self.0
+            .try_tell(tenant, server, sandbox.as_ref(), kind, denied)
+            .map(|_| ())
     }
 }
 
@@ -151,12 +166,12 @@ impl Secrets {
             .collect()
     }
 
-    /// Names and versions, sorted: another value is another version.
-    pub fn versions(&self, tenant: &TenantId, server: &ServerId) -> Vec<(String, u32)> {
+    /// Names, sorted, and what tells each value from any other that the name ever had, also before it was removed.
+    pub fn versions(&self, tenant: &TenantId, server: &ServerId) -> Vec<(String, String)> {
         let found = self.lock().list(&scope(tenant, server));
         found
             .into_iter()
-            .map(|info| (info.name.as_str().to_owned(), info.version))
+            .map(|info| (info.name.as_str().to_owned(), info.seal_id))
             .collect()
     }
 
@@ -296,10 +311,7 @@ fn root(state: &Path, source: &KeySource) -> Result<RootKey> {
     if let Ok(text) = std::env::var("WEIR_VAULT_KEY") {
         return Ok(RootKey::from_text(&text)?);
     }
-    let path = source
-        .file
-        .clone()
-        .unwrap_or_else(|| state.join("vault.key"));
+    let path = source.file.clone().unwrap_or_else(|| state.join(KEY_FILE));
     if source.file.is_none() && !path.exists() {
         if state
             .join("vault")
@@ -311,15 +323,168 @@ fn root(state: &Path, source: &KeySource) -> Result<RootKey> {
                 path.display()
             );
         }
-        let key = random()?;
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path)?;
-        file.write_all(format!("{}\n", crate::paths::hex(&key)).as_bytes())?;
-        file.sync_all()?;
+        let text = format!("{}\n", crate::paths::hex(&random()?));
+        // Whole or not at all: half a key, left by a power cut or a full disk, would keep every later start from it.
+        vault::replace(&mut Dir::within(state), KEY_FILE, text.as_bytes())
+            .context("make a root key for the vault")?;
         tracing::warn!(path = %path.display(), "a root key for the vault was made; keep a copy elsewhere, or name one with --vault-key");
     }
     Ok(RootKey::from_file(&path)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Rig {
+        dir: tempfile::TempDir,
+        events: Events,
+        secrets: Secrets,
+        tenant: TenantId,
+        server: ServerId,
+    }
+
+    impl Rig {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().expect("a folder");
+            let events = Events::open(&dir.path().join("events.jsonl"));
+            let vault = dir.path().join("vault");
+            let secrets = Secrets::none(&vault, events.clone()).expect("a vault");
+            let (tenant, server) = (TenantId::parse("acme"), ServerId::parse("one"));
+            Self {
+                dir,
+                events,
+                secrets,
+                tenant: tenant.expect("an id"),
+                server: server.expect("an id"),
+            }
+        }
+
+        fn set(&self, name: &str, value: &str) -> Result<(), ApiError> {
+            let value = runner_api::SecretValue::new(value.as_bytes().to_vec()).expect("a value");
+            let (tenant, server) = (&self.tenant, &self.server);
+            self.secrets.set(tenant, server, &secret_name(name), value)
+        }
+
+        fn versions(&self) -> Vec<(String, String)> {
+            self.secrets.versions(&self.tenant, &self.server)
+        }
+
+        async fn told(&self, after: u64) -> Vec<EventKind> {
+            let events = self.events.after(after).await;
+            events.into_iter().map(|event| event.kind).collect()
+        }
+    }
+
+    fn secret_name(name: &str) -> runner_api::SecretName {
+        runner_api::SecretName::parse(name).expect("a name")
+    }
+
+    #[test]
+    fn a_value_after_a_removed_one_is_another() {
+        let rig = Rig::new();
+        rig.set("TOKEN", "first").expect("set");
+        let first = rig.versions();
+        let name = secret_name("TOKEN");
+        rig.secrets
+            .remove(&rig.tenant, &rig.server, &name)
+            .expect("removed");
+        rig.set("TOKEN", "second").expect("set");
+        assert_eq!((first.len(), rig.versions().len()), (1, 1));
+        assert_ne!(first, rig.versions());
+    }
+
+    #[tokio::test]
+    async fn all_secrets_of_a_server_are_one_event() {
+        let rig = Rig::new();
+        let names = ["A", "B", "C"].map(secret_name).to_vec();
+        for name in &names {
+            rig.set(name.as_str(), "a-value-of-it").expect("set");
+        }
+        let key = PrintKey::new([1; 32]);
+        let prints = rig.secrets.prints(&rig.tenant, &rig.server, &key);
+        assert_eq!(prints.expect("prints").len(), 3);
+        let sandbox = SandboxId::parse("abcdefghijkl").expect("an id");
+        let mounted = rig.secrets.mount(&rig.tenant, &rig.server, &sandbox);
+        assert_eq!(mounted.expect("values").len(), 3);
+        let expected = [
+            EventKind::SecretsFingerprinted {
+                names: names.clone(),
+            },
+            EventKind::SecretsMounted { names },
+        ];
+        assert_eq!(rig.told(3).await, expected);
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_recorded_does_not_happen() {
+        let rig = Rig::new();
+        rig.set("TOKEN", "first").expect("set");
+        let before = rig.versions();
+        // In the place of the file is what nobody can write to.
+        let file = rig.dir.path().join("events.jsonl");
+        std::fs::remove_file(&file).expect("there");
+        std::fs::create_dir(&file).expect("in the way");
+        rig.events.close_file();
+        let (tenant, server) = (&rig.tenant, &rig.server);
+        assert!(rig.set("TOKEN", "second").is_err());
+        let name = secret_name("TOKEN");
+        assert!(rig.secrets.remove(tenant, server, &name).is_err());
+        let sandbox = SandboxId::parse("abcdefghijkl").expect("an id");
+        assert!(rig.secrets.mount(tenant, server, &sandbox).is_err());
+        let key = PrintKey::new([1; 32]);
+        assert!(rig.secrets.prints(tenant, server, &key).is_err());
+        assert_eq!(rig.versions(), before);
+        let told = rig.told(1).await;
+        let denied = |kind: &EventKind| matches!(kind, EventKind::SecretDenied { name, .. } if name == "TOKEN");
+        assert!(told.len() == 4 && told.iter().all(denied), "{told:?}");
+        std::fs::remove_dir(&file).expect("room");
+        rig.set("TOKEN", "second").expect("set");
+        assert_ne!(rig.versions(), before);
+    }
+
+    /// A folder without room.
+    struct Full(tempfile::TempDir);
+
+    impl Full {
+        fn new() -> Self {
+            use nix::mount::{MsFlags, mount};
+            let dir = tempfile::tempdir().expect("a folder");
+            let (at, flags) = (dir.path(), MsFlags::empty());
+            mount(Some("none"), at, Some("tmpfs"), flags, Some("size=64k")).expect("mounted");
+            while std::fs::write(dir.path().join("much"), vec![1; 64 * 1024]).is_ok() {
+                std::fs::rename(dir.path().join("much"), dir.path().join("more")).expect("renamed");
+            }
+            Self(dir)
+        }
+    }
+
+    impl Drop for Full {
+        fn drop(&mut self) {
+            let _ = nix::mount::umount2(self.0.path(), nix::mount::MntFlags::MNT_DETACH);
+        }
+    }
+
+    #[test]
+    fn a_root_key_is_made_whole_or_not_at_all() {
+        if !nix::unistd::geteuid().is_root() {
+            assert!(
+                std::env::var_os("WEIR_KIT_REQUIRED").is_none(),
+                "needs root"
+            );
+            return;
+        }
+        let full = Full::new();
+        let (state, source) = (full.0.path(), KeySource::default());
+        assert!(root(state, &source).is_err(), "there is no room for it");
+        for file in ["much", "more"] {
+            let _ = std::fs::remove_file(state.join(file));
+        }
+        root(state, &source).expect("there is room now");
+        let key = std::fs::read_to_string(state.join(KEY_FILE)).expect("there");
+        assert_eq!(key.trim().len(), 64);
+        root(state, &source).expect("the same key");
+        let again = std::fs::read_to_string(state.join(KEY_FILE)).expect("there");
+        assert_eq!(again, key);
+    }
 }

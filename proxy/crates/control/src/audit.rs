@@ -6,12 +6,13 @@
 use audit_log::{Action, AuditError, AuditLog, Durability, Record};
 use runner_api::{Event, EventKind, GoneReason, SecretName};
 
-/// Appends what belongs into the audit log, and waits until it is safe.
+/// Appends what belongs into the audit log, and waits until it is safe; first, that so many were lost.
 ///
 /// # Errors
 /// The log's. Then the events have to be taken in again.
-pub(crate) async fn append(log: &AuditLog, events: &[Event]) -> Result<(), AuditError> {
-    for record in events.iter().filter_map(record) {
+pub(crate) async fn append(log: &AuditLog, lost: u64, events: &[Event]) -> Result<(), AuditError> {
+    let lost = events.first().filter(|_| lost > 0).map(|e| gap(lost, e));
+    for record in lost.into_iter().chain(events.iter().filter_map(record)) {
         // One at a time: a burst of a sandbox may not crowd out the records of exchanges.
         log.append(record, Durability::Written)?.await?;
     }
@@ -32,6 +33,18 @@ fn record(event: &Event) -> Option<Record> {
     (record.bytes.request, record.bytes.response) = told.bytes;
     record.latency_us.total = told.took_us;
     Some(record)
+}
+
+/// Numbers that were never told of. Nobody knows whose they were, so this is no tenant's record. After a power cut the runner
+/// passes over numbers that it may or may not have given.
+fn gap(lost: u64, before: &Event) -> Record {
+    let time_us = before.at_unix_ms.saturating_mul(1000);
+    let mut record = Record::new(time_us, "".into(), "".into());
+    record.method = Some("sandbox/events_dropped".into());
+    record.reason = Some(format!("up to {lost} events of the runner were lost").into());
+    record.action = Action::Error;
+    record.rpc_id = Some(before.seq.to_string().into());
+    record
 }
 
 struct Told {

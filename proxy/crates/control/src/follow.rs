@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use futures_util::future::try_join;
 use runner_api::Event;
 
 use crate::api::Api;
@@ -20,14 +21,15 @@ const BATCH_MAX: usize = 256;
 pub async fn events(api: Arc<Api>) {
     let mut told = false;
     loop {
-        // The servers as well: what the runner lost, or never got, it gets when it is back.
-        let followed = async {
+        // The servers as well: what the runner lost, or never got, it gets when it is back. Meanwhile what it tells is taken
+        // in: all this is told of too, and the runner keeps only so much for who does not listen.
+        let again = async {
             api.put_all().await?;
             api.learn_all_prints().await?;
             told = false;
-            follow_events(&api).await
+            Ok::<_, ControlError>(())
         };
-        if let Err(error) = followed.await
+        if let Err(error) = try_join(again, follow_events(&api)).await
             && !std::mem::replace(&mut told, true)
         {
             let error: &dyn std::error::Error = &error;
@@ -38,14 +40,21 @@ pub async fn events(api: Arc<Api>) {
 }
 
 async fn follow_events(api: &Api) -> Result<(), ControlError> {
-    let after = api.store.cursor("events").await?;
-    let mut events = api.runner.events(after).await?.ready_chunks(BATCH_MAX);
+    let mut upto = api.store.cursor("events").await?;
+    let mut events = api.runner.events(upto).await?.ready_chunks(BATCH_MAX);
     while let Some(batch) = events.next().await {
         let (good, mut bad): (Vec<_>, Vec<_>) = batch.into_iter().partition(Result::is_ok);
         let good: Vec<Event> = good.into_iter().flatten().collect();
         if !good.is_empty() {
+            let lost = lost_before(&mut upto, &good);
+            if lost > 0 {
+                tracing::error!(
+                    lost,
+                    "events of the runner were lost before they were taken in"
+                );
+            }
             if let Some(log) = &api.audit {
-                crate::audit::append(log, &good).await?;
+                crate::audit::append(log, lost, &good).await?;
             }
             api.store.add_events(&good).await?;
         }
@@ -54,6 +63,19 @@ async fn follow_events(api: &Api) -> Result<(), ControlError> {
         }
     }
     Ok(())
+}
+
+/// How many numbers are missing between the last event that was taken in and these; `upto` is the last of these then. Who has
+/// taken in none yet misses none: what an earlier owner of the runner was told is not for it.
+fn lost_before(upto: &mut u64, events: &[Event]) -> u64 {
+    let mut lost = 0;
+    for event in events {
+        if *upto > 0 {
+            lost += event.seq.saturating_sub(*upto + 1);
+        }
+        *upto = event.seq.max(*upto);
+    }
+    lost
 }
 
 /// Takes in usage until the task is dropped.

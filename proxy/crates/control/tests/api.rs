@@ -606,6 +606,54 @@ async fn events_are_stored_and_shown_from_a_number_on() {
 }
 
 #[tokio::test]
+async fn events_that_were_lost_are_said_and_none_waits_for_the_servers() {
+    let plane = Plane::start().await;
+    plane.deployed("one").await;
+    let event = |seq| Event {
+        seq,
+        at_unix_ms: 7,
+        tenant: TenantId::parse("acme").unwrap(),
+        server: id("one"),
+        sandbox: None,
+        kind: EventKind::Ready {
+            from: "cold".into(),
+            took_ms: 1,
+        },
+    };
+    let told = async |plane: Plane, seqs: [u64; 2]| {
+        let all = &plane.runner.events;
+        all.lock().unwrap().extend(seqs.map(event));
+        // The runner is back, and busy with the servers that it is given again.
+        *plane.runner.held.lock().unwrap() = true;
+        let plane = plane.again().await;
+        eventually("events", async || {
+            let (_, events) = plane.get("/api/v1/servers/one/events?after=0").await;
+            let seen = |e: &Value| e["seq"] == seqs[1];
+            events.as_array().is_some_and(|all| all.iter().any(seen))
+        })
+        .await;
+        plane
+    };
+    let plane = told(plane, [4, 5]).await;
+    let plane = told(plane, [6, 10]).await;
+    let plane = told(plane, [13, 14]).await;
+    let query = Query {
+        method: Some("sandbox/events_dropped".into()),
+        ..Query::default()
+    };
+    let mut found = Vec::new();
+    audit_log::search(&plane.dir.path().join("audit"), &query, |record| {
+        let reason = record.reason.as_deref().unwrap_or_default();
+        assert_eq!(record.action, Action::Error);
+        found.push(reason.to_owned());
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    let said = |lost: u64| format!("up to {lost} events of the runner were lost");
+    assert_eq!(found, [said(3), said(2)]);
+}
+
+#[tokio::test]
 async fn logs_come_as_lines() {
     let plane = Plane::start().await;
     plane.deployed("one").await;

@@ -25,7 +25,7 @@ pub enum EgressEvent {
         bytes_down: u64,
         /// How long it was open, in milliseconds.
         duration_ms: u64,
-        /// It was cut, because the rules no longer allow it or the sandbox went away.
+        /// It was cut, because the rules do not allow it (any more) or the sandbox went away.
         cut: bool,
     },
     /// Something was not let through.

@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::event::{EgressEvent, Refusal};
+use crate::first::{First, HELLO_READS_MAX, HELLO_WIRE_BYTES_MAX, judge};
 use crate::hello::{self, HelloError};
 use crate::host::HostName;
 use crate::relay::{Flow, relay};
@@ -21,16 +22,12 @@ use crate::rules::Allowlist;
 use crate::serve::{Shared, pause_after_error};
 
 /// Ports on which a connection must begin with a TLS hello: HTTPS, and the mail, directory and message protocols that
-/// are TLS from the first byte. On other ports it may, and is then checked in the same way.
+/// are TLS from the first byte. On other ports it may, and is then checked in the same way while it is relayed ([`First`]).
 const TLS_PORTS: &[u16] = &[
     443, 465, 563, 636, 853, 989, 990, 992, 993, 994, 995, 5061, 5671, 6697, 8443, 8883,
 ];
-/// How long the guest may take for its hello, or anyone for the first byte on a port without TLS.
+/// How long the guest may take for its hello.
 const HELLO_WAIT_MAX: Duration = Duration::from_secs(10);
-/// Reads that a hello may take; real ones take one or two. Each is parsed from its start.
-const HELLO_READS_MAX: usize = 256;
-/// A hello as it comes: handshake, and the heads of its records.
-const HELLO_WIRE_BYTES_MAX: usize = hello::HELLO_BYTES_MAX + 4096;
 const RESOLVE_WAIT_MAX: Duration = Duration::from_secs(10);
 const CONNECT_WAIT_MAX: Duration = Duration::from_secs(5);
 /// Addresses of one name that are tried.
@@ -126,10 +123,7 @@ async fn open(
     if TLS_PORTS.contains(&port) {
         first = hello_for(guest, name).await?;
     }
-    let (mut remote, address) = connect(name, port, shared).await?;
-    if !TLS_PORTS.contains(&port) {
-        first = first_words(guest, &mut remote, name).await?;
-    }
+    let (remote, address) = connect(name, port, shared).await?;
     Ok(Opened {
         remote,
         address,
@@ -162,38 +156,15 @@ async fn until_refused(
     }
 }
 
-/// On a port that need not be TLS: if the guest speaks first and in TLS, its hello is checked all the same.
-async fn first_words(
-    guest: &mut TcpStream,
-    remote: &mut TcpStream,
-    name: &HostName,
-) -> Result<Vec<u8>, Refusal> {
-    let guest_first = async {
-        let (mut byte, mut unread) = ([0], [0]);
-        tokio::select! {
-            biased;
-            _ = remote.peek(&mut unread) => false,
-            read = guest.peek(&mut byte) => matches!(read, Ok(1)) && byte[0] == 0x16,
-        }
-    };
-    // Two that wait for each other are for the idle clock of the relay to end.
-    match timeout(HELLO_WAIT_MAX, guest_first).await {
-        Ok(true) => hello_for(guest, name).await,
-        Ok(false) | Err(_) => Ok(Vec::new()),
-    }
-}
-
 /// Reads the guest's hello, whose server name must be `name`.
 async fn hello_for(guest: &mut TcpStream, name: &HostName) -> Result<Vec<u8>, Refusal> {
-    match timeout(HELLO_WAIT_MAX, read_hello(guest)).await {
-        Ok(Ok((found, bytes))) if found == *name => Ok(bytes),
-        Ok(Ok(_)) => Err(Refusal::ServerNameDiffers),
-        Ok(Err(HelloError::Encrypted)) => Err(Refusal::EncryptedHello),
-        Ok(Err(_)) | Err(_) => Err(Refusal::NoServerName),
-    }
+    let read = timeout(HELLO_WAIT_MAX, read_hello(guest)).await;
+    let (found, bytes) = read.map_err(|_| Refusal::NoServerName)?;
+    judge(found, name).map(|()| bytes)
 }
 
-async fn read_hello(guest: &mut TcpStream) -> Result<(HostName, Vec<u8>), HelloError> {
+/// The server name in what the guest says, and all that it said.
+async fn read_hello(guest: &mut TcpStream) -> (Result<HostName, HelloError>, Vec<u8>) {
     let mut bytes = Vec::with_capacity(2048);
     for _ in 0..HELLO_READS_MAX {
         let room = HELLO_WIRE_BYTES_MAX.saturating_sub(bytes.len()) as u64;
@@ -203,10 +174,10 @@ async fn read_hello(guest: &mut TcpStream) -> Result<(HostName, Vec<u8>), HelloE
         }
         match hello::server_name(&bytes) {
             Err(HelloError::Incomplete) => {}
-            other => return other.map(|name| (name, bytes)),
+            found => return (found, bytes),
         }
     }
-    Err(HelloError::NotTls)
+    (Err(HelloError::NotTls), bytes)
 }
 
 /// Resolves here and now, and connects to an address that was checked: what the name leads to a moment later does not
@@ -257,6 +228,8 @@ async fn run(
     let flow = Flow::default();
     shared.traffic.connections.fetch_add(1, Ordering::Relaxed);
     let _ = guest.set_nodelay(true);
+    let to = original_destination(&guest);
+    let mut speaking = First::new(&mut guest, name, TLS_PORTS.contains(&port));
     let moved = async {
         // Before they go: what somebody outside has got is counted, whenever this program ends.
         let sent = first.len() as u64;
@@ -264,7 +237,7 @@ async fn run(
         shared.traffic.add_up(sent);
         remote.write_all(&first).await?;
         relay(
-            &mut guest,
+            &mut speaking,
             &mut remote,
             &flow,
             &shared.traffic,
@@ -276,6 +249,10 @@ async fn run(
         done = moved => (done.is_err(), false),
         _ = until_refused(rules, name, port) => (true, true),
     };
+    let refused = speaking.refused;
+    if let Some(reason) = refused {
+        shared.refused(Some(name), to, reason);
+    }
     if failed {
         reset(guest);
         reset(remote);
@@ -287,7 +264,7 @@ async fn run(
         bytes_up: flow.up.load(Ordering::Relaxed),
         bytes_down: flow.down.load(Ordering::Relaxed),
         duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-        cut,
+        cut: cut || refused.is_some(),
     });
 }
 

@@ -23,6 +23,7 @@
 mod address;
 mod dns;
 mod event;
+mod first;
 mod forwarder;
 mod hello;
 mod host;

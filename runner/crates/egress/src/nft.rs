@@ -4,6 +4,10 @@
 //! a redirected question or connection, or belongs to a connection that the host made to the guest. The order is:
 //! [`Filter::install`] (which verifies), then [`Filter::add`], and only then may the interface come up. Nothing is
 //! ever forwarded between interfaces, so `ip_forward` need not be on, and does no harm when it is.
+//!
+//! Each flow that is let in is an entry in the kernel's table of connections, which the host and all its sandboxes share:
+//! full, it takes no new one of anybody. An entry outlives its flow by seconds to minutes, so what bounds a guest's part of
+//! the table is how many flows it may begin in a second. One more is dropped, and the guest's own kernel tries again.
 
 use std::fmt::Write as _;
 use std::io;
@@ -18,6 +22,17 @@ use tokio::process::Command;
 /// The tag is part of interface names, which have at most 15 bytes.
 const TAG_BYTES: usize = 4;
 const NFT_WAIT_MAX: Duration = Duration::from_secs(20);
+/// New flows of questions of one guest per second, and at once after quiet: twice what its resolver answers, which is the
+/// one to say that they are too many. One without an answer is in the table for 30 seconds, others for up to 120.
+const QUESTIONS_PER_SECOND: u32 = 100;
+const QUESTIONS_BURST: u32 = 400;
+/// New TCP connections of one guest per second, and at once after quiet: twice those that it may have open. One is in the
+/// table for 120 seconds after its end at the most. So whatever a guest does, its flows are 16,000 of (by default) 262,144.
+const CONNECTIONS_PER_SECOND: u32 = 50;
+const CONNECTIONS_BURST: u32 = 512;
+/// Guests that are counted at once, and how long one is without any new flow.
+const COUNTED_MAX: u32 = 65_536;
+const COUNTED_FOR_S: u32 = 60;
 
 /// Why the filter is not in force.
 #[derive(Debug, thiserror::Error)]
@@ -89,6 +104,14 @@ const CHAINS: &[Chain] = &[
         hook: "prerouting",
         priority: -300,
         rules: &[("guest-ipv6", true), ("guest-source", true)],
+    },
+    // After the kernel has looked for the flow in its table, and before it makes an entry of it.
+    Chain {
+        name: "sparing",
+        kind: "filter",
+        hook: "prerouting",
+        priority: -150,
+        rules: &[("many-questions", true), ("many-connections", true)],
     },
     Chain {
         name: "diverting",
@@ -217,9 +240,22 @@ impl Filter {
             format!("iifname \"{}*\"", self.prefix()),
             format!("oifname \"{}*\"", self.prefix()),
         );
+        let more = |set: &str, per_second: u32, burst: u32| {
+            format!(
+                "update @{set} {{ iifname limit rate over {per_second}/second burst {burst} packets }} counter drop"
+            )
+        };
         let rule = |name: &str| match name {
             "guest-ipv6" => format!("{from} meta nfproto ipv6 counter drop"),
             "guest-source" => format!("{from} iifname . ip saddr != @guests counter drop"),
+            "many-questions" => format!(
+                "{from} ct state new udp dport 53 {}",
+                more("asking", QUESTIONS_PER_SECOND, QUESTIONS_BURST)
+            ),
+            "many-connections" => format!(
+                "{from} ct state new meta l4proto tcp {}",
+                more("connecting", CONNECTIONS_PER_SECOND, CONNECTIONS_BURST)
+            ),
             "dns-udp" => format!("{from} udp dport 53 redirect to :iifname map @dns_udp"),
             "dns-tcp" => format!("{from} tcp dport 53 redirect to :iifname map @dns_tcp"),
             "tcp-rest" => format!("{from} meta l4proto tcp redirect to :iifname map @tcp_rest"),
@@ -234,6 +270,12 @@ impl Filter {
         let mut text =
             format!("add table inet {table}\ndelete table inet {table}\ntable inet {table} {{\n");
         text.push_str("  set guests { type ifname . ipv4_addr; }\n");
+        for set in ["asking", "connecting"] {
+            let _ = writeln!(
+                text,
+                "  set {set} {{ type ifname; size {COUNTED_MAX}; flags dynamic; timeout {COUNTED_FOR_S}s; }}"
+            );
+        }
         for map in ["dns_udp", "dns_tcp", "tcp_rest"] {
             let _ = writeln!(text, "  map {map} {{ type ifname : inet_service; }}");
         }

@@ -47,6 +47,12 @@ impl<O> Sparing<O> {
             connections: room(connections),
         }
     }
+
+    /// Whether nothing of it is held: there is no other clone, no name is being resolved, no connection is open.
+    pub fn at_rest(&self) -> bool {
+        // What is under way holds its bound by a handle of its own.
+        [&self.names, &self.connections].map(Arc::strong_count) == [1, 1]
+    }
 }
 
 #[async_trait]
@@ -144,5 +150,23 @@ mod tests {
         assert!(first.is_some() && way.clone().admit().is_none());
         drop(first);
         assert!(way.admit().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_name_that_nobody_waits_for_any_more_is_under_way_still() {
+        let way = Sparing::new(Silent::default(), 2, 1);
+        assert!(way.at_rest());
+        let other = way.clone();
+        assert!(!way.at_rest());
+        let name = HostName::parse("never.example.com").expect("a name");
+        let asked = tokio::time::timeout(Duration::from_millis(20), other.resolve(&name));
+        assert!(asked.await.is_err(), "nobody answers");
+        drop(other);
+        assert!(!way.at_rest());
+        let way = Sparing::new(Silent::default(), 2, 1);
+        let open = way.admit();
+        assert!(!way.at_rest());
+        drop(open);
+        assert!(way.at_rest());
     }
 }

@@ -23,7 +23,7 @@ pub struct Flow {
 
 /// Moves bytes until both ends are done, one fails, or nothing moved for `idle_max`.
 pub async fn relay(
-    guest: &mut TcpStream,
+    guest: &mut (impl AsyncRead + AsyncWrite + Unpin),
     remote: &mut TcpStream,
     flow: &Flow,
     traffic: &Traffic,
@@ -75,12 +75,12 @@ async fn idle(flow: &Flow, idle_max: Duration) {
 }
 
 /// Counts what is read from a stream.
-struct Counted<'a> {
-    inner: &'a mut TcpStream,
+struct Counted<'a, S> {
+    inner: &'a mut S,
     count: &'a (dyn Fn(u64) + Sync),
 }
 
-impl AsyncRead for Counted<'_> {
+impl<S: AsyncRead + Unpin> AsyncRead for Counted<'_, S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -96,7 +96,7 @@ impl AsyncRead for Counted<'_> {
     }
 }
 
-impl AsyncWrite for Counted<'_> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<'_, S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -5,12 +5,13 @@
 mod lab;
 
 use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use egress::{Bounds, EgressEvent, Refusal, Sockets};
 use lab::{GATEWAY, Lab, ask, ask_for, dial, question, resolve, talk, tls};
+use socket2::{Domain, Socket, Type};
 
 const RULES: &[&str] = &[
     "api.github.com:443,80,9000",
@@ -520,6 +521,98 @@ fn a_flood_stays_within_its_bounds() {
     refusal(&lab, Refusal::TooManyNames);
 }
 
+/// The kernel's table of connections is the host's and all sandboxes' together; full, it takes no new one of anybody.
+#[test]
+fn a_guest_does_not_fill_the_hosts_table_of_connections() {
+    if !lab::able() {
+        return;
+    }
+    let lab = lab();
+    let entries = || -> usize {
+        let count = || std::fs::read_to_string("/proc/sys/net/netfilter/nf_conntrack_count");
+        let count = lab.within("host", count).join().unwrap().unwrap();
+        count.trim().parse().unwrap()
+    };
+    const FLOWS: u32 = 10_000;
+    let other = |n: u32| {
+        let [_, a, b, c] = n.to_be_bytes();
+        Ipv4Addr::new(11, 1 + a, b, c)
+    };
+    lab.guest(move || {
+        let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+        for n in 0..FLOWS {
+            let _ = socket.send_to(b"x", (other(n), 53));
+        }
+    });
+    let of_questions = entries();
+    assert!((100..2000).contains(&of_questions), "{of_questions}");
+    lab.guest(move || {
+        for n in 0..FLOWS {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+            socket.set_nonblocking(true).unwrap();
+            let _ = socket.connect(&SocketAddrV4::new(other(n), 80).into());
+        }
+    });
+    let of_both = entries();
+    assert!((of_questions / 2..4000).contains(&of_both), "{of_both}");
+    // Nobody else is slower for it, and the guest itself goes on when it is quiet again.
+    let asked = lab.within("neighbour", || ask("169.254.7.1", "api.github.com"));
+    assert!(matches!(asked.join().unwrap(), Some((0, Some(_)))));
+    let until = Instant::now() + lab::WAIT;
+    while lab.guest(|| ask("169.254.7.1", "api.github.com").is_none()) {
+        assert!(Instant::now() < until, "its questions are answered again");
+    }
+    let said = lab.guest(|| talk((resolve("api.github.com"), 80), b"GET / HTTP/1.0\r\n\r\n"));
+    assert!(said.unwrap().contains("plain at 140.82.121.6:80"));
+}
+
+/// What the guest says first is looked at whenever it says it, also after the name has spoken.
+#[test]
+fn the_check_of_the_server_name_cannot_be_waited_out() {
+    if !lab::able() {
+        return;
+    }
+    let lab = lab();
+    let other = Some("other.example.net");
+    let cases = [
+        (8080, other, Some(Refusal::ServerNameDiffers)),
+        (8080, None, Some(Refusal::NoServerName)),
+        (5432, other, Some(Refusal::ServerNameDiffers)),
+        (8080, Some("db.example.net"), None),
+    ];
+    let mut open = lab.guest(move || {
+        let to = resolve("db.example.net");
+        cases.map(|(port, _, _)| dial((to, port)).unwrap())
+    });
+    open[2].read_exact(&mut [0; 20]).unwrap();
+    // Longer than anybody waits for a first byte.
+    std::thread::sleep(Duration::from_secs(11));
+    for ((port, sni, reason), stream) in cases.into_iter().zip(&mut open) {
+        // In two parts: a hello comes as it likes.
+        let hello = lab::hello(sni);
+        let (head, rest) = hello.split_at(7);
+        stream.write_all(head).unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+        stream.write_all(rest).unwrap();
+        let answered = matches!(stream.read(&mut [0; 16]), Ok(1..));
+        assert_eq!(answered, reason.is_none(), "{port} {sni:?}");
+        let Some(reason) = reason else { continue };
+        refusal(&lab, reason);
+        let event = lab.event(|e| matches!(e, EgressEvent::Connection { .. }));
+        assert!(
+            matches!(
+                event,
+                EgressEvent::Connection {
+                    bytes_up: 0,
+                    cut: true,
+                    ..
+                }
+            ),
+            "{event:?}"
+        );
+    }
+}
+
 #[test]
 fn the_filter_is_loaded_whole_or_said_to_be_missing() {
     if !lab::able() {
@@ -546,7 +639,14 @@ fn the_filter_is_loaded_whole_or_said_to_be_missing() {
         runtime.block_on(async {
             filter.verify().await.unwrap();
             let mut missing = Vec::new();
-            for chain in ["early", "diverting", "arriving", "passing", "leaving"] {
+            for chain in [
+                "early",
+                "sparing",
+                "diverting",
+                "arriving",
+                "passing",
+                "leaving",
+            ] {
                 nft(&["flush", "chain", "inet", &table, chain]);
                 missing.push(filter.verify().await.is_err());
                 filter.install(&[]).await.unwrap();
@@ -556,7 +656,7 @@ fn the_filter_is_loaded_whole_or_said_to_be_missing() {
             missing
         })
     });
-    assert_eq!(checked.join().unwrap(), [true; 6]);
+    assert_eq!(checked.join().unwrap(), [true; 7]);
 }
 
 #[test]

@@ -151,6 +151,11 @@ impl SecretFile {
         Self::file_name(&self.scope(), &self.name)
     }
 
+    /// Drawn anew for each value, and when a value is sealed again under another data key.
+    pub fn seal_id(&self) -> &str {
+        self.value.nonce()
+    }
+
     pub fn scope(&self) -> Scope {
         Scope {
             tenant: self.tenant.clone(),

@@ -89,6 +89,13 @@ pub struct Sealed {
     bytes: String,
 }
 
+impl Sealed {
+    /// Drawn anew each time that anything is sealed.
+    pub fn nonce(&self) -> &str {
+        &self.nonce
+    }
+}
+
 /// What a box is bound to: fields with their lengths, so that no two lists of fields are the same bytes.
 pub struct Context(Vec<u8>);
 

@@ -32,8 +32,11 @@ pub struct Scope {
 pub struct SecretInfo {
     /// Its name.
     pub name: SecretName,
-    /// From 1; one more for each new value.
+    /// From 1; one more for each new value, and from 1 again for one that was removed meanwhile.
     pub version: u32,
+    /// Never the same for two values, whatever their versions. Sealed again ([`Vault::rotate_data_keys`]), the same value has
+    /// another one.
+    pub seal_id: String,
     /// When this version was set, in milliseconds since 1970.
     pub set_at_ms: u64,
 }
@@ -71,11 +74,11 @@ pub enum AccessKind {
 
 /// Where accesses are recorded. It is asked first: what cannot be recorded does not happen.
 pub trait AccessLog {
-    /// Records an access that is about to happen.
+    /// Records accesses that are about to happen together: of one kind, to secrets of one server.
     ///
     /// # Errors
-    /// Then the access is refused.
-    fn record(&mut self, access: &Access) -> io::Result<()>;
+    /// Then they are refused, all of them.
+    fn record(&mut self, accesses: &[Access]) -> io::Result<()>;
 }
 
 /// All secrets of all servers.
@@ -195,6 +198,7 @@ impl<D: Disk, L: AccessLog> Vault<D, L> {
         let info = |file: &SecretFile| SecretInfo {
             name: file.name.clone(),
             version: file.version,
+            seal_id: file.seal_id().to_owned(),
             set_at_ms: file.set_at_ms,
         };
         self.of(scope).map(info).collect()
@@ -256,17 +260,30 @@ impl<D: Disk, L: AccessLog> Vault<D, L> {
         names: &[SecretName],
         kind: &AccessKind,
     ) -> Result<Vec<(SecretName, SecretValue)>, VaultError> {
-        let mut values = Vec::with_capacity(names.len());
+        let mut files = Vec::with_capacity(names.len());
         for name in names {
             let at = (scope.clone(), name.clone());
-            let file = self.secrets.get(&at).cloned().ok_or(VaultError::Unknown)?;
-            self.record(scope, name, file.version, kind.clone())?;
-            let key = self
-                .tenant(&scope.tenant)?
-                .key(file.tenant_key, &self.roots)?;
-            values.push((name.clone(), file.open(&key)?));
+            files.push(self.secrets.get(&at).ok_or(VaultError::Unknown)?);
         }
-        Ok(values)
+        if files.is_empty() {
+            return Ok(Vec::new());
+        }
+        let access = |file: &&SecretFile| Access {
+            scope: scope.clone(),
+            name: file.name.clone(),
+            version: file.version,
+            kind: kind.clone(),
+        };
+        let accesses: Vec<Access> = files.iter().map(access).collect();
+        self.log
+            .record(&accesses)
+            .map_err(VaultError::NotRecorded)?;
+        let open = |file: &SecretFile| -> Result<_, VaultError> {
+            let tenant = self.tenant(&scope.tenant)?;
+            let key = tenant.key(file.tenant_key, &self.roots)?;
+            Ok((file.name.clone(), file.open(&key)?))
+        };
+        files.into_iter().map(open).collect()
     }
 
     /// Seals every value of a server again, under fresh data keys. Cut off, it can be called again.
@@ -416,7 +433,7 @@ impl<D: Disk, L: AccessLog> Vault<D, L> {
             version,
             kind,
         };
-        self.log.record(&access).map_err(VaultError::NotRecorded)
+        self.log.record(&[access]).map_err(VaultError::NotRecorded)
     }
 }
 

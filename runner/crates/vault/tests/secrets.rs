@@ -70,6 +70,34 @@ fn what_is_removed_is_gone() {
 }
 
 #[test]
+fn no_two_values_are_taken_for_one() {
+    let disk = Memory::new();
+    let a = scope("acme", "one");
+    let ids = |vault: &common::TestVault| -> Vec<(u32, String)> {
+        let found = vault.list(&a).into_iter();
+        found.map(|info| (info.version, info.seal_id)).collect()
+    };
+    let mut vault = open(&disk);
+    let mut set = |text: &str| {
+        vault.set(&a, &name("TOKEN"), &value(text), 0).unwrap();
+        let found = ids(&vault);
+        assert_eq!(found, ids(&open(&disk)), "it stays while the value does");
+        found
+    };
+    let (first, second) = (set("first"), set("second"));
+    vault.remove(&a, &name("TOKEN")).unwrap();
+    vault.set(&a, &name("TOKEN"), &value("third"), 0).unwrap();
+    let third = ids(&vault);
+    assert!(first != second && first != third && second != third);
+    assert_eq!(
+        first[0].0, third[0].0,
+        "it is the seal that tells them apart"
+    );
+    vault.rotate_tenant_key(&a.tenant).unwrap();
+    assert_eq!(ids(&vault), third, "nor does a rotation of other keys");
+}
+
+#[test]
 fn a_server_has_a_bounded_number_of_secrets() {
     let mut vault = open(&Memory::new());
     let a = scope("acme", "one");

@@ -54,6 +54,8 @@ pub struct FakeRunner {
     pub build_fails: Mutex<bool>,
     /// The server that takes a while to be put.
     pub slow: Mutex<Option<ServerId>>,
+    /// Servers are not put while this is set.
+    pub held: Mutex<bool>,
     /// The server whose secrets it cannot read.
     pub mute: Mutex<Option<ServerId>>,
     /// Servers that were put, in order of their beginning.
@@ -145,6 +147,9 @@ impl Runner for FakeRunner {
         let slow = self.slow.lock().unwrap().as_ref() == Some(&spec.id);
         if slow {
             tokio::time::sleep(Duration::from_millis(300)).await;
+        }
+        while *self.held.lock().unwrap() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
         self.servers.lock().unwrap().insert(spec.id.clone(), spec);
         Ok(())

@@ -103,7 +103,8 @@ impl Outside for Hosts {
 impl Lab {
     pub fn new(rules: &[&str], bounds: Bounds, events_max: usize) -> Lab {
         let number = LABS.fetch_add(1, Ordering::Relaxed);
-        let tag = format!("{:03x}{number:x}", std::process::id() & 0xfff);
+        let number = char::from_digit(number, 36).expect("a digit for each lab");
+        let tag = format!("{:03x}{number}", std::process::id() & 0xfff);
         let filter = Filter::new(&tag).unwrap();
         for ns in ["guest", "neighbour", "host", "net"] {
             ip(&format!("netns add {tag}-{ns}"));
@@ -488,6 +489,19 @@ pub fn talk(to: (Ipv4Addr, u16), say: &[u8]) -> std::io::Result<String> {
     let mut text = String::new();
     stream.read_to_string(&mut text)?;
     Ok(text)
+}
+
+/// The first bytes of a client over TLS with this server name.
+pub fn hello(sni: Option<&str>) -> Vec<u8> {
+    let mut config = rustls::ClientConfig::builder()
+        .with_root_certificates(rustls::RootCertStore::empty())
+        .with_no_client_auth();
+    config.enable_sni = sni.is_some();
+    let name = ServerName::try_from(sni.unwrap_or("api.github.com").to_owned()).unwrap();
+    let mut connection = rustls::ClientConnection::new(Arc::new(config), name).unwrap();
+    let mut bytes = Vec::new();
+    connection.write_tls(&mut bytes).unwrap();
+    bytes
 }
 
 /// A GET over TLS with this server name.

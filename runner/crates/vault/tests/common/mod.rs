@@ -225,11 +225,11 @@ impl Disk for Memory {
 pub struct Log(pub Rc<RefCell<Vec<Access>>>, pub Rc<RefCell<bool>>);
 
 impl AccessLog for Log {
-    fn record(&mut self, access: &Access) -> io::Result<()> {
+    fn record(&mut self, accesses: &[Access]) -> io::Result<()> {
         if *self.1.borrow() {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        self.0.borrow_mut().push(access.clone());
+        self.0.borrow_mut().extend_from_slice(accesses);
         Ok(())
     }
 }
