@@ -52,6 +52,10 @@ impl Plugin for Scope {
         if !message.to_server() {
             return Verdict::pass();
         }
+        let named = [&self.0.file_arguments[..], &self.0.url_arguments].concat();
+        if message.twins_of(&named).next().is_some() {
+            return Verdict::block("an argument's name differs from a checked one by case only");
+        }
         let values = |paths: &'_ [String], allowed: &dyn Fn(&str) -> bool| {
             paths.iter().all(|path| {
                 let mut leaves = message

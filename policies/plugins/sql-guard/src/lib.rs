@@ -118,6 +118,11 @@ impl Plugin for SqlGuard {
         if !message.to_server() {
             return Verdict::pass();
         }
+        if message.twins_of(&self.0.paths).next().is_some() {
+            return Verdict::block(
+                "an argument's name differs from one that holds SQL by case only",
+            );
+        }
         for path in &self.0.paths {
             for leaf in message.under(path) {
                 if let Err(why) = self.check(leaf.text) {
