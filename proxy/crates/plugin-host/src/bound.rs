@@ -1,10 +1,11 @@
 //! A plugin in one place of one server: what the gateway asks for a verdict.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use dlp_policy::{EvalError, EvalInput, Evaluator, Verdict};
+use dlp_policy::{EvalError, EvalInput, Evaluator, MessageView, Verdict};
 use domain::{FailureMode, Grant, Isolation};
 use parking_lot::Mutex;
 
@@ -15,6 +16,14 @@ use crate::imports::Shared;
 use crate::instance::{Instance, PATIENT};
 use crate::measure::Measures;
 use crate::verdict;
+
+/// What stands in the place of a label that is kept back.
+const KEPT_BACK: &str = "kept-back";
+/// Shorter words than this are in every text.
+const QUOTE_BYTES_MIN: usize = 8;
+/// Different labels of one verdict that are looked at, and text searched for them, in bytes; the rest is kept back.
+const LABELS_MAX: usize = 64;
+const SEARCHED_BYTES_MAX: usize = 16 << 20;
 
 /// What all bindings of a host share: the clock, and how many instances they keep.
 pub(crate) struct Room {
@@ -136,7 +145,7 @@ impl Bound {
         {
             self.kept.lock().push(kept);
         }
-        Ok((self.without_quotes(verdict), memory_bytes))
+        Ok((self.without_quotes(verdict, input.view), memory_bytes))
     }
 
     fn fresh(&self, began: Instant, time: Duration) -> Result<Instance, (EvalError, String)> {
@@ -156,17 +165,48 @@ impl Bound {
         }
     }
 
-    /// A reason goes into the audit log and to the caller: one in which the rules find something is
-    /// kept back.
-    fn without_quotes(&self, mut verdict: Verdict) -> Verdict {
-        let Some(reason) = &verdict.reason else {
-            return verdict;
-        };
-        if self.shared.gives_away(reason) {
+    /// Reasons and labels go into the audit log, and to the caller: one in which the rules find something is kept back,
+    /// and so is a label that the message itself has.
+    fn without_quotes(&self, mut verdict: Verdict, view: &MessageView) -> Verdict {
+        if let Some(reason) = &verdict.reason
+            && self.shared.gives_away(reason)
+        {
             verdict.reason =
                 Some("(the plugin's reason is kept back: rules find something in it)".into());
         }
+        let mut quotes: HashMap<Arc<str>, bool> = HashMap::new();
+        let mut left = SEARCHED_BYTES_MAX;
+        for mark in &mut verdict.marks {
+            let is_quote = match quotes.get(&mark.label) {
+                Some(known) => *known,
+                None if quotes.len() >= LABELS_MAX => true,
+                None => {
+                    let is_quote = self.is_quote(&mark.label, view, &mut left);
+                    quotes.insert(Arc::clone(&mark.label), is_quote);
+                    is_quote
+                }
+            };
+            if is_quote {
+                mark.label = KEPT_BACK.into();
+            }
+        }
         verdict
+    }
+
+    fn is_quote(&self, label: &str, view: &MessageView, left: &mut usize) -> bool {
+        if self.shared.gives_away(label) {
+            return true;
+        }
+        // Who bound the plugin has chosen it, whatever messages say.
+        if label.len() < QUOTE_BYTES_MIN || self.config.contains(label) {
+            return false;
+        }
+        if *left < view.text().len() {
+            return true;
+        }
+        *left -= view.text().len();
+        view.leaves()
+            .any(|leaf| view.cut(leaf.text).contains(label))
     }
 
     fn failed(&self, error: EvalError, what: &str, took: Duration) {

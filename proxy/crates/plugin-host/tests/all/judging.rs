@@ -60,6 +60,51 @@ fn a_reason_that_quotes_a_secret_is_kept_back() {
     assert!(!verdict.reason.unwrap().contains(key));
 }
 
+/// Marks the argument's first byte and calls it so.
+fn labels(label: &str) -> Guest {
+    Guest {
+        more: format!("(data (i32.const 3100) \"{label}\")"),
+        evaluate: format!(
+            "(i32.store (i32.const 1036) (i32.const 2048)) (i32.store (i32.const 1040) (i32.const 1))
+            (i32.store (i32.const 2048) (i32.const 1)) (i32.store (i32.const 2052) (i32.const 0))
+            (i32.store (i32.const 2056) (i32.const 1)) (i32.store (i32.const 2060) (i32.const 3100))
+            (i32.store (i32.const 2064) (i32.const {})) (i32.store (i32.const 2068) (i32.const 1))
+            (i32.const 1024)",
+            label.len()
+        ),
+        ..Guest::default()
+    }
+}
+
+#[test]
+fn a_label_that_quotes_the_message_is_kept_back() {
+    let key = concat!("ghp_Q7dR2mXk9LwZtV4c", "NpB1sYhE6uJgA34eUZEa");
+    let mut binding = PluginBinding::new("leaky");
+    let check = |label: &str, text: &str, expected: &str| {
+        let bound = bind(&load(&labels(label)).unwrap(), &binding, "tenant").unwrap();
+        let verdict = ask(&bound, &call("tenant", text)).unwrap();
+        assert_eq!(&*verdict.marks[0].label, expected, "{label} over {text:?}");
+    };
+    check(
+        "hunter2-and-more",
+        "the word is hunter2-and-more",
+        "kept-back",
+    );
+    check(key, "nothing of it", "kept-back");
+    check(
+        "other-server",
+        "the word is hunter2-and-more",
+        "other-server",
+    );
+    // Words that short are in texts by chance.
+    check("order", "an order", "order");
+    // What the binding says is not the message's, though the message may say it too.
+    binding.config = serde_json::from_str(r#"{"label": "nightfall"}"#).unwrap();
+    let bound = bind(&load(&labels("nightfall")).unwrap(), &binding, "tenant").unwrap();
+    let verdict = ask(&bound, &call("tenant", "about nightfall")).unwrap();
+    assert_eq!(&*verdict.marks[0].label, "nightfall");
+}
+
 /// Blocks from its second message on: what is left of the first is what isolation is about.
 fn counter() -> Guest {
     Guest {
