@@ -15,6 +15,7 @@ use crate::host::{BindError, Plugin};
 use crate::imports::Shared;
 use crate::instance::{Instance, PATIENT};
 use crate::measure::Measures;
+use crate::turns::{Tenants, Turns};
 use crate::verdict;
 
 /// What stands in the place of a label that is kept back.
@@ -25,9 +26,10 @@ const QUOTE_BYTES_MIN: usize = 8;
 const LABELS_MAX: usize = 64;
 const SEARCHED_BYTES_MAX: usize = 16 << 20;
 
-/// What all bindings of a host share: the clock, and how many instances they keep.
+/// What all bindings of a host share: the clock, whose turn it is, and how many instances they keep.
 pub(crate) struct Room {
     pub(crate) clock: Clock,
+    tenants: Tenants,
     kept: AtomicUsize,
     kept_max: usize,
 }
@@ -37,6 +39,7 @@ impl Room {
     pub(crate) fn new(clock: Clock, slots: u32) -> Self {
         Self {
             clock,
+            tenants: Tenants::new(slots),
             kept: AtomicUsize::new(0),
             kept_max: slots as usize / 2,
         }
@@ -50,6 +53,7 @@ pub struct Bound {
     server: Arc<str>,
     config: String,
     room: Arc<Room>,
+    turns: Arc<Turns>,
     breaker: Breaker,
     measures: Measures,
     pace: Pace,
@@ -97,6 +101,7 @@ impl Bound {
         }
         Ok(Self {
             measures: Measures::new(&shared.tenant, server, &shared.plugin),
+            turns: room.tenants.turns(&shared.tenant),
             plugin,
             shared,
             server: server.into(),
@@ -246,7 +251,7 @@ impl Evaluator for Bound {
     }
 
     fn is_slow(&self) -> bool {
-        self.pace.is_slow()
+        self.pace.is_slow() || self.turns.are_taken()
     }
 
     fn may_loosen(&self) -> bool {
@@ -259,6 +264,13 @@ impl Evaluator for Bound {
             self.measures.failure(EvalError::Open, Duration::ZERO);
             return Err(EvalError::Open);
         }
+        let wait = Duration::from_millis(u64::from(self.shared.binding.timeout_ms));
+        let Some(_turn) = self.turns.take(began + wait) else {
+            self.measures.failure(EvalError::NoRoom, Duration::ZERO);
+            return Err(EvalError::NoRoom);
+        };
+        // Waiting is not the plugin's time.
+        let began = Instant::now();
         let judged = self.judge(input, began);
         let took = began.elapsed();
         self.pace.took(took);
@@ -267,6 +279,10 @@ impl Evaluator for Bound {
                 self.breaker.succeeded();
                 self.measures.verdict(&verdict, took, memory_bytes);
                 Ok(verdict)
+            }
+            Err((EvalError::NoRoom, _)) => {
+                self.measures.failure(EvalError::NoRoom, took);
+                Err(EvalError::NoRoom)
             }
             Err((error, what)) => {
                 self.failed(error, &what, took);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use dlp_policy::{EvalError, MessageView, Piece};
 use domain::{Direction, Era, PolicyAction};
-use wasmtime::{Store, Trap};
+use wasmtime::{PoolConcurrencyLimitError, Store, Trap};
 
 use crate::contract::exports::weir::policy::policy as out;
 use crate::contract::weir::policy::types as wit;
@@ -143,6 +143,10 @@ impl Failure {
         let trap = error.downcast_ref::<Trap>();
         let kind = match trap {
             Some(Trap::Interrupt) => EvalError::TimedOut,
+            // The slots of all plugins are taken: this one has done nothing.
+            None if error.downcast_ref::<PoolConcurrencyLimitError>().is_some() => {
+                EvalError::NoRoom
+            }
             _ if store.data().limits.refused => EvalError::OutOfBounds,
             _ => EvalError::Trapped,
         };
