@@ -188,6 +188,14 @@ export const host = {
   stateAdd: (scope, key, delta, ttlSeconds = 0) => weir.stateAdd(scope, key, delta, ttlSeconds),
   keyedHash: (data) => weir.keyedHash(data),
   now: () => weir.now(),
+  /** What the message at hand holds beside its leaves (`true`, `false`, `null`, `{}`, `[]`): `{path, text}`. */
+  words() {
+    const { text, places } = weir.words();
+    const [whole, words] = [new Utf8(text), []];
+    const cut = (at) => whole.slice(places[at], places[at] + places[at + 1]);
+    for (let at = 0; at + 3 < places.length; at += 4) words.push({ path: cut(at), text: cut(at + 2) });
+    return words;
+  },
 };
 
 function place(leaf, start, end) {

@@ -105,7 +105,7 @@ impl Instance {
         time: Option<Duration>,
     ) -> Result<out::Verdict, Failure> {
         let session = view.cut(view.session.unwrap_or(view.key_id));
-        self.store.data_mut().begin(session);
+        self.store.data_mut().begin(session, view.words());
         if let Some(time) = time {
             let ticks = self.store.data_mut().deadline.set(began, time);
             self.store.set_epoch_deadline(ticks);
@@ -121,6 +121,7 @@ impl Instance {
             .exports
             .weir_policy_policy()
             .call_evaluate(&mut self.store, message);
+        self.store.data_mut().end();
         said.map_err(|error| Failure::of(&error, &self.store))
     }
 

@@ -105,6 +105,37 @@ fn a_label_that_quotes_the_message_is_kept_back() {
     assert_eq!(&*verdict.marks[0].label, "nightfall");
 }
 
+/// Blocks what holds a `true`, which is no leaf.
+#[test]
+fn what_is_no_leaf_is_given_to_who_asks_for_it() {
+    let guest = Guest {
+        imports: "(import \"weir:policy/host@0.1.0\" \"words\" (func $words (param i32)))".into(),
+        more: "(data (i32.const 1024) \"\\01\\04\\00\\00\")".into(),
+        // The text ends in the last word; `e` stands at its end for true and false alone.
+        evaluate: "(call $words (i32.const 2048))
+            (if (result i32) (i32.load (i32.const 2060)) (then
+              (if (result i32) (i32.eq (i32.const 0x65757274) (i32.load (i32.sub (i32.add (i32.load (i32.const 2048)) (i32.load (i32.const 2052))) (i32.const 4))))
+                (then (i32.const 1024)) (else (i32.const 0))))
+              (else (i32.const 0)))".into(),
+        ..Guest::default()
+    };
+    let binding = PluginBinding {
+        isolation: Isolation::Tenant,
+        ..PluginBinding::new("words")
+    };
+    let bound = bind(&load(&guest).unwrap(), &binding, "tenant").unwrap();
+    let said = |words: &[&str]| {
+        let mut view = call("tenant", "x");
+        for word in words {
+            view.word("$.params.arguments.a", word);
+        }
+        ask(&bound, &view).unwrap().action
+    };
+    assert_eq!(said(&["false", "true"]), Some(PolicyAction::Block));
+    assert_eq!(said(&[]), None, "nothing is left of the message before");
+    assert_eq!(said(&["true", "null"]), None);
+}
+
 /// Blocks from its second message on: what is left of the first is what isolation is about.
 fn counter() -> Guest {
     Guest {
