@@ -99,6 +99,19 @@ export class Message {
     return this.leaves.filter((leaf) => leaf.path.startsWith(path) && /^$|^[.[{]/.test(leaf.path.slice(path.length)));
   }
 
+  /**
+   * Keys that some servers would take for a step of one of these paths, though they are written in other letters: `SQL` beside
+   * or instead of `sql`. A plugin that judges arguments by their paths should block a call that has one.
+   */
+  twinsOf(paths) {
+    return this.leaves.filter(({ kind, path, text }) => {
+      if (kind !== "key" || !path.endsWith("{key}")) return false;
+      const place = path.slice(0, -"{key}".length);
+      const steps = paths.filter((each) => each.startsWith(place)).map((each) => firstKey(each.slice(place.length)));
+      return steps.some((step) => step !== undefined && fold(step) === fold(text)) && !steps.includes(text);
+    });
+  }
+
   /** What the detection rules found; `start` and `end` are places in the leaf's text. */
   get findings() {
     return this.#raw.findings.map((found, index) => {
@@ -175,12 +188,29 @@ export const host = {
   stateAdd: (scope, key, delta, ttlSeconds = 0) => weir.stateAdd(scope, key, delta, ttlSeconds),
   keyedHash: (data) => weir.keyedHash(data),
   now: () => weir.now(),
+  /** What the message at hand holds beside its leaves (`true`, `false`, `null`, `{}`, `[]`): `{path, text}`. */
+  words() {
+    const { text, places } = weir.words();
+    const [whole, words] = [new Utf8(text), []];
+    const cut = (at) => whole.slice(places[at], places[at] + places[at + 1]);
+    for (let at = 0; at + 3 < places.length; at += 4) words.push({ path: cut(at), text: cut(at + 2) });
+    return words;
+  },
 };
 
 function place(leaf, start, end) {
   const text = new Utf8(leaf.text);
   return { leaf: leaf.index, start: text.byte(start), end: text.byte(end) };
 }
+
+/** The key that a path goes on with: of `.sql[0]` that is `sql`, of `["a b"].c` it is `a b`. */
+function firstKey(path) {
+  const found = /^(?:\.([^.[{]+)|\["(.*?)"\])/.exec(path);
+  return found ? (found[1] ?? found[2]) : undefined;
+}
+
+/** Up and down again: a long s becomes an s, the sign of Kelvin a k. */
+function fold(text) { return text.toUpperCase().toLowerCase(); }
 
 function known(action) {
   if (!ACTIONS.includes(action)) throw new Error(`${action} is no action; use one of ${ACTIONS.join(", ")}`);

@@ -19,6 +19,15 @@ pub struct Hit {
     pub confidence: u8,
 }
 
+/// A value that is no leaf.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Word {
+    /// Where it stands, as [`Leaf::path`](crate::Leaf::path) says it.
+    pub path: String,
+    /// `true`, `false`, `null`, `{}` or `[]`.
+    pub text: String,
+}
+
 /// Weir, as far as a plugin may use it. In tests on the build machine `testing::TestHost` stands in.
 pub trait Host {
     /// Writes a line into Weir's log. At most 8 per message; never message text.
@@ -71,6 +80,10 @@ pub trait Host {
     /// # Errors
     /// Not granted (`clock`).
     fn now_ms(&self) -> Result<u64, HostError>;
+
+    /// What the message at hand holds beside its leaves, in its order: every `true`, `false` and `null`, and
+    /// every object and list with nothing in it.
+    fn words(&self) -> Vec<Word>;
 }
 
 /// The real one: the imports of the contract.
@@ -122,6 +135,21 @@ impl Host for Weir {
 
     fn now_ms(&self) -> Result<u64, HostError> {
         host::now()
+    }
+
+    fn words(&self) -> Vec<Word> {
+        let host::WordList { text, places } = host::words();
+        let cut = |start: u32, len: u32| {
+            let (start, len) = (start as usize, len as usize);
+            let end = start.saturating_add(len);
+            text.get(start..end).unwrap_or_default().to_owned()
+        };
+        let words = places.as_chunks().0.iter();
+        let words = words.map(|&[path, path_len, word, word_len]| Word {
+            path: cut(path, path_len),
+            text: cut(word, word_len),
+        });
+        words.collect()
     }
 }
 

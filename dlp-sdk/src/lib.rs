@@ -52,7 +52,7 @@ pub mod testing;
 mod verdict;
 
 pub use bindings::exports::weir::policy::policy as raw;
-pub use host::{Hit, Host, HostError, LogLevel, Scope};
+pub use host::{Hit, Host, HostError, LogLevel, Scope, Word};
 pub use message::{Call, Direction, Era, Finding, Leaf, LeafKind, Message};
 pub use schemars::{self, JsonSchema};
 pub use serde;

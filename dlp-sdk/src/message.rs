@@ -158,6 +158,27 @@ impl Message {
         })
     }
 
+    /// Keys that some servers would take for a step of one of these paths, though they are written in other
+    /// letters: `SQL` beside or instead of `sql`. Many read keys without case, and which of two they take is
+    /// anybody's guess. A plugin that judges arguments by their paths should block a call that has one.
+    ///
+    /// A key that is itself a step of one of the paths is none.
+    pub fn twins_of<'a, P: AsRef<str>>(&'a self, paths: &'a [P]) -> impl Iterator<Item = Leaf<'a>> {
+        let keys = self.leaves().filter(|leaf| leaf.kind == LeafKind::Key);
+        keys.filter(move |key| {
+            let Some(place) = key.path.strip_suffix("{key}") else {
+                return false;
+            };
+            let steps = || {
+                let rests = paths.iter().map(|path| path.as_ref().strip_prefix(place));
+                rests.filter_map(|rest| first_key(rest?))
+            };
+            // As a path writes it.
+            let written: String = key.text.escape_debug().collect();
+            steps().any(|step| folds_to(&written, step)) && steps().all(|step| step != written)
+        })
+    }
+
     /// What the detection rules found.
     pub fn findings(&self) -> impl Iterator<Item = Finding<'_>> {
         (0u32..).zip(&self.raw.findings).map(|(index, f)| Finding {
@@ -192,5 +213,64 @@ impl Message {
         let start = span.start as usize;
         let end = start.saturating_add(span.len as usize);
         self.raw.text.get(start..end).unwrap_or_default()
+    }
+}
+
+/// The key that a path goes on with: of `.sql[0]` that is `sql`, of `["a b"].c` it is `a b`.
+fn first_key(path: &str) -> Option<&str> {
+    if let Some(quoted) = path.strip_prefix("[\"") {
+        return quoted.split_once("\"]").map(|(key, _)| key);
+    }
+    let name = path.strip_prefix('.')?;
+    let end = name.find(['.', '[', '{']).unwrap_or(name.len());
+    Some(&name[..end])
+}
+
+/// Whether two keys are one to a reader that minds no case.
+fn folds_to(one: &str, other: &str) -> bool {
+    fn fold(text: &str) -> impl Iterator<Item = char> {
+        // Up and down again: a long s becomes an s, the sign of Kelvin a k.
+        let upper = text.chars().flat_map(char::to_uppercase);
+        upper.flat_map(char::to_lowercase)
+    }
+    fold(one).eq(fold(other))
+}
+
+#[cfg(all(test, feature = "testing"))]
+mod tests {
+    use serde_json::json;
+
+    use crate::testing::{About, message};
+
+    #[test]
+    fn a_twin_is_a_key_that_differs_by_case_only() {
+        let check = |arguments: serde_json::Value, paths: &[&str], expected: &[&str]| {
+            let call = json!({"method": "tools/call", "params": {"arguments": arguments}});
+            let message = message(&call, &About::default());
+            let twins: Vec<_> = message.twins_of(paths).map(|key| key.text).collect();
+            assert_eq!(twins, expected, "{arguments}");
+        };
+        let sql = &["$.params.arguments.sql"];
+        check(json!({"sql": "a", "note": "b"}), sql, &[]);
+        check(json!({"sql": "a", "SQL": "b"}), sql, &["SQL"]);
+        check(json!({"Sql": null}), sql, &["Sql"]);
+        check(json!({"\u{17F}ql": {"a": 1}}), sql, &["\u{17F}ql"]);
+        check(json!({"a": {"SQL": "b"}, "sqls": 1, "SQ": 2}), sql, &[]);
+        let deep = &[
+            "$.params.arguments.task.items[0]",
+            "$.params.arguments[\"a b\"].c",
+        ];
+        check(json!({"task": {"ITEMS": []}}), deep, &["ITEMS"]);
+        check(json!({"Task": {"items": []}}), deep, &["Task"]);
+        check(json!({"A b": 1, "a b": {"C": 1}}), deep, &["A b", "C"]);
+        check(
+            json!({"ta\u{17F}\u{212A}": 1}),
+            deep,
+            &["ta\u{17F}\u{212A}"],
+        );
+        // What is named itself is looked at by its name.
+        let both = &["$.params.arguments.sql", "$.params.arguments.SQL"];
+        check(json!({"sql": "a", "SQL": "b"}), both, &[]);
+        check(json!({"sQl": "a"}), both, &["sQl"]);
     }
 }

@@ -140,6 +140,7 @@ pub fn check_cases<P: Plugin>(yaml: &str) -> Result<usize, Vec<String>> {
         }
         let about = about(case);
         host.set_session(about.session.as_deref().unwrap_or_default());
+        host.shows(&case.message);
         let message = message(&case.message, &about);
         let verdict = plugin.evaluate(&message, &host).into_raw();
         wrong.extend(differences(case, &message, &verdict));

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::bindings::exports::weir::policy::policy as raw;
 use crate::bindings::weir::policy::types;
 use crate::message::LEAF_NUMBERS;
-use crate::{Action, Direction, Era, LeafKind, Message};
+use crate::{Action, Direction, Era, LeafKind, Message, Word};
 
 /// What a message does not say itself.
 #[derive(Debug, Clone)]
@@ -96,10 +96,18 @@ pub fn message(json: &Value, about: &About) -> Message {
     })
 }
 
+/// The values of a message that are no leaves.
+pub(super) fn words(json: &Value) -> Vec<Word> {
+    let mut out = Arena::default();
+    walk(json, &mut String::from("$"), &mut out);
+    out.words
+}
+
 #[derive(Default)]
 struct Arena {
     text: String,
     leaves: Vec<[u32; LEAF_NUMBERS]>,
+    words: Vec<Word>,
 }
 
 impl Arena {
@@ -116,6 +124,13 @@ impl Arena {
         let (path, text) = (self.put(path), self.put(text));
         let leaf = [kind as u32, path.start, path.len, text.start, text.len];
         self.leaves.push(leaf);
+    }
+
+    fn word(&mut self, path: &str, text: &str) {
+        self.words.push(Word {
+            path: path.to_owned(),
+            text: text.to_owned(),
+        });
     }
 
     fn cut(&self, span: types::Span) -> &str {
@@ -146,6 +161,8 @@ fn walk(value: &Value, path: &mut String, out: &mut Arena) {
     match value {
         Value::String(text) => out.leaf(LeafKind::Text, path, text),
         Value::Number(number) => out.leaf(LeafKind::Number, path, &number.to_string()),
+        Value::Array(items) if items.is_empty() => out.word(path, "[]"),
+        Value::Object(members) if members.is_empty() => out.word(path, "{}"),
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
                 path.push_str(&format!("[{index}]"));
@@ -163,7 +180,7 @@ fn walk(value: &Value, path: &mut String, out: &mut Arena) {
                 path.truncate(here);
             }
         }
-        Value::Null | Value::Bool(_) => {}
+        Value::Null | Value::Bool(_) => out.word(path, &value.to_string()),
     }
 }
 

@@ -4,7 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::{Hit, Host, HostError, LogLevel, Scope};
+use serde_json::Value as Json;
+
+use crate::{Hit, Host, HostError, LogLevel, Scope, Word};
 
 /// The session (none: the tenant's) and the key.
 type Key = (Option<String>, String);
@@ -19,6 +21,7 @@ pub struct TestHost {
     now_ms: Cell<u64>,
     hits: RefCell<Vec<(String, String, String)>>,
     lines: RefCell<Vec<String>>,
+    words: RefCell<Vec<Word>>,
 }
 
 impl TestHost {
@@ -41,6 +44,11 @@ impl TestHost {
     pub fn finds(&self, rule: &str, category: &str, text: &str) {
         let hit = (rule.to_owned(), category.to_owned(), text.to_owned());
         self.hits.borrow_mut().push(hit);
+    }
+
+    /// From now on this is the message at hand, as far as [`Host::words`] goes.
+    pub fn shows(&self, json: &Json) {
+        *self.words.borrow_mut() = super::flatten::words(json);
     }
 
     /// What was logged so far.
@@ -154,5 +162,9 @@ impl Host for TestHost {
 
     fn now_ms(&self) -> Result<u64, HostError> {
         Ok(self.now_ms.get())
+    }
+
+    fn words(&self) -> Vec<Word> {
+        self.words.borrow().clone()
     }
 }

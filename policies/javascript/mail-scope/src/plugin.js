@@ -1,11 +1,22 @@
 // Tools may write to these mail domains only. Other addresses in the arguments of a call are blocked, or taken
 // out, and those in answers are left alone: reading an address is not writing to it.
+//
+// What an address may look like is nobody's knowledge: quoted names, marks, letters of any script, numbers of machines. So
+// every sign that can divide name from domain gets the action, unless an allowed domain stands behind it, whole.
 
 import { definePlugin, Verdict } from "../../../../dlp-sdk/js/weir.js";
 
-// Weir's own expressions: linear in time, whatever the text.
-const ADDRESS = String.raw`[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,253}[A-Za-z0-9])?`;
-const ADDRESSES_MAX = 256;
+// The sign itself, its wide and its small form, and as a URL writes it.
+const SIGN = "[@\uFF20\uFE6B]|%40";
+const SIGNS_MAX = 256;
+const NAME_MAX = 64;
+const DOMAIN_MAX = 255;
+// What may be a part of an address on either side; the rest of a text ends it.
+const ENDS = /[\s<>()[\],;:"]/;
+// Behind an allowed domain these would make another one of it: letters, digits, what is not seen, dots before more, and all of
+// them as a URL writes them.
+const GOES_ON =
+  /^[.\u3002\uFF0E\uFF61-]*(?:[\p{L}\p{N}\p{M}\p{Cf}_@\uFF20\uFE6B]|%(?:2[DdEe]|3\d|[4-7][0-9A-Fa-f]|[89A-Fa-f][0-9A-Fa-f]))/u;
 
 export const policy = definePlugin({
   name: "mail-scope",
@@ -38,15 +49,62 @@ export const policy = definePlugin({
     const allowed = (domain) =>
       domains.some((entry) => (entry.startsWith("*.") ? domain.endsWith(entry.slice(1)) : domain === entry));
     for (const leaf of message.under("$.params.arguments")) {
-      if (!leaf.text.includes("@")) continue;
-      const found = host.find(ADDRESS, leaf.text, ADDRESSES_MAX);
-      if (found.length === ADDRESSES_MAX) return Verdict.block("an argument holds more addresses than can be checked");
-      for (const { start, end } of found) {
-        const address = leaf.text.slice(start, end);
-        if (allowed(address.slice(address.lastIndexOf("@") + 1).toLowerCase())) continue;
-        verdict.mark(leaf, start, end, "foreign-address", action).because("an argument holds an address outside of the allowed domains");
+      if (!/[@\uFF20\uFE6B]|%40/.test(leaf.text)) continue;
+      const signs = host.find(SIGN, leaf.text, SIGNS_MAX);
+      if (signs.length === SIGNS_MAX) return Verdict.block("an argument holds more addresses than can be checked");
+      let done = 0; // what is behind this has not been judged yet
+      for (const sign of signs) {
+        if (sign.start < done) continue;
+        const domain = domainAt(leaf.text, sign.end);
+        const end = sign.end + domain.length;
+        const plain = ["@", "%40"].includes(leaf.text.slice(sign.start, sign.end));
+        if (plain && allowed(domain.toLowerCase()) && !GOES_ON.test(leaf.text.slice(end, end + DOMAIN_MAX))) {
+          done = end;
+          continue;
+        }
+        const start = before(leaf.text, sign.start, done);
+        done = behind(leaf.text, sign.end);
+        verdict
+          .mark(leaf, start, done, "foreign-address", action)
+          .because("an argument holds an address outside of the allowed domains");
       }
     }
     return verdict;
   },
 });
+
+/** The letters, digits, dots and hyphens that begin here, without those that end a sentence. */
+function domainAt(text, at) {
+  return /^(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?)?/.exec(text.slice(at, at + DOMAIN_MAX))[0];
+}
+
+/** Where the name before a sign begins. */
+function before(text, at, least) {
+  const first = Math.max(least, at - NAME_MAX);
+  // A name in quotes may hold anything.
+  const quoted = /"[^"]*"$/.exec(text.slice(first, at));
+  if (quoted) return whole(text, at - quoted[0].length);
+  let start = at;
+  while (start > first && !ENDS.test(text[start - 1])) start--;
+  return whole(text, start);
+}
+
+/** Where the domain behind a sign ends. */
+function behind(text, at) {
+  const most = Math.min(text.length, at + DOMAIN_MAX);
+  if (text[at] === "[") {
+    const close = text.slice(at, most).indexOf("]");
+    if (close > 0) return at + close + 1;
+  }
+  let end = at;
+  while (end < most && !ENDS.test(text[end])) end++;
+  // What ends the sentence stays in it.
+  while (end > at && /[.!?]/.test(text[end - 1])) end--;
+  return whole(text, end);
+}
+
+/** A pair of halves is not cut in two. */
+function whole(text, at) {
+  const second = text.charCodeAt(at);
+  return second >= 0xdc00 && second <= 0xdfff ? at + 1 : at;
+}

@@ -26,7 +26,8 @@ pub struct Entry {
     /// What to do. Default block.
     #[serde(default)]
     pub action: Deed,
-    /// Only leaves at or below this path, such as `$.params.arguments`. Default: everywhere.
+    /// Only leaves at or below this path, such as `$.params.arguments`. Default: everywhere, as it is where
+    /// a key differs from one of the path by case only.
     #[serde(default = "everywhere")]
     pub path: String,
 }
@@ -78,7 +79,10 @@ impl Plugin for Denylist {
     fn evaluate(&self, message: &Message, host: &dyn Host) -> Verdict {
         let mut verdict = Verdict::pass();
         for entry in &self.0.entries {
-            for leaf in message.under(&entry.path) {
+            // A server may take a key in other letters for one of the path.
+            let has_twin = message.twins_of(&[&entry.path]).next().is_some();
+            let path = if has_twin { "$" } else { &*entry.path };
+            for leaf in message.under(path) {
                 // Redacting a number would leave a number; it is blocked instead.
                 let action = match (entry.action, leaf.kind) {
                     (Deed::Redact, LeafKind::Number) | (Deed::Block, _) => Action::Block,

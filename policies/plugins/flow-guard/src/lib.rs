@@ -3,6 +3,10 @@
 //! Values are words of letters, digits and a few signs that are long enough to mean something, and
 //! that carry a digit or are long: names, ids, addresses, tokens. Kept are keyed hashes, never the
 //! values. Bind it to every server concerned, in both directions, with the grant `tenant-state`.
+//!
+//! A value is from every server that has shown it, and no server becomes the owner of one by showing it
+//! first: it goes to a server only if that one alone has shown it. One server's answers can fill no more
+//! than its share of what is remembered.
 
 use dlp_sdk::{
     Action, Host, HostError, JsonSchema, LeafKind, Message, Plugin, Scope, Verdict,
@@ -29,7 +33,15 @@ pub struct Config {
     /// Values looked at in one message; arguments with more of them are blocked. Default 500.
     #[serde(default = "five_hundred")]
     pub values_max: usize,
-    /// What becomes of an answer with more values than that. Default block: what is not remembered can
+    /// New values of one server that are remembered within the time that one is. Default 4,000; what is
+    /// remembered of all servers together is bounded too.
+    #[serde(default = "four_thousand")]
+    pub values_per_server_max: i64,
+    /// A value that the server has shown itself may go to it though another one has shown it too. Default
+    /// false: a server that guesses values and shows them would be told which of them are right.
+    #[serde(default)]
+    pub shared_values_pass: bool,
+    /// What becomes of an answer with more values than these. Default block: what is not remembered can
     /// go anywhere.
     #[serde(default)]
     pub when_more: WhenMore,
@@ -56,6 +68,14 @@ fn hour() -> u32 {
 fn five_hundred() -> usize {
     500
 }
+fn four_thousand() -> i64 {
+    4000
+}
+
+/// Servers by which a value is remembered; one that more have shown goes to none.
+const SOURCES_MAX: usize = 8;
+/// Stands for them.
+const MANY: &str = "*";
 
 impl Plugin for Flow {
     type Config = Config;
@@ -63,6 +83,9 @@ impl Plugin for Flow {
     fn new(config: Config) -> Result<Self, String> {
         if config.value_bytes_min < 4 || config.values_max == 0 || config.values_max > 1000 {
             return Err("value_bytes_min is at least 4, values_max 1 to 1000".into());
+        }
+        if config.values_per_server_max < 1 {
+            return Err("values_per_server_max is at least 1".into());
         }
         Ok(Self(config))
     }
@@ -93,21 +116,40 @@ impl Flow {
             .under("$.result")
             .filter(|leaf| leaf.kind != LeafKind::Key);
         let values = leaves.flat_map(|leaf| self.values(leaf.text));
+        let counter = format!("values of {server}");
+        let before = host.state_add(Scope::Tenant, &counter, 0, self.0.remember_s)?;
+        let mut fresh = 0;
+        let mut verdict = Verdict::pass();
         for (nth, (_, value)) in values.enumerate() {
             if nth == self.0.values_max {
-                let reason = "the answer holds more values than are remembered";
-                return Ok(match self.0.when_more {
-                    WhenMore::Block => Verdict::block(reason),
-                    WhenMore::Warn => Verdict::warn(reason),
-                });
+                verdict = self.too_many("the answer holds more values than are remembered");
+                break;
             }
             let key = host.keyed_hash(value.to_lowercase().as_bytes());
-            // The first server that showed a value is where it is from.
-            if host.state_get(Scope::Tenant, &key)?.is_none() {
-                host.state_set(Scope::Tenant, &key, server.as_bytes(), self.0.remember_s)?;
+            let known = sources(host, &key)?;
+            if known.is_empty() {
+                if before.saturating_add(fresh) >= self.0.values_per_server_max {
+                    verdict =
+                        self.too_many("this server has shown more values than are remembered");
+                    break;
+                }
+                fresh += 1;
+            }
+            if let Some(all) = with(&known, server) {
+                host.state_set(Scope::Tenant, &key, all.as_bytes(), self.0.remember_s)?;
             }
         }
-        Ok(Verdict::pass())
+        if fresh > 0 {
+            host.state_add(Scope::Tenant, &counter, fresh, self.0.remember_s)?;
+        }
+        Ok(verdict)
+    }
+
+    fn too_many(&self, reason: &str) -> Verdict {
+        match self.0.when_more {
+            WhenMore::Block => Verdict::block(reason),
+            WhenMore::Warn => Verdict::warn(reason),
+        }
     }
 
     fn arguments(&self, message: &Message, host: &dyn Host) -> Result<Verdict, HostError> {
@@ -120,8 +162,7 @@ impl Flow {
                     return Err(HostError::OverQuota);
                 }
                 let key = host.keyed_hash(value.to_lowercase().as_bytes());
-                let from = host.state_get(Scope::Tenant, &key)?;
-                if from.is_some_and(|from| from != message.server().as_bytes()) {
+                if !self.may_go(&sources(host, &key)?, message.server()) {
                     verdict = verdict
                         .mark(&leaf, at..at + value.len(), "other-server", Action::Block)
                         .because("an argument holds a value from another server's answer");
@@ -129,6 +170,12 @@ impl Flow {
             }
         }
         Ok(verdict)
+    }
+
+    fn may_go(&self, sources: &str, server: &str) -> bool {
+        let own = sources.lines().any(|source| source == server);
+        let others = sources.lines().any(|source| source != server);
+        !others || (own && self.0.shared_values_pass)
     }
 
     /// The values of a text, with the byte at which each begins.
@@ -144,6 +191,26 @@ impl Flow {
             })
             .map(move |word| (word.as_ptr() as usize - text.as_ptr() as usize, word))
     }
+}
+
+/// The servers that have shown a value, one a line.
+fn sources(host: &dyn Host, key: &str) -> Result<String, HostError> {
+    let known = host.state_get(Scope::Tenant, key)?.unwrap_or_default();
+    Ok(String::from_utf8(known).unwrap_or_else(|_| MANY.to_owned()))
+}
+
+/// The servers with one more, or nothing new.
+fn with(known: &str, server: &str) -> Option<String> {
+    if known == MANY || known.lines().any(|source| source == server) {
+        return None;
+    }
+    if known.is_empty() {
+        return Some(server.to_owned());
+    }
+    if known.lines().count() >= SOURCES_MAX {
+        return Some(MANY.to_owned());
+    }
+    Some(format!("{known}\n{server}"))
 }
 
 dlp_sdk::export!(Flow);

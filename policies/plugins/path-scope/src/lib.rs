@@ -52,6 +52,10 @@ impl Plugin for Scope {
         if !message.to_server() {
             return Verdict::pass();
         }
+        let named = [&self.0.file_arguments[..], &self.0.url_arguments].concat();
+        if message.twins_of(&named).next().is_some() {
+            return Verdict::block("an argument's name differs from a checked one by case only");
+        }
         let values = |paths: &'_ [String], allowed: &dyn Fn(&str) -> bool| {
             paths.iter().all(|path| {
                 let mut leaves = message
@@ -72,18 +76,27 @@ impl Plugin for Scope {
 
 impl Scope {
     fn file(&self, text: &str) -> bool {
-        // A relative path is one from a root: it may not climb out.
-        let path = if text.starts_with('/') {
-            text.to_owned()
-        } else {
-            format!("/{text}")
+        // A URL of a file of this machine is the path that it holds.
+        let text = match text.split_at_checked("file://".len()) {
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("file://") => {
+                let rest = rest.strip_prefix("localhost").unwrap_or(rest);
+                if !rest.starts_with('/') || rest.contains(['?', '#']) {
+                    return false;
+                }
+                rest
+            }
+            _ => text,
         };
-        let Some(path) = normal(&path) else {
+        // Two slashes name another machine to some systems; a space at an end is taken away by some servers.
+        if text.starts_with("//") || text.trim() != text {
+            return false;
+        }
+        if !text.starts_with('/') {
+            return is_relative(text);
+        }
+        let Some(path) = normal(text) else {
             return false;
         };
-        if !text.starts_with('/') {
-            return true;
-        }
         self.0
             .roots
             .iter()
@@ -134,9 +147,17 @@ impl Scope {
     }
 }
 
+/// A relative path is one from a root: it may not climb out, and its first step is no drive (`C:`) and no
+/// scheme (`file:`), nor is it a stream of a file.
+fn is_relative(text: &str) -> bool {
+    let first = text.split('/').next().unwrap_or_default();
+    !first.contains(':') && normal(text).is_some()
+}
+
 /// The steps of a path, or `None` for one that climbs above its beginning or hides its meaning.
 fn normal(path: &str) -> Option<Vec<&str>> {
-    if path.contains(['\0', '\\', '~']) || path.contains("%2") || path.contains("%5") {
+    let hides = |c: char| matches!(c, '\\' | '~') || c.is_control();
+    if path.contains(hides) || is_encoded(path) {
         return None;
     }
     let mut steps = Vec::new();
@@ -150,6 +171,12 @@ fn normal(path: &str) -> Option<Vec<&str>> {
         }
     }
     Some(steps)
+}
+
+/// Whether bytes are written as `%2e`: what they mean depends on who reads them.
+fn is_encoded(path: &str) -> bool {
+    let mut parts = path.split('%').skip(1).map(str::as_bytes);
+    parts.any(|part| part.len() >= 2 && part[..2].iter().all(u8::is_ascii_hexdigit))
 }
 
 dlp_sdk::export!(Scope);

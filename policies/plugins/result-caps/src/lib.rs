@@ -1,6 +1,9 @@
-//! Results that are too large, or have too many rows, do not go to the client.
+//! Results that are too large, or have too many rows, do not go to the client, and neither do errors and
+//! notifications that are: what may not come as the one would come as the other.
 
-use dlp_sdk::{Action, Host, JsonSchema, LeafKind, Message, Plugin, Verdict, serde::Deserialize};
+use dlp_sdk::{
+    Action, Host, JsonSchema, Leaf, LeafKind, Message, Plugin, Verdict, serde::Deserialize,
+};
 
 /// The plugin.
 pub struct Caps(Config);
@@ -10,9 +13,10 @@ pub struct Caps(Config);
 #[serde(crate = "dlp_sdk::serde", deny_unknown_fields)]
 #[schemars(crate = "dlp_sdk::schemars")]
 pub struct Config {
-    /// Bytes of text over the whole result.
+    /// Bytes of text over the whole result, error or notification.
     pub bytes_max: Option<usize>,
-    /// Rows: elements of any one list in the structured content, or lines of one text.
+    /// Rows: elements of any one list in the structured content, in an error's data or in a notification, or
+    /// lines of one text.
     pub rows_max: Option<usize>,
     /// Only warn. Default false.
     #[serde(default)]
@@ -38,30 +42,46 @@ impl Plugin for Caps {
         } else {
             Action::Block
         };
-        let bytes: usize = message.under("$.result").map(|leaf| leaf.text.len()).sum();
+        let said = message.leaves().filter(|leaf| !is_envelope(leaf));
+        let bytes: usize = said.map(|leaf| leaf.text.len()).sum();
         if self.0.bytes_max.is_some_and(|max| bytes > max) {
-            return Verdict::of(action, "the result is larger than this tool may give");
+            return Verdict::of(
+                action,
+                "what the server says is larger than this tool may give",
+            );
         }
         if self.0.rows_max.is_some_and(|max| rows(message) > max) {
-            return Verdict::of(action, "the result has more rows than this tool may give");
+            return Verdict::of(
+                action,
+                "what the server says has more rows than this tool may give",
+            );
         }
         Verdict::pass()
     }
 }
 
+/// What every message has, and headers: which message it is, and none of what it says.
+fn is_envelope(leaf: &Leaf<'_>) -> bool {
+    match leaf.kind {
+        LeafKind::Header => true,
+        LeafKind::Key => leaf.path == "${key}",
+        _ => matches!(leaf.path, "$.jsonrpc" | "$.id" | "$.method"),
+    }
+}
+
 fn rows(message: &Message) -> usize {
-    let lines = message
-        .under("$.result.content")
-        .filter(|leaf| leaf.kind == LeafKind::Text);
+    let texts = ["$.result.content", "$.error", "$.params"];
+    let lines = texts.iter().flat_map(|path| message.under(path));
+    let lines = lines.filter(|leaf| leaf.kind == LeafKind::Text);
     let lines = lines.map(|leaf| {
         leaf.text
             .lines()
             .filter(|line| !line.trim().is_empty())
             .count()
     });
-    let elements = message
-        .under("$.result.structuredContent")
-        .filter_map(|leaf| indexes(leaf.path));
+    let lists = ["$.result.structuredContent", "$.error.data", "$.params"];
+    let elements = lists.iter().flat_map(|path| message.under(path));
+    let elements = elements.filter_map(|leaf| indexes(leaf.path));
     lines.chain(elements).max().unwrap_or(0)
 }
 

@@ -1,12 +1,21 @@
-//! SQL in arguments, read by a real parser: statements that write, or that no parser understands, do
-//! not reach the server.
+//! SQL in arguments, read by a real parser: statements that write, that call what is not known to only
+//! read, or that no parser understands, do not reach the server.
+
+mod functions;
+mod reading;
+
+use std::ops::ControlFlow;
 
 use dlp_sdk::{Host, JsonSchema, Message, Plugin, Verdict, serde::Deserialize};
-use sqlparser::ast::{Query, SetExpr, Statement};
+use sqlparser::ast::{
+    Expr, FunctionArg, FunctionArgExpr, ObjectName, ObjectNamePart, PipeOperator, Query, SetExpr,
+    Statement, TableFactor, Visit, Visitor,
+};
 use sqlparser::dialect::{
     Dialect, GenericDialect, MsSqlDialect, MySqlDialect, PostgreSqlDialect, SQLiteDialect,
 };
 use sqlparser::parser::Parser;
+use sqlparser::tokenizer::Tokenizer;
 
 /// Longest statement text that is parsed.
 const SQL_BYTES_MAX: usize = 64 << 10;
@@ -30,18 +39,21 @@ pub struct Config {
     /// Statements in one text. Default 1.
     #[serde(default = "one")]
     pub statements_max: usize,
-    /// Functions that may not be called, in small letters, beside those that reach files, the network
-    /// or the clock of the server.
+    /// Functions that may be called beside those that are known to only compute and read: your own, in
+    /// small letters, with their schema if they are called by it. `reports.*` means all that begin so.
+    #[serde(default)]
+    pub functions_allowed: Vec<String>,
+    /// Functions that may not be called though they are known, in small letters.
     #[serde(default)]
     pub functions_denied: Vec<String>,
 }
 
 /// A dialect of SQL.
-#[derive(Deserialize, JsonSchema, Clone, Copy, Default)]
+#[derive(Deserialize, JsonSchema, Clone, Copy, Default, PartialEq, Eq)]
 #[serde(crate = "dlp_sdk::serde", rename_all = "lowercase")]
 #[schemars(crate = "dlp_sdk::schemars")]
 pub enum DialectName {
-    /// What most understand.
+    /// What most understand, and what all of them read alike: set the real one where you know it.
     #[default]
     Generic,
     /// MySQL and MariaDB.
@@ -54,34 +66,29 @@ pub enum DialectName {
     Sqlite,
 }
 
-/// Functions that do more than compute.
-const FUNCTIONS_DENIED: &[&str] = &[
-    "benchmark",
-    "copy_from_program",
-    "dblink",
-    "dblink_exec",
-    "load_extension",
-    "load_file",
-    "lo_export",
-    "lo_import",
-    "nextval",
-    "pg_cancel_backend",
-    "pg_ls_dir",
-    "pg_read_binary_file",
-    "pg_read_file",
-    "pg_reload_conf",
-    "pg_sleep",
-    "pg_terminate_backend",
-    "pg_write_file",
-    "query_to_xml",
-    "readfile",
-    "set_config",
-    "setval",
-    "sleep",
-    "sys_eval",
-    "sys_exec",
-    "writefile",
-    "xp_cmdshell",
+/// Tables that reach files by themselves, without being called.
+const TABLES_DENIED: &[&str] = &["fsdir", "zipfile"];
+
+/// Hints of Microsoft SQL Server that lock what is read against others.
+const LOCKING_HINTS: &[&str] = &["TABLOCKX", "UPDLOCK", "XLOCK"];
+/// And those that may stand behind a table in brackets alone.
+const HINTS: &[&str] = &[
+    "FORCESCAN",
+    "FORCESEEK",
+    "HOLDLOCK",
+    "NOEXPAND",
+    "NOLOCK",
+    "NOWAIT",
+    "PAGLOCK",
+    "READCOMMITTED",
+    "READCOMMITTEDLOCK",
+    "READPAST",
+    "READUNCOMMITTED",
+    "REPEATABLEREAD",
+    "ROWLOCK",
+    "SERIALIZABLE",
+    "SNAPSHOT",
+    "TABLOCK",
 ];
 
 fn paths_default() -> Vec<String> {
@@ -111,6 +118,11 @@ impl Plugin for SqlGuard {
         if !message.to_server() {
             return Verdict::pass();
         }
+        if message.twins_of(&self.0.paths).next().is_some() {
+            return Verdict::block(
+                "an argument's name differs from one that holds SQL by case only",
+            );
+        }
         for path in &self.0.paths {
             for leaf in message.under(path) {
                 if let Err(why) = self.check(leaf.text) {
@@ -134,15 +146,13 @@ impl SqlGuard {
             DialectName::Postgres => &PostgreSqlDialect {},
             DialectName::Sqlite => &SQLiteDialect {},
         };
-        // MySQL runs what stands in /*! ... */, which a parser takes for a comment.
-        if sql.contains("/*!") || sql.contains("/*M!") {
-            return Err("the SQL holds a comment that some servers run".into());
-        }
-        let parser = Parser::new(dialect).with_recursion_limit(DEPTH_MAX);
-        let statements = parser
-            .try_with_sql(sql)
-            .and_then(|mut parser| parser.parse_statements())
-            .map_err(|_| "the SQL cannot be parsed".to_owned())?;
+        let tokens = Tokenizer::new(dialect, sql).tokenize().map_err(unread)?;
+        reading::check(self.0.dialect, sql, &tokens)?;
+        let statements = Parser::new(dialect)
+            .with_recursion_limit(DEPTH_MAX)
+            .with_tokens(tokens)
+            .parse_statements()
+            .map_err(unread)?;
         if statements.len() > self.0.statements_max {
             return Err(format!(
                 "there are {} statements; at most {}",
@@ -150,87 +160,213 @@ impl SqlGuard {
                 self.0.statements_max
             ));
         }
-        statements
-            .iter()
-            .try_for_each(|statement| self.reads_only(statement))
+        let mut only_reads = OnlyReads(&self.0);
+        match statements.visit(&mut only_reads) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(why) => Err(why.into()),
+        }
     }
+}
 
-    fn reads_only(&self, statement: &Statement) -> Result<(), String> {
+fn unread(_: impl std::error::Error) -> String {
+    "the SQL cannot be parsed".into()
+}
+
+/// Goes through everything that was parsed, to any depth, and ends at the first thing that does more than
+/// read.
+struct OnlyReads<'a>(&'a Config);
+
+type Step = ControlFlow<&'static str>;
+
+const WRITES: &str = "only statements that read are allowed";
+const LOCKS: &str = "the SQL locks rows";
+const CALLS: &str = "the SQL calls a function that is not allowed";
+const REACHES: &str = "the SQL reads from something that is no table of this database";
+
+impl Visitor for OnlyReads<'_> {
+    type Break = &'static str;
+
+    fn pre_visit_statement(&mut self, statement: &Statement) -> Step {
         match statement {
-            Statement::Query(query) => query_reads_only(query)?,
-            Statement::Explain {
-                statement, analyze, ..
-            } => {
-                // EXPLAIN ANALYZE runs what it explains; that is looked at all the same.
-                let _ = analyze;
-                self.reads_only(statement)?;
-            }
-            Statement::ExplainTable { .. }
+            Statement::Query(_)
+            // EXPLAIN ANALYZE runs what it explains; that is looked at all the same.
+            | Statement::Explain { .. }
+            | Statement::ExplainTable { .. }
             | Statement::ShowColumns { .. }
             | Statement::ShowTables { .. }
             | Statement::ShowDatabases { .. }
             | Statement::ShowSchemas { .. }
-            | Statement::ShowVariable { .. } => {}
-            _ => return Err("only statements that read are allowed".into()),
+            | Statement::ShowVariable { .. } => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(WRITES),
         }
-        self.functions(statement)
     }
 
-    fn functions(&self, statement: &Statement) -> Result<(), String> {
-        use sqlparser::ast::{Expr, visit_expressions};
-        use std::ops::ControlFlow;
-        let found = visit_expressions(statement, |expr| {
-            let Expr::Function(function) = expr else {
-                return ControlFlow::Continue(());
-            };
-            let full = function.name.to_string().to_lowercase();
-            let full = full.replace(['"', '`', '[', ']'], "");
-            let name = full.rsplit('.').next().unwrap_or_default();
-            let denied = FUNCTIONS_DENIED.contains(&name)
-                || self
-                    .0
-                    .functions_denied
-                    .iter()
-                    .any(|f| f == name || *f == full);
-            if denied {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
+    /// Every query, also those in WITH, in FROM and in expressions.
+    fn pre_visit_query(&mut self, query: &Query) -> Step {
+        if !query.locks.is_empty() {
+            return ControlFlow::Break(LOCKS);
+        }
+        if query.settings.is_some() {
+            return ControlFlow::Break("the SQL changes settings");
+        }
+        for pipe in &query.pipe_operators {
+            if let PipeOperator::Call { function, .. } = pipe {
+                self.call(&function.name)?;
             }
+        }
+        body(&query.body)
+    }
+
+    fn pre_visit_table_factor(&mut self, table: &TableFactor) -> Step {
+        match table {
+            TableFactor::Table {
+                name,
+                args,
+                with_hints,
+                ..
+            } => {
+                if with_hints.iter().any(|hint| is_word(hint, LOCKING_HINTS)) {
+                    return ControlFlow::Break(LOCKS);
+                }
+                match args {
+                    Some(args) if args.settings.is_some() => ControlFlow::Break(CALLS),
+                    Some(args) => self.call_in_from(name, &args.args),
+                    None => ControlFlow::Continue(()),
+                }
+            }
+            TableFactor::Function { name, args, .. } => self.call_in_from(name, args),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    /// A table by its name.
+    fn pre_visit_relation(&mut self, name: &ObjectName) -> Step {
+        // A table behind three names is one of another server.
+        let mut reaches = name.0.len() > 3;
+        for part in &name.0 {
+            reaches |= match part {
+                // Some take a file's name or an address for a table.
+                ObjectNamePart::Identifier(part) => {
+                    part.quote_style == Some('\'') || part.value.contains(['/', '\\'])
+                }
+                ObjectNamePart::Function(_) => true,
+            };
+        }
+        let last = name.0.last().and_then(ObjectNamePart::as_ident);
+        if reaches || last.is_some_and(|last| is_denied(&last.value)) {
+            return ControlFlow::Break(REACHES);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> Step {
+        match expr {
+            Expr::Function(function) => self.call(&function.name),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
+
+impl OnlyReads<'_> {
+    /// A call in FROM, unless it is a table with hints in the old way of writing them.
+    fn call_in_from(&self, name: &ObjectName, args: &[FunctionArg]) -> Step {
+        let words = |words: &[&str]| {
+            args.iter().any(|arg| match arg {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) => is_word(arg, words),
+                _ => false,
+            })
+        };
+        if matches!(self.0.dialect, DialectName::Mssql) && !args.is_empty() {
+            if words(LOCKING_HINTS) {
+                return ControlFlow::Break(LOCKS);
+            }
+            if args.iter().all(is_hint) {
+                return ControlFlow::Continue(());
+            }
+        }
+        self.call(name)
+    }
+
+    fn call(&self, name: &ObjectName) -> Step {
+        let parts = name.0.iter().map(|part| match part {
+            ObjectNamePart::Identifier(part) => Some(part.value.to_lowercase()),
+            ObjectNamePart::Function(_) => None,
         });
-        match found {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err("the SQL calls a function that is not allowed".into()),
+        let Some(parts) = parts.collect::<Option<Vec<_>>>() else {
+            return ControlFlow::Break(CALLS);
+        };
+        let full = parts.join(".");
+        let Some((last, schema)) = parts.split_last() else {
+            return ControlFlow::Break(CALLS);
+        };
+        let is = |entry: &String| match entry.strip_suffix('*') {
+            Some(beginning) => full.starts_with(beginning),
+            None => *entry == full || entry == last,
+        };
+        let denied = self.0.functions_denied.iter().any(is);
+        // By the name alone it would be another schema's too.
+        let allowed = |entry: &String| match entry.strip_suffix('*') {
+            Some(beginning) => full.starts_with(beginning),
+            None => *entry == full,
+        };
+        let own = match schema {
+            [] => true,
+            [schema] => functions::SCHEMAS.contains(&schema.as_str()),
+            _ => false,
+        };
+        let known = own && functions::is_known(last);
+        if denied || !(known || self.0.functions_allowed.iter().any(allowed)) {
+            return ControlFlow::Break(CALLS);
         }
+        ControlFlow::Continue(())
     }
 }
 
-/// Whether nothing in a query writes: not its body, not what stands in WITH, no INTO, no lock.
-fn query_reads_only(query: &Query) -> Result<(), String> {
-    if !query.locks.is_empty() {
-        return Err("the SQL locks rows".into());
-    }
-    if let Some(with) = &query.with {
-        for table in &with.cte_tables {
-            query_reads_only(&table.query)?;
-        }
-    }
-    body_reads_only(&query.body)
+fn is_denied(table: &str) -> bool {
+    TABLES_DENIED
+        .iter()
+        .any(|denied| denied.eq_ignore_ascii_case(table))
 }
 
-fn body_reads_only(body: &SetExpr) -> Result<(), String> {
-    match body {
-        SetExpr::Select(select) if select.into.is_some() => {
-            Err("the SQL selects INTO something".into())
-        }
-        SetExpr::Select(_) | SetExpr::Values(_) | SetExpr::Table(_) => Ok(()),
-        SetExpr::Query(query) => query_reads_only(query),
-        SetExpr::SetOperation { left, right, .. } => {
-            body_reads_only(left)?;
-            body_reads_only(right)
-        }
-        _ => Err("only statements that read are allowed".into()),
+fn is_hint(arg: &FunctionArg) -> bool {
+    match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) => is_word(arg, HINTS),
+        _ => false,
     }
+}
+
+fn is_word(expr: &Expr, words: &[&str]) -> bool {
+    let Expr::Identifier(ident) = expr else {
+        return false;
+    };
+    words
+        .iter()
+        .any(|word| word.eq_ignore_ascii_case(&ident.value))
+}
+
+/// What a query is made of; queries inside of it have their own turn.
+fn body(body: &SetExpr) -> Step {
+    let mut left = vec![body];
+    while let Some(body) = left.pop() {
+        match body {
+            SetExpr::Select(select) if select.into.is_some() => {
+                return ControlFlow::Break("the SQL selects INTO something");
+            }
+            SetExpr::Select(_) | SetExpr::Values(_) | SetExpr::Query(_) => {}
+            SetExpr::Table(table) => {
+                if is_denied(table.table_name.as_deref().unwrap_or_default()) {
+                    return ControlFlow::Break(REACHES);
+                }
+            }
+            SetExpr::SetOperation {
+                left: one,
+                right: other,
+                ..
+            } => left.extend([&**one, &**other]),
+            _ => return ControlFlow::Break(WRITES),
+        }
+    }
+    ControlFlow::Continue(())
 }
 
 dlp_sdk::export!(SqlGuard);

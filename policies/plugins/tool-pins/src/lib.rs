@@ -2,8 +2,8 @@
 //! nobody approved, does not reach the client, and such a tool is not called.
 //!
 //! The pin of a tool is printed in Weir's log when it is missing or differs; approving it is copying it into
-//! the binding. A pin is a keyed hash over every key and value of the definition, in their order. Needs
-//! no grant.
+//! the binding. A pin is a keyed hash over every key and value of the definition, in their order, `true`,
+//! `false`, `null` and empty objects and lists among them. Needs no grant.
 
 use std::collections::BTreeMap;
 
@@ -56,25 +56,24 @@ impl Pins {
     fn listed(&self, message: &Message, host: &dyn Host) -> Verdict {
         let mut definitions: BTreeMap<usize, (String, String)> = BTreeMap::new();
         for leaf in message.under("$.result.tools") {
-            let rest = leaf
-                .path
-                .strip_prefix("$.result.tools[")
-                .unwrap_or_default();
-            let Some((index, place)) = rest.split_once(']') else {
+            let Some((index, place)) = in_tool(leaf.path) else {
                 continue;
             };
-            let Ok(index) = index.parse() else { continue };
             let (name, definition) = definitions.entry(index).or_default();
             if place == ".name" {
                 name.push_str(leaf.text);
             }
-            // Lengths keep one text from running into the next.
-            definition.push_str(&format!(
-                "{}:{place}{}:{}",
-                place.len(),
-                leaf.text.len(),
-                leaf.text
-            ));
+            write(definition, place, leaf.text);
+        }
+        // A tool whose `destructiveHint` is another one is another tool.
+        for word in host.words() {
+            let Some((index, place)) = in_tool(&word.path) else {
+                continue;
+            };
+            let (_, definition) = definitions.entry(index).or_default();
+            // No leaf begins with it.
+            definition.push('w');
+            write(definition, place, &word.text);
         }
         let mut unapproved = 0;
         for (name, definition) in definitions.values() {
@@ -94,6 +93,18 @@ impl Pins {
             Verdict::block(format!("{unapproved} tools are not as they were approved"))
         }
     }
+}
+
+/// Which tool a path is in, and where in it.
+fn in_tool(path: &str) -> Option<(usize, &str)> {
+    let (index, place) = path.strip_prefix("$.result.tools[")?.split_once(']')?;
+    Some((index.parse().ok()?, place))
+}
+
+/// Lengths keep one text from running into the next.
+fn write(definition: &mut String, place: &str, text: &str) {
+    let (place_len, text_len) = (place.len(), text.len());
+    definition.push_str(&format!("{place_len}:{place}{text_len}:{text}"));
 }
 
 dlp_sdk::export!(Pins);

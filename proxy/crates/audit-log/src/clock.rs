@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How far the wall clock may stray from elapsed time before nothing is removed by it.
-const STRAY_MAX: Duration = Duration::from_secs(3600);
+/// How far the wall clock may be ahead of what can have passed before nothing is removed by it.
+const AHEAD_MAX: Duration = Duration::from_secs(86_400);
 
 /// Now, in microseconds since 1970; 0 if the clock stands before that.
 pub(crate) fn unix_us() -> u64 {
@@ -14,25 +14,38 @@ pub(crate) fn unix_us() -> u64 {
 }
 
 /// Tells a wall clock that was set from one that ran: a jump by a year must not empty the log.
+///
+/// What counts is the newest time that the log knew when it was opened and the time that has run since. So a machine
+/// that starts with its clock years ahead removes nothing, and one that was off for a week waits some days.
 #[derive(Debug)]
 pub(crate) struct ClockWatch {
-    wall_us: u64,
+    known_us: u64,
     ran: Instant,
 }
 
 impl ClockWatch {
-    pub(crate) fn start(wall_us: u64, ran: Instant) -> Self {
-        ClockWatch { wall_us, ran }
+    /// Begins with the newest time of the log.
+    pub(crate) fn start(known_us: u64, ran: Instant) -> Self {
+        ClockWatch { known_us, ran }
     }
 
-    /// Whether the wall clock agrees with the time that passed since the last look.
-    pub(crate) fn agrees(&mut self, wall_us: u64, ran: Instant) -> bool {
-        let expected = self
-            .wall_us
-            .saturating_add(ran.duration_since(self.ran).as_micros() as u64);
-        let stray = Duration::from_micros(expected.abs_diff(wall_us));
-        *self = ClockWatch { wall_us, ran };
-        stray <= STRAY_MAX
+    /// The time that records may be removed by, or how far the wall clock is ahead of any time that can be believed.
+    /// A clock that is behind removes less, and is taken at its word.
+    pub(crate) fn believed(&mut self, wall_us: u64, ran: Instant) -> Result<u64, Duration> {
+        let passed = ran.saturating_duration_since(self.ran).as_micros();
+        let passed = u64::try_from(passed).unwrap_or(u64::MAX);
+        let expected_us = self.known_us.saturating_add(passed);
+        let ahead = Duration::from_micros(wall_us.saturating_sub(expected_us));
+        let believed = ahead <= AHEAD_MAX;
+        *self = ClockWatch {
+            known_us: if believed {
+                wall_us.max(expected_us)
+            } else {
+                expected_us
+            },
+            ran,
+        };
+        if believed { Ok(wall_us) } else { Err(ahead) }
     }
 }
 
@@ -40,18 +53,50 @@ impl ClockWatch {
 mod tests {
     use super::*;
 
+    const HOUR: Duration = Duration::from_secs(3600);
+    const HOUR_US: u64 = 3_600_000_000;
+    const WALL: u64 = 1_790_000_000_000_000;
+
     #[test]
-    fn a_jump_is_told_once_and_running_on_agrees() {
-        let (wall, ran) = (1_790_000_000_000_000, Instant::now());
-        let year = 365 * 86_400_000_000;
-        let mut watch = ClockWatch::start(wall, ran);
-        let hour = Duration::from_secs(3600);
-        assert!(watch.agrees(wall + 3_600_000_000, ran + hour));
-        assert!(!watch.agrees(wall + year, ran + 2 * hour));
-        assert!(watch.agrees(
-            wall + year + 60_000_000,
-            ran + 2 * hour + Duration::from_secs(60)
-        ));
-        assert!(!watch.agrees(wall, ran + 3 * hour));
+    fn a_clock_that_is_ahead_is_believed_when_that_time_has_run() {
+        let began = Instant::now();
+        let mut watch = ClockWatch::start(WALL, began);
+        let wall = WALL + 72 * HOUR_US;
+        // Three days off, or three days too far: for two of them nobody can tell.
+        for hours in [0, 1, 2, 24, 47] {
+            let ran = began + hours * HOUR;
+            let told = watch.believed(wall, ran);
+            assert_eq!(told, Err((72 - hours) * HOUR), "after {hours} hours");
+        }
+        assert_eq!(watch.believed(wall, began + 48 * HOUR), Ok(wall));
+    }
+
+    #[test]
+    fn a_jump_is_not_believed_the_second_time_either() {
+        let began = Instant::now();
+        let mut watch = ClockWatch::start(WALL, began);
+        assert_eq!(
+            watch.believed(WALL + HOUR_US, began + HOUR),
+            Ok(WALL + HOUR_US)
+        );
+        let year = 365 * 24 * HOUR_US;
+        for hours in 2..10 {
+            let wall = WALL + year + u64::from(hours) * HOUR_US;
+            assert_eq!(
+                watch.believed(wall, began + hours * HOUR),
+                Err(365 * 24 * HOUR)
+            );
+        }
+        let right = WALL + 10 * HOUR_US;
+        assert_eq!(watch.believed(right, began + 10 * HOUR), Ok(right));
+    }
+
+    #[test]
+    fn a_clock_that_was_behind_for_a_while_is_right_again() {
+        let began = Instant::now();
+        let mut watch = ClockWatch::start(WALL, began);
+        assert_eq!(watch.believed(5, began + HOUR), Ok(5));
+        let right = WALL + 2 * HOUR_US;
+        assert_eq!(watch.believed(right, began + 2 * HOUR), Ok(right));
     }
 }

@@ -24,7 +24,8 @@ pub struct LogConfig {
     pub sync_interval: Duration,
     /// Whether to sync to disk at all (true). Without it a power cut can lose acknowledged records; kill -9 cannot.
     pub fsync: bool,
-    /// Whole sealed segments older than this are removed when a segment is sealed (`None`: kept for ever).
+    /// Whole sealed segments older than this are removed when a segment is sealed, a few at a time, and none while the
+    /// clock is further ahead of the log than can be (`None`: kept for ever).
     pub retention_days: Option<u32>,
     /// Records between two checkpoints at most (1000).
     pub checkpoint_every: u64,

@@ -17,8 +17,8 @@
 //! - Whoever can write the directory can forge all of it together. What was changed, cut or rolled back then shows
 //!   against a checkpoint that was exported before; without one, only clumsier changes show.
 //!
-//! What it never does: hold matched text, retry a failed write or sync, take the clock for order, block the caller on
-//! the disk, or open a network connection.
+//! What it never does: hold matched text, retry a failed write or sync, take the clock for order, remove records by a
+//! clock that is ahead of what can have passed, block the caller on the disk, or open a network connection.
 //!
 //! Memory is bounded by [`LogConfig::queue_max`] capped records: about 1 KiB each without findings, at most 40 KiB each
 //! if every one carries the most and longest findings there can be.

@@ -14,16 +14,22 @@ use crate::segment::{self, Lines, SegmentPaths};
 /// being written always stays. Gives how many were removed. May run while the log is written.
 pub fn remove_before(dir: &Path, unix_us: u64) -> Result<usize, AuditError> {
     let disk = Disk::new(true);
-    Ok(remove_ended_before(&disk, dir, unix_us)?)
+    Ok(remove_ended_before(&disk, dir, unix_us, usize::MAX)?)
 }
 
-pub(crate) fn remove_ended_before(disk: &Disk, dir: &Path, unix_us: u64) -> Result<usize, Fault> {
+/// The same, `max` segments at most.
+pub(crate) fn remove_ended_before(
+    disk: &Disk,
+    dir: &Path,
+    unix_us: u64,
+    max: usize,
+) -> Result<usize, Fault> {
     let segments = disk.read(dir, || segment::list(dir))?;
     let sealed = segments
         .split_last()
         .map_or(&[][..], |(_live, sealed)| sealed);
     let mut removed = 0;
-    for paths in sealed {
+    for paths in sealed.iter().take(max) {
         if last_time(disk, paths)? >= unix_us {
             break;
         }

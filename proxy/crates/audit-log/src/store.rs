@@ -21,6 +21,9 @@ use crate::segment::{Header, SegmentPaths};
 
 /// The buffer is written out when it holds this much, and given back when it grew beyond.
 const BUFFER_BYTES: usize = 1 << 20;
+/// Segments that go when one is sealed: were the clock wrong all the same, most of the log would outlast the day on
+/// which somebody notices.
+const REMOVED_MAX: usize = 4;
 /// With a retention, segments are sealed at this age, so that they can be removed in time.
 const SEGMENT_AGE_MAX_US: u64 = 86_400_000_000;
 
@@ -103,7 +106,7 @@ impl Store {
             unsynced_since: None,
             checkpoint,
             checkpoint_at: now,
-            clock: ClockWatch::start(clock::unix_us(), now),
+            clock: ClockWatch::start(checkpoint.time_unix_us, now),
             _lock: lock,
         }
     }
@@ -220,16 +223,27 @@ impl Store {
         self.remove_expired()
     }
 
-    /// Removes what the retention lets go, unless the clock was set since the last look.
+    /// Removes what the retention lets go, unless the clock shows a time that cannot be.
     fn remove_expired(&mut self) -> Result<(), Fault> {
-        let now = clock::unix_us();
-        let agrees = self.clock.agrees(now, Instant::now());
-        match self.config.retention_days {
-            Some(days) if agrees => {
+        let Some(days) = self.config.retention_days else {
+            return Ok(());
+        };
+        match self.clock.believed(clock::unix_us(), Instant::now()) {
+            Ok(now) => {
                 let kept = now.saturating_sub(u64::from(days).saturating_mul(86_400_000_000));
-                retain::remove_ended_before(&self.disk, &self.config.dir, kept).map(drop)
+                retain::remove_ended_before(&self.disk, &self.config.dir, kept, REMOVED_MAX)
+                    .map(drop)
             }
-            _ => Ok(()),
+            Err(ahead) => {
+                metrics::counter!("weir_audit_retention_held_total").increment(1);
+                tracing::error!(
+                    dir = %self.config.dir.display(),
+                    ahead_s = ahead.as_secs(),
+                    "the clock is ahead of the audit log by more than has passed: no old record is removed until that \
+                     time has run"
+                );
+                Ok(())
+            }
         }
     }
 
@@ -262,5 +276,81 @@ impl Store {
         self.config.retention_days.is_some()
             && self.live.index.count() > 0
             && age_us >= SEGMENT_AGE_MAX_US
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::checkpoint::CheckpointFile;
+    use crate::config::Durability;
+    use crate::files::tests::scratch;
+    use crate::{AuditLog, segment, verify};
+
+    const YEAR_US: u64 = 365 * 86_400_000_000;
+
+    /// Writes records that are older than any retention; gives how many segments there were after each.
+    fn write(config: &LogConfig, records: u64) -> Vec<usize> {
+        let log = AuditLog::open(config.clone()).unwrap();
+        let mut segments = Vec::new();
+        for n in 0..records {
+            let mut record = Record::new(1_000_000 + n, "acme".into(), "github".into());
+            record.method = Some("a".repeat(200).into());
+            log.append(record, Durability::Written)
+                .unwrap()
+                .wait()
+                .unwrap();
+            segments.push(segment::list(&config.dir).unwrap().len());
+        }
+        log.close().unwrap();
+        segments
+    }
+
+    fn small(dir: &Path, retention_days: Option<u32>) -> LogConfig {
+        LogConfig {
+            segment_bytes_max: 4 << 10,
+            fsync: false,
+            retention_days,
+            ..LogConfig::new(dir)
+        }
+    }
+
+    /// The log as it would be had it been written so long ago.
+    fn set_back(dir: &Path, by_us: u64) {
+        let last = segment::list(dir).unwrap().pop().unwrap();
+        let file = CheckpointFile::parse(&fs::read(last.checkpoints()).unwrap()).unwrap();
+        let back = file.checkpoints.into_iter().map(|checkpoint| Checkpoint {
+            time_unix_us: checkpoint.time_unix_us - by_us,
+            ..checkpoint
+        });
+        let lines: Vec<u8> = back.flat_map(Checkpoint::to_line).collect();
+        fs::write(last.checkpoints(), lines).unwrap();
+    }
+
+    #[test]
+    fn a_clock_that_is_years_ahead_removes_nothing() {
+        let dir = scratch();
+        write(&small(dir.path(), None), 60);
+        set_back(dir.path(), 3 * YEAR_US);
+        write(&small(dir.path(), Some(30)), 40);
+        let report = verify(dir.path()).unwrap();
+        assert_eq!((report.first_sequence, report.size), (0, 100));
+        assert!(report.is_clean());
+    }
+
+    #[test]
+    fn no_segment_that_is_sealed_takes_many_old_ones_with_it() {
+        let dir = scratch();
+        let before = *write(&small(dir.path(), None), 100).last().unwrap();
+        assert!(before > 3 * REMOVED_MAX);
+        // What was written an hour ago is no matter.
+        set_back(dir.path(), YEAR_US / 365 / 24);
+        let after = write(&small(dir.path(), Some(30)), 100);
+        let sealed = after.windows(2).filter(|pair| pair[0] != pair[1]);
+        let mut changes = sealed.map(|pair| pair[0] + 1 - pair[1]);
+        assert_eq!(changes.next(), Some(REMOVED_MAX));
+        assert!(after.last().unwrap() < &REMOVED_MAX, "{after:?}");
     }
 }

@@ -256,9 +256,11 @@ impl Decision {
         let verdict = match verdict {
             Ok(verdict) => verdict,
             Err(error) => {
-                self.raise(failed(evaluator.failure_mode()), || {
-                    Reason::EvaluatorFailed(name, error)
-                });
+                let mode = match error {
+                    EvalError::NoRoom => FailureMode::Closed,
+                    _ => evaluator.failure_mode(),
+                };
+                self.raise(failed(mode), || Reason::EvaluatorFailed(name, error));
                 return;
             }
         };
@@ -545,6 +547,15 @@ mod tests {
             assert_eq!(decision.action, action);
             let failed = Reason::EvaluatorFailed("plugin".into(), EvalError::TimedOut);
             assert_eq!(decision.reason, failed);
+        }
+    }
+
+    #[test]
+    fn an_evaluator_that_there_was_no_room_for_blocks_whatever_its_failure_mode() {
+        for mode in [FailureMode::Closed, FailureMode::Open] {
+            let mut decision = Decision::clean(false);
+            decision.hear(&[], vec![(&Plugin(mode), Err(EvalError::NoRoom))]);
+            assert_eq!(decision.enforced, Action::Block);
         }
     }
 

@@ -39,7 +39,7 @@ pub trait Evaluator: Send + Sync {
     /// Judges one message.
     ///
     /// # Errors
-    /// It could not: the message then takes [`Evaluator::failure_mode`].
+    /// It could not: the message then takes [`Evaluator::failure_mode`], except for [`EvalError::NoRoom`].
     fn evaluate(&self, input: &EvalInput<'_>) -> Result<Verdict, EvalError>;
 }
 
@@ -104,6 +104,10 @@ pub enum EvalError {
     /// It failed so often that it is not asked for a while.
     #[error("the evaluator failed too often and is left alone for a while")]
     Open,
+    /// There was no room to ask it: no failure of its own, and nobody may bring one about to get past it. The message
+    /// is blocked whatever its failure mode is.
+    #[error("the evaluator could not be asked: too many messages are being judged")]
+    NoRoom,
 }
 
 /// The evaluators of one server, with the place of each.

@@ -33,4 +33,4 @@ pub use lines::LineRef;
 pub use own::{OwnError, base_rules, own_rules};
 pub use table::{ActionsRef, PolicyTable};
 pub use tools::ToolFilter;
-pub use view::{About, MessageView, Piece, ViewFinding, ViewKind, ViewLeaf};
+pub use view::{About, MessageView, Piece, ViewFinding, ViewKind, ViewLeaf, Words};

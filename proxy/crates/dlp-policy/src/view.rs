@@ -3,6 +3,8 @@
 //! All strings lie in one `text` and everything else points into it, so that an evaluator in another
 //! address space costs one copy.
 
+use std::sync::Arc;
+
 use dlp_scan::{Finding, RuleSet};
 use domain::{Direction, Era, PolicyAction};
 
@@ -122,6 +124,25 @@ pub struct MessageView {
     /// Five numbers per leaf: this is copied into another address space as it stands.
     leaves: Vec<[u32; 5]>,
     findings: Vec<ViewFinding>,
+    words: Arc<Words>,
+}
+
+/// The values of a message that are no leaves, for those who compare messages whole: `true`, `false`, `null`,
+/// and objects and lists with nothing in them. Their text is not shown by `Debug`.
+#[derive(Clone, Default)]
+pub struct Words {
+    /// Their paths and what they are, one behind the other.
+    pub text: String,
+    /// Start and length of the path, start and length of the word.
+    pub places: Vec<[u32; 4]>,
+}
+
+impl std::fmt::Debug for Words {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Words")
+            .field("count", &self.places.len())
+            .finish_non_exhaustive()
+    }
 }
 
 impl std::fmt::Debug for MessageView {
@@ -153,8 +174,25 @@ impl MessageView {
                 .map(|(method, id)| (put(method), id.map(&mut put))),
             leaves: Vec::with_capacity(leaves),
             findings: Vec::new(),
+            words: Arc::default(),
             text,
         }
+    }
+
+    /// Adds a value that is no leaf.
+    pub fn word(&mut self, path: &str, word: &str) {
+        // Nobody shares them before the message is laid out.
+        let words = Arc::make_mut(&mut self.words);
+        let path = put(&mut words.text, path);
+        let word = put(&mut words.text, word);
+        words
+            .places
+            .push([path.start, path.len, word.start, word.len]);
+    }
+
+    /// The values that are no leaves, in the order of the message.
+    pub fn words(&self) -> &Arc<Words> {
+        &self.words
     }
 
     /// Adds a leaf. Leaves come in the order in which the scanner saw them.

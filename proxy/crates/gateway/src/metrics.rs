@@ -168,4 +168,8 @@ fn describe() {
         "weir_audit_failures_total",
         "Audit records that could not be kept"
     );
+    describe_counter!(
+        "weir_audit_retention_held_total",
+        "Times that old audit records were left in place because the clock was ahead of what can have passed"
+    );
 }

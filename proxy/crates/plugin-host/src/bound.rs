@@ -1,10 +1,11 @@
 //! A plugin in one place of one server: what the gateway asks for a verdict.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use dlp_policy::{EvalError, EvalInput, Evaluator, Verdict};
+use dlp_policy::{EvalError, EvalInput, Evaluator, MessageView, Verdict};
 use domain::{FailureMode, Grant, Isolation};
 use parking_lot::Mutex;
 
@@ -14,11 +15,21 @@ use crate::host::{BindError, Plugin};
 use crate::imports::Shared;
 use crate::instance::{Instance, PATIENT};
 use crate::measure::Measures;
+use crate::turns::{Tenants, Turns};
 use crate::verdict;
 
-/// What all bindings of a host share: the clock, and how many instances they keep.
+/// What stands in the place of a label that is kept back.
+const KEPT_BACK: &str = "kept-back";
+/// Shorter words than this are in every text.
+const QUOTE_BYTES_MIN: usize = 8;
+/// Different labels of one verdict that are looked at, and text searched for them, in bytes; the rest is kept back.
+const LABELS_MAX: usize = 64;
+const SEARCHED_BYTES_MAX: usize = 16 << 20;
+
+/// What all bindings of a host share: the clock, whose turn it is, and how many instances they keep.
 pub(crate) struct Room {
     pub(crate) clock: Clock,
+    tenants: Tenants,
     kept: AtomicUsize,
     kept_max: usize,
 }
@@ -28,6 +39,7 @@ impl Room {
     pub(crate) fn new(clock: Clock, slots: u32) -> Self {
         Self {
             clock,
+            tenants: Tenants::new(slots),
             kept: AtomicUsize::new(0),
             kept_max: slots as usize / 2,
         }
@@ -41,6 +53,7 @@ pub struct Bound {
     server: Arc<str>,
     config: String,
     room: Arc<Room>,
+    turns: Arc<Turns>,
     breaker: Breaker,
     measures: Measures,
     pace: Pace,
@@ -88,6 +101,7 @@ impl Bound {
         }
         Ok(Self {
             measures: Measures::new(&shared.tenant, server, &shared.plugin),
+            turns: room.tenants.turns(&shared.tenant),
             plugin,
             shared,
             server: server.into(),
@@ -136,7 +150,7 @@ impl Bound {
         {
             self.kept.lock().push(kept);
         }
-        Ok((self.without_quotes(verdict), memory_bytes))
+        Ok((self.without_quotes(verdict, input.view), memory_bytes))
     }
 
     fn fresh(&self, began: Instant, time: Duration) -> Result<Instance, (EvalError, String)> {
@@ -156,17 +170,48 @@ impl Bound {
         }
     }
 
-    /// A reason goes into the audit log and to the caller: one in which the rules find something is
-    /// kept back.
-    fn without_quotes(&self, mut verdict: Verdict) -> Verdict {
-        let Some(reason) = &verdict.reason else {
-            return verdict;
-        };
-        if self.shared.gives_away(reason) {
+    /// Reasons and labels go into the audit log, and to the caller: one in which the rules find something is kept back,
+    /// and so is a label that the message itself has.
+    fn without_quotes(&self, mut verdict: Verdict, view: &MessageView) -> Verdict {
+        if let Some(reason) = &verdict.reason
+            && self.shared.gives_away(reason)
+        {
             verdict.reason =
                 Some("(the plugin's reason is kept back: rules find something in it)".into());
         }
+        let mut quotes: HashMap<Arc<str>, bool> = HashMap::new();
+        let mut left = SEARCHED_BYTES_MAX;
+        for mark in &mut verdict.marks {
+            let is_quote = match quotes.get(&mark.label) {
+                Some(known) => *known,
+                None if quotes.len() >= LABELS_MAX => true,
+                None => {
+                    let is_quote = self.is_quote(&mark.label, view, &mut left);
+                    quotes.insert(Arc::clone(&mark.label), is_quote);
+                    is_quote
+                }
+            };
+            if is_quote {
+                mark.label = KEPT_BACK.into();
+            }
+        }
         verdict
+    }
+
+    fn is_quote(&self, label: &str, view: &MessageView, left: &mut usize) -> bool {
+        if self.shared.gives_away(label) {
+            return true;
+        }
+        // Who bound the plugin has chosen it, whatever messages say.
+        if label.len() < QUOTE_BYTES_MIN || self.config.contains(label) {
+            return false;
+        }
+        if *left < view.text().len() {
+            return true;
+        }
+        *left -= view.text().len();
+        view.leaves()
+            .any(|leaf| view.cut(leaf.text).contains(label))
     }
 
     fn failed(&self, error: EvalError, what: &str, took: Duration) {
@@ -206,7 +251,7 @@ impl Evaluator for Bound {
     }
 
     fn is_slow(&self) -> bool {
-        self.pace.is_slow()
+        self.pace.is_slow() || self.turns.are_taken()
     }
 
     fn may_loosen(&self) -> bool {
@@ -219,6 +264,13 @@ impl Evaluator for Bound {
             self.measures.failure(EvalError::Open, Duration::ZERO);
             return Err(EvalError::Open);
         }
+        let wait = Duration::from_millis(u64::from(self.shared.binding.timeout_ms));
+        let Some(_turn) = self.turns.take(began + wait) else {
+            self.measures.failure(EvalError::NoRoom, Duration::ZERO);
+            return Err(EvalError::NoRoom);
+        };
+        // Waiting is not the plugin's time.
+        let began = Instant::now();
         let judged = self.judge(input, began);
         let took = began.elapsed();
         self.pace.took(took);
@@ -227,6 +279,10 @@ impl Evaluator for Bound {
                 self.breaker.succeeded();
                 self.measures.verdict(&verdict, took, memory_bytes);
                 Ok(verdict)
+            }
+            Err((EvalError::NoRoom, _)) => {
+                self.measures.failure(EvalError::NoRoom, took);
+                Err(EvalError::NoRoom)
             }
             Err((error, what)) => {
                 self.failed(error, &what, took);

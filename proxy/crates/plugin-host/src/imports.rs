@@ -5,12 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use dlp_policy::Words;
 use dlp_scan::{Budget, FingerprintKey, LeafInput, LeafKind, Outcome, RuleSet, Scanner};
 use domain::{Grant, PluginBinding};
 use parking_lot::Mutex;
 use wasmtime::ResourceLimiter;
 
-use crate::contract::weir::policy::host::{Hit, Host, HostError, LogLevel, Range, Scope};
+use crate::contract::weir::policy::host::{
+    self as wit, Hit, Host, HostError, LogLevel, Range, Scope,
+};
 use crate::deadline::Deadline;
 use crate::engine::TABLE_ELEMENTS_MAX;
 use crate::pattern::{Pattern, TooMuch};
@@ -130,6 +133,8 @@ pub(crate) struct Data {
     pub(crate) shared: Arc<Shared>,
     pub(crate) limits: MemoryLimits,
     session: Option<Box<str>>,
+    /// Of the message at hand, and gone with it.
+    words: Arc<Words>,
     /// A message is at hand. What a plugin does while it starts cannot depend on state or the clock:
     /// one that was bound once can be bound again, whatever it has seen since.
     judging: bool,
@@ -147,6 +152,7 @@ impl Data {
             deadline: Deadline::default(),
             shared,
             session: None,
+            words: Arc::default(),
             judging: false,
             calls: 0,
             text_bytes: 0,
@@ -155,17 +161,23 @@ impl Data {
     }
 
     /// Begins a message: every count starts anew.
-    pub(crate) fn begin(&mut self, session: &str) {
+    pub(crate) fn begin(&mut self, session: &str, words: &Arc<Words>) {
         if self.shared.binding.grants(Grant::SessionState)
             && self.session.as_deref() != Some(session)
         {
             self.session = Some(session.into());
         }
         self.judging = true;
+        self.words = Arc::clone(words);
         self.calls = 0;
         self.text_bytes = 0;
         self.lines = 0;
         self.limits.refused = false;
+    }
+
+    /// Ends it: an instance that is kept keeps nothing of it.
+    pub(crate) fn end(&mut self) {
+        self.words = Arc::default();
     }
 
     fn called(&mut self) -> wasmtime::Result<()> {
@@ -365,6 +377,14 @@ impl Host for Data {
                 .unwrap_or_default();
             u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
         }))
+    }
+
+    fn words(&mut self) -> wasmtime::Result<wit::WordList> {
+        self.called()?;
+        Ok(wit::WordList {
+            text: self.words.text.clone(),
+            places: self.words.places.as_flattened().to_vec(),
+        })
     }
 }
 

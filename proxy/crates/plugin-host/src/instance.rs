@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use dlp_policy::{EvalError, MessageView, Piece};
 use domain::{Direction, Era, PolicyAction};
-use wasmtime::{Store, Trap};
+use wasmtime::{PoolConcurrencyLimitError, Store, Trap};
 
 use crate::contract::exports::weir::policy::policy as out;
 use crate::contract::weir::policy::types as wit;
@@ -105,7 +105,7 @@ impl Instance {
         time: Option<Duration>,
     ) -> Result<out::Verdict, Failure> {
         let session = view.cut(view.session.unwrap_or(view.key_id));
-        self.store.data_mut().begin(session);
+        self.store.data_mut().begin(session, view.words());
         if let Some(time) = time {
             let ticks = self.store.data_mut().deadline.set(began, time);
             self.store.set_epoch_deadline(ticks);
@@ -121,6 +121,7 @@ impl Instance {
             .exports
             .weir_policy_policy()
             .call_evaluate(&mut self.store, message);
+        self.store.data_mut().end();
         said.map_err(|error| Failure::of(&error, &self.store))
     }
 
@@ -143,6 +144,10 @@ impl Failure {
         let trap = error.downcast_ref::<Trap>();
         let kind = match trap {
             Some(Trap::Interrupt) => EvalError::TimedOut,
+            // The slots of all plugins are taken: this one has done nothing.
+            None if error.downcast_ref::<PoolConcurrencyLimitError>().is_some() => {
+                EvalError::NoRoom
+            }
             _ if store.data().limits.refused => EvalError::OutOfBounds,
             _ => EvalError::Trapped,
         };

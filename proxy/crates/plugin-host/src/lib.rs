@@ -28,6 +28,7 @@ mod instance;
 mod measure;
 mod pattern;
 mod state;
+mod turns;
 mod verdict;
 
 pub use bound::Bound;

@@ -17,6 +17,7 @@ pub(crate) struct Measures {
     out_of_bounds: Counter,
     bad_verdict: Counter,
     open: Counter,
+    no_room: Counter,
     opened: Counter,
 }
 
@@ -45,6 +46,7 @@ impl Measures {
             out_of_bounds: failures("bounds"),
             bad_verdict: failures("bad_verdict"),
             open: failures("open"),
+            no_room: failures("no_room"),
             opened: counter!("weir_plugin_breaker_opened_total", &labels),
         }
     }
@@ -74,9 +76,10 @@ impl Measures {
             EvalError::OutOfBounds => &self.out_of_bounds,
             EvalError::BadVerdict => &self.bad_verdict,
             EvalError::Open => &self.open,
+            EvalError::NoRoom => &self.no_room,
         };
         counter.increment(1);
-        if error != EvalError::Open {
+        if !matches!(error, EvalError::Open | EvalError::NoRoom) {
             self.seconds.record(took.as_secs_f64());
         }
     }

@@ -128,6 +128,11 @@ impl Walk<'_> {
         let doc = self.doc;
         let here = self.path.len();
         match doc.kind(node) {
+            Kind::Object if doc.members(node).next().is_none() => self.word("{}"),
+            Kind::Array if doc.elements(node).next().is_none() => self.word("[]"),
+            Kind::True => self.word("true"),
+            Kind::False => self.word("false"),
+            Kind::Null => self.word("null"),
             Kind::Object => {
                 for (key, name, value) in doc.members(node) {
                     self.path.push_str("{key}");
@@ -160,11 +165,80 @@ impl Walk<'_> {
         }
     }
 
+    fn word(&mut self, word: &str) {
+        if self.path.len() <= PATH_BYTES_MAX {
+            self.view.word(&self.path, word);
+        } else {
+            self.view.word(&shortened(&self.path), word);
+        }
+    }
+
     fn put(&mut self, kind: ViewKind, id: mcp_codec::LeafId, text: &str) {
         if self.path.len() <= PATH_BYTES_MAX {
             self.view.leaf(kind, &self.path, text);
         } else {
             self.view.leaf(kind, &self.doc.path(id).to_string(), text);
         }
+    }
+}
+
+/// A path without its middle, which no document can be asked for: there is no leaf here.
+fn shortened(path: &str) -> String {
+    let half = PATH_BYTES_MAX / 2 - 1;
+    let head = path.floor_char_boundary(half);
+    let tail = path.ceil_char_boundary(path.len() - half);
+    format!("{}…{}", &path[..head], &path[tail..])
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::Era;
+
+    use super::*;
+
+    #[test]
+    fn what_is_no_leaf_is_laid_out_apart() {
+        let deep = "a".repeat(60);
+        let text = format!(
+            r#"{{"jsonrpc":"2.0","method":"n","params":{{"a":true,"b":[null,{{}},[false]],"c":"x","d":[],"{deep}":
+            {{"{deep}":{{"{deep}":{{"{deep}":{{"{deep}":{{"e":true}}}}}}}}}}}}}}"#
+        );
+        let message =
+            Message::decode(text.into(), &mcp_codec::Limits::default()).expect("a message");
+        let about = About {
+            direction: Direction::ToClient,
+            era: Era::Handshake,
+            method: "n",
+            tool: None,
+            server: "server",
+            tenant: "tenant",
+            session: None,
+            key_id: "key",
+            call: None,
+        };
+        let view = lay_out(message.doc(), &[], &about);
+        let words = view.words();
+        let cut = |start: u32, len: u32| &words.text[start as usize..(start + len) as usize];
+        let shown: Vec<_> = words
+            .places
+            .iter()
+            .map(|&[path, path_len, word, word_len]| (cut(path, path_len), cut(word, word_len)))
+            .collect();
+        let (last, first) = shown.split_last().expect("words");
+        assert_eq!(
+            first,
+            [
+                ("$.params.a", "true"),
+                ("$.params.b[0]", "null"),
+                ("$.params.b[1]", "{}"),
+                ("$.params.b[2][0]", "false"),
+                ("$.params.d", "[]"),
+            ]
+        );
+        assert!(
+            last.0.len() <= PATH_BYTES_MAX + 2 && last.0.ends_with(".e"),
+            "{last:?}"
+        );
+        assert_eq!(view.leaves().len(), message.doc().leaves().len());
     }
 }

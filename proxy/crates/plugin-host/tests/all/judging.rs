@@ -60,6 +60,82 @@ fn a_reason_that_quotes_a_secret_is_kept_back() {
     assert!(!verdict.reason.unwrap().contains(key));
 }
 
+/// Marks the argument's first byte and calls it so.
+fn labels(label: &str) -> Guest {
+    Guest {
+        more: format!("(data (i32.const 3100) \"{label}\")"),
+        evaluate: format!(
+            "(i32.store (i32.const 1036) (i32.const 2048)) (i32.store (i32.const 1040) (i32.const 1))
+            (i32.store (i32.const 2048) (i32.const 1)) (i32.store (i32.const 2052) (i32.const 0))
+            (i32.store (i32.const 2056) (i32.const 1)) (i32.store (i32.const 2060) (i32.const 3100))
+            (i32.store (i32.const 2064) (i32.const {})) (i32.store (i32.const 2068) (i32.const 1))
+            (i32.const 1024)",
+            label.len()
+        ),
+        ..Guest::default()
+    }
+}
+
+#[test]
+fn a_label_that_quotes_the_message_is_kept_back() {
+    let key = concat!("ghp_Q7dR2mXk9LwZtV4c", "NpB1sYhE6uJgA34eUZEa");
+    let mut binding = PluginBinding::new("leaky");
+    let check = |label: &str, text: &str, expected: &str| {
+        let bound = bind(&load(&labels(label)).unwrap(), &binding, "tenant").unwrap();
+        let verdict = ask(&bound, &call("tenant", text)).unwrap();
+        assert_eq!(&*verdict.marks[0].label, expected, "{label} over {text:?}");
+    };
+    check(
+        "hunter2-and-more",
+        "the word is hunter2-and-more",
+        "kept-back",
+    );
+    check(key, "nothing of it", "kept-back");
+    check(
+        "other-server",
+        "the word is hunter2-and-more",
+        "other-server",
+    );
+    // Words that short are in texts by chance.
+    check("order", "an order", "order");
+    // What the binding says is not the message's, though the message may say it too.
+    binding.config = serde_json::from_str(r#"{"label": "nightfall"}"#).unwrap();
+    let bound = bind(&load(&labels("nightfall")).unwrap(), &binding, "tenant").unwrap();
+    let verdict = ask(&bound, &call("tenant", "about nightfall")).unwrap();
+    assert_eq!(&*verdict.marks[0].label, "nightfall");
+}
+
+/// Blocks what holds a `true`, which is no leaf.
+#[test]
+fn what_is_no_leaf_is_given_to_who_asks_for_it() {
+    let guest = Guest {
+        imports: "(import \"weir:policy/host@0.1.0\" \"words\" (func $words (param i32)))".into(),
+        more: "(data (i32.const 1024) \"\\01\\04\\00\\00\")".into(),
+        // The text ends in the last word; `e` stands at its end for true and false alone.
+        evaluate: "(call $words (i32.const 2048))
+            (if (result i32) (i32.load (i32.const 2060)) (then
+              (if (result i32) (i32.eq (i32.const 0x65757274) (i32.load (i32.sub (i32.add (i32.load (i32.const 2048)) (i32.load (i32.const 2052))) (i32.const 4))))
+                (then (i32.const 1024)) (else (i32.const 0))))
+              (else (i32.const 0)))".into(),
+        ..Guest::default()
+    };
+    let binding = PluginBinding {
+        isolation: Isolation::Tenant,
+        ..PluginBinding::new("words")
+    };
+    let bound = bind(&load(&guest).unwrap(), &binding, "tenant").unwrap();
+    let said = |words: &[&str]| {
+        let mut view = call("tenant", "x");
+        for word in words {
+            view.word("$.params.arguments.a", word);
+        }
+        ask(&bound, &view).unwrap().action
+    };
+    assert_eq!(said(&["false", "true"]), Some(PolicyAction::Block));
+    assert_eq!(said(&[]), None, "nothing is left of the message before");
+    assert_eq!(said(&["true", "null"]), None);
+}
+
 /// Blocks from its second message on: what is left of the first is what isolation is about.
 fn counter() -> Guest {
     Guest {

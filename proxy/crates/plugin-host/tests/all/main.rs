@@ -3,6 +3,7 @@
 mod bombs;
 mod canary;
 mod compiling;
+mod crowd;
 mod guest;
 mod hostile;
 mod judging;
