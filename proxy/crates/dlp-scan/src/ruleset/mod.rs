@@ -373,6 +373,16 @@ impl Pattern {
         self.needs().run
     }
 
+    /// A match may be of any length.
+    pub fn endless(&self) -> bool {
+        self.needs().endless
+    }
+
+    /// No match is shorter.
+    pub fn least(&self) -> usize {
+        self.needs().least
+    }
+
     fn needs(&self) -> &Needs {
         let LazyPattern {
             source,
