@@ -1,0 +1,157 @@
+//! A value is found, and found whole, however long it is, however far down its table it stands, and whatever stands
+//! beside it.
+
+use dlp_scan::{Budget, Category, FingerprintKey, LeafInput, LeafKind, RuleSet, Scanner};
+
+/// What is found in a text: the category, and the place.
+fn findings(text: &str, kind: LeafKind, name: Option<&str>) -> Vec<(Category, String, usize)> {
+    let rules = RuleSet::builtin();
+    let leaf = LeafInput { text, kind, name };
+    let mut scanner = Scanner::new(FingerprintKey::new([3; 32]));
+    let outcome = scanner.scan(rules, [leaf].into_iter(), &Budget::default());
+    assert_eq!(outcome.over_budget, None, "{:.200}", text);
+    let found = outcome.findings.iter();
+    found
+        .map(|f| {
+            let found = text[f.start as usize..f.end as usize].to_owned();
+            (f.category, found, f.start as usize)
+        })
+        .collect()
+}
+
+/// What is left of a text once all that was found is taken out.
+fn left(text: &str) -> String {
+    let mut keep = vec![true; text.len()];
+    for (_, found, start) in findings(text, LeafKind::String, None) {
+        keep[start..start + found.len()].fill(false);
+    }
+    let bytes = text.bytes().zip(keep).filter(|(_, keep)| *keep);
+    String::from_utf8_lossy(&bytes.map(|(b, _)| b).collect::<Vec<_>>()).into_owned()
+}
+
+fn finds(text: &str, value: &str) -> bool {
+    findings(text, LeafKind::String, None)
+        .iter()
+        .any(|f| f.1 == value)
+}
+
+/// Letters and digits as a generator makes them, the same each time.
+fn drawn(len: usize, seed: u64) -> String {
+    let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    let mut seed = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut letter = || {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        char::from(letters[(seed >> 11) as usize % letters.len()])
+    };
+    (0..len).map(|_| letter()).collect()
+}
+
+/// A token of three parts, the second so long.
+fn jwt(payload: usize) -> String {
+    let head = "eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCJ9";
+    format!("{head}.eyJ{}.{}", drawn(payload, 5), drawn(342, 6))
+}
+
+#[test]
+fn values_of_any_length_are_taken_whole() {
+    for len in [400, 600, 4_000, 4_090, 9_000, 70_000] {
+        let value = drawn(len, 1);
+        for text in [
+            format!("CLIENT_SECRET={value}\nnext"),
+            format!("client_secret: {value}\nnext"),
+            format!("x = f(client_secret={value}, 3)"),
+            format!("client_secret = \"{value}\"; next"),
+            format!("{{\\\"client_secret\\\": \\\"{value}\\\"}} next"),
+            format!("{{\"client_secret\":\"{value}\"}}"),
+            format!("<client_secret>{value}</client_secret>"),
+            format!("Authorization: Bearer {value}\nnext"),
+            format!("id,client_secret,note\n1,{value},x\n"),
+        ] {
+            let rest = left(&text);
+            assert!(rest.len() < 60, "{len} {text:.40}: {} left", rest.len());
+        }
+        let token = jwt(len);
+        for text in [
+            token.clone(),
+            format!("see {token} there"),
+            format!("Authorization: Bearer {token}\nnext"),
+            format!("Cookie: session={token}; theme=dark"),
+        ] {
+            let rest = left(&text);
+            assert!(rest.len() < 60, "{len} {text:.40}: {} left", rest.len());
+        }
+        let url = format!("postgres://svc:{value}@db.acme.io/app now");
+        assert!(left(&url).len() < 10, "{len}: a URL");
+        let long_url = format!("https://svc:gT7kQ2vpL9xW4z@acme.io/app?{value} now");
+        assert!(left(&long_url).len() < 10, "{len}: behind a URL");
+    }
+}
+
+#[test]
+fn names_in_a_row_without_a_blank_cost_what_they_are_long() {
+    let text = format!("password={}&", drawn(20, 3)).repeat(4_000);
+    let leaf = LeafInput {
+        text: &text,
+        kind: LeafKind::String,
+        name: None,
+    };
+    let mut scanner = Scanner::new(FingerprintKey::new([3; 32]));
+    let outcome = scanner.scan(RuleSet::builtin(), [leaf].into_iter(), &Budget::default());
+    assert!(outcome.over_budget.is_some() || outcome.findings.len() >= 1_000);
+}
+
+/// So many secrets, each with all that a generator draws from.
+fn secrets(n: usize) -> Vec<String> {
+    (0..n)
+        .map(|i| format!("Zq7{}kW2m", drawn(20, 100 + i as u64)))
+        .collect()
+}
+
+fn all_found(text: &str, secrets: &[String], what: &str) {
+    let rest = left(text);
+    let missed: Vec<_> = (0..secrets.len())
+        .filter(|n| rest.contains(secrets[*n].as_str()))
+        .collect();
+    assert!(missed.is_empty(), "{what}: {missed:?} of {}", secrets.len());
+}
+
+#[test]
+fn every_row_and_element_is_read() {
+    for n in [15, 17, 40, 400] {
+        let secrets = secrets(n);
+        let rows = |write: &dyn Fn(usize, &str) -> String| -> String {
+            (0..n).map(|i| write(i, &secrets[i])).collect()
+        };
+        let csv = rows(&|i, s| format!("u{i},{s}\n"));
+        all_found(&format!("user,api_key\n{csv}"), &secrets, "csv");
+        let wide = rows(&|i, s| format!("u{i},{s},{}\n", "x ".repeat(60)));
+        all_found(
+            &format!("notes\nuser,api_key,about\n{wide}"),
+            &secrets,
+            "wide",
+        );
+        let list = serde_json::json!({ "api_key": secrets }).to_string();
+        all_found(&list, &secrets, "array");
+        let sql = rows(&|i, s| format!("({i}, '{s}'),\n"));
+        all_found(
+            &format!("INSERT INTO t (id, api_key) VALUES\n{sql};"),
+            &secrets,
+            "insert",
+        );
+        let mut gaps = vec![String::new(); n];
+        gaps.push("Iqvldm982*cfBKh".to_owned());
+        let list = serde_json::json!({ "password": gaps }).to_string();
+        assert!(finds(&list, "Iqvldm982*cfBKh"), "behind {n} that are empty");
+    }
+}
+
+#[test]
+fn names_in_the_rows_of_a_table_do_not_use_up_the_budget() {
+    let rows: String = (0..5_000)
+        .map(|i| format!("{i},password,see note {i},x\n"))
+        .collect();
+    let text = format!("id,field,note,by\n{rows}");
+    assert_eq!(findings(&text, LeafKind::String, None), []);
+}
