@@ -155,3 +155,29 @@ fn names_in_the_rows_of_a_table_do_not_use_up_the_budget() {
     let text = format!("id,field,note,by\n{rows}");
     assert_eq!(findings(&text, LeafKind::String, None), []);
 }
+
+#[test]
+fn private_keys_of_any_length_and_indent() {
+    let key = |title: &str, lines: usize, indent: usize| -> String {
+        let body: String = (0..lines)
+            .map(|i| format!("{}{}\n", " ".repeat(indent), drawn(64, i as u64 + 1)))
+            .collect();
+        format!("-----BEGIN {title}-----\n{body}-----END {title}-----")
+    };
+    for lines in [24, 500, 900, 4_000] {
+        for (title, indent) in [
+            ("RSA PRIVATE KEY", 0),
+            ("RSA PRIVATE KEY", 100),
+            ("PGP PRIVATE KEY BLOCK", 0),
+        ] {
+            let key = key(title, lines, indent);
+            let text = format!("before\n{key}\nafter it stands - and that is all. -----\n");
+            assert!(finds(&text, &key), "{lines} lines, {indent} blanks");
+            let open = &key[..key.len() - 40 - title.len()];
+            assert!(
+                left(open).len() < 100,
+                "{lines} lines, {indent} blanks, no end"
+            );
+        }
+    }
+}
