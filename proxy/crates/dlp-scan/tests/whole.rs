@@ -181,3 +181,36 @@ fn private_keys_of_any_length_and_indent() {
         }
     }
 }
+
+#[test]
+fn a_word_excuses_no_value_that_stands_beside_it() {
+    let name = ["sk-", "ant-api03-"].concat();
+    let anthropic = format!("{name}{}AA", drawn(93, 7));
+    let openai = ["sk-", "proj-", &drawn(48, 8)].concat();
+    for text in [
+        format!("key {anthropic}-example"),
+        format!("key {openai}-EXAMPLE"),
+        format!("key {openai}_todo"),
+    ] {
+        let value = &text[4..text.rfind(['-', '_']).unwrap()];
+        assert!(finds(&text, value), "{text}");
+    }
+    for value in [
+        "Iqvldm982*cfBKhexample",
+        "nullIqvldm982*cfBKh",
+        "aB3()xK9mQ2zLw",
+        "k9->Zq72LmPw4t",
+    ] {
+        let text = format!("{{\"password\": \"{value}\"}}");
+        assert!(finds(&text, value), "{text}");
+    }
+    for text in [
+        "aws_access_key_id = AKIAIOSFODNN7EXAMPLE",
+        "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        "api_key: your-api-key-here-1234",
+        "OPENAI_API_KEY=sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxxexample",
+        "password: \"getPassword2()->value1\"",
+    ] {
+        assert_eq!(findings(text, LeafKind::String, None), [], "{text}");
+    }
+}
