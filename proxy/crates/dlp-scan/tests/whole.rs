@@ -182,6 +182,30 @@ fn private_keys_of_any_length_and_indent() {
     }
 }
 
+const CARD: &str = "4539578763621486";
+
+#[test]
+fn numbers_in_json_text_however_written() {
+    for number in [
+        "4539578763621486",
+        "4539578763621486.0",
+        "4539578763621486e0",
+        "4.539578763621486e15",
+        "-4539578763621486",
+        "-4539578763621486.0",
+        "-4.539578763621486E+15",
+    ] {
+        for text in [
+            format!("{{\"card\": {number}}}"),
+            format!("{{\"rows\": [1, 2.5, {number}], \"x\": \"y\"}}"),
+        ] {
+            assert_eq!(findings(&text, LeafKind::String, None).len(), 1, "{text}");
+        }
+        let found = findings(number, LeafKind::Number, Some("card"));
+        assert_eq!(found.len(), 1, "{number} as a value");
+    }
+}
+
 #[test]
 fn a_word_excuses_no_value_that_stands_beside_it() {
     let name = ["sk-", "ant-api03-"].concat();
@@ -210,6 +234,59 @@ fn a_word_excuses_no_value_that_stands_beside_it() {
         "api_key: your-api-key-here-1234",
         "OPENAI_API_KEY=sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxxexample",
         "password: \"getPassword2()->value1\"",
+    ] {
+        assert_eq!(findings(text, LeafKind::String, None), [], "{text}");
+    }
+}
+
+#[test]
+fn a_neighbour_hides_no_card_account_or_social_number() {
+    for (text, values) in [
+        (
+            "card 4539 5787 6362 1486 12/27",
+            &["4539 5787 6362 1486"][..],
+        ),
+        ("card #4539578763621486", &[CARD]),
+        (
+            "cards 4539 5787 6362 1486 4012 8888 8888 1881",
+            &["4539 5787 6362 1486", "4012 8888 8888 1881"],
+        ),
+        (
+            "both: 4539 5787 6362 1486 4012 8888 8888 1881",
+            &["4539 5787 6362 1486", "4012 8888 8888 1881"],
+        ),
+        ("4539 5787 6362 1486 20 EUR", &["4539 5787 6362 1486"]),
+        ("10:22 4539 5787 6362 1486", &["4539 5787 6362 1486"]),
+        ("card no.4539578763621486", &[CARD]),
+        ("4539578763621486/12/27", &[CARD]),
+        ("paid with CC4539578763621486 today", &[CARD]),
+        (
+            "paid with Visa4539 5787 6362 1486",
+            &["4539 5787 6362 1486"],
+        ),
+        ("4539-5787-6362-1486-123", &["4539-5787-6362-1486"]),
+        (
+            "IBAN: DE89 3704 0044 0532 0130 00 12/27",
+            &["DE89 3704 0044 0532 0130 00"],
+        ),
+        ("SSN #536-90-4399", &["536-90-4399"]),
+        ("Amex 3782 822463 10005 1227", &["3782 822463 10005"]),
+    ] {
+        for value in values {
+            assert!(finds(text, value), "{value} in {text}");
+        }
+    }
+    for text in [
+        "row 4539 5787 6362 1486 2034 9981 1120 4412 7781",
+        "order #4539578763621486",
+        "file 2024-4539578763621486-7",
+        "img/4539578763621486/12/27.png",
+        "v4539578763621486/13/27",
+        "item x4539578763621486y",
+        "job4539578763621486",
+        "ticket #536-90-4399",
+        "id 4539-5787-6362-1486-12345",
+        "0.4539578763621486",
     ] {
         assert_eq!(findings(text, LeafKind::String, None), [], "{text}");
     }
