@@ -157,6 +157,28 @@ fn names_in_the_rows_of_a_table_do_not_use_up_the_budget() {
 }
 
 #[test]
+fn tables_with_blanks_beside_the_delimiter() {
+    let value = "Iqvldm982*cfBKh";
+    for text in [
+        format!("| user | password |\n|---|---|\n| ana | {value} |\n| bo | x |\n"),
+        format!("|  user  |  password  |\n|:---|---:|\n|  ana  |  {value}  |\n"),
+        format!("| user | password |\n|---|---|\n| ana | `{value}` |\n"),
+        format!("user, password\nana, {value}\n"),
+        format!("\"user\", \"password\"\n\"ana\", \"{value}\"\n"),
+        format!("user ; password ; role\nana ; {value} ; admin\n"),
+        format!("password | user\n{value} | ana\n"),
+    ] {
+        assert!(finds(&text, value), "{text}");
+    }
+    for text in [
+        "user, password\nYou need both of them, ask Ana2 for more\n",
+        "| field | password |\n|---|---|\n| type | string |\n| min length | 12 |\n",
+    ] {
+        assert_eq!(findings(text, LeafKind::String, None), [], "{text}");
+    }
+}
+
+#[test]
 fn private_keys_of_any_length_and_indent() {
     let key = |title: &str, lines: usize, indent: usize| -> String {
         let body: String = (0..lines)

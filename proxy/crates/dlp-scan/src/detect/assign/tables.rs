@@ -9,6 +9,8 @@ const HEAD_LINE_BYTES_MAX: usize = 16 * 1024;
 const MISFITS_MAX: usize = 16;
 /// Bytes of a line that are read for the price of one look.
 const BYTES_A_LOOK: usize = 64;
+/// How far behind a head its delimiter may stand.
+const BLANKS_MAX: usize = 64;
 /// Most tables that are remembered.
 const TABLES_MAX: usize = 64;
 
@@ -40,14 +42,16 @@ impl<'t> Column<'t> {
         let floor = line.map_or(reach, |at| reach + at + 1);
         let before = &text[floor..name.start as usize];
         let after = &text[name.end as usize..ceil];
-        // The heads may be in quotes.
+        // The heads may be in quotes, with blanks around them.
         let (before, after) = match (before.strip_suffix(b"\""), after.strip_prefix(b"\"")) {
-            (Some(before), Some(after)) => (before, after.first()),
-            _ => (before, after.first()),
+            (Some(before), Some(after)) => (before, after),
+            _ => (before, after),
         };
+        let last = before.iter().rev().find(|b| **b != b' ');
+        let after = after.iter().take(BLANKS_MAX).find(|b| **b != b' ');
         let delimiter = [b',', b';', b'\t', b'|']
             .into_iter()
-            .find(|d| before.last() == Some(d) || after == Some(d))?;
+            .find(|d| last == Some(d) || after == Some(d))?;
         // Without a second line there is nothing under the heads.
         let head = &text[floor..ceil.min(floor + HEAD_LINE_BYTES_MAX)];
         let head = &head[..memchr::memchr(b'\n', head)?];
@@ -95,7 +99,9 @@ impl Iterator for Column<'_> {
         self.at += len + 1;
         let field = line.split(|b| *b == self.delimiter).nth(self.nth);
         let field = field.map(|part| {
-            let quoted = part.len() > 2 && part[0] == b'"' && part[part.len() - 1] == b'"';
+            let part = part.trim_ascii();
+            let quote = |q: u8| part.len() > 2 && part[0] == q && part[part.len() - 1] == q;
+            let quoted = quote(b'"') || quote(b'`');
             let part = &part[usize::from(quoted)..part.len() - usize::from(quoted)];
             let start = part.as_ptr().addr() - self.text.as_ptr().addr();
             Span::new(start, start + part.len())
