@@ -179,6 +179,22 @@ fn tables_with_blanks_beside_the_delimiter() {
 }
 
 #[test]
+fn a_table_is_not_joined_over_its_rows() {
+    let rows = [
+        "user,password",
+        "u0,Qm4!kLmQ27vTpRs",
+        "u1,Zx9!kLmQ27vTpRs",
+        "u2,Wd3!kLmQ27vTpRs",
+    ];
+    for end in ["\n", "\r\n", "\n  "] {
+        let text = rows.join(end);
+        let found = findings(&text, LeafKind::String, None);
+        assert!(found.len() >= 3, "{found:?}");
+        assert!(found.iter().all(|f| !f.1.contains('\n')), "{found:?}");
+    }
+}
+
+#[test]
 fn private_keys_of_any_length_and_indent() {
     let key = |title: &str, lines: usize, indent: usize| -> String {
         let body: String = (0..lines)
