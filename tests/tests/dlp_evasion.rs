@@ -535,3 +535,130 @@ fn ordinary_texts_pass_untouched() {
         faults.join("\n")
     );
 }
+
+/// What a server says piece by piece is read as one text by whoever shows it.
+#[test]
+fn a_secret_split_over_successive_messages_does_not_get_through_whole() {
+    let upstream = Upstream::mcp(|_| None);
+    for action in ["block", "redact"] {
+        let weir = Weir::serve(&Config::new(&upstream.url()).category("secret", action));
+        for (name, cuts, result_has_last) in [
+            ("two notifications", vec![20], false),
+            ("two, the second with nearly all", vec![3], false),
+            ("two, the first with nearly all", vec![38], false),
+            ("four notifications", vec![9, 17, 30], false),
+            ("a notification and the result", vec![20], true),
+            ("two notifications and the result", vec![11, 26], true),
+        ] {
+            let canary = Canary::github();
+            let mut pieces = Vec::new();
+            let mut rest = canary.value();
+            for at in cuts.iter().rev() {
+                let (before, piece) = rest.split_at(*at);
+                pieces.insert(0, piece.to_owned());
+                rest = before;
+            }
+            pieces.insert(0, format!("see {rest}"));
+            pieces
+                .last_mut()
+                .expect("there is one")
+                .push_str(" and so on");
+            let say = |text: &String| {
+                json!({ "jsonrpc": "2.0", "method": "notifications/message",
+                    "params": { "level": "info", "logger": "app", "data": text } })
+            };
+            upstream.answer(move |r| {
+                (r.rpc_method() == "tools/call").then(|| {
+                    let told = if result_has_last {
+                        pieces.len() - 1
+                    } else {
+                        pieces.len()
+                    };
+                    let mut messages: Vec<Value> = pieces[..told].iter().map(say).collect();
+                    let text = pieces[told..].first().map_or("done", String::as_str);
+                    messages.push(weir_tests::upstream::result_message(
+                        r,
+                        json!({ "content": [{ "type": "text", "text": text }] }),
+                    ));
+                    Reply::events(&messages)
+                })
+            });
+            let mut client = Client::connect(&weir, Era::Handshake);
+            let answer = client.call("echo", json!({}));
+            let came: String = answer
+                .messages
+                .iter()
+                .flat_map(|m| [&m["params"]["data"], &m["result"]["content"][0]["text"]])
+                .filter_map(Value::as_str)
+                .collect();
+            assert_eq!(
+                canary.found_in(came.as_bytes()),
+                None,
+                "{action}, {name}: {came}"
+            );
+            assert!(came.starts_with("see "), "{action}, {name}: {came}");
+        }
+        // Messages that have nothing to do with each other are left alone.
+        let told = [
+            "step 1 of 3: reading 4539",
+            "step 2 of 3: 5787 rows",
+            "done",
+        ];
+        upstream.answer(move |r| {
+            (r.rpc_method() == "tools/call").then(|| {
+                let mut messages: Vec<Value> = told
+                    .iter()
+                    .map(|text| json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": { "level": "info", "data": text } }))
+                    .collect();
+                messages.push(weir_tests::upstream::result_message(r, json!({ "content": [{ "type": "text", "text": "6362 rows" }] })));
+                Reply::events(&messages)
+            })
+        });
+        let answer = Client::connect(&weir, Era::Handshake).call("echo", json!({}));
+        assert_eq!(answer.messages.len(), told.len() + 1, "{}", answer.text());
+        assert_eq!(answer.first_text(), "6362 rows");
+    }
+}
+
+/// What is JSON stays JSON, and what is no base64 does not become it.
+#[test]
+fn redaction_keeps_the_form_of_what_it_is_in() {
+    let card = "4539578763621486";
+    let upstream = Upstream::mcp(|_| None);
+    let weir = Weir::serve(&Config::new(&upstream.url()).category("pii", "redact"));
+    let mut client = Client::connect(&weir, Era::Stateless);
+    for (sent, came) in [
+        (
+            json!({ "text": format!("{{\"card\": {card}, \"n\": 1}}") }),
+            json!({ "text": "{\"card\": 0, \"n\": 1}" }),
+        ),
+        (
+            json!({ "text": format!("[ {card} ]") }),
+            json!({ "text": "[ 0 ]" }),
+        ),
+        (
+            json!({ "text": format!("{{\"card\": \"{card}\"}}") }),
+            json!({ "text": "{\"card\": \"[REDACTED:credit-card]\"}" }),
+        ),
+        (
+            json!({ "data": format!("{{\"rows\":[1,2],\"card\":\"{card}\"}}") }),
+            json!({ "data": "{\"rows\":[1,2],\"card\":\"[REDACTED:credit-card]\"}" }),
+        ),
+        (
+            json!({ "data": format!("the card {card} is his") }),
+            json!({ "data": "the card [REDACTED:credit-card] is his" }),
+        ),
+        (
+            json!({ "blob": STANDARD.encode(format!("the card {card} is his")) }),
+            json!({ "blob": STANDARD.encode("[REDACTED:credit-card]") }),
+        ),
+    ] {
+        upstream.answer(move |r| {
+            let sent = sent.clone();
+            (r.rpc_method() == "tools/call")
+                .then(|| Reply::result(r, json!({ "content": [], "structuredContent": sent })))
+        });
+        let answer = client.call("echo", json!({}));
+        assert_eq!(answer.result()["structuredContent"], came);
+    }
+}

@@ -226,6 +226,7 @@ fn line<W: Way>(case: Case<'_>, name: &str, bytes: Bytes, end: End) -> anyhow::R
         era: Era::Handshake,
         evaluators: &evaluators,
         whose: Whose::default(),
+        said: None,
     };
     let run = || -> anyhow::Result<Release<W>> {
         Ok(pipeline::run(

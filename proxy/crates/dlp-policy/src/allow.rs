@@ -2,9 +2,10 @@
 //!
 //! A line names what has to fit, and all of it has to. A line for a value lets that value pass and no other: values are
 //! compared by their keyed fingerprint, over the whole (decoded) value. A line that names only a place or a rule lets
-//! that rule's finding pass, not what another rule finds in the same text.
+//! that rule's finding pass, not what another rule finds in the same text. What lies within a value that may pass is a part
+//! of it, unless the line gives a pattern for another rule: the rest of such a value is chosen by whoever wrote it.
 
-use dlp_scan::{Finding, Rule};
+use dlp_scan::{Finding, Layers, Rule};
 use domain::{AllowLine, Direction, Policy};
 
 use crate::error::{Level, PolicyError, Problem};
@@ -108,13 +109,13 @@ impl Allow {
             return Allowed::default();
         }
         let mut allowed = Vec::with_capacity(findings.len());
-        let mut whole: Vec<(&Finding, LineRef)> = Vec::new();
+        let mut whole: Vec<(&Finding, &Line)> = Vec::new();
         for finding in findings {
             let place = self.needs_places.then(|| (message.place)(finding));
             let mut fitting = self.lines.iter();
             let line = fitting.find(|l| l.fits(finding, message, place.as_deref()));
             if let Some(line) = line.filter(|l| l.of_value()) {
-                whole.push((finding, line.at));
+                whole.push((finding, line));
             }
             allowed.push(line.map(|l| l.at));
         }
@@ -122,7 +123,10 @@ impl Allow {
         for (finding, slot) in findings.iter().zip(&mut allowed) {
             if slot.is_none() {
                 let mut around = whole.iter();
-                *slot = around.find(|(w, _)| covers(w, finding)).map(|(_, at)| *at);
+                let inherits = |(outer, line): &&(&Finding, &Line)| {
+                    covers(outer, finding) && (line.value.is_some() || line.is_for(finding))
+                };
+                *slot = around.find(inherits).map(|(_, line)| line.at);
             }
         }
         Allowed(allowed)
@@ -136,6 +140,8 @@ fn covers(outer: &Finding, inner: &Finding) -> bool {
         && outer.start <= inner.start
         && inner.end <= outer.end
         && outer.layers == inner.layers
+        // Of a chain that is full it is not known what else there was.
+        && outer.layers.len() < Layers::MAX
 }
 
 /// One compiled line.
@@ -187,9 +193,14 @@ impl Line {
         self.value.is_some() || self.mark.is_some()
     }
 
+    /// Whether the finding is of a rule that the line is for.
+    fn is_for(&self, finding: &Finding) -> bool {
+        self.rules.get(finding.rule.index()).is_some_and(|r| *r)
+    }
+
     fn fits(&self, finding: &Finding, message: &AllowInput<'_>, place: Option<&str>) -> bool {
         let marked = |bit: u32| finding.marks.checked_shr(bit).is_some_and(|m| m & 1 == 1);
-        self.rules.get(finding.rule.index()).is_some_and(|r| *r)
+        self.is_for(finding)
             && self.direction.is_none_or(|d| d == message.direction)
             && self
                 .value

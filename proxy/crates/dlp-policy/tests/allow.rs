@@ -282,3 +282,29 @@ fn lines_that_mean_nothing_are_refused() {
     let error = own_rules(RuleSet::builtin(), &none, &[line("pattern=a*")]).unwrap_err();
     assert_eq!(error.field, "policy.allow[0].pattern");
 }
+
+/// The local part of an address is chosen by whoever writes it.
+#[test]
+fn a_pattern_for_one_rule_lets_no_other_rules_value_pass() {
+    let key = ["AKIA", "Q3EGRX7ZKTWM4LHB"].concat();
+    let text = format!("write to {key}@nordwind-logistik.de please");
+    let pattern = r"pattern=[A-Za-z0-9.]+@nordwind-logistik\.de";
+    for (more, passes) in [
+        ("rule=email", false),
+        ("category=pii", false),
+        // Any rule's.
+        ("", true),
+    ] {
+        let judge = Judge::new(&[&format!("{pattern} {more}")], &[]);
+        let decision = judge.judge(&text, Direction::ToServer, None);
+        assert_eq!(decision.enforced != Action::Block, passes, "{more}");
+    }
+    // A value that is allowed is allowed with all that is in it.
+    let whole = format!(
+        "value={} rule=email",
+        fingerprint(&format!("{key}@nordwind-logistik.de"))
+    );
+    let judge = Judge::new(&[&whole], &[]);
+    let decision = judge.judge(&text, Direction::ToServer, None);
+    assert_ne!(decision.enforced, Action::Block);
+}

@@ -16,7 +16,7 @@ const BUFFER_KEPT: usize = 1 << 20;
 const TEXT_BYTES_MAX: usize = 1 << 30;
 /// Most texts made out of one message, by any decoder.
 const NODES_MAX: usize = 1 << 16;
-/// Names longer than this say nothing.
+/// Of longer names the end is read: what a value is stands last.
 const NAME_BYTES_MAX: usize = 128;
 
 /// Reusable scratch of one worker. Holds no state from one message to the next.
@@ -79,6 +79,10 @@ impl Scanner {
         budget: &Budget,
         keeps: Keeps<'_>,
     ) -> Outcome {
+        if !self.nodes.is_empty() {
+            // A panic cut the last message off.
+            self.recycle();
+        }
         let bytes = leaves.clone().map(|l| l.text.len()).sum();
         let budget = &budget.for_bytes(bytes, rules.weight_max);
         let mut limits = Limits {
@@ -247,8 +251,7 @@ impl Scanner {
             layers: steps
                 .iter()
                 .rev()
-                .try_fold(Layers::default(), |l, s| l.then(*s))
-                .unwrap_or_default(),
+                .fold(Layers::default(), |l, s| l.then(*s).unwrap_or(l)),
             fingerprint: raw.fingerprint,
             marks: raw.marks,
         };
@@ -345,12 +348,10 @@ impl<'a> LastName<'a> {
         if leaf.kind == LeafKind::Key {
             return Span::default();
         }
-        let Some(name) = leaf
-            .name
-            .filter(|n| !n.is_empty() && n.len() <= NAME_BYTES_MAX)
-        else {
+        let Some(name) = leaf.name.filter(|n| !n.is_empty()) else {
             return Span::default();
         };
+        let name = &name[name.ceil_char_boundary(name.len().saturating_sub(NAME_BYTES_MAX))..];
         let same =
             self.name.len() == name.len() && (std::ptr::eq(self.name, name) || self.name == name);
         if !same || self.span.is_empty() {

@@ -458,7 +458,6 @@ const PLACEHOLDERS: &[&str] = &[
     "secrethere",
     "helloworld",
     "hello_world",
-    "1234567890",
     "${",
     "{{",
     "%(",
@@ -485,9 +484,6 @@ const PLACEHOLDERS: &[&str] = &[
     "process.env",
     "00000000",
     "11111111",
-    "12345678901234567890",
-    "0123456789abcdef",
-    "abcdefgh",
     "deadbeef",
     "test_key",
     "test-key",
@@ -588,7 +584,7 @@ fn excused(value: &[u8], lower: &[u8], least: impl Fn() -> usize) -> bool {
         piece.len() >= least
             && generated(piece, true)
             && !run_of_one(piece)
-            && !counts_up(&piece.to_ascii_lowercase())
+            && !counts(&piece.to_ascii_lowercase())
             && !prose(piece)
     })
 }
@@ -607,13 +603,27 @@ pub(crate) fn without_word(value: &[u8]) -> Option<usize> {
         .then_some(at)
 }
 
-/// Stands for a value that is to be filled in, or was taken out.
+/// Stands for a value that is to be filled in, or was taken out, or was typed by counting.
 pub(crate) fn is_placeholder(value: &[u8]) -> bool {
     stands_for(value, || 0)
 }
 
 /// The same, of a value that has `least` bytes if it is one.
 pub(crate) fn stands_for(value: &[u8], least: impl Fn() -> usize) -> bool {
+    in_lower_case(value, |lower| {
+        marks_a_place(value, lower, &least) || counts(lower)
+    })
+}
+
+/// Counts up and down the keyboard, and marks no place otherwise: what people type where a key belongs.
+pub(crate) fn is_typed(value: &[u8]) -> bool {
+    in_lower_case(value, |lower| {
+        counts(lower) && !marks_a_place(value, lower, || 0)
+    })
+}
+
+/// Asks about the value in lower case; what is longer than placeholders are is none.
+fn in_lower_case(value: &[u8], ask: impl Fn(&[u8]) -> bool) -> bool {
     if value.len() > 200 {
         return false;
     }
@@ -621,7 +631,11 @@ pub(crate) fn stands_for(value: &[u8], least: impl Fn() -> usize) -> bool {
     let lower = &mut lower[..value.len()];
     lower.copy_from_slice(value);
     lower.make_ascii_lowercase();
-    let lower = &*lower;
+    ask(lower)
+}
+
+/// Says by its words, its signs or by one character repeated that the value is yet to come, or is gone.
+fn marks_a_place(value: &[u8], lower: &[u8], least: impl Fn() -> usize) -> bool {
     if WHOLE.iter().any(|w| w.as_bytes() == lower) || excused(value, lower, least) {
         return true;
     }
@@ -642,8 +656,19 @@ pub(crate) fn stands_for(value: &[u8], least: impl Fn() -> usize) -> bool {
         || first == Some(&b'<') && lower.contains(&b'>')
         || lower.windows(2).any(|w| w == b"'$" || w == b"\"$")
         || run_of_one(lower)
-        || counts_up(lower)
         || prose(value)
+}
+
+/// Letters or digits in their order, in all of it or in a long part.
+fn counts(lower: &[u8]) -> bool {
+    const PARTS: [&[u8]; 3] = [b"1234567890", b"0123456789abcdef", b"abcdefgh"];
+    let pairs = lower.len().saturating_sub(1).max(1);
+    let up = |w: &&[u8]| w[1] == w[0].wrapping_add(1);
+    lower.len() >= 6 && lower.windows(2).filter(up).count() * 10 > pairs * 7
+        || counts_up(lower)
+        || PARTS
+            .iter()
+            .any(|part| memchr::memmem::find(lower, part).is_some())
 }
 
 /// Letters in the order of the alphabet, or digits in theirs, whatever stands between: typed, not generated.
@@ -672,29 +697,12 @@ fn prose(v: &[u8]) -> bool {
     one && v.len() >= 24 && letters * 4 >= v.len() * 3 && wordiness(v) > 0.8 && !is_drawn(v)
 }
 
-/// One character makes up most of it, or it only counts up.
+/// One character makes up most of it.
 fn run_of_one(v: &[u8]) -> bool {
     let same = v.windows(2).filter(|w| w[0] == w[1]).count();
-    let counting = v
-        .windows(2)
-        .filter(|w| w[1] == w[0].wrapping_add(1))
-        .count();
     let pairs = v.len().saturating_sub(1).max(1);
-    let mut run = (0u8, 0usize);
-    let longest = v
-        .iter()
-        .map(|b| {
-            run = if *b == run.0 {
-                (*b, run.1 + 1)
-            } else {
-                (*b, 1)
-            };
-            run.1
-        })
-        .max()
-        .unwrap_or(0);
-    longest >= 8 && v[0] != b'a'
-        || v.len() >= 6 && (same * 10 > pairs * 6 || counting * 10 > pairs * 7)
+    let longest = v.chunk_by(|a, b| a == b).map(<[u8]>::len).max();
+    longest.unwrap_or(0) >= 8 && v[0] != b'a' || v.len() >= 6 && same * 10 > pairs * 6
 }
 
 #[cfg(test)]

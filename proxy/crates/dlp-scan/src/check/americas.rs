@@ -18,6 +18,7 @@ pub(crate) const CHECKS: Table = &[
                 .iter()
                 .any(|b| matches!(b, b'S' | b'L' | b'O' | b'I' | b'B' | b'Z'))
     }),
+    ("ca-postal", ca_postal),
     ("ca-sin", |v| {
         v.len() == 9 && luhn(v) && !matches!(v[0], b'0' | b'8') && !one_digit(v)
     }),
@@ -91,7 +92,25 @@ fn us_dea(v: &[u8]) -> bool {
     let Some(d) = v.get(2..9).and_then(digits::<7>) else {
         return false;
     };
-    v.len() == 9 && (d[0] + d[2] + d[4] + 2 * (d[1] + d[3] + d[5])) % 10 == d[6]
+    // Who signs with a hospital's number has a 9 for the second letter.
+    (v[0].is_ascii_uppercase() && (v[1].is_ascii_uppercase() || v[1] == b'9'))
+        && v.len() == 9
+        && (d[0] + d[2] + d[4] + 2 * (d[1] + d[3] + d[5])) % 10 == d[6]
+}
+
+/// Canada Post: letter and digit in turn, without those that are read wrong, and no `W` or `Z` in front.
+fn ca_postal(v: &[u8]) -> bool {
+    let letter =
+        |b: u8| b.is_ascii_uppercase() && !matches!(b, b'D' | b'F' | b'I' | b'O' | b'Q' | b'U');
+    v.len() == 6
+        && v.iter().enumerate().all(|(i, b)| {
+            if i % 2 == 0 {
+                letter(*b)
+            } else {
+                b.is_ascii_digit()
+            }
+        })
+        && !matches!(v[0], b'W' | b'Z')
 }
 
 /// NANPA: area and exchange begin with 2 to 9 and are not N11.

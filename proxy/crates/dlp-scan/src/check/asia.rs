@@ -29,6 +29,15 @@ pub(crate) const CHECKS: Table = &[
     ("sg-nric", sg_nric),
     ("my-nric", |v| v.len() == 12 && valid_ymd(v)),
     ("th-id", th_id),
+    ("sg-uen", sg_uen),
+    ("ph-tin", ph_tin),
+    ("kr-driver", |v| {
+        v.len() == 12 && matches!(v.get(..2).and_then(number), Some(11..=26 | 28))
+    }),
+    // Ministry of Foreign Affairs, Korea: kinds of passports.
+    ("kr-passport", |v| v.len() == 9 && b"MSRODG".contains(&v[0])),
+    ("kr-rrn-old", kr_rrn_old),
+    ("tr-phone", tr_phone),
     ("id-nik", id_nik),
     ("kr-rrn", kr_rrn),
     ("kr-brn", kr_brn),
@@ -132,13 +141,73 @@ fn sg_nric(v: &[u8]) -> bool {
             }
 }
 
-/// Thai Ministry of the Interior: weights 13 to 2, mod 11 mod 10.
+/// Thai Ministry of the Interior: weights 13 to 2, mod 11 mod 10. The second and third digit are the province.
 fn th_id(v: &[u8]) -> bool {
     let Some(d) = digits::<13>(v) else {
         return false;
     };
     let sum = weighted(&d, &[13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2]);
-    (1..=8).contains(&d[0]) && (11 - sum % 11) % 10 == d[12] && !one_digit(v)
+    let province =
+        matches!(d[1] * 10 + d[2], 10..=27 | 30..=58 | 60..=67 | 70..=77 | 80..=86 | 90..=96);
+    (1..=8).contains(&d[0]) && province && (11 - sum % 11) % 10 == d[12] && !one_digit(v)
+}
+
+/// ACRA, Singapore: businesses, companies, and all others, each with weights and check letters of their own.
+fn sg_uen(v: &[u8]) -> bool {
+    const OTHER: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWX0123456789";
+    match v.len() {
+        9 => digits::<8>(&v[..8]).is_some_and(|d| {
+            let sum = weighted(&d, &[10, 4, 9, 3, 8, 2, 7, 1]) as usize;
+            b"XMKECAWLJDB"[sum % 11] == v[8] && !one_digit(&v[..8])
+        }),
+        10 if v[0].is_ascii_digit() => digits::<9>(&v[..9]).is_some_and(|d| {
+            let sum = weighted(&d, &[10, 8, 6, 4, 9, 7, 5, 3, 1]) as usize;
+            b"ZKCMDNERGWH"[sum % 11] == v[9] && !one_digit(&v[..9])
+        }),
+        10 if matches!(v[0], b'R' | b'S' | b'T') => {
+            let place = |b: &u8| OTHER.iter().position(|o| o == b);
+            let terms = v[..9].iter().zip([4, 3, 5, 3, 10, 2, 2, 5, 7]);
+            let sum: Option<usize> = terms.map(|(b, w)| place(b).map(|p| p * w)).sum();
+            sum.is_some_and(|sum| OTHER[(sum + 11 - 5) % 11] == v[9])
+        }
+        _ => false,
+    }
+}
+
+/// BIR, Philippines: weights 9 to 2, mod 11, in ninth place; a branch may follow.
+fn ph_tin(v: &[u8]) -> bool {
+    matches!(v.len(), 9 | 12)
+        && digits::<9>(&v[..9])
+            .is_some_and(|d| weighted(&d, &[9, 8, 7, 6, 5, 4, 3, 2]) % 11 == d[8])
+        && !one_digit(&v[..9])
+}
+
+/// A registration number without its dash and without a word: with the check digit of the years before 2020 (weights 2
+/// to 9 and 2 to 5, mod 11, two more for foreigners), and no millisecond of 2016 to 2018, which begins the same.
+fn kr_rrn_old(v: &[u8]) -> bool {
+    let Some(d) = digits::<13>(v) else {
+        return false;
+    };
+    let sum = weighted(&d, &[2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5]) % 11;
+    let from = if d[6] >= 5 { 13 } else { 11 };
+    kr_rrn(v)
+        && (from - sum) % 10 == d[12]
+        && !matches!(&v[..2], b"16" | b"17" | b"18")
+        && !one_digit(v)
+}
+
+/// BTK, Türkiye, numbering plan: mobile codes, and the codes of places.
+fn tr_phone(v: &[u8]) -> bool {
+    const PLACES: [u64; 83] = [
+        212, 216, 222, 224, 226, 228, 232, 236, 242, 246, 248, 252, 256, 258, 262, 264, 266, 272,
+        274, 276, 282, 284, 286, 288, 312, 318, 322, 324, 326, 328, 332, 338, 342, 344, 346, 348,
+        352, 354, 356, 358, 362, 364, 366, 368, 370, 372, 374, 376, 378, 380, 382, 384, 386, 388,
+        392, 412, 414, 416, 422, 424, 426, 428, 432, 434, 436, 438, 442, 446, 452, 454, 456, 458,
+        462, 464, 466, 472, 474, 476, 478, 482, 484, 486, 488,
+    ];
+    let v = v.strip_prefix(b"0").unwrap_or(v);
+    let code = v.get(..3).and_then(number).unwrap_or(0);
+    v.len() == 10 && (matches!(code, 500..=599) || PLACES.contains(&code))
 }
 
 /// NIK, Indonesia: region, date (women add 40 to the day), serial.
@@ -233,6 +302,17 @@ mod tests {
             ("sg-nric", "S1234567E", false),
             ("sg-nric", "F1234567N", true),
             ("th-id", "1234567890121", true),
+            ("th-id", "1994567890124", false),
+            ("sg-uen", "53012345D", false),
+            ("ph-tin", "210-000-004", true),
+            ("ph-tin", "210-000-005", false),
+            ("kr-driver", "11-07-314159-26", true),
+            ("kr-driver", "39-07-314159-26", false),
+            ("kr-rrn-old", "8802291234561", true),
+            ("kr-rrn-old", "8802291234567", false),
+            ("kr-rrn-old", "1704011234560", false),
+            ("tr-phone", "0212 345 67 89", true),
+            ("tr-phone", "0213 345 67 89", false),
             ("th-id", "1234567890122", false),
             ("kr-rrn", "880229-1234567", true),
             ("kr-rrn", "881329-1234567", false),

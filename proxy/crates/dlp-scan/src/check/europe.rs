@@ -20,6 +20,7 @@ pub(crate) const CHECKS: Table = &[
     }),
     ("de-steuer-id", de_steuer_id),
     ("de-id-card", de_id_card),
+    ("de-passport", de_passport),
     ("de-id-card-signs", |v| {
         let sign = |b: &u8| b.is_ascii_digit() || b"CFGHJKLMNPRTVWXYZ".contains(b);
         v.first().is_some_and(|b| b"LMNPRTVWXY".contains(b))
@@ -154,6 +155,23 @@ fn de_id_card(v: &[u8]) -> bool {
         Some(s + char::from(*b).to_digit(36)? * [7, 3, 1][i % 3])
     });
     v.len() == 9 || (v.len() == 10 && sum.map(|s| s % 10) == digit(v[9]))
+}
+
+/// ICAO Doc 9303, part 3: weights 7-3-1, mod 10; the check digit is the ninth sign, or behind the nine. Germany leaves
+/// out the letters that can be mistaken for others.
+fn de_passport(v: &[u8]) -> bool {
+    let sign = |b: &u8| b.is_ascii_digit() || b"CFGHJKLMNPRTVWXYZ".contains(b);
+    let check = |n: usize| {
+        let sum = v[..n].iter().enumerate().try_fold(0, |s, (i, b)| {
+            Some(s + char::from(*b).to_digit(36)? * [7, 3, 1][i % 3])
+        });
+        sum.map(|s| s % 10) == digit(v[n])
+    };
+    matches!(v.len(), 9 | 10)
+        && v[0].is_ascii_uppercase()
+        && v[..9].iter().all(sign)
+        && check(v.len() - 1)
+        && v.iter().filter(|b| b.is_ascii_digit()).count() >= 3
 }
 
 /// Rentenversicherungsnummer, VKVV section 2: weights 2-1-2-5-7-1-2-1-2-1-2-1, cross sums, mod 10.

@@ -8,6 +8,7 @@ mod asia;
 mod dates;
 mod europe;
 mod money;
+mod plates;
 mod sums;
 mod token;
 mod vat;
@@ -40,13 +41,14 @@ impl std::fmt::Debug for Check {
 
 /// The check of that name.
 pub(crate) fn find(name: &str) -> Option<Check> {
-    let tables: [(bool, Table); 6] = [
+    let tables: [(bool, Table); 7] = [
         (true, token::CHECKS),
         (false, money::CHECKS),
         (false, europe::CHECKS),
         (false, americas::CHECKS),
         (false, asia::CHECKS),
         (false, world::CHECKS),
+        (false, plates::CHECKS),
     ];
     for (raw, table) in tables {
         if let Some((name, run)) = table.iter().find(|(n, _)| *n == name) {

@@ -10,6 +10,7 @@ pub(crate) const CHECKS: Table = &[
     ("base64-user-pass", base64_user_pass),
     ("aws-key-id", aws_key_id),
     ("base64-json", base64_json),
+    ("base64-text", base64_text),
     ("bip39", mnemonic),
     ("base58check", base58check),
     ("bech32", bech32),
@@ -102,6 +103,19 @@ fn aws_key_id(value: &[u8]) -> bool {
 /// Base64 of a JSON object.
 fn base64_json(value: &[u8]) -> bool {
     base64_value(value).is_some_and(|v| v.first() == Some(&b'{') && v.contains(&b'"'))
+}
+
+/// Base64 of printable text, as the manifest of a Secret holds it (RFC 4648, section 4), and of more than one word.
+fn base64_text(value: &[u8]) -> bool {
+    value.len().is_multiple_of(4)
+        && base64_value(value).is_some_and(|v| {
+            let text = |b: &u8| (0x20..0x7F).contains(b) || matches!(b, b'\n' | b'\r' | b'\t');
+            let sign = |b: &u8| !b.is_ascii_alphabetic();
+            v.len() >= 6
+                && v.iter().all(text)
+                && v.trim_ascii().iter().any(sign)
+                && (v[0] == b'{' || !crate::value::is_placeholder(&v))
+        })
 }
 
 /// BIP-39: 12, 15, 18, 21 or 24 words of one of its lists. The check digits may be wrong, as in a phrase copied with a

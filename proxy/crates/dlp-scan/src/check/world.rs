@@ -78,9 +78,28 @@ pub(crate) const CHECKS: Table = &[
         digits::<10>(v.get(..10).unwrap_or_default())
             .is_some_and(|d| 10 - weighted(&d, &[31, 29, 23, 19, 17, 13, 7, 5, 3]) % 11 == d[9])
     }),
+    ("passport-lone", passport_lone),
+    ("za-company", za_company),
     ("eu-vat", super::vat::eu_vat),
     ("cy-tic", super::vat::cy_tic),
 ];
+
+/// Numbers of passports that stand by themselves: letter and eight digits where a country's begin so (Korea, South
+/// Africa, the United States), two letters and seven digits, or the letters of an Italian card.
+fn passport_lone(v: &[u8]) -> bool {
+    let letters = v.iter().take_while(|b| b.is_ascii_uppercase()).count();
+    v.len() >= 9
+        && (letters != 1 || b"ADEGMORST".contains(&v[0]) || super::passes("de-passport", v))
+        && !one_digit(&v[letters..])
+}
+
+/// CIPC, South Africa: year, number, and the kind of company.
+fn za_company(v: &[u8]) -> bool {
+    let kind = v.get(10..).and_then(number);
+    v.len() == 12
+        && matches!(v.get(..4).and_then(number), Some(1890..=2050))
+        && matches!(kind, Some(1..=31))
+}
 
 /// SUNAT: RUC, mod 11 with weights 5 to 2 and 7 to 2; kinds 10, 15, 16, 17 and 20.
 fn pe_ruc(v: &[u8]) -> bool {

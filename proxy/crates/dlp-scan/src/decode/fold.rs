@@ -5,6 +5,8 @@ use crate::Layer;
 use crate::detect::unseen;
 use crate::text::{Cell, How, Node, Span, Wide};
 
+/// Drawn around the sign before it, a digit as a rule.
+const KEYCAP: char = '\u{20E3}';
 /// Asks for an emoji's colours: ordinary behind an emoji, a disguise between letters.
 const EMOJI_STYLE: char = '\u{FE0F}';
 /// The first variation selector of the supplement.
@@ -130,7 +132,7 @@ fn fold(c: char) -> Folded {
         return Folded::Same;
     }
     let n = u32::from(c);
-    if unseen(c).is_some() || c == EMOJI_STYLE {
+    if unseen(c).is_some() || matches!(c, EMOJI_STYLE | KEYCAP) {
         return Folded::Gone;
     }
     let plus = |from: u32, to: u32, base: char| {
@@ -164,6 +166,12 @@ fn fold(c: char) -> Folded {
         (0x2460, 0x2468, '1'),
         (0x249C, 0x24B5, 'a'),
         (0x24EA, 0x24EA, '0'),
+        (0x24FF, 0x24FF, '0'),
+        (0x24F5, 0x24FD, '1'),
+        (0x2474, 0x247C, '1'),
+        (0x2776, 0x277E, '1'),
+        (0x2780, 0x2788, '1'),
+        (0x278A, 0x2792, '1'),
         (0x2080, 0x2089, '0'),
         (0xB2, 0xB3, '2'),
         (0xB9, 0xB9, '1'),

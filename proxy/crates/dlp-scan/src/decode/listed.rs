@@ -63,6 +63,7 @@ fn codes(node: &Node, behind_commas: &[u32], spawn: &mut Spawner<'_>) {
         let enough = list.len() >= CODES_MIN
             && (called
                 || list.len() >= BARE_CODES_MIN && telling(&list)
+                || of_digits(&list)
                 || told(text, (start, end), cell));
         if enough {
             emit(node, cell, (start, end), &list, spawn);
@@ -72,8 +73,9 @@ fn codes(node: &Node, behind_commas: &[u32], spawn: &mut Spawner<'_>) {
 
 /// What stands between two codes that no comma parts: `chr(103).chr(104)`, `U+0067 U+0068`, `103 104`.
 const CODE_GAP_MAX: usize = 16;
-/// Bits of a character.
+/// Bits of a character, and of one of ASCII.
 const BITS: usize = 8;
+const ASCII_BITS: usize = 7;
 
 fn code_len(text: &[u8], at: usize, ceil: usize) -> usize {
     let word = text[at..ceil].iter().take(BITS + 1);
@@ -87,7 +89,7 @@ pub(crate) fn row_at(
     (from, stop): (usize, usize),
     ceil: usize,
 ) -> bool {
-    let fits = |len: usize| matches!(len, 2..=4 | BITS);
+    let fits = |len: usize| matches!(len, 2..=4 | ASCII_BITS | BITS);
     // Lists with commas have a reader of their own; the others part versions, times and dates.
     if !fits(stop - from) || matches!(text[stop], b',' | b'.' | b':' | b'/') {
         return false;
@@ -174,9 +176,13 @@ fn code_rows(node: &Node, starts: &[u32], spawn: &mut Spawner<'_>) {
             continue;
         };
         // Eight bits each are no numbers that anybody counts with.
-        let marked = marked || words.iter().all(|word| word.len() == BITS);
+        let marked = marked
+            || words
+                .iter()
+                .all(|word| matches!(word.len(), ASCII_BITS | BITS));
         if list.len() >= if marked { CODES_MIN } else { BARE_CODES_MIN }
             && (marked || telling(&list))
+            || of_digits(&list)
         {
             emit(node, cell, (start, at), &list, spawn);
         }
@@ -201,6 +207,7 @@ fn read_row(text: &[u8], words: &[Span], (hexed, octal): (bool, bool)) -> Option
         return all(8, 0);
     }
     all(2, BITS)
+        .or_else(|| all(2, ASCII_BITS))
         .or_else(|| all(8, 3).filter(|list| telling(list)))
         .or_else(|| all(10, 0))
         .or_else(|| all(16, 0))
@@ -318,6 +325,17 @@ fn join(row: &[Code], spawn: &mut Spawner<'_>) {
     push_codes(&mut child, row);
     child.close_cell(0, Span::default(), LeafKind::String, 0);
     spawn.end(child);
+}
+
+/// The codes of digits, with blanks, dashes and dots: no other numbers lie so close together in such number.
+fn of_digits(row: &[Code]) -> bool {
+    let digits = row.iter().filter(|(c, _)| (48..=57).contains(c));
+    let kinds = digits
+        .clone()
+        .fold(0u32, |seen, (c, _)| seen | 1 << (c - 48));
+    digits.count() >= CODES_MIN
+        && kinds.count_ones() >= 4
+        && row.iter().all(|(c, _)| matches!(c, 32 | 45..=57))
 }
 
 /// Counts and prices are numbers, too: a text is nearly all letters, digits and blanks, and has small letters.

@@ -3,9 +3,11 @@
 //! value its meaning stay beside it.
 
 mod archive;
+mod backwards;
 mod base;
 mod breaks;
 mod declared;
+mod figures;
 mod fold;
 mod gathered;
 mod joined;
@@ -14,6 +16,7 @@ pub(crate) mod listed;
 mod marked;
 pub(crate) mod marks;
 mod markup;
+mod mirrored;
 mod numeral;
 mod padded;
 mod pieces;
@@ -127,6 +130,14 @@ pub(crate) fn copy(child: &mut Node, parent: &Node, from: usize, to: usize) {
     }
 }
 
+/// The first beginning of a character from `at` on, no further than `ceil`.
+pub(crate) fn on_char(text: &[u8], mut at: usize, ceil: usize) -> usize {
+    while at < ceil && text[at] & 0xC0 == 0x80 {
+        at += 1;
+    }
+    at
+}
+
 /// Up to [`MARGIN_BEFORE`] bytes before `at`, on a character's boundary.
 pub(crate) fn margin_before(text: &[u8], at: usize, floor: usize) -> usize {
     let mut from = at.saturating_sub(MARGIN_BEFORE).max(floor);
@@ -233,6 +244,8 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     if !scratch.marks.is_empty() {
         gathered::decode(node, &scratch.marks, spawn);
         spoken::decode(node, &scratch.marks, spawn);
+        figures::decode(node, &scratch.marks, spawn);
+        backwards::decode(node, &scratch.marks, spawn);
         declared::decode(node, &scratch.marks, spawn);
     }
     variables::decode(node, &scratch.traces.joints, spawn);

@@ -1,7 +1,7 @@
 //! Short base64: numbers of nine to eleven digits give fewer letters than a run has that is looked for everywhere. The
 //! padding behind it, or the `;base64,` before it, tells it; only text without signs of its own is taken.
 
-use super::{Spawner, child_around};
+use super::{Spawner, child_around, mirrored};
 use crate::Layer;
 use crate::check::base64_digit;
 use crate::text::{Cell, How, Node, RUN_BYTES_MIN, Span};
@@ -16,6 +16,13 @@ pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
     let (mut done, mut index) = (0, 0);
     // One look at the text for both.
     for at in memchr::memchr2_iter(b'=', b';', text) {
+        if text[at] == b'='
+            && let Some(end) = mirrored::run(text, at)
+            && let Some(cell) = node.cell_from(at, &mut index)
+        {
+            mirrored::read(node, cell, (at, end), spawn);
+            continue;
+        }
         let found = match text[at] {
             b';' => named(text, at),
             _ if at < done => None,

@@ -205,6 +205,9 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
 /// Do the pieces look like a value? Rows of numbers and of words are tables, and so are lines with columns.
 fn worth(text: &[u8], row: &Stride, pieces: &[Span]) -> bool {
     let bytes = || pieces.iter().flat_map(|piece| &text[piece.range()]);
+    if row.len == 1 && number_apart(bytes()) {
+        return true;
+    }
     let gap = &text[row.piece + row.len..][..row.gap];
     let columns = |piece: &Span| text[piece.range()].iter().any(|b| b",;|\t".contains(b));
     if gap.contains(&b'\n') && pieces.iter().any(columns) {
@@ -217,6 +220,23 @@ fn worth(text: &[u8], row: &Stride, pieces: &[Span]) -> bool {
         JOINED_BYTES_MIN
     };
     bytes().nth(min - 1).is_some() && (quoted || telling(bytes()))
+}
+
+/// How many signs a number has that is taken apart digit by digit, how many of them are digits, and different ones.
+const NUMBER_SIGNS: std::ops::RangeInclusive<usize> = 8..=24;
+const NUMBER_DIGITS_MIN: usize = 6;
+const NUMBER_KINDS_MIN: u32 = 4;
+
+/// Are single characters a number that was taken apart, and no row that counts up or says yes and no?
+fn number_apart<'t>(bytes: impl Iterator<Item = &'t u8> + Clone) -> bool {
+    let digits = || bytes.clone().filter(|b| b.is_ascii_digit());
+    let kinds = digits().fold(0u32, |seen, b| seen | 1 << (b - b'0'));
+    let steps = digits().zip(digits().skip(1));
+    NUMBER_SIGNS.contains(&bytes.clone().take(NUMBER_SIGNS.end() + 1).count())
+        && digits().count() >= NUMBER_DIGITS_MIN
+        && kinds.count_ones() >= NUMBER_KINDS_MIN
+        && bytes.clone().all(u8::is_ascii_alphanumeric)
+        && !steps.clone().take(6).all(|(a, b)| *b == *a + 1)
 }
 
 /// Bytes that are judged together: a row may be long before a value comes in it.

@@ -71,13 +71,57 @@ pub(super) fn scan(cell: &Cell, sink: &mut Sink<'_>) {
         return;
     };
     let value = text.trim();
-    let hostile = reads(value) || climbs(value) || escapes(value) || wipes(value);
-    if value.contains('\n') || !hostile {
+    if value.contains('\n') || !is_hostile(value) {
         return;
     }
     let start = cell.span.start as usize + (text.len() - text.trim_start().len());
     let found = Span::new(start, start + value.len());
     sink.report(rule, found, sink.rules.rule(rule).confidence);
+}
+
+fn is_hostile(value: &str) -> bool {
+    reads(value)
+        || chained(value)
+        || climbs(value)
+        || escapes(value)
+        || wipes(value)
+        || asks_the_machine(value)
+}
+
+/// The accounts of the machine, read behind another command: `ping x && cat /etc/passwd`.
+fn chained(value: &str) -> bool {
+    let lower = value.to_ascii_lowercase();
+    lower.split(['&', ';', '|']).skip(1).any(|command| {
+        let mut words = command.split_whitespace();
+        let reads = words.next().is_some_and(|w| READERS.contains(&w));
+        reads && words.any(|w| is_private_key(w) || matches!(w, "/etc/passwd" | "/etc/sudoers"))
+    })
+}
+
+/// The address where a machine in a cloud is told who it is.
+fn asks_the_machine(value: &str) -> bool {
+    const HOSTS: [&str; 6] = [
+        "169.254.169.254/",
+        "169.254.170.2/",
+        "[fd00:ec2::254]/",
+        "100.100.100.200/",
+        "metadata.google.internal/",
+        "metadata.tencentyun.com/",
+    ];
+    const PATHS: [&str; 7] = [
+        "meta-data/",
+        "user-data",
+        "computemetadata/",
+        "metadata/identity",
+        "metadata/instance",
+        "dynamic/instance-identity",
+        "v2/credentials",
+    ];
+    let lower = value.to_ascii_lowercase();
+    let rest = lower.strip_prefix("http://");
+    rest.is_some_and(|rest| {
+        HOSTS.iter().any(|h| rest.starts_with(h)) && PATHS.iter().any(|p| rest.contains(p))
+    })
 }
 
 /// A command that reads a private file, or the bare address of one.
@@ -244,10 +288,6 @@ fn reaches(rest: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn hostile(value: &str) -> bool {
-        reads(value) || climbs(value) || escapes(value) || wipes(value)
-    }
-
     #[test]
     fn values_that_are_hostile_as_a_whole() {
         for value in [
@@ -267,8 +307,12 @@ mod tests {
             "cd /srv && sudo rm -r --force --no-preserve-root /*",
             "rm -fR \"$HOME\"",
             "rm -r -f /etc",
+            "host a.tld && cat /etc/shadow",
+            "10.0.0.1 | head /etc/passwd",
+            "http://169.254.169.254/latest/user-data",
+            "http://metadata.google.internal/computeMetadata/v1/project/project-id",
         ] {
-            assert!(hostile(value), "{value}");
+            assert!(is_hostile(value), "{value}");
         }
     }
 
@@ -289,10 +333,13 @@ mod tests {
             "rm -rf ~/.cache/pip",
             "rm -rf /srv/build",
             "rm -r /",
+            "cd /srv && cat /etc/os-release",
+            "http://169.254.169.254/",
+            "https://docs.tld/169.254.169.254/latest/meta-data/",
             "",
             "é",
         ] {
-            assert!(!hostile(value), "{value}");
+            assert!(!is_hostile(value), "{value}");
         }
     }
 }

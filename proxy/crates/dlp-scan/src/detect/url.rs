@@ -121,7 +121,9 @@ pub(super) fn auth_header(at: u32, cell: &Cell, sink: &mut Sink<'_>) {
     let Some(blank) = scheme.iter().position(|b| *b == b' ') else {
         return;
     };
+    // `Authorization: Basic: c3Zj...`, as people write it.
     let scheme = &text[from..from + blank];
+    let scheme = scheme.strip_suffix(b":").unwrap_or(scheme);
     let start = from + blank + 1;
     let value_end = text[start..ceil]
         .iter()

@@ -1,6 +1,7 @@
 //! What a name says about the value under it.
 
 mod lists;
+mod owner;
 mod words;
 
 use lists::{
@@ -9,6 +10,7 @@ use lists::{
 use words::Words;
 
 pub(crate) use lists::{KEYWORDS, KEYWORDS_TURNED};
+pub(crate) use owner::says_whose;
 pub(crate) use words::{BLANKS, cases, plain, plain_byte};
 
 /// How much a name promises.

@@ -326,6 +326,15 @@ impl Builder {
                     "matches the empty text; make part of it required".into(),
                 ));
             }
+            let least = parse(&source)
+                .ok()
+                .and_then(|p| p.properties().minimum_len());
+            if let Some(least) = least.filter(|least| *least < usize::from(raw.solid)) {
+                return Err((
+                    "solid",
+                    format!("is more than the {least} bytes that the pattern needs"),
+                ));
+            }
         }
         let weight = match &mut self.own {
             Some(own) => own.weigh(&source, kind)?,

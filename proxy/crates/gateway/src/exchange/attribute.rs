@@ -85,6 +85,7 @@ impl Tie {
                     .as_ref()
                     .map(|call| (&*call.method, call.id.as_ref())),
             },
+            said: None,
         }
     }
 }

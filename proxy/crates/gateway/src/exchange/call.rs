@@ -11,7 +11,7 @@ use mcp_codec::{Edits, Id, Message, MessageKind};
 use super::attribute::{self, Came, Tie};
 use super::trail::{NotAudited, Trail};
 use super::{Context, Renewed};
-use crate::pipeline::{self, Cleared, Decoded, HeaderLeaf, Release, ToClient, ToServer};
+use crate::pipeline::{self, Cleared, Decoded, HeaderLeaf, Judge, Release, ToClient, ToServer};
 use crate::reply;
 use crate::session::{Call, Calls};
 use crate::upstream::{EventStream, Fault, Silence, Subscription};
@@ -325,8 +325,8 @@ impl Down<'_> {
         {
             self.calls.server_asked(id.clone(), Arc::clone(call));
         }
-        let judge = tie.judge(self.context, self.era, self.calls.session());
-        let release = pipeline::run(Decoded::<ToClient>::new(message, headers), &judge);
+        let decoded = Decoded::<ToClient>::new(message, headers);
+        let release = self.run_after_what_was_said(decoded, &tie, last);
         let mut own_trail = None;
         let trail = if last {
             trail
@@ -371,6 +371,27 @@ impl Down<'_> {
             .await?;
         }
         Ok(step)
+    }
+
+    /// Through the line, with what the server said before; the last word of a call is followed by nothing.
+    fn run_after_what_was_said(
+        &self,
+        decoded: Decoded<ToClient>,
+        tie: &Tie,
+        last: bool,
+    ) -> Release<ToClient> {
+        let said = self.calls.said();
+        let judge = Judge {
+            said: said.as_ref(),
+            ..tie.judge(self.context, self.era, self.calls.session())
+        };
+        let release = pipeline::run(decoded, &judge);
+        if let Release::Cleared(cleared) = &release
+            && let (false, Some(message)) = (last, cleared.message())
+        {
+            self.calls.said_more(message);
+        }
+        release
     }
 
     /// What the client (or the server) gets in place of a blocked message.

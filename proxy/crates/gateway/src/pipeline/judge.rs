@@ -5,6 +5,7 @@ use dlp_scan::{Finding, Outcome, RuleId, RuleSet};
 use domain::{Direction, Era, Limits, PolicyAction};
 use mcp_codec::Document;
 
+use super::said::Said;
 use super::stage::{Place, Places};
 use crate::tools::ToolSchemas;
 
@@ -40,6 +41,8 @@ pub struct Judge<'a> {
     pub evaluators: &'a Evaluators,
     /// What plugins are told about where the message belongs.
     pub whose: Whose<'a>,
+    /// What was said before on the same stream.
+    pub said: Option<&'a Said>,
 }
 
 /// Where a message belongs, for plugins.

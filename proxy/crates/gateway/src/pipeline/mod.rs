@@ -1,12 +1,13 @@
 //! decode -> scan -> policy -> decide: pure, bounded, the same code in both directions.
 //!
-//! Nothing in here awaits, reads a socket or keeps state between messages.
+//! Nothing in here awaits, reads a socket or keeps state between messages; what a stream said before is lent to the judge.
 
 mod forms;
 mod judge;
 mod passing;
 mod plugins;
 mod redact;
+mod said;
 mod scratch;
 mod stage;
 mod stop;
@@ -14,6 +15,7 @@ mod stop;
 pub use judge::{Attribution, Judge, Whose};
 pub use passing::{Halted, Passed, PassedFinding, Passing, PassingReport, Undecidable, facts_of};
 pub use plugins::lay_out;
+pub use said::Said;
 pub use scratch::set_fingerprint_key;
 pub use stage::{
     Blocked, Cleared, Decided, Decoded, HeaderLeaf, Place, Places, Release, Report, Scanned,

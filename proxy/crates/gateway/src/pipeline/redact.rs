@@ -9,7 +9,7 @@ use std::ops::Range;
 use base64::Engine as _;
 use bytes::Bytes;
 use dlp_policy::{ActionsRef, Decision};
-use dlp_scan::{Finding, Outcome};
+use dlp_scan::{Finding, Layer, Outcome};
 use domain::{Direction, PolicyAction, RedactForm};
 use mcp_codec::{Document, Edits, LeafId, LeafKind, Message};
 
@@ -365,13 +365,21 @@ fn change(
             made_up: false,
         },
     };
-    if at.kind == LeafKind::String && is_blob(at.name) && !finding.layers.is_empty() {
+    if at.kind == LeafKind::String && is_blob(at.name, at.text, finding) {
         let encode = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
         return Change {
             range: 0..at.text.len(),
             text: encode(&text),
             made_up: false,
             plain: encode(&placeholder(rule)),
+        };
+    }
+    if let Some(range) = number_of_json(at.text, &range) {
+        return Change {
+            range,
+            text: NO_NUMBER.into(),
+            made_up: false,
+            plain: NO_NUMBER.into(),
         };
     }
     Change {
@@ -382,9 +390,37 @@ fn change(
     }
 }
 
-/// Members whose value the specification declares as base64 (`format: byte`).
-pub(super) fn is_blob(name: Option<&str>) -> bool {
+/// What stands for a number, so that its text is still JSON.
+const NO_NUMBER: &str = "0";
+
+/// The whole number that the finding is about, where it stands as one in text that is JSON.
+fn number_of_json(text: &str, found: &Range<usize>) -> Option<Range<usize>> {
+    let of_number = |b: &u8| b.is_ascii_digit() || matches!(b, b'.' | b'-' | b'+' | b'e' | b'E');
+    let (before, after) = (text.get(..found.start)?, text.get(found.end..)?);
+    let start = before.bytes().rev().take_while(of_number).count();
+    let end = after.bytes().take_while(of_number).count();
+    let range = found.start - start..found.end + end;
+    let whole = text.get(range.clone())?.as_bytes();
+    let follows = text[..range.start].trim_ascii_end().bytes().next_back();
+    let precedes = text[range.end..].trim_ascii_start().bytes().next();
+    (whole.iter().all(|b| of_number(b))
+        && whole.iter().any(u8::is_ascii_digit)
+        && matches!(follows, None | Some(b':' | b',' | b'['))
+        && matches!(precedes, None | Some(b',' | b'}' | b']'))
+        && text.trim_start().starts_with(['{', '['])
+        && serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok())
+    .then_some(range)
+}
+
+/// Whether the finding lies in a member whose value the specification declares as base64 (`format: byte`), and whose
+/// value is that. (`data` is the name of much else.)
+pub(super) fn is_blob(name: Option<&str>, text: &str, finding: &Finding) -> bool {
+    let of_base64 = |b: u8| {
+        b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'-' | b'_' | b'=' | b'\r' | b'\n')
+    };
     matches!(name, Some("blob" | "data"))
+        && finding.layers.iter().next() == Some(Layer::Base64)
+        && text.bytes().all(of_base64)
 }
 
 /// `Mcp-Param-*` repeat arguments: where the argument was redacted, the header says the same.

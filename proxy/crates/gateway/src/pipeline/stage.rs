@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use dlp_policy::{Action, Decision};
-use dlp_scan::{Budget, LeafInput, LeafKind, Outcome};
+use dlp_scan::{Budget, LeafInput, LeafKind, Outcome, Scanner};
 use domain::Direction;
 use mcp_codec::{Document, EditError, Edits, Id, Leaf, LeafId, Message};
 
@@ -382,7 +382,12 @@ pub(super) fn scan_leaves(
         ..Budget::default()
     };
     let keeps = judge.keeps(direction);
-    scratch::with_scanner(|scanner| scanner.scan_for(judge.rules, leaves, &budget, &keeps))
+    let scan = |scanner: &mut Scanner| scanner.scan_for(judge.rules, leaves, &budget, &keeps);
+    let mut outcome = scratch::with_scanner(scan);
+    if let Some(said) = judge.said {
+        said.scan(direction, doc, judge, &budget, &mut outcome);
+    }
+    outcome
 }
 
 fn leaf_input(leaf: Leaf<'_>) -> LeafInput<'_> {

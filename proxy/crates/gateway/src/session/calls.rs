@@ -5,10 +5,11 @@ use std::hash::Hash;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use mcp_codec::Id;
+use mcp_codec::{Id, Message};
 use parking_lot::Mutex;
 
 use super::claims::{Claims, Mixed};
+use crate::pipeline::Said;
 
 /// Event ids remembered for each call that may wait: a client comes back for the last one that it got, which need not
 /// be the last that was sent.
@@ -126,6 +127,7 @@ pub struct Calls {
     maps: Mutex<Maps>,
     client: OnceLock<Capabilities>,
     session: OnceLock<Arc<str>>,
+    said: Mutex<Said>,
 }
 
 /// What a client declared that it can be asked for.
@@ -170,7 +172,19 @@ impl Calls {
             }),
             client: OnceLock::new(),
             session: OnceLock::new(),
+            said: Mutex::default(),
         }
+    }
+
+    /// What the server said to the client before the answer at hand: nothing for most calls.
+    pub(crate) fn said(&self) -> Option<Said> {
+        let said = self.said.lock();
+        (!said.is_empty()).then(|| said.clone())
+    }
+
+    /// Takes note of a message that is no answer and goes to the client.
+    pub(crate) fn said_more(&self, message: &Message) {
+        self.said.lock().note(message.doc());
     }
 
     /// The hash of the session whose calls these are; absent while there is none.

@@ -3,10 +3,12 @@
 mod reader;
 mod tables;
 mod tuples;
+mod typed;
 
 use reader::{value_after, whose};
 use tables::{Column, Tables};
 use tuples::tuples_under;
+use typed::believe_typed;
 
 use super::{Scratch, Sink, is_value};
 use regex_automata::Input;
@@ -138,6 +140,7 @@ impl Names {
             if name.len() + 2 >= cell.1.span.len() || rest.len() > 2 && whose(rest) == rest.len() {
                 under_key(cell, sink, |value, sink| {
                     believe(Value::of(value, true), promise, sink);
+                    believe_typed(value, promise, name, &cell.1, sink);
                 });
             }
             return;
@@ -195,6 +198,7 @@ impl Names {
                 if value.ends != Ends::Here {
                     self.secret_done = self.secret_done.max(end);
                 }
+                believe_typed(value.span, promise, name, &cell.1, sink);
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Reads what stands between a name and its value, and where the value ends, in every dress they wear.
 
+use super::typed::is_typed_key;
 use super::{Assigned, Ends};
 use super::{BARE_BYTES_MAX, VALUE_BYTES_MAX, trim};
 use crate::text::Span;
@@ -279,6 +280,7 @@ impl Reader<'_> {
             .count();
         let c = crate::entropy::Classes::of(&rest[..len]);
         len >= 20 && c.digit >= 4 && c.letters() >= 4 && c.changes >= 6
+            || is_typed_key(&rest[..len])
     }
 
     /// `password Winter2024!`: a word with letters, digits and a sign that no sentence has in it.

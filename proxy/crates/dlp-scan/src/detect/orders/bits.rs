@@ -2,7 +2,7 @@
 
 use std::ops::{BitAnd, BitOr, BitOrAssign};
 
-const WORDS: usize = 3;
+const WORDS: usize = 4;
 /// How many there may be.
 pub(super) const BITS_MAX: usize = WORDS * 64;
 
@@ -45,9 +45,10 @@ impl Bits {
 
     /// More than one? Counting them takes dozens of steps on old processors.
     pub fn several(self) -> bool {
-        let [a, b, c] = self.0;
+        let [a, b, c, d] = self.0;
         let more = |word: u64| word & word.wrapping_sub(1) != 0;
-        more(a) || more(b) || more(c) || u8::from(a != 0) + u8::from(b != 0) + u8::from(c != 0) > 1
+        let any = |word: u64| u8::from(word != 0);
+        more(a) || more(b) || more(c) || more(d) || any(a) + any(b) + any(c) + any(d) > 1
     }
 }
 
@@ -55,8 +56,8 @@ impl BitAnd for Bits {
     type Output = Self;
 
     fn bitand(self, other: Self) -> Self {
-        let ([a, b, c], [x, y, z]) = (self.0, other.0);
-        Self([a & x, b & y, c & z])
+        let ([a, b, c, d], [w, x, y, z]) = (self.0, other.0);
+        Self([a & w, b & x, c & y, d & z])
     }
 }
 
@@ -64,8 +65,8 @@ impl BitOr for Bits {
     type Output = Self;
 
     fn bitor(self, other: Self) -> Self {
-        let ([a, b, c], [x, y, z]) = (self.0, other.0);
-        Self([a | x, b | y, c | z])
+        let ([a, b, c, d], [w, x, y, z]) = (self.0, other.0);
+        Self([a | w, b | x, c | y, d | z])
     }
 }
 
@@ -81,7 +82,7 @@ mod tests {
 
     #[test]
     fn the_first_and_the_last_bit_are_told_apart() {
-        let last = BITS_MAX as u8 - 1;
+        let last = (BITS_MAX - 1) as u8;
         let both = Bits::one(0) | Bits::one(last);
         assert!(both.has(0) && both.has(last) && !both.has(64));
         assert!(both.several() && !Bits::one(last).several() && !Bits::NONE.several());

@@ -105,7 +105,13 @@ struct Seen {
 /// The built-in ones.
 pub(super) static ORDERS: LazyLock<Orders> = LazyLock::new(|| {
     Orders::read(
-        concat!(include_str!("words.txt"), "\n", include_str!("wider.txt")),
+        concat!(
+            include_str!("words.txt"),
+            "\n",
+            include_str!("wider.txt"),
+            "\n",
+            include_str!("later.txt")
+        ),
         include_str!("orders.txt"),
     )
 });
@@ -386,14 +392,18 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
     lines.filter(|l| !l.is_empty() && !l.starts_with('#'))
 }
 
-/// `^word` counts where a command may begin, `stem*` goes on, `*tail` may have letters before, `two_words` are two.
+/// `^word` counts where a command may begin, `stem*` goes on, `*tail` may have letters before, `two_words` are two and
+/// `one__name` is one.
 fn meaning(word: &str, (class, affirmed): (u8, bool), language: u8) -> (Meaning, String) {
     let (commands, word) = word.strip_prefix('^').map_or((false, word), |w| (true, w));
     let (tail, word) = word.strip_prefix('*').map_or((false, word), |w| (true, w));
     let (stem, word) = word.strip_suffix('*').map_or((false, word), |w| (true, w));
     let text = match word {
         "_" => word.into(),
-        _ => plain(&word.replace('_', " ")),
+        _ => {
+            let one = word.replace("__", "\u{E000}");
+            plain(&one.replace('_', " ")).replace('\u{E000}', "_")
+        }
     };
     let unspaced = text.chars().any(unspaced);
     let meaning = Meaning {

@@ -7,7 +7,9 @@ pub(super) fn plain(text: &str) -> String {
     let glue = glue(text.as_bytes());
     let mut blank = false;
     for c in text.chars() {
-        let space = c <= ' ' || Some(c) == glue || !c.is_ascii() && c.is_whitespace();
+        // The lines and blocks that frame a text stand between words as well.
+        let framed = matches!(c, '\u{2500}'..='\u{259F}');
+        let space = c <= ' ' || Some(c) == glue || framed || !c.is_ascii() && c.is_whitespace();
         if space && blank || c == '*' {
             continue;
         }

@@ -104,7 +104,7 @@ impl Splice<'_> {
             Some(LeafKind::Number) => return Ok(plain(0..text.len(), "0".into())),
             _ => {}
         }
-        if is_blob(self.leaves.name(leaf)) && !finding.layers.is_empty() {
+        if is_blob(self.leaves.name(leaf), text, finding) {
             // All of it or nothing: a part would not be base64.
             let is_whole = !tag.begun && leaf < self.step.to.leaf;
             let encoded = base64::engine::general_purpose::STANDARD.encode(placeholder(rule));
@@ -144,6 +144,9 @@ impl Splice<'_> {
         let outcome = scratch::with_scanner(|scanner| {
             scanner.scan_for(self.judge.rules, inputs, self.budget, &keeps)
         });
+        if outcome.over_budget.is_some() {
+            return false;
+        }
         let place = |finding: &Finding| {
             let tag = self.leaves.tag(finding.leaf as usize);
             tag.map_or_else(String::new, |tag| tag.path(false))

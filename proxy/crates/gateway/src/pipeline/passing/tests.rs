@@ -50,6 +50,7 @@ fn judge<'a>(policy: &'a PolicyTable, limits: &'a Limits, none: &'a Evaluators) 
         era: Era::Handshake,
         evaluators: none,
         whose: Whose::default(),
+        said: None,
     }
 }
 

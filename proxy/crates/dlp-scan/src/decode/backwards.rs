@@ -1,0 +1,147 @@
+//! A value that its own line says is written backwards: `889 338 117 (reversed)`, `SIN, backwards: 889338117`. Numbers have
+//! no words that would show it.
+
+use super::marks::Mark;
+use super::{Spawner, child_around};
+use crate::Layer;
+use crate::text::{How, NO_LEAF, Node, Span};
+
+/// How far from the word its value may stand, and how long that may be.
+const NEAR: usize = 24;
+const VALUE_BYTES_MAX: usize = 64;
+/// A shorter one is no number of anything.
+const DIGITS_MIN: usize = 5;
+
+pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>) {
+    let (mut index, mut done) = (0, 0);
+    for (at, _) in marks.iter().filter(|(_, mark)| *mark == Mark::Backwards) {
+        let at = *at as usize;
+        let Some(cell) = node.cell_from(at, &mut index).filter(|c| c.leaf != NO_LEAF) else {
+            continue;
+        };
+        let text = &node.text[..cell.span.end as usize];
+        let found =
+            before(text, at, (cell.span.start as usize).max(done)).or_else(|| behind(text, at));
+        let Some((from, to)) = found else { continue };
+        done = to;
+        let bytes: Vec<u8> = text[from..to].iter().rev().copied().collect();
+        child_around(node, cell, Layer::Reversed, (from, to), spawn, |child| {
+            child.push(&bytes, Span::new(from, to), How::Reversed);
+        });
+    }
+}
+
+fn of_value(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b' ' | b'-' | b'.' | b'/' | b'@' | b'_' | b'+')
+}
+
+/// Does the piece hold a number, and no sentence?
+fn numbered(piece: &[u8]) -> bool {
+    let digits = piece.iter().filter(|b| b.is_ascii_digit()).count();
+    let letters = piece.iter().filter(|b| b.is_ascii_lowercase()).count();
+    digits >= DIGITS_MIN && letters <= 10
+}
+
+/// The piece that ends before the word, up to the sign of a label or a quote.
+fn before(text: &[u8], at: usize, floor: usize) -> Option<(usize, usize)> {
+    let near = at.saturating_sub(NEAR).max(floor);
+    let end = near + text[near..at].iter().rposition(u8::is_ascii_alphanumeric)? + 1;
+    // ", written backwards": back over words to the value.
+    let mut end = end;
+    while end > near && !text[end - 1].is_ascii_digit() {
+        let word = text[near..end]
+            .iter()
+            .rev()
+            .take_while(|b| b.is_ascii_lowercase())
+            .count();
+        let gap = text[near..end - word]
+            .iter()
+            .rev()
+            .take_while(|b| matches!(b, b' ' | b',' | b'('))
+            .count();
+        if word == 0 || gap == 0 {
+            break;
+        }
+        end -= word + gap;
+    }
+    let reach = end.saturating_sub(VALUE_BYTES_MAX).max(floor);
+    let len = text[reach..end]
+        .iter()
+        .rev()
+        .take_while(|b| of_value(**b))
+        .count();
+    whole(text, end - len, end)
+}
+
+/// The piece behind the word and the sign of its label.
+fn behind(text: &[u8], at: usize) -> Option<(usize, usize)> {
+    let ceil = (at + NEAR).min(text.len());
+    let sign = text[at..ceil]
+        .iter()
+        .position(|b| matches!(b, b':' | b'='))?;
+    let from = at + sign + 1;
+    let to = (from + VALUE_BYTES_MAX).min(text.len());
+    let len = text[from..to].iter().take_while(|b| of_value(**b)).count();
+    whole(text, from, from + len)
+}
+
+/// The piece without blanks at its ends and without words of a sentence before it.
+fn whole(text: &[u8], from: usize, to: usize) -> Option<(usize, usize)> {
+    let piece = &text[from..to];
+    let mut start = from + piece.len() - piece.trim_ascii_start().len();
+    let end = from + piece.trim_ascii_end().len();
+    // "My SIN is 889 338 117"
+    while start < end
+        && let Some(blank) = memchr::memchr(b' ', &text[start..end])
+        && text[start..start + blank]
+            .iter()
+            .all(u8::is_ascii_alphabetic)
+        && text[start..start + blank]
+            .iter()
+            .any(u8::is_ascii_lowercase)
+    {
+        start += blank + 1;
+    }
+    (start < end && numbered(&text[start..end])).then_some((start, end))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Layer;
+    use crate::decode::tests::{children, run};
+
+    #[test]
+    fn what_says_so_is_turned() {
+        for (text, want) in [
+            ("SIN = 889 338 117 (reversed)", Some("711 833 988")),
+            (
+                "number IX 736 802 3131, written backwards",
+                Some("1313 208 637 XI"),
+            ),
+            (
+                "My id is 5-36344-42326-1 (read it backwards)",
+                Some("1-62324-44363-5"),
+            ),
+            (
+                "card, reversed: 6841 2636 7875 9354",
+                Some("4539 5787 6362 1486"),
+            ),
+            ("for x in reversed(items): y = 12", None),
+            ("the list is reversed", None),
+        ] {
+            let found = children(text);
+            let child = found.iter().find(|(layer, ..)| *layer == Layer::Reversed);
+            match want {
+                Some(want) => assert!(child.is_some_and(|c| c.1.contains(want)), "{text}"),
+                None => assert!(child.is_none(), "{text}"),
+            }
+        }
+    }
+
+    #[test]
+    fn many_take_no_more_than_the_room() {
+        let (nodes, over) = run(&"8893381170 (reversed) ".repeat(2000), 10_000);
+        assert!(nodes.iter().map(|n| n.text.len()).sum::<usize>() <= 10_000);
+        assert!(over.is_some());
+    }
+}

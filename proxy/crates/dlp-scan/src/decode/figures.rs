@@ -1,0 +1,139 @@
+//! Numbers in figures that are no digits of their script: `四五三九`, `사오삼구`, and Braille, where ten letters behind a sign
+//! are the digits.
+
+use super::marks::Mark;
+use super::{Spawner, child_around};
+use crate::Layer;
+use crate::text::{Cell, How, NO_LEAF, Node, Span};
+
+/// Fewer are no number of anything.
+const FIGURES_MIN: usize = 6;
+/// How far to either side of the mark a number is read; a longer row is read on from its next mark.
+const REACH: usize = 160;
+
+/// Unicode, numeric values of Han characters and their Sino-Korean readings, zero first.
+const FIGURES: [&str; 10] = [
+    "〇零영공",
+    "一壱壹일",
+    "二弐貳이",
+    "三参參삼",
+    "四肆사",
+    "五伍오",
+    "六陸륙육",
+    "七柒칠",
+    "八捌팔",
+    "九玖구",
+];
+/// Braille: what stands before a number, and its digits.
+const NUMBER_SIGN: char = '⠼';
+const BRAILLE: &str = "⠚⠁⠃⠉⠙⠑⠋⠛⠓⠊";
+
+/// What a character is in a row of figures.
+enum Part {
+    Figure(u8),
+    /// The sign of Braille, blanks and dashes.
+    Between,
+}
+
+fn part(c: char) -> Option<Part> {
+    if matches!(c, ' ' | '-' | '.' | '、' | NUMBER_SIGN | '⠤' | '\u{2800}') {
+        return Some(Part::Between);
+    }
+    if c.is_ascii() {
+        return None;
+    }
+    let found = FIGURES.iter().position(|f| f.contains(c));
+    let value = found.or_else(|| BRAILLE.chars().position(|b| b == c))?;
+    u8::try_from(value).ok().map(|d| Part::Figure(b'0' + d))
+}
+
+pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>) {
+    let (mut index, mut done) = (0, 0);
+    for (at, _) in marks.iter().filter(|(_, mark)| *mark == Mark::Figures) {
+        let at = *at as usize;
+        if at < done {
+            continue;
+        }
+        let Some(cell) = node.cell_from(at, &mut index).filter(|c| c.leaf != NO_LEAF) else {
+            continue;
+        };
+        let figures = row_around(node, cell, at);
+        let (Some(first), Some(last)) = (figures.first(), figures.last()) else {
+            continue;
+        };
+        let (from, to) = (first.1.start as usize, last.1.end as usize);
+        done = to.max(at + 1);
+        if figures.len() < FIGURES_MIN {
+            continue;
+        }
+        child_around(node, cell, Layer::Codes, (from, to), spawn, |child| {
+            for (digit, span) in &figures {
+                child.push(&[*digit], *span, How::Atom);
+            }
+            child.push(b" ", Span::new(to - 1, to), How::Atom);
+        });
+    }
+}
+
+/// The figures before and behind `at`, which stands at the first byte of one.
+fn row_around(node: &Node, cell: &Cell, at: usize) -> Vec<(u8, Span)> {
+    let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
+    let start = super::on_char(&node.text, at.saturating_sub(REACH).max(floor), at);
+    let end = super::on_char(&node.text, (at + REACH).min(ceil), ceil);
+    let text =
+        |from: usize, to: usize| std::str::from_utf8(&node.text[from..to]).unwrap_or_default();
+    let mut row = Vec::new();
+    let before = text(start, at);
+    for (i, c) in before.char_indices().rev() {
+        match part(c) {
+            Some(Part::Figure(d)) => row.push((d, Span::new(start + i, start + i + c.len_utf8()))),
+            Some(Part::Between) => {}
+            None => break,
+        }
+    }
+    row.reverse();
+    for (i, c) in text(at, end).char_indices() {
+        match part(c) {
+            Some(Part::Figure(d)) => row.push((d, Span::new(at + i, at + i + c.len_utf8()))),
+            Some(Part::Between) => {}
+            None => break,
+        }
+    }
+    row
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Layer;
+    use crate::decode::tests::{children, run};
+
+    #[test]
+    fn figures_are_read() {
+        for (text, want) in [
+            ("身份证号 四九四三五九九七四七八八", Some("494359974788")),
+            (
+                "手机: 一 三 八 〇 〇 二 九 〇 三 九 五。",
+                Some("13800290395"),
+            ),
+            ("번호 사일육칠칠이삼오사칠", Some("4167723547")),
+            ("CNH (braille): ⠼⠋⠑⠛⠓⠑⠃⠑⠁⠙⠉⠊", Some("65785251439")),
+            ("NSS ⠼⠁⠼⠉⠼⠙⠼⠊⠼⠑⠼⠊⠼⠁", Some("1349591")),
+            ("一九七八年三月", None),
+            ("七八个人", None),
+        ] {
+            let found = children(text);
+            let child = found.iter().find(|(layer, ..)| *layer == Layer::Codes);
+            match want {
+                Some(want) => assert!(child.is_some_and(|c| c.1.contains(want)), "{text}"),
+                None => assert!(child.is_none(), "{text}"),
+            }
+        }
+    }
+
+    #[test]
+    fn many_take_no_more_than_the_room() {
+        let (nodes, over) = run(&"七八七八七八七八x ".repeat(2000), 10_000);
+        assert!(nodes.iter().map(|n| n.text.len()).sum::<usize>() <= 10_000);
+        assert!(over.is_some());
+    }
+}

@@ -1,0 +1,192 @@
+//! What a server said last, so that a value split over successive messages is found when its last part comes.
+//!
+//! The pipeline keeps nothing between messages: whoever carries a stream keeps a [`Said`], and lends it to the judge of
+//! the next message. What has gone is gone; what is found is the part in the message at hand, and that is redacted or
+//! blocked.
+
+use std::collections::VecDeque;
+
+use dlp_scan::{Budget, Finding, LeafInput, LeafKind, Outcome};
+use domain::Direction;
+use mcp_codec::{Document, Leaf};
+
+use super::judge::Judge;
+use super::scratch;
+
+/// Kept of each text.
+const TAIL_BYTES_MAX: usize = 512;
+/// Read of what follows: a value that goes on for longer is widened no further.
+const HEAD_BYTES_MAX: usize = 1024;
+/// Names whose texts are kept at once.
+const TAILS_MAX: usize = 4;
+/// Values of one message that are looked at.
+const LEAVES_MAX: usize = 256;
+
+/// The ends of the texts that were sent on a stream.
+#[derive(Clone, Default)]
+pub struct Said {
+    /// By the name of their leaf, the newest last.
+    tails: VecDeque<Tail>,
+}
+
+#[derive(Clone)]
+struct Tail {
+    name: Box<str>,
+    text: String,
+}
+
+/// Hides the texts, which may be secrets.
+impl std::fmt::Debug for Said {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Said")
+            .field("tails", &self.tails.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The end of what was said and the beginning of a leaf, as one text.
+struct Seam<'a> {
+    leaf: u32,
+    name: Option<&'a str>,
+    text: String,
+    /// Where the leaf begins.
+    at: usize,
+}
+
+impl Said {
+    /// Whether nothing was said.
+    pub fn is_empty(&self) -> bool {
+        self.tails.is_empty()
+    }
+
+    /// Takes note of a message that goes on its way.
+    pub fn note(&mut self, doc: &Document) {
+        for (_, leaf) in texts(doc) {
+            self.append(leaf.name.unwrap_or_default(), leaf.text);
+        }
+    }
+
+    fn append(&mut self, name: &str, text: &str) {
+        let known = self.tails.iter().position(|tail| *tail.name == *name);
+        let known = known.and_then(|at| self.tails.remove(at));
+        let mut tail = known.unwrap_or_else(|| Tail {
+            name: name.into(),
+            text: String::new(),
+        });
+        tail.text.push_str(last(text, TAIL_BYTES_MAX));
+        let over = tail.text.len() - last(&tail.text, TAIL_BYTES_MAX).len();
+        tail.text.drain(..over);
+        if self.tails.len() == TAILS_MAX {
+            self.tails.pop_front();
+        }
+        self.tails.push_back(tail);
+    }
+
+    /// Each text under its own name, and the last one under the first.
+    fn seams<'a>(&self, doc: &'a Document) -> Vec<Seam<'a>> {
+        let seam = |tail: &Tail, leaf: u32, after: &Leaf<'a>| Seam {
+            leaf,
+            name: after.name,
+            text: [&*tail.text, first(after.text, HEAD_BYTES_MAX)].concat(),
+            at: tail.text.len(),
+        };
+        let mut seams = Vec::with_capacity(self.tails.len() + 1);
+        let first_of_all = texts(doc).next();
+        if let (Some(tail), Some((index, leaf))) = (self.tails.back(), &first_of_all)
+            && leaf.name.unwrap_or_default() != &*tail.name
+        {
+            seams.push(seam(tail, *index, leaf));
+        }
+        for tail in &self.tails {
+            let same = |leaf: &Leaf<'_>| leaf.name.unwrap_or_default() == &*tail.name;
+            if let Some((index, leaf)) = texts(doc).find(|(_, leaf)| same(leaf)) {
+                seams.push(seam(tail, index, &leaf));
+            }
+        }
+        seams
+    }
+
+    /// Adds what is found over the seam between this message and what was said before.
+    pub(super) fn scan(
+        &self,
+        direction: Direction,
+        doc: &Document,
+        judge: &Judge<'_>,
+        budget: &Budget,
+        outcome: &mut Outcome,
+    ) {
+        let seams = self.seams(doc);
+        let inputs = seams.iter().map(|seam| LeafInput {
+            text: &seam.text,
+            kind: LeafKind::String,
+            name: seam.name,
+        });
+        let keeps = judge.keeps(direction);
+        // Each by itself: they are no neighbours.
+        for (seam, input) in seams.iter().zip(inputs) {
+            let over = scratch::with_scanner(|scanner| {
+                scanner.scan_for(judge.rules, std::iter::once(input), budget, &keeps)
+            });
+            outcome.over_budget = outcome.over_budget.or(over.over_budget);
+            for finding in over.findings {
+                outcome.findings.extend(seam.crossed(finding));
+            }
+        }
+        outcome
+            .findings
+            .sort_by_key(|f| (f.leaf, f.start, std::cmp::Reverse(f.end)));
+        outcome
+            .findings
+            .dedup_by_key(|f| (f.leaf, f.start, f.end, f.rule));
+    }
+}
+
+impl Seam<'_> {
+    /// The part in the leaf, of a finding that lies on both sides.
+    fn crossed(&self, mut finding: Finding) -> Option<Finding> {
+        let at = u32::try_from(self.at).ok()?;
+        let end = finding.end.checked_sub(at).filter(|end| *end > 0)?;
+        (finding.start < at).then(|| {
+            (finding.leaf, finding.start, finding.end) = (self.leaf, 0, end);
+            finding
+        })
+    }
+}
+
+/// The texts of a message that a model or a user may read on, with their leaves' indexes.
+fn texts(doc: &Document) -> impl Iterator<Item = (u32, Leaf<'_>)> {
+    let steers = |name: &str| {
+        matches!(
+            name,
+            "jsonrpc"
+                | "method"
+                | "id"
+                | "level"
+                | "logger"
+                | "progressToken"
+                | "requestId"
+                | "type"
+                | "role"
+                | "mimeType"
+                | "uri"
+        )
+    };
+    let free = move |leaf: &Leaf<'_>| {
+        leaf.kind == mcp_codec::LeafKind::String
+            && !leaf.text.is_empty()
+            && !leaf.name.is_some_and(steers)
+    };
+    (0u32..)
+        .zip(doc.leaves())
+        .filter(move |(_, leaf)| free(leaf))
+        .take(LEAVES_MAX)
+}
+
+/// At most so many bytes from the end.
+fn last(text: &str, max: usize) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(max))..]
+}
+
+fn first(text: &str, max: usize) -> &str {
+    &text[..text.floor_char_boundary(max)]
+}
