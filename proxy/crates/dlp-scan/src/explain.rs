@@ -284,7 +284,7 @@ fn judge(compiled: &Compiled, value: &[u8]) -> Miss {
             min: compiled.entropy_min,
         };
     }
-    if !proven && !compiled.placeholders_pass && crate::value::is_placeholder(value) {
+    if !proven && compiled.placeholder(value) {
         return Miss::Placeholder;
     }
     checks(compiled, value).unwrap_or(Miss::Covered)

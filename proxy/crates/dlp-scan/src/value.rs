@@ -1,5 +1,6 @@
 //! What a value under a telling name has to look like to be believed.
 
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
@@ -324,6 +325,31 @@ static REFERENCES: LazyLock<AhoCorasick> = LazyLock::new(|| {
     ])
 });
 
+/// Signs of code in a value that is none: what stands between them was drawn, and is no name.
+fn refers(value: &[u8]) -> bool {
+    REFERENCES.is_match(value)
+        && (memchr::memmem::find(value, b"://").is_some()
+            || !pieces(&REFERENCES, value).any(|at| {
+                let c = Classes::of(&value[at.clone()]);
+                at.len() >= 8
+                    && (c.lower >= 2 && c.upper >= 2 && c.digit >= 1 && c.changes >= 6)
+                    && wordiness(&value[at.clone()]) < 0.4
+                    && !is_identifier(&value[at], c)
+            }))
+}
+
+/// What stands between words in a value.
+fn pieces<'v>(words: &'v AhoCorasick, value: &'v [u8]) -> impl Iterator<Item = Range<usize>> + 'v {
+    let mut words = words.find_iter(value).map(|word| word.range());
+    let mut at = Some(0);
+    std::iter::from_fn(move || {
+        let from = at?;
+        let word = words.next();
+        at = word.as_ref().map(|w| w.end);
+        Some(from..word.map_or(value.len(), |w| w.start))
+    })
+}
+
 /// Finds any of the words, in lower case.
 fn words(words: &[&str]) -> AhoCorasick {
     AhoCorasick::builder()
@@ -344,7 +370,7 @@ fn reference(value: &[u8]) -> bool {
                 .iter()
                 .all(|b| b.is_ascii_alphanumeric() || b"@_./-:".contains(b))
         || starts("&")
-        || REFERENCES.is_match(value)
+        || refers(value)
         || starts("arn:")
         || starts("vault:")
         || starts("op:")
@@ -538,14 +564,62 @@ const WHOLE: &[&str] = &[
     "mypassword",
 ];
 
+/// So much of a value that is masked or cut off still shows where it is not the value any more.
+const SHOWN_BYTES_MAX: usize = 40;
+
+/// A word excuses a value whose rest is dull, too: not one with a value beside the word, that is as long as `least`.
+fn excused(value: &[u8], lower: &[u8], least: impl Fn() -> usize) -> bool {
+    if !PLACEHOLDER.is_match(lower) {
+        return false;
+    }
+    // The secret keys of AWS's documentation end so, and are as long as others with it.
+    if value.len() == 40 && value.ends_with(b"EXAMPLEKEY") {
+        return true;
+    }
+    let masked = ["xxxx", "****", "...."];
+    let masked = (masked.iter()).any(|m| memchr::memmem::find(lower, m.as_bytes()).is_some());
+    let least = least().max(if masked { SHOWN_BYTES_MAX } else { 0 });
+    !pieces(&PLACEHOLDER, lower).any(|at| {
+        let piece = &value[at];
+        piece.len() >= least
+            && generated(piece, true)
+            && !run_of_one(piece)
+            && !counts(&piece.to_ascii_lowercase())
+            && !prose(piece)
+    })
+}
+
+/// A token without the word that was hung on it: `sk-...-example`.
+pub(crate) fn without_word(value: &[u8]) -> Option<usize> {
+    const WORD_BYTES_MAX: usize = 24;
+    let tail = value.len().saturating_sub(WORD_BYTES_MAX);
+    let at = tail
+        + value[tail..]
+            .iter()
+            .rposition(|b| matches!(b, b'-' | b'_'))?;
+    let word = value[at..].to_ascii_lowercase();
+    (PLACEHOLDERS.iter())
+        .any(|p| p.as_bytes() == &word[1..] || p.as_bytes() == word)
+        .then_some(at)
+}
+
 /// Stands for a value that is to be filled in, or was taken out, or was typed by counting.
 pub(crate) fn is_placeholder(value: &[u8]) -> bool {
-    in_lower_case(value, |lower| marks_a_place(value, lower) || counts(lower))
+    stands_for(value, || 0)
+}
+
+/// The same, of a value that has `least` bytes if it is one.
+pub(crate) fn stands_for(value: &[u8], least: impl Fn() -> usize) -> bool {
+    in_lower_case(value, |lower| {
+        marks_a_place(value, lower, &least) || counts(lower)
+    })
 }
 
 /// Counts up and down the keyboard, and marks no place otherwise: what people type where a key belongs.
 pub(crate) fn is_typed(value: &[u8]) -> bool {
-    in_lower_case(value, |lower| counts(lower) && !marks_a_place(value, lower))
+    in_lower_case(value, |lower| {
+        counts(lower) && !marks_a_place(value, lower, || 0)
+    })
 }
 
 /// Asks about the value in lower case; what is longer than placeholders are is none.
@@ -561,8 +635,8 @@ fn in_lower_case(value: &[u8], ask: impl Fn(&[u8]) -> bool) -> bool {
 }
 
 /// Says by its words, its signs or by one character repeated that the value is yet to come, or is gone.
-fn marks_a_place(value: &[u8], lower: &[u8]) -> bool {
-    if WHOLE.iter().any(|w| w.as_bytes() == lower) || PLACEHOLDER.is_match(lower) {
+fn marks_a_place(value: &[u8], lower: &[u8], least: impl Fn() -> usize) -> bool {
+    if WHOLE.iter().any(|w| w.as_bytes() == lower) || excused(value, lower, least) {
         return true;
     }
     let first = lower.first();
@@ -676,6 +750,10 @@ mod tests {
             "@nch0r1987!",
             "RiverViolin78",
             "ribbon-meadow-zipper-96",
+            "Iqvldm982*cfBKhexample",
+            "nullIqvldm982*cfBKh",
+            "aB3()xK9mQ2zLw",
+            "k9->Zq72LmPw4t",
             "otter-sable-umber-ripple48",
             "7.copper.lantern.walrus",
         ] {
@@ -696,6 +774,13 @@ mod tests {
             "********",
             "changeme",
             "PASSWORD_DEFAULT",
+            "AKIAIOSFODNN7EXAMPLE",
+            "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+            "your-api-key-here-1234",
+            "your_api_key_1a2B3c4D5e6F7g8H",
+            "Zq7kW2mXv9xxxxxxxxxxxxLp4TsR8b",
+            "config2()->getKey3",
+            "Vault2::readX509Key3()",
             "us-east-vault-2",
             "TokenVersion12",
             "RiverViolin",

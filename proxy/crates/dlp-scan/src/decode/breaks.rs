@@ -351,6 +351,11 @@ fn emit_chunks(node: &Node, cell: &Cell, (from, to): (usize, usize), spawn: &mut
     if joined < 16 || !telling || !letters || !text[from..to].is_ascii() {
         return;
     }
+    // Lines with columns are a table's rows, and no value goes on from one to the next.
+    let columns = |b: &u8| matches!(b, b',' | b';' | b'|' | b'\t');
+    if text[from..to].contains(&b'\n') && text[from..to].iter().any(columns) {
+        return;
+    }
     child_around(node, cell, Layer::Spaced, (from, to), spawn, |child| {
         let mut at = from;
         for piece in text[from..to].split(blank) {

@@ -185,11 +185,11 @@ impl Walker<'_, '_> {
         ) {
             self.at += 1;
         }
-        let digits = &self.text[start..self.at];
-        if digits.len() >= NUMBER_BYTES_MIN && digits.iter().all(u8::is_ascii_digit) {
+        let written = &self.text[start..self.at];
+        if written.len() >= NUMBER_BYTES_MIN && may_be_whole(written) {
             let dst = self.node.text.len();
             let src = Span::new(self.base + start, self.base + self.at);
-            self.node.push(digits, src, How::Copy);
+            self.node.push(written, src, How::Copy);
             self.node.close_cell(dst, name, LeafKind::Number, 0);
         }
     }
@@ -221,6 +221,19 @@ impl Walker<'_, '_> {
                 .push(c.encode_utf8(&mut utf8).as_bytes(), src, How::Atom);
             self.at += len;
         }
+    }
+}
+
+/// Can the number be a whole one, however it is written: `-12`, `12.0`, `1.2e1`? Measurements and the like are not.
+fn may_be_whole(number: &[u8]) -> bool {
+    let unsigned = number.strip_prefix(b"-").unwrap_or(number);
+    match unsigned.iter().position(|b| !b.is_ascii_digit()) {
+        Some(at) if unsigned[at] == b'.' => match unsigned[at + 1..].iter().find(|b| **b != b'0') {
+            Some(b'e' | b'E' | b'0'..=b'9') => memchr::memchr2(b'e', b'E', unsigned).is_some(),
+            after => after.is_none(),
+        },
+        Some(at) => matches!(unsigned[at], b'e' | b'E'),
+        None => true,
     }
 }
 
@@ -309,6 +322,16 @@ mod tests {
             (
                 r#"{"a":1,"n":1234567,"x":1.2345678}"#,
                 Some(&[("n", "1234567")]),
+            ),
+            (
+                r#"[-1234567,12345.0,123e45,1.25e12,1.25,12345.01,0.12345,1.0e0.5-]"#,
+                Some(&[
+                    ("", "-1234567"),
+                    ("", "12345.0"),
+                    ("", "123e45"),
+                    ("", "1.25e12"),
+                    ("", "1.0e0.5-"),
+                ]),
             ),
             (
                 r#"{"a":"\u0041\n\"\ud83d\ude00"}"#,

@@ -202,13 +202,17 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     }
 }
 
-/// Do the pieces look like a value? Rows of numbers and of words are tables.
+/// Do the pieces look like a value? Rows of numbers and of words are tables, and so are lines with columns.
 fn worth(text: &[u8], row: &Stride, pieces: &[Span]) -> bool {
     let bytes = || pieces.iter().flat_map(|piece| &text[piece.range()]);
     if row.len == 1 && number_apart(bytes()) {
         return true;
     }
     let gap = &text[row.piece + row.len..][..row.gap];
+    let columns = |piece: &Span| text[piece.range()].iter().any(|b| b",;|\t".contains(b));
+    if gap.contains(&b'\n') && pieces.iter().any(columns) {
+        return false;
+    }
     let quoted = row.len == 1 && gap.iter().any(|b| matches!(b, b'"' | b'\''));
     let min = if quoted {
         SINGLES_MIN

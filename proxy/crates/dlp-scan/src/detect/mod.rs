@@ -200,7 +200,8 @@ impl<'a> Sink<'a> {
     /// A value that a rule's pattern matched: entropy, placeholders and checks still have a say.
     pub fn accept(&mut self, rule: RuleId, span: Span, scratch: &mut Vec<u8>) -> bool {
         let compiled = self.rules.compiled(rule);
-        let value = &self.node.text[span.range()];
+        let mut span = span;
+        let mut value = &self.node.text[span.range()];
         // A right checksum outweighs how the value looks: one random token in thousands holds a word.
         let proven = compiled
             .checks
@@ -211,8 +212,13 @@ impl<'a> Sink<'a> {
         if !proven && dull() {
             return false;
         }
-        if !proven && !compiled.placeholders_pass && crate::value::is_placeholder(value) {
+        if !proven && compiled.placeholder(value) {
             return false;
+        }
+        // A word that was hung on a token is none of it.
+        if let Some(len) = compiled.bare(value).filter(|_| !proven) {
+            span.end = span.start + crate::text::to_u32(len);
+            value = &value[..len];
         }
         if compiled.checks.iter().any(|c| !c.raw) {
             crate::check::compact(value, scratch);

@@ -1,6 +1,7 @@
 //! Identifiers of a fixed shape: found by their digits, told apart by shape, check digits and the words around them.
 
 use super::{Scratch, Sink, context};
+use crate::LeafKind;
 use crate::decode::{listed, strides};
 use crate::rule::RuleId;
 use crate::ruleset::{Kind, Need, Outline, ShapeRef};
@@ -263,28 +264,63 @@ fn chain(
         if (n == groups.len() && groups[first].from >= next) || !sink.limits.spend(1) {
             break;
         }
-        let start = groups[first].from;
-        let lead = usize::from(!text[start].is_ascii_digit());
-        let mut outline = Outline::default();
-        for (nth, group) in groups[first..n].iter().take(GROUPS_MAX).enumerate() {
-            let stop = group.stop;
-            if stop - start > crate::ruleset::SHAPE_BYTES_MAX {
-                break;
-            }
-            outline = outline.and(stop - group.from, group.digits, group.letters);
-            if !sink.rules.outlines.may_have(outline) {
-                continue;
-            }
-            let known = sink.rules.shapes.get(stop - start).map(|s| &s[lead]);
-            if let Some(shapes) = known.and_then(|s| s.get(nth + 1))
-                && !shapes.is_empty()
-                && sink.limits.spend(1)
-            {
-                shaped((start, stop), outline, shapes, cell, sink, scratch);
-            }
+        from_group(&groups[first..n], cell, sink, scratch);
+        // `CC4539...`: the letters before the digits are a word of their own.
+        if let Some(bare) = without_lead(text, &groups[first..n])
+            && sink.limits.spend(1)
+        {
+            let lettered = groups[first];
+            groups[first] = bare;
+            from_group(&groups[first..n], cell, sink, scratch);
+            groups[first] = lettered;
         }
     }
     next
+}
+
+/// Tries all that begins with the first of the groups.
+fn from_group(groups: &[Group], cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) {
+    let start = groups[0].from;
+    let lead = usize::from(!sink.text()[start].is_ascii_digit());
+    let mut outline = Outline::default();
+    for (nth, group) in groups.iter().take(GROUPS_MAX).enumerate() {
+        let stop = group.stop;
+        if stop - start > crate::ruleset::SHAPE_BYTES_MAX {
+            break;
+        }
+        outline = outline.and(stop - group.from, group.digits, group.letters);
+        if !sink.rules.outlines.may_have(outline) {
+            continue;
+        }
+        let known = sink.rules.shapes.get(stop - start).map(|s| &s[lead]);
+        if let Some(shapes) = known.and_then(|s| s.get(nth + 1))
+            && !shapes.is_empty()
+            && sink.limits.spend(1)
+        {
+            shaped((start, stop), outline, shapes, cell, sink, scratch);
+        }
+    }
+}
+
+/// The first group without a short word before its digits, where all together may be a card's number.
+fn without_lead(text: &[u8], groups: &[Group]) -> Option<Group> {
+    let (first, last) = (groups.first()?, groups.last()?);
+    let mixed = first.digits && first.letters;
+    if !mixed
+        || last.stop - first.from < LONG_BYTES_MIN + 2
+        || !text[first.from].is_ascii_alphabetic()
+    {
+        return None;
+    }
+    let word = &text[first.from..first.stop];
+    let lead = word.iter().take_while(|b| b.is_ascii_alphabetic()).count();
+    let digits = &word[lead..];
+    let plain = (2..=LEAD_BYTES_MAX).contains(&lead) && digits.len() >= 4;
+    (plain && digits.iter().all(u8::is_ascii_digit)).then_some(Group {
+        from: first.from + lead,
+        letters: false,
+        ..*first
+    })
 }
 
 /// Between the fours of a card number: a dash with blanks, or two blanks.
@@ -320,37 +356,67 @@ fn shaped(
     let text = sink.text();
     let value = &text[start..end];
     let mut compacted = false;
+    let mut beside = Beside::Free;
     let alike = shapes.iter().filter(|s| s.outline.admits(outline));
     for shape in alike.filter(|s| fits(&s.shape, value)) {
         if !compacted {
-            if touched(text, start, end, cell) {
+            beside = touched(text, start, end, cell);
+            if beside == Beside::Part {
                 return;
             }
             crate::check::compact(value, &mut scratch.compact);
             compacted = true;
         }
         for rule in &shape.rules {
-            candidate(*rule, Span::new(start, end), cell, sink, scratch);
+            candidate(*rule, Span::new(start, end), beside, cell, sink, scratch);
         }
     }
 }
 
 /// A value of the right shape, compacted in `scratch.compact`: the words around it, then its check digits.
-fn candidate(rule: RuleId, span: Span, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) {
+fn candidate(
+    rule: RuleId,
+    span: Span,
+    beside: Beside,
+    cell: &Cell,
+    sink: &mut Sink<'_>,
+    scratch: &mut Scratch,
+) {
     let compiled = sink.rules.compiled(rule);
     let Kind::Number { need } = compiled.kind else {
         return;
     };
-    if !sink.limits.spend(1) {
+    if beside != Beside::Free && compiled.checks.is_empty() || !sink.limits.spend(1) {
+        return;
+    }
+    let text = sink.text();
+    let twin = || {
+        twins(text, span, cell).any(|twin| {
+            let mut compact = Vec::new();
+            crate::check::compact(&text[twin.range()], &mut compact);
+            compiled.checks.iter().all(|c| !c.raw && (c.run)(&compact))
+        })
+    };
+    let value = &text[span.range()];
+    let passes = |scratch: &Scratch| {
+        let mut checks = compiled.checks.iter();
+        checks.all(|c| (c.run)(if c.raw { value } else { &scratch.compact }))
+    };
+    // Most windows of a row of numbers are none.
+    if matches!(beside, Beside::Row { .. }) && !passes(scratch) {
         return;
     }
     let alone = need == Need::ContextOrAlone && cell.span == span && cell.name.is_empty();
-    if need != Need::Nothing && !alone && !context::has(rule, span, cell, sink, scratch) {
+    let told = match beside {
+        Beside::Free => need == Need::Nothing || alone,
+        Beside::Row { .. } if twin() => need == Need::Nothing,
+        Beside::Row { tellable: false } => return,
+        Beside::Row { .. } | Beside::Near | Beside::Part => false,
+    };
+    if !told && !context::has(rule, span, cell, sink, scratch) {
         return;
     }
-    let value = &sink.text()[span.range()];
-    let passes = |c: &crate::check::Check| (c.run)(if c.raw { value } else { &scratch.compact });
-    if compiled.checks.iter().all(passes) {
+    if passes(scratch) {
         sink.report(rule, span, sink.rules.rule(rule).confidence);
     }
 }
@@ -364,8 +430,30 @@ fn fits(shape: &[u8], value: &[u8]) -> bool {
     })
 }
 
-/// Part of something longer: a version, a path, a UUID, a decimal.
-fn touched(text: &[u8], start: usize, end: usize, cell: &Cell) -> bool {
+/// Fewer digits than this are no card's and no account's number.
+const LONG_BYTES_MIN: usize = 13;
+/// So much of a number's neighbour is read.
+const NEIGHBOUR_BYTES_MAX: usize = 24;
+/// Longest word that may be glued to a number.
+const LEAD_BYTES_MAX: usize = 12;
+
+/// What stands at a number's edges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Beside {
+    Free,
+    /// Something that may be a sign before it or a neighbour: only check digits and the words around tell.
+    Near,
+    /// A row of groups that goes on with others as long: the same number of them next to it is one as well, or the words
+    /// around tell, where it goes on to one side only.
+    Row {
+        tellable: bool,
+    },
+    /// It is part of something longer: a version, a path, a UUID, a decimal.
+    Part,
+}
+
+/// What is known of a number by what it touches.
+fn touched(text: &[u8], start: usize, end: usize, cell: &Cell) -> Beside {
     let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
     let glue = |b: u8| {
         matches!(
@@ -374,12 +462,18 @@ fn touched(text: &[u8], start: usize, end: usize, cell: &Cell) -> bool {
         )
     };
     let word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
-    let before = start > floor
-        && (text[start - 1] == b'_'
-            || glue(text[start - 1])
+    let letter = |at: usize| at >= floor && text[at].is_ascii_alphabetic();
+    let before = (start > floor).then(|| text[start - 1]);
+    // The sign of a number, `#`, and the dot of `no.` are none of it.
+    let negative = cell.kind == LeafKind::Number && start == floor + 1 && before == Some(b'-');
+    let signed = before == Some(b'#') || before == Some(b'.') && start >= 2 && letter(start - 2);
+    let part_before = before.is_some_and(|b| {
+        b == b'_'
+            || glue(b)
                 && (start < floor + 2
                     || word(text[start - 2])
-                    || matches!(text[start - 1], b'.' | b'$' | b'#' | b'/')));
+                    || matches!(b, b'.' | b'$' | b'#' | b'/'))
+    });
     // `4539578763621486.0`: a whole number that a program took for a decimal.
     let decimal = end - start >= 9
         && text[end..ceil].starts_with(b".0")
@@ -387,14 +481,97 @@ fn touched(text: &[u8], start: usize, end: usize, cell: &Cell) -> bool {
         && text[end + 2..ceil]
             .first()
             .is_none_or(|b| !word(*b) && *b != b'.');
-    let after = end < ceil
+    let part_after = end < ceil
         && !decimal
         && (text[end] == b'_' || glue(text[end]) && end + 1 < ceil && word(text[end + 1]));
-    // A part of a longer row of groups is not a number of its own.
-    let grouped = text[start..end].contains(&b' ');
-    let digit = |i: usize| text.get(i).is_some_and(u8::is_ascii_digit);
-    let in_row = grouped
-        && (start >= floor + 2 && text[start - 1] == b' ' && digit(start - 2) && digit(start)
-            || end + 1 < ceil && text[end] == b' ' && digit(end + 1) && digit(end - 1));
-    before || after || in_row
+    let value = &text[start..end];
+    if part_before && !signed && !negative || part_after && !card_tail(value, &text[end..ceil]) {
+        return Beside::Part;
+    }
+    let lettered = start > floor && text[start - 1].is_ascii_alphabetic();
+    match in_row(text, (start, end), (floor, ceil)) {
+        Beside::Free if part_before && signed || lettered => Beside::Near,
+        beside => beside,
+    }
+}
+
+/// Behind a card's number: the month and year that it is good until (`/12/27`), or the digits on its back (`-123`).
+fn card_tail(value: &[u8], after: &[u8]) -> bool {
+    let digits = |from: usize| {
+        let rest = after.get(from..).unwrap_or_default();
+        rest.iter().take_while(|b| b.is_ascii_digit()).count()
+    };
+    let end = match (after.first(), digits(1)) {
+        (Some(b'/'), 2) if after.get(3) == Some(&b'/') => 4 + digits(4),
+        (Some(b'-'), n @ 3..=4) if value.contains(&b'-') => 1 + n,
+        _ => return false,
+    };
+    let month = || (&b"01"[..]..=&b"12"[..]).contains(&&after[1..3]);
+    let whole = after[0] == b'-' || matches!(end, 6 | 8) && month();
+    let on = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'/' | b'_');
+    long(value) && whole && !after.get(end).is_some_and(on)
+}
+
+/// Is a number in groups one of its own, or part of a longer row of groups? A date, an hour, an amount or the digits on
+/// a card's back are shorter than its groups.
+fn in_row(text: &[u8], (start, end): (usize, usize), (floor, ceil): (usize, usize)) -> Beside {
+    let value = &text[start..end];
+    let digit = u8::is_ascii_digit;
+    let (Some(first), Some(last)) = (
+        value.iter().position(|b| *b == b' '),
+        value.rsplit(|b| *b == b' ').next(),
+    ) else {
+        return Beside::Free;
+    };
+    let left = match start > floor && text[start - 1] == b' ' && digit(&value[0]) {
+        true => text[floor..start - 1]
+            .iter()
+            .rev()
+            .take(NEIGHBOUR_BYTES_MAX)
+            .take_while(|b| digit(b))
+            .count(),
+        false => 0,
+    };
+    let right = match end < ceil && text[end] == b' ' && last.last().is_some_and(digit) {
+        true => text[end + 1..ceil]
+            .iter()
+            .take(NEIGHBOUR_BYTES_MAX)
+            .take_while(|b| digit(b))
+            .count(),
+        false => 0,
+    };
+    // An account's number says by its letters how long it is.
+    if left == 0 && right == 0 || value[0].is_ascii_alphabetic() && long(value) {
+        return Beside::Free;
+    }
+    if !long(value) || value.iter().filter(|b| **b == b' ').count() < 2 {
+        return Beside::Part;
+    }
+    let small = |run: usize, group: usize| run <= 3 && run != group;
+    let (left_small, right_small) = (small(left, first), small(right, last.len()));
+    match (left_small, right_small) {
+        (true, true) if left == 0 || right == 0 => Beside::Free,
+        (true, true) => Beside::Near,
+        (false, false) => Beside::Row { tellable: false },
+        _ => Beside::Row { tellable: true },
+    }
+}
+
+/// As many digits as a card or an account has.
+fn long(value: &[u8]) -> bool {
+    value.iter().filter(|b| b.is_ascii_digit()).count() >= LONG_BYTES_MIN
+}
+
+/// The numbers beside one that are in groups as it is.
+fn twins(text: &[u8], span: Span, cell: &Cell) -> impl Iterator<Item = Span> {
+    let (start, end, len) = (span.start as usize, span.end as usize, span.len());
+    let value = &text[span.range()];
+    let left = (start.checked_sub(len + 1)).map(|from| Span::new(from, start - 1));
+    let right = Some(Span::new(end + 1, end + 1 + len));
+    [left, right].into_iter().flatten().filter(move |twin| {
+        twin.start >= cell.span.start && twin.end <= cell.span.end && {
+            let mut pairs = text[twin.range()].iter().zip(value);
+            pairs.all(|(a, b)| a.is_ascii_digit() && b.is_ascii_digit() || a == b)
+        }
+    })
 }

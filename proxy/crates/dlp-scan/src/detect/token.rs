@@ -51,10 +51,7 @@ pub(super) fn anchored(
         return;
     }
     let end = cell.span.end.min(at.saturating_add(edges.ahead));
-    let input = Input::new(text)
-        .range(at as usize..end as usize)
-        .anchored(Anchored::Yes);
-    let found = search(rule, &input, sink, scratch);
+    let found = search(rule, &begins(text, at, end), sink, scratch);
     // Where keywords stand close together and their matches reach far, each would be walked and judged anew. What did
     // not match may have been walked to its end, too.
     let walked = match found {
@@ -64,7 +61,7 @@ pub(super) fn anchored(
     if !sink.limits.spend(walked.saturating_mul(compiled.weight)) {
         return;
     }
-    let Some((whole, value)) = found else {
+    let Some((whole, value)) = longer(rule, found, (at, end), cell, sink, scratch) else {
         // The beginning of a token that ends with its cell may go on in the next one.
         if cell.span.end - at < edges.ahead.min(96)
             && token_to_end(&text[at as usize..cell.span.end as usize])
@@ -83,6 +80,53 @@ pub(super) fn anchored(
     if sink.accept(rule, value, &mut scratch.compact) {
         scratch.done.set(rule, whole.end);
     }
+}
+
+/// The pattern at the beginning of a range.
+fn begins(text: &[u8], at: u32, end: u32) -> Input<'_> {
+    Input::new(text)
+        .range(at as usize..end as usize)
+        .anchored(Anchored::Yes)
+}
+
+/// A match that ends with the text it was looked for in may go on behind it: it is looked for in twice as much, and
+/// again. One that was not found may be longer than that text, if all of it is one word; then its end is the word's.
+fn longer(
+    rule: RuleId,
+    mut found: Option<(Span, Span)>,
+    (at, mut end): (u32, u32),
+    cell: &Cell,
+    sink: &mut Sink<'_>,
+    scratch: &mut Scratch,
+) -> Option<(Span, Span)> {
+    let compiled = sink.rules.compiled(rule);
+    let text = sink.text();
+    let mut in_word = found.is_none();
+    while end < cell.span.end {
+        let next = match found {
+            Some((whole, _)) if whole.end == end => end.saturating_add(end - at),
+            None if in_word
+                && of_token(&text[end as usize])
+                && compiled.pattern.as_ref().is_some_and(|p| p.endless())
+                && text[at as usize..end as usize].iter().rev().all(of_token) =>
+            {
+                let rest = &text[end as usize..cell.span.end as usize];
+                end + crate::text::to_u32(rest.iter().take_while(|b| of_token(b)).count())
+            }
+            _ => break,
+        };
+        in_word = false;
+        let next = next.min(cell.span.end);
+        if !sink
+            .limits
+            .spend(((next - at) / OVERLAP).saturating_mul(compiled.weight))
+        {
+            break;
+        }
+        end = next;
+        found = search(rule, &begins(text, at, end), sink, scratch);
+    }
+    found
 }
 
 /// Where a pattern is to be looked for once all hits are known.
@@ -180,9 +224,17 @@ pub(super) fn search_windows(sink: &mut Sink<'_>, scratch: &mut Scratch) {
                 break;
             }
             let input = Input::new(sink.text()).range(start as usize..span.end as usize);
-            let Some((whole, value)) = search(*rule, &input, sink, scratch) else {
+            let Some(mut found) = search(*rule, &input, sink, scratch) else {
                 break;
             };
+            // A value that ends with its window may go on behind it.
+            let secret = sink.rules.rule(*rule).category == Category::Secret;
+            let cut = secret && found.0.end == span.end && found.1.end == span.end;
+            if cut && span.end < cell.span.end && of_token(&sink.text()[span.end as usize]) {
+                let at = (found.0.start, span.end);
+                found = longer(*rule, Some(found), at, cell, sink, scratch).unwrap_or(found);
+            }
+            let (whole, value) = found;
             if !(orders && super::told::tells_of(sink.text(), cell.span, whole)) {
                 sink.accept(*rule, value, &mut scratch.compact);
             }
@@ -285,9 +337,12 @@ fn is_word(b: u8) -> bool {
 }
 
 fn token_to_end(rest: &[u8]) -> bool {
-    rest.iter().all(|b| {
-        b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'=' | b'+' | b'/' | b':')
-    })
+    rest.iter().all(of_token)
+}
+
+/// What tokens are made of.
+fn of_token(b: &u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'=' | b'+' | b'/' | b':')
 }
 
 fn char_start(text: &[u8], mut at: u32) -> u32 {

@@ -5,7 +5,12 @@ use crate::ruleset::Detector;
 use crate::text::{Cell, Span};
 use crate::{check, value};
 
+/// So much of a URL is read to see whether somebody is named in it.
 const URL_BYTES_MAX: usize = 2048;
+/// Longest name of a scheme of authorisation.
+const SCHEME_BYTES_MAX: usize = 32;
+/// So much of a header's value is judged; the rest belongs to it.
+const JUDGED_BYTES_MAX: usize = 4096;
 
 /// `at` is where `://` begins: `scheme://user:password@host`.
 pub(super) fn credentials(at: u32, cell: &Cell, sink: &mut Sink<'_>) {
@@ -26,15 +31,26 @@ pub(super) fn credentials(at: u32, cell: &Cell, sink: &mut Sink<'_>) {
     if start == at as usize || authority >= ceil {
         return;
     }
-    let url = &text[authority..ceil];
-    let stop = url
-        .iter()
-        .position(|b| {
-            b.is_ascii_whitespace()
-                || matches!(b, b'"' | b'\'' | b'<' | b'>' | b'`' | b'\\' | 0x1E | 0x1F)
-        })
-        .unwrap_or(url.len());
-    let url = &url[..stop];
+    let mut url = &text[authority..ceil];
+    let stops = |b: &u8| {
+        b.is_ascii_whitespace()
+            || matches!(b, b'"' | b'\'' | b'<' | b'>' | b'`' | b'\\' | 0x1E | 0x1F)
+    };
+    match url.iter().position(stops) {
+        Some(stop) => url = &url[..stop],
+        // Longer than most: who it speaks of may stand behind, and what follows is part of it.
+        None if ceil < cell.span.end as usize
+            && (user_end(url).is_some() || !url.iter().any(|b| b"/?#".contains(b))) =>
+        {
+            let rest = &text[authority..cell.span.end as usize];
+            let len = rest.iter().position(stops).unwrap_or(rest.len());
+            if !sink.limits.spend(crate::text::to_u32(len / 16)) {
+                return;
+            }
+            url = &rest[..len];
+        }
+        None => {}
+    }
     // The last @ before a slash that follows it: passwords hold slashes and signs of their own.
     let Some(at_sign) = user_end(url) else { return };
     let Some(colon) = url[..at_sign].iter().position(|b| *b == b':') else {
@@ -100,8 +116,9 @@ pub(super) fn auth_header(at: u32, cell: &Cell, sink: &mut Sink<'_>) {
     if super::token::touches_before(text, from, cell.span.start as usize) {
         return;
     }
-    let ceil = (cell.span.end as usize).min(from + 4096);
-    let Some(blank) = text[from..ceil].iter().position(|b| *b == b' ') else {
+    let ceil = cell.span.end as usize;
+    let scheme = &text[from..ceil.min(from + SCHEME_BYTES_MAX)];
+    let Some(blank) = scheme.iter().position(|b| *b == b' ') else {
         return;
     };
     // `Authorization: Basic: c3Zj...`, as people write it.
@@ -116,6 +133,8 @@ pub(super) fn auth_header(at: u32, cell: &Cell, sink: &mut Sink<'_>) {
         })
         .map_or(ceil, |n| start + n);
     let value = &text[start..value_end];
+    // No other header's value can begin in it: each is read once, however long.
+    let judged = &value[..value.len().min(JUDGED_BYTES_MAX)];
     if value.len() < 8 || !sink.limits.spend(1) {
         return;
     }
@@ -123,7 +142,7 @@ pub(super) fn auth_header(at: u32, cell: &Cell, sink: &mut Sink<'_>) {
         check::find("base64-user-pass").is_some_and(|c| (c.run)(value))
             && !check::base64_value(value).is_some_and(|v| value::is_placeholder(&v))
     } else {
-        value.len() >= 16 && value::judge(value, crate::names::Promise::Strong, false).is_some()
+        value.len() >= 16 && value::judge(judged, crate::names::Promise::Strong, false).is_some()
     };
     if ok {
         sink.report_for(Detector::AuthHeader, Span::new(start, value_end), None);

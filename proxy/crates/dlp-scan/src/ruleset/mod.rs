@@ -130,6 +130,23 @@ pub(crate) struct Compiled {
 }
 
 impl Compiled {
+    /// Is the value only the picture of one?
+    pub fn placeholder(&self, value: &[u8]) -> bool {
+        !self.placeholders_pass && crate::value::stands_for(value, || self.least())
+    }
+
+    /// The value without a word that was hung on it: where that word begins.
+    pub fn bare(&self, value: &[u8]) -> Option<usize> {
+        let long = |len: &usize| *len >= self.least().max(1);
+        let may = !self.placeholders_pass && !self.own && self.pattern.is_some();
+        may.then(|| crate::value::without_word(value))?.filter(long)
+    }
+
+    /// No match of the pattern is shorter.
+    fn least(&self) -> usize {
+        self.pattern.as_ref().map_or(0, Pattern::least)
+    }
+
     pub fn needs_context(&self) -> bool {
         !self.context.is_empty() || !self.context_short.is_empty()
     }
@@ -371,6 +388,16 @@ impl Pattern {
     /// Every match holds a long run of letters and digits.
     pub fn holds_run(&self) -> bool {
         self.needs().run
+    }
+
+    /// A match may be of any length.
+    pub fn endless(&self) -> bool {
+        self.needs().endless
+    }
+
+    /// No match is shorter.
+    pub fn least(&self) -> usize {
+        self.needs().least
     }
 
     fn needs(&self) -> &Needs {

@@ -39,6 +39,10 @@ pub(super) struct Needs {
     texts: Vec<Asked>,
     /// Every match holds a long run, as [`crate::text::is_run`] says.
     pub run: bool,
+    /// A match may be of any length.
+    pub endless: bool,
+    /// None is shorter.
+    pub least: usize,
 }
 
 #[derive(Debug)]
@@ -58,6 +62,8 @@ impl Needs {
         Self {
             texts: asked.collect(),
             run: holds_run(pattern),
+            endless: pattern.properties().maximum_len().is_none(),
+            least: pattern.properties().minimum_len().unwrap_or(0),
         }
     }
 

@@ -1,11 +1,13 @@
 //! `name = value` in its many dresses: JSON members, env files, YAML, code, flags, tables, XML, URL queries.
 
 mod reader;
+mod tables;
 mod tuples;
 mod typed;
 
 use reader::{value_after, whose};
-use tuples::tuple_values;
+use tables::{Column, Tables};
+use tuples::tuples_under;
 use typed::believe_typed;
 
 use super::{Scratch, Sink, is_value};
@@ -17,18 +19,16 @@ use crate::ruleset::Detector;
 use crate::text::{Cell, Span};
 use crate::value;
 
-/// Longest value taken.
+/// So much of a value is judged. One that is longer is taken to its end when that much of it is believed.
 const VALUE_BYTES_MAX: usize = 4096;
-/// Longest value that is not in quotes.
+/// The same for one that is not in quotes.
 const BARE_BYTES_MAX: usize = 512;
+/// Bytes of a long value that are taken for the price of one look: each name in it may be read to the same end.
+const BYTES_A_LOOK: usize = 16;
 /// Longest name read.
 const NAME_BYTES_MAX: usize = 96;
 /// How far before a name the head of its table may begin.
 const HEAD_BYTES_MAX: usize = 512;
-/// How far below its head a table is read.
-const TABLE_BYTES_MAX: usize = 16 * 1024;
-/// Elements looked at under one name.
-const ELEMENTS_MAX: usize = 16;
 
 /// A value and the name it was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,82 @@ pub(super) struct Assigned {
     pub name: Span,
     pub value: Span,
     pub quoted: bool,
+    pub ends: Ends,
+}
+
+/// Where a value ends that is longer than what was read of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ends {
+    /// All of it was read.
+    Here,
+    Bare {
+        whole_line: bool,
+    },
+    Quote {
+        quote: u8,
+        escaped: bool,
+    },
+    /// At a blank.
+    Blank,
+}
+
+/// As much of a value as is judged, and what it needs to be taken whole.
+#[derive(Clone, Copy, Debug)]
+struct Value {
+    span: Span,
+    quoted: bool,
+    ends: Ends,
+    /// It ends here at the latest.
+    ceil: u32,
+}
+
+impl Value {
+    /// One with bounds of its own: a cell, a field.
+    fn of(span: Span, quoted: bool) -> Self {
+        let long = span.len() > VALUE_BYTES_MAX;
+        let read = Span::new(
+            span.start as usize,
+            (span.end as usize).min(span.start as usize + VALUE_BYTES_MAX),
+        );
+        Self {
+            span: read,
+            quoted,
+            ends: if long { Ends::Blank } else { Ends::Here },
+            ceil: span.end,
+        }
+    }
+
+    /// Where it ends in truth.
+    fn whole(self, sink: &mut Sink<'_>) -> Span {
+        let after = &sink.text()[self.span.end as usize..self.ceil as usize];
+        let len = match self.ends {
+            Ends::Here => 0,
+            ends => after.iter().take_while(|b| !ends.at(**b)).count(),
+        };
+        let paid = sink.limits.spend(crate::text::to_u32(len / BYTES_A_LOOK));
+        Span::new(
+            self.span.start as usize,
+            self.span.end as usize + if paid { len } else { 0 },
+        )
+    }
+}
+
+impl Assigned {
+    fn taken(self, cell: &Cell) -> Value {
+        Value {
+            span: self.value,
+            quoted: self.quoted,
+            ends: self.ends,
+            ceil: cell.span.end,
+        }
+    }
+}
+
+/// Who reads a table: what makes the same of it reads it once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asker {
+    Promise(Promise),
+    Rule(RuleId),
 }
 
 /// Reads each name once, however many keywords lie in it.
@@ -43,6 +119,7 @@ pub(super) struct Assigned {
 pub(super) struct Names {
     secret_done: u32,
     last: Option<(Span, Option<Assigned>)>,
+    tables: Tables,
 }
 
 impl Names {
@@ -62,7 +139,7 @@ impl Names {
             let rest = &sink.text()[name.end as usize..cell.1.span.end as usize];
             if name.len() + 2 >= cell.1.span.len() || rest.len() > 2 && whose(rest) == rest.len() {
                 under_key(cell, sink, |value, sink| {
-                    believe(value, promise, true, sink);
+                    believe(Value::of(value, true), promise, sink);
                     believe_typed(value, promise, name, &cell.1, sink);
                 });
             }
@@ -71,7 +148,8 @@ impl Names {
         if names_cell(name, &cell.1, sink.text())
             && let Some(value) = named_beside(cell, sink)
         {
-            return believe(value, promise, true, sink);
+            believe(Value::of(value, true), promise, sink);
+            return;
         }
         let before = &sink.text()[..name.start as usize];
         // `arn:aws:secretsmanager:...:secret:name` names no secret by itself.
@@ -86,20 +164,20 @@ impl Names {
                 .nth(1)
                 .is_some_and(|b| b.is_ascii_alphanumeric() || *b == b':')
             && !before[before.len().saturating_sub(5)..].eq_ignore_ascii_case(b"$env:");
-        for value in column_values(sink.text(), name, &cell.1) {
-            believe(value, promise, false, sink);
-        }
-        for value in tuple_values(sink.text(), name, &cell.1) {
-            believe(value, promise, true, sink);
-        }
+        self.rows(
+            name,
+            &cell.1,
+            Asker::Promise(promise),
+            sink,
+            |value, sink| {
+                believe(value, promise, sink);
+            },
+        );
         if let Some(found) = self.read(name, &cell.1, sink).filter(|_| !in_urn) {
             if promise == Promise::Mnemonic {
-                return believe(
-                    words_from(sink.text(), found.value, &cell.1),
-                    promise,
-                    true,
-                    sink,
-                );
+                let words = words_from(sink.text(), found.value, &cell.1);
+                believe(Value::of(words, true), promise, sink);
+                return;
             }
             if !found.quoted && found.value.len() + 8 >= BARE_BYTES_MAX {
                 // Longer than any value without quotes: no use in reading it again from each name inside.
@@ -112,12 +190,15 @@ impl Names {
                 && !called.contains(&b'_')
                 && value::is_drawn(&sink.text()[found.value.range()]);
             if !rest.starts_with(b"...") && !verdict {
-                let value = match promise == Promise::Passphrase && !found.quoted {
-                    true => drawn_from(sink.text(), found.value, &cell.1),
-                    false => found.value,
-                };
-                believe(value, promise, found.quoted, sink);
-                believe_typed(value, promise, name, &cell.1, sink);
+                let mut value = found.taken(&cell.1);
+                if promise == Promise::Passphrase && !found.quoted {
+                    value.span = drawn_from(sink.text(), found.value, &cell.1);
+                }
+                let end = believe(value, promise, sink);
+                if value.ends != Ends::Here {
+                    self.secret_done = self.secret_done.max(end);
+                }
+                believe_typed(value.span, promise, name, &cell.1, sink);
             }
         }
     }
@@ -140,30 +221,61 @@ impl Names {
         if !any_name && names::promise(&sink.text()[name.range()]) == Promise::Nothing {
             return;
         }
-        let mut take = |value: Span, sink: &mut Sink<'_>| {
+        let mut take = |value: Value, sink: &mut Sink<'_>| {
             let Some(pattern) = &sink.rules.compiled(rule).pattern else {
                 return;
             };
-            let text = &sink.text()[value.range()];
+            let text = &sink.text()[value.span.range()];
             if scratch.automata.find(pattern, &Input::new(text)).is_some() {
-                sink.accept(rule, value, &mut scratch.compact);
+                let whole = value.whole(sink);
+                sink.accept(rule, whole, &mut scratch.compact);
             }
         };
         if !is_value(&cell.1) {
-            return under_key(cell, sink, take);
+            return under_key(cell, sink, |value, sink| take(Value::of(value, true), sink));
         }
         if names_cell(name, &cell.1, sink.text())
             && let Some(value) = named_beside(cell, sink)
         {
-            return take(value, sink);
+            return take(Value::of(value, true), sink);
         }
-        let columns = column_values(sink.text(), name, &cell.1);
-        let tuples = tuple_values(sink.text(), name, &cell.1);
-        for value in columns.into_iter().chain(tuples) {
-            take(value, sink);
-        }
+        self.rows(name, &cell.1, Asker::Rule(rule), sink, &mut take);
         if let Some(found) = self.read(name, &cell.1, sink) {
-            take(found.value, sink);
+            take(found.taken(&cell.1), sink);
+        }
+    }
+
+    /// The values under a name at the head of a table, or among the columns of an `INSERT`: every row, each paid for.
+    fn rows(
+        &mut self,
+        name: Span,
+        cell: &Cell,
+        asker: Asker,
+        sink: &mut Sink<'_>,
+        mut take: impl FnMut(Value, &mut Sink<'_>),
+    ) {
+        let text = sink.text();
+        if let Some(mut column) = Column::under(text, name, cell)
+            && !self.tables.knows(&column, name, asker)
+        {
+            for (cost, field) in column.by_ref() {
+                if !sink.limits.spend(cost) {
+                    break;
+                }
+                if let Some(field) = field {
+                    take(Value::of(trim(text, field), false), sink);
+                }
+            }
+            self.tables.note(&column, name, asker);
+        }
+        let tuples = tuples_under(text, name, cell);
+        for (cost, field) in tuples.into_iter().flatten() {
+            if !sink.limits.spend(cost) {
+                break;
+            }
+            if let Some(field) = field {
+                take(Value::of(field, true), sink);
+            }
         }
     }
 
@@ -177,61 +289,6 @@ impl Names {
         self.last = Some((name, found));
         found
     }
-}
-
-/// In a table of lines: the values under a name that stands in its first line. Above a table whose head has three
-/// columns and more, other text may stand.
-fn column_values(text: &[u8], name: Span, cell: &Cell) -> Vec<Span> {
-    let (top, ceil) = (cell.span.start as usize, cell.span.end as usize);
-    let reach = (name.start as usize)
-        .saturating_sub(HEAD_BYTES_MAX)
-        .max(top);
-    let line = memchr::memrchr(b'\n', &text[reach..name.start as usize]);
-    let floor = line.map_or(reach, |at| reach + at + 1);
-    let before = &text[floor..name.start as usize];
-    let after = &text[name.end as usize..ceil];
-    // The heads may be in quotes.
-    let (before, after) = match (before.strip_suffix(b"\""), after.strip_prefix(b"\"")) {
-        (Some(before), Some(after)) => (before, after.first()),
-        _ => (before, after.first()),
-    };
-    let delimiter = [b',', b';', b'\t', b'|']
-        .into_iter()
-        .find(|d| before.last() == Some(d) || after == Some(d));
-    let Some(delimiter) = delimiter else {
-        return Vec::new();
-    };
-    let window = &text[floor..ceil.min(floor + TABLE_BYTES_MAX)];
-    // Without a second line there is nothing under the heads.
-    let Some(end) = memchr::memchr(b'\n', window) else {
-        return Vec::new();
-    };
-    let columns = memchr::memchr_iter(delimiter, &window[..end]).count();
-    if floor > top && (columns < 2 || floor == reach && line.is_none()) {
-        return Vec::new();
-    }
-    let column = before.iter().filter(|b| **b == delimiter).count();
-    let mut out = Vec::new();
-    let mut at = floor;
-    for line in window.split(|b| *b == b'\n').take(ELEMENTS_MAX) {
-        if floor > top && memchr::memchr_iter(delimiter, line).count() < columns {
-            break;
-        }
-        let mut field = at;
-        for (i, part) in line.split(|b| *b == delimiter).enumerate() {
-            if i == column && at > floor {
-                let quoted = part.len() > 2 && part[0] == b'"' && part[part.len() - 1] == b'"';
-                let inset = usize::from(quoted);
-                out.push(trim(
-                    text,
-                    Span::new(field + inset, field + part.len() - inset),
-                ));
-            }
-            field += part.len() + 1;
-        }
-        at += line.len() + 1;
-    }
-    out
 }
 
 /// A value that goes on over blanks as long as there are words of lower case.
@@ -260,28 +317,33 @@ fn drawn_from(text: &[u8], value: Span, cell: &Cell) -> Span {
     }
 }
 
-fn believe(value: Span, promise: Promise, quoted: bool, sink: &mut Sink<'_>) {
-    let text = &sink.text()[value.range()];
-    if promise == Promise::Mnemonic {
-        if (crate::check::find("bip39").is_some_and(|c| (c.run)(text)))
-            && !value::is_placeholder(text)
-        {
-            sink.report_for(Detector::Mnemonic, value, None);
-        } else if let Some(sure) = value::judge(text, Promise::Strong, quoted) {
-            // The seed of a key, as letters and digits.
-            sink.report_for(Detector::GenericSecret, value, Some(sure));
+/// Reports a value that looks like one, and returns where it ends.
+fn believe(value: Value, promise: Promise, sink: &mut Sink<'_>) -> u32 {
+    let text = &sink.text()[value.span.range()];
+    let judged = |promise| value::judge(text, promise, value.quoted);
+    let (detector, confidence) = match promise {
+        Promise::Mnemonic => {
+            let words = crate::check::find("bip39").is_some_and(|c| (c.run)(text));
+            match words && !value::is_placeholder(text) {
+                true => (Detector::Mnemonic, None),
+                // The seed of a key, as letters and digits.
+                false => match judged(Promise::Strong) {
+                    Some(sure) => (Detector::GenericSecret, Some(sure)),
+                    None => return value.span.end,
+                },
+            }
         }
-        return;
-    }
-    let Some(confidence) = value::judge(text, promise, quoted) else {
-        return;
+        promise => match judged(promise) {
+            Some(sure) if matches!(promise, Promise::Password | Promise::Passphrase) => {
+                (Detector::GenericPassword, Some(sure))
+            }
+            Some(sure) => (Detector::GenericSecret, Some(sure)),
+            None => return value.span.end,
+        },
     };
-    let detector = if matches!(promise, Promise::Password | Promise::Passphrase) {
-        Detector::GenericPassword
-    } else {
-        Detector::GenericSecret
-    };
-    sink.report_for(detector, value, Some(confidence));
+    let whole = value.whole(sink);
+    sink.report_for(detector, whole, confidence);
+    whole.end
 }
 
 /// The values under a key: the next cell, and the elements after it if it is an array.
@@ -291,14 +353,14 @@ fn under_key(cell: (usize, Cell), sink: &mut Sink<'_>, mut take: impl FnMut(Span
         let value = trim(sink.text(), value);
         return take(value, sink);
     }
-    for i in index + 1..index + 1 + ELEMENTS_MAX {
-        match sink.node.cells.get(i) {
-            Some(c) if is_value(c) && c.name == key.span => {
-                let value = trim(sink.text(), c.span);
-                take(value, sink);
-            }
-            _ => break,
+    let node = sink.node;
+    let elements = node.cells.iter().skip(index + 1);
+    for c in elements.take_while(|c| is_value(c) && c.name == key.span) {
+        if !sink.limits.spend(1) {
+            break;
         }
+        let value = trim(sink.text(), c.span);
+        take(value, sink);
     }
 }
 
@@ -399,7 +461,7 @@ fn trim(text: &[u8], span: Span) -> Span {
             start += scheme.len();
         }
     }
-    Span::new(start, end.min(start + VALUE_BYTES_MAX))
+    Span::new(start, end)
 }
 
 /// The identifier that `at` lies in.

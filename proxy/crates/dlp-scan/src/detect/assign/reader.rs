@@ -1,7 +1,7 @@
 //! Reads what stands between a name and its value, and where the value ends, in every dress they wear.
 
-use super::Assigned;
 use super::typed::is_typed_key;
+use super::{Assigned, Ends};
 use super::{BARE_BYTES_MAX, VALUE_BYTES_MAX, trim};
 use crate::text::Span;
 
@@ -15,13 +15,15 @@ pub(super) fn value_after(text: &[u8], name: Span, cell: Span) -> Option<Assigne
         text,
         at: name.end as usize,
         ceil,
+        end: cell.end as usize,
     };
     let line = line_start(text, name.start as usize, floor);
     let sep = r.separator(flag, line)?;
-    r.value(sep, line).map(|(value, quoted)| Assigned {
+    r.value(sep, line).map(|(value, quoted, ends)| Assigned {
         name,
         value,
         quoted,
+        ends,
     })
 }
 
@@ -71,7 +73,9 @@ enum Sep {
 struct Reader<'t> {
     text: &'t [u8],
     at: usize,
+    /// How far is read, and where the cell ends.
     ceil: usize,
+    end: usize,
 }
 
 impl Reader<'_> {
@@ -407,7 +411,7 @@ impl Reader<'_> {
         })
     }
 
-    fn value(&mut self, sep: Sep, line: bool) -> Option<(Span, bool)> {
+    fn value(&mut self, sep: Sep, line: bool) -> Option<(Span, bool, Ends)> {
         self.blanks();
         if matches!(sep, Sep::Colon | Sep::Loose) {
             self.fence();
@@ -461,7 +465,7 @@ impl Reader<'_> {
         }
         if let Some(len) = self.monospaced() {
             let start = self.at + 2;
-            return self.finish(start, start + len, true);
+            return self.finish(start, start + len, true, Ends::Here);
         }
         let escaped = self.peek(0) == b'\\' && matches!(self.peek(1), b'"' | b'\'');
         self.at += usize::from(escaped);
@@ -469,8 +473,13 @@ impl Reader<'_> {
         if matches!(quote, b'"' | b'\'' | b'`') {
             self.at += 1;
             let start = self.at;
-            let end = self.quoted_end(quote, escaped)?;
-            return self.finish(start, end, true);
+            if let Some(end) = self.quoted_end(quote, escaped) {
+                return self.finish(start, end, true, Ends::Here);
+            }
+            let ends = Ends::Quote { quote, escaped };
+            let read = &self.text[start..self.ceil];
+            let cut = self.ceil < self.end && read.iter().all(|b| !ends.at(*b));
+            return self.finish(start, self.ceil, true, ends).filter(|_| cut);
         }
         if sep == Sep::Loose && !self.loose_ok() {
             return None;
@@ -493,10 +502,14 @@ impl Reader<'_> {
         while end < ceil && !stops(self.text[end], whole_line) {
             end += 1;
         }
+        let ends = Ends::Bare { whole_line };
+        if end == ceil && end < self.end && !ends.at(self.text[end]) {
+            return self.finish(start, end, false, ends);
+        }
         while end > start && matches!(self.text[end - 1], b',' | b';' | b'.' | b'"' | b'\'') {
             end -= 1;
         }
-        self.finish(start, end, false)
+        self.finish(start, end, false, Ends::Here)
     }
 
     /// `{{5f4dcc...}}`, as Jira's and Confluence's markup writes code: how long it is, if it can be no variable's name.
@@ -566,9 +579,15 @@ impl Reader<'_> {
         None
     }
 
-    fn finish(&self, start: usize, end: usize, quoted: bool) -> Option<(Span, bool)> {
+    fn finish(
+        &self,
+        start: usize,
+        end: usize,
+        quoted: bool,
+        ends: Ends,
+    ) -> Option<(Span, bool, Ends)> {
         let span = trim(self.text, Span::new(start, end.min(self.ceil)));
-        (!span.is_empty()).then_some((span, quoted))
+        (!span.is_empty()).then_some((span, quoted, ends))
     }
 }
 
@@ -611,6 +630,20 @@ pub(super) fn whose(rest: &[u8]) -> usize {
     let len = words[..len].trim_ascii_end().len();
     let n = words[..len].split(|b| *b == b' ').count();
     if (2..=4).contains(&n) { 1 + len } else { 0 }
+}
+
+impl Ends {
+    /// Is the byte no part of the value?
+    pub(super) fn at(self, b: u8) -> bool {
+        match self {
+            Self::Here => true,
+            Self::Bare { whole_line } => stops(b, whole_line),
+            Self::Quote { quote, escaped } => {
+                !b.is_ascii_graphic() || b == quote || escaped && b == b'\\'
+            }
+            Self::Blank => !b.is_ascii_graphic(),
+        }
+    }
 }
 
 /// Ends a value that is not in quotes.

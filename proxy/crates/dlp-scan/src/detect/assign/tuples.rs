@@ -1,18 +1,41 @@
 //! SQL: the values of an `INSERT` by the names of its columns.
 
-use super::{ELEMENTS_MAX, HEAD_BYTES_MAX};
-use crate::text::{Cell, Span};
+use super::HEAD_BYTES_MAX;
+use crate::text::{Cell, Span, to_u32};
 
-/// Bytes of values that are read behind the columns.
-const TUPLES_BYTES_MAX: usize = 16 * 1024;
+/// Bytes of a row that are read for the price of one look.
+const BYTES_A_LOOK: usize = 64;
 
 /// `INSERT INTO t (id, name) VALUES (1, 'x'), (2, 'y')`: what stands in each row where the name stands among the
 /// columns.
-pub(super) fn tuple_values(text: &[u8], name: Span, cell: &Cell) -> Vec<Span> {
-    values(text, name, cell).unwrap_or_default()
+pub(super) struct Tuples<'t> {
+    text: &'t [u8],
+    /// Where the next row begins, and where the text ends.
+    at: usize,
+    ceil: usize,
+    column: usize,
 }
 
-fn values(text: &[u8], name: Span, cell: &Cell) -> Option<Vec<Span>> {
+impl Iterator for Tuples<'_> {
+    /// What the row costs, and the field.
+    type Item = (u32, Option<Span>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let blank = blanks(&self.text[self.at..self.ceil]);
+        self.at += blank;
+        let row = &self.text[self.at..self.ceil];
+        if row.first() != Some(&b'(') {
+            return None;
+        }
+        let (field, stop) = field_of(row, self.column);
+        let field = field.map(|f| Span::new(self.at + f.start, self.at + f.end));
+        self.at += stop;
+        Some((to_u32(1 + (blank + stop) / BYTES_A_LOOK), field))
+    }
+}
+
+/// Nothing where the name is no column of such rows.
+pub(super) fn tuples_under<'t>(text: &'t [u8], name: Span, cell: &Cell) -> Option<Tuples<'t>> {
     let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
     let (start, end) = (name.start as usize, name.end as usize);
     let after = &text[end..ceil.min(end + HEAD_BYTES_MAX)];
@@ -29,18 +52,12 @@ fn values(text: &[u8], name: Span, cell: &Cell) -> Option<Vec<Span>> {
     if !text.get(word..word + 6)?.eq_ignore_ascii_case(b"values") {
         return None;
     }
-    let ceil = ceil.min(word + TUPLES_BYTES_MAX);
-    let (mut at, mut out) = (word + 6, Vec::new());
-    while out.len() < ELEMENTS_MAX {
-        at += blanks(&text[at..ceil]);
-        if text[at..ceil].first() != Some(&b'(') {
-            break;
-        }
-        let (field, stop) = field_of(&text[at..ceil], column);
-        out.extend(field.map(|f| Span::new(at + f.start, at + f.end)));
-        at += stop;
-    }
-    Some(out)
+    Some(Tuples {
+        text,
+        at: word + 6,
+        ceil,
+        column,
+    })
 }
 
 /// Blanks, and what stands between two rows.
@@ -115,14 +132,15 @@ mod tests {
                 kind: LeafKind::String,
                 leaf: 0,
             };
-            let got = tuple_values(text.as_bytes(), Span::new(at, at + 2), &cell);
-            let got: Vec<_> = got.iter().map(|s| &text[s.range()]).collect();
+            let got = tuples_under(text.as_bytes(), Span::new(at, at + 2), &cell);
+            let got = got.into_iter().flatten().filter_map(|row| row.1);
+            let got: Vec<_> = got.map(|s| &text[s.range()]).collect();
             assert_eq!(&got, want, "{text}");
         }
     }
 
     #[test]
-    fn rows_are_read_up_to_a_bound() {
+    fn every_row_is_read_and_paid_for() {
         let text = format!("INSERT INTO t (pw) VALUES {}", "('x'),".repeat(4000));
         let cell = Cell {
             span: Span::new(0, text.len()),
@@ -130,7 +148,11 @@ mod tests {
             kind: LeafKind::String,
             leaf: 0,
         };
-        let got = tuple_values(text.as_bytes(), Span::new(15, 17), &cell);
-        assert_eq!(got.len(), ELEMENTS_MAX);
+        let got = tuples_under(text.as_bytes(), Span::new(15, 17), &cell);
+        let paid: Vec<_> = got.into_iter().flatten().map(|row| row.0).collect();
+        assert_eq!(
+            (paid.len(), paid.iter().all(|cost| *cost > 0)),
+            (4000, true)
+        );
     }
 }
