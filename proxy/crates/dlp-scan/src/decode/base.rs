@@ -1,9 +1,10 @@
 //! Base64, base32, base58 and hexadecimal runs, forwards, backwards or rotated, and gzip, zlib or deflate behind them.
 
 use super::archive::{Packed, unpack};
+use super::base58::base58;
+use super::digits::{Alphabet, Digits, base32_of, first_bytes, never_text};
 use super::{Spawner, begin_cell, copy, margin_after, margin_before, name_over};
 use crate::Layer;
-use crate::check::base64_digit;
 use crate::detect::Scratch;
 use crate::text::{Cell, How, Node, RUN_BYTES_MIN, Span, is_run};
 
@@ -11,8 +12,6 @@ use crate::text::{Cell, How, Node, RUN_BYTES_MIN, Span, is_run};
 const WRAPPED_LINE_MIN: usize = 48;
 /// Decoded bytes that have to be text before the rest is decoded.
 const HEAD: usize = 10;
-/// Longest run read as base58, which is one large number: its cost grows with the square. A longer one is over budget.
-const BASE58_BYTES_MAX: usize = 4096;
 /// A deflated text with an alphabet of its own is not shorter, nor worth a try if it is.
 const DEFLATED_BYTES_MIN: usize = 60;
 
@@ -73,48 +72,6 @@ fn run(node: &Node, cell: &Cell, (start, end): (usize, usize), spawn: &mut Spawn
     end
 }
 
-/// How the digits of a run are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Alphabet {
-    Hex,
-    Base32,
-    /// RFC 4648, section 7.
-    Base32Hex,
-    Base64,
-    /// Eight bits for each byte.
-    Binary,
-}
-
-impl Alphabet {
-    fn layer(self) -> Layer {
-        match self {
-            Self::Hex => Layer::Hex,
-            Self::Base32 | Self::Base32Hex => Layer::Base32,
-            Self::Base64 => Layer::Base64,
-            Self::Binary => Layer::Codes,
-        }
-    }
-}
-
-/// The alphabet of base32 that all of the run is written in, in one case. Words have no digits.
-fn base32_of(text: &[u8]) -> Option<Alphabet> {
-    let all = |is: fn(&u8) -> bool| text.iter().all(is);
-    let digits = || text.iter().any(u8::is_ascii_digit);
-    match text[0] {
-        _ if all(|b| matches!(b, b'A'..=b'Z' | b'2'..=b'7')) => Some(Alphabet::Base32),
-        _ if all(|b| matches!(b, b'a'..=b'z' | b'2'..=b'7')) => {
-            digits().then_some(Alphabet::Base32)
-        }
-        _ if all(|b| matches!(b, b'0'..=b'9' | b'A'..=b'V')) => {
-            digits().then_some(Alphabet::Base32Hex)
-        }
-        _ if all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'v')) => {
-            digits().then_some(Alphabet::Base32Hex)
-        }
-        _ => None,
-    }
-}
-
 /// The same run backwards, and (letters only) rotated.
 fn turned(
     node: &Node,
@@ -154,83 +111,6 @@ fn turned(
             source.iter().map(|b| super::rot13(*b)).collect(),
             Layer::Rot13,
         )
-}
-
-/// Digits, letters of both cases, and none that look alike.
-fn base58(node: &Node, cell: &Cell, place: (usize, usize), spawn: &mut Spawner<'_>) {
-    let source = &node.text[place.0..place.1];
-    let has = |is: fn(&u8) -> bool| source.iter().any(is);
-    if !has(u8::is_ascii_digit) || !has(u8::is_ascii_uppercase) || !has(u8::is_ascii_lowercase) {
-        return;
-    }
-    let Some(digits) = source
-        .iter()
-        .map(|b| base58_digit(*b))
-        .collect::<Option<Vec<u32>>>()
-    else {
-        return;
-    };
-    if !base58_begins_text(&digits) {
-        return;
-    }
-    if digits.len() > BASE58_BYTES_MAX {
-        spawn.over.get_or_insert(crate::OverBudget::DecodedBytes);
-        return;
-    }
-    // Limbs of 64 bits, the lowest first; ten digits at a time, which fit into one.
-    let mut limbs: Vec<u64> = Vec::with_capacity(source.len() / 10 + 1);
-    for ten in digits.chunks(10) {
-        let (scale, value) = ten
-            .iter()
-            .fold((1u64, 0u64), |(s, v), d| (s * 58, v * 58 + u64::from(*d)));
-        let mut carry = u128::from(value);
-        for limb in &mut limbs {
-            carry += u128::from(*limb) * u128::from(scale);
-            (*limb, carry) = (carry as u64, carry >> 64);
-        }
-        if carry > 0 {
-            limbs.push(carry as u64);
-        }
-    }
-    let bytes: Vec<u8> = limbs
-        .iter()
-        .rev()
-        .flat_map(|limb| limb.to_be_bytes())
-        .collect();
-    let lead = bytes.iter().take_while(|b| **b == 0).count();
-    let bytes = &bytes[lead..];
-    if bytes.len() < 8 || !bytes.is_ascii() || !texty(bytes) {
-        return;
-    }
-    super::child_around(node, cell, Layer::Base58, place, spawn, |child| {
-        child.push(bytes, Span::new(place.0, place.1), How::Atom);
-        child.push(b" ", Span::new(place.1 - 1, place.1), How::Atom);
-    });
-}
-
-/// The first byte of a number in base 58, by its logarithm, before the number is worked out.
-fn base58_begins_text(digits: &[u32]) -> bool {
-    let (front, rest) = digits.split_at(digits.len().min(6));
-    let front = front
-        .iter()
-        .fold(0.0, |n, digit| n * 58.0 + f64::from(*digit));
-    let bits = front.log2() + rest.len() as f64 * 58_f64.log2();
-    // A little less and a little more than what text begins with.
-    let first = (bits % 8.0).exp2();
-    (8.5..128.5).contains(&first)
-}
-
-fn base58_digit(b: u8) -> Option<u32> {
-    let digit = match b {
-        b'1'..=b'9' => b - b'1',
-        b'A'..=b'H' => b - b'A' + 9,
-        b'J'..=b'N' => b - b'J' + 17,
-        b'P'..=b'Z' => b - b'P' + 22,
-        b'a'..=b'k' => b - b'a' + 33,
-        b'm'..=b'z' => b - b'm' + 44,
-        _ => return None,
-    };
-    Some(u32::from(digit))
 }
 
 /// MIME and PEM break long runs into lines.
@@ -351,47 +231,6 @@ fn emit_as(
     true
 }
 
-/// The first two bytes, where the alphabet says them quickly.
-fn first_bytes(source: &[u8], alphabet: Alphabet) -> Option<[u8; 2]> {
-    let digit = |at: usize| -> u32 {
-        let b = source.get(at).copied().unwrap_or(0);
-        match alphabet {
-            Alphabet::Hex => u32::from(HEX_DIGITS[usize::from(b)]),
-            _ => u32::from(BASE64_DIGITS[usize::from(b)]),
-        }
-    };
-    let bits = match alphabet {
-        Alphabet::Hex => digit(0) << 12 | digit(1) << 8 | digit(2) << 4 | digit(3),
-        Alphabet::Base64 => (digit(0) << 12 | digit(1) << 6 | digit(2)) >> 2,
-        _ => return None,
-    };
-    Some([(bits >> 8) as u8, bits as u8])
-}
-
-/// Do the first two bytes show that it is neither text nor packed? Half of all hashes do.
-fn never_text(source: &[u8], alphabet: Alphabet) -> bool {
-    if matches!(alphabet, Alphabet::Base32 | Alphabet::Base32Hex) {
-        let first = Digits::new(source, alphabet).next().unwrap_or(0);
-        return !matches!(first, b'\t' | b'\n' | b'\r' | 0x1F..0x7F | 0xC2..0xF5);
-    }
-    let Some([first, second]) = first_bytes(source, alphabet) else {
-        return false;
-    };
-    let control = |b: u8| b < 0x20 && !matches!(b, b'\n' | b'\r' | b'\t' | 0x1B) || b == 0x7F;
-    match first {
-        0x1F => second != 0x8B,
-        // Where the first is zero, it may be UTF-16, the higher byte first.
-        0 => !(0x20..0x7F).contains(&second),
-        // Neither text nor the half of a character of two bytes.
-        0x80..=0xC1 | 0xF5.. => true,
-        0xC2.. => second & 0xC0 != 0x80,
-        _ if control(first) => second != 0,
-        // Where the second is zero, it may be UTF-16; where `x`, a packed text.
-        0x78 => false,
-        _ => control(second) && second != 0 || (0x80..0xC2).contains(&second) || second >= 0xF5,
-    }
-}
-
 /// Do the first two bytes begin a deflated text that is one block?
 fn may_be_deflated(source: &[u8], alphabet: Alphabet) -> bool {
     first_bytes(source, alphabet).is_some_and(|[first, second]| match first & 7 {
@@ -426,33 +265,6 @@ fn deflated(head: &[u8; HEAD], digits: usize) -> bool {
         _ => false,
     }
 }
-
-static HEX_DIGITS: [u8; 256] = {
-    let mut table = [0; 256];
-    let mut b = 0;
-    while b < 256 {
-        table[b] = match b as u8 {
-            c @ b'0'..=b'9' => c - b'0',
-            c @ b'a'..=b'f' => c - b'a' + 10,
-            c @ b'A'..=b'F' => c - b'A' + 10,
-            _ => 0,
-        };
-        b += 1;
-    }
-    table
-};
-
-static BASE64_DIGITS: [u8; 256] = {
-    let mut table = [0; 256];
-    let mut b = 0;
-    while b < 256 {
-        if let Some(digit) = base64_digit(b as u8) {
-            table[b] = digit;
-        }
-        b += 1;
-    }
-    table
-};
 
 fn blocks(layer: Layer) -> How {
     match layer {
@@ -538,57 +350,6 @@ fn from_utf16(bytes: &[u8], read: ReadUnit) -> Vec<u8> {
         .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
         .collect();
     text.into_bytes()
-}
-
-/// The bytes that digits of an alphabet stand for.
-struct Digits<'t> {
-    source: std::slice::Iter<'t, u8>,
-    alphabet: Alphabet,
-    acc: u32,
-    bits: u32,
-}
-
-impl<'t> Digits<'t> {
-    fn new(source: &'t [u8], alphabet: Alphabet) -> Self {
-        Self {
-            source: source.iter(),
-            alphabet,
-            acc: 0,
-            bits: 0,
-        }
-    }
-}
-
-impl Iterator for Digits<'_> {
-    type Item = u8;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            let b = self.source.next()?;
-            let (value, width) = match self.alphabet {
-                Alphabet::Hex => (char::from(*b).to_digit(16).map(|d| d as u8), 4),
-                Alphabet::Base32 => (base32_digit(*b), 5),
-                Alphabet::Base32Hex => (char::from(*b).to_digit(32).map(|d| d as u8), 5),
-                Alphabet::Base64 => (base64_digit(*b), 6),
-                Alphabet::Binary => (char::from(*b).to_digit(2).map(|d| d as u8), 1),
-            };
-            let Some(value) = value else { continue };
-            self.acc = self.acc << width | u32::from(value);
-            self.bits += width;
-            if self.bits >= 8 {
-                self.bits -= 8;
-                return Some((self.acc >> self.bits) as u8);
-            }
-        }
-    }
-}
-
-fn base32_digit(b: u8) -> Option<u8> {
-    match b.to_ascii_uppercase() {
-        b @ b'A'..=b'Z' => Some(b - b'A'),
-        b @ b'2'..=b'7' => Some(b - b'2' + 26),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

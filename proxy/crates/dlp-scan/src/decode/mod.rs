@@ -4,8 +4,10 @@
 
 mod archive;
 mod base;
+mod base58;
 mod breaks;
 mod declared;
+mod digits;
 mod fold;
 mod gathered;
 mod joined;
