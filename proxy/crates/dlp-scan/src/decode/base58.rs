@@ -8,26 +8,31 @@ use crate::text::{Cell, How, Node, Span};
 /// Longest run read as base58, which is one large number: its cost grows with the square. A longer one is over budget.
 const BASE58_BYTES_MAX: usize = 4096;
 
-/// One run.
-pub(super) fn base58(node: &Node, cell: &Cell, place: (usize, usize), spawn: &mut Spawner<'_>) {
+/// One run; was it a text?
+pub(super) fn base58(
+    node: &Node,
+    cell: &Cell,
+    place: (usize, usize),
+    spawn: &mut Spawner<'_>,
+) -> bool {
     let source = &node.text[place.0..place.1];
     let has = |is: fn(&u8) -> bool| source.iter().any(is);
     if !has(u8::is_ascii_digit) || !has(u8::is_ascii_uppercase) || !has(u8::is_ascii_lowercase) {
-        return;
+        return false;
     }
     let Some(digits) = source
         .iter()
         .map(|b| base58_digit(*b))
         .collect::<Option<Vec<u32>>>()
     else {
-        return;
+        return false;
     };
     if !base58_begins_text(&digits) {
-        return;
+        return false;
     }
     if digits.len() > BASE58_BYTES_MAX {
         spawn.over.get_or_insert(crate::OverBudget::DecodedBytes);
-        return;
+        return true;
     }
     // Limbs of 64 bits, the lowest first; ten digits at a time, which fit into one.
     let mut limbs: Vec<u64> = Vec::with_capacity(source.len() / 10 + 1);
@@ -52,12 +57,13 @@ pub(super) fn base58(node: &Node, cell: &Cell, place: (usize, usize), spawn: &mu
     let lead = bytes.iter().take_while(|b| **b == 0).count();
     let bytes = &bytes[lead..];
     if bytes.len() < 8 || !bytes.is_ascii() || !texty(bytes) {
-        return;
+        return false;
     }
     child_around(node, cell, Layer::Base58, place, spawn, |child| {
         child.push(bytes, Span::new(place.0, place.1), How::Atom);
         child.push(b" ", Span::new(place.1 - 1, place.1), How::Atom);
     });
+    true
 }
 
 /// The first byte of a number in base 58, by its logarithm, before the number is worked out.

@@ -1,5 +1,6 @@
 //! The digits of base64, base32, hexadecimal and binary, and the bytes they stand for.
 
+use super::binary::Bytes;
 use crate::Layer;
 use crate::check::base64_digit;
 
@@ -22,6 +23,72 @@ impl Alphabet {
             Self::Base32 | Self::Base32Hex => Layer::Base32,
             Self::Base64 => Layer::Base64,
             Self::Binary => Layer::Codes,
+        }
+    }
+
+    /// How many bytes as many digits stand for, as the smallest whole numbers.
+    pub fn group(self) -> (usize, usize) {
+        match self {
+            Self::Hex => (1, 2),
+            Self::Base32 | Self::Base32Hex => (5, 8),
+            Self::Base64 => (3, 4),
+            Self::Binary => (1, 8),
+        }
+    }
+
+    /// Bits of a digit.
+    fn width(self) -> u32 {
+        match self {
+            Self::Hex => 4,
+            Self::Base32 | Self::Base32Hex => 5,
+            Self::Base64 => 6,
+            Self::Binary => 1,
+        }
+    }
+
+    /// What a digit stands for.
+    fn digit(self, b: u8) -> Option<u8> {
+        match self {
+            Self::Hex => char::from(b).to_digit(16).map(|d| d as u8),
+            Self::Base32 => base32_digit(b),
+            Self::Base32Hex => char::from(b).to_digit(32).map(|d| d as u8),
+            Self::Base64 => base64_digit(b),
+            Self::Binary => char::from(b).to_digit(2).map(|d| d as u8),
+        }
+    }
+}
+
+/// Digits and nothing else, as the bytes they stand for.
+pub(super) struct Coded<'t> {
+    pub digits: &'t [u8],
+    pub alphabet: Alphabet,
+}
+
+impl Bytes for Coded<'_> {
+    fn len(&self) -> usize {
+        self.digits.len() * self.alphabet.width() as usize / 8
+    }
+
+    fn at(&self, at: usize) -> u8 {
+        match self.alphabet {
+            Alphabet::Base64 => {
+                let (first, place) = (at / 3 * 4 + at % 3, at % 3);
+                let digit = |at: usize| BASE64_DIGITS[usize::from(self.digits[at])];
+                digit(first) << (2 + 2 * place) | digit(first + 1) >> (4 - 2 * place)
+            }
+            Alphabet::Hex => {
+                let digit = |at: usize| HEX_DIGITS[usize::from(self.digits[at])];
+                digit(2 * at) << 4 | digit(2 * at + 1)
+            }
+            alphabet => {
+                let (width, bit) = (alphabet.width() as usize, at * 8);
+                let last = (bit + 7) / width;
+                let digits = &self.digits[bit / width..=last];
+                let bits = digits.iter().fold(0u32, |bits, b| {
+                    bits << width | u32::from(alphabet.digit(*b).unwrap_or(0))
+                });
+                (bits >> ((last + 1) * width - bit - 8)) as u8
+            }
         }
     }
 }
@@ -70,13 +137,7 @@ impl Iterator for Digits<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             let b = self.source.next()?;
-            let (value, width) = match self.alphabet {
-                Alphabet::Hex => (char::from(*b).to_digit(16).map(|d| d as u8), 4),
-                Alphabet::Base32 => (base32_digit(*b), 5),
-                Alphabet::Base32Hex => (char::from(*b).to_digit(32).map(|d| d as u8), 5),
-                Alphabet::Base64 => (base64_digit(*b), 6),
-                Alphabet::Binary => (char::from(*b).to_digit(2).map(|d| d as u8), 1),
-            };
+            let (value, width) = (self.alphabet.digit(*b), self.alphabet.width());
             let Some(value) = value else { continue };
             self.acc = self.acc << width | u32::from(value);
             self.bits += width;
@@ -127,7 +188,9 @@ pub(super) fn never_text(source: &[u8], alphabet: Alphabet) -> bool {
         0x1F => second != 0x8B,
         // Where the first is zero, it may be UTF-16, the higher byte first.
         0 => !(0x20..0x7F).contains(&second),
-        // Neither text nor the half of a character of two bytes.
+        // Neither text nor the half of a character of two bytes,
+        // unless it is the mark of UTF-16.
+        0xFE | 0xFF => first ^ second != 1,
         0x80..=0xC1 | 0xF5.. => true,
         0xC2.. => second & 0xC0 != 0x80,
         _ if control(first) => second != 0,

@@ -1,0 +1,305 @@
+//! What stands around a value in the bytes that were encoded, and around the digits, hides nothing.
+
+use std::io::Write;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use dlp_scan::{
+    Budget, Category, FingerprintKey, LeafInput, LeafKind, LeafStream, Own, RuleSet, Scanner,
+    ValueList,
+};
+
+/// Put together here so that none stands in the repository.
+fn key() -> String {
+    ["AKIA", "Q3EGRX7ZKTWM4LHB"].concat()
+}
+
+fn scanner() -> Scanner {
+    Scanner::new(FingerprintKey::new([5; 32]))
+}
+
+fn leaf(text: &str) -> LeafInput<'_> {
+    LeafInput {
+        text,
+        kind: LeafKind::String,
+        name: None,
+    }
+}
+
+/// What of the text is found under the rule.
+fn found_by<'t>(rules: &RuleSet, text: &'t str, rule: &str) -> Vec<&'t str> {
+    let outcome = scanner().scan(rules, [leaf(text)].into_iter(), &Budget::default());
+    assert_eq!(outcome.over_budget, None);
+    let it = outcome.findings.iter();
+    it.filter(|f| &*rules.rule(f.rule).id == rule)
+        .map(|f| &text[f.start as usize..f.end as usize])
+        .collect()
+}
+
+fn found(text: &str) -> Vec<&str> {
+    found_by(RuleSet::builtin(), text, "aws-access-key-id")
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn base32(bytes: &[u8]) -> String {
+    let digits = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+    let chunk = |five: &[u8]| {
+        let bits = (0..5).fold(0u64, |n, i| n << 8 | u64::from(*five.get(i).unwrap_or(&0)));
+        let len = (five.len() * 8).div_ceil(5);
+        let digit = move |i: usize| char::from(digits[(bits >> (35 - 5 * i)) as usize & 31]);
+        (0..len).map(digit).collect::<String>()
+    };
+    bytes.chunks(5).map(chunk).collect()
+}
+
+fn noise(len: usize, seed: u64) -> Vec<u8> {
+    let mut x = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    std::iter::repeat_with(|| {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        (x >> 32) as u8
+    })
+    .take(len)
+    .collect()
+}
+
+/// Bytes around the value that are no text.
+fn blobs() -> Vec<(String, Vec<u8>)> {
+    let key = key();
+    let text = format!("my key {key} is");
+    let utf16 = |text: &str, to: fn(u16) -> [u8; 2]| -> Vec<u8> {
+        text.encode_utf16().flat_map(to).collect()
+    };
+    let mut blobs = Vec::new();
+    let mut add = |name: &str, parts: &[&[u8]]| blobs.push((name.to_owned(), parts.concat()));
+    for n in 1..=12 {
+        add(&format!("{n} zeros"), &[&vec![0; n], text.as_bytes()]);
+        add(
+            &format!("{n} of noise"),
+            &[&noise(n, n as u64), b"\xff", text.as_bytes(), b"\xff"],
+        );
+    }
+    add("one byte", &[b"\xff", text.as_bytes()]);
+    add(
+        "a byte behind",
+        &[text.as_bytes(), b"\xff\xfe\x80 ", &noise(40, 3)],
+    );
+    add(
+        "a byte amid",
+        &[b"some words before it \xff and ", text.as_bytes()],
+    );
+    add(
+        "bytes amid",
+        &[&b"words \xff\xc0".repeat(30), text.as_bytes()],
+    );
+    add(
+        "latin-1",
+        &[
+            "Schl\u{fc}ssel f\u{fc}r alle "
+                .chars()
+                .map(|c| c as u8)
+                .collect::<Vec<_>>()
+                .as_slice(),
+            text.as_bytes(),
+        ],
+    );
+    for (name, to) in [
+        ("LE", u16::to_le_bytes as fn(u16) -> [u8; 2]),
+        ("BE", u16::to_be_bytes),
+    ] {
+        add(&format!("UTF-16{name}"), &[&utf16(&text, to)]);
+        add(
+            &format!("UTF-16{name} with its mark"),
+            &[&utf16(&format!("\u{feff}{text}"), to)],
+        );
+        add(
+            &format!("UTF-16{name} of another script"),
+            &[&utf16(&format!("\u{feff}пароль: {text}"), to)],
+        );
+        add(
+            &format!("UTF-16{name} amid"),
+            &[&noise(33, 7), b"\xff", &utf16(&text, to), b"\xff\xff"],
+        );
+    }
+    add("PNG", &[b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\0\0\0\x22tEXtComment\0", text.as_bytes(), b"\x12\x34\x56\x78", &noise(90, 1)]);
+    add(
+        "PDF",
+        &[
+            b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n1 0 obj\n(",
+            text.as_bytes(),
+            b")\nendobj\n",
+            &noise(90, 2),
+        ],
+    );
+    add(
+        "protobuf",
+        &[b"\x08\x96\x01\x12\x14", key.as_bytes(), b"\x1a\x03abc"],
+    );
+    add(
+        "SQLite",
+        &[
+            b"SQLite format 3\0\x10\0\x01\x01\0@  ",
+            &[0; 80],
+            text.as_bytes(),
+            &[0; 40],
+        ],
+    );
+    let mut tar = b"a.txt".to_vec();
+    tar.resize(512, 0);
+    add("tar", &[&tar, text.as_bytes(), &[0; 300]]);
+    blobs
+}
+
+#[test]
+fn bytes_that_are_no_text_hide_none() {
+    let mut missed = Vec::new();
+    for (name, bytes) in blobs() {
+        for (code, text) in [
+            ("base64", STANDARD.encode(&bytes)),
+            ("base64url", URL_SAFE_NO_PAD.encode(&bytes)),
+            ("hex", hex(&bytes)),
+            ("base32", base32(&bytes)),
+        ] {
+            for text in [text.clone(), format!("blob: \"{text}\" of it")] {
+                let found = found(&text);
+                // What is redacted are digits of the run, and no more than its own.
+                if found.len() != 1 || found[0].len() > text.len() || found[0].contains(' ') {
+                    missed.push(format!("{name} in {code}: {found:?}"));
+                }
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+#[test]
+fn only_the_digits_of_the_value_are_taken() {
+    let bytes = [
+        &noise(300, 9)[..],
+        b"\xff",
+        key().as_bytes(),
+        b"\xff",
+        &noise(300, 10),
+    ]
+    .concat();
+    for text in [STANDARD.encode(&bytes), hex(&bytes)] {
+        let per_byte = text.len() / bytes.len() + 1;
+        let found = found(&text);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].len() <= 24 * per_byte, "{}", found[0].len());
+    }
+}
+
+#[test]
+fn noise_of_any_length_gives_nothing() {
+    for seed in 0..40 {
+        let bytes = noise(20_000, seed);
+        for text in [
+            STANDARD.encode(&bytes),
+            hex(&bytes[..8000]),
+            base32(&bytes[..8000]),
+        ] {
+            let outcome = scanner().scan(
+                RuleSet::builtin(),
+                [leaf(&text)].into_iter(),
+                &Budget::default(),
+            );
+            assert!(
+                outcome.findings.is_empty(),
+                "{seed}: {:?}",
+                outcome.findings
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_glued_to_a_run_hides_none() {
+    let text = format!("user and {} of it", key());
+    let mut missed = Vec::new();
+    for (code, run) in [
+        ("base64", STANDARD_NO_PAD.encode(&text)),
+        ("base64url", URL_SAFE_NO_PAD.encode(&text)),
+        ("hex", hex(text.as_bytes())),
+        ("HEX", hex(text.as_bytes()).to_uppercase()),
+        ("base32", base32(text.as_bytes())),
+    ] {
+        for before in [
+            "",
+            "k",
+            "_",
+            "-",
+            "A",
+            "a",
+            "7",
+            "id-",
+            "id_",
+            "v1-",
+            "tok_",
+            "data_",
+            "Bearer_",
+            "A/",
+            "a1_b2-",
+            "session-token-",
+            "tokenA",
+            "prefixes",
+            "PREFIX",
+        ] {
+            for after in ["", "a", "_x", "-x", "/x", "-0", "_and_more-of-it", "Z"] {
+                let glued = format!("{before}{run}{after}");
+                for text in [glued.clone(), format!("it is {glued}, they say")] {
+                    if found(&text).len() != 1 {
+                        missed.push(format!("{code}: {before}...{after}"));
+                    }
+                }
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+#[test]
+fn lines_of_any_width_are_one_run() {
+    let words = "ordinary words that say nothing at all ".repeat(3);
+    let text = format!("{words}{} {words}", key());
+    let run = STANDARD.encode(&text);
+    let mut missed = Vec::new();
+    for width in 16..=120 {
+        let lines: Vec<&str> = (0..run.len())
+            .step_by(width)
+            .map(|at| &run[at..run.len().min(at + width)])
+            .collect();
+        for gap in ["\n", "\r\n", "\n  ", "\n\t", "\n        ", " "] {
+            for text in [
+                lines.join(gap),
+                format!("data: |{gap}{}\nname: b", lines.join(gap)),
+            ] {
+                let found = found(&text);
+                if found.len() != 1 || found[0].trim() != found[0] {
+                    missed.push(format!("{width} {gap:?}: {found:?}"));
+                }
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+#[test]
+fn a_list_of_runs_is_not_one_run() {
+    let item = |n: usize| STANDARD_NO_PAD.encode(format!("entry {n:02} of the list {} ", key()));
+    for gap in ["\n", "\n  ", ", "] {
+        let text = (10..16).map(item).collect::<Vec<_>>().join(gap);
+        assert_eq!(found(&text).len(), 6, "{gap:?}");
+        let glued =
+            (10..16).map(|n| format!("tok_{}", hex(format!("entry {n:02} {}", key()).as_bytes())));
+        assert_eq!(
+            found(&glued.collect::<Vec<_>>().join(gap)).len(),
+            6,
+            "{gap:?}"
+        );
+    }
+}
