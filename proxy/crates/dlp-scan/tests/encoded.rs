@@ -262,6 +262,242 @@ fn what_is_glued_to_a_run_hides_none() {
     assert!(missed.is_empty(), "{missed:#?}");
 }
 
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    out.write_all(bytes).expect("a vector takes all");
+    out.finish().expect("a vector takes all")
+}
+
+/// How the files of an archive are written down.
+#[derive(Clone, Copy, Default)]
+struct Zip {
+    stored: bool,
+    /// The lengths stand behind the file.
+    descriptor: bool,
+    /// Added to the lengths in the heads of the files.
+    wrong: u32,
+    without_directory: bool,
+}
+
+impl Zip {
+    fn of(self, files: &[(&str, &[u8])]) -> Vec<u8> {
+        let (mut out, mut directory) = (Vec::new(), Vec::new());
+        let number = |n: usize| u32::try_from(n).expect("short").to_le_bytes();
+        for (name, body) in files {
+            let mut packed = body.to_vec();
+            let method = if self.stored || body.is_empty() {
+                0u16
+            } else {
+                8
+            };
+            if method == 8 {
+                let mut deflate =
+                    flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
+                deflate.write_all(body).expect("a vector takes all");
+                packed = deflate.finish().expect("a vector takes all");
+            }
+            let (len, plain) = (number(packed.len()), number(body.len()));
+            let flags = if self.descriptor { 8u16 } else { 0 };
+            let common = |out: &mut Vec<u8>, len: [u8; 4], plain: [u8; 4]| {
+                out.extend(b"\x14\0");
+                out.extend(flags.to_le_bytes());
+                out.extend(method.to_le_bytes());
+                out.extend([0; 8]);
+                out.extend(len);
+                out.extend(plain);
+                out.extend(u16::try_from(name.len()).expect("short").to_le_bytes());
+                out.extend([0; 2]);
+            };
+            let head = out.len();
+            out.extend(b"PK\x03\x04");
+            if self.descriptor {
+                common(&mut out, [0; 4], [0; 4]);
+            } else {
+                let wrong = |len: [u8; 4]| (u32::from_le_bytes(len) + self.wrong).to_le_bytes();
+                common(&mut out, wrong(len), wrong(plain));
+            }
+            out.extend(name.as_bytes());
+            out.extend(&packed);
+            if self.descriptor {
+                out.extend(b"PK\x07\x08\0\0\0\0");
+                out.extend(len);
+                out.extend(plain);
+            }
+            directory.extend(b"PK\x01\x02\x14\0");
+            common(&mut directory, len, plain);
+            directory.extend([0; 10]);
+            directory.extend(number(head));
+            directory.extend(name.as_bytes());
+        }
+        if !self.without_directory {
+            let (at, len) = (number(out.len()), number(directory.len()));
+            let count = u16::try_from(files.len()).expect("few").to_le_bytes();
+            out.extend(directory);
+            out.extend(b"PK\x05\x06\0\0\0\0");
+            out.extend([count, count].concat());
+            out.extend(len);
+            out.extend(at);
+            out.extend([0; 2]);
+        }
+        out
+    }
+}
+
+#[test]
+fn archives_of_every_make_are_read() {
+    let secret = format!("aws key = {} of the account\n", key());
+    let words = b"nothing to see in this file but ordinary words\n".repeat(3);
+    let picture = [&b"\x89PNG\0\0"[..], &noise(300, 4)].concat();
+    let files: [&[(&str, &[u8])]; 4] = [
+        &[("conf/", b""), ("conf/b.env", secret.as_bytes())],
+        &[
+            ("a.txt", &words),
+            ("__init__.py", b""),
+            ("b.env", secret.as_bytes()),
+        ],
+        &[("a.png", &picture), ("b.env", secret.as_bytes())],
+        &[("b.env", secret.as_bytes()), ("a.txt", &words)],
+    ];
+    let plain = Zip::default();
+    let makes = [
+        ("plain", plain),
+        (
+            "stored",
+            Zip {
+                stored: true,
+                ..plain
+            },
+        ),
+        (
+            "descriptor",
+            Zip {
+                descriptor: true,
+                ..plain
+            },
+        ),
+        (
+            "descriptor, stored",
+            Zip {
+                descriptor: true,
+                stored: true,
+                ..plain
+            },
+        ),
+        (
+            "wrong",
+            Zip {
+                wrong: 1000,
+                ..plain
+            },
+        ),
+        (
+            "wrong, stored",
+            Zip {
+                wrong: 7,
+                stored: true,
+                ..plain
+            },
+        ),
+        (
+            "wrong, no directory",
+            Zip {
+                wrong: 1000,
+                without_directory: true,
+                ..plain
+            },
+        ),
+        (
+            "wrong, stored, no directory",
+            Zip {
+                wrong: 7,
+                stored: true,
+                without_directory: true,
+                ..plain
+            },
+        ),
+        (
+            "descriptor, stored, no directory",
+            Zip {
+                descriptor: true,
+                stored: true,
+                without_directory: true,
+                ..plain
+            },
+        ),
+    ];
+    let mut missed = Vec::new();
+    for (name, make) in makes {
+        for (nth, files) in files.iter().enumerate() {
+            let zip = make.of(files);
+            for before in [&b""[..], b"x", b"xx", b"#!/bin/sh\nexit\n", &noise(100, 5)] {
+                let bytes = [before, &zip].concat();
+                for text in [STANDARD.encode(&bytes), hex(&bytes)] {
+                    if found(&text).is_empty() {
+                        missed.push(format!("{name}, {nth}, {} bytes before", before.len()));
+                    }
+                }
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+#[test]
+fn what_is_packed_twice_is_read_or_said() {
+    let secret = format!("aws key = {} of the account\n", key());
+    let plain = Zip::default();
+    let zip = |name: &str, body: &[u8]| plain.of(&[("a/", b""), (name, body)]);
+    let mut tar = b"a.txt".to_vec();
+    tar.resize(512, 0);
+    tar.extend(secret.as_bytes());
+    tar.resize(1536, 0);
+    let cases = [
+        ("gzip in gzip", gzip(&gzip(secret.as_bytes()))),
+        ("gzip in zip", zip("b.gz", &gzip(secret.as_bytes()))),
+        ("zip in zip", zip("b.zip", &zip("b.env", secret.as_bytes()))),
+        (
+            "stored zip in zip",
+            Zip {
+                stored: true,
+                ..plain
+            }
+            .of(&[("b.zip", &zip("b", secret.as_bytes()))]),
+        ),
+        ("zip in gzip", gzip(&zip("b.env", secret.as_bytes()))),
+        ("tar", gzip(&tar)),
+        ("tgz in zip", zip("b.tgz", &gzip(&tar))),
+        (
+            "a database in a zip",
+            zip(
+                "b.db",
+                &[&noise(90, 6)[..], secret.as_bytes(), &noise(90, 7)].concat(),
+            ),
+        ),
+    ];
+    for (name, bytes) in cases {
+        assert_eq!(found(&STANDARD.encode(&bytes)).len(), 1, "{name}");
+        assert_eq!(found(&hex(&bytes)).len(), 1, "{name}");
+    }
+    let behind = [
+        &gzip(b"words that say nothing")[..],
+        b"\0\0",
+        secret.as_bytes(),
+    ]
+    .concat();
+    assert_eq!(found(&STANDARD.encode(&behind)).len(), 1, "behind a stream");
+    let mut deep = secret.into_bytes();
+    for _ in 0..12 {
+        deep = gzip(&deep);
+    }
+    let text = STANDARD.encode(&deep);
+    let outcome = scanner().scan(
+        RuleSet::builtin(),
+        [leaf(&text)].into_iter(),
+        &Budget::default(),
+    );
+    assert!(outcome.over_budget.is_some());
+}
+
 #[test]
 fn lines_of_any_width_are_one_run() {
     let words = "ordinary words that say nothing at all ".repeat(3);
