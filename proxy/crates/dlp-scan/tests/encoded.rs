@@ -539,3 +539,58 @@ fn a_list_of_runs_is_not_one_run() {
         );
     }
 }
+
+/// Findings of a leaf that arrives in windows.
+fn streamed(text: &str) -> Vec<(u64, u64)> {
+    let (mut scanner, mut out) = (scanner(), Vec::new());
+    let mut leaves = LeafStream::new(LeafStream::<()>::HOLD_BACK_MIN, 1024);
+    leaves.begin(LeafKind::String, None, (), 0);
+    let mut decide = |leaves: &mut LeafStream<()>, last: bool| {
+        let step = leaves.decide(&mut scanner, RuleSet::builtin(), &Budget::default(), last);
+        out.extend(step.findings.iter().map(|f| {
+            let at = leaves.offset(f.leaf as usize);
+            (at + u64::from(f.start), at + u64::from(f.end))
+        }));
+        leaves.forget();
+    };
+    for at in (0..text.len()).step_by(100) {
+        leaves.push(&text[at..text.len().min(at + 100)]);
+        while leaves.is_full() {
+            decide(&mut leaves, false);
+        }
+    }
+    decide(&mut leaves, true);
+    out
+}
+
+#[test]
+fn a_run_may_begin_anywhere_in_a_stream() {
+    let words = "words of a text that say nothing at all and go on ".repeat(60);
+    let mut missed = Vec::new();
+    for prefix in 0..30 {
+        let before = &"data:text/plain;base64,, no sign of it. "[23 - prefix.min(23)..][..prefix];
+        let body = format!("{words}key {} and {words}", key());
+        for run in [
+            STANDARD.encode(&body),
+            hex(body.as_bytes()),
+            base32(body.as_bytes()),
+        ] {
+            let text = format!("{before} {run}");
+            let outcome = scanner().scan(
+                RuleSet::builtin(),
+                [leaf(&text)].into_iter(),
+                &Budget::default(),
+            );
+            let whole: Vec<_> = outcome
+                .findings
+                .iter()
+                .map(|f| (u64::from(f.start), u64::from(f.end)))
+                .collect();
+            assert_eq!(whole.len(), 1);
+            if streamed(&text) != whole {
+                missed.push((prefix, streamed(&text), whole));
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{missed:?}");
+}
