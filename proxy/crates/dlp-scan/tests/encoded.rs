@@ -594,3 +594,49 @@ fn a_run_may_begin_anywhere_in_a_stream() {
     }
     assert!(missed.is_empty(), "{missed:?}");
 }
+
+#[test]
+fn a_short_value_of_a_list_is_found_in_its_codes() {
+    for value in [
+        "s3cr3tPw",
+        "s3cr3tPw9",
+        "s3cr3tPw9x",
+        "s3cr3tPw9xy",
+        "s3cr3tPw9xyz",
+    ] {
+        let list = ValueList {
+            id: "own-value",
+            title: "Value",
+            category: Category::Secret,
+            values: &[value],
+        };
+        let own = Own {
+            lists: &[list],
+            ..Own::default()
+        };
+        let rules = RuleSet::builtin().with(&own).expect("a list of one value");
+        let found = |text: &str| found_by(&rules, text, "own-value").len();
+        for text in [
+            value.to_owned(),
+            format!("{value}\n"),
+            format!("={value}"),
+            format!("a {value}"),
+            format!("user:{value} "),
+        ] {
+            for code in [
+                STANDARD_NO_PAD.encode(&text),
+                STANDARD.encode(&text),
+                hex(text.as_bytes()),
+            ] {
+                for text in [
+                    code.clone(),
+                    format!("v={code}"),
+                    format!("it is {code}, ok"),
+                ] {
+                    assert_eq!(found(&text), 1, "{value}: {text}");
+                }
+            }
+        }
+        assert_eq!(found(&STANDARD.encode("s3cr3tQw and more")), 0);
+    }
+}
