@@ -113,6 +113,7 @@ impl Scanner {
                     parent: to_u32(index),
                     parent_depth: node.depth,
                     parent_only_injection: node.only_injection,
+                    parent_only_sure: node.only_sure,
                     parent_turned: node.turned,
                     parent_fresh: node.fresh,
                     nodes: &mut self.nodes,

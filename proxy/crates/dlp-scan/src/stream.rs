@@ -26,8 +26,9 @@ const REACH_BYTES: usize = 256;
 /// What a leaf weighs beside its text, so that a window of tiny leaves is bounded, too.
 const LEAF_WEIGHT: usize = 8;
 
-/// What is forgotten of a leaf is a multiple of this: base64, base32 and hex before it are whole groups.
-const GROUP_BYTES: u64 = 120;
+/// What is forgotten of a run of letters and digits is a multiple of this: base64, base32 and hex before it are whole
+/// groups.
+const GROUP_BYTES: usize = 120;
 
 /// Scans leaves that arrive one after the other, each in whatever pieces.
 ///
@@ -268,10 +269,7 @@ impl<T> LeafStream<T> {
             };
             let length = end - leaf.start;
             if length > left {
-                let skipped = (length - left) as u64;
-                let group = (leaf.offset + skipped) % GROUP_BYTES;
-                let skipped = usize::try_from(skipped.saturating_sub(group)).unwrap_or(0);
-                let at = self.text.floor_char_boundary(leaf.start + skipped);
+                let at = self.group_start(leaf, leaf.start + length - left);
                 keep = Cut { leaf: index, at };
                 break;
             }
@@ -288,6 +286,15 @@ impl<T> LeafStream<T> {
             };
         }
         self.drop_before(keep);
+    }
+
+    /// The last place up to `at` where no character ends and no group of digits is cut. A run that was cut before was cut
+    /// between two groups, so that what is left of it counts from its own beginning.
+    fn group_start(&self, leaf: &Held<T>, at: usize) -> usize {
+        let at = self.text.floor_char_boundary(at);
+        let held = self.text.as_bytes().get(leaf.start..at).unwrap_or_default();
+        let run = held.iter().rev().take_while(|b| crate::text::is_run(**b));
+        at - run.count() % GROUP_BYTES
     }
 
     fn drop_before(&mut self, keep: Cut) {

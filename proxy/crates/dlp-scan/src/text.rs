@@ -218,6 +218,8 @@ pub(crate) struct Node {
     pub depth: u8,
     /// What may be looked for in it.
     pub only_injection: bool,
+    /// It lies in bytes that are mostly no text: only what is sure by itself is worth a word.
+    pub only_sure: bool,
     /// Was read backwards, rotated, or with digits for letters, here or further up.
     pub turned: bool,
     /// What is new in it; the rest is its surroundings, where the parent's decoders have been. All of a root.
@@ -234,6 +236,7 @@ impl Node {
         self.under = None;
         self.depth = 0;
         self.only_injection = false;
+        self.only_sure = false;
         self.turned = false;
         self.fresh = Fresh::default();
     }

@@ -37,6 +37,27 @@ pub(crate) fn of(value: &[u8]) -> Vec<Vec<u8>> {
     forms
 }
 
+/// Scanners undo codes of at least so many digits.
+const DECODED_DIGITS_MIN: usize = 16;
+/// Fewer digits would be found in texts that have nothing to do with the value.
+const CODE_DIGITS_MIN: usize = 10;
+
+/// The codes of a value that are too short to be undone: in base64 behind any number of other bytes, and in hexadecimal.
+pub fn codes_of_short(value: &[u8]) -> Vec<Vec<u8>> {
+    if value.len() * 8 > (DECODED_DIGITS_MIN - 1) * 6 {
+        return Vec::new();
+    }
+    let mut codes = Vec::new();
+    coded(value, &mut codes);
+    let hex = value.len() * 2;
+    codes.retain(|code| {
+        code.len() >= CODE_DIGITS_MIN && (code.len() != hex || hex < DECODED_DIGITS_MIN)
+    });
+    codes.sort_unstable();
+    codes.dedup();
+    codes
+}
+
 fn parts(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = value;
     std::iter::from_fn(move || {
@@ -114,6 +135,27 @@ mod tests {
         for (value, expected) in cases {
             assert_eq!(is_looked_for(value), expected, "{}", value.escape_ascii());
             assert_eq!(!of(value).is_empty(), expected, "{}", value.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn only_short_values_are_looked_for_in_their_codes() {
+        let cases: [(&str, &[&str]); 5] = [
+            ("abcde", &["6162636465"]),
+            ("abcdefg", &["61626364656667"]),
+            ("abcdefgh", &["FiY2RlZmdo", "YWJjZGVmZ2", "hYmNkZWZna"]),
+            (
+                "abcdefghijk",
+                &["FiY2RlZmdoaWpr", "YWJjZGVmZ2hpam", "hYmNkZWZnaGlqa"],
+            ),
+            ("abcdefghijkl", &[]),
+        ];
+        for (value, expected) in cases {
+            let codes: Vec<String> = codes_of_short(value.as_bytes())
+                .into_iter()
+                .map(|code| String::from_utf8(code).expect("digits"))
+                .collect();
+            assert_eq!(codes, expected, "{value}");
         }
     }
 

@@ -17,7 +17,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-pub use forms::{BYTES_MIN, DISTINCT_BYTES_MIN, is_looked_for};
+pub use forms::{BYTES_MIN, DISTINCT_BYTES_MIN, codes_of_short, is_looked_for};
 pub use set::{At, PrintSet};
 
 /// Bytes of a value that its tag is made of.
@@ -50,17 +50,22 @@ impl PrintKey {
 
     /// The prints of a value, as what it can look like in a text. None if it is below the floor.
     pub fn prints(&self, value: &[u8]) -> Vec<Print> {
-        let mut prints: Vec<Print> = forms::of(value)
-            .iter()
-            .filter_map(|form| self.print(form))
+        let forms = forms::of(value);
+        let plain = forms.iter().map(|form| (form, false));
+        let codes = codes_of_short(value.trim_ascii());
+        let coded = codes.iter().map(|code| (code, true));
+        let mut prints: Vec<Print> = plain
+            .chain(coded)
+            .filter_map(|(form, glued)| self.print(form, glued))
             .collect();
         prints.sort_unstable();
         prints.dedup();
         prints
     }
 
-    fn print(&self, form: &[u8]) -> Option<Print> {
+    fn print(&self, form: &[u8], glued: bool) -> Option<Print> {
         Some(Print {
+            glued,
             len: u32::try_from(form.len()).ok()?,
             tag: self.tag(form.first_chunk()?),
             digest: self.digest(form),
@@ -92,6 +97,8 @@ impl fmt::Debug for PrintKey {
 pub struct Print {
     pub(crate) tag: u16,
     pub(crate) len: u32,
+    /// Letters may touch it, however short it is: they belong to the same code.
+    pub(crate) glued: bool,
     pub(crate) digest: [u8; DIGEST_BYTES],
 }
 
@@ -101,12 +108,16 @@ impl fmt::Debug for Print {
     }
 }
 
+/// The bit of a print's length on the wire that says whether letters may touch it. No form is nearly as long.
+const GLUED: u32 = 1 << 31;
+
 /// Hexadecimal digits on the wire: short, since a server may have thousands.
 impl Serialize for Print {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut bytes = [0; 6 + DIGEST_BYTES];
         bytes[..2].copy_from_slice(&self.tag.to_be_bytes());
-        bytes[2..6].copy_from_slice(&self.len.to_be_bytes());
+        let glued = if self.glued { GLUED } else { 0 };
+        bytes[2..6].copy_from_slice(&(self.len | glued).to_be_bytes());
         bytes[6..].copy_from_slice(&self.digest);
         serializer.serialize_str(&hex(&bytes))
     }
@@ -117,9 +128,11 @@ impl<'de> Deserialize<'de> for Print {
         let bytes: [u8; 6 + DIGEST_BYTES] = unhex(deserializer)?;
         let mut digest = [0; DIGEST_BYTES];
         digest.copy_from_slice(&bytes[6..]);
+        let len = u32::from_be_bytes([bytes[2], bytes[3], bytes[4], bytes[5]]);
         Ok(Self {
             tag: u16::from_be_bytes([bytes[0], bytes[1]]),
-            len: u32::from_be_bytes([bytes[2], bytes[3], bytes[4], bytes[5]]),
+            len: len & !GLUED,
+            glued: len & GLUED != 0,
             digest,
         })
     }
@@ -190,6 +203,11 @@ mod tests {
             format!("{:?} {:?}", all.key, all.prints[0]),
             "PrintKey(***) Print(***)"
         );
+        let short = all.key.prints(b"s3cr3tPw9");
+        let text = serde_json::to_string(&short).expect("serialises");
+        let back: Vec<Print> = serde_json::from_str(&text).expect("parses");
+        assert_eq!(back, short);
+        assert!(short.iter().any(|p| p.glued) && short.iter().any(|p| !p.glued));
         for bad in ["\"\"", "\"zz\"", "7", &format!("\"{}\"", "0".repeat(43))] {
             assert!(serde_json::from_str::<Print>(bad).is_err(), "{bad}");
         }

@@ -78,7 +78,7 @@ impl PrintSet {
                 found.cut = true;
                 continue;
             };
-            if len < FREE_BYTES && !stands_free(text, at, len) {
+            if len < FREE_BYTES && !print.glued && !stands_free(text, at, len) {
                 continue;
             }
             if known.0 != len {
@@ -128,6 +128,9 @@ fn stands_free(text: &[u8], at: usize, len: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+
     use super::*;
 
     fn set(values: &[&str]) -> PrintSet {
@@ -165,6 +168,24 @@ mod tests {
             assert_eq!(found(&set, text), expected, "{text}");
         }
         assert!(found(&self::set(&[]), "s3cr3t-v4lue").is_empty());
+    }
+
+    #[test]
+    fn a_short_value_is_found_in_its_codes() {
+        let set = set(&["s3cr3tPw9"]);
+        let base64 = |text: &str| STANDARD.encode(text);
+        for text in [
+            "s3cr3tPw9",
+            "s3cr3tPw9\n",
+            "=s3cr3tPw9",
+            "a s3cr3tPw9",
+            "x:s3cr3tPw9",
+        ] {
+            let code = base64(text);
+            assert_eq!(found(&set, &code).len(), 1, "{text}: {code}");
+            assert_eq!(found(&set, &format!("v={code}x")).len(), 1, "{text}");
+        }
+        assert!(found(&set, &base64("s3cr3tPw8")).is_empty());
     }
 
     #[test]

@@ -2,10 +2,12 @@
 
 use std::io::Read;
 
+use memchr::memmem;
+
 use super::base::texty;
 use super::{Spawner, begin_cell, copy, margin_after, margin_before};
-use crate::Layer;
 use crate::text::{Cell, How, Node, Span};
+use crate::{Layer, OverBudget};
 
 /// Bytes of a deflated text that have to be text before the rest is unpacked.
 pub(super) const DEFLATED_HEAD: u64 = 64;
@@ -19,6 +21,7 @@ pub(super) enum Packed {
     Zip,
 }
 
+/// Reads what is packed into a child; whether there was anything.
 pub(super) fn unpack(
     node: &Node,
     cell: &Cell,
@@ -28,39 +31,23 @@ pub(super) fn unpack(
     inner: Packed,
     spawn: &mut Spawner<'_>,
 ) -> bool {
-    let room = spawn.room();
-    let mut plain = Vec::new();
-    let limit = room as u64 + 1;
-    let mut spent = 0;
-    // Broken or cut-off streams give what they gave up to there.
-    let _ = match inner {
-        Packed::Gzip => flate2::read::MultiGzDecoder::new(bytes)
-            .take(limit)
-            .read_to_end(&mut plain),
-        Packed::Deflate => {
-            let mut reader = flate2::read::DeflateDecoder::new(bytes).take(limit);
-            let _ = reader.by_ref().take(DEFLATED_HEAD).read_to_end(&mut plain);
-            // Without a head it may be anything; and nobody pays for what is unpacked and left.
-            if plain.len() < 8 || !texty(&plain) {
-                return false;
-            }
-            reader.read_to_end(&mut plain)
-        }
-        Packed::Zlib => flate2::read::ZlibDecoder::new(bytes)
-            .take(limit)
-            .read_to_end(&mut plain),
-        Packed::Zip => {
-            spent = zip(bytes, limit, &mut plain);
-            Ok(0)
-        }
+    let mut files = Files {
+        text: Vec::new(),
+        spent: 0,
+        limit: spawn.room() as u64 + 1,
+        over: None,
     };
-    spent = spent.max(plain.len() as u64);
-    if plain.is_empty() && spent < limit {
-        return false;
+    files.read(bytes, inner, spawn.layers_left());
+    if files.left() == 0 {
+        files.over = Some(OverBudget::DecodedBytes);
+        spawn.waste();
     }
-    if spent >= limit {
-        spawn.over.get_or_insert(crate::OverBudget::DecodedBytes);
-        return true;
+    let is_over = files.over.is_some();
+    if let Some(over) = files.over {
+        spawn.over.get_or_insert(over);
+    }
+    if files.left() == 0 || files.text.is_empty() {
+        return is_over;
     }
     let Some(mut outer) = spawn.begin(layer) else {
         return true;
@@ -74,14 +61,13 @@ pub(super) fn unpack(
     let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
     let name = begin_cell(&mut outer, node, cell.name);
     let at = outer.text.len();
-    let text = String::from_utf8_lossy(&plain);
     // Packed JSON is read as JSON only if it stands alone.
-    let alone = super::json::looks_like(text.as_bytes());
+    let alone = super::json::looks_like(&files.text);
     if !alone {
         let from = margin_before(&node.text, start, floor);
         copy(&mut outer, node, from, start);
     }
-    outer.push(text.as_bytes(), Span::new(start, end), How::Atom);
+    outer.push(&files.text, Span::new(start, end), How::Atom);
     if !alone {
         outer.push(b" ", Span::new(end - 1, end), How::Atom);
         let to = margin_after(&node.text, end, ceil);
@@ -92,69 +78,232 @@ pub(super) fn unpack(
     true
 }
 
-/// Length of the head of a file in an archive.
-const ZIP_HEAD: usize = 30;
+/// What came out, and what that cost.
+struct Files {
+    /// All texts, with a line end between each two.
+    text: Vec<u8>,
+    /// Bytes that were unpacked, or gone through in the search for what is packed.
+    spent: u64,
+    limit: u64,
+    over: Option<OverBudget>,
+}
 
-/// The files of a zip archive that are text, one after the other with a line end between them (APPNOTE 4.3.7; deflated or
-/// stored). Such archives are what office documents are, too. Gives how much was unpacked, also of what turned out to be no
-/// text: never more than `limit` bytes, and if it is so many, the rest was not looked at.
-fn zip(bytes: &[u8], limit: u64, plain: &mut Vec<u8>) -> u64 {
-    let (mut at, mut spent) = (0, 0);
-    // Each round goes on by a head at least.
-    while let Some(head) = bytes
-        .get(at..at + ZIP_HEAD)
-        .filter(|h| h.starts_with(b"PK\x03\x04"))
-    {
-        let short = |at: usize| usize::from(u16::from_le_bytes([head[at], head[at + 1]]));
-        let packed = u32::from_le_bytes([head[18], head[19], head[20], head[21]]) as usize;
-        let start = at + ZIP_HEAD + short(26) + short(28);
-        let Some(rest) = bytes.get(start..) else {
-            break;
-        };
-        // The length may stand behind the file only; then it is found by reading.
-        let known = (packed > 0).then_some(packed.min(rest.len()));
-        let from = plain.len();
-        let (len, whole) = match short(8) {
-            0 => {
-                let body = &rest[..known.unwrap_or(0)];
-                let text = texty(&body[..body.len().min(DEFLATED_HEAD as usize)]);
-                if text {
-                    let left = usize::try_from(limit - spent).unwrap_or(usize::MAX);
-                    plain.extend_from_slice(&body[..body.len().min(left)]);
+impl Files {
+    fn left(&self) -> u64 {
+        self.limit.saturating_sub(self.spent)
+    }
+
+    /// Broken or cut-off streams give what they gave up to there.
+    fn read(&mut self, bytes: &[u8], packed: Packed, layers: u8) {
+        let limit = self.left();
+        let mut plain = Vec::new();
+        let _ = match packed {
+            Packed::Gzip => flate2::read::MultiGzDecoder::new(bytes)
+                .take(limit)
+                .read_to_end(&mut plain),
+            Packed::Zlib => flate2::read::ZlibDecoder::new(bytes)
+                .take(limit)
+                .read_to_end(&mut plain),
+            Packed::Deflate => {
+                let mut reader = flate2::read::DeflateDecoder::new(bytes).take(limit);
+                let _ = reader.by_ref().take(DEFLATED_HEAD).read_to_end(&mut plain);
+                // Without a head it may be anything; and nobody pays for what is unpacked and left.
+                if plain.len() < 8 || !texty(&plain) {
+                    return;
                 }
-                (body.len(), text)
+                reader.read_to_end(&mut plain)
             }
-            8 => {
-                let mut reader =
-                    flate2::read::DeflateDecoder::new(&rest[..known.unwrap_or(rest.len())]);
-                let head = DEFLATED_HEAD.min(limit - spent);
-                let _ = reader.by_ref().take(head).read_to_end(plain);
-                let text = texty(&plain[from..]);
-                if text {
-                    let more = limit - spent - (plain.len() - from) as u64;
-                    let _ = reader.by_ref().take(more).read_to_end(plain);
-                }
-                let read = usize::try_from(reader.total_in()).unwrap_or(rest.len());
-                (known.unwrap_or(read), text)
-            }
-            _ => (known.unwrap_or(0), false),
+            Packed::Zip => return self.zip(bytes, layers),
         };
-        spent += (plain.len() - from) as u64;
-        // Pictures and programs are no text; without a length nothing after them is found.
-        if !whole || !texty(&plain[from..]) {
-            plain.truncate(from);
+        self.spent += plain.len() as u64;
+        self.file(&plain, layers);
+    }
+
+    /// What came out may be packed itself.
+    fn file(&mut self, plain: &[u8], layers: u8) {
+        if let Some(inner) = packed_in(plain) {
+            let before = (self.text.len(), self.over);
+            match layers.checked_sub(1) {
+                Some(layers) => self.read(plain, inner, layers),
+                None => self.over = self.over.or(Some(OverBudget::Depth)),
+            }
+            if (self.text.len(), self.over) != before {
+                return;
+            }
+        }
+        if plain.is_empty() || self.left() == 0 {
+            return;
+        }
+        if !self.text.is_empty() {
+            self.text.push(b'\n');
+        }
+        let printable = |b: &&u8| matches!(b, 0x20..0x7F | b'\n' | b'\r' | b'\t');
+        if std::str::from_utf8(plain).is_ok() && texty(plain) {
+            self.text.extend_from_slice(plain);
+        } else if plain.iter().filter(printable).count() * 4 >= plain.len() * 3 {
+            let lossy = String::from_utf8_lossy(plain);
+            self.text.extend_from_slice(lossy.as_bytes());
         } else {
-            plain.push(b'\n');
-        }
-        at = start + len;
-        if bytes.get(at..at + 4) == Some(b"PK\x07\x08") {
-            at += 16;
-        }
-        if len == 0 && known.is_none() || spent >= limit {
-            break;
+            self.text.extend(super::binary::join(plain));
         }
     }
-    spent
+
+    /// The files of a zip archive (APPNOTE 4.3; deflated or stored); office documents are such archives, too. Readers
+    /// disagree about which files there are: those that the directory at the end names, or those whose heads follow each
+    /// other. Here all are read.
+    fn zip(&mut self, bytes: &[u8], layers: u8) {
+        let mut listed = directory(bytes);
+        listed.sort_unstable_by_key(|file| file.head);
+        for file in &mut listed {
+            let body = &bytes[file.start..file.start + file.len];
+            file.len = self.entry(body, file.method, layers);
+        }
+        // Each round goes on by a head at least.
+        let mut at = 0;
+        while self.left() > 0
+            && let Some(next) = memmem::find(&bytes[at..], FILE_HEAD)
+        {
+            at += next;
+            let Some(head) = bytes.get(at..at + FILE_HEAD_BYTES) else {
+                break;
+            };
+            let start = at
+                + FILE_HEAD_BYTES
+                + usize::from(u16_at(head, 26))
+                + usize::from(u16_at(head, 28));
+            let known = listed.binary_search_by_key(&at, |file| file.head);
+            at = match (known, bytes.get(start..)) {
+                (Ok(known), _) => listed[known].start + listed[known].len,
+                // Its length may stand behind it only, or be wrong.
+                (Err(_), Some(rest)) => {
+                    let method = u16_at(head, 8);
+                    let body = match method {
+                        0 => &rest[..next_head(rest)],
+                        _ => rest,
+                    };
+                    start + self.entry(body, method, layers)
+                }
+                (Err(_), None) => at + FILE_HEAD.len(),
+            };
+        }
+    }
+
+    /// One file of an archive; how many of its bytes it took.
+    fn entry(&mut self, body: &[u8], method: u16, layers: u8) -> usize {
+        let mut plain = Vec::new();
+        let taken = match method {
+            0 => body.len(),
+            8 => {
+                let mut reader = flate2::read::DeflateDecoder::new(body);
+                let _ = reader.by_ref().take(self.left()).read_to_end(&mut plain);
+                usize::try_from(reader.total_in()).unwrap_or(body.len())
+            }
+            _ => return 0,
+        };
+        self.spent += taken.max(plain.len()) as u64;
+        if self.left() > 0 {
+            self.file(if method == 0 { body } else { &plain }, layers);
+        }
+        taken.min(body.len())
+    }
+}
+
+/// What a file is packed in, by its first bytes.
+fn packed_in(file: &[u8]) -> Option<Packed> {
+    match file {
+        [0x1F, 0x8B, 8, ..] => Some(Packed::Gzip),
+        [b'P', b'K', 3, 4, ..] => Some(Packed::Zip),
+        // So may a text begin.
+        [0x78, 0x01 | 0x5E | 0x9C | 0xDA, ..]
+            if !texty(&file[..file.len().min(DEFLATED_HEAD as usize)]) =>
+        {
+            Some(Packed::Zlib)
+        }
+        _ => None,
+    }
+}
+
+/// What a file of an archive begins with, what its entry in the directory does, and the end of the directory.
+const FILE_HEAD: &[u8] = b"PK\x03\x04";
+const FILE_HEAD_BYTES: usize = 30;
+const ENTRY: &[u8] = b"PK\x01\x02";
+const ENTRY_BYTES: usize = 46;
+const END: &[u8] = b"PK\x05\x06";
+const END_BYTES: usize = 22;
+/// Longest comment behind the end.
+const COMMENT_BYTES_MAX: usize = 65_535;
+
+/// A file that the directory names.
+struct Listed {
+    head: usize,
+    start: usize,
+    len: usize,
+    method: u16,
+}
+
+/// The files that the directory names and that are there. Something may stand before the archive; then all places are
+/// counted from where it begins.
+fn directory(bytes: &[u8]) -> Vec<Listed> {
+    let mut files = Vec::new();
+    let tail = bytes.len().saturating_sub(COMMENT_BYTES_MAX + END_BYTES);
+    let Some(end) = memmem::rfind(&bytes[tail..], END).map(|at| tail + at) else {
+        return files;
+    };
+    let Some(record) = bytes.get(end..end + END_BYTES) else {
+        return files;
+    };
+    let (size, offset) = (u32_at(record, 12), u32_at(record, 16));
+    let Some(mut at) = end.checked_sub(size) else {
+        return files;
+    };
+    let Some(before) = at.checked_sub(offset) else {
+        return files;
+    };
+    while let Some(entry) = bytes.get(at..at + ENTRY_BYTES)
+        && entry.starts_with(ENTRY)
+    {
+        let short = |at: usize| usize::from(u16_at(entry, at));
+        let head = before + u32_at(entry, 42);
+        if let Some(local) = bytes.get(head..head + FILE_HEAD_BYTES)
+            && local.starts_with(FILE_HEAD)
+        {
+            let names = usize::from(u16_at(local, 26)) + usize::from(u16_at(local, 28));
+            let start = head + FILE_HEAD_BYTES + names;
+            // A longer one is counted elsewhere (4.5.3), and found by its head.
+            if let Some(rest) = bytes.get(start..)
+                && u32_at(entry, 20) <= rest.len()
+            {
+                files.push(Listed {
+                    head,
+                    start,
+                    len: u32_at(entry, 20),
+                    method: u16_at(entry, 10),
+                });
+            }
+        }
+        at += ENTRY_BYTES + short(28) + short(30) + short(32);
+    }
+    files
+}
+
+/// Where the next head of an archive begins, or what stands behind a file.
+fn next_head(bytes: &[u8]) -> usize {
+    let mut heads = memmem::find_iter(bytes, b"PK");
+    let is = |at: &usize| {
+        matches!(
+            bytes.get(at + 2..at + 4),
+            Some([3, 4] | [1, 2] | [7, 8] | [5, 6])
+        )
+    };
+    heads.find(is).unwrap_or(bytes.len())
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> usize {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]) as usize
 }
 
 #[cfg(test)]

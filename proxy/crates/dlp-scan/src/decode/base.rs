@@ -1,23 +1,29 @@
 //! Base64, base32, base58 and hexadecimal runs, forwards, backwards or rotated, and gzip, zlib or deflate behind them.
 
 use super::archive::{Packed, unpack};
+use super::base58::base58;
+use super::binary::{Bytes, Found, Texts, separate};
+use super::digits::{Alphabet, Coded, Digits, base32_of, first_bytes, never_text};
+use super::run::Run;
 use super::{Spawner, begin_cell, copy, margin_after, margin_before, name_over};
 use crate::Layer;
-use crate::check::base64_digit;
 use crate::detect::Scratch;
 use crate::text::{Cell, How, Node, RUN_BYTES_MIN, Span, is_run};
 
-/// Lines at least this long may be one wrapped run.
-const WRAPPED_LINE_MIN: usize = 48;
+/// Lines at least this long may be one wrapped run; shorter ones are put together as pieces of one length.
+const WRAPPED_LINE_MIN: usize = 40;
+/// A line break and the blanks before the next line.
+const BREAK_BYTES_MAX: usize = 128;
 /// Decoded bytes that have to be text before the rest is decoded.
 const HEAD: usize = 10;
-/// Longest run read as base58, which is one large number: its cost grows with the square. A longer one is over budget.
-const BASE58_BYTES_MAX: usize = 4096;
+/// Nothing shorter holds a packed text and something before it.
+const PACKED_DIGITS_MIN: usize = 32;
 /// A deflated text with an alphabet of its own is not shorter, nor worth a try if it is.
 const DEFLATED_BYTES_MIN: usize = 60;
 
 pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     let (mut done, mut index) = (0, 0);
+    let mut unjoined = 0;
     // No run goes over the end of its cell.
     for span in &scratch.traces.runs {
         let (start, end) = (span.start as usize, span.end as usize);
@@ -25,13 +31,25 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
         if start >= done
             && let Some(cell) = node.cell_from(start, &mut index)
         {
-            done = run(node, cell, (start, end), spawn);
+            // Lines that are no run together are none from the second on either.
+            let wrapped = match start >= unjoined {
+                true => wrapped_end(node, cell, start, end),
+                false => None,
+            };
+            done = match wrapped {
+                Some(last) if joined(node, cell, (start, last), spawn) => last,
+                _ => {
+                    unjoined = unjoined.max(wrapped.unwrap_or(0));
+                    run(node, cell, (start, end), spawn);
+                    end
+                }
+            };
         }
     }
 }
 
-/// One run; returns where it ended, wrapped lines included.
-fn run(node: &Node, cell: &Cell, (start, end): (usize, usize), spawn: &mut Spawner<'_>) -> usize {
+/// One run on one line.
+fn run(node: &Node, cell: &Cell, (start, end): (usize, usize), spawn: &mut Spawner<'_>) {
     let text = &node.text[start..end];
     // PostgreSQL writes bytes as `\x6768`.
     let bytea = text[0] == b'x' && start > 0 && node.text[start - 1] == b'\\';
@@ -40,21 +58,25 @@ fn run(node: &Node, cell: &Cell, (start, end): (usize, usize), spawn: &mut Spawn
         && text[hex_from..].iter().all(u8::is_ascii_hexdigit)
     {
         let place = (start + hex_from, end);
-        if text.len().is_multiple_of(8) && text.iter().all(|b| matches!(b, b'0' | b'1')) {
-            emit(node, cell, place, Alphabet::Binary, spawn);
-        } else if !emit(node, cell, place, Alphabet::Hex, spawn) {
-            turned(node, cell, place, Alphabet::Hex, spawn);
+        let binary = text.len().is_multiple_of(8) && text.iter().all(|b| matches!(b, b'0' | b'1'));
+        let alphabet = match binary {
+            true => Alphabet::Binary,
+            false => Alphabet::Hex,
+        };
+        if !emit(node, cell, place, alphabet, spawn)
+            && (binary || !turned(node, cell, place, alphabet, spawn))
+        {
+            texts(node, cell, place, alphabet, spawn);
         }
-        return end;
+        return;
     }
     if let Some(alphabet) = base32_of(text)
         && emit(node, cell, (start, end), alphabet, spawn)
     {
-        return end;
+        return;
     }
-    let end = wrapped_end(node, cell, start, end);
     if emit(node, cell, (start, end), Alphabet::Base64, spawn) {
-        return end;
+        return;
     }
     // A path or a prefix glued to the front; UTF-7 begins with a plus.
     let cut = match text[0] {
@@ -65,53 +87,104 @@ fn run(node: &Node, cell: &Cell, (start, end): (usize, usize), spawn: &mut Spawn
         && text.len() - cut > RUN_BYTES_MIN
         && emit(node, cell, (start + cut + 1, end), Alphabet::Base64, spawn)
     {
-        return end;
+        texts(node, cell, (start, start + cut), Alphabet::Base64, spawn);
+        return;
     }
-    if !turned(node, cell, (start, end), Alphabet::Base64, spawn) {
-        base58(node, cell, (start, end), spawn);
-    }
-    end
-}
-
-/// How the digits of a run are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Alphabet {
-    Hex,
-    Base32,
-    /// RFC 4648, section 7.
-    Base32Hex,
-    Base64,
-    /// Eight bits for each byte.
-    Binary,
-}
-
-impl Alphabet {
-    fn layer(self) -> Layer {
-        match self {
-            Self::Hex => Layer::Hex,
-            Self::Base32 | Self::Base32Hex => Layer::Base32,
-            Self::Base64 => Layer::Base64,
-            Self::Binary => Layer::Codes,
-        }
+    if !turned(node, cell, (start, end), Alphabet::Base64, spawn)
+        && !base58(node, cell, (start, end), spawn)
+        && !node.only_sure
+        && !node.turned
+    {
+        glued(node, cell, (start, end), spawn);
     }
 }
 
-/// The alphabet of base32 that all of the run is written in, in one case. Words have no digits.
-fn base32_of(text: &[u8]) -> Option<Alphabet> {
-    let all = |is: fn(&u8) -> bool| text.iter().all(is);
-    let digits = || text.iter().any(u8::is_ascii_digit);
-    match text[0] {
-        _ if all(|b| matches!(b, b'A'..=b'Z' | b'2'..=b'7')) => Some(Alphabet::Base32),
-        _ if all(|b| matches!(b, b'a'..=b'z' | b'2'..=b'7')) => {
-            digits().then_some(Alphabet::Base32)
+/// Lines as one run, if that is a text as a whole; if not, they are looked at one by one as well.
+fn joined(node: &Node, cell: &Cell, place: (usize, usize), spawn: &mut Spawner<'_>) -> bool {
+    // Each may be whole by itself: a list of hashes.
+    let first = &node.text[place.0..place.1];
+    let line = first.iter().take_while(|b| is_run(**b)).count();
+    if first[..line].iter().all(u8::is_ascii_hexdigit) {
+        return false;
+    }
+    if emit(node, cell, place, Alphabet::Base64, spawn) {
+        return true;
+    }
+    texts(node, cell, place, Alphabet::Base64, spawn);
+    false
+}
+
+/// Five times what of a short text may be none, beside a fifth.
+const OTHER_BYTES: usize = 1024;
+/// How far from the front of a run its digits may begin behind a sign.
+const PREFIX_BYTES_MAX: usize = 16;
+
+/// Signs and letters of the alphabet that stand before the digits or behind them (`tok_6c6f`, `v1-bXkg`) shift what is
+/// read, or make another alphabet of it.
+fn glued(node: &Node, cell: &Cell, (start, end): (usize, usize), spawn: &mut Spawner<'_>) {
+    let text = &node.text[start..end];
+    stretches(text, u8::is_ascii_hexdigit, |from, to| {
+        let (from, to) = (start + from, start + to);
+        let even = |from: usize| (from, to - (to - from) % 2);
+        let mut whole =
+            |from| to - from >= RUN_BYTES_MIN && emit(node, cell, even(from), Alphabet::Hex, spawn);
+        if !whole(from) && !whole(from + 1) {
+            texts(node, cell, (from, to), Alphabet::Hex, spawn);
         }
-        _ if all(|b| matches!(b, b'0'..=b'9' | b'A'..=b'V')) => {
-            digits().then_some(Alphabet::Base32Hex)
+    });
+    let base32 = |place: (usize, usize), spawn: &mut Spawner<'_>| {
+        let digits = &text[place.0..place.1];
+        if digits.iter().all(u8::is_ascii_hexdigit) {
+            return;
         }
-        _ if all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'v')) => {
-            digits().then_some(Alphabet::Base32Hex)
+        if let Some(alphabet) = base32_of(digits) {
+            let place = (start + place.0, start + place.1);
+            if !emit(node, cell, place, alphabet, spawn) {
+                texts(node, cell, place, alphabet, spawn);
+            }
         }
-        _ => None,
+    };
+    stretches(
+        text,
+        |b| matches!(b, b'0'..=b'9' | b'A'..=b'Z'),
+        |from, to| base32((from, to), spawn),
+    );
+    stretches(
+        text,
+        |b| matches!(b, b'0'..=b'9' | b'a'..=b'z'),
+        |from, to| base32((from, to), spawn),
+    );
+    // Text in base64 has capital letters: they stand for blanks, digits and capital letters, and begin every third small one.
+    if !text.iter().any(u8::is_ascii_uppercase) {
+        return;
+    }
+    let front = &text[..text.len().min(PREFIX_BYTES_MAX)];
+    let behind_sign = |at: &usize| *at < 4 || matches!(front[*at - 1], b'-' | b'_');
+    let cuts = (1..front.len()).filter(behind_sign);
+    for cut in cuts.filter(|cut| text.len() - cut >= RUN_BYTES_MIN) {
+        if emit(node, cell, (start + cut, end), Alphabet::Base64, spawn) {
+            return;
+        }
+    }
+    texts(node, cell, (start, end), Alphabet::Base64, spawn);
+}
+
+/// The longest pieces of at least [`RUN_BYTES_MIN`] bytes that are all of a kind.
+fn stretches(text: &[u8], is: fn(&u8) -> bool, mut found: impl FnMut(usize, usize)) {
+    // One of so many bytes in a row lies in each.
+    let mut at = RUN_BYTES_MIN - 1;
+    let mut floor = 0;
+    while at < text.len() {
+        if is(&text[at]) {
+            let before = text[floor..at].iter().rev().take_while(|b| is(b)).count();
+            let len = before + text[at..].iter().take_while(|b| is(b)).count();
+            floor = at - before + len;
+            if len >= RUN_BYTES_MIN {
+                found(at - before, floor);
+            }
+            at = floor;
+        }
+        at += RUN_BYTES_MIN;
     }
 }
 
@@ -156,106 +229,30 @@ fn turned(
         )
 }
 
-/// Digits, letters of both cases, and none that look alike.
-fn base58(node: &Node, cell: &Cell, place: (usize, usize), spawn: &mut Spawner<'_>) {
-    let source = &node.text[place.0..place.1];
-    let has = |is: fn(&u8) -> bool| source.iter().any(is);
-    if !has(u8::is_ascii_digit) || !has(u8::is_ascii_uppercase) || !has(u8::is_ascii_lowercase) {
-        return;
-    }
-    let Some(digits) = source
-        .iter()
-        .map(|b| base58_digit(*b))
-        .collect::<Option<Vec<u32>>>()
-    else {
-        return;
-    };
-    if !base58_begins_text(&digits) {
-        return;
-    }
-    if digits.len() > BASE58_BYTES_MAX {
-        spawn.over.get_or_insert(crate::OverBudget::DecodedBytes);
-        return;
-    }
-    // Limbs of 64 bits, the lowest first; ten digits at a time, which fit into one.
-    let mut limbs: Vec<u64> = Vec::with_capacity(source.len() / 10 + 1);
-    for ten in digits.chunks(10) {
-        let (scale, value) = ten
-            .iter()
-            .fold((1u64, 0u64), |(s, v), d| (s * 58, v * 58 + u64::from(*d)));
-        let mut carry = u128::from(value);
-        for limb in &mut limbs {
-            carry += u128::from(*limb) * u128::from(scale);
-            (*limb, carry) = (carry as u64, carry >> 64);
-        }
-        if carry > 0 {
-            limbs.push(carry as u64);
-        }
-    }
-    let bytes: Vec<u8> = limbs
-        .iter()
-        .rev()
-        .flat_map(|limb| limb.to_be_bytes())
-        .collect();
-    let lead = bytes.iter().take_while(|b| **b == 0).count();
-    let bytes = &bytes[lead..];
-    if bytes.len() < 8 || !bytes.is_ascii() || !texty(bytes) {
-        return;
-    }
-    super::child_around(node, cell, Layer::Base58, place, spawn, |child| {
-        child.push(bytes, Span::new(place.0, place.1), How::Atom);
-        child.push(b" ", Span::new(place.1 - 1, place.1), How::Atom);
-    });
-}
-
-/// The first byte of a number in base 58, by its logarithm, before the number is worked out.
-fn base58_begins_text(digits: &[u32]) -> bool {
-    let (front, rest) = digits.split_at(digits.len().min(6));
-    let front = front
-        .iter()
-        .fold(0.0, |n, digit| n * 58.0 + f64::from(*digit));
-    let bits = front.log2() + rest.len() as f64 * 58_f64.log2();
-    // A little less and a little more than what text begins with.
-    let first = (bits % 8.0).exp2();
-    (8.5..128.5).contains(&first)
-}
-
-fn base58_digit(b: u8) -> Option<u32> {
-    let digit = match b {
-        b'1'..=b'9' => b - b'1',
-        b'A'..=b'H' => b - b'A' + 9,
-        b'J'..=b'N' => b - b'J' + 17,
-        b'P'..=b'Z' => b - b'P' + 22,
-        b'a'..=b'k' => b - b'a' + 33,
-        b'm'..=b'z' => b - b'm' + 44,
-        _ => return None,
-    };
-    Some(u32::from(digit))
-}
-
-/// MIME and PEM break long runs into lines.
-fn wrapped_end(node: &Node, cell: &Cell, start: usize, end: usize) -> usize {
-    let ceil = cell.span.end as usize;
-    let mut end = end;
-    let mut line = end - start;
-    while line >= WRAPPED_LINE_MIN && line.is_multiple_of(4) {
-        let gap = node.text[end..ceil]
-            .iter()
-            .take(2)
-            .take_while(|b| matches!(b, b'\n' | b'\r'))
-            .count();
-        let next = end + gap;
-        let len = node.text[next..ceil]
-            .iter()
-            .take_while(|b| is_run(**b))
-            .count();
+/// MIME, PEM and YAML break long runs into lines of one length, of which the last may be shorter. Where the last line ends,
+/// if there is more than one.
+fn wrapped_end(node: &Node, cell: &Cell, start: usize, end: usize) -> Option<usize> {
+    let rest = &node.text[..cell.span.end as usize];
+    let (line, mut last, mut lines) = (end - start, end, 1);
+    while line >= WRAPPED_LINE_MIN {
+        let blanks = rest[last..].iter().take(BREAK_BYTES_MAX);
+        let gap = blanks.take_while(|b| b" \t\r\n".contains(b)).count();
+        let next = last + gap;
+        let digits = rest[next..].iter().take(line + 1);
+        let len = digits.take_while(|b| is_run(**b)).count();
         if gap == 0 || len == 0 || len > line {
             break;
         }
-        end = next + len;
-        line = len;
+        if len < line {
+            // What stands behind a blank may as well be a word.
+            if lines > 1 || rest[last..next].contains(&b'\n') {
+                (last, lines) = (next + len, lines + 1);
+            }
+            break;
+        }
+        (last, lines) = (next + len, lines + 1);
     }
-    end
+    (lines > 1).then_some(last)
 }
 
 /// Decodes a run into a child if what comes out is text.
@@ -302,13 +299,24 @@ fn emit_as(
     }
     Digits::new(source, alphabet).for_each(|b| bytes.push(b));
     if let Some(inner) = packed {
-        return unpack(node, cell, (start, end), layer, &bytes, inner, spawn);
+        let any = unpack(node, cell, (start, end), layer, &bytes, inner, spawn);
+        // Something else may stand behind it.
+        if any && under.is_none() {
+            let run = Run::new(source, start);
+            plain_texts(node, cell, &run, (start, end), alphabet, spawn);
+        }
+        return any;
     }
     if let Some(read) = wide {
         bytes = from_utf16(&bytes, read);
     }
     let valid = valid_len(&bytes);
-    if valid < 8 || valid * 10 < bytes.len() * 8 || !texty(&bytes[..valid]) {
+    // What is broken further on is read in pieces. Of what was turned the front will do: few runs come so far.
+    let whole = match under {
+        None => valid + 3 >= bytes.len(),
+        Some(_) => valid * 10 >= bytes.len() * 8,
+    };
+    if valid < 8 || !whole || !texty(&bytes[..valid]) {
         return false;
     }
     let Some(mut child) = spawn.begin(layer) else {
@@ -316,6 +324,24 @@ fn emit_as(
     };
     child.under = under;
     child.turned |= under.is_some();
+    in_place(node, cell, (start, end), child, spawn, |child| {
+        match wide.is_some() || under.is_some() {
+            true => child.push(&bytes[..valid], Span::new(start, end), How::Atom),
+            false => Run::new(source, start).push(child, &bytes[..valid], (0, 0), alphabet),
+        }
+    });
+    true
+}
+
+/// Puts a child in the place of a run, with what stands around it.
+fn in_place(
+    node: &Node,
+    cell: &Cell,
+    (start, end): (usize, usize),
+    mut child: Node,
+    spawn: &mut Spawner<'_>,
+    fill: impl FnOnce(&mut Node),
+) {
     let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
     let name = begin_cell(&mut child, node, name_over(node, cell, start));
     let at = child.text.len();
@@ -330,15 +356,7 @@ fn emit_as(
     if glued {
         child.push(b" ", Span::new(start, start + 1), How::Atom);
     }
-    if wide.is_some() || under.is_some() || source.contains(&b'\n') {
-        child.push(&bytes[..valid], Span::new(start, end), How::Atom);
-        if source.contains(&b'\n') && wide.is_none() {
-            child.segs.pop();
-            by_line(&mut child, source, start, layer, valid);
-        }
-    } else {
-        child.push(&bytes[..valid], Span::new(start, end), blocks(layer));
-    }
+    fill(&mut child);
     let mut tail = end;
     while tail < ceil && node.text[tail] == b'=' {
         tail += 1;
@@ -348,47 +366,97 @@ fn emit_as(
     copy(&mut child, node, tail, margin_after(&node.text, tail, ceil));
     child.close_cell(at, name, cell.kind, 0);
     spawn.end(child);
-    true
 }
 
-/// The first two bytes, where the alphabet says them quickly.
-fn first_bytes(source: &[u8], alphabet: Alphabet) -> Option<[u8; 2]> {
-    let digit = |at: usize| -> u32 {
-        let b = source.get(at).copied().unwrap_or(0);
-        match alphabet {
-            Alphabet::Hex => u32::from(HEX_DIGITS[usize::from(b)]),
-            _ => u32::from(BASE64_DIGITS[usize::from(b)]),
-        }
-    };
-    let bits = match alphabet {
-        Alphabet::Hex => digit(0) << 12 | digit(1) << 8 | digit(2) << 4 | digit(3),
-        Alphabet::Base64 => (digit(0) << 12 | digit(1) << 6 | digit(2)) >> 2,
-        _ => return None,
-    };
-    Some([(bits >> 8) as u8, bits as u8])
-}
-
-/// Do the first two bytes show that it is neither text nor packed? Half of all hashes do.
-fn never_text(source: &[u8], alphabet: Alphabet) -> bool {
-    if matches!(alphabet, Alphabet::Base32 | Alphabet::Base32Hex) {
-        let first = Digits::new(source, alphabet).next().unwrap_or(0);
-        return !matches!(first, b'\t' | b'\n' | b'\r' | 0x1F..0x7F | 0xC2..0xF5);
+/// A run that is no text as a whole: the texts in what it stands for, wherever its first group begins.
+fn texts(
+    node: &Node,
+    cell: &Cell,
+    (start, end): (usize, usize),
+    alphabet: Alphabet,
+    spawn: &mut Spawner<'_>,
+) {
+    // What is made of noise is noise.
+    if node.turned || node.only_sure {
+        return;
     }
-    let Some([first, second]) = first_bytes(source, alphabet) else {
-        return false;
-    };
-    let control = |b: u8| b < 0x20 && !matches!(b, b'\n' | b'\r' | b'\t' | 0x1B) || b == 0x7F;
-    match first {
-        0x1F => second != 0x8B,
-        // Where the first is zero, it may be UTF-16, the higher byte first.
-        0 => !(0x20..0x7F).contains(&second),
-        // Neither text nor the half of a character of two bytes.
-        0x80..=0xC1 | 0xF5.. => true,
-        0xC2.. => second & 0xC0 != 0x80,
-        _ if control(first) => second != 0,
-        // Where the second is zero, it may be UTF-16; where `x`, a packed text.
-        0x78 => false,
-        _ => control(second) && second != 0 || (0x80..0xC2).contains(&second) || second >= 0xF5,
+    let run = Run::new(&node.text[start..end], start);
+    for (first, packed) in packed_inside(&run.digits, alphabet) {
+        if run.digits.len() > spawn.room() {
+            spawn.over.get_or_insert(crate::OverBudget::DecodedBytes);
+            return;
+        }
+        let bytes: Vec<u8> = Digits::new(&run.digits[first..], alphabet).collect();
+        unpack(
+            node,
+            cell,
+            (start, end),
+            alphabet.layer(),
+            &bytes,
+            packed,
+            spawn,
+        );
+    }
+    plain_texts(node, cell, &run, (start, end), alphabet, spawn);
+}
+
+/// The same without what is packed.
+fn plain_texts(
+    node: &Node,
+    cell: &Cell,
+    run: &Run<'_>,
+    (start, end): (usize, usize),
+    alphabet: Alphabet,
+    spawn: &mut Spawner<'_>,
+) {
+    for skipped in 0..alphabet.group().1.min(run.digits.len()) {
+        let bytes = Coded {
+            digits: &run.digits[skipped..],
+            alphabet,
+        };
+        let mut found = Texts::new(&bytes).peekable();
+        if found.peek().is_none() {
+            continue;
+        }
+        let found: Vec<Found> = found.collect();
+        let text: usize = found.iter().map(|f| f.end - f.start).sum();
+        if text + found.len() > spawn.room() {
+            spawn.over.get_or_insert(crate::OverBudget::DecodedBytes);
+            return;
+        }
+        let Some(mut child) = spawn.begin(alphabet.layer()) else {
+            return;
+        };
+        let fill = |child: &mut Node| {
+            let mut last = 0;
+            for Found { start, end, step } in found {
+                let source = run.source(start, end, skipped, alphabet);
+                let mut between = Vec::new();
+                separate(&bytes, (last, start), &mut between);
+                child.push(
+                    &between,
+                    Span::new(source.start as usize, source.start as usize + 1),
+                    How::Atom,
+                );
+                let text: Vec<u8> = (start..end).step_by(step).map(|at| bytes.at(at)).collect();
+                match step {
+                    1 => run.push(child, &text, (start, skipped), alphabet),
+                    _ => child.push(&text, source, How::Atom),
+                }
+                last = end;
+            }
+        };
+        // What stands around it says something of a text with a head or a few wrong bytes, and nothing of the words in a
+        // program.
+        let other = bytes.len() - text;
+        if other <= text && other * 5 <= bytes.len() + OTHER_BYTES {
+            in_place(node, cell, (start, end), child, spawn, fill);
+        } else {
+            child.only_sure = true;
+            fill(&mut child);
+            child.close_cell(0, Span::default(), cell.kind, 0);
+            spawn.end(child);
+        }
     }
 }
 
@@ -427,60 +495,6 @@ fn deflated(head: &[u8; HEAD], digits: usize) -> bool {
     }
 }
 
-static HEX_DIGITS: [u8; 256] = {
-    let mut table = [0; 256];
-    let mut b = 0;
-    while b < 256 {
-        table[b] = match b as u8 {
-            c @ b'0'..=b'9' => c - b'0',
-            c @ b'a'..=b'f' => c - b'a' + 10,
-            c @ b'A'..=b'F' => c - b'A' + 10,
-            _ => 0,
-        };
-        b += 1;
-    }
-    table
-};
-
-static BASE64_DIGITS: [u8; 256] = {
-    let mut table = [0; 256];
-    let mut b = 0;
-    while b < 256 {
-        if let Some(digit) = base64_digit(b as u8) {
-            table[b] = digit;
-        }
-        b += 1;
-    }
-    table
-};
-
-fn blocks(layer: Layer) -> How {
-    match layer {
-        Layer::Hex => How::Blocks { dst: 1, src: 2 },
-        Layer::Base32 => How::Blocks { dst: 5, src: 8 },
-        Layer::Codes => How::Blocks { dst: 1, src: 8 },
-        _ => How::Blocks { dst: 3, src: 4 },
-    }
-}
-
-/// Segments for a run of several lines, each a whole number of quads.
-fn by_line(child: &mut Node, source: &[u8], start: usize, layer: Layer, valid: usize) {
-    let mut dst = child.text.len() - valid;
-    let mut at = 0;
-    for line in source.split(|b| matches!(b, b'\n' | b'\r')) {
-        if !line.is_empty() {
-            let src = Span::new(start + at, start + at + line.len());
-            child.segs.push(crate::text::Seg {
-                dst: crate::text::to_u32(dst),
-                src,
-                how: blocks(layer),
-            });
-            dst += line.len() * 3 / 4;
-        }
-        at += line.len() + 1;
-    }
-}
-
 /// Gzip (RFC 1952), zlib (RFC 1950), an archive or deflate alone by their first bytes.
 fn packed(head: &[u8], digits: usize) -> Option<Packed> {
     match head {
@@ -493,6 +507,32 @@ fn packed(head: &[u8], digits: usize) -> Option<Packed> {
             deflated.then_some(Packed::Deflate)
         }
     }
+}
+
+/// Where the groups begin in which archives and gzip streams do, behind something else. Their first bytes are looked for as
+/// they are written, each way once.
+fn packed_inside(digits: &[u8], alphabet: Alphabet) -> impl Iterator<Item = (usize, Packed)> {
+    // What is written, at which digit of its group that stands, and what it begins.
+    let written: &[(&[u8], usize, Packed)] = match alphabet {
+        _ if digits.len() < PACKED_DIGITS_MIN => &[],
+        Alphabet::Base64 => &[
+            (b"UEsDB", 0, Packed::Zip),
+            (b"BLAw", 2, Packed::Zip),
+            (b"QSwME", 3, Packed::Zip),
+            (b"H4sI", 0, Packed::Gzip),
+        ],
+        Alphabet::Hex => &[
+            (b"504b0304", 0, Packed::Zip),
+            (b"504B0304", 0, Packed::Zip),
+            (b"1f8b08", 0, Packed::Gzip),
+            (b"1F8B08", 0, Packed::Gzip),
+        ],
+        _ => &[],
+    };
+    written.iter().filter_map(|(signs, place, packed)| {
+        let at = memchr::memmem::find(digits, signs)?;
+        Some((at.checked_sub(*place)?, *packed))
+    })
 }
 
 /// How much of the front is UTF-8.
@@ -519,7 +559,13 @@ pub(super) fn texty(bytes: &[u8]) -> bool {
 type ReadUnit = fn([u8; 2]) -> u16;
 
 /// Letters with a zero after each (PowerShell's -EncodedCommand) or before, now and then one of another script.
+/// Where its mark stands in front, it may be any script.
 fn utf16_order(head: &[u8]) -> Option<ReadUnit> {
+    match head {
+        [0xFF, 0xFE, ..] => return Some(u16::from_le_bytes),
+        [0xFE, 0xFF, ..] => return Some(u16::from_be_bytes),
+        _ => {}
+    }
     let units = head.as_chunks::<2>().0;
     let orders: [ReadUnit; 2] = [u16::from_le_bytes, u16::from_be_bytes];
     orders.into_iter().find(|read| {
@@ -530,64 +576,20 @@ fn utf16_order(head: &[u8]) -> Option<ReadUnit> {
     })
 }
 
-/// UTF-16 as UTF-8.
+/// UTF-16 as UTF-8. Where more than a few of its units are halves of no character it is something else, and gives nothing.
 fn from_utf16(bytes: &[u8], read: ReadUnit) -> Vec<u8> {
     let units = bytes.as_chunks::<2>().0;
     let chars = char::decode_utf16(units.iter().map(|unit| read(*unit)));
+    let mut broken = 0;
     let text: String = chars
-        .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
+        .map(|c| {
+            broken += usize::from(c.is_err());
+            c.unwrap_or(char::REPLACEMENT_CHARACTER)
+        })
         .collect();
-    text.into_bytes()
-}
-
-/// The bytes that digits of an alphabet stand for.
-struct Digits<'t> {
-    source: std::slice::Iter<'t, u8>,
-    alphabet: Alphabet,
-    acc: u32,
-    bits: u32,
-}
-
-impl<'t> Digits<'t> {
-    fn new(source: &'t [u8], alphabet: Alphabet) -> Self {
-        Self {
-            source: source.iter(),
-            alphabet,
-            acc: 0,
-            bits: 0,
-        }
-    }
-}
-
-impl Iterator for Digits<'_> {
-    type Item = u8;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            let b = self.source.next()?;
-            let (value, width) = match self.alphabet {
-                Alphabet::Hex => (char::from(*b).to_digit(16).map(|d| d as u8), 4),
-                Alphabet::Base32 => (base32_digit(*b), 5),
-                Alphabet::Base32Hex => (char::from(*b).to_digit(32).map(|d| d as u8), 5),
-                Alphabet::Base64 => (base64_digit(*b), 6),
-                Alphabet::Binary => (char::from(*b).to_digit(2).map(|d| d as u8), 1),
-            };
-            let Some(value) = value else { continue };
-            self.acc = self.acc << width | u32::from(value);
-            self.bits += width;
-            if self.bits >= 8 {
-                self.bits -= 8;
-                return Some((self.acc >> self.bits) as u8);
-            }
-        }
-    }
-}
-
-fn base32_digit(b: u8) -> Option<u8> {
-    match b.to_ascii_uppercase() {
-        b @ b'A'..=b'Z' => Some(b - b'A'),
-        b @ b'2'..=b'7' => Some(b - b'2' + 26),
-        _ => None,
+    match broken * 50 <= units.len() {
+        true => text.into_bytes(),
+        false => Vec::new(),
     }
 }
 

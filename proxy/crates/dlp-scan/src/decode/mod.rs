@@ -5,8 +5,11 @@
 mod archive;
 mod backwards;
 mod base;
+mod base58;
+mod binary;
 mod breaks;
 mod declared;
+mod digits;
 mod figures;
 mod fold;
 mod gathered;
@@ -20,6 +23,7 @@ mod mirrored;
 mod numeral;
 mod padded;
 mod pieces;
+mod run;
 mod sentences;
 mod spoken;
 pub(crate) mod strides;
@@ -47,6 +51,7 @@ pub(crate) struct Spawner<'a> {
     pub parent: u32,
     pub parent_depth: u8,
     pub parent_only_injection: bool,
+    pub parent_only_sure: bool,
     pub parent_turned: bool,
     pub parent_fresh: Fresh,
 }
@@ -64,6 +69,7 @@ impl Spawner<'_> {
         node.layer = Some(layer);
         node.depth = self.parent_depth + 1;
         node.only_injection = self.parent_only_injection;
+        node.only_sure = self.parent_only_sure;
         node.turned =
             self.parent_turned || matches!(layer, Layer::Reversed | Layer::Rot13 | Layer::Leet);
         Some(node)
@@ -94,6 +100,17 @@ impl Spawner<'_> {
 
     pub fn drop(&mut self, node: Node) {
         self.free.push(node);
+    }
+
+    /// How many layers may lie under the one that is made.
+    pub fn layers_left(&self) -> u8 {
+        self.depth_max.saturating_sub(self.parent_depth + 1)
+    }
+
+    /// Pays for what was unpacked in vain: with half of what is left, so that many such pieces together cost no more than
+    /// one, and something is left for others.
+    pub fn waste(&mut self) {
+        *self.bytes_left /= 2;
     }
 
     /// How much a decoder may produce at most.
@@ -338,6 +355,7 @@ pub(crate) mod tests {
             parent: 0,
             parent_depth: 0,
             parent_only_injection: false,
+            parent_only_sure: false,
             parent_turned: false,
             parent_fresh: Fresh::default(),
         };

@@ -1,7 +1,7 @@
 //! Values of a list, exactly as they are.
 
 use super::{Scratch, Sink};
-use crate::ruleset::EXACT_FREE_BYTES;
+use crate::ruleset::{EXACT_FREE_BYTES, Form};
 use crate::text::{Cell, Span};
 
 /// The values whose head stands at `at`.
@@ -13,14 +13,14 @@ pub(super) fn values(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Sc
     rules.exact.at(
         rest,
         || sink.limits.spend(1),
-        |rule, len| found.push((rule, len)),
+        |rule, len, form| found.push((rule, len, form)),
     );
     if found.is_empty() && rules.exact.goes_on(rest) {
         scratch.broken.push(at);
     }
-    for (rule, len) in found {
+    for (rule, len, form) in found {
         let span = Span::new(at as usize, at as usize + len);
-        if len >= EXACT_FREE_BYTES || stands_free(text, span, cell) {
+        if len >= EXACT_FREE_BYTES || form == Form::Coded || stands_free(text, span, cell) {
             sink.report(rule, span, 100);
         }
     }

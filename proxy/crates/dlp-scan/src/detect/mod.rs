@@ -146,6 +146,9 @@ impl Scratch {
     }
 }
 
+/// What is reported of the words between the instructions of a program.
+const SURE: u8 = 90;
+
 /// Where detectors report to.
 pub(crate) struct Sink<'a> {
     pub rules: &'a RuleSet,
@@ -163,6 +166,7 @@ impl<'a> Sink<'a> {
 
     pub fn report(&mut self, rule: RuleId, span: Span, confidence: u8) {
         if span.is_empty()
+            || self.node.only_sure && confidence < SURE
             || self.node.only_injection && self.rules.rule(rule).category != Category::Injection
         {
             return;

@@ -19,7 +19,16 @@ pub(crate) const FREE_BYTES: usize = 12;
 /// The values of one rule set, sorted.
 #[derive(Clone, Default)]
 pub(crate) struct ExactSet {
-    values: Vec<(Box<[u8]>, RuleId)>,
+    values: Vec<(Box<[u8]>, RuleId, Form)>,
+}
+
+/// What of a value it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Form {
+    /// The value itself.
+    Plain,
+    /// Its digits in an encoding: letters that touch them belong to what stands beside it.
+    Coded,
 }
 
 impl fmt::Debug for ExactSet {
@@ -30,15 +39,16 @@ impl fmt::Debug for ExactSet {
 
 impl ExactSet {
     /// Adds values; what stands there twice for one rule is kept once.
-    pub fn add(&mut self, rule: RuleId, values: impl Iterator<Item = Box<[u8]>>) {
-        self.values.extend(values.map(|v| (v, rule)));
+    pub fn add(&mut self, rule: RuleId, values: impl Iterator<Item = (Box<[u8]>, Form)>) {
+        self.values.extend(values.map(|(v, form)| (v, rule, form)));
         self.values.sort_unstable();
         self.values.dedup();
     }
 
-    /// How many values.
+    /// How many values, each once however it may be written.
     pub fn len(&self) -> usize {
-        self.values.len()
+        let plain = |(_, _, form): &&(Box<[u8]>, RuleId, Form)| *form == Form::Plain;
+        self.values.iter().filter(plain).count()
     }
 
     /// The values that `text` begins with, longest first. Each costs one look at most; `look` says whether there is
@@ -47,14 +57,14 @@ impl ExactSet {
         &self,
         text: &[u8],
         mut look: impl FnMut() -> bool,
-        mut found: impl FnMut(RuleId, usize),
+        mut found: impl FnMut(RuleId, usize, Form),
     ) {
         let mut rest = text;
         while !rest.is_empty() && look() {
             // The largest value that is not above the text: if the text begins with any value, it shares the most
             // with this one.
-            let above = self.values.partition_point(|(v, _)| &**v <= rest);
-            let Some((value, _)) = above.checked_sub(1).and_then(|i| self.values.get(i)) else {
+            let above = self.values.partition_point(|(v, ..)| &**v <= rest);
+            let Some((value, ..)) = above.checked_sub(1).and_then(|i| self.values.get(i)) else {
                 return;
             };
             let common = value.iter().zip(rest).take_while(|(a, b)| a == b).count();
@@ -62,11 +72,11 @@ impl ExactSet {
                 rest = &rest[..common];
                 continue;
             }
-            for (same, rule) in self.values[..above].iter().rev() {
+            for (same, rule, form) in self.values[..above].iter().rev() {
                 if same != value {
                     break;
                 }
-                found(*rule, common);
+                found(*rule, common, *form);
             }
             rest = &rest[..common - 1];
         }
@@ -74,10 +84,10 @@ impl ExactSet {
 
     /// Is the whole text the beginning of a longer value? The next cell may have the rest.
     pub fn goes_on(&self, text: &[u8]) -> bool {
-        let first = self.values.partition_point(|(v, _)| &**v < text);
+        let first = self.values.partition_point(|(v, ..)| &**v < text);
         self.values
             .get(first)
-            .is_some_and(|(v, _)| v.len() > text.len() && v.starts_with(text))
+            .is_some_and(|(v, ..)| v.len() > text.len() && v.starts_with(text))
     }
 }
 
@@ -88,7 +98,10 @@ mod tests {
     fn set(values: &[(&str, u16)]) -> ExactSet {
         let mut set = ExactSet::default();
         for (value, rule) in values {
-            set.add(RuleId(*rule), [value.as_bytes().into()].into_iter());
+            set.add(
+                RuleId(*rule),
+                [(value.as_bytes().into(), Form::Plain)].into_iter(),
+            );
         }
         set
     }
@@ -121,7 +134,7 @@ mod tests {
             set.at(
                 text.as_bytes(),
                 || true,
-                |rule, len| found.push((rule.0, len)),
+                |rule, len, _| found.push((rule.0, len)),
             );
             assert_eq!(found, expected, "{text}");
         }
@@ -141,7 +154,7 @@ mod tests {
         set.at(
             b"abcdefgh",
             || false,
-            |_, _| panic!("looked without budget"),
+            |_, _, _| panic!("looked without budget"),
         );
     }
 

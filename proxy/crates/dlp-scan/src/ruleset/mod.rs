@@ -24,7 +24,7 @@ use crate::rule::{Rule, RuleId};
 use crate::{Budget, FingerprintKey, LeafInput, LeafKind, Scanner};
 
 pub(crate) use compile::{SHAPE_BYTES_MAX, SHAPE_BYTES_MIN};
-pub(crate) use exact::{ExactSet, FREE_BYTES as EXACT_FREE_BYTES};
+pub(crate) use exact::{ExactSet, FREE_BYTES as EXACT_FREE_BYTES, Form};
 pub use facts::RuleFacts;
 use needs::Needs;
 pub use own::{AllowPattern, Own, VAULT_RULE, ValueList};

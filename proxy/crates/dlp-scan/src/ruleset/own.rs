@@ -6,7 +6,7 @@ use std::sync::Arc;
 use regex_automata::meta::Regex;
 use regex_automata::nfa::thompson::{self, NFA};
 use regex_automata::util::syntax;
-use secret_prints::{PrintSet, SecretPrints};
+use secret_prints::{PrintSet, SecretPrints, codes_of_short};
 
 use super::compile::{Builder, Looked, Patterns, Refusal};
 use super::load::{Defaults, RawKind, RawRule};
@@ -314,16 +314,27 @@ fn add_list(builder: &mut Builder, list: &ValueList<'_>) -> Result<(), Refusal> 
         confidence: 100,
     })?;
     for value in list.values {
-        let head = &value.as_bytes()[..value.len().min(exact::HEAD_BYTES)];
-        let head = head.to_ascii_lowercase();
+        let head = exact_head(value.as_bytes());
         builder.keyword(&head, Action::Exact, Looked::Everywhere);
         if head.is_ascii() && head.len() >= exact::HEAD_BYTES {
             builder.turned(&head, Looked::Everywhere);
         }
+        let coded = codes_of_short(value.as_bytes());
+        for code in &coded {
+            builder.keyword(&exact_head(code), Action::Exact, Looked::Everywhere);
+        }
+        let plain = (value.as_bytes().into(), exact::Form::Plain);
+        let coded = coded
+            .into_iter()
+            .map(|code| (code.into(), exact::Form::Coded));
+        builder.exact.add(id, coded.chain([plain]));
     }
-    let values = list.values.iter().map(|v| v.as_bytes().into());
-    builder.exact.add(id, values);
     Ok(())
+}
+
+/// What the gate looks for.
+fn exact_head(value: &[u8]) -> Vec<u8> {
+    value[..value.len().min(exact::HEAD_BYTES)].to_ascii_lowercase()
 }
 
 fn add_prints(builder: &mut Builder, secrets: &SecretPrints) -> Result<(), Refusal> {

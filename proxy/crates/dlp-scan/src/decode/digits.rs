@@ -1,0 +1,228 @@
+//! The digits of base64, base32, hexadecimal and binary, and the bytes they stand for.
+
+use super::binary::Bytes;
+use crate::Layer;
+use crate::check::base64_digit;
+
+/// How the digits of a run are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Alphabet {
+    Hex,
+    Base32,
+    /// RFC 4648, section 7.
+    Base32Hex,
+    Base64,
+    /// Eight bits for each byte.
+    Binary,
+}
+
+impl Alphabet {
+    pub fn layer(self) -> Layer {
+        match self {
+            Self::Hex => Layer::Hex,
+            Self::Base32 | Self::Base32Hex => Layer::Base32,
+            Self::Base64 => Layer::Base64,
+            Self::Binary => Layer::Codes,
+        }
+    }
+
+    /// How many bytes as many digits stand for, as the smallest whole numbers.
+    pub fn group(self) -> (usize, usize) {
+        match self {
+            Self::Hex => (1, 2),
+            Self::Base32 | Self::Base32Hex => (5, 8),
+            Self::Base64 => (3, 4),
+            Self::Binary => (1, 8),
+        }
+    }
+
+    /// Bits of a digit.
+    fn width(self) -> u32 {
+        match self {
+            Self::Hex => 4,
+            Self::Base32 | Self::Base32Hex => 5,
+            Self::Base64 => 6,
+            Self::Binary => 1,
+        }
+    }
+
+    /// What a digit stands for.
+    fn digit(self, b: u8) -> Option<u8> {
+        match self {
+            Self::Hex => char::from(b).to_digit(16).map(|d| d as u8),
+            Self::Base32 => base32_digit(b),
+            Self::Base32Hex => char::from(b).to_digit(32).map(|d| d as u8),
+            Self::Base64 => base64_digit(b),
+            Self::Binary => char::from(b).to_digit(2).map(|d| d as u8),
+        }
+    }
+}
+
+/// Digits and nothing else, as the bytes they stand for.
+pub(super) struct Coded<'t> {
+    pub digits: &'t [u8],
+    pub alphabet: Alphabet,
+}
+
+impl Bytes for Coded<'_> {
+    fn len(&self) -> usize {
+        self.digits.len() * self.alphabet.width() as usize / 8
+    }
+
+    fn at(&self, at: usize) -> u8 {
+        match self.alphabet {
+            Alphabet::Base64 => {
+                let (first, place) = (at / 3 * 4 + at % 3, at % 3);
+                let digit = |at: usize| BASE64_DIGITS[usize::from(self.digits[at])];
+                digit(first) << (2 + 2 * place) | digit(first + 1) >> (4 - 2 * place)
+            }
+            Alphabet::Hex => {
+                let digit = |at: usize| HEX_DIGITS[usize::from(self.digits[at])];
+                digit(2 * at) << 4 | digit(2 * at + 1)
+            }
+            alphabet => {
+                let (width, bit) = (alphabet.width() as usize, at * 8);
+                let last = (bit + 7) / width;
+                let digits = &self.digits[bit / width..=last];
+                let bits = digits.iter().fold(0u32, |bits, b| {
+                    bits << width | u32::from(alphabet.digit(*b).unwrap_or(0))
+                });
+                (bits >> ((last + 1) * width - bit - 8)) as u8
+            }
+        }
+    }
+}
+
+/// The alphabet of base32 that all of the run is written in, in one case. Words have no digits.
+pub(super) fn base32_of(text: &[u8]) -> Option<Alphabet> {
+    let all = |is: fn(&u8) -> bool| text.iter().all(is);
+    let digits = || text.iter().any(u8::is_ascii_digit);
+    match text[0] {
+        _ if all(|b| matches!(b, b'A'..=b'Z' | b'2'..=b'7')) => Some(Alphabet::Base32),
+        _ if all(|b| matches!(b, b'a'..=b'z' | b'2'..=b'7')) => {
+            digits().then_some(Alphabet::Base32)
+        }
+        _ if all(|b| matches!(b, b'0'..=b'9' | b'A'..=b'V')) => {
+            digits().then_some(Alphabet::Base32Hex)
+        }
+        _ if all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'v')) => {
+            digits().then_some(Alphabet::Base32Hex)
+        }
+        _ => None,
+    }
+}
+
+/// The bytes that digits of an alphabet stand for.
+pub(super) struct Digits<'t> {
+    source: std::slice::Iter<'t, u8>,
+    alphabet: Alphabet,
+    acc: u32,
+    bits: u32,
+}
+
+impl<'t> Digits<'t> {
+    pub fn new(source: &'t [u8], alphabet: Alphabet) -> Self {
+        Self {
+            source: source.iter(),
+            alphabet,
+            acc: 0,
+            bits: 0,
+        }
+    }
+}
+
+impl Iterator for Digits<'_> {
+    type Item = u8;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let b = self.source.next()?;
+            let (value, width) = (self.alphabet.digit(*b), self.alphabet.width());
+            let Some(value) = value else { continue };
+            self.acc = self.acc << width | u32::from(value);
+            self.bits += width;
+            if self.bits >= 8 {
+                self.bits -= 8;
+                return Some((self.acc >> self.bits) as u8);
+            }
+        }
+    }
+}
+
+fn base32_digit(b: u8) -> Option<u8> {
+    match b.to_ascii_uppercase() {
+        b @ b'A'..=b'Z' => Some(b - b'A'),
+        b @ b'2'..=b'7' => Some(b - b'2' + 26),
+        _ => None,
+    }
+}
+
+/// The first two bytes, where the alphabet says them quickly.
+pub(super) fn first_bytes(source: &[u8], alphabet: Alphabet) -> Option<[u8; 2]> {
+    let digit = |at: usize| -> u32 {
+        let b = source.get(at).copied().unwrap_or(0);
+        match alphabet {
+            Alphabet::Hex => u32::from(HEX_DIGITS[usize::from(b)]),
+            _ => u32::from(BASE64_DIGITS[usize::from(b)]),
+        }
+    };
+    let bits = match alphabet {
+        Alphabet::Hex => digit(0) << 12 | digit(1) << 8 | digit(2) << 4 | digit(3),
+        Alphabet::Base64 => (digit(0) << 12 | digit(1) << 6 | digit(2)) >> 2,
+        _ => return None,
+    };
+    Some([(bits >> 8) as u8, bits as u8])
+}
+
+/// Do the first two bytes show that it is neither text nor packed? Half of all hashes do.
+pub(super) fn never_text(source: &[u8], alphabet: Alphabet) -> bool {
+    if matches!(alphabet, Alphabet::Base32 | Alphabet::Base32Hex) {
+        let first = Digits::new(source, alphabet).next().unwrap_or(0);
+        return !matches!(first, b'\t' | b'\n' | b'\r' | 0x1F..0x7F | 0xC2..0xF5);
+    }
+    let Some([first, second]) = first_bytes(source, alphabet) else {
+        return false;
+    };
+    let control = |b: u8| b < 0x20 && !matches!(b, b'\n' | b'\r' | b'\t' | 0x1B) || b == 0x7F;
+    match first {
+        0x1F => second != 0x8B,
+        // Where the first is zero, it may be UTF-16, the higher byte first.
+        0 => !(0x20..0x7F).contains(&second),
+        // Neither text nor the half of a character of two bytes,
+        // unless it is the mark of UTF-16.
+        0xFE | 0xFF => first ^ second != 1,
+        0x80..=0xC1 | 0xF5.. => true,
+        0xC2.. => second & 0xC0 != 0x80,
+        _ if control(first) => second != 0,
+        // Where the second is zero, it may be UTF-16; where `x`, a packed text.
+        0x78 => false,
+        _ => control(second) && second != 0 || (0x80..0xC2).contains(&second) || second >= 0xF5,
+    }
+}
+
+static HEX_DIGITS: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut b = 0;
+    while b < 256 {
+        table[b] = match b as u8 {
+            c @ b'0'..=b'9' => c - b'0',
+            c @ b'a'..=b'f' => c - b'a' + 10,
+            c @ b'A'..=b'F' => c - b'A' + 10,
+            _ => 0,
+        };
+        b += 1;
+    }
+    table
+};
+
+static BASE64_DIGITS: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut b = 0;
+    while b < 256 {
+        if let Some(digit) = base64_digit(b as u8) {
+            table[b] = digit;
+        }
+        b += 1;
+    }
+    table
+};
