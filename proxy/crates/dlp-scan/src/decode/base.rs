@@ -92,8 +92,7 @@ fn run(node: &Node, cell: &Cell, (start, end): (usize, usize), spawn: &mut Spawn
     }
     if !turned(node, cell, (start, end), Alphabet::Base64, spawn)
         && !base58(node, cell, (start, end), spawn)
-        && !node.only_sure
-        && !node.turned
+        && !made_of_noise(node)
     {
         glued(node, cell, (start, end), spawn);
     }
@@ -376,11 +375,11 @@ fn texts(
     alphabet: Alphabet,
     spawn: &mut Spawner<'_>,
 ) {
-    // What is made of noise is noise.
-    if node.turned || node.only_sure {
+    if made_of_noise(node) {
         return;
     }
-    let run = Run::new(&node.text[start..end], start);
+    let source = &node.text[start..end];
+    let run = Run::new(source, start);
     for (first, packed) in packed_inside(&run.digits, alphabet) {
         if run.digits.len() > spawn.room() {
             spawn.over.get_or_insert(crate::OverBudget::DecodedBytes);
@@ -398,6 +397,11 @@ fn texts(
         );
     }
     plain_texts(node, cell, &run, (start, end), alphabet, spawn);
+}
+
+/// Of the digits of a picture other decoders make many texts, and all that is in those is noise.
+fn made_of_noise(node: &Node) -> bool {
+    node.turned || node.only_sure || node.layer == Some(Layer::Spaced)
 }
 
 /// The same without what is packed.
@@ -424,6 +428,16 @@ fn plain_texts(
             spawn.over.get_or_insert(crate::OverBudget::DecodedBytes);
             return;
         }
+        let other = bytes.len() - text;
+        // Words by chance are nothing that had to be looked at. Most pairs of decimal digits stand for something printable.
+        let by_chance = match alphabet == Alphabet::Hex && run.digits.iter().all(u8::is_ascii_digit)
+        {
+            true => other * 5 > bytes.len(),
+            false => spawn.is_deepest() && other > text,
+        };
+        if by_chance {
+            continue;
+        }
         let Some(mut child) = spawn.begin(alphabet.layer()) else {
             return;
         };
@@ -448,7 +462,6 @@ fn plain_texts(
         };
         // What stands around it says something of a text with a head or a few wrong bytes, and nothing of the words in a
         // program.
-        let other = bytes.len() - text;
         if other <= text && other * 5 <= bytes.len() + OTHER_BYTES {
             in_place(node, cell, (start, end), child, spawn, fill);
         } else {

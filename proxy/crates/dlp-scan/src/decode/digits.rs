@@ -69,12 +69,16 @@ impl Bytes for Coded<'_> {
         self.digits.len() * self.alphabet.width() as usize / 8
     }
 
+    #[inline]
     fn at(&self, at: usize) -> u8 {
         match self.alphabet {
             Alphabet::Base64 => {
-                let (first, place) = (at / 3 * 4 + at % 3, at % 3);
-                let digit = |at: usize| BASE64_DIGITS[usize::from(self.digits[at])];
-                digit(first) << (2 + 2 * place) | digit(first + 1) >> (4 - 2 * place)
+                let (group, place) = (at / 3, at % 3);
+                let Some([first, second, ..]) = self.digits.get(group * 4 + place..) else {
+                    return 0;
+                };
+                let digit = |b: &u8| BASE64_DIGITS[usize::from(*b)];
+                digit(first) << (2 + 2 * place) | digit(second) >> (4 - 2 * place)
             }
             Alphabet::Hex => {
                 let digit = |at: usize| HEX_DIGITS[usize::from(self.digits[at])];

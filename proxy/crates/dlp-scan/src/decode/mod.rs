@@ -59,7 +59,7 @@ pub(crate) struct Spawner<'a> {
 impl Spawner<'_> {
     /// An empty child, or nothing if the depth is used up.
     pub fn begin(&mut self, layer: Layer) -> Option<Node> {
-        if self.parent_depth >= self.depth_max {
+        if self.is_deepest() {
             self.over.get_or_insert(OverBudget::Depth);
             return None;
         }
@@ -105,6 +105,11 @@ impl Spawner<'_> {
     /// How many layers may lie under the one that is made.
     pub fn layers_left(&self) -> u8 {
         self.depth_max.saturating_sub(self.parent_depth + 1)
+    }
+
+    /// Is there no layer left for a child?
+    pub fn is_deepest(&self) -> bool {
+        self.parent_depth >= self.depth_max
     }
 
     /// Pays for what was unpacked in vain: with half of what is left, so that many such pieces together cost no more than
