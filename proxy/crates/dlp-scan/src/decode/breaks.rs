@@ -353,7 +353,13 @@ fn emit_chunks(node: &Node, cell: &Cell, (from, to): (usize, usize), spawn: &mut
     }
     // Lines with columns are a table's rows, and no value goes on from one to the next.
     let columns = |b: &u8| matches!(b, b',' | b';' | b'|' | b'\t');
-    if text[from..to].contains(&b'\n') && text[from..to].iter().any(columns) {
+    // A sign at an end of a line parts nothing: `data: |`.
+    let inner = |line: &[u8]| {
+        let line = line.trim_ascii();
+        line.len() > 2 && line[1..line.len() - 1].iter().any(columns)
+    };
+    let mut lines = text[from..to].split(|b| *b == b'\n');
+    if text[from..to].contains(&b'\n') && lines.any(inner) {
         return;
     }
     child_around(node, cell, Layer::Spaced, (from, to), spawn, |child| {

@@ -209,7 +209,12 @@ fn worth(text: &[u8], row: &Stride, pieces: &[Span]) -> bool {
         return true;
     }
     let gap = &text[row.piece + row.len..][..row.gap];
-    let columns = |piece: &Span| text[piece.range()].iter().any(|b| b",;|\t".contains(b));
+    // A sign at the end of a line parts nothing: `data: |`.
+    let parts = |rest: &[u8]| {
+        let mut on = rest.iter().skip(1).filter(|b| !b" \t\r".contains(b));
+        b",;|\t".contains(&rest[0]) && on.next().is_some_and(|b| *b != b'\n')
+    };
+    let columns = |piece: &Span| (piece.range()).any(|at| parts(&text[at..piece.end as usize]));
     if gap.contains(&b'\n') && pieces.iter().any(columns) {
         return false;
     }
