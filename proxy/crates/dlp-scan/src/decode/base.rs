@@ -233,7 +233,10 @@ fn turned(
 fn wrapped_end(node: &Node, cell: &Cell, start: usize, end: usize) -> Option<usize> {
     let rest = &node.text[..cell.span.end as usize];
     let (line, mut last, mut lines) = (end - start, end, 1);
-    while line >= WRAPPED_LINE_MIN {
+    if line < WRAPPED_LINE_MIN {
+        return None;
+    }
+    loop {
         let blanks = rest[last..].iter().take(BREAK_BYTES_MAX);
         let gap = blanks.take_while(|b| b" \t\r\n".contains(b)).count();
         let next = last + gap;

@@ -403,7 +403,7 @@ fn number_of_json(text: &str, found: &Range<usize>) -> Option<Range<usize>> {
     let whole = text.get(range.clone())?.as_bytes();
     let follows = text[..range.start].trim_ascii_end().bytes().next_back();
     let precedes = text[range.end..].trim_ascii_start().bytes().next();
-    (whole.iter().all(|b| of_number(b))
+    (whole.iter().all(of_number)
         && whole.iter().any(u8::is_ascii_digit)
         && matches!(follows, None | Some(b':' | b',' | b'['))
         && matches!(precedes, None | Some(b',' | b'}' | b']'))
