@@ -2,7 +2,6 @@
 //!
 //! Nothing in here awaits, reads a socket or keeps state between messages; what a stream said before is lent to the judge.
 
-mod beside;
 mod forms;
 mod judge;
 mod passing;
@@ -26,6 +25,5 @@ pub use stop::Stop;
 
 /// The whole line in one call.
 pub fn run<W: Way>(decoded: Decoded<W>, judge: &Judge<'_>) -> Release<W> {
-    let bytes = decoded.message().doc().source().len();
-    beside::the_workers_if_large(bytes, || decoded.scan(judge).decide(judge).release(judge))
+    decoded.scan(judge).decide(judge).release(judge)
 }

@@ -4,8 +4,8 @@ use dlp_policy::{About, Decision, EvalInput, MessageView, ToolOf, ViewKind};
 use dlp_scan::Outcome;
 use domain::Direction;
 use mcp_codec::{Document, Kind, LeafKind, Message, Node};
+use tokio::runtime::{Handle, RuntimeFlavor};
 
-use super::beside;
 use super::judge::{Attribution, Judge};
 use super::stage::HeaderLeaf;
 
@@ -44,11 +44,23 @@ pub(super) fn ask(
         words.collect()
     };
     let words = if evaluators.clone().any(|evaluator| evaluator.is_slow()) {
-        beside::the_workers(words)
+        beside_the_workers(words)
     } else {
         words()
     };
     decision.hear(&outcome.findings, words);
+}
+
+/// Lets other exchanges of this thread go on elsewhere meanwhile: a slow plugin is its tenant's matter.
+/// Costs a few microseconds, so that it is for slow ones only.
+fn beside_the_workers<T>(work: impl FnOnce() -> T) -> T {
+    let many_threads = Handle::try_current()
+        .is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread);
+    if many_threads {
+        tokio::task::block_in_place(work)
+    } else {
+        work()
+    }
 }
 
 fn view(
