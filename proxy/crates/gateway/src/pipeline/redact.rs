@@ -145,6 +145,7 @@ impl Work<'_> {
             .collect();
         let places = Places::of(doc);
         let mut plan = Plan::default();
+        let mut texts = Texts::default();
         for (nth, finding) in marked.iter().enumerate() {
             let rule = &self.judge.rules.rule(finding.rule).id;
             match places.of_finding(finding) {
@@ -154,7 +155,7 @@ impl Work<'_> {
                 Place::Header(index) => headers[index].value = placeholder(rule).into(),
                 Place::Leaf(leaf) if protected.contains(&leaf) => return Err(Stop::Unredactable),
                 Place::Leaf(leaf) => {
-                    let change = change(doc, leaf, finding, rule, nth, forms);
+                    let change = change(doc, leaf, finding, rule, nth, forms, &mut texts);
                     plan.0.entry(leaf).or_default().push(change);
                 }
             }
@@ -342,6 +343,7 @@ fn change(
     rule: &str,
     nth: usize,
     forms: Forms<'_>,
+    texts: &mut Texts<LeafId>,
 ) -> Change {
     let at = doc.leaf(leaf);
     let range = finding.start as usize..finding.end as usize;
@@ -365,7 +367,7 @@ fn change(
             made_up: false,
         },
     };
-    if at.kind == LeafKind::String && is_blob(at.name, at.text, finding) {
+    if at.kind == LeafKind::String && texts.is_blob(leaf, at.name, at.text, finding) {
         let encode = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
         return Change {
             range: 0..at.text.len(),
@@ -374,7 +376,9 @@ fn change(
             plain: encode(&placeholder(rule)),
         };
     }
-    if let Some(range) = number_of_json(at.text, &range) {
+    if let Some(range) = number_at(at.text, &range)
+        && texts.is_json(leaf, at.text)
+    {
         return Change {
             range,
             text: NO_NUMBER.into(),
@@ -393,12 +397,16 @@ fn change(
 /// What stands for a number, so that its text is still JSON.
 const NO_NUMBER: &str = "0";
 
-/// The whole number that the finding is about, where it stands as one in text that is JSON.
-fn number_of_json(text: &str, found: &Range<usize>) -> Option<Range<usize>> {
+/// Longest number that is looked at, in bytes.
+const NUMBER_BYTES_MAX: usize = 64;
+
+/// The whole number that the finding is about, where it stands as one does in JSON.
+fn number_at(text: &str, found: &Range<usize>) -> Option<Range<usize>> {
     let of_number = |b: &u8| b.is_ascii_digit() || matches!(b, b'.' | b'-' | b'+' | b'e' | b'E');
     let (before, after) = (text.get(..found.start)?, text.get(found.end..)?);
-    let start = before.bytes().rev().take_while(of_number).count();
-    let end = after.bytes().take_while(of_number).count();
+    let (before, after) = (before.bytes().rev(), after.bytes());
+    let start = before.take(NUMBER_BYTES_MAX).take_while(of_number).count();
+    let end = after.take(NUMBER_BYTES_MAX).take_while(of_number).count();
     let range = found.start - start..found.end + end;
     let whole = text.get(range.clone())?.as_bytes();
     let follows = text[..range.start].trim_ascii_end().bytes().next_back();
@@ -406,21 +414,60 @@ fn number_of_json(text: &str, found: &Range<usize>) -> Option<Range<usize>> {
     (whole.iter().all(of_number)
         && whole.iter().any(u8::is_ascii_digit)
         && matches!(follows, None | Some(b':' | b',' | b'['))
-        && matches!(precedes, None | Some(b',' | b'}' | b']'))
-        && text.trim_start().starts_with(['{', '['])
-        && serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok())
+        && matches!(precedes, None | Some(b',' | b'}' | b']')))
     .then_some(range)
 }
 
-/// Whether the finding lies in a member whose value the specification declares as base64 (`format: byte`), and whose
-/// value is that. (`data` is the name of much else.)
-pub(super) fn is_blob(name: Option<&str>, text: &str, finding: &Finding) -> bool {
-    let of_base64 = |b: u8| {
-        b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'-' | b'_' | b'=' | b'\r' | b'\n')
-    };
-    matches!(name, Some("blob" | "data"))
-        && finding.layers.iter().next() == Some(Layer::Base64)
-        && text.bytes().all(of_base64)
+/// What the texts of leaves are as a whole. Asked once for all findings of a leaf, which follow each other: a text of
+/// megabytes may have a thousand.
+pub(super) struct Texts<L> {
+    base64: Option<(L, bool)>,
+    json: Option<(L, bool)>,
+}
+
+impl<L> Default for Texts<L> {
+    fn default() -> Self {
+        let (base64, json) = (None, None);
+        Self { base64, json }
+    }
+}
+
+impl<L: Copy + PartialEq> Texts<L> {
+    /// Whether the finding lies in a member whose value the specification declares as base64 (`format: byte`), and
+    /// whose value is that. (`data` is the name of much else.)
+    pub(super) fn is_blob(
+        &mut self,
+        leaf: L,
+        name: Option<&str>,
+        text: &str,
+        finding: &Finding,
+    ) -> bool {
+        let of_base64 = |b: u8| {
+            b.is_ascii_alphanumeric()
+                || matches!(b, b'+' | b'/' | b'-' | b'_' | b'=' | b'\r' | b'\n')
+        };
+        matches!(name, Some("blob" | "data"))
+            && finding.layers.iter().next() == Some(Layer::Base64)
+            && once(&mut self.base64, leaf, || text.bytes().all(of_base64))
+    }
+
+    fn is_json(&mut self, leaf: L, text: &str) -> bool {
+        once(&mut self.json, leaf, || {
+            text.trim_start().starts_with(['{', '['])
+                && serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok()
+        })
+    }
+}
+
+fn once<L: PartialEq>(
+    last: &mut Option<(L, bool)>,
+    leaf: L,
+    answer: impl FnOnce() -> bool,
+) -> bool {
+    match last {
+        Some((of, known)) if *of == leaf => *known,
+        _ => last.insert((leaf, answer())).1,
+    }
 }
 
 /// `Mcp-Param-*` repeat arguments: where the argument was redacted, the header says the same.

@@ -13,7 +13,7 @@ use mcp_codec::{push_escaped, push_string};
 use super::intake::Tag;
 use crate::pipeline::forms::{self, FormKey, placeholder};
 use crate::pipeline::judge::Judge;
-use crate::pipeline::redact::{Change, PROTECTED, is_blob, joined};
+use crate::pipeline::redact::{Change, PROTECTED, Texts, joined};
 use crate::pipeline::scratch;
 use crate::pipeline::stop::Stop;
 
@@ -54,9 +54,10 @@ impl Splice<'_> {
         let mut changes = Changes::new();
         let hits = self.step.findings.iter().zip(&self.decision.hits);
         let marked = hits.filter(|(_, action)| **action == PolicyAction::Redact);
+        let mut texts = Texts::default();
         for (nth, (finding, _)) in marked.enumerate() {
             let leaf = finding.leaf as usize;
-            let change = self.change(leaf, finding, nth, forms)?;
+            let change = self.change(leaf, finding, nth, forms, &mut texts)?;
             changes.entry(leaf).or_default().push(change);
         }
         for of_leaf in changes.values_mut() {
@@ -71,6 +72,7 @@ impl Splice<'_> {
         finding: &Finding,
         nth: usize,
         forms: Option<(&ActionsRef, &FormKey)>,
+        texts: &mut Texts<usize>,
     ) -> Result<Change, Stop> {
         let tag = self.leaves.tag(leaf).ok_or(Stop::Unredactable)?;
         if PROTECTED.iter().any(|keys| tag.is_at(keys, false)) {
@@ -104,7 +106,7 @@ impl Splice<'_> {
             Some(LeafKind::Number) => return Ok(plain(0..text.len(), "0".into())),
             _ => {}
         }
-        if is_blob(self.leaves.name(leaf), text, finding) {
+        if texts.is_blob(leaf, self.leaves.name(leaf), text, finding) {
             // All of it or nothing: a part would not be base64.
             let is_whole = !tag.begun && leaf < self.step.to.leaf;
             let encoded = base64::engine::general_purpose::STANDARD.encode(placeholder(rule));
