@@ -19,8 +19,8 @@ const TAIL_BYTES_MAX: usize = 512;
 const HEAD_BYTES_MAX: usize = 1024;
 /// Names whose texts are kept at once.
 const TAILS_MAX: usize = 4;
-/// Values of one message that are looked at.
-const LEAVES_MAX: usize = 256;
+/// Kept of each name, which is the server's.
+const NAME_BYTES_MAX: usize = 64;
 
 /// The ends of the texts that were sent on a stream.
 #[derive(Clone, Default)]
@@ -62,7 +62,7 @@ impl Said {
     /// Takes note of a message that goes on its way.
     pub fn note(&mut self, doc: &Document) {
         for (_, leaf) in texts(doc) {
-            self.append(leaf.name.unwrap_or_default(), leaf.text);
+            self.append(name_of(&leaf), leaf.text);
         }
     }
 
@@ -93,12 +93,12 @@ impl Said {
         let mut seams = Vec::with_capacity(self.tails.len() + 1);
         let first_of_all = texts(doc).next();
         if let (Some(tail), Some((index, leaf))) = (self.tails.back(), &first_of_all)
-            && leaf.name.unwrap_or_default() != &*tail.name
+            && name_of(leaf) != &*tail.name
         {
             seams.push(seam(tail, *index, leaf));
         }
         for tail in &self.tails {
-            let same = |leaf: &Leaf<'_>| leaf.name.unwrap_or_default() == &*tail.name;
+            let same = |leaf: &Leaf<'_>| name_of(leaf) == &*tail.name;
             if let Some((index, leaf)) = texts(doc).find(|(_, leaf)| same(leaf)) {
                 seams.push(seam(tail, index, &leaf));
             }
@@ -179,7 +179,11 @@ fn texts(doc: &Document) -> impl Iterator<Item = (u32, Leaf<'_>)> {
     (0u32..)
         .zip(doc.leaves())
         .filter(move |(_, leaf)| free(leaf))
-        .take(LEAVES_MAX)
+}
+
+/// Texts belong together that are called the same.
+fn name_of<'a>(leaf: &Leaf<'a>) -> &'a str {
+    first(leaf.name.unwrap_or_default(), NAME_BYTES_MAX)
 }
 
 /// At most so many bytes from the end.
@@ -189,4 +193,46 @@ fn last(text: &str, max: usize) -> &str {
 
 fn first(text: &str, max: usize) -> &str {
     &text[..text.floor_char_boundary(max)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn doc(text: String) -> Document {
+        Document::parse(text.into(), &mcp_codec::Limits::default()).expect("a document")
+    }
+
+    #[test]
+    fn what_is_kept_has_a_bound_whatever_a_server_says() {
+        let mut said = Said::default();
+        for n in 0..20 {
+            let (name, text) = ("n".repeat(100_000), "é".repeat(100_000));
+            said.note(&doc(format!(
+                "{{\"{n}{name}\":\"a{text}\",\"text\":\"{text}\"}}"
+            )));
+        }
+        assert_eq!(said.tails.len(), TAILS_MAX);
+        for tail in &said.tails {
+            assert!(tail.name.len() <= NAME_BYTES_MAX && tail.text.len() <= TAIL_BYTES_MAX);
+        }
+        let seams = doc(format!("{{\"text\":\"{}\"}}", "é".repeat(100_000)));
+        let seams = said.seams(&seams);
+        assert_eq!(seams.len(), 1);
+        assert!(seams[0].text.len() <= TAIL_BYTES_MAX + HEAD_BYTES_MAX);
+    }
+
+    #[test]
+    fn a_text_goes_on_under_its_name_and_the_last_one_in_the_first() {
+        let mut said = Said::default();
+        // More values than anybody reads stand before it.
+        let many = "\"x\",".repeat(1000);
+        said.note(&doc(format!(
+            "{{\"rows\":[{many}\"y\"],\"text\":\"one \",\"note\":\"two \"}}"
+        )));
+        let next = doc("{\"id\":\"i\",\"data\":\"three\",\"text\":\"four\"}".into());
+        let mut texts: Vec<String> = said.seams(&next).into_iter().map(|s| s.text).collect();
+        texts.sort();
+        assert_eq!(texts, ["one four", "two three"]);
+    }
 }
