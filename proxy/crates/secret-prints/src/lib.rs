@@ -52,7 +52,11 @@ impl PrintKey {
     pub fn prints(&self, value: &[u8]) -> Vec<Print> {
         let forms = forms::of(value);
         let plain = forms.iter().map(|form| (form, false));
-        let codes = codes_of_short(value.trim_ascii());
+        // A code of what is below the floor would give that away as well.
+        let codes = match forms.is_empty() {
+            true => Vec::new(),
+            false => codes_of_short(value.trim_ascii()),
+        };
         let coded = codes.iter().map(|code| (code, true));
         let mut prints: Vec<Print> = plain
             .chain(coded)

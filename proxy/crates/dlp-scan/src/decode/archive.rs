@@ -41,6 +41,9 @@ pub(super) fn unpack(
     if files.left() == 0 {
         files.over = Some(OverBudget::DecodedBytes);
         spawn.waste();
+    } else {
+        // The text is paid for as a child.
+        spawn.pay(files.spent.saturating_sub(files.text.len() as u64));
     }
     let is_over = files.over.is_some();
     if let Some(over) = files.over {
@@ -155,9 +158,14 @@ impl Files {
         let mut listed = directory(bytes);
         listed.sort_unstable_by_key(|file| file.head);
         for file in &mut listed {
-            let body = &bytes[file.start..file.start + file.len];
-            file.len = self.entry(body, file.method, layers);
+            let end = file.start + file.len;
+            // Whether a stream has come to its end shows in that it takes no byte more.
+            let more = usize::from(file.method != STORED && end < bytes.len());
+            let taken = self.entry(&bytes[file.start..end + more], file.method, layers);
+            file.undisputed &= taken <= file.len;
+            file.len = taken;
         }
+        listed.retain(|file| file.undisputed);
         // Each round goes on by a head at least.
         let mut at = 0;
         while self.left() > 0
@@ -178,7 +186,7 @@ impl Files {
                 (Err(_), Some(rest)) => {
                     let method = u16_at(head, 8);
                     let body = match method {
-                        0 => &rest[..next_head(rest)],
+                        STORED => &rest[..next_head(rest)],
                         _ => rest,
                     };
                     start + self.entry(body, method, layers)
@@ -192,8 +200,8 @@ impl Files {
     fn entry(&mut self, body: &[u8], method: u16, layers: u8) -> usize {
         let mut plain = Vec::new();
         let taken = match method {
-            0 => body.len(),
-            8 => {
+            STORED => body.len(),
+            DEFLATED => {
                 let mut reader = flate2::read::DeflateDecoder::new(body);
                 let _ = reader.by_ref().take(self.left()).read_to_end(&mut plain);
                 usize::try_from(reader.total_in()).unwrap_or(body.len())
@@ -202,7 +210,7 @@ impl Files {
         };
         self.spent += taken.max(plain.len()) as u64;
         if self.left() > 0 {
-            self.file(if method == 0 { body } else { &plain }, layers);
+            self.file(if method == STORED { body } else { &plain }, layers);
         }
         taken.min(body.len())
     }
@@ -233,12 +241,18 @@ const END_BYTES: usize = 22;
 /// Longest comment behind the end.
 const COMMENT_BYTES_MAX: usize = 65_535;
 
+/// How a file is kept in an archive (4.4.5).
+const STORED: u16 = 0;
+const DEFLATED: u16 = 8;
+
 /// A file that the directory names.
 struct Listed {
     head: usize,
     start: usize,
     len: usize,
     method: u16,
+    /// Its own head says the same, so that nobody reads anything else there.
+    undisputed: bool,
 }
 
 /// The files that the directory names and that are there. Something may stand before the archive; then all places are
@@ -273,11 +287,16 @@ fn directory(bytes: &[u8]) -> Vec<Listed> {
             if let Some(rest) = bytes.get(start..)
                 && u32_at(entry, 20) <= rest.len()
             {
+                let (len, method) = (u32_at(entry, 20), u16_at(entry, 10));
+                // A stream may be longer than its head knew.
+                let of_head = u32_at(local, 18);
+                let same = of_head == len || of_head == 0 && method == DEFLATED;
                 files.push(Listed {
                     head,
                     start,
-                    len: u32_at(entry, 20),
-                    method: u16_at(entry, 10),
+                    len,
+                    method,
+                    undisputed: same && u16_at(local, 8) == method,
                 });
             }
         }

@@ -13,9 +13,17 @@ const VALUE_BYTES_MAX: usize = 64;
 const DIGITS_MIN: usize = 5;
 
 pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>) {
+    // What says so still says it of what was turned.
+    if node.turned {
+        return;
+    }
     let (mut index, mut done) = (0, 0);
     for (at, _) in marks.iter().filter(|(_, mark)| *mark == Mark::Backwards) {
         let at = *at as usize;
+        // A word that the value before it reached.
+        if at < done {
+            continue;
+        }
         let Some(cell) = node.cell_from(at, &mut index).filter(|c| c.leaf != NO_LEAF) else {
             continue;
         };
@@ -126,6 +134,7 @@ mod tests {
                 "card, reversed: 6841 2636 7875 9354",
                 Some("4539 5787 6362 1486"),
             ),
+            ("reversed, backwards: 889338117", Some("711833988")),
             ("for x in reversed(items): y = 12", None),
             ("the list is reversed", None),
         ] {

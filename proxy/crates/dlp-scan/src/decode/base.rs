@@ -1,14 +1,19 @@
 //! Base64, base32, base58 and hexadecimal runs, forwards, backwards or rotated, and gzip, zlib or deflate behind them.
 
+use std::io::Read as _;
+
+use memchr::memmem;
+use smallvec::SmallVec;
+
 use super::archive::{Packed, unpack};
 use super::base58::base58;
 use super::binary::{Bytes, Found, Texts, separate};
 use super::digits::{Alphabet, Coded, Digits, base32_of, first_bytes, never_text};
 use super::run::Run;
 use super::{Spawner, begin_cell, copy, margin_after, margin_before, name_over};
-use crate::Layer;
 use crate::detect::Scratch;
 use crate::text::{Cell, How, Node, RUN_BYTES_MIN, Span, is_run};
+use crate::{Layer, OverBudget};
 
 /// Lines at least this long may be one wrapped run; shorter ones are put together as pieces of one length.
 const WRAPPED_LINE_MIN: usize = 40;
@@ -31,8 +36,10 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
         if start >= done
             && let Some(cell) = node.cell_from(start, &mut index)
         {
+            // Each line of digits may be whole by itself: a list of hashes.
+            let by_itself = node.text[start..end].iter().all(u8::is_ascii_hexdigit);
             // Lines that are no run together are none from the second on either.
-            let wrapped = match start >= unjoined {
+            let wrapped = match start >= unjoined && !by_itself {
                 true => wrapped_end(node, cell, start, end),
                 false => None,
             };
@@ -63,9 +70,10 @@ fn run(node: &Node, cell: &Cell, (start, end): (usize, usize), spawn: &mut Spawn
             true => Alphabet::Binary,
             false => Alphabet::Hex,
         };
-        if !emit(node, cell, place, alphabet, spawn)
-            && (binary || !turned(node, cell, place, alphabet, spawn))
-        {
+        if !emit(node, cell, place, alphabet, spawn) {
+            if !binary {
+                turned(node, cell, place, alphabet, spawn);
+            }
             texts(node, cell, place, alphabet, spawn);
         }
         return;
@@ -90,22 +98,16 @@ fn run(node: &Node, cell: &Cell, (start, end): (usize, usize), spawn: &mut Spawn
         texts(node, cell, (start, start + cut), Alphabet::Base64, spawn);
         return;
     }
-    if !turned(node, cell, (start, end), Alphabet::Base64, spawn)
-        && !base58(node, cell, (start, end), spawn)
-        && !made_of_noise(node)
-    {
+    if turned(node, cell, (start, end), Alphabet::Base64, spawn) {
+        // Not all of it need be text that way.
+        texts(node, cell, (start, end), Alphabet::Base64, spawn);
+    } else if !base58(node, cell, (start, end), spawn) && !made_of_noise(node) {
         glued(node, cell, (start, end), spawn);
     }
 }
 
 /// Lines as one run, if that is a text as a whole; if not, they are looked at one by one as well.
 fn joined(node: &Node, cell: &Cell, place: (usize, usize), spawn: &mut Spawner<'_>) -> bool {
-    // Each may be whole by itself: a list of hashes.
-    let first = &node.text[place.0..place.1];
-    let line = first.iter().take_while(|b| is_run(**b)).count();
-    if first[..line].iter().all(u8::is_ascii_hexdigit) {
-        return false;
-    }
     if emit(node, cell, place, Alphabet::Base64, spawn) {
         return true;
     }
@@ -162,6 +164,7 @@ fn glued(node: &Node, cell: &Cell, (start, end): (usize, usize), spawn: &mut Spa
     let cuts = (1..front.len()).filter(behind_sign);
     for cut in cuts.filter(|cut| text.len() - cut >= RUN_BYTES_MIN) {
         if emit(node, cell, (start + cut, end), Alphabet::Base64, spawn) {
+            texts(node, cell, (start, start + cut), Alphabet::Base64, spawn);
             return;
         }
     }
@@ -296,7 +299,7 @@ fn emit_as(
     }
     let mut bytes = Vec::with_capacity(source.len() * 3 / 4);
     if bytes.capacity() > spawn.room() {
-        spawn.over.get_or_insert(crate::OverBudget::DecodedBytes);
+        spawn.over.get_or_insert(OverBudget::DecodedBytes);
         return true;
     }
     Digits::new(source, alphabet).for_each(|b| bytes.push(b));
@@ -305,6 +308,7 @@ fn emit_as(
         // Something else may stand behind it.
         if any && under.is_none() {
             let run = Run::new(source, start);
+            packed_texts(node, cell, &run, (start, end), alphabet, spawn);
             plain_texts(node, cell, &run, (start, end), alphabet, spawn);
         }
         return any;
@@ -370,7 +374,8 @@ fn in_place(
     spawn.end(child);
 }
 
-/// A run that is no text as a whole: the texts in what it stands for, wherever its first group begins.
+/// A run that is no text as a whole, nor packed from its front: the texts in what it stands for, wherever its first group
+/// begins.
 fn texts(
     node: &Node,
     cell: &Cell,
@@ -383,23 +388,29 @@ fn texts(
     }
     let source = &node.text[start..end];
     let run = Run::new(source, start);
-    for (first, packed) in packed_inside(&run.digits, alphabet) {
+    packed_texts(node, cell, &run, (start, end), alphabet, spawn);
+    plain_texts(node, cell, &run, (start, end), alphabet, spawn);
+}
+
+/// What is packed behind something else.
+fn packed_texts(
+    node: &Node,
+    cell: &Cell,
+    run: &Run<'_>,
+    place: (usize, usize),
+    alphabet: Alphabet,
+    spawn: &mut Spawner<'_>,
+) {
+    for (first, skipped, packed) in packed_inside(&run.digits, alphabet, spawn.over) {
         if run.digits.len() > spawn.room() {
-            spawn.over.get_or_insert(crate::OverBudget::DecodedBytes);
+            spawn.over.get_or_insert(OverBudget::DecodedBytes);
             return;
         }
-        let bytes: Vec<u8> = Digits::new(&run.digits[first..], alphabet).collect();
-        unpack(
-            node,
-            cell,
-            (start, end),
-            alphabet.layer(),
-            &bytes,
-            packed,
-            spawn,
-        );
+        let digits = &run.digits[first..];
+        let bytes: Vec<u8> = Digits::new(digits, alphabet).skip(skipped).collect();
+        let layer = alphabet.layer();
+        unpack(node, cell, place, layer, &bytes, packed, spawn);
     }
-    plain_texts(node, cell, &run, (start, end), alphabet, spawn);
 }
 
 /// Of the digits of a picture other decoders make many texts, and all that is in those is noise.
@@ -407,7 +418,7 @@ fn made_of_noise(node: &Node) -> bool {
     node.turned || node.only_sure || node.layer == Some(Layer::Spaced)
 }
 
-/// The same without what is packed.
+/// What is text.
 fn plain_texts(
     node: &Node,
     cell: &Cell,
@@ -428,7 +439,7 @@ fn plain_texts(
         let found: Vec<Found> = found.collect();
         let text: usize = found.iter().map(|f| f.end - f.start).sum();
         if text + found.len() > spawn.room() {
-            spawn.over.get_or_insert(crate::OverBudget::DecodedBytes);
+            spawn.over.get_or_insert(OverBudget::DecodedBytes);
             return;
         }
         let other = bytes.len() - text;
@@ -436,7 +447,7 @@ fn plain_texts(
         let by_chance = match alphabet == Alphabet::Hex && run.digits.iter().all(u8::is_ascii_digit)
         {
             true => other * 5 > bytes.len(),
-            false => spawn.is_deepest() && other > text,
+            false => spawn.is_deepest() && other > text && found.iter().all(Found::is_short),
         };
         if by_chance {
             continue;
@@ -525,31 +536,65 @@ fn packed(head: &[u8], digits: usize) -> Option<Packed> {
     }
 }
 
-/// Where the groups begin in which archives and gzip streams do, behind something else. Their first bytes are looked for as
-/// they are written, each way once.
-fn packed_inside(digits: &[u8], alphabet: Alphabet) -> impl Iterator<Item = (usize, Packed)> {
-    // What is written, at which digit of its group that stands, and what it begins.
-    let written: &[(&[u8], usize, Packed)] = match alphabet {
-        _ if digits.len() < PACKED_DIGITS_MIN => &[],
-        Alphabet::Base64 => &[
-            (b"UEsDB", 0, Packed::Zip),
-            (b"BLAw", 2, Packed::Zip),
-            (b"QSwME", 3, Packed::Zip),
-            (b"H4sI", 0, Packed::Gzip),
-        ],
-        Alphabet::Hex => &[
-            (b"504b0304", 0, Packed::Zip),
-            (b"504B0304", 0, Packed::Zip),
-            (b"1f8b08", 0, Packed::Gzip),
-            (b"1F8B08", 0, Packed::Gzip),
-        ],
-        _ => &[],
+/// Gzip streams in one run that something else stands before.
+const STREAMS_MAX: usize = 16;
+/// Digits that show whether anything comes out of one.
+const STREAM_HEAD_DIGITS: usize = 512;
+
+/// Archives and gzip streams behind something else: the digit where the group begins in which they do, the bytes of that
+/// group before them, and what they are. Their first bytes are looked for as they are written, each way.
+fn packed_inside(
+    digits: &[u8],
+    alphabet: Alphabet,
+    over: &mut Option<OverBudget>,
+) -> SmallVec<[(usize, usize, Packed); 4]> {
+    // What is written, and at which digit of its group that stands.
+    let (archives, streams): (&[Written], &[Written]) = match alphabet {
+        _ if digits.len() < PACKED_DIGITS_MIN => (&[], &[]),
+        Alphabet::Base64 => (
+            &[(b"UEsDB", 0), (b"BLAw", 2), (b"QSwME", 3)],
+            &[(b"H4sI", 0), (b"+LC", 2), (b"-LC", 2), (b"fiwg", 3)],
+        ),
+        Alphabet::Hex => (
+            &[(b"504b0304", 0), (b"504B0304", 0)],
+            &[(b"1f8b08", 0), (b"1F8B08", 0)],
+        ),
+        _ => (&[], &[]),
     };
-    written.iter().filter_map(|(signs, place, packed)| {
-        let at = memchr::memmem::find(digits, signs)?;
-        Some((at.checked_sub(*place)?, *packed))
-    })
+    let group = |at: usize, place: usize| {
+        let first = at.checked_sub(place)?;
+        (at > 0).then_some((first, place.saturating_sub(1)))
+    };
+    // The first is enough: all heads behind it are looked for.
+    let archives = archives.iter().filter_map(|(signs, place)| {
+        let (first, skipped) = group(memmem::find(digits, signs)?, *place)?;
+        Some((first, skipped, Packed::Zip))
+    });
+    let mut found: SmallVec<_> = archives.collect();
+    let begun = |(first, skipped): &(usize, usize)| {
+        let head = &digits[*first..digits.len().min(first + STREAM_HEAD_DIGITS)];
+        let head: Vec<u8> = Digits::new(head, alphabet).skip(*skipped).collect();
+        let mut byte = [0];
+        flate2::read::GzDecoder::new(&head[..])
+            .read(&mut byte)
+            .is_ok_and(|len| len > 0)
+    };
+    for (signs, place) in streams {
+        let groups = memmem::find_iter(digits, signs).filter_map(|at| group(at, *place));
+        // The rest of the digits is gone through for each.
+        for (nth, (first, skipped)) in groups.filter(begun).enumerate() {
+            if nth == STREAMS_MAX {
+                over.get_or_insert(OverBudget::DecodedBytes);
+                break;
+            }
+            found.push((first, skipped, Packed::Gzip));
+        }
+    }
+    found
 }
+
+/// First bytes as they are written, and at which digit of their group those stand.
+type Written = (&'static [u8], usize);
 
 /// How much of the front is UTF-8.
 fn valid_len(bytes: &[u8]) -> usize {
@@ -729,6 +774,6 @@ mod tests {
         let text: String = packed.iter().map(|b| format!("{b:02x}")).collect();
         let (nodes, over) = crate::decode::tests::run(&text, 1 << 20);
         assert!(nodes.iter().map(|n| n.text.len()).sum::<usize>() <= 1 << 20);
-        assert_eq!(over, Some(crate::OverBudget::DecodedBytes));
+        assert_eq!(over, Some(OverBudget::DecodedBytes));
     }
 }

@@ -39,6 +39,15 @@ pub(super) struct Found {
     pub step: usize,
 }
 
+/// Bytes of a word that may be printable by chance.
+const SHORT: usize = 16;
+
+impl Found {
+    pub fn is_short(&self) -> bool {
+        (self.end - self.start) / self.step < SHORT
+    }
+}
+
 /// The texts, one after the other.
 pub(super) struct Texts<'b, B: ?Sized> {
     bytes: &'b B,

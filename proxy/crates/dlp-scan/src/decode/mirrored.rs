@@ -1,5 +1,6 @@
 //! Base64 read from the end: its padding stands in front (`=MzM5UjMzkjM`), where no other text has it.
 
+use super::digits::{Alphabet, Digits};
 use super::{Spawner, child_around};
 use crate::Layer;
 use crate::check::base64_digit;
@@ -30,18 +31,8 @@ pub(super) fn read(node: &Node, cell: &Cell, (at, end): (usize, usize), spawn: &
     if end > cell.span.end as usize {
         return;
     }
-    let (mut bytes, mut bits, mut held) = (Vec::with_capacity(end - at), 0u32, 0);
-    for digit in node.text[at..end]
-        .iter()
-        .rev()
-        .filter_map(|b| base64_digit(*b))
-    {
-        (bits, held) = (bits << 6 | u32::from(digit), held + 6);
-        if held >= 8 {
-            held -= 8;
-            bytes.push((bits >> held) as u8);
-        }
-    }
+    let turned: Vec<u8> = node.text[at..end].iter().rev().copied().collect();
+    let bytes: Vec<u8> = Digits::new(&turned, Alphabet::Base64).collect();
     let Ok(text) = std::str::from_utf8(&bytes) else {
         return;
     };

@@ -118,6 +118,12 @@ impl Spawner<'_> {
         *self.bytes_left /= 2;
     }
 
+    /// Pays for what was unpacked and is no text.
+    pub fn pay(&mut self, bytes: u64) {
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        *self.bytes_left = self.bytes_left.saturating_sub(bytes);
+    }
+
     /// How much a decoder may produce at most.
     pub fn room(&self) -> usize {
         *self.bytes_left as usize

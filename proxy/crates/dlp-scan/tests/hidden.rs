@@ -1,0 +1,237 @@
+//! What is packed, turned or long: whoever disagrees about where it lies hides nothing, and what it costs is paid for.
+
+use std::io::Write;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use dlp_scan::{
+    Budget, FingerprintKey, LeafInput, LeafKind, Outcome, OverBudget, RuleSet, Scanner,
+};
+
+/// Put together here so that none stands in the repository.
+fn key() -> String {
+    ["AKIA", "Q3EGRX7ZKTWM4LHB"].concat()
+}
+
+fn scan(text: &str) -> Outcome {
+    let leaf = LeafInput {
+        text,
+        kind: LeafKind::String,
+        name: None,
+    };
+    let mut scanner = Scanner::new(FingerprintKey::new([5; 32]));
+    scanner.scan(RuleSet::builtin(), [leaf].into_iter(), &Budget::default())
+}
+
+fn has_key(text: &str) -> bool {
+    let outcome = scan(text);
+    assert_eq!(outcome.over_budget, None);
+    let rules = RuleSet::builtin();
+    let mut found = outcome.findings.iter();
+    found.any(|f| &*rules.rule(f.rule).id == "aws-access-key-id")
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    gz.write_all(bytes).expect("memory");
+    gz.finish().expect("memory")
+}
+
+fn deflate(bytes: &[u8]) -> Vec<u8> {
+    let mut raw = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
+    raw.write_all(bytes).expect("memory");
+    raw.finish().expect("memory")
+}
+
+/// An archive of one deflated file. What its directory says of method and length is `method` and `len`, if that is to
+/// differ; with `streamed`, the file's own head says no length.
+fn archive(method: u16, len: impl Fn(u32) -> u32, streamed: bool) -> Vec<u8> {
+    let text = format!(
+        "the key of the machine is {} and nothing else matters",
+        key()
+    );
+    let body = deflate(text.as_bytes());
+    let real = u32::try_from(body.len()).expect("short");
+    let mut zip = b"PK\x03\x04\x14\0".to_vec();
+    zip.extend([
+        if streamed { 8 } else { 0 },
+        0,
+        8,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+    ]);
+    zip.extend(if streamed { 0 } else { real }.to_le_bytes());
+    zip.extend([0; 4]);
+    zip.extend(b"\x01\0\0\0a");
+    zip.extend(body);
+    let directory = u32::try_from(zip.len()).expect("short");
+    zip.extend(b"PK\x01\x02\x14\0\x14\0\0\0");
+    zip.extend(method.to_le_bytes());
+    zip.extend([0; 8]);
+    zip.extend(len(real).to_le_bytes());
+    zip.extend([0; 4]);
+    zip.extend(b"\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0a");
+    let size = u32::try_from(zip.len()).expect("short") - directory;
+    zip.extend(b"PK\x05\x06\0\0\0\0\x01\0\x01\0");
+    zip.extend(size.to_le_bytes());
+    zip.extend(directory.to_le_bytes());
+    zip.extend([0; 2]);
+    zip
+}
+
+#[test]
+fn a_directory_that_lies_hides_no_file() {
+    for streamed in [false, true] {
+        for (method, len) in [
+            (8u16, (|len| len) as fn(u32) -> u32),
+            (8, |_| 0),
+            (8, |_| 2),
+            (8, |len| len + 5),
+            (99, |len| len),
+            (0, |len| len),
+            (0, |_| 3),
+        ] {
+            let zip = archive(method, len, streamed);
+            let of = (streamed, method, len(100));
+            assert!(has_key(&STANDARD.encode(&zip)), "{of:?}");
+            assert!(has_key(&hex(&zip)), "{of:?}");
+        }
+    }
+}
+
+#[test]
+fn a_stream_behind_other_bytes_is_read() {
+    let text = format!(
+        "the key of the machine is {} and nothing else matters",
+        key()
+    );
+    let stream = gzip(text.as_bytes());
+    let mut fronts: Vec<Vec<u8>> = (0..7).map(|n| vec![0; n]).collect();
+    fronts.push(b"header: ".to_vec());
+    // What begins like a stream, and is none.
+    for n in 1..4 {
+        let decoy = [&vec![0xFF; n][..], b"\x1f\x8b\x08\0\0\0\xff\xff\xff"].concat();
+        fronts.push(decoy);
+    }
+    for front in fronts {
+        let bytes = [&front[..], &stream].concat();
+        assert!(has_key(&STANDARD.encode(&bytes)), "base64 {front:?}");
+        assert!(has_key(&URL_SAFE_NO_PAD.encode(&bytes)), "url {front:?}");
+        assert!(has_key(&hex(&bytes)), "hex {front:?}");
+    }
+}
+
+#[test]
+fn more_streams_than_are_read_are_said() {
+    let noise = [0xFF, 0xFE, 0xFD, 0xFC, 0xFB, 0xFA];
+    let one = [&noise[..], &gzip(b"nothing here to see")].concat();
+    assert_eq!(scan(&STANDARD.encode(one.repeat(4))).over_budget, None);
+    let many = STANDARD.encode(one.repeat(400));
+    assert_eq!(scan(&many).over_budget, Some(OverBudget::DecodedBytes));
+}
+
+#[test]
+fn what_is_unpacked_and_is_no_text_is_paid_for() {
+    let zeros = gzip(&vec![0; 7 << 20]);
+    for bomb in [zeros.clone(), gzip(&zeros)] {
+        let bomb = STANDARD.encode(&bomb) + " ";
+        // A long message, so that the whole budget is its own.
+        let text = "nothing here to see ".repeat(15_000);
+        let few = scan(&(text.clone() + &bomb)).over_budget;
+        assert_eq!(few, None);
+        let many = scan(&(text + &bomb.repeat(40))).over_budget;
+        assert_eq!(many, Some(OverBudget::DecodedBytes));
+    }
+}
+
+#[test]
+fn a_line_of_hexadecimal_speaks_for_no_other() {
+    let text = format!(
+        "{:<57}{} and nothing else",
+        "somebody wrote that the key is",
+        key()
+    );
+    for width in [40, 48, 60, 64, 76] {
+        let code = STANDARD_NO_PAD.encode(&text);
+        let lines: Vec<&str> = code
+            .as_bytes()
+            .chunks(width)
+            .map(|line| std::str::from_utf8(line).expect("letters"))
+            .collect();
+        let first = "deadbeef".repeat(10);
+        let whole = format!("{}\n{}", &first[..width], lines.join("\n"));
+        assert!(has_key(&whole), "{width}");
+    }
+}
+
+#[test]
+fn noise_before_a_text_hides_it_at_no_depth() {
+    let mut text = STANDARD.encode([&[0xFF; 60][..], key().as_bytes()].concat());
+    for depth in 2..9 {
+        text = STANDARD.encode(text);
+        let outcome = scan(&text);
+        let is_known =
+            !outcome.findings.is_empty() || outcome.over_budget == Some(OverBudget::Depth);
+        assert!(is_known, "{depth}");
+    }
+}
+
+#[test]
+fn what_can_be_read_backwards_hides_nothing_before_it() {
+    let front = [&[0xFF][..], b"4539578763621486 and DE89370400440532013000 "].concat();
+    let behind: String = STANDARD_NO_PAD
+        .encode("harmless words that go on and on, for as long as anybody reads them, and then some more of them ".repeat(3))
+        .chars()
+        .rev()
+        .collect();
+    let outcome = scan(&(STANDARD_NO_PAD.encode(front) + &behind));
+    assert!(!outcome.findings.is_empty());
+}
+
+#[test]
+fn a_word_for_turning_is_followed_once() {
+    for text in [
+        "the payment of 8893381 was reversed: 8893381170",
+        "reversed, backwards: 889338117",
+        "SIN = 889 338 117 (reversed)",
+    ] {
+        assert_eq!(scan(text).over_budget, None, "{text}");
+    }
+}
+
+/// All that begins in one long URL ends with it: that is looked for once.
+#[test]
+fn a_long_url_is_read_once() {
+    assert_eq!(scan(&"a://u:b@".repeat(100_000)).over_budget, None);
+    let text = format!(
+        "https://example.tld/{}?next=postgres://u:Zx9kQ4vT7w@db",
+        "a/".repeat(3000)
+    );
+    let outcome = scan(&text);
+    let found: Vec<&str> = outcome
+        .findings
+        .iter()
+        .map(|f| &text[f.start as usize..f.end as usize])
+        .collect();
+    assert_eq!(found, ["postgres://u:Zx9kQ4vT7w@db"]);
+}
+
+#[test]
+fn a_long_value_that_is_not_believed_hides_no_name_in_it() {
+    let secret = ["q7Vd0Zk2Xw9Lr4", "Tb8Nf3Hs6Jm1Pc5Gy"].concat();
+    let text = format!("token='example;shop_token={secret};{}", "x".repeat(4800));
+    let outcome = scan(&text);
+    let at = text.find(&secret).expect("there") as u32;
+    assert!(outcome.findings.iter().any(|f| f.start == at));
+}
