@@ -183,7 +183,7 @@ fn ph_tin(v: &[u8]) -> bool {
 }
 
 /// A registration number without its dash and without a word: with the check digit of the years before 2020 (weights 2
-/// to 9 and 2 to 5, mod 11, two more for foreigners), and no millisecond of 2016 to 2018, which begins the same.
+/// to 9 and 2 to 5, mod 11, two more for foreigners), and no millisecond of 2014 to 2030, which begins the same.
 fn kr_rrn_old(v: &[u8]) -> bool {
     let Some(d) = digits::<13>(v) else {
         return false;
@@ -192,7 +192,7 @@ fn kr_rrn_old(v: &[u8]) -> bool {
     let from = if d[6] >= 5 { 13 } else { 11 };
     kr_rrn(v)
         && (from - sum) % 10 == d[12]
-        && !matches!(&v[..2], b"16" | b"17" | b"18")
+        && !matches!(&v[..2], [b'1', b'4'..=b'8'])
         && !one_digit(v)
 }
 

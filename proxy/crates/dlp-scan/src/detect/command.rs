@@ -9,6 +9,12 @@ use crate::text::{Cell, Span};
 /// Longer values are texts, which the rules for texts read.
 const COMMAND_BYTES_MAX: usize = 400;
 
+/// A command's files are among its first words; a sentence may come to speak of one later.
+const ARGUMENTS_MAX: usize = 3;
+
+/// Of those below: what a sentence may go on with as well.
+const WORDS: [&str; 4] = ["less", "more", "type", "copy"];
+
 /// Commands that show what a file holds, or hand it on.
 const READERS: [&str; 26] = [
     "cat",
@@ -80,6 +86,11 @@ pub(super) fn scan(cell: &Cell, sink: &mut Sink<'_>) {
 }
 
 fn is_hostile(value: &str) -> bool {
+    // It has the signs of a shell as well.
+    let row_of_table = value.len() > 1 && value.starts_with('|') && value.ends_with('|');
+    if row_of_table {
+        return false;
+    }
     reads(value)
         || chained(value)
         || climbs(value)
@@ -93,8 +104,11 @@ fn chained(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     lower.split(['&', ';', '|']).skip(1).any(|command| {
         let mut words = command.split_whitespace();
-        let reads = words.next().is_some_and(|w| READERS.contains(&w));
-        reads && words.any(|w| is_private_key(w) || matches!(w, "/etc/passwd" | "/etc/sudoers"))
+        let name = words
+            .next()
+            .is_some_and(|w| READERS.contains(&w) && !WORDS.contains(&w));
+        let mut near = words.filter(|w| !w.starts_with('-')).take(ARGUMENTS_MAX);
+        name && near.any(|w| is_private_key(w) || matches!(w, "/etc/passwd" | "/etc/sudoers"))
     })
 }
 
@@ -308,6 +322,7 @@ mod tests {
             "rm -fR \"$HOME\"",
             "rm -r -f /etc",
             "host a.tld && cat /etc/shadow",
+            "host a.tld; grep -n root /etc/passwd",
             "10.0.0.1 | head /etc/passwd",
             "http://169.254.169.254/latest/user-data",
             "http://metadata.google.internal/computeMetadata/v1/project/project-id",
@@ -330,6 +345,9 @@ mod tests {
             "`code`",
             "| a | b |",
             "& more",
+            "Linux stores accounts in text files; more on /etc/passwd below.",
+            "I fed the dog; cat the list and look at /etc/passwd for the shell",
+            "| cat /etc/passwd | shows the accounts |",
             "rm -rf ~/.cache/pip",
             "rm -rf /srv/build",
             "rm -r /",

@@ -310,6 +310,7 @@ fn keyword_hits(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     if !hits.is_empty() {
         scratch.done.begin(sink.rules.len());
         let mut names = assign::Names::default();
+        let mut unbroken = url::Unbroken::default();
         let mut cell_index = 0;
         for hit in &hits {
             while sink
@@ -335,7 +336,7 @@ fn keyword_hits(sink: &mut Sink<'_>, scratch: &mut Scratch) {
                     (cell_index, *cell),
                     sink,
                     scratch,
-                    &mut names,
+                    (&mut names, &mut unbroken),
                 );
             }
         }
@@ -350,7 +351,7 @@ fn act(
     cell: (usize, Cell),
     sink: &mut Sink<'_>,
     scratch: &mut Scratch,
-    names: &mut assign::Names,
+    (names, unbroken): (&mut assign::Names, &mut url::Unbroken),
 ) {
     match action {
         Action::Try(rule) => match sink.rules.compiled(rule).kind {
@@ -375,7 +376,7 @@ fn act(
         Action::SecretName => names.secret(at, cell, sink),
         Action::Exact => exact::values(at, &cell.1, sink, scratch),
         Action::Detect(Detector::PrivateKey) => pem::private_key(at, &cell.1, sink),
-        Action::Detect(Detector::UrlCredentials) => url::credentials(at, &cell.1, sink),
+        Action::Detect(Detector::UrlCredentials) => url::credentials(at, &cell.1, unbroken, sink),
         Action::Detect(Detector::AuthHeader) => url::auth_header(at, &cell.1, sink),
         Action::Detect(Detector::Orders) => orders::scan(at, &cell.1, sink, scratch),
         Action::Detect(Detector::MisspeltOrders) => {

@@ -7,13 +7,38 @@ use crate::{check, value};
 
 /// So much of a URL is read to see whether somebody is named in it.
 const URL_BYTES_MAX: usize = 2048;
+/// Longest user and password with a slash in them.
+const USER_BYTES_MAX: usize = 128;
 /// Longest name of a scheme of authorisation.
 const SCHEME_BYTES_MAX: usize = 32;
 /// So much of a header's value is judged; the rest belongs to it.
 const JUDGED_BYTES_MAX: usize = 4096;
 
+/// Where the text goes on as in a URL, as far as it was looked at: what begins in it ends with it.
+#[derive(Default)]
+pub(super) struct Unbroken {
+    upto: usize,
+    /// Whether it is over there.
+    ends: bool,
+}
+
+impl Unbroken {
+    /// Where what begins at `from` ends, if that is before `ceil`.
+    fn end(&mut self, text: &[u8], from: usize, ceil: usize) -> Option<usize> {
+        if self.upto < ceil && !(self.ends && from <= self.upto) {
+            let from = from.max(self.upto);
+            let len = text[from..ceil].iter().position(|b| {
+                b.is_ascii_whitespace()
+                    || matches!(b, b'"' | b'\'' | b'<' | b'>' | b'`' | b'\\' | 0x1E | 0x1F)
+            });
+            (self.upto, self.ends) = (len.map_or(ceil, |len| from + len), len.is_some());
+        }
+        (self.ends && self.upto < ceil).then_some(self.upto)
+    }
+}
+
 /// `at` is where `://` begins: `scheme://user:password@host`.
-pub(super) fn credentials(at: u32, cell: &Cell, sink: &mut Sink<'_>) {
+pub(super) fn credentials(at: u32, cell: &Cell, unbroken: &mut Unbroken, sink: &mut Sink<'_>) {
     let text = sink.text();
     let (floor, ceil) = (
         cell.span.start as usize,
@@ -31,23 +56,25 @@ pub(super) fn credentials(at: u32, cell: &Cell, sink: &mut Sink<'_>) {
     if start == at as usize || authority >= ceil {
         return;
     }
+    let begun = unbroken.upto <= authority;
     let mut url = &text[authority..ceil];
-    let stops = |b: &u8| {
-        b.is_ascii_whitespace()
-            || matches!(b, b'"' | b'\'' | b'<' | b'>' | b'`' | b'\\' | 0x1E | 0x1F)
-    };
-    match url.iter().position(stops) {
-        Some(stop) => url = &url[..stop],
-        // Longer than most: who it speaks of may stand behind, and what follows is part of it.
+    match unbroken.end(text, authority, ceil) {
+        Some(end) => url = &text[authority..end],
+        // Longer than most: who it speaks of may stand behind, and what follows is part of it. What else begins in it is
+        // read no further than most are.
         None if ceil < cell.span.end as usize
+            && begun
             && (user_end(url).is_some() || !url.iter().any(|b| b"/?#".contains(b))) =>
         {
-            let rest = &text[authority..cell.span.end as usize];
-            let len = rest.iter().position(stops).unwrap_or(rest.len());
-            if !sink.limits.spend(crate::text::to_u32(len / 16)) {
+            let whole = cell.span.end as usize;
+            let end = unbroken.end(text, authority, whole).unwrap_or(whole);
+            if !sink
+                .limits
+                .spend(crate::text::to_u32((end - authority) / 16))
+            {
                 return;
             }
-            url = &rest[..len];
+            url = &text[authority..end];
         }
         None => {}
     }
@@ -75,8 +102,8 @@ fn user_end(url: &[u8]) -> Option<usize> {
     // A slash inside the password: only if what stands before it is `user:` and an @ follows with a host.
     let colon = url[..host_stop].iter().position(|b| *b == b':')?;
     let port = url[colon + 1..host_stop].iter().all(u8::is_ascii_digit);
-    let n = url.iter().position(|b| *b == b'@')?;
-    (!port && n < 128 && url.get(n + 1).is_some_and(u8::is_ascii_alphanumeric)).then_some(n)
+    let n = url.iter().take(USER_BYTES_MAX).position(|b| *b == b'@')?;
+    (!port && url.get(n + 1).is_some_and(u8::is_ascii_alphanumeric)).then_some(n)
 }
 
 /// The URL's end without the punctuation of the sentence around it.

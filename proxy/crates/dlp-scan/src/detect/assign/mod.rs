@@ -195,7 +195,7 @@ impl Names {
                     value.span = drawn_from(sink.text(), found.value, &cell.1);
                 }
                 let end = believe(value, promise, sink);
-                if value.ends != Ends::Here {
+                if let Some(end) = end.filter(|_| value.ends != Ends::Here) {
                     self.secret_done = self.secret_done.max(end);
                 }
                 believe_typed(value.span, promise, name, &cell.1, sink);
@@ -318,7 +318,7 @@ fn drawn_from(text: &[u8], value: Span, cell: &Cell) -> Span {
 }
 
 /// Reports a value that looks like one, and returns where it ends.
-fn believe(value: Value, promise: Promise, sink: &mut Sink<'_>) -> u32 {
+fn believe(value: Value, promise: Promise, sink: &mut Sink<'_>) -> Option<u32> {
     let text = &sink.text()[value.span.range()];
     let judged = |promise| value::judge(text, promise, value.quoted);
     let (detector, confidence) = match promise {
@@ -329,7 +329,7 @@ fn believe(value: Value, promise: Promise, sink: &mut Sink<'_>) -> u32 {
                 // The seed of a key, as letters and digits.
                 false => match judged(Promise::Strong) {
                     Some(sure) => (Detector::GenericSecret, Some(sure)),
-                    None => return value.span.end,
+                    None => return None,
                 },
             }
         }
@@ -338,12 +338,12 @@ fn believe(value: Value, promise: Promise, sink: &mut Sink<'_>) -> u32 {
                 (Detector::GenericPassword, Some(sure))
             }
             Some(sure) => (Detector::GenericSecret, Some(sure)),
-            None => return value.span.end,
+            None => return None,
         },
     };
     let whole = value.whole(sink);
     sink.report_for(detector, whole, confidence);
-    whole.end
+    Some(whole.end)
 }
 
 /// The values under a key: the next cell, and the elements after it if it is an array.

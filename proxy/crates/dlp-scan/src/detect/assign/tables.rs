@@ -92,9 +92,11 @@ impl Iterator for Column<'_> {
             true => 0,
             false => self.misfits + usize::from(!line.is_empty()),
         };
+        let cost = to_u32(1 + len / BYTES_A_LOOK);
         if !fits && !self.first || self.misfits > MISFITS_MAX {
+            // The end of the table. It was read as well.
             self.ceil = self.at;
-            return None;
+            return Some((cost, None));
         }
         self.at += len + 1;
         let field = line.split(|b| *b == self.delimiter).nth(self.nth);
@@ -106,7 +108,7 @@ impl Iterator for Column<'_> {
             let start = part.as_ptr().addr() - self.text.as_ptr().addr();
             Span::new(start, start + part.len())
         });
-        Some((to_u32(1 + len / BYTES_A_LOOK), field))
+        Some((cost, field))
     }
 }
 
