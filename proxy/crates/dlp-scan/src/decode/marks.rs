@@ -256,3 +256,77 @@ pub(crate) fn in_text(text: &[u8]) -> Vec<(u32, Mark)> {
     found.sort_by_key(|(at, _)| *at);
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Budget, FingerprintKey, LeafInput, LeafKind, RuleSet, Scanner};
+
+    /// Words that decoders begin at, numbers and codes, in any order: each ends, none goes round in circles, and what they
+    /// find lies in the text.
+    #[test]
+    fn words_for_decoding_in_any_order() {
+        const NUMBERS: [&str; 7] = [
+            "889338117",
+            "4539 5787 6362 1486",
+            "711 833 988",
+            "DE89 3704 0044 0532 0130 00",
+            "a.lindqvist@nordwind.example",
+            "6841 2636 7875 9354",
+            "七〇八三八",
+        ];
+        // Beside words for decoding each is one layer more, and six are not many then.
+        const CODES: [&str; 5] = [
+            "NDUzOSA1Nzg3IDYzNjIgMTQ4Ng==",
+            "34353339353738373633363231343836",
+            ".-.. --- .-.. -....",
+            "%34%35%33%39",
+            "\\u0034\\u0035",
+        ];
+        const SIGNS: [&str; 16] = [
+            " ", " ", " ", ", ", ": ", " = ", " (", ")", "\n", "\"", "(\"", "\")", ";", " + ", "/",
+            "é",
+        ];
+        let words: Vec<&str> = WORDS
+            .iter()
+            .flat_map(|(_, words)| *words)
+            .copied()
+            .collect();
+        let mut x = 0x9E37_79B9_7F4A_7C15_u64;
+        let mut below = |n: usize| {
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            (x >> 32) as usize % n
+        };
+        let mut scanner = Scanner::new(FingerprintKey::new([7; 32]));
+        for round in 0..30_000 {
+            let coded = round % 2 == 0;
+            let mut text = String::new();
+            if coded {
+                text += CODES[below(CODES.len())];
+            }
+            for _ in 0..2 + below(6) {
+                match below(3) {
+                    0 => text += words[below(words.len())],
+                    1 => text += NUMBERS[below(NUMBERS.len())],
+                    _ => text += SIGNS[below(SIGNS.len())],
+                }
+                text += SIGNS[below(SIGNS.len())];
+            }
+            let leaf = LeafInput {
+                text: &text,
+                kind: LeafKind::String,
+                name: None,
+            };
+            let outcome = scanner.scan(RuleSet::builtin(), [leaf].into_iter(), &Budget::default());
+            if !coded {
+                assert_eq!(outcome.over_budget, None, "{text}");
+            }
+            for finding in &outcome.findings {
+                let place = finding.start as usize..finding.end as usize;
+                assert!(text.get(place.clone()).is_some(), "{place:?} of {text}");
+            }
+        }
+    }
+}
