@@ -105,7 +105,7 @@ fn row_around(node: &Node, cell: &Cell, at: usize) -> Vec<(u8, Span)> {
 #[cfg(test)]
 mod tests {
     use crate::Layer;
-    use crate::decode::tests::{children, run};
+    use crate::decode::tests::{assert_bounded, assert_child};
 
     #[test]
     fn figures_are_read() {
@@ -121,19 +121,12 @@ mod tests {
             ("一九七八年三月", None),
             ("七八个人", None),
         ] {
-            let found = children(text);
-            let child = found.iter().find(|(layer, ..)| *layer == Layer::Codes);
-            match want {
-                Some(want) => assert!(child.is_some_and(|c| c.1.contains(want)), "{text}"),
-                None => assert!(child.is_none(), "{text}"),
-            }
+            assert_child(text, Layer::Codes, want);
         }
     }
 
     #[test]
     fn many_take_no_more_than_the_room() {
-        let (nodes, over) = run(&"七八七八七八七八x ".repeat(2000), 10_000);
-        assert!(nodes.iter().map(|n| n.text.len()).sum::<usize>() <= 10_000);
-        assert!(over.is_some());
+        assert_bounded("七八七八七八七八x ");
     }
 }

@@ -406,6 +406,23 @@ pub(crate) mod tests {
         show(children_in(node, 1 << 20).0)
     }
 
+    /// The first child of the layer holds this; or there is none.
+    pub(crate) fn assert_child(text: &str, layer: Layer, want: Option<&str>) {
+        let found = children(text);
+        let child = found.iter().find(|(of, ..)| *of == layer);
+        match want {
+            Some(want) => assert!(child.is_some_and(|c| c.1.contains(want)), "{text}"),
+            None => assert!(child.is_none(), "{text}"),
+        }
+    }
+
+    /// Many of it take no more than the room there is, and that is said.
+    pub(crate) fn assert_bounded(piece: &str) {
+        let (nodes, over) = run(&piece.repeat(2000), 10_000);
+        assert!(nodes.iter().map(|n| n.text.len()).sum::<usize>() <= 10_000);
+        assert!(over.is_some());
+    }
+
     pub(crate) fn children_of(cells: &[(&str, &str)]) -> Vec<Child> {
         show(children_in(node_of(cells), 1 << 20).0)
     }
