@@ -330,3 +330,43 @@ fn a_listen_stream_that_never_began_has_its_record() {
     assert_eq!(failed["action"], "error", "{failed}");
     assert_eq!(failed["upstream"], "broken", "{failed}");
 }
+
+/// What takes long is done where it holds up nobody, and as strictly.
+#[test]
+fn large_messages_beside_small_ones_are_inspected_as_all_are() {
+    let upstream = Upstream::mcp(|_| None);
+    let weir = Weir::serve(&Config::new(&upstream.url()).category("secret", "redact"));
+    let canary = Canary::github();
+    let say = |client: &mut Client, text: &str| {
+        let answer = client.call("echo", json!({ "message": text }));
+        answer.first_text().to_owned()
+    };
+    std::thread::scope(|scope| {
+        for n in 0..6 {
+            let (weir, canary) = (&weir, &canary);
+            scope.spawn(move || {
+                let mut client = Client::connect(weir, Era::Stateless);
+                let filler = format!("line {n} of many, ").repeat(12_000);
+                for _ in 0..4 {
+                    let text = format!("{filler}{} {filler}end", canary.value());
+                    let said = say(&mut client, &text);
+                    assert_eq!(canary.found_in(said.as_bytes()), None);
+                    assert!(said.contains("[REDACTED:github-pat]") && said.ends_with("end"));
+                }
+            });
+        }
+        let mut client = Client::connect(&weir, Era::Stateless);
+        for n in 0..300 {
+            let text = format!("small {n}");
+            assert_eq!(say(&mut client, &text), format!("Echo: {text}"));
+        }
+    });
+    // Field 19 of `stat` is the niceness; the name before it may hold blanks.
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", weir.pid())).expect("it runs");
+    let stands_back = |task: &std::path::Path| {
+        let stat = std::fs::read_to_string(task.join("stat")).unwrap_or_default();
+        let (name, rest) = stat.rsplit_once(')').unwrap_or_default();
+        name.ends_with("weir-large") && rest.split_whitespace().nth(16) == Some("10")
+    };
+    assert!(tasks.flatten().any(|task| stands_back(&task.path())));
+}

@@ -620,6 +620,32 @@ fn a_secret_split_over_successive_messages_does_not_get_through_whole() {
     }
 }
 
+/// What was found whole in one message is half of nothing in the next.
+#[test]
+fn what_follows_a_value_that_was_taken_out_is_left_alone() {
+    let upstream = Upstream::mcp(|_| None);
+    let weir = Weir::serve(&Config::new(&upstream.url()).category("secret", "redact"));
+    let part = |text: &str| URL_SAFE_NO_PAD.encode(text);
+    let jwt = [
+        part(r#"{"alg":"HS256","typ":"JWT"}"#),
+        part(r#"{"sub":"8127","name":"Anna Lindqvist","iat":1763850000}"#),
+        part("k2Vq9XwL4mTz7RbN1sPd5GyHc8JfA0"),
+    ]
+    .join(".");
+    upstream.answer(move |r| {
+        (r.rpc_method() == "tools/call").then(|| {
+            let told = json!({ "jsonrpc": "2.0", "method": "notifications/message",
+                "params": { "level": "info", "data": format!("Using token {jwt}") } });
+            let result = json!({ "content": [{ "type": "text", "text": "Done" }] });
+            Reply::events(&[told, weir_tests::upstream::result_message(r, result)])
+        })
+    });
+    let answer = Client::connect(&weir, Era::Handshake).call("echo", json!({}));
+    let said = &answer.messages[0]["params"]["data"];
+    assert_eq!(said, "Using token [REDACTED:jwt]");
+    assert_eq!(answer.first_text(), "Done");
+}
+
 /// What is JSON stays JSON, and what is no base64 does not become it.
 #[test]
 fn redaction_keeps_the_form_of_what_it_is_in() {
@@ -639,6 +665,10 @@ fn redaction_keeps_the_form_of_what_it_is_in() {
         (
             json!({ "text": format!("{{\"card\": \"{card}\"}}") }),
             json!({ "text": "{\"card\": \"[REDACTED:credit-card]\"}" }),
+        ),
+        (
+            json!({ "text": format!("{{\"note\": \"so: {card}, \\\"he\\\" said\", \"card\": {card}}}") }),
+            json!({ "text": "{\"note\": \"so: [REDACTED:credit-card], \\\"he\\\" said\", \"card\": 0}" }),
         ),
         (
             json!({ "data": format!("{{\"rows\":[1,2],\"card\":\"{card}\"}}") }),

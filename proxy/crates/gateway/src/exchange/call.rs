@@ -9,9 +9,12 @@ use domain::{Era, ProtocolVersion};
 use mcp_codec::{Edits, Id, Message, MessageKind};
 
 use super::attribute::{self, Came, Tie};
+use super::large;
 use super::trail::{NotAudited, Trail};
 use super::{Context, Renewed};
-use crate::pipeline::{self, Cleared, Decoded, HeaderLeaf, Judge, Release, ToClient, ToServer};
+use crate::pipeline::{
+    self, Cleared, Decoded, HeaderLeaf, Judge, Release, Said, ToClient, ToServer,
+};
 use crate::reply;
 use crate::session::{Call, Calls};
 use crate::upstream::{EventStream, Fault, Silence, Subscription};
@@ -326,7 +329,7 @@ impl Down<'_> {
             self.calls.server_asked(id.clone(), Arc::clone(call));
         }
         let decoded = Decoded::<ToClient>::new(message, headers);
-        let release = self.run_after_what_was_said(decoded, &tie, last);
+        let release = self.run_after_what_was_said(decoded, &tie, last).await;
         let mut own_trail = None;
         let trail = if last {
             trail
@@ -374,22 +377,24 @@ impl Down<'_> {
     }
 
     /// Through the line, with what the server said before; the last word of a call is followed by nothing.
-    fn run_after_what_was_said(
+    async fn run_after_what_was_said(
         &self,
         decoded: Decoded<ToClient>,
         tie: &Tie,
         last: bool,
     ) -> Release<ToClient> {
+        let turn = large::turn(decoded.message()).await;
         let said = self.calls.said();
         let judge = Judge {
             said: said.as_ref(),
             ..tie.judge(self.context, self.era, self.calls.session())
         };
-        let release = pipeline::run(decoded, &judge);
+        let release = turn.run(|| pipeline::run(decoded, &judge));
         if let Release::Cleared(cleared) = &release
             && let (false, Some(message)) = (last, cleared.message())
         {
-            self.calls.said_more(message);
+            let found = cleared.findings();
+            self.calls.said_more(&Said::of(message.doc(), found));
         }
         release
     }

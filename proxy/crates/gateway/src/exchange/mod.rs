@@ -19,6 +19,7 @@ mod duplex;
 mod forward;
 mod head;
 mod io;
+mod large;
 mod legacy;
 mod listen;
 mod long;

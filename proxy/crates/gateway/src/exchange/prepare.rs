@@ -10,6 +10,7 @@ use mcp_codec::{Edits, Id, Message, MessageKind};
 use super::Context;
 use super::attribute::{self, Tie};
 use super::head::{BodyFacts, Refusal};
+use super::large;
 use super::post::{Answered, Post};
 use crate::gate::{Gate, Permit, Refused};
 use crate::pipeline::{self, Cleared, Decoded, Release, ToServer};
@@ -94,7 +95,7 @@ impl Post {
             self.check_tool(&message, era)?;
         }
         let progress = attribute::progress_token(&message);
-        let cleared = self.judge(message, &tie, era)?;
+        let cleared = self.judge(message, &tie, era).await?;
         Ok(Box::new(Ready {
             cleared,
             call,
@@ -107,7 +108,7 @@ impl Post {
     }
 
     /// Through the line.
-    fn judge(
+    async fn judge(
         &mut self,
         message: Message,
         tie: &Tie,
@@ -116,7 +117,9 @@ impl Post {
         let headers = std::mem::take(&mut self.head.params);
         let session = self.own.as_ref().map(|own| &*own.tag);
         let judge = tie.judge(&self.context, era, session);
-        match pipeline::run(Decoded::<ToServer>::new(message, headers), &judge) {
+        let turn = large::turn(&message).await;
+        let decoded = Decoded::<ToServer>::new(message, headers);
+        match turn.run(|| pipeline::run(decoded, &judge)) {
             Release::Cleared(mut cleared) => {
                 self.trail.passed(&mut cleared);
                 Ok(cleared)

@@ -378,6 +378,7 @@ fn change(
     }
     if let Some(range) = number_at(at.text, &range)
         && texts.is_json(leaf, at.text)
+        && !texts.is_quoted(leaf, at.text, range.start)
     {
         return Change {
             range,
@@ -423,12 +424,24 @@ fn number_at(text: &str, found: &Range<usize>) -> Option<Range<usize>> {
 pub(super) struct Texts<L> {
     base64: Option<(L, bool)>,
     json: Option<(L, bool)>,
+    quoted: Option<(L, Quoted)>,
+}
+
+/// Whether a place of a JSON text lies in one of its strings, from its beginning on.
+#[derive(Default)]
+struct Quoted {
+    upto: usize,
+    is_open: bool,
+    is_escaped: bool,
 }
 
 impl<L> Default for Texts<L> {
     fn default() -> Self {
-        let (base64, json) = (None, None);
-        Self { base64, json }
+        Self {
+            base64: None,
+            json: None,
+            quoted: None,
+        }
     }
 }
 
@@ -456,6 +469,27 @@ impl<L: Copy + PartialEq> Texts<L> {
             text.trim_start().starts_with(['{', '['])
                 && serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok()
         })
+    }
+
+    /// Whether a place of a JSON text lies in a string of it. Findings come in order; of one that does not, nobody knows.
+    fn is_quoted(&mut self, leaf: L, text: &str, at: usize) -> bool {
+        let known = self.quoted.take().filter(|(of, _)| *of == leaf);
+        let (_, quoted) = self
+            .quoted
+            .insert(known.unwrap_or((leaf, Quoted::default())));
+        if at < quoted.upto {
+            return true;
+        }
+        for b in text.as_bytes()[quoted.upto..at].iter() {
+            let is_escaped = std::mem::take(&mut quoted.is_escaped);
+            match b {
+                b'"' if !is_escaped => quoted.is_open = !quoted.is_open,
+                b'\\' => quoted.is_escaped = !is_escaped,
+                _ => {}
+            }
+        }
+        quoted.upto = at;
+        quoted.is_open
     }
 }
 

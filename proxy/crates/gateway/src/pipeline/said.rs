@@ -4,7 +4,7 @@
 //! the next message. What has gone is gone; what is found is the part in the message at hand, and that is redacted or
 //! blocked.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use dlp_scan::{Budget, Finding, LeafInput, LeafKind, Outcome};
 use domain::Direction;
@@ -33,6 +33,8 @@ pub struct Said {
 struct Tail {
     name: Box<str>,
     text: String,
+    /// Whether it does not go on with what was said before under that name.
+    begins: bool,
 }
 
 /// Hides the texts, which may be secrets.
@@ -59,21 +61,41 @@ impl Said {
         self.tails.is_empty()
     }
 
-    /// Takes note of a message that goes on its way.
-    pub fn note(&mut self, doc: &Document) {
-        for (_, leaf) in texts(doc) {
-            self.append(name_of(&leaf), leaf.text);
+    /// What a message says that goes on its way. What was found in it whole is no half of anything: of such a text only
+    /// what stands behind it is kept, so that a value that was taken out is not kept here either.
+    pub fn of(doc: &Document, found: &[Finding]) -> Self {
+        let mut ends: HashMap<u32, usize> = HashMap::new();
+        for finding in found {
+            let end = ends.entry(finding.leaf).or_default();
+            *end = (*end).max(finding.end as usize);
         }
+        let mut said = Self::default();
+        for (index, leaf) in texts(doc) {
+            let behind = ends.get(&index).and_then(|end| leaf.text.get(*end..));
+            said.append(&Tail {
+                name: name_of(&leaf).into(),
+                text: last(behind.unwrap_or(leaf.text), TAIL_BYTES_MAX).into(),
+                begins: behind.is_some(),
+            });
+        }
+        said
     }
 
-    fn append(&mut self, name: &str, text: &str) {
-        let known = self.tails.iter().position(|tail| *tail.name == *name);
+    /// Goes on with what was said next.
+    pub fn extend(&mut self, next: &Self) {
+        next.tails.iter().for_each(|tail| self.append(tail));
+    }
+
+    fn append(&mut self, next: &Tail) {
+        let known = self.tails.iter().position(|tail| tail.name == next.name);
         let known = known.and_then(|at| self.tails.remove(at));
-        let mut tail = known.unwrap_or_else(|| Tail {
-            name: name.into(),
-            text: String::new(),
-        });
-        tail.text.push_str(last(text, TAIL_BYTES_MAX));
+        let mut tail = match known {
+            Some(mut tail) if !next.begins => {
+                tail.text.push_str(&next.text);
+                tail
+            }
+            _ => next.clone(),
+        };
         let over = tail.text.len() - last(&tail.text, TAIL_BYTES_MAX).len();
         tail.text.drain(..over);
         if self.tails.len() == TAILS_MAX {
@@ -171,10 +193,17 @@ fn texts(doc: &Document) -> impl Iterator<Item = (u32, Leaf<'_>)> {
                 | "uri"
         )
     };
+    // What a server calls so in its own data steers nothing.
+    let data = [["params", "data"], ["result", "structuredContent"]];
+    let data = data.map(|keys| doc.get(&keys).map(|node| doc.raw_span(node)));
+    let is_data = move |leaf: &Leaf<'_>| {
+        let at = doc.raw_span(leaf.node).start;
+        data.iter().flatten().any(|span| span.contains(&at))
+    };
     let free = move |leaf: &Leaf<'_>| {
         leaf.kind == mcp_codec::LeafKind::String
             && !leaf.text.is_empty()
-            && !leaf.name.is_some_and(steers)
+            && (!leaf.name.is_some_and(steers) || is_data(leaf))
     };
     (0u32..)
         .zip(doc.leaves())
@@ -208,9 +237,8 @@ mod tests {
         let mut said = Said::default();
         for n in 0..20 {
             let (name, text) = ("n".repeat(100_000), "é".repeat(100_000));
-            said.note(&doc(format!(
-                "{{\"{n}{name}\":\"a{text}\",\"text\":\"{text}\"}}"
-            )));
+            let next = doc(format!("{{\"{n}{name}\":\"a{text}\",\"text\":\"{text}\"}}"));
+            said.extend(&Said::of(&next, &[]));
         }
         assert_eq!(said.tails.len(), TAILS_MAX);
         for tail in &said.tails {
@@ -224,12 +252,12 @@ mod tests {
 
     #[test]
     fn a_text_goes_on_under_its_name_and_the_last_one_in_the_first() {
-        let mut said = Said::default();
         // More values than anybody reads stand before it.
         let many = "\"x\",".repeat(1000);
-        said.note(&doc(format!(
+        let first = doc(format!(
             "{{\"rows\":[{many}\"y\"],\"text\":\"one \",\"note\":\"two \"}}"
-        )));
+        ));
+        let said = Said::of(&first, &[]);
         let next = doc("{\"id\":\"i\",\"data\":\"three\",\"text\":\"four\"}".into());
         let mut texts: Vec<String> = said.seams(&next).into_iter().map(|s| s.text).collect();
         texts.sort();

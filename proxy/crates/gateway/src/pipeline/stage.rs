@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use dlp_policy::{Action, Decision};
-use dlp_scan::{Budget, LeafInput, LeafKind, Outcome, Scanner};
+use dlp_scan::{Budget, Finding, LeafInput, LeafKind, Outcome, Scanner};
 use domain::Direction;
 use mcp_codec::{Document, EditError, Edits, Id, Leaf, LeafId, Message};
 
@@ -301,6 +301,13 @@ impl<W: Way> Cleared<W> {
     /// The message as it came, for routing and attribution; absent for Weir's own words.
     pub fn message(&self) -> Option<&Message> {
         self.message.as_ref()
+    }
+
+    /// What was found in the message; nothing once the report is out.
+    pub(crate) fn findings(&self) -> &[Finding] {
+        self.report
+            .as_ref()
+            .map_or(&[], |report| &report.outcome.findings)
     }
 
     /// Takes the report out, for the audit record.

@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use mcp_codec::{Id, Message};
+use mcp_codec::Id;
 use parking_lot::Mutex;
 
 use super::claims::{Claims, Mixed};
@@ -182,9 +182,9 @@ impl Calls {
         (!said.is_empty()).then(|| said.clone())
     }
 
-    /// Takes note of a message that is no answer and goes to the client.
-    pub(crate) fn said_more(&self, message: &Message) {
-        self.said.lock().note(message.doc());
+    /// What was said in a message that is no answer and goes to the client.
+    pub(crate) fn said_more(&self, next: &Said) {
+        self.said.lock().extend(next);
     }
 
     /// The hash of the session whose calls these are; absent while there is none.
