@@ -24,13 +24,20 @@ use crate::events::now_ms;
 const RING_LINES_MAX: usize = 10_000;
 const RING_BYTES_MAX: usize = 4 * 1024 * 1024;
 const LINE_BYTES_MAX: usize = 4096;
-/// What is cut off a line may be the rest of a secret, so this much of it is looked at: no print is of more than about 8 KiB.
+/// What is cut off a line may be the rest of a secret, so this much of it is looked at. No print is of more than about 8 KiB: of
+/// what begins in a line's place there is never more to be seen.
 const REST_BYTES_MAX: usize = 16 * 1024;
 /// Stands in the place of a secret.
 const SECRET_COVERED: &str = "[secret]";
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Lines that are kept per second and sandbox; more are counted and dropped.
 const LINES_PER_SECOND: u32 = 500;
+/// Bytes that are hashed to find the secrets in one line, and in those of a second. A line needs about as many as its secrets
+/// have; only where many values begin alike, or are very many, it is more.
+const LINE_HASHED_MAX: usize = 256 * 1024;
+const HASHED_PER_SECOND: usize = 16 * 1024 * 1024;
+/// A hash of fewer bytes takes as long as one of these.
+const HASHED_AT_ONCE: usize = 64;
 /// Bytes that are read per second and sandbox; a guest that writes more waits.
 const BYTES_PER_SECOND: usize = 4 * 1024 * 1024;
 /// Between two reads of one stream.
@@ -237,6 +244,7 @@ pub fn follow(
             partial: Vec::new(),
             second: Instant::now(),
             kept: 0,
+            hashed: 0,
             dropped: 0,
         };
         // As much as a pipe holds.
@@ -284,6 +292,7 @@ struct Lines {
     partial: Vec<u8>,
     second: Instant,
     kept: u32,
+    hashed: usize,
     dropped: u64,
 }
 
@@ -321,7 +330,7 @@ impl Lines {
         let bytes = std::mem::take(&mut self.partial);
         if self.second.elapsed() >= Duration::from_secs(1) {
             self.second = Instant::now();
-            self.kept = 0;
+            (self.kept, self.hashed) = (0, 0);
         }
         self.kept += 1;
         if self.kept > LINES_PER_SECOND {
@@ -330,7 +339,12 @@ impl Lines {
         }
         let text = String::from_utf8_lossy(&bytes);
         let text = text.trim_end_matches(['\n', '\r']);
-        let text = cut_and_covered(text, &self.secrets);
+        let line_max = self.hashed + LINE_HASHED_MAX;
+        let look = |bytes: usize| {
+            self.hashed += bytes.max(HASHED_AT_ONCE);
+            self.hashed <= line_max.min(HASHED_PER_SECOND)
+        };
+        let text = cut_and_covered(text, &self.secrets, look);
         let dropped = std::mem::take(&mut self.dropped);
         self.log.add(LogLine {
             at_unix_ms: now_ms(),
@@ -342,29 +356,33 @@ impl Lines {
     }
 }
 
-/// A line of at most [`LINE_BYTES_MAX`] bytes with a word in place of each secret, also of one that the cut goes through.
-fn cut_and_covered(text: &str, secrets: &PrintSet) -> String {
+/// A line of at most [`LINE_BYTES_MAX`] bytes with a word in place of each secret, also of one that the cut goes through. What
+/// there is no budget to look at counts as one, with all that comes after it.
+fn cut_and_covered(text: &str, secrets: &PrintSet, mut look: impl FnMut(usize) -> bool) -> String {
     let bytes = text.as_bytes();
     let most = text.floor_char_boundary(LINE_BYTES_MAX);
-    let (mut end, mut kept, mut rest) = (0, &text[..most], "");
-    if most < text.len() {
-        for at in secrets.candidates(bytes).take_while(|at| *at < most) {
-            if at < end || !text.is_char_boundary(at) {
-                continue;
-            }
-            let found = secrets.at(bytes, at, |_| true);
-            end = at + found.len.unwrap_or(0);
-            // One that may go on beyond what was looked at counts as one.
-            if found.cut || end > most {
-                (kept, rest) = (&text[..at], SECRET_COVERED);
-                break;
-            }
+    let (mut covered, mut end, mut spent) = (String::new(), 0, false);
+    for at in secrets.candidates(bytes).take_while(|at| *at < most) {
+        if at < end {
+            continue;
         }
+        let found = secrets.at(bytes, at, |bytes| {
+            spent = !look(bytes);
+            !spent
+        });
+        let until = match found.len {
+            _ if spent => most,
+            Some(len) => at + len,
+            None => continue,
+        };
+        // A long value is looked for in parts, and the cut between two of them may go through a character.
+        let clear = text.ceil_char_boundary(end)..text.floor_char_boundary(at);
+        covered += text.get(clear).unwrap_or_default();
+        covered += SECRET_COVERED;
+        end = until;
     }
-    let kept = secrets
-        .cover(kept, SECRET_COVERED)
-        .unwrap_or_else(|| kept.to_owned());
-    kept + rest
+    let clear = text.ceil_char_boundary(end)..most;
+    covered + text.get(clear).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -403,30 +421,47 @@ mod tests {
         assert!(!Log::open(&dir.path().join("x.log")).tail(10).0.is_empty());
     }
 
-    fn secrets(value: &[u8]) -> PrintSet {
+    fn secrets(values: &[&[u8]]) -> PrintSet {
         let key = secret_prints::PrintKey::new([1; 32]);
-        let prints = key.prints(value);
+        let prints = values.iter().flat_map(|value| key.prints(value)).collect();
         PrintSet::new(&secret_prints::SecretPrints { key, prints })
+    }
+
+    /// Within one second for a minute to come.
+    fn lines(log: &Log, secrets: PrintSet) -> Lines {
+        Lines {
+            log: log.clone(),
+            sandbox: SandboxId::parse("abcdefghijkl").expect("an id"),
+            stream: LogStream::Stdout,
+            secrets: Arc::new(secrets),
+            partial: Vec::new(),
+            second: Instant::now() + Duration::from_secs(60),
+            kept: 0,
+            hashed: 0,
+            dropped: 0,
+        }
+    }
+
+    impl Lines {
+        fn end_second(&mut self) {
+            let past = Instant::now().checked_sub(Duration::from_secs(2));
+            self.second = past.expect("a time");
+        }
+
+        /// What becomes of one.
+        fn of(&mut self, line: &[u8]) -> String {
+            self.take(&[line, b"\n"].concat());
+            self.log.tail(1).0.remove(0).text
+        }
     }
 
     #[tokio::test]
     async fn a_flood_is_counted() {
         let dir = tempfile::tempdir().expect("a folder");
         let log = Log::open(&dir.path().join("x.log"));
-        let mut lines = Lines {
-            log: log.clone(),
-            sandbox: SandboxId::parse("abcdefghijkl").expect("an id"),
-            stream: LogStream::Stdout,
-            secrets: Arc::new(secrets(b"pass-8f2e7c")),
-            partial: Vec::new(),
-            second: Instant::now() + Duration::from_secs(60),
-            kept: 0,
-            dropped: 0,
-        };
+        let mut lines = self::lines(&log, secrets(&[b"pass-8f2e7c"]));
         lines.take(&b"flood\n".repeat(LINES_PER_SECOND as usize + 7));
-        lines.second = Instant::now()
-            .checked_sub(Duration::from_secs(2))
-            .expect("a time");
+        lines.end_second();
         lines.take(b"after\n");
         let (kept, _) = log.tail(usize::MAX);
         let last = kept.last().expect("lines");
@@ -453,5 +488,103 @@ mod tests {
         lines.take(b"last words with pass-8f2e7c");
         drop(lines);
         assert_eq!(log.tail(1).0[0].text, "last words with [secret]");
+    }
+
+    #[test]
+    fn values_are_covered() {
+        let long = "ab".to_owned() + &"ä".repeat(40);
+        let long = long + &(0..2100).map(|n| format!("{n:03}é")).collect::<String>();
+        assert!(!long.is_char_boundary(4096), "parts are cut there");
+        let values = ["s3cr3t-v4lue", "pässwörter", &long];
+        let set = secrets(&values.map(str::as_bytes));
+        let cases = [
+            ("nothing", "nothing"),
+            ("s3cr3t-v4lue", "[secret]"),
+            (
+                "a s3cr3t-v4lue, s3cr3t-v4lues3cr3t-v4lue.",
+                "a [secret], [secret][secret].",
+            ),
+            ("ä pässwörter ö", "ä [secret] ö"),
+            ("ä retröwssäp ö", "ä [secret] ö"),
+        ];
+        for (text, expected) in cases {
+            let covered = cut_and_covered(text, &set, |_| true);
+            assert_eq!(covered, expected, "{text}");
+        }
+        // A part by itself.
+        let covered = cut_and_covered(&long[4000..], &set, |_| true);
+        assert_eq!(covered, long[4000..4095].to_owned() + "[secret]");
+    }
+
+    #[test]
+    fn what_there_is_no_budget_to_look_at_is_covered() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let log = Log::open(&dir.path().join("x.log"));
+        let values: Vec<String> = (0..20)
+            .map(|n| "A".repeat(3000 + n) + "-never-written")
+            .collect();
+        let values: Vec<&[u8]> = values.iter().map(String::as_bytes).collect();
+        let mut lines = lines(&log, secrets(&values));
+        let costly = "A".repeat(LINE_BYTES_MAX - 10);
+        for _ in 0..3 {
+            let before = lines.hashed;
+            assert_eq!(
+                lines.of(format!("first {costly}").as_bytes()),
+                "first AAAA[secret]"
+            );
+            let hashed = lines.hashed - before;
+            assert!(
+                (LINE_HASHED_MAX..LINE_HASHED_MAX + 4096).contains(&hashed),
+                "{hashed}"
+            );
+        }
+        // All lines of a second have no more than so much.
+        for _ in 0..2 * HASHED_PER_SECOND / LINE_HASHED_MAX {
+            lines.of(costly.as_bytes());
+        }
+        assert!(lines.hashed <= HASHED_PER_SECOND + 1024 * LINE_BYTES_MAX);
+        let few = "one AAAAAAAA two".to_owned() + &"x".repeat(3100);
+        assert_eq!(lines.of(few.as_bytes()), "one [secret]");
+        assert_eq!(lines.of(b"what is no secret"), "what is no secret");
+        lines.end_second();
+        assert_eq!(lines.of(few.as_bytes()), few);
+    }
+
+    #[test]
+    fn a_line_that_was_seen_whole_keeps_what_only_begins_like_a_secret() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let log = Log::open(&dir.path().join("x.log"));
+        let secret = format!("eyJhbGciOiJIUzI1NiJ9.{}", "0123456789".repeat(60));
+        let mut lines = lines(&log, secrets(&[secret.as_bytes()]));
+        // Bytes that are no text get longer, and are no reason to take the line for cut.
+        for (with, blanks) in [(&b" "[..], 4000), (b"\xff", 1300)] {
+            let line = [
+                &with.repeat(blanks),
+                &b" eyJhbGciOiJIUzI1NiJ9.another"[..],
+                &b" and more".repeat(50),
+            ]
+            .concat();
+            let expected = String::from_utf8_lossy(&line).into_owned();
+            assert_eq!(
+                lines.of(&line),
+                expected[..expected.floor_char_boundary(LINE_BYTES_MAX)]
+            );
+        }
+    }
+
+    #[test]
+    fn the_longest_print_is_seen_from_the_last_byte_that_is_kept() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let log = Log::open(&dir.path().join("x.log"));
+        let value: Vec<u8> = (0..4159u32)
+            .map(|n| 0x80 | (n * 7 + n / 128) as u8)
+            .collect();
+        let hex: String = value.iter().map(|b| format!("{b:02x}")).collect();
+        let mut lines = lines(&log, secrets(&[&value]));
+        let line = " ".repeat(LINE_BYTES_MAX - 1) + &hex;
+        for end in ["", &"f".repeat(REST_BYTES_MAX)] {
+            let text = lines.of((line.clone() + end).as_bytes());
+            assert_eq!(text.trim_start(), "[secret]");
+        }
     }
 }
