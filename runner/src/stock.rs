@@ -39,7 +39,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 const LOOK_OFTEN: Duration = Duration::from_millis(50);
 /// After an end until the next: the storage goes with it.
 const END_MAX: Duration = Duration::from_secs(5);
-/// What a tenant's sandboxes have to have written together.
+/// What all sandboxes have to have written together.
 const WORTH_BYTES: u64 = 256 * 1024 * 1024;
 /// Below this the disk is short.
 const SHORT_BYTES: u64 = 4 * FREE_BYTES;
@@ -157,16 +157,16 @@ fn written(storage: &Path) -> Vec<(SandboxId, u64)> {
 }
 
 /// Who ends: the largest of the tenant whose sandboxes have written the most together, so that nobody hides a flood in
-/// many small ones. None if that is not much: then the disk is full of something else.
+/// many small ones. None if all together have not written much: then the disk is full of something else.
 fn chosen(all: Vec<(TenantId, SandboxId, u64)>) -> Option<(SandboxId, u64)> {
     let mut sums: HashMap<TenantId, u64> = HashMap::new();
     for (tenant, _, bytes) in &all {
         *sums.entry(tenant.clone()).or_default() += bytes;
     }
-    let (most, _) = sums
-        .into_iter()
-        .filter(|(_, sum)| *sum >= WORTH_BYTES)
-        .max_by_key(|(_, sum)| *sum)?;
+    if sums.values().sum::<u64>() < WORTH_BYTES {
+        return None;
+    }
+    let (most, _) = sums.into_iter().max_by_key(|(_, sum)| *sum)?;
     let own = all.into_iter().filter(|(tenant, ..)| *tenant == most);
     own.map(|(_, id, bytes)| (id, bytes))
         .max_by_key(|(_, bytes)| *bytes)
@@ -411,6 +411,21 @@ mod tests {
             one.as_ref().is_some_and(|id| id.starts_with("small")),
             "{one:?}"
         );
+        // Of many tenants, none of whom has written much.
+        let many: Vec<_> = (0..10)
+            .map(|n| {
+                (
+                    format!("tenant-{n}"),
+                    format!("aaaaaaaaaaa{n}"),
+                    200 + n % 7,
+                )
+            })
+            .collect();
+        let many: Vec<_> = many
+            .iter()
+            .map(|(tenant, id, mib)| (tenant.as_str(), id.as_str(), *mib))
+            .collect();
+        assert_eq!(chosen(&many).as_deref(), Some("aaaaaaaaaaa6"));
         // The disk is full of something else.
         assert_eq!(chosen(&all[..4]), None);
         assert_eq!(chosen(&[]), None);
