@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use futures_util::future::try_join;
-use runner_api::Event;
+use futures_util::future::join;
+use runner_api::{Event, RunnerError};
+use tokio::sync::watch;
 
 use crate::api::Api;
 use crate::error::ControlError;
@@ -22,14 +23,17 @@ pub async fn events(api: Arc<Api>) {
     let mut told = false;
     loop {
         // The servers as well: what the runner lost, or never got, it gets when it is back. Meanwhile what it tells is taken
-        // in: all this is told of too, and the runner keeps only so much for who does not listen.
+        // in: all this is told of too, and the runner keeps only so much for who does not listen. Neither is dropped in the
+        // middle when the other fails: servers would not be put, prints not be published, events be in the audit log twice.
+        let failed = watch::Sender::new(false);
         let again = async {
-            api.put_all().await?;
-            api.learn_all_prints().await?;
-            told = false;
-            Ok::<_, ControlError>(())
+            let done = give_again(&api).await;
+            told &= done.is_err();
+            failed.send_replace(done.is_err());
+            done
         };
-        if let Err(error) = try_join(again, follow_events(&api)).await
+        let (again, followed) = join(again, follow_events(&api, failed.subscribe())).await;
+        if let Err(error) = again.and(followed)
             && !std::mem::replace(&mut told, true)
         {
             let error: &dyn std::error::Error = &error;
@@ -39,30 +43,53 @@ pub async fn events(api: Arc<Api>) {
     }
 }
 
-async fn follow_events(api: &Api) -> Result<(), ControlError> {
+async fn give_again(api: &Api) -> Result<(), ControlError> {
+    api.put_all().await?;
+    api.learn_all_prints().await
+}
+
+/// Until it fails, or is to stop: between two batches.
+async fn follow_events(api: &Api, mut stop: watch::Receiver<bool>) -> Result<(), ControlError> {
     let mut upto = api.store.cursor("events").await?;
-    let mut events = api.runner.events(upto).await?.ready_chunks(BATCH_MAX);
-    while let Some(batch) = events.next().await {
-        let (good, mut bad): (Vec<_>, Vec<_>) = batch.into_iter().partition(Result::is_ok);
-        let good: Vec<Event> = good.into_iter().flatten().collect();
-        if !good.is_empty() {
-            let lost = lost_before(&mut upto, &good);
-            if lost > 0 {
-                tracing::error!(
-                    lost,
-                    "events of the runner were lost before they were taken in"
-                );
-            }
-            if let Some(log) = &api.audit {
-                crate::audit::append(log, lost, &good).await?;
-            }
-            api.store.add_events(&good).await?;
-        }
-        if let Some(Err(error)) = bad.pop() {
-            return Err(error.into());
-        }
+    let Some(events) = unless(&mut stop, api.runner.events(upto)).await else {
+        return Ok(());
+    };
+    let mut events = events?.ready_chunks(BATCH_MAX);
+    while let Some(Some(batch)) = unless(&mut stop, events.next()).await {
+        take_in(api, &mut upto, batch).await?;
     }
     Ok(())
+}
+
+/// What comes of it, or nothing if it is time to stop; of the two either, if both are there: neither can keep the other away.
+async fn unless<T>(stop: &mut watch::Receiver<bool>, work: impl Future<Output = T>) -> Option<T> {
+    tokio::select! {
+        _ = stop.wait_for(|stop| *stop) => None,
+        done = work => Some(done),
+    }
+}
+
+async fn take_in(
+    api: &Api,
+    upto: &mut u64,
+    batch: Vec<Result<Event, RunnerError>>,
+) -> Result<(), ControlError> {
+    let (good, mut bad): (Vec<_>, Vec<_>) = batch.into_iter().partition(Result::is_ok);
+    let good: Vec<Event> = good.into_iter().flatten().collect();
+    if !good.is_empty() {
+        let lost = lost_before(upto, &good);
+        if lost > 0 {
+            tracing::error!(
+                lost,
+                "events of the runner were lost before they were taken in"
+            );
+        }
+        if let Some(log) = &api.audit {
+            crate::audit::append(log, lost, &good).await?;
+        }
+        api.store.add_events(&good).await?;
+    }
+    bad.pop().map_or(Ok(()), |failed| Ok(failed.map(|_| ())?))
 }
 
 /// How many numbers are missing between the last event that was taken in and these; `upto` is the last of these then. Who has

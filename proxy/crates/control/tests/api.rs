@@ -4,14 +4,12 @@
 
 mod common;
 
-use std::ops::ControlFlow;
 use std::time::Duration;
 
-use audit_log::{Action, Query};
 use bytes::Bytes;
 use common::{Plane, TOKEN, eventually, fake_door, id};
 use domain::{ServerId, TenantId, UpstreamTransport};
-use runner_api::{Event, EventKind, SandboxId, SecretName, UsageWindow};
+use runner_api::{SecretName, UsageWindow};
 use secret_prints::PrintSet;
 use serde_json::{Value, json};
 
@@ -548,110 +546,6 @@ async fn a_server_is_closed_while_nobody_knows_what_its_secrets_look_like() {
     *plane.runner.down.lock().unwrap() = false;
     eventually("it opens", async || calls_max(&plane).is_none()).await;
     assert!(is_looked_for(&plane, "one", "value-of-monday"));
-}
-
-#[tokio::test]
-async fn events_are_stored_and_shown_from_a_number_on() {
-    let plane = Plane::start().await;
-    plane.deployed("one").await;
-    let event = |seq| Event {
-        seq,
-        at_unix_ms: 7,
-        tenant: TenantId::parse("acme").unwrap(),
-        server: id("one"),
-        sandbox: SandboxId::parse("sandbox00001").ok(),
-        kind: EventKind::EgressRefused {
-            target: "evil.example".into(),
-            port: Some(443),
-            reason: "not allowed".into(),
-        },
-    };
-    plane
-        .runner
-        .events
-        .lock()
-        .unwrap()
-        .extend((1..=3).map(event));
-    let plane = plane.again().await;
-    let events = async |after: u32| {
-        plane
-            .get(&format!("/api/v1/servers/one/events?after={after}"))
-            .await
-            .1
-    };
-    eventually("events", async || {
-        events(0).await.as_array().is_some_and(|e| e.len() == 3)
-    })
-    .await;
-    assert_eq!(events(2).await[0]["target"], "evil.example");
-    // And they are in the audit log, each once.
-    let query = Query {
-        method: Some("egress/refused".into()),
-        ..Query::default()
-    };
-    let mut found = Vec::new();
-    audit_log::search(&plane.dir.path().join("audit"), &query, |record| {
-        assert_eq!(
-            (&*record.server, record.tool.as_deref()),
-            ("one", Some("evil.example:443"))
-        );
-        assert_eq!(
-            (record.action, record.sandbox.as_deref()),
-            (Action::Refused, Some("sandbox00001"))
-        );
-        found.push(record.rpc_id.clone().unwrap().to_string());
-        ControlFlow::Continue(())
-    })
-    .unwrap();
-    assert_eq!(found, ["1", "2", "3"]);
-}
-
-#[tokio::test]
-async fn events_that_were_lost_are_said_and_none_waits_for_the_servers() {
-    let plane = Plane::start().await;
-    plane.deployed("one").await;
-    let event = |seq| Event {
-        seq,
-        at_unix_ms: 7,
-        tenant: TenantId::parse("acme").unwrap(),
-        server: id("one"),
-        sandbox: None,
-        kind: EventKind::Ready {
-            from: "cold".into(),
-            took_ms: 1,
-        },
-    };
-    let told = async |plane: Plane, seqs: [u64; 2]| {
-        let all = &plane.runner.events;
-        all.lock().unwrap().extend(seqs.map(event));
-        // The runner is back, and busy with the servers that it is given again.
-        *plane.runner.held.lock().unwrap() = true;
-        let plane = plane.again().await;
-        eventually("events", async || {
-            let (_, events) = plane.get("/api/v1/servers/one/events?after=0").await;
-            let seen = |e: &Value| e["seq"] == seqs[1];
-            events.as_array().is_some_and(|all| all.iter().any(seen))
-        })
-        .await;
-        plane
-    };
-    let plane = told(plane, [4, 5]).await;
-    let plane = told(plane, [6, 10]).await;
-    let plane = told(plane, [13, 14]).await;
-    let query = Query {
-        method: Some("sandbox/events_dropped".into()),
-        ..Query::default()
-    };
-    let mut found = Vec::new();
-    audit_log::search(&plane.dir.path().join("audit"), &query, |record| {
-        let reason = record.reason.as_deref().unwrap_or_default();
-        assert_eq!(record.action, Action::Error);
-        found.push(reason.to_owned());
-        ControlFlow::Continue(())
-    })
-    .unwrap();
-    let said = |lost: u64| format!("up to {lost} events of the runner were lost");
-    assert_eq!(found, [said(3), said(2)]);
 }
 
 #[tokio::test]

@@ -56,6 +56,12 @@ pub struct FakeRunner {
     pub slow: Mutex<Option<ServerId>>,
     /// Servers are not put while this is set.
     pub held: Mutex<bool>,
+    /// Servers are refused as by one that is gone.
+    pub refuses: Mutex<bool>,
+    /// It cannot be followed.
+    pub mum: Mutex<bool>,
+    /// How often somebody wanted to follow it.
+    pub followed: Mutex<u32>,
     /// The server whose secrets it cannot read.
     pub mute: Mutex<Option<ServerId>>,
     /// Servers that were put, in order of their beginning.
@@ -144,6 +150,9 @@ impl Runner for FakeRunner {
     async fn put_server(&self, spec: ServerSpec) -> Result<(), RunnerError> {
         self.up()?;
         self.puts.lock().unwrap().push(spec.id.clone());
+        if *self.refuses.lock().unwrap() {
+            return Err(io::Error::from(io::ErrorKind::ConnectionReset).into());
+        }
         let slow = self.slow.lock().unwrap().as_ref() == Some(&spec.id);
         if slow {
             tokio::time::sleep(Duration::from_millis(300)).await;
@@ -302,6 +311,10 @@ impl Runner for FakeRunner {
 
     async fn events(&self, after: u64) -> Result<Items<Event>, RunnerError> {
         self.up()?;
+        *self.followed.lock().unwrap() += 1;
+        if *self.mum.lock().unwrap() {
+            return Err(io::Error::from(io::ErrorKind::ConnectionReset).into());
+        }
         let all: Vec<_> = self
             .events
             .lock()
