@@ -155,6 +155,12 @@ impl Events {
         written.map(|()| seq)
     }
 
+    /// The program ends in order: the next one goes on with the next number, also after the machine has started anew. If
+    /// something is told after this, numbers are taken again.
+    pub fn end(&self) {
+        self.lock().end();
+    }
+
     fn keep(&self, inner: &mut Inner, event: Event, bytes: usize) {
         self.last.send_replace(event.seq);
         inner.ring.push_back((event, bytes));
@@ -271,6 +277,23 @@ impl Inner {
         }
     }
 
+    /// Notes that no number is taken but those that were told of. What of them is not in the file after that is a gap as large
+    /// as it is.
+    fn end(&mut self) {
+        let wanted = Taken {
+            upto: self.next - 1,
+            boot: String::new(),
+        };
+        let noted =
+            sync(&self.path).and_then(|()| store::put(&self.path.with_extension("taken"), &wanted));
+        match noted {
+            Ok(()) => self.noted = wanted,
+            Err(error) => {
+                tracing::error!(%error, "events are not safe from a start of the machine")
+            }
+        }
+    }
+
     fn write(&mut self, line: &[u8]) -> io::Result<()> {
         let file = self.file();
         let written = file.and_then(|file| file.write_all(line));
@@ -306,6 +329,18 @@ impl Inner {
         };
         Ok(self.file.insert(file))
     }
+}
+
+/// Sees to it that what was written is on the disk.
+fn sync(path: &Path) -> io::Result<()> {
+    for part in parts(path) {
+        match File::open(part).and_then(|file| file.sync_all()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    path.parent()
+        .map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }
 
 /// The older one first.
@@ -426,6 +461,40 @@ mod tests {
         let last = told("two", many);
         fs::write(&path, "").expect("cut off");
         assert!(told("three", 1) > last);
+    }
+
+    #[tokio::test]
+    async fn an_orderly_end_leaves_no_gap() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("events.jsonl");
+        let events = |boot: &str| Events::open_in(&path, boot);
+        let first = events("one");
+        assert_eq!([1, 1, 1].map(|bytes| tell(&first, bytes)), [1, 2, 3]);
+        first.end();
+        // Also when nothing was told since.
+        events("two").end();
+        let third = events("three");
+        assert_eq!(tell(&third, 1), 4);
+        third.end();
+        let fourth = events("three");
+        assert_eq!(tell(&fourth, 1), 5);
+        let seqs = events("three").after(0).await;
+        let seqs: Vec<u64> = seqs.iter().map(|event| event.seq).collect();
+        assert_eq!(seqs, [1, 2, 3, 4, 5]);
+        // What is told after the end counts, and has none.
+        fourth.end();
+        assert_eq!(tell(&fourth, 1), 6);
+        assert_eq!(tell(&fourth, 1), 7);
+        fs::write(&path, "").expect("not synced when the power was cut");
+        let after = tell(&events("four"), 1);
+        assert!(after > TAKEN_AT_ONCE, "{after}");
+        // What the disk had no room for is a gap, and no larger than it is.
+        let last = events("four");
+        let before = tell(&last, 1);
+        last.lock().file = full();
+        tell(&last, 1);
+        last.end();
+        assert_eq!(tell(&events("five"), 1), before + 2);
     }
 
     /// What can be opened and never written.

@@ -206,6 +206,7 @@ async fn serve(places: Places, serve: Serve) -> Result<ExitCode> {
     daemon.ctx.metering.round(&*daemon.ctx.backend);
     // Worthless without this process, which has their keys.
     daemon.ctx.images.end();
+    daemon.ctx.events.end();
     // Sandboxes go on; the next life finds them.
     tracing::info!("weir-runner ends; sandboxes go on and are found again by the next start");
     Ok(ExitCode::SUCCESS)
