@@ -29,6 +29,7 @@ pub mod secrets;
 pub mod servers;
 pub mod shares;
 pub mod shim;
+pub mod spared;
 pub mod stock;
 pub mod store;
 mod sweep;

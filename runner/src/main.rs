@@ -12,7 +12,7 @@ use sandbox::Host;
 use weir_runner::daemon::{Daemon, Options, today};
 use weir_runner::images::idle::Bounds;
 use weir_runner::secrets::KeySource;
-use weir_runner::{api, doctor, meter, rootfs, stock};
+use weir_runner::{api, doctor, meter, rootfs, spared, stock};
 
 /// Hosts untrusted MCP servers in gVisor sandboxes.
 #[derive(Parser)]
@@ -194,6 +194,7 @@ async fn serve(places: Places, serve: Serve) -> Result<ExitCode> {
         tokio::spawn(meter::run(Arc::clone(&daemon.ctx))),
         tokio::spawn(stock::run(Arc::clone(&daemon.ctx))),
         tokio::spawn(stock::guard(Arc::clone(&daemon.ctx))),
+        tokio::spawn(spared::run(Arc::clone(&daemon.ctx))),
         tokio::spawn(reap()),
     ];
     tokio::select! {

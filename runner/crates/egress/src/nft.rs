@@ -230,6 +230,17 @@ impl Filter {
             .map_err(|what| FilterError::NotInForce { what })
     }
 
+    /// How many packets it has dropped because a guest began too many flows: of questions, and of connections.
+    ///
+    /// # Errors
+    /// See [`FilterError`].
+    pub async fn spared(&self) -> Result<[u64; 2], FilterError> {
+        let table = self.table();
+        let listed = run(&["-j", "list", "chain", "inet", &table, "sparing"], "").await?;
+        let listed: Value = serde_json::from_slice(&listed).unwrap_or(Value::Null);
+        Ok(["many-questions", "many-connections"].map(|rule| packets(&listed, rule)))
+    }
+
     fn prefix(&self) -> String {
         format!("w{}-", self.tag)
     }
@@ -390,6 +401,18 @@ impl Filter {
         }
         Ok(())
     }
+}
+
+/// What the counter of a rule says.
+fn packets(listed: &Value, rule: &str) -> u64 {
+    let items = listed["nftables"].as_array().into_iter().flatten();
+    let mut own = items.filter(|item| item["rule"]["comment"] == rule);
+    let parts = own.next().and_then(|item| item["rule"]["expr"].as_array());
+    let mut counters = parts
+        .into_iter()
+        .flatten()
+        .filter_map(|part| part["counter"]["packets"].as_u64());
+    counters.next().unwrap_or(0)
 }
 
 /// Runs `nft`; gives what it wrote.
