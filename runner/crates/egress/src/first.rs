@@ -1,6 +1,7 @@
 //! What the guest says first on a connection that need not be TLS: a hello is checked there as well, whenever it comes.
 
 use std::io;
+use std::ops::RangeInclusive;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -14,9 +15,46 @@ use crate::host::HostName;
 pub const HELLO_WIRE_BYTES_MAX: usize = hello::HELLO_BYTES_MAX + 4096;
 /// Reads that a hello may take; real ones take one or two. Each is parsed from its start.
 pub const HELLO_READS_MAX: usize = 256;
-/// The kind of a TLS record that holds a hello.
-const HANDSHAKE: u8 = 0x16;
 const READ_BYTES: usize = 2048;
+/// How TLS begins, as servers take it and not as the standards have it: a record's kind, version and length, and what is in it.
+/// A version of 3 and something is TLS, however it goes on. Some servers go by the rest alone if only the version is below 16; so
+/// it is TLS where a hello's kind and length follow, be they in one record or in many. And some pass over a warning. Other
+/// protocols begin with the same byte, or two: the length of a login to MySQL, or of a message to MongoDB.
+const BEGINNINGS: [&[RangeInclusive<u8>]; 5] = [
+    &[HANDSHAKE, 3..=3],
+    &[HANDSHAKE, OLD, ANY, ANY, ANY, 1..=1, HANDSHAKE],
+    &[HANDSHAKE, OLD, ANY, ANY, ANY, 1..=1, 0..=0, 1..=255],
+    // The shortest hello has 41 bytes, or it is the next record's kind that follows.
+    &[
+        HANDSHAKE,
+        OLD,
+        ANY,
+        ANY,
+        ANY,
+        1..=1,
+        0..=0,
+        0..=0,
+        0x16..=255,
+    ],
+    &[0x15..=0x15, OLD, ANY, 0..=0, 2..=2, 1..=1, ANY, 0x15..=0x16],
+];
+const HANDSHAKE: RangeInclusive<u8> = 0x16..=0x16;
+const OLD: RangeInclusive<u8> = 0..=15;
+const ANY: RangeInclusive<u8> = 0..=255;
+
+/// Whether these bytes begin TLS. None: more have to be seen.
+fn is_tls(bytes: &[u8]) -> Option<bool> {
+    let fits = |beginning: &&&[RangeInclusive<u8>]| {
+        let mut both = bytes.iter().zip(**beginning);
+        both.all(|(byte, range)| range.contains(byte))
+    };
+    let seen = BEGINNINGS
+        .iter()
+        .filter(fits)
+        .map(|b| b.len() <= bytes.len());
+    seen.reduce(|one, other| one || other)
+        .map_or(Some(false), |whole| whole.then_some(true))
+}
 
 /// Whether a hello may go to `name`.
 ///
@@ -34,9 +72,9 @@ pub fn judge(found: Result<HostName, HelloError>, name: &HostName) -> Result<(),
 /// The guest's side of a relay. Its first bytes are given on once they are known to be no TLS, or a hello for `name`.
 ///
 /// ```text
-/// Silent --other bytes, or the end--> Through
-///    `--- a hello's first byte --> Hello -- for this name --> Giving -- all given --> Through
-///                                    `---- anything else --> an error, and nothing was given
+/// Silent -- other bytes, or the end --> Through
+///    `--- what may be TLS --> Hello -- for this name, or no TLS --> Giving -- all given --> Through
+///                               `---- anything else --> an error, and nothing was given
 /// ```
 pub struct First<'a, S> {
     inner: S,
@@ -72,10 +110,16 @@ impl<'a, S> First<'a, S> {
     /// Takes what came of a hello.
     fn hear(&mut self, mut bytes: Vec<u8>, reads: usize, came: &[u8]) -> io::Result<()> {
         bytes.extend_from_slice(came);
+        let tls = is_tls(&bytes);
+        // The end, and no server has seen a hello in so few.
+        if tls == Some(false) || (tls.is_none() && came.is_empty()) {
+            self.state = State::Giving { bytes, given: 0 };
+            return Ok(());
+        }
         let more =
             !came.is_empty() && reads < HELLO_READS_MAX && bytes.len() < HELLO_WIRE_BYTES_MAX;
         let found = hello::server_name(&bytes);
-        self.state = if more && found == Err(HelloError::Incomplete) {
+        self.state = if more && (tls.is_none() || found == Err(HelloError::Incomplete)) {
             State::Hello { bytes, reads }
         } else {
             judge(found, self.name).map_err(|refusal| {
@@ -115,7 +159,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for First<'_, S> {
                     let before = buf.filled().len();
                     ready!(Pin::new(&mut this.inner).poll_read(cx, buf))?;
                     let came = buf.filled()[before..].to_vec();
-                    if came.first() != Some(&HANDSHAKE) {
+                    if came.is_empty() || is_tls(&came) == Some(false) {
                         this.state = State::Through;
                         return Poll::Ready(Ok(()));
                     }
@@ -149,5 +193,128 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for First<'_, S> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.inner).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use tokio::io::AsyncReadExt as _;
+
+    use super::*;
+    use crate::hello::tests::{hello_for, records};
+
+    /// A guest that says this, and then nothing more.
+    struct Guest(VecDeque<Vec<u8>>);
+
+    impl AsyncRead for Guest {
+        fn poll_read(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            buf: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
+            let mut said = self.0.pop_front().unwrap_or_default();
+            let rest = said.split_off(said.len().min(buf.remaining()));
+            buf.put_slice(&said);
+            if !rest.is_empty() {
+                self.0.push_front(rest);
+            }
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    /// What arrives, or why nothing does; however it is cut.
+    async fn arrives(said: &[u8]) -> Result<Vec<u8>, Refusal> {
+        let name = HostName::parse("db.example.com").expect("a name");
+        let cuts = (0..=said.len()).map(|at| [&said[..at], &said[at..]]);
+        let mut pieces: Vec<Vec<&[u8]>> = cuts.map(|cut| cut.to_vec()).collect();
+        // In as many as a hello may take.
+        pieces.push(said.chunks(said.len() / 200 + 1).collect());
+        let mut outcome = None;
+        for pieces in pieces {
+            let pieces = pieces.iter().filter(|piece| !piece.is_empty());
+            let guest = Guest(pieces.map(|piece| piece.to_vec()).collect());
+            let mut first = First::new(guest, &name, false);
+            let mut all = Vec::new();
+            let read = first.read_to_end(&mut all).await;
+            let one = match first.refused {
+                Some(refusal) => Err(refusal),
+                None => Ok(all),
+            };
+            assert_eq!(read.is_ok(), one.is_ok());
+            let outcome = outcome.get_or_insert_with(|| one.clone());
+            assert_eq!(*outcome, one, "{said:02x?}");
+        }
+        outcome.expect("at least one cut")
+    }
+
+    #[tokio::test]
+    async fn a_hello_is_for_this_name_or_refused() {
+        let (own, other) = (
+            hello_for(b"db.example.com"),
+            hello_for(b"other.example.com"),
+        );
+        for each in [1, 2, 3, 4, 5, 1 << 14] {
+            let mut own = records(&own, each);
+            own.extend(b"more");
+            assert_eq!(arrives(&own).await, Ok(own));
+            let mut other = records(&other, each);
+            other.extend(b"more");
+            assert_eq!(arrives(&other).await, Err(Refusal::ServerNameDiffers));
+            // Versions that only some servers take.
+            for version in [0, 1, 2, 4, 15] {
+                let mut other = other.clone();
+                other[1] = version;
+                assert_eq!(
+                    arrives(&other).await,
+                    Err(Refusal::NoServerName),
+                    "{version} {each}"
+                );
+            }
+            // A warning before it, or two.
+            for version in [1, 3] {
+                for warnings in 1..3 {
+                    let warning = [0x15, version, 1, 0, 2, 1, 90].repeat(warnings);
+                    let other = [&warning, &other[..]].concat();
+                    assert_eq!(arrives(&other).await, Err(Refusal::NoServerName));
+                }
+            }
+        }
+        assert_eq!(arrives(&[0x16, 3]).await, Err(Refusal::NoServerName));
+        assert_eq!(
+            arrives(b"\x16\x03 and what is no hello").await,
+            Err(Refusal::NoServerName)
+        );
+    }
+
+    #[tokio::test]
+    async fn what_only_begins_with_the_same_byte_arrives_whole() {
+        // The answer of a client of MySQL to the server's greeting, of 278 bytes.
+        let mut mysql = vec![0x16, 1, 0, 1, 0x85, 0xa2, 0xff, 0x19, 0, 0, 0, 1, 0xff];
+        mysql.resize(4 + 0x116, b'm');
+        // First messages of clients of MongoDB: length, number, no answer to any, OP_MSG.
+        let mongo = |length: u16, number: u32| {
+            let [low, high] = length.to_le_bytes();
+            let number = number.to_le_bytes();
+            let mut message = [&[low, high, 0, 0], &number[..], &[0; 4], &[0xdd, 7, 0, 0]].concat();
+            message.resize(usize::from(length), b'm');
+            message
+        };
+        let mut all = vec![
+            mysql,
+            vec![0x16],
+            vec![0x16, 1],
+            vec![0x15],
+            vec![0x16, 16],
+            vec![],
+            b"GET / HTTP/1.1\r\n".to_vec(),
+        ];
+        for length in [0x115, 0x116, 0x215, 0x216] {
+            all.extend([0, 1, 2, 256, 257, 258, 300].map(|number| mongo(length, number)));
+        }
+        for said in all {
+            assert_eq!(arrives(&said).await, Ok(said));
+        }
     }
 }

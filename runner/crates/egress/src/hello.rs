@@ -152,7 +152,7 @@ impl<'a> Reader<'a> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     fn vector16(body: &[u8]) -> Vec<u8> {
@@ -183,7 +183,13 @@ mod tests {
         [&[1][..], &length[1..], &body].concat()
     }
 
-    fn records(handshake: &[u8], each: usize) -> Vec<u8> {
+    /// One that shows this name.
+    pub(crate) fn hello_for(name: &[u8]) -> Vec<u8> {
+        hello(&sni(name))
+    }
+
+    /// In records of so many bytes each.
+    pub(crate) fn records(handshake: &[u8], each: usize) -> Vec<u8> {
         let record = |part: &[u8]| [&[0x16, 3, 1][..], &vector16(part)].concat();
         handshake.chunks(each).flat_map(record).collect()
     }
