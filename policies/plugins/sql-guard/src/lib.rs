@@ -3,13 +3,14 @@
 
 mod functions;
 mod reading;
+mod regions;
 
 use std::ops::ControlFlow;
 
 use dlp_sdk::{Host, JsonSchema, Message, Plugin, Verdict, serde::Deserialize};
 use sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, ObjectName, ObjectNamePart, PipeOperator, Query, SetExpr,
-    Statement, TableFactor, Visit, Visitor,
+    AccessExpr, Expr, FunctionArg, FunctionArgExpr, ObjectName, ObjectNamePart, PipeOperator,
+    Query, SetExpr, Statement, TableFactor, Visit, Visitor,
 };
 use sqlparser::dialect::{
     Dialect, GenericDialect, MsSqlDialect, MySqlDialect, PostgreSqlDialect, SQLiteDialect,
@@ -68,6 +69,9 @@ pub enum DialectName {
 
 /// Tables that reach files by themselves, without being called.
 const TABLES_DENIED: &[&str] = &["fsdir", "zipfile"];
+
+/// Fields of the rows that known functions give.
+const ROW_FIELDS: &[&str] = &["key", "value"];
 
 /// Hints of Microsoft SQL Server that lock what is read against others.
 const LOCKING_HINTS: &[&str] = &["TABLOCKX", "UPDLOCK", "XLOCK"];
@@ -146,11 +150,14 @@ impl SqlGuard {
             DialectName::Postgres => &PostgreSqlDialect {},
             DialectName::Sqlite => &SQLiteDialect {},
         };
-        let tokens = Tokenizer::new(dialect, sql).tokenize().map_err(unread)?;
+        let tokens = Tokenizer::new(dialect, sql)
+            .tokenize_with_location()
+            .map_err(unread)?;
         reading::check(self.0.dialect, sql, &tokens)?;
+        let tokens = reading::tamed(self.0.dialect, tokens);
         let statements = Parser::new(dialect)
             .with_recursion_limit(DEPTH_MAX)
-            .with_tokens(tokens)
+            .with_tokens_with_locations(tokens)
             .parse_statements()
             .map_err(unread)?;
         if statements.len() > self.0.statements_max {
@@ -188,9 +195,19 @@ impl Visitor for OnlyReads<'_> {
 
     fn pre_visit_statement(&mut self, statement: &Statement) -> Step {
         match statement {
-            Statement::Query(_)
+            Statement::Query(_) => ControlFlow::Continue(()),
+            // A procedure's name to this server, and behind it another statement.
+            _ if self.0.dialect == DialectName::Mssql => ControlFlow::Break(WRITES),
+            Statement::ShowVariable { variable }
+                if self.0.dialect == DialectName::Generic
+                    && variable
+                        .iter()
+                        .any(|word| reading::is_one_of(&word.value, reading::MSSQL_STATEMENTS)) =>
+            {
+                ControlFlow::Break(WRITES)
+            }
             // EXPLAIN ANALYZE runs what it explains; that is looked at all the same.
-            | Statement::Explain { .. }
+            Statement::Explain { .. }
             | Statement::ExplainTable { .. }
             | Statement::ShowColumns { .. }
             | Statement::ShowTables { .. }
@@ -262,6 +279,7 @@ impl Visitor for OnlyReads<'_> {
     fn pre_visit_expr(&mut self, expr: &Expr) -> Step {
         match expr {
             Expr::Function(function) => self.call(&function.name),
+            Expr::CompoundFieldAccess { root, access_chain } => self.fields(root, access_chain),
             _ => ControlFlow::Continue(()),
         }
     }
@@ -287,6 +305,30 @@ impl OnlyReads<'_> {
         self.call(name)
     }
 
+    /// What stands behind the points. To Postgres `(x).f` is a field of a row, or `f(x)`.
+    fn fields(&self, root: &Expr, chain: &[AccessExpr]) -> Step {
+        if !matches!(self.0.dialect, DialectName::Postgres | DialectName::Generic) {
+            return ControlFlow::Continue(());
+        }
+        let of_call = matches!(root, Expr::Nested(root) if matches!(**root, Expr::Function(_)));
+        // `t.c[1]` begins with a column's name.
+        let mut is_column = matches!(root, Expr::Identifier(_));
+        for access in chain {
+            match access {
+                AccessExpr::Subscript(_) => is_column = false,
+                AccessExpr::Dot(_) if is_column => {}
+                AccessExpr::Dot(Expr::Identifier(field))
+                    if of_call && reading::is_one_of(&field.value, ROW_FIELDS) => {}
+                AccessExpr::Dot(Expr::Identifier(field)) => {
+                    self.call(&ObjectName::from(vec![field.clone()]))?;
+                }
+                // Looked at as what it is.
+                AccessExpr::Dot(_) => {}
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
     fn call(&self, name: &ObjectName) -> Step {
         let parts = name.0.iter().map(|part| match part {
             ObjectNamePart::Identifier(part) => Some(part.value.to_lowercase()),
@@ -309,12 +351,14 @@ impl OnlyReads<'_> {
             Some(beginning) => full.starts_with(beginning),
             None => *entry == full,
         };
+        let last_is_ascii = matches!(name.0.last(), Some(ObjectNamePart::Identifier(part)) if part.value.is_ascii());
         let own = match schema {
             [] => true,
             [schema] => functions::SCHEMAS.contains(&schema.as_str()),
             _ => false,
         };
-        let known = own && functions::is_known(last);
+        // No other letters that have these for their small ones.
+        let known = own && last_is_ascii && functions::is_known(last);
         if denied || !(known || self.0.functions_allowed.iter().any(allowed)) {
             return ControlFlow::Break(CALLS);
         }

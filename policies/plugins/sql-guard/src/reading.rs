@@ -1,31 +1,73 @@
 //! Whether the server will read a text as it was read here: where comments and strings end decides
 //! what is statement, and dialects do not agree about it.
 
-use sqlparser::tokenizer::{Token, Whitespace};
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use crate::DialectName;
+use crate::{DialectName, regions};
 
-/// Words that are a statement by themselves in Microsoft SQL Server, where none needs a `;` before it:
-/// a parser that does not know them takes them for the name of a column or a table.
-const MSSQL_STATEMENTS: &[&str] = &[
+/// Words that begin a statement in Microsoft SQL Server, where none needs a `;` before it: a parser that does not
+/// know that takes them for the name of a column or a table. They are reserved there; names are written in brackets.
+pub(crate) const MSSQL_STATEMENTS: &[&str] = &[
+    "ALTER",
+    "BACKUP",
+    "BULK",
     "CHECKPOINT",
+    "CLOSE",
     "COMMIT",
+    "CREATE",
     "DBCC",
+    "DEALLOCATE",
+    "DECLARE",
+    "DELETE",
+    "DENY",
+    "DROP",
+    "DUMP",
     "EXEC",
     "EXECUTE",
+    "GOTO",
+    "GRANT",
+    "INSERT",
     "KILL",
+    "LOAD",
+    "MERGE",
+    "OPEN",
+    "PRINT",
+    "RAISERROR",
+    "READTEXT",
     "RECONFIGURE",
+    "RESTORE",
     "REVERT",
+    "REVOKE",
     "ROLLBACK",
+    "SAVE",
+    "SETUSER",
+    "SHUTDOWN",
+    "TRUNCATE",
+    "UPDATE",
+    "UPDATETEXT",
+    "USE",
+    "WAITFOR",
+    "WRITETEXT",
+];
+
+/// Of those, the ones that are whole without another word that no name may have before it (`SELECT 1 DELETE FROM t`
+/// gives a column a name, or empties a table), and that nobody names a column by.
+const STATEMENTS: &[&str] = &[
+    "DELETE",
+    "EXEC",
+    "EXECUTE",
+    "RECONFIGURE",
     "SHUTDOWN",
     "WAITFOR",
 ];
 
-/// Of those, the ones that nobody names a column by.
-const STATEMENTS: &[&str] = &["EXEC", "EXECUTE", "RECONFIGURE", "SHUTDOWN", "WAITFOR"];
-
 /// Refuses what another server than the one that was thought of would read in another way.
-pub(crate) fn check(dialect: DialectName, sql: &str, tokens: &[Token]) -> Result<(), String> {
+pub(crate) fn check(
+    dialect: DialectName,
+    sql: &str,
+    tokens: &[TokenWithSpan],
+) -> Result<(), String> {
     // MySQL runs what stands in /*! ... */, which a parser takes for a comment.
     if sql.contains("/*!") || sql.contains("/*M!") {
         return Err("the SQL holds a comment that some servers run".into());
@@ -35,28 +77,19 @@ pub(crate) fn check(dialect: DialectName, sql: &str, tokens: &[Token]) -> Result
         DialectName::Generic => STATEMENTS,
         _ => &[],
     };
-    let is_statement = |token: &Token| match token {
-        Token::Word(word) if word.quote_style.is_none() => statements
-            .iter()
-            .any(|s| s.eq_ignore_ascii_case(&word.value)),
-        _ => false,
-    };
-    if tokens.iter().any(is_statement) {
-        return Err("only statements that read are allowed".into());
-    }
-    let unlike = match dialect {
-        DialectName::Generic => {
-            sql.contains("\\'")
-                || sql.contains("\\\"")
-                || sql.contains("\\`")
-                || is_doubtful(tokens)
+    let mut behind_point = false;
+    for token in tokens {
+        if matches!(&token.token, Token::Word(word) if word.quote_style.is_none()
+            && !behind_point
+            && is_one_of(&word.value, statements))
+        {
+            return Err("only statements that read are allowed".into());
         }
-        DialectName::Postgres => false,
-        // A name in MySQL, a parameter in SQLite, nothing in the others.
-        _ => tokens
-            .iter()
-            .any(|token| matches!(token, Token::DollarQuotedString(_))),
-    };
+        behind_point = token.token == Token::Period;
+    }
+    let unlike = sql.contains('\0')
+        || !regions::agree(dialect, sql, tokens)
+        || (dialect == DialectName::Generic && is_doubtful(tokens));
     if unlike {
         return Err(
             "servers read this SQL in different ways: set the dialect, or write it plainly".into(),
@@ -65,51 +98,68 @@ pub(crate) fn check(dialect: DialectName, sql: &str, tokens: &[Token]) -> Result
     Ok(())
 }
 
-/// Whether something in it begins or ends elsewhere for some server.
-fn is_doubtful(tokens: &[Token]) -> bool {
-    let mut brackets = 0_usize;
-    for token in tokens {
-        let doubtful = match token {
-            Token::LBracket => {
-                brackets += 1;
-                false
-            }
-            Token::RBracket => {
-                brackets = brackets.saturating_sub(1);
-                false
-            }
-            // `[x']` is a name to some and the beginning of a string to others.
-            Token::SingleQuotedString(_)
-            | Token::DoubleQuotedString(_)
-            | Token::NationalStringLiteral(_)
-            | Token::HexStringLiteral(_) => brackets > 0,
-            Token::DollarQuotedString(_)
-            | Token::TripleSingleQuotedString(_)
-            | Token::TripleDoubleQuotedString(_)
-            | Token::SingleQuotedByteStringLiteral(_)
-            | Token::DoubleQuotedByteStringLiteral(_)
-            | Token::TripleSingleQuotedByteStringLiteral(_)
-            | Token::TripleDoubleQuotedByteStringLiteral(_)
-            | Token::SingleQuotedRawStringLiteral(_)
-            | Token::DoubleQuotedRawStringLiteral(_)
-            | Token::TripleSingleQuotedRawStringLiteral(_)
-            | Token::TripleDoubleQuotedRawStringLiteral(_)
-            | Token::EscapedStringLiteral(_)
-            | Token::UnicodeStringLiteral(_)
-            // A comment to some, an operator to others.
-            | Token::Sharp => true,
-            Token::Whitespace(Whitespace::SingleLineComment { comment, prefix }) => {
-                prefix != "--" || !comment.starts_with(char::is_whitespace) && !comment.is_empty()
-            }
-            // Some count them, some end at the first `*/`.
-            Token::Whitespace(Whitespace::MultiLineComment(comment)) => comment.contains("/*"),
-            Token::Word(word) if word.quote_style.is_some() => brackets > 0,
-            Token::Word(word) => word.value.contains('#'),
-            _ => false,
-        };
-        if doubtful {
-            return true;
+/// Whether something in it is of another kind for some server, though it begins and ends where it does for all.
+fn is_doubtful(tokens: &[TokenWithSpan]) -> bool {
+    tokens.iter().any(|token| match &token.token {
+        Token::DollarQuotedString(_)
+        | Token::TripleSingleQuotedString(_)
+        | Token::TripleDoubleQuotedString(_)
+        | Token::SingleQuotedByteStringLiteral(_)
+        | Token::DoubleQuotedByteStringLiteral(_)
+        | Token::TripleSingleQuotedByteStringLiteral(_)
+        | Token::TripleDoubleQuotedByteStringLiteral(_)
+        | Token::SingleQuotedRawStringLiteral(_)
+        | Token::DoubleQuotedRawStringLiteral(_)
+        | Token::TripleSingleQuotedRawStringLiteral(_)
+        | Token::TripleDoubleQuotedRawStringLiteral(_)
+        | Token::EscapedStringLiteral(_)
+        | Token::UnicodeStringLiteral(_)
+        // A comment to some, an operator to others.
+        | Token::Sharp => true,
+        Token::Word(word) => word.quote_style.is_none() && word.value.contains('#'),
+        _ => false,
+    })
+}
+
+pub(crate) fn is_one_of(word: &str, words: &[&str]) -> bool {
+    words.iter().any(|one| one.eq_ignore_ascii_case(word))
+}
+
+/// The tokens as the parser may have them: where an operand fails that should follow one of these operators it does
+/// not say so, it panics. Operators of the same shape stand in for them.
+pub(crate) fn tamed(dialect: DialectName, tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let (operators, other): (&[&str], _) = match dialect {
+        DialectName::Mysql => (&["DIV"], Token::Div),
+        DialectName::Sqlite => (&["MATCH", "REGEXP"], Token::make_keyword("LIKE")),
+        _ => return tokens,
+    };
+    let told = |token: &&TokenWithSpan| !matches!(token.token, Token::Whitespace(_));
+    let is_operator = |at: usize| match &tokens[at].token {
+        Token::Word(word) if word.quote_style.is_none() && is_one_of(&word.value, operators) => {
+            // A function has the same name.
+            let before = tokens[..at].iter().rev().find(told);
+            let called = tokens[at + 1..].iter().find(told);
+            called.is_none_or(|next| next.token != Token::LParen)
+                || before.is_some_and(|before| ends_operand(&before.token))
         }
+        _ => false,
+    };
+    let places: Vec<usize> = (0..tokens.len()).filter(|at| is_operator(*at)).collect();
+    let mut tokens = tokens;
+    for at in places {
+        tokens[at].token = other.clone();
     }
-    false
+    tokens
+}
+
+fn ends_operand(token: &Token) -> bool {
+    match token {
+        Token::Word(word) => word.keyword == Keyword::NoKeyword,
+        Token::RParen
+        | Token::Number(..)
+        | Token::Placeholder(_)
+        | Token::SingleQuotedString(_)
+        | Token::HexStringLiteral(_) => true,
+        _ => false,
+    }
 }
