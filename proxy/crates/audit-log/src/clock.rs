@@ -15,8 +15,10 @@ pub(crate) fn unix_us() -> u64 {
 
 /// Tells a wall clock that was set from one that ran: a jump by a year must not empty the log.
 ///
-/// What counts is the newest time that the log knew when it was opened and the time that has run since. So a machine
-/// that starts with its clock years ahead removes nothing, and one that was off for a week waits some days.
+/// What counts is the newest time that the log believed when it was last open, kept in a file of its own, and the time
+/// that has run since: what checkpoints say was told by the clock that is doubted. So a machine whose clock is years
+/// ahead removes nothing, however often it starts; one that was off for a week waits some days; and one that was off
+/// for years keeps everything until somebody removes the file, who thereby says that the clock is right.
 #[derive(Debug)]
 pub(crate) struct ClockWatch {
     known_us: u64,
@@ -27,6 +29,13 @@ impl ClockWatch {
     /// Begins with the newest time of the log.
     pub(crate) fn start(known_us: u64, ran: Instant) -> Self {
         ClockWatch { known_us, ran }
+    }
+
+    /// The newest time that is believed.
+    pub(crate) fn known_us(&mut self, wall_us: u64, ran: Instant) -> u64 {
+        // What it says about removing is no matter here.
+        let _ = self.believed(wall_us, ran);
+        self.known_us
     }
 
     /// The time that records may be removed by, or how far the wall clock is ahead of any time that can be believed.

@@ -25,7 +25,7 @@ pub struct LogConfig {
     /// Whether to sync to disk at all (true). Without it a power cut can lose acknowledged records; kill -9 cannot.
     pub fsync: bool,
     /// Whole sealed segments older than this are removed when a segment is sealed, a few at a time, and none while the
-    /// clock is further ahead of the log than can be (`None`: kept for ever).
+    /// clock is further ahead of the time kept in the file `clock` than can be (`None`: kept for ever).
     pub retention_days: Option<u32>,
     /// Records between two checkpoints at most (1000).
     pub checkpoint_every: u64,

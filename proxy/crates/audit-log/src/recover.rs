@@ -5,6 +5,7 @@
 //! follow it (a power cut can lose pages in any order), the cut bytes are kept beside the log.
 
 use std::fs::{self, File, TryLockError};
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use crate::checkpoint::{Checkpoint, CheckpointFile};
@@ -17,6 +18,9 @@ use crate::merkle::Chain;
 use crate::record::Record;
 use crate::segment::{self, Header, Line, Lines, SegmentPaths};
 use crate::store::{Found, Live, Store};
+
+/// More than any time has digits.
+const KEPT_TIME_BYTES_MAX: u64 = 64;
 
 /// Opens the log for writing.
 pub(crate) fn open(config: LogConfig, disk: Disk) -> Result<(Store, Recovery), AuditError> {
@@ -40,10 +44,11 @@ pub(crate) fn open(config: LogConfig, disk: Disk) -> Result<(Store, Recovery), A
         segments: segments.len().max(1),
         ..Recovery::default()
     };
-    let found = match segments.last() {
+    let mut found = match segments.last() {
         Some(last) => resume(&disk, last, &mut recovery)?,
         None => begin(&disk, &config.dir)?,
     };
+    found.known_us = kept_time(&disk, &config.dir)?;
     let mut store = Store::new(config, disk, lock, found);
     recovery.next_sequence = store.size();
     store.finish()?;
@@ -83,6 +88,22 @@ fn remove_temporary(disk: &Disk, dir: &Path) -> Result<(), AuditError> {
     Ok(())
 }
 
+/// The time in the file that keeps it; one that is no number counts as none.
+fn kept_time(disk: &Disk, dir: &Path) -> Result<Option<u64>, AuditError> {
+    let path = dir.join(segment::CLOCK_FILE);
+    let text = disk.read(&path, || match File::open(&path) {
+        Ok(file) => {
+            let mut text = Vec::new();
+            file.take(KEPT_TIME_BYTES_MAX).read_to_end(&mut text)?;
+            Ok(text)
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    })?;
+    let text = str::from_utf8(&text).unwrap_or_default();
+    Ok(text.trim().parse().ok())
+}
+
 fn begin(disk: &Disk, dir: &Path) -> Result<Found, AuditError> {
     let chain = Chain::default();
     let live = Live::create(disk, dir, &chain)?;
@@ -91,6 +112,7 @@ fn begin(disk: &Disk, dir: &Path) -> Result<Found, AuditError> {
         live,
         chain,
         checkpoint,
+        known_us: None,
     })
 }
 
@@ -139,6 +161,7 @@ fn resume(disk: &Disk, paths: &SegmentPaths, recovery: &mut Recovery) -> Result<
         live,
         chain: scan.chain,
         checkpoint,
+        known_us: None,
     })
 }
 

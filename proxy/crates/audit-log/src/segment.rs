@@ -21,6 +21,8 @@ use crate::hex;
 use crate::merkle::{Chain, Tree};
 
 pub(crate) const LOCK_FILE: &str = "lock";
+/// Holds the newest time that the log believes, in microseconds since 1970.
+pub(crate) const CLOCK_FILE: &str = "clock";
 pub(crate) const TEMPORARY: &str = "tmp";
 
 const VERSION: u32 = 1;

@@ -6,7 +6,7 @@
 
 use std::fs::File;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::checkpoint::Checkpoint;
 use crate::clock::{self, ClockWatch};
@@ -17,13 +17,16 @@ use crate::index::IndexBuilder;
 use crate::merkle::Chain;
 use crate::record::Record;
 use crate::retain;
-use crate::segment::{Header, SegmentPaths};
+use crate::segment::{self, Header, SegmentPaths};
 
 /// The buffer is written out when it holds this much, and given back when it grew beyond.
 const BUFFER_BYTES: usize = 1 << 20;
 /// Segments that go when one is sealed: were the clock wrong all the same, most of the log would outlast the day on
 /// which somebody notices.
 const REMOVED_MAX: usize = 4;
+/// How often the time that is believed is kept, while records are written: after `kill -9` the log may have to wait as
+/// long before it removes anything.
+const CLOCK_KEPT_EVERY: Duration = Duration::from_secs(3600);
 /// With a retention, segments are sealed at this age, so that they can be removed in time.
 const SEGMENT_AGE_MAX_US: u64 = 86_400_000_000;
 
@@ -39,6 +42,7 @@ pub(crate) struct Store {
     checkpoint: Checkpoint,
     checkpoint_at: Instant,
     clock: ClockWatch,
+    clock_kept_at: Instant,
     /// Held, not used: the lock goes with the file.
     _lock: File,
 }
@@ -50,6 +54,8 @@ pub(crate) struct Found {
     pub(crate) chain: Chain,
     /// The last one on disk.
     pub(crate) checkpoint: Checkpoint,
+    /// The time that was believed when the log was last open, if that was kept.
+    pub(crate) known_us: Option<u64>,
 }
 
 /// The segment being written.
@@ -96,6 +102,7 @@ impl Store {
             live,
             chain,
             checkpoint,
+            known_us,
         } = found;
         Store {
             config,
@@ -106,7 +113,8 @@ impl Store {
             unsynced_since: None,
             checkpoint,
             checkpoint_at: now,
-            clock: ClockWatch::start(checkpoint.time_unix_us, now),
+            clock: ClockWatch::start(known_us.unwrap_or(checkpoint.time_unix_us), now),
+            clock_kept_at: now,
             _lock: lock,
         }
     }
@@ -177,10 +185,11 @@ impl Store {
             .min()
     }
 
-    /// Syncs and leaves a last checkpoint.
+    /// Syncs, leaves a last checkpoint, and keeps the time.
     pub(crate) fn finish(&mut self) -> Result<(), Fault> {
         self.sync()?;
         self.leave_checkpoint()?;
+        self.keep_clock()?;
         self.disk
             .sync(&self.live.checkpoints, &self.live.paths.checkpoints())
     }
@@ -240,7 +249,7 @@ impl Store {
                     dir = %self.config.dir.display(),
                     ahead_s = ahead.as_secs(),
                     "the clock is ahead of the audit log by more than has passed: no old record is removed until that \
-                     time has run"
+                     time has run; if the clock is right, stop, remove the file `clock` there, and start again"
                 );
                 Ok(())
             }
@@ -258,6 +267,18 @@ impl Store {
             .append(&mut self.live.checkpoints, &path, &checkpoint.to_line())?;
         self.checkpoint = checkpoint;
         self.checkpoint_at = Instant::now();
+        if self.checkpoint_at.duration_since(self.clock_kept_at) >= CLOCK_KEPT_EVERY {
+            self.keep_clock()?;
+        }
+        Ok(())
+    }
+
+    fn keep_clock(&mut self) -> Result<(), Fault> {
+        let now = Instant::now();
+        let known_us = self.clock.known_us(clock::unix_us(), now);
+        let path = self.config.dir.join(segment::CLOCK_FILE);
+        self.disk.put(&path, format!("{known_us}\n").as_bytes())?;
+        self.clock_kept_at = now;
         Ok(())
     }
 
@@ -287,7 +308,7 @@ mod tests {
     use crate::checkpoint::CheckpointFile;
     use crate::config::Durability;
     use crate::files::tests::scratch;
-    use crate::{AuditLog, segment, verify};
+    use crate::{AuditLog, verify};
 
     const YEAR_US: u64 = 365 * 86_400_000_000;
 
@@ -327,17 +348,70 @@ mod tests {
         });
         let lines: Vec<u8> = back.flat_map(Checkpoint::to_line).collect();
         fs::write(last.checkpoints(), lines).unwrap();
+        let clock = clock_file(dir);
+        let known_us: u64 = fs::read_to_string(&clock).unwrap().trim().parse().unwrap();
+        fs::write(clock, (known_us - by_us).to_string()).unwrap();
+    }
+
+    fn clock_file(dir: &Path) -> std::path::PathBuf {
+        dir.join(segment::CLOCK_FILE)
     }
 
     #[test]
-    fn a_clock_that_is_years_ahead_removes_nothing() {
+    fn a_clock_that_is_years_ahead_removes_nothing_however_often_it_starts() {
+        for kept in [true, false] {
+            let dir = scratch();
+            write(&small(dir.path(), None), 60);
+            set_back(dir.path(), 3 * YEAR_US);
+            if !kept {
+                // As a log is that an older version wrote.
+                fs::remove_file(clock_file(dir.path())).unwrap();
+            }
+            for records in [1, 39, 40] {
+                write(&small(dir.path(), Some(30)), records);
+            }
+            let report = verify(dir.path()).unwrap();
+            assert_eq!((report.first_sequence, report.size), (0, 140));
+            assert!(report.is_clean());
+        }
+    }
+
+    #[test]
+    fn a_writer_that_never_ends_leaves_the_time_all_the_same() {
+        let dir = scratch();
+        write(&small(dir.path(), None), 60);
+        set_back(dir.path(), 3 * YEAR_US);
+        fs::remove_file(clock_file(dir.path())).unwrap();
+        let log = AuditLog::open(small(dir.path(), Some(30))).unwrap();
+        let known = fs::read_to_string(clock_file(dir.path())).unwrap();
+        let known_us: u64 = known.trim().parse().unwrap();
+        assert!(clock::unix_us() - known_us > 2 * YEAR_US, "{known}");
+        drop(log);
+    }
+
+    #[test]
+    fn who_removes_the_kept_time_says_that_the_clock_is_right() {
         let dir = scratch();
         write(&small(dir.path(), None), 60);
         set_back(dir.path(), 3 * YEAR_US);
         write(&small(dir.path(), Some(30)), 40);
-        let report = verify(dir.path()).unwrap();
-        assert_eq!((report.first_sequence, report.size), (0, 100));
-        assert!(report.is_clean());
+        fs::remove_file(clock_file(dir.path())).unwrap();
+        write(&small(dir.path(), Some(30)), 40);
+        assert!(verify(dir.path()).unwrap().first_sequence > 0);
+    }
+
+    #[test]
+    fn a_kept_time_that_is_none_is_as_none() {
+        let dir = scratch();
+        write(&small(dir.path(), None), 60);
+        for text in ["", "soon", "-1", "99999999999999999999999999"] {
+            fs::write(clock_file(dir.path()), text).unwrap();
+            write(&small(dir.path(), None), 1);
+        }
+        fs::write(clock_file(dir.path()), [0xff; 9]).unwrap();
+        write(&small(dir.path(), None), 1);
+        let known = fs::read_to_string(clock_file(dir.path())).unwrap();
+        assert!(known.trim().parse::<u64>().unwrap() > YEAR_US);
     }
 
     #[test]

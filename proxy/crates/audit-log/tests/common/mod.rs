@@ -80,14 +80,14 @@ pub fn find(dir: &Path, query: &Query) -> Vec<u64> {
     found
 }
 
-/// Paths in `dir` but for the lock, in order.
+/// Paths in `dir` that hold the log, in order.
 pub fn files(dir: &Path) -> Vec<std::path::PathBuf> {
     let mut files: Vec<_> = dir
         .read_dir()
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .collect();
-    files.retain(|path| !path.ends_with("lock"));
+    files.retain(|path| !path.ends_with("lock") && !path.ends_with("clock"));
     files.sort();
     files
 }
