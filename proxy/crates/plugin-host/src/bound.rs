@@ -251,7 +251,7 @@ impl Evaluator for Bound {
     }
 
     fn is_slow(&self) -> bool {
-        self.pace.is_slow() || self.turns.are_taken()
+        self.pace.is_slow() || self.turns.are_scarce()
     }
 
     fn may_loosen(&self) -> bool {

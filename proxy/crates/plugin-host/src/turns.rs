@@ -67,9 +67,10 @@ impl Turns {
         }
     }
 
-    /// Whether the next one has to wait.
-    pub(crate) fn are_taken(&self) -> bool {
-        self.taken.lock().judging >= self.max
+    /// Whether the next one may have to wait: half of them are taken. It is asked before the first plugin of a message
+    /// judges, and others come until it is this one's turn.
+    pub(crate) fn are_scarce(&self) -> bool {
+        self.taken.lock().judging * 2 >= self.max
     }
 
     /// A turn, at once or by `until`; `None`: there was none, or too many wait for one.
@@ -118,14 +119,26 @@ mod tests {
         let turns = tenants.turns(&acme);
         let now = Instant::now();
         let taken = [turns.take(now), turns.take(now)];
-        assert!(taken.iter().all(Option::is_some) && turns.are_taken());
+        assert!(taken.iter().all(Option::is_some) && turns.are_scarce());
         assert!(tenants.turns(&acme).take(now).is_none());
         assert!(tenants.turns(&other).take(now).is_some());
         drop(taken);
-        assert!(!turns.are_taken());
+        assert!(!turns.are_scarce());
         drop(turns);
         tenants.turns(&other);
         assert_eq!(tenants.of.lock().len(), 1);
+    }
+
+    #[test]
+    fn they_are_scarce_before_the_last_is_taken() {
+        let turns = Turns::new(4);
+        let now = Instant::now();
+        let mut taken = Vec::new();
+        for scarce in [false, false, true, true, true] {
+            assert_eq!(turns.are_scarce(), scarce, "{} are taken", taken.len());
+            taken.extend(turns.take(now));
+        }
+        assert_eq!(taken.len(), 4);
     }
 
     #[test]
