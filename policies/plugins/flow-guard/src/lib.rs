@@ -1,12 +1,15 @@
-//! A value seen in one server's answers may not enter another server's arguments.
+//! A value that one server has shown may not enter another server's arguments.
 //!
 //! Values are words of letters, digits and a few signs that are long enough to mean something, and
-//! that carry a digit or are long: names, ids, addresses, tokens. Kept are keyed hashes, never the
+//! that carry a digit or are long: names, ids, addresses, tokens; dates and times are none, as everybody
+//! says them. A server shows them in results, errors and notifications. Kept are keyed hashes, never the
 //! values. Bind it to every server concerned, in both directions, with the grant `tenant-state`.
 //!
 //! A value is from every server that has shown it, and no server becomes the owner of one by showing it
 //! first: it goes to a server only if that one alone has shown it. One server's answers can fill no more
 //! than its share of what is remembered.
+
+mod times;
 
 use dlp_sdk::{
     Action, Host, HostError, JsonSchema, LeafKind, Message, Plugin, Scope, Verdict,
@@ -72,6 +75,17 @@ fn four_thousand() -> i64 {
     4000
 }
 
+/// Where a server's message shows values.
+const SHOWN: &[&str] = &["$.result", "$.error", "$.params"];
+/// Where they may enter another: what tools and prompts are given, what resource is asked for, and what a
+/// question of the server is answered.
+const GOES: &[&str] = &[
+    "$.params.arguments",
+    "$.params.argument",
+    "$.params.uri",
+    "$.result",
+];
+
 /// Servers by which a value is remembered; one that more have shown goes to none.
 const SOURCES_MAX: usize = 8;
 /// Stands for them.
@@ -92,9 +106,6 @@ impl Plugin for Flow {
 
     fn evaluate(&self, message: &Message, host: &dyn Host) -> Verdict {
         let judged = if message.to_server() {
-            if message.method() != "tools/call" {
-                return Verdict::pass();
-            }
             self.arguments(message, host)
         } else {
             self.answer(message, host)
@@ -112,10 +123,15 @@ impl Flow {
         if !self.0.sources.is_empty() && !self.0.sources.iter().any(|source| source == server) {
             return Ok(Verdict::pass());
         }
-        let leaves = message
-            .under("$.result")
-            .filter(|leaf| leaf.kind != LeafKind::Key);
-        let values = leaves.flat_map(|leaf| self.values(leaf.text));
+        // The definitions of tools and prompts have the same keys at many servers.
+        let defines = message.method().ends_with("/list");
+        let leaves = SHOWN.iter().flat_map(|path| message.under(path));
+        let values = leaves.flat_map(|leaf| {
+            let is_key = leaf.kind == LeafKind::Key;
+            // So have results, unless a value is the key: then mostly with a digit in it.
+            self.values(leaf.text)
+                .filter(move |(_, value)| !is_key || (!defines && is_telling(value)))
+        });
         let counter = format!("values of {server}");
         let before = host.state_add(Scope::Tenant, &counter, 0, self.0.remember_s)?;
         let mut fresh = 0;
@@ -155,7 +171,7 @@ impl Flow {
     fn arguments(&self, message: &Message, host: &dyn Host) -> Result<Verdict, HostError> {
         let mut verdict = Verdict::pass();
         let mut seen = 0;
-        for leaf in message.under("$.params.arguments") {
+        for leaf in GOES.iter().flat_map(|path| message.under(path)) {
             for (at, value) in self.values(leaf.text) {
                 seen += 1;
                 if seen > self.0.values_max {
@@ -185,12 +201,14 @@ impl Flow {
         let words = words.map(|word| word.trim_matches(['.', '-', '_', '+']));
         let long = self.0.value_bytes_min;
         words
-            .filter(move |word| {
-                let telling = word.bytes().any(|b| b.is_ascii_digit() || b == b'@');
-                word.len() >= long && (telling || word.len() >= 2 * long)
-            })
+            .filter(move |word| word.len() >= long && (is_telling(word) || word.len() >= 2 * long))
             .map(move |word| (word.as_ptr() as usize - text.as_ptr() as usize, word))
+            .filter(|(at, word)| !times::is_time(&text[..*at], word))
     }
+}
+
+fn is_telling(word: &str) -> bool {
+    word.bytes().any(|b| b.is_ascii_digit() || b == b'@')
 }
 
 /// The servers that have shown a value, one a line.
