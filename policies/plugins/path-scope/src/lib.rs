@@ -56,18 +56,19 @@ impl Plugin for Scope {
         if message.twins_of(&named).next().is_some() {
             return Verdict::block("an argument's name differs from a checked one by case only");
         }
-        let values = |paths: &'_ [String], allowed: &dyn Fn(&str) -> bool| {
+        // A key may be a path too, as in `{"files": {"/etc/hosts": "..."}}`.
+        let values = |paths: &'_ [String], allowed: &dyn Fn(&str, bool) -> bool| {
             paths.iter().all(|path| {
-                let mut leaves = message
-                    .under(path)
-                    .filter(|leaf| leaf.kind != LeafKind::Key);
-                leaves.all(|leaf| allowed(leaf.text))
+                let mut leaves = message.under(path);
+                leaves.all(|leaf| allowed(leaf.text, leaf.kind == LeafKind::Key))
             })
         };
-        if !values(&self.0.file_arguments, &|text| self.file(text)) {
+        if !values(&self.0.file_arguments, &|text, _| self.file(text)) {
             return Verdict::block("a path leaves the folders that this tool may reach");
         }
-        if !values(&self.0.url_arguments, &|text| self.url(text)) {
+        if !values(&self.0.url_arguments, &|text, is_key| {
+            (is_key && !text.contains("//")) || self.url(text)
+        }) {
             return Verdict::block("a URL names a host that this tool may not reach");
         }
         Verdict::pass()
@@ -133,8 +134,10 @@ impl Scope {
             None => authority,
         };
         let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+        let is_of_name = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);
+        // Some end a host at other signs: `evil.net;.example.com`.
         !host.is_empty()
-            && host.is_ascii()
+            && host.bytes().all(is_of_name)
             && self.0.hosts.iter().any(|allowed| {
                 let allowed = allowed.to_ascii_lowercase();
                 match allowed.strip_prefix("*.") {
@@ -162,6 +165,11 @@ fn normal(path: &str) -> Option<Vec<&str>> {
     }
     let mut steps = Vec::new();
     for step in path.split('/') {
+        // Some take blanks and dots from the end of a step, some read wide signs as plain ones: `..` to them.
+        let mut parts = step.split(SLASHES);
+        if !matches!(step, "" | "." | "..") && parts.any(is_dots) {
+            return None;
+        }
         match step {
             "" | "." => {}
             ".." => {
@@ -173,10 +181,32 @@ fn normal(path: &str) -> Option<Vec<&str>> {
     Some(steps)
 }
 
+/// Signs that some read as a slash or a backslash.
+const SLASHES: [char; 5] = ['\u{2044}', '\u{2215}', '\u{fe68}', '\u{ff0f}', '\u{ff3c}'];
+
+/// Whether a part is two dots or more, in any width, with blanks or without.
+fn is_dots(part: &str) -> bool {
+    let dots = part.chars().map(|c| match c {
+        '.' | '\u{2024}' | '\u{fe52}' | '\u{ff0e}' => Some(1),
+        '\u{2025}' | '\u{2026}' | '\u{fe19}' | '\u{fe30}' => Some(2),
+        c if c.is_whitespace() => Some(0),
+        _ => None,
+    });
+    dots.sum::<Option<u32>>().is_some_and(|dots| dots >= 2)
+}
+
 /// Whether bytes are written as `%2e`: what they mean depends on who reads them.
 fn is_encoded(path: &str) -> bool {
     let mut parts = path.split('%').skip(1).map(str::as_bytes);
-    parts.any(|part| part.len() >= 2 && part[..2].iter().all(u8::is_ascii_hexdigit))
+    parts.any(|part| match part {
+        // As some write other characters: `%u002e`.
+        [b'u' | b'U', digits @ ..] if digits.len() >= 4 => is_hex(&digits[..4]),
+        _ => part.len() >= 2 && is_hex(&part[..2]),
+    })
+}
+
+fn is_hex(digits: &[u8]) -> bool {
+    digits.iter().all(u8::is_ascii_hexdigit)
 }
 
 dlp_sdk::export!(Scope);
