@@ -16,7 +16,7 @@ pub struct Config {
     /// Bytes of text over the whole result, error or notification.
     pub bytes_max: Option<usize>,
     /// Rows: elements of any one list in the structured content, in an error's data or in a notification, or
-    /// lines of one text.
+    /// lines of one text or of all texts of a result.
     pub rows_max: Option<usize>,
     /// Only warn. Default false.
     #[serde(default)]
@@ -69,20 +69,34 @@ fn is_envelope(leaf: &Leaf<'_>) -> bool {
     }
 }
 
+/// Where results of calls, of resources and of prompts have their texts.
+const RESULTS: &[&str] = &["$.result.content", "$.result.contents", "$.result.messages"];
+
 fn rows(message: &Message) -> usize {
-    let texts = ["$.result.content", "$.error", "$.params"];
-    let lines = texts.iter().flat_map(|path| message.under(path));
-    let lines = lines.filter(|leaf| leaf.kind == LeafKind::Text);
-    let lines = lines.map(|leaf| {
-        leaf.text
-            .lines()
-            .filter(|line| !line.trim().is_empty())
-            .count()
+    // Rows that are a text each are rows as much as the lines of one are.
+    let together = RESULTS.iter().map(|path| {
+        let texts = message
+            .under(path)
+            .filter(|leaf| leaf.path.ends_with(".text"));
+        texts.map(|leaf| lines(leaf.text)).sum()
     });
+    let each = RESULTS.iter().chain(&["$.error", "$.params"]);
+    let each = each.flat_map(|path| message.under(path));
+    let each = each.filter(|leaf| leaf.kind == LeafKind::Text);
+    let lines = together.chain(each.map(|leaf| lines(leaf.text)));
     let lists = ["$.result.structuredContent", "$.error.data", "$.params"];
     let elements = lists.iter().flat_map(|path| message.under(path));
     let elements = elements.filter_map(|leaf| indexes(leaf.path));
     lines.chain(elements).max().unwrap_or(0)
+}
+
+fn lines(text: &str) -> usize {
+    let ends = [
+        '\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}',
+    ];
+    text.split(ends)
+        .filter(|line| !line.trim().is_empty())
+        .count()
 }
 
 /// The largest index in a path, and one: how many elements that list has at least.
