@@ -35,7 +35,8 @@ impl Plugin for Pins {
     fn evaluate(&self, message: &Message, host: &dyn Host) -> Verdict {
         let verdict = match (message.to_server(), message.method()) {
             (true, "tools/call") => self.called(message),
-            (false, "tools/list") => self.listed(message, host),
+            // An answer to nobody knows what may be one to that.
+            (false, "tools/list" | "") => self.listed(message, host),
             _ => Verdict::pass(),
         };
         match verdict.action() {
