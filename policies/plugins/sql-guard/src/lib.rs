@@ -42,6 +42,7 @@ pub struct Config {
     pub statements_max: usize,
     /// Functions that may be called beside those that are known to only compute and read: your own, in
     /// small letters, with their schema if they are called by it. `reports.*` means all that begin so.
+    /// To Postgres `(address).city` may be a call of `city`: fields of rows that are asked for so belong here too.
     #[serde(default)]
     pub functions_allowed: Vec<String>,
     /// Functions that may not be called though they are known, in small letters.

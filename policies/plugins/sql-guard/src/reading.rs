@@ -62,6 +62,25 @@ const STATEMENTS: &[&str] = &[
     "WAITFOR",
 ];
 
+/// How deep operators that follow each other may make what is parsed: each adds a level. What is deeper than the stack
+/// is a trap and no answer, and after three of those the plugin is left alone for a while; 500 were too many for it.
+const CHAIN_MAX: usize = 250;
+/// So many queries in a row take the stack that one operator does, with room to spare.
+const QUERIES_PER_OPERATOR: usize = 4;
+
+/// Words that do as operators do.
+const OPERATORS: &[&str] = &[
+    "AND", "AT", "BETWEEN", "COLLATE", "DIV", "ESCAPE", "GLOB", "ILIKE", "IN", "IS", "ISNULL",
+    "LIKE", "MATCH", "MEMBER", "MOD", "NOT", "NOTNULL", "OPERATOR", "OR", "OVERLAPS", "REGEXP",
+    "RLIKE", "SIMILAR", "XOR",
+];
+
+/// Words between queries in a row.
+const SETS: &[&str] = &["EXCEPT", "INTERSECT", "MINUS", "UNION"];
+
+/// Words that begin another expression, and stand in none outside of brackets.
+const CLAUSES: &[&str] = &["HAVING", "ON", "SELECT", "WHERE"];
+
 /// Refuses what another server than the one that was thought of would read in another way.
 pub(crate) fn check(
     dialect: DialectName,
@@ -86,6 +105,9 @@ pub(crate) fn check(
             return Err("only statements that read are allowed".into());
         }
         behind_point = token.token == Token::Period;
+    }
+    if is_too_deep(tokens) {
+        return Err("the SQL has too many operators in a row".into());
     }
     let unlike = sql.contains('\0')
         || !regions::agree(dialect, sql, tokens)
@@ -119,6 +141,60 @@ fn is_doubtful(tokens: &[TokenWithSpan]) -> bool {
         Token::Word(word) => word.quote_style.is_none() && word.value.contains('#'),
         _ => false,
     })
+}
+
+/// Whether the operators that follow each other, those around what is in brackets among them, are too many.
+fn is_too_deep(tokens: &[TokenWithSpan]) -> bool {
+    let mut around = Vec::new();
+    let (mut here, mut outside, mut queries) = (0_usize, 0_usize, 0_usize);
+    for token in tokens {
+        match &token.token {
+            Token::LParen | Token::LBracket | Token::LBrace => {
+                around.push(here);
+                outside += here;
+                here = 0;
+            }
+            Token::RParen | Token::RBracket | Token::RBrace => {
+                here = around.pop().unwrap_or(here);
+                outside = outside.saturating_sub(here);
+                // An index is one more of them.
+                here += usize::from(token.token != Token::RParen);
+            }
+            Token::Comma | Token::SemiColon => here = 0,
+            Token::Word(word) if word.quote_style.is_none() && is_one_of(&word.value, SETS) => {
+                queries += 1;
+            }
+            Token::Word(word) if word.quote_style.is_none() && is_one_of(&word.value, CLAUSES) => {
+                here = 0;
+            }
+            token => here += usize::from(deepens(token)),
+        }
+        if outside + here + queries / QUERIES_PER_OPERATOR > CHAIN_MAX {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether a token may be an operator: what cannot is named.
+fn deepens(token: &Token) -> bool {
+    match token {
+        Token::Word(word) => word.quote_style.is_none() && is_one_of(&word.value, OPERATORS),
+        Token::EOF
+        | Token::Whitespace(_)
+        | Token::Period
+        | Token::Number(..)
+        | Token::Placeholder(_)
+        | Token::SingleQuotedString(_)
+        | Token::DoubleQuotedString(_)
+        | Token::DollarQuotedString(_)
+        | Token::NationalStringLiteral(_)
+        | Token::EscapedStringLiteral(_)
+        | Token::UnicodeStringLiteral(_)
+        | Token::SingleQuotedByteStringLiteral(_)
+        | Token::HexStringLiteral(_) => false,
+        _ => true,
+    }
 }
 
 pub(crate) fn is_one_of(word: &str, words: &[&str]) -> bool {
