@@ -257,6 +257,14 @@ mod tests {
             "'store' for a new task, 'delete' to remove it, 'update' to change it",
             "Give every picture an alternative text, see https://a.tld/rules/image-alt.",
             "Padded names cannot slip past a caller that compares keys.",
+            "Resolve the API key from the argument or from the environment.",
+            "The system prompt field holds all parts of the prompt.",
+            "A system prompt is always required by the model.",
+            "The store must not refuse a request once the session begins.",
+            "The subagent may override what its parent agent set.",
+            "Gemini does not report the end of speech.",
+            "Do not report an error to the user when the log is empty.",
+            "Keep the token in memory and run the job with it, permanently.",
         ] {
             assert!(!ordered(text), "{text}");
         }
