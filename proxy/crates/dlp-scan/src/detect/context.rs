@@ -4,12 +4,18 @@
 //! every rule then asks whether one of its own is among them: what a place costs depends on the words near it, not on
 //! how many rules look at it.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+use smallvec::SmallVec;
+
 use super::{Scratch, Sink};
-use crate::gate::{GramGate, Hit};
+use crate::gate::{HeadGate, Hit};
 use crate::names;
 use crate::rule::RuleId;
 use crate::ruleset::Action;
 use crate::text::{Cell, Span, to_u32};
+use crate::traces::Traces;
 
 /// How far before and after a value the words count that say what it is.
 const BEFORE: u32 = 72;
@@ -29,6 +35,10 @@ pub(crate) struct Near {
     /// The place, and where its cell begins.
     place: Option<(Span, u32)>,
     parts: [Span; 4],
+    /// Where short words begin in each of these, once a short phrase was looked for there.
+    short: Option<[Places; 4]>,
+    /// Where words begin in the text, a bit for each byte.
+    starts: Vec<u64>,
     hits: PartHits,
     /// By phrase: the last place that it stood near to, as counted by `places`.
     seen: Vec<u32>,
@@ -41,6 +51,12 @@ pub(crate) struct Near {
     inserts: Option<(u32, bool)>,
 }
 
+/// A worker keeps the room for so many blocks of a text.
+const STARTS_KEPT: usize = 1 << 16;
+
+/// Places in a text.
+type Places = SmallVec<[u32; 8]>;
+
 /// The first line of a table.
 #[derive(Clone, Copy, Debug)]
 struct Head {
@@ -50,7 +66,12 @@ struct Head {
 
 impl Near {
     /// Begins a text: what was seen in the last one says nothing about it.
-    pub fn begin(&mut self, phrases: usize) {
+    pub fn begin(&mut self, phrases: usize, traces: &Traces) {
+        if self.starts.capacity() > STARTS_KEPT {
+            self.starts = Vec::new();
+        }
+        self.starts.clear();
+        traces.word_starts(&mut self.starts);
         self.place = None;
         self.head = None;
         self.inserts = None;
@@ -65,6 +86,7 @@ impl Near {
 
     fn next_place(&mut self, place: (Span, u32)) {
         self.place = Some(place);
+        self.short = None;
         self.any = false;
         self.places = self.places.wrapping_add(1);
         if self.places == 0 {
@@ -121,7 +143,8 @@ fn look(span: Span, cell: &Cell, sink: &Sink<'_>, scratch: &mut Scratch) {
     near.parts = [before, after, cell.name, column];
     for part in near.parts {
         for block in blocks(part) {
-            let known = near.hits.block(block, text, &sink.rules.gates.near);
+            let starts = near.starts.get(block).copied().unwrap_or(0);
+            let known = near.hits.block(block, starts, text, &sink.rules.gates.near);
             for at in known {
                 let hit = near.hits.found[at];
                 if hit.at < part.start || hit.at >= part.end {
@@ -146,7 +169,7 @@ fn look(span: Span, cell: &Cell, sink: &Sink<'_>, scratch: &mut Scratch) {
 }
 
 /// Bytes that are looked through together.
-const BLOCK_BYTES: usize = 128;
+const BLOCK_BYTES: usize = 64;
 
 /// The blocks that a part lies in.
 fn blocks(part: Span) -> std::ops::Range<usize> {
@@ -172,17 +195,19 @@ impl PartHits {
     }
 
     /// Those of a block, by their numbers in `found`.
-    fn block(&mut self, block: usize, text: &[u8], gate: &GramGate) -> std::ops::Range<usize> {
+    fn block(
+        &mut self,
+        block: usize,
+        starts: u64,
+        text: &[u8],
+        gate: &HeadGate,
+    ) -> std::ops::Range<usize> {
         if self.blocks.len() <= block {
             self.blocks.resize(block + 1, None);
         }
         let (from, to) = *self.blocks[block].get_or_insert_with(|| {
             let from = self.found.len();
-            gate.hits_in(
-                text,
-                block * BLOCK_BYTES..(block + 1) * BLOCK_BYTES,
-                &mut self.found,
-            );
+            gate.hits(text, block * BLOCK_BYTES, starts, &mut self.found);
             (to_u32(from), to_u32(self.found.len()))
         });
         from as usize..to as usize
@@ -224,20 +249,45 @@ fn by_itself(text: &[u8], range: std::ops::Range<usize>, phrase: &[u8]) -> bool 
         && (!letter(after) || !plain_end(phrase.last()) || plural || hump(last, after))
 }
 
-/// Phrases too short for the gate are looked for where the value is, and paid for.
-fn has_short(rule: RuleId, sink: &mut Sink<'_>, scratch: &Scratch) -> bool {
+/// Where words of one or two letters begin in a part, and others that a letter or two of stand before a sign.
+fn short_words(text: &[u8], starts: &[u64], part: Span) -> Places {
+    let letter = |at: usize| text.get(at).is_some_and(u8::is_ascii_alphabetic);
+    let mut places = Places::new();
+    for block in blocks(part) {
+        let mut bits = starts.get(block).copied().unwrap_or(0);
+        while bits != 0 {
+            let at = block * BLOCK_BYTES + bits.trailing_zeros() as usize;
+            bits &= bits - 1;
+            if part.range().contains(&at) && !(letter(at + 1) && letter(at + 2)) {
+                places.push(to_u32(at));
+            }
+        }
+    }
+    places
+}
+
+/// Phrases too short for the gate are looked for where the value is, and paid for. They have no more than two letters in a
+/// row, and one that begins with a letter stands where a word begins.
+fn has_short(rule: RuleId, sink: &mut Sink<'_>, scratch: &mut Scratch) -> bool {
     let text = sink.text();
+    let near = &mut scratch.near;
     for phrase in &sink.rules.compiled(rule).context_short {
-        for part in scratch.near.parts {
+        let (parts, starts) = (near.parts, &near.starts);
+        let short = near
+            .short
+            .get_or_insert_with(|| parts.map(|part| short_words(text, starts, part)));
+        for (part, short) in parts.into_iter().zip(short) {
             if !sink.limits.spend(1) {
                 return false;
             }
-            let within = text.get(part.range()).unwrap_or_default();
             let first = phrase[0];
-            let found = memchr::memchr2_iter(first, first.to_ascii_uppercase(), within).any(|i| {
-                let start = to_u32(part.start as usize + i);
-                stands(text, start, 0, phrase, part)
-            });
+            let found = if first.is_ascii_alphabetic() {
+                short.iter().any(|at| stands(text, *at, 0, phrase, part))
+            } else {
+                let within = text.get(part.range()).unwrap_or_default();
+                memchr::memchr_iter(first, within)
+                    .any(|i| stands(text, to_u32(part.start as usize + i), 0, phrase, part))
+            };
             if found {
                 return true;
             }
@@ -277,6 +327,12 @@ pub(crate) fn head_over(text: &[u8], at: usize, cell: &Cell) -> Option<Span> {
     row_column(text, place, cell).or_else(|| column_head(text, place, cell, &mut Near::default()))
 }
 
+/// Before the first value of a row there is at least `INTO ()VALUES(`.
+const INSERT_BYTES_MIN: usize = 14;
+
+static UPPER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"INTO "));
+static LOWER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"into "));
+
 /// Does the cell hold statements that insert rows? Asked once for each cell.
 fn inserts(text: &[u8], cell: &Cell, near: &mut Near) -> bool {
     let floor = cell.span.start as usize;
@@ -284,8 +340,8 @@ fn inserts(text: &[u8], cell: &Cell, near: &mut Near) -> bool {
         Some((start, inserts)) if start == cell.span.start => inserts,
         _ => {
             let head = &text[floor..(cell.span.end as usize).min(floor + INSERT_BYTES_MAX)];
-            let inserts = memchr::memmem::find(head, b"INTO ").is_some()
-                || memchr::memmem::find(head, b"into ").is_some();
+            let stands = |word: &LazyLock<Finder<'static>>| word.find(head).is_some();
+            let inserts = head.len() > INSERT_BYTES_MIN && (stands(&UPPER) || stands(&LOWER));
             near.inserts = Some((cell.span.start, inserts));
             inserts
         }

@@ -306,7 +306,9 @@ fn keyword_hits(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     sink.rules
         .gates
         .hits(&node.text, &scratch.traces.runs, ends, &mut hits);
-    scratch.near.begin(sink.rules.phrases.len());
+    scratch
+        .near
+        .begin(sink.rules.phrases.len(), &scratch.traces);
     if !hits.is_empty() {
         scratch.done.begin(sink.rules.len());
         let mut names = assign::Names::default();

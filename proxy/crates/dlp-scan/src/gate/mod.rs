@@ -3,6 +3,7 @@
 //! [`LiteralGate`] is the seam between engines; all report the same hits.
 
 mod gram;
+mod heads;
 #[cfg(feature = "vectorscan")]
 mod vectorscan;
 #[cfg(target_arch = "x86_64")]
@@ -11,6 +12,7 @@ mod wide;
 mod wide512;
 
 pub(crate) use gram::GramGate;
+pub(crate) use heads::HeadGate;
 
 use crate::text::{RUN_BYTES_MIN, Span, is_run};
 
@@ -67,7 +69,7 @@ pub(crate) struct Gates {
     everywhere: Gate,
     runs: GramGate,
     /// The parts of context phrases.
-    pub near: GramGate,
+    pub near: HeadGate,
 }
 
 /// Where one keyword is looked for.
@@ -92,7 +94,7 @@ impl Gates {
         Self {
             everywhere: Gate::new(engine, those(|p| p.everywhere)),
             runs: GramGate::new(those(|p| p.runs && !p.everywhere)),
-            near: GramGate::new(those(|p| p.near)),
+            near: HeadGate::new(those(|p| p.near)),
         }
     }
 

@@ -5,6 +5,7 @@
 
 mod lanes;
 mod lead;
+mod starts;
 #[cfg(target_arch = "x86_64")]
 mod wide;
 
@@ -23,7 +24,7 @@ const PLACES_KEPT: usize = 1 << 18;
 /// What was seen of a text.
 #[derive(Debug, Default)]
 pub(crate) struct Traces {
-    /// Which bytes are digits, and which are letters or digits, a bit each; a block more than there is text.
+    /// Which bytes are digits, letters or digits, capital letters, and no ASCII, a bit each; a block more than there is text.
     kinds: Vec<Kinds>,
     /// The long runs of letters and digits; see [`crate::text::is_run`].
     pub runs: Vec<Span>,
@@ -74,6 +75,8 @@ impl Written {
 struct Kinds {
     digit: u64,
     alnum: u64,
+    upper: u64,
+    high: u64,
 }
 
 impl Traces {
@@ -136,14 +139,6 @@ impl Traces {
             digits = self.kinds.get(block)?.digit;
         }
         Some(block * BLOCK + digits.trailing_zeros() as usize)
-    }
-
-    /// Which of the 64 bytes from `at` on are letters or digits, the first the lowest.
-    pub fn alnum_from(&self, at: usize) -> u64 {
-        let of = |block: usize| self.kinds.get(block).map_or(0, |kinds| kinds.alnum);
-        let (block, first) = (at / BLOCK, at % BLOCK);
-        // No shift is as wide as the block.
-        of(block) >> first | of(block + 1) << 1 << (BLOCK - 1 - first)
     }
 
     /// Where the letters and digits before `at` begin, no earlier than `floor`.
@@ -265,8 +260,13 @@ impl Reader {
         let (plus, minus, slash) = (block.eq(b'+'), block.eq(b'-'), block.eq(b'/'));
         let (score, equals, paren) = (block.eq(b'_'), block.eq(b'='), block.eq(b'('));
         let zero = block.eq(b'0');
-        traces.kinds.push(Kinds { digit, alnum });
-        let high = block.high();
+        let (upper, high) = (block.within(b'A', b'Z'), block.high());
+        traces.kinds.push(Kinds {
+            digit,
+            alnum,
+            upper,
+            high,
+        });
         let lead = match high | last.high {
             0 => Lead::default(),
             _ => {
