@@ -357,7 +357,8 @@ fn shaped(
     let value = &text[start..end];
     let mut compacted = false;
     let mut beside = Beside::Free;
-    let alike = shapes.iter().filter(|s| s.outline.admits(outline));
+    let alike = shapes[outline.place_in(shapes)].iter();
+    let alike = alike.filter(|s| s.outline.admits(outline));
     for shape in alike.filter(|s| fits(&s.shape, value)) {
         if !compacted {
             beside = touched(text, start, end, cell);

@@ -547,14 +547,17 @@ impl Builder {
                     known.resize_with(groups + 1, Vec::new);
                 }
                 let known = &mut known[groups];
-                match known.iter_mut().find(|s| *s.shape == *shape.as_bytes()) {
-                    Some(known) => known.rules.push(rule),
-                    None => known.push(ShapeRef {
-                        outline: Outline::of_shape(shape.as_bytes()),
-                        shape: shape.as_bytes().into(),
-                        rules: vec![rule],
-                    }),
+                if let Some(known) = known.iter_mut().find(|s| *s.shape == *shape.as_bytes()) {
+                    known.rules.push(rule);
+                    continue;
                 }
+                let outline = Outline::of_shape(shape.as_bytes());
+                let shape = ShapeRef {
+                    outline,
+                    shape: shape.as_bytes().into(),
+                    rules: vec![rule],
+                };
+                known.insert(outline.place_in(known).end, shape);
             }
         }
         Ok(())

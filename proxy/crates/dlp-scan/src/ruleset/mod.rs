@@ -292,6 +292,13 @@ impl Outline {
         (self.lens.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - Outlines::BITS)) as usize
     }
 
+    /// Where those with runs of the same lengths stand among shapes that are in the order of [`Shapes`].
+    pub fn place_in(self, shapes: &[ShapeRef]) -> std::ops::Range<usize> {
+        let from = shapes.partition_point(|s| s.outline.lens < self.lens);
+        let same = shapes[from..].iter();
+        from..from + same.take_while(|s| s.outline.lens == self.lens).count()
+    }
+
     /// False when no text of that outline has this shape.
     pub fn admits(self, text: Self) -> bool {
         self.lens == text.lens
@@ -323,7 +330,7 @@ impl Outlines {
     }
 }
 
-/// The shapes of one length, by how many runs of letters and digits they have.
+/// The shapes of one length, by how many runs of letters and digits they have; then in the order of the lengths of these.
 pub(crate) type Shapes = Vec<Vec<ShapeRef>>;
 
 /// What runs of letters without a digit the shapes allow for. Text is not followed further than any shape goes.
