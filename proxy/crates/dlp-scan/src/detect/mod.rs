@@ -332,6 +332,9 @@ fn keyword_hits(sink: &mut Sink<'_>, scratch: &mut Scratch) {
                 continue;
             };
             for action in &sink.rules.actions[usize::from(hit.keyword)] {
+                if sink.node.only_injection && !sink.rules.finds_injection(*action) {
+                    continue;
+                }
                 act(
                     *action,
                     hit.at,

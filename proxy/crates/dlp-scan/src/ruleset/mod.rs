@@ -21,7 +21,7 @@ use crate::check::Check;
 use crate::decode::marks::Mark;
 use crate::gate::{Engine, Gates, Places};
 use crate::rule::{Rule, RuleId};
-use crate::{Budget, FingerprintKey, LeafInput, LeafKind, Scanner};
+use crate::{Budget, Category, FingerprintKey, LeafInput, LeafKind, Scanner};
 
 pub(crate) use compile::{SHAPE_BYTES_MAX, SHAPE_BYTES_MIN};
 pub(crate) use exact::{ExactSet, FREE_BYTES as EXACT_FREE_BYTES, Form};
@@ -517,6 +517,19 @@ impl RuleSet {
     /// True when there is no rule.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
+    }
+
+    /// May what a keyword leads to end in an order to a model, or in a text of its own?
+    pub(crate) fn finds_injection(&self, action: Action) -> bool {
+        match action {
+            Action::Try(rule) => self.rule(rule).category == Category::Injection,
+            Action::Detect(of) => !matches!(
+                of,
+                Detector::PrivateKey | Detector::UrlCredentials | Detector::AuthHeader
+            ),
+            Action::SecretName | Action::Context { .. } | Action::Within(_) => false,
+            Action::Exact | Action::Reversed | Action::Rot13 | Action::Mark(_) => true,
+        }
     }
 
     pub(crate) fn compiled(&self, id: RuleId) -> &Compiled {
