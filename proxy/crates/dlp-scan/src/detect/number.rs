@@ -79,9 +79,12 @@ impl Leet {
     fn count(&mut self, text: &[u8], (from, stop): (usize, usize), scratch: &mut Scratch) {
         let word = &text[from..stop];
         let hex = || word.iter().all(u8::is_ascii_hexdigit);
+        // `sha256`: no letter looks like these.
+        let remains = || word.iter().any(|b| matches!(b, b'2' | b'6'));
         if !(2..=16).contains(&word.len())
             || word[1..].iter().any(u8::is_ascii_uppercase)
             || word.len() > 6 && hex()
+            || remains()
         {
             return;
         }
