@@ -79,15 +79,19 @@ fn arguments(node: &Node, spawn: &mut Spawner<'_>) {
         if at < done || !short || program.kind != LeafKind::String {
             continue;
         }
-        let text = &node.text[program.span.range()];
-        if !is_program(name_of(text)) || !is_value(program) {
-            continue;
-        }
         let listed = |c: &&Cell| {
             let name = &node.text[c.name.range()];
             c.kind == LeafKind::String && (c.name == program.name || names_arguments(name))
         };
         let values = node.cells[at + 1..].iter().filter(|c| is_value(c));
+        // Nearly all values stand under a name of their own.
+        if !values.clone().next().is_some_and(|c| listed(&c)) {
+            continue;
+        }
+        let text = &node.text[program.span.range()];
+        if !is_program(name_of(text)) || !is_value(program) {
+            continue;
+        }
         let row: SmallVec<[Span; 8]> = values
             .take_while(listed)
             .take(ARGUMENTS_MAX)
@@ -232,6 +236,17 @@ pub(super) fn is_next(node: &Node, last: &Cell, cell: &Cell, counted: bool) -> N
     if cell.name == last.name || counted && same() {
         return Next::Element;
     }
+    let names = (&node.text[last.name.range()], &node.text[cell.name.range()]);
+    // Few names have a number or a letter of their own at the end.
+    let (Some(a), Some(b)) = (names.0.last(), names.1.last()) else {
+        return Next::Other;
+    };
+    if !(a.is_ascii_digit() && b.is_ascii_digit()) {
+        return match lettered(names) || are_halves(names) {
+            true => Next::Numbered,
+            false => Next::Other,
+        };
+    }
     let numbered = |name: Span| {
         let name = &node.text[name.range()];
         let digits = name.iter().rev().take_while(|b| b.is_ascii_digit()).count();
@@ -239,24 +254,24 @@ pub(super) fn is_next(node: &Node, last: &Cell, cell: &Cell, counted: bool) -> N
         let number: u32 = std::str::from_utf8(number).ok()?.parse().ok()?;
         Some((stem, number))
     };
-    let names = (&node.text[last.name.range()], &node.text[cell.name.range()]);
     match (numbered(last.name), numbered(cell.name)) {
         (Some((a, n)), Some((b, m))) if a == b && n.checked_add(1) == Some(m) => Next::Numbered,
-        _ if lettered(names) || HALVES.contains(&names) => Next::Numbered,
         _ => Next::Other,
     }
 }
 
-/// Names of two parts.
-const HALVES: [(&[u8], &[u8]); 7] = [
-    (b"first", b"second"),
-    (b"prefix", b"suffix"),
-    (b"head", b"tail"),
-    (b"left", b"right"),
-    (b"start", b"end"),
-    (b"begin", b"end"),
-    (b"hi", b"lo"),
-];
+/// Are they names of two parts?
+fn are_halves(names: (&[u8], &[u8])) -> bool {
+    matches!(
+        names,
+        (b"first", b"second")
+            | (b"prefix", b"suffix")
+            | (b"head", b"tail")
+            | (b"left", b"right")
+            | (b"start" | b"begin", b"end")
+            | (b"hi", b"lo")
+    )
+}
 
 /// `a` and `b`, `part_a` and `part_b`.
 fn lettered((last, name): (&[u8], &[u8])) -> bool {
@@ -308,6 +323,8 @@ impl Chain<'_> {
 fn seams(node: &Node, spawn: &mut Spawner<'_>) {
     let mut chains: Vec<Chain<'_>> = Vec::new();
     let mut prev: Option<Cell> = None;
+    // Most seams are a cell each of one text: a text costs more than what is in it.
+    let mut all: Option<Node> = None;
     for cell in &node.cells {
         if cell.leaf == NO_LEAF {
             continue;
@@ -319,7 +336,7 @@ fn seams(node: &Node, spawn: &mut Spawner<'_>) {
         let name = &node.text[cell.name.range()];
         // Elements of one array, with no key between them.
         if let Some(left) = prev.filter(|p| p.name == cell.name && cell.kind == LeafKind::String) {
-            seam(node, &left, cell, spawn);
+            seam(node, &left, cell, &mut all, spawn);
         } else if names_part(name) {
             let at = chains.iter().position(|c| c.name == name);
             let at = at.unwrap_or_else(|| {
@@ -331,19 +348,28 @@ fn seams(node: &Node, spawn: &mut Spawner<'_>) {
                 });
                 chains.len() - 1
             });
-            chain_on(node, &mut chains[at], cell, spawn);
+            chain_on(node, &mut chains[at], cell, &mut all, spawn);
         }
         prev = Some(*cell);
     }
     for chain in &mut chains {
         chain.end(node, spawn);
     }
+    if let Some(all) = all {
+        spawn.end(all);
+    }
 }
 
-fn chain_on(node: &Node, chain: &mut Chain<'_>, cell: &Cell, spawn: &mut Spawner<'_>) {
+fn chain_on(
+    node: &Node,
+    chain: &mut Chain<'_>,
+    cell: &Cell,
+    all: &mut Option<Node>,
+    spawn: &mut Spawner<'_>,
+) {
     let part = head(node, cell);
     if !chain.whole.is_empty() {
-        block_seam(node, &chain.last, cell, spawn);
+        block_seam(node, &chain.last, cell, all, spawn);
         chain.whole.push(part);
     }
     if chain.latest.len() > 1 && !part.is_empty() {
@@ -362,21 +388,32 @@ fn chain_on(node: &Node, chain: &mut Chain<'_>, cell: &Cell, spawn: &mut Spawner
     chain.last = *cell;
 }
 
-fn seam(node: &Node, left: &Cell, right: &Cell, spawn: &mut Spawner<'_>) {
-    join_seam(node, (left, right), SEAM_BYTES_MIN, SHORT_BYTES_MAX, spawn);
+fn seam(node: &Node, left: &Cell, right: &Cell, all: &mut Option<Node>, spawn: &mut Spawner<'_>) {
+    let least = (SEAM_BYTES_MIN, SHORT_BYTES_MAX);
+    join_seam(node, (left, right), least, all, spawn);
 }
 
 /// Two blocks of text: what people choose as a password is shorter than what machines make.
-fn block_seam(node: &Node, left: &Cell, right: &Cell, spawn: &mut Spawner<'_>) {
-    join_seam(node, (left, right), SHORT_BYTES_MAX, 2, spawn);
+fn block_seam(
+    node: &Node,
+    left: &Cell,
+    right: &Cell,
+    all: &mut Option<Node>,
+    spawn: &mut Spawner<'_>,
+) {
+    join_seam(node, (left, right), (SHORT_BYTES_MAX, 2), all, spawn);
 }
 
-/// Joins the neighbours if they come to `least` bytes and one of them is longer than `short`.
+/// What explains a value at the head of its cell stands in the cells before it: a seam with less before it is a text of
+/// its own.
+const CONTEXT_BYTES_MIN: usize = 4;
+
+/// Joins the neighbours if they come to `least` bytes and one of them is longer than `short`, as a cell of `all`.
 fn join_seam(
     node: &Node,
     (left, right): (&Cell, &Cell),
-    least: usize,
-    short: usize,
+    (least, short): (usize, usize),
+    all: &mut Option<Node>,
     spawn: &mut Spawner<'_>,
 ) {
     if left.span.len() + right.span.len() < least {
@@ -393,7 +430,20 @@ fn join_seam(
             super::margin_before(&node.text, a.start as usize, left.span.start as usize),
             a.start as usize,
         );
-        join(node, [context, a, b].into_iter(), spawn);
+        if context.len() < CONTEXT_BYTES_MIN {
+            join(node, [context, a, b].into_iter(), spawn);
+            return;
+        }
+        if all.is_none() {
+            *all = spawn.begin(Layer::Joined);
+        }
+        if let Some(all) = all {
+            let start = all.text.len();
+            for part in [context, a, b] {
+                all.push(&node.text[part.range()], part, How::Copy);
+            }
+            all.close_cell(start, Span::default(), LeafKind::String, 0);
+        }
     }
 }
 
