@@ -72,6 +72,49 @@ pub fn listing(tools: usize) -> Bytes {
     ))
 }
 
+/// An answer of records as trackers and shops return them, of about so many bytes: short values, numbers, times and hashes,
+/// which cost a scan twice what prose does.
+pub fn records(bytes: usize) -> Bytes {
+    let words: Vec<&str> = prose(8192)
+        .split(|c: char| !c.is_ascii_alphabetic())
+        .filter(|w| (3..10).contains(&w.len()))
+        .collect();
+    let mut x = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut below = |n: usize| {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        (x >> 32) as usize % n
+    };
+    let mut all = String::new();
+    while all.len() < bytes {
+        let mut word = || words[below(words.len())];
+        let (title, file) = ([word(), word(), word()].join(" "), word());
+        let (one, other) = (word(), word());
+        let body: Vec<&str> = (0..24).map(|_| word()).collect();
+        let _ = write!(
+            all,
+            "{}{{\"id\":{},\"title\":\"{title}\",\"created_at\":\"2026-{:02}-{:02}T{:02}:{:02}:00Z\",\
+             \"path\":\"src/{file}.rs\",\"commit\":\"{:08x}{:08x}\",\"amount\":{}.{:02},\
+             \"labels\":[\"{one}\",\"{other}\"],\"body\":\"{}\"}}",
+            if all.is_empty() { "" } else { "," },
+            below(1 << 20),
+            1 + below(12),
+            1 + below(28),
+            below(24),
+            below(60),
+            below(1 << 32),
+            below(1 << 32),
+            below(1000),
+            below(100),
+            body.join(" "),
+        );
+    }
+    Bytes::from(format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{{\"structuredContent\":{{\"records\":[{all}]}}}}}}"
+    ))
+}
+
 /// Prose with personal data strewn in, `count` times.
 pub fn personal(bytes: usize, count: usize) -> String {
     let text = prose(bytes);

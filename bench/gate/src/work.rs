@@ -5,7 +5,7 @@
 //! writes a profile each time it is left.
 
 use crate::inputs::{
-    TOKEN, answer, call, encoded_secret, escaped, listing, personal, prose, stream,
+    TOKEN, answer, call, encoded_secret, escaped, listing, personal, prose, records, stream,
 };
 use anyhow::{Context, bail};
 use bytes::Bytes;
@@ -81,6 +81,7 @@ fn scanning(case: Case<'_>) -> anyhow::Result<()> {
         ("scan/clean 300 B", call(prose(300)), 0),
         ("scan/clean 4 KiB", call(prose(4096)), 0),
         ("scan/clean 64 KiB", answer(prose(65_536)), 0),
+        ("scan/records of 4 KiB", records(4096), 0),
         ("scan/listing of 40 tools", listing(40), 0),
         ("scan/5 findings in 4 KiB", answer(&personal(4096, 5)), 5),
         (
