@@ -21,6 +21,7 @@ pub(crate) mod marks;
 mod markup;
 mod mirrored;
 mod numeral;
+mod packed;
 mod padded;
 mod pieces;
 mod run;

@@ -1,0 +1,127 @@
+//! What begins like something packed, behind base64 or hexadecimal: at the front of a run, or further on in it.
+
+use std::io::Read as _;
+
+use memchr::memmem;
+use smallvec::SmallVec;
+
+use super::archive::Packed;
+use super::base::{texty, utf16_order};
+use super::digits::{Alphabet, Digits, first_bytes};
+use crate::OverBudget;
+
+/// Decoded bytes that have to be text before the rest is decoded.
+pub(super) const HEAD: usize = 10;
+/// Nothing shorter holds a packed text and something before it.
+const PACKED_DIGITS_MIN: usize = 32;
+/// A deflated text with an alphabet of its own is not shorter, nor worth a try if it is.
+const DEFLATED_BYTES_MIN: usize = 60;
+
+/// Do the first two bytes begin a deflated text that is one block?
+pub(super) fn may_be_deflated(source: &[u8], alphabet: Alphabet) -> bool {
+    first_bytes(source, alphabet).is_some_and(|[first, second]| match first & 7 {
+        3 => fixed_letter(u128::from(first) | u128::from(second) << 8, 0),
+        5 => source.len() >= DEFLATED_BYTES_MIN && first >> 3 < 30 && second & 0x1F < 30,
+        _ => false,
+    })
+}
+
+/// RFC 1951, section 3.2.6: is the `nth` symbol after the head of a block a letter, in eight bits?
+fn fixed_letter(bits: u128, nth: u32) -> bool {
+    let code = (bits >> (3 + 8 * nth)) as u8;
+    let letter = code.reverse_bits().wrapping_sub(0x30);
+    letter.is_ascii_graphic() || matches!(letter, b' ' | b'\n' | b'\r' | b'\t')
+}
+
+/// RFC 1951 without a head: the last block begins with letters in the fixed alphabet, or (section 3.2.7) with an
+/// alphabet of its own, whose code leaves nothing over.
+fn deflated(head: &[u8; HEAD], digits: usize) -> bool {
+    let bits = head
+        .iter()
+        .rev()
+        .fold(0, |bits, b| bits << 8 | u128::from(*b));
+    let field = |at: u32, len: u32| (bits >> at) as u32 & ((1 << len) - 1);
+    match field(0, 3) {
+        3 => (0..3).all(|nth| fixed_letter(bits, nth)),
+        5 => {
+            let lengths = (0..field(13, 4) + 4).map(|nth| field(17 + 3 * nth, 3));
+            let taken: u32 = lengths.filter(|len| *len > 0).map(|len| 128 >> len).sum();
+            digits >= DEFLATED_BYTES_MIN && field(3, 5) < 30 && field(8, 5) < 30 && taken == 128
+        }
+        _ => false,
+    }
+}
+
+/// Gzip (RFC 1952), zlib (RFC 1950), an archive or deflate alone by their first bytes.
+pub(super) fn packed(head: &[u8], digits: usize) -> Option<Packed> {
+    match head {
+        [0x1F, 0x8B, 8, ..] => Some(Packed::Gzip),
+        [b'P', b'K', 3, 4, ..] => Some(Packed::Zip),
+        [0x78, 0x01 | 0x5E | 0x9C | 0xDA, ..] => Some(Packed::Zlib),
+        _ => {
+            let whole: &[u8; HEAD] = head.try_into().ok()?;
+            let deflated = deflated(whole, digits) && utf16_order(head).is_none() && !texty(head);
+            deflated.then_some(Packed::Deflate)
+        }
+    }
+}
+
+/// Gzip streams in one run that something else stands before.
+const STREAMS_MAX: usize = 16;
+/// Digits that show whether anything comes out of one.
+const STREAM_HEAD_DIGITS: usize = 512;
+
+/// Archives and gzip streams behind something else: the digit where the group begins in which they do, the bytes of that
+/// group before them, and what they are. Their first bytes are looked for as they are written, each way.
+pub(super) fn packed_inside(
+    digits: &[u8],
+    alphabet: Alphabet,
+    over: &mut Option<OverBudget>,
+) -> SmallVec<[(usize, usize, Packed); 4]> {
+    // What is written, and at which digit of its group that stands.
+    let (archives, streams): (&[Written], &[Written]) = match alphabet {
+        _ if digits.len() < PACKED_DIGITS_MIN => (&[], &[]),
+        Alphabet::Base64 => (
+            &[(b"UEsDB", 0), (b"BLAw", 2), (b"QSwME", 3)],
+            &[(b"H4sI", 0), (b"+LC", 2), (b"-LC", 2), (b"fiwg", 3)],
+        ),
+        Alphabet::Hex => (
+            &[(b"504b0304", 0), (b"504B0304", 0)],
+            &[(b"1f8b08", 0), (b"1F8B08", 0)],
+        ),
+        _ => (&[], &[]),
+    };
+    let group = |at: usize, place: usize| {
+        let first = at.checked_sub(place)?;
+        (at > 0).then_some((first, place.saturating_sub(1)))
+    };
+    // The first is enough: all heads behind it are looked for.
+    let archives = archives.iter().filter_map(|(signs, place)| {
+        let (first, skipped) = group(memmem::find(digits, signs)?, *place)?;
+        Some((first, skipped, Packed::Zip))
+    });
+    let mut found: SmallVec<_> = archives.collect();
+    let begun = |(first, skipped): &(usize, usize)| {
+        let head = &digits[*first..digits.len().min(first + STREAM_HEAD_DIGITS)];
+        let head: Vec<u8> = Digits::new(head, alphabet).skip(*skipped).collect();
+        let mut byte = [0];
+        flate2::read::GzDecoder::new(&head[..])
+            .read(&mut byte)
+            .is_ok_and(|len| len > 0)
+    };
+    for (signs, place) in streams {
+        let groups = memmem::find_iter(digits, signs).filter_map(|at| group(at, *place));
+        // The rest of the digits is gone through for each.
+        for (nth, (first, skipped)) in groups.filter(begun).enumerate() {
+            if nth == STREAMS_MAX {
+                over.get_or_insert(OverBudget::DecodedBytes);
+                break;
+            }
+            found.push((first, skipped, Packed::Gzip));
+        }
+    }
+    found
+}
+
+/// First bytes as they are written, and at which digit of their group those stand.
+type Written = (&'static [u8], usize);
