@@ -123,23 +123,15 @@ pub(crate) fn check(
 /// Whether something in it is of another kind for some server, though it begins and ends where it does for all.
 fn is_doubtful(tokens: &[TokenWithSpan]) -> bool {
     tokens.iter().any(|token| match &token.token {
-        Token::DollarQuotedString(_)
-        | Token::TripleSingleQuotedString(_)
-        | Token::TripleDoubleQuotedString(_)
-        | Token::SingleQuotedByteStringLiteral(_)
-        | Token::DoubleQuotedByteStringLiteral(_)
-        | Token::TripleSingleQuotedByteStringLiteral(_)
-        | Token::TripleDoubleQuotedByteStringLiteral(_)
-        | Token::SingleQuotedRawStringLiteral(_)
-        | Token::DoubleQuotedRawStringLiteral(_)
-        | Token::TripleSingleQuotedRawStringLiteral(_)
-        | Token::TripleDoubleQuotedRawStringLiteral(_)
-        | Token::EscapedStringLiteral(_)
-        | Token::UnicodeStringLiteral(_)
+        // The same to all.
+        Token::SingleQuotedString(_)
+        | Token::DoubleQuotedString(_)
+        | Token::NationalStringLiteral(_) => false,
+        Token::DollarQuotedString(_) => true,
         // A comment to some, an operator to others.
-        | Token::Sharp => true,
+        Token::Sharp => true,
         Token::Word(word) => word.quote_style.is_none() && word.value.contains('#'),
-        _ => false,
+        token => regions::is_string(token),
     })
 }
 

@@ -176,23 +176,31 @@ fn opening(token: &Token, raw: &str) -> Option<usize> {
         Token::DollarQuotedString(_) => Some(0),
         // Without a quote it is a number: `0x1f`.
         Token::HexStringLiteral(_) => raw.find('\''),
-        Token::SingleQuotedString(_)
-        | Token::DoubleQuotedString(_)
-        | Token::TripleSingleQuotedString(_)
-        | Token::TripleDoubleQuotedString(_)
-        | Token::SingleQuotedByteStringLiteral(_)
-        | Token::DoubleQuotedByteStringLiteral(_)
-        | Token::TripleSingleQuotedByteStringLiteral(_)
-        | Token::TripleDoubleQuotedByteStringLiteral(_)
-        | Token::SingleQuotedRawStringLiteral(_)
-        | Token::DoubleQuotedRawStringLiteral(_)
-        | Token::TripleSingleQuotedRawStringLiteral(_)
-        | Token::TripleDoubleQuotedRawStringLiteral(_)
-        | Token::NationalStringLiteral(_)
-        | Token::EscapedStringLiteral(_)
-        | Token::UnicodeStringLiteral(_) => raw.find(['\'', '"']),
+        token if is_string(token) => raw.find(['\'', '"']),
         _ => None,
     }
+}
+
+/// Strings of every kind, save numbers in hexadecimal and what stands between dollars.
+pub(crate) fn is_string(token: &Token) -> bool {
+    matches!(
+        token,
+        Token::SingleQuotedString(_)
+            | Token::DoubleQuotedString(_)
+            | Token::TripleSingleQuotedString(_)
+            | Token::TripleDoubleQuotedString(_)
+            | Token::SingleQuotedByteStringLiteral(_)
+            | Token::DoubleQuotedByteStringLiteral(_)
+            | Token::TripleSingleQuotedByteStringLiteral(_)
+            | Token::TripleDoubleQuotedByteStringLiteral(_)
+            | Token::SingleQuotedRawStringLiteral(_)
+            | Token::DoubleQuotedRawStringLiteral(_)
+            | Token::TripleSingleQuotedRawStringLiteral(_)
+            | Token::TripleDoubleQuotedRawStringLiteral(_)
+            | Token::NationalStringLiteral(_)
+            | Token::EscapedStringLiteral(_)
+            | Token::UnicodeStringLiteral(_)
+    )
 }
 
 /// Whether a token of the statement is what is written: some take a character more with them, and blanks that only
