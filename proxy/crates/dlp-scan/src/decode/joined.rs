@@ -439,6 +439,12 @@ fn join_seam(
         }
         if let Some(all) = all {
             let start = all.text.len();
+            // It is paid for as a whole, so it may not outgrow what there is.
+            let len = context.len() + a.len() + b.len();
+            if start + len + 1 > spawn.room() {
+                spawn.over.get_or_insert(OverBudget::DecodedBytes);
+                return;
+            }
             for part in [context, a, b] {
                 all.push(&node.text[part.range()], part, How::Copy);
             }
