@@ -7,7 +7,7 @@ use crate::entropy::shannon;
 use crate::gate::Hit;
 use crate::rule::RuleId;
 use crate::ruleset::load::Edge;
-use crate::ruleset::{Action, Compiled, Kind, Need, RuleSet};
+use crate::ruleset::{Action, Compiled, Kind, Need, RuleSet, SHAPE_BYTES_MAX, SHAPE_BYTES_MIN};
 use crate::scanner::Kept;
 use crate::text::Cell;
 use crate::{Budget, LeafInput, LeafKind, Outcome, Scanner};
@@ -205,7 +205,7 @@ impl Tries<'_> {
                 if !begins || at > floor && is_word(text[at - 1]) {
                     continue;
                 }
-                for len in 5..self.rules.shapes.len().min(ceil - at + 1) {
+                for len in SHAPE_BYTES_MIN..=SHAPE_BYTES_MAX.min(ceil - at) {
                     let end = at + len;
                     if end < ceil && is_word(text[end]) {
                         continue;
@@ -219,12 +219,8 @@ impl Tries<'_> {
     fn shaped(&mut self, kept: &Kept, range: std::ops::Range<usize>, cell: &Cell) {
         let rules = self.rules;
         let value = &kept.text[range.clone()];
-        let lead = usize::from(!value[0].is_ascii_digit());
-        for shape in rules.shapes[value.len()][lead].iter().flatten() {
-            if !fits(&shape.shape, value) {
-                continue;
-            }
-            for rule in &shape.rules {
+        for shape in rules.shapes.of_len(value.len()).filter(|s| s.fits(value)) {
+            for rule in shape.rules().0 {
                 if !self.spend() {
                     return;
                 }
@@ -336,12 +332,11 @@ fn near_words(
     let to = (end + 36).min(cell.span.end as usize);
     let around = crate::names::plain(&kept.text[from..to]);
     let name = crate::names::plain(&kept.text[cell.name.range()]);
-    let phrases = compiled
+    let mut phrases = compiled
         .context
         .iter()
         .map(|p| &rules.phrases[usize::from(*p)]);
-    let mut words = phrases.chain(&compiled.context_short);
-    words.any(|w| {
+    phrases.any(|w| {
         memchr::memmem::find(&around, w).is_some() || memchr::memmem::find(&name, w).is_some()
     })
 }
@@ -358,15 +353,6 @@ fn free_before(edge: Edge, text: &[u8], at: usize, floor: usize) -> bool {
         Edge::Word => !before.is_some_and(is_word),
         Edge::Strict => !before.is_some_and(|b| is_word(b) || matches!(b, b'-' | b'.' | b'/')),
     }
-}
-
-fn fits(shape: &[u8], value: &[u8]) -> bool {
-    shape.iter().zip(value).all(|(s, v)| match s {
-        b'9' => v.is_ascii_digit(),
-        b'A' => v.is_ascii_alphabetic(),
-        b'X' => v.is_ascii_alphanumeric(),
-        s => s == v,
-    })
 }
 
 fn is_word(b: u8) -> bool {

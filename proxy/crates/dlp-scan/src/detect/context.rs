@@ -6,16 +6,14 @@
 
 use std::sync::LazyLock;
 
-use memchr::memmem::Finder;
-use smallvec::SmallVec;
-
 use super::{Scratch, Sink};
 use crate::gate::{HeadGate, Hit};
 use crate::names;
 use crate::rule::RuleId;
 use crate::ruleset::Action;
 use crate::text::{Cell, Span, to_u32};
-use crate::traces::Traces;
+use crate::traces::{BLOCK, Traces};
+use memchr::memmem::Finder;
 
 /// How far before and after a value the words count that say what it is.
 const BEFORE: u32 = 72;
@@ -35,10 +33,9 @@ pub(crate) struct Near {
     /// The place, and where its cell begins.
     place: Option<(Span, u32)>,
     parts: [Span; 4],
-    /// Where short words begin in each of these, once a short phrase was looked for there.
-    short: Option<[Places; 4]>,
-    /// Where words begin in the text, a bit for each byte.
+    /// Where words begin in the text, a bit for each byte; of these, where short ones do, and letters that are no ASCII.
     starts: Vec<u64>,
+    short: Vec<u64>,
     hits: PartHits,
     /// By phrase: the last place that it stood near to, as counted by `places`.
     seen: Vec<u32>,
@@ -54,9 +51,6 @@ pub(crate) struct Near {
 /// A worker keeps the room for so many blocks of a text.
 const STARTS_KEPT: usize = 1 << 16;
 
-/// Places in a text.
-type Places = SmallVec<[u32; 8]>;
-
 /// The first line of a table.
 #[derive(Clone, Copy, Debug)]
 struct Head {
@@ -67,11 +61,14 @@ struct Head {
 impl Near {
     /// Begins a text: what was seen in the last one says nothing about it.
     pub fn begin(&mut self, phrases: usize, traces: &Traces) {
-        if self.starts.capacity() > STARTS_KEPT {
-            self.starts = Vec::new();
+        for list in [&mut self.starts, &mut self.short] {
+            if list.capacity() > STARTS_KEPT {
+                *list = Vec::new();
+            }
+            list.clear();
         }
-        self.starts.clear();
         traces.word_starts(&mut self.starts);
+        traces.short_word_starts(&self.starts, &mut self.short);
         self.place = None;
         self.head = None;
         self.inserts = None;
@@ -86,7 +83,6 @@ impl Near {
 
     fn next_place(&mut self, place: (Span, u32)) {
         self.place = Some(place);
-        self.short = None;
         self.any = false;
         self.places = self.places.wrapping_add(1);
         if self.places == 0 {
@@ -105,19 +101,27 @@ pub(super) fn has(
     scratch: &mut Scratch,
 ) -> bool {
     let compiled = sink.rules.compiled(rule);
-    if compiled.context.is_empty() && compiled.context_short.is_empty() {
+    if compiled.context.is_empty() {
         return false;
     }
-    if scratch.near.place != Some((span, cell.span.start)) {
-        look(span, cell, sink, scratch);
+    if !any(span, cell, sink, scratch) {
+        return false;
     }
     let near = &scratch.near;
     let seen = |p: &u16| near.seen[usize::from(*p)] == near.places;
-    near.any && compiled.context.iter().any(seen) || has_short(rule, sink, scratch)
+    compiled.context.iter().any(seen)
+}
+
+/// Does any rule's phrase stand there?
+pub(super) fn any(span: Span, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) -> bool {
+    if scratch.near.place != Some((span, cell.span.start)) {
+        look(span, cell, sink, scratch);
+    }
+    scratch.near.any
 }
 
 /// Notes the phrases around the value.
-fn look(span: Span, cell: &Cell, sink: &Sink<'_>, scratch: &mut Scratch) {
+fn look(span: Span, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) {
     let text = sink.text();
     let near = &mut scratch.near;
     near.next_place((span, cell.span.start));
@@ -143,10 +147,8 @@ fn look(span: Span, cell: &Cell, sink: &Sink<'_>, scratch: &mut Scratch) {
     near.parts = [before, after, cell.name, column];
     for part in near.parts {
         for block in blocks(part) {
-            let starts = near.starts.get(block).copied().unwrap_or(0);
-            let known = near.hits.block(block, starts, text, &sink.rules.gates.near);
-            for at in known {
-                let hit = near.hits.found[at];
+            let starts = near.starts.get(block).copied().unwrap_or(0) & bits_of(part, block);
+            for hit in near.hits.of(block, starts, text, &sink.rules.gates.near) {
                 if hit.at < part.start || hit.at >= part.end {
                     continue;
                 }
@@ -160,33 +162,85 @@ fn look(span: Span, cell: &Cell, sink: &Sink<'_>, scratch: &mut Scratch) {
                             part,
                         )
                     {
-                        near.note(phrase);
+                        near.seen[usize::from(phrase)] = near.places;
+                        near.any = true;
                     }
                 }
             }
         }
+        look_short(part, sink, near);
     }
 }
 
-/// Bytes that are looked through together.
-const BLOCK_BYTES: usize = 64;
+/// Phrases too short for the gate: they begin at a short word, at a letter that is no ASCII, or at a sign of their own. Each
+/// that may stand there is paid for.
+fn look_short(part: Span, sink: &mut Sink<'_>, near: &mut Near) {
+    let (text, rules) = (sink.text(), sink.rules);
+    let mut try_at = |at: usize, near: &mut Near| {
+        let (first, second) = (text[at], text.get(at + 1).copied().unwrap_or(0));
+        if !rules.short.may_begin(first, second) {
+            return;
+        }
+        let plain = names::plain_byte;
+        for phrase in rules.short.of(plain(first), plain(second)) {
+            let words = &rules.phrases[usize::from(phrase)];
+            if sink.limits.spend(1) && stands(text, to_u32(at), 0, words, part) {
+                near.note(phrase);
+            }
+        }
+    };
+    for block in blocks(part) {
+        let mut starts = near.short.get(block).copied().unwrap_or(0) & bits_of(part, block);
+        while starts != 0 {
+            try_at(block * BLOCK + starts.trailing_zeros() as usize, near);
+            starts &= starts - 1;
+        }
+    }
+    for sign in rules.short.signs() {
+        let within = text.get(part.range()).unwrap_or_default();
+        for at in memchr::memchr_iter(*sign, within) {
+            try_at(part.start as usize + at, near);
+        }
+    }
+}
 
 /// The blocks that a part lies in.
 fn blocks(part: Span) -> std::ops::Range<usize> {
     match part.is_empty() {
         true => 0..0,
-        false => part.start as usize / BLOCK_BYTES..(part.end as usize).div_ceil(BLOCK_BYTES),
+        false => part.start as usize / BLOCK..(part.end as usize).div_ceil(BLOCK),
     }
 }
 
-/// The parts of context phrases that a text holds. Most texts have few places to look at, so they are looked for
-/// there, block by block; no block is looked through twice.
+/// The bytes of a block that lie in the part, a bit for each.
+fn bits_of(part: Span, block: usize) -> u64 {
+    let from = (part.start as usize).saturating_sub(block * BLOCK);
+    let upto = (part.end as usize).saturating_sub(block * BLOCK).min(BLOCK);
+    let below = |n: usize| u64::MAX.checked_shr((BLOCK - n) as u32).unwrap_or(0);
+    below(upto) & !below(from.min(BLOCK))
+}
+
+/// The parts of context phrases that a text holds. Most texts have few places to look at, so they are looked for there; no
+/// place is looked at twice.
 #[derive(Debug, Default)]
 struct PartHits {
-    found: Vec<Hit>,
-    /// By block: those in `found` that are of it, once it was looked through.
-    blocks: Vec<Option<(u32, u32)>>,
+    /// Each with the one before it of the same block.
+    found: Vec<(Hit, u32)>,
+    blocks: Vec<Looked>,
+    new: Vec<Hit>,
 }
+
+/// What is known of a block.
+#[derive(Clone, Copy, Debug)]
+struct Looked {
+    /// The bytes that were looked at, a bit for each.
+    starts: u64,
+    /// The last hit, or none.
+    last: u32,
+}
+
+/// There is no hit, or none before.
+const NONE: u32 = u32::MAX;
 
 impl PartHits {
     fn clear(&mut self) {
@@ -194,23 +248,45 @@ impl PartHits {
         self.blocks.clear();
     }
 
-    /// Those of a block, by their numbers in `found`.
-    fn block(
-        &mut self,
-        block: usize,
-        starts: u64,
-        text: &[u8],
-        gate: &HeadGate,
-    ) -> std::ops::Range<usize> {
+    /// Those of words that begin at some bytes of a block, and others of the block that are known.
+    fn of(&mut self, block: usize, starts: u64, text: &[u8], gate: &HeadGate) -> Hits<'_> {
         if self.blocks.len() <= block {
-            self.blocks.resize(block + 1, None);
+            let none = Looked {
+                starts: 0,
+                last: NONE,
+            };
+            self.blocks.resize(block + 1, none);
         }
-        let (from, to) = *self.blocks[block].get_or_insert_with(|| {
-            let from = self.found.len();
-            gate.hits(text, block * BLOCK_BYTES, starts, &mut self.found);
-            (to_u32(from), to_u32(self.found.len()))
-        });
-        from as usize..to as usize
+        let known = &mut self.blocks[block];
+        let new = starts & !known.starts;
+        if new != 0 {
+            known.starts |= new;
+            gate.hits(text, block * BLOCK, new, &mut self.new);
+            for hit in self.new.drain(..) {
+                self.found.push((hit, known.last));
+                known.last = to_u32(self.found.len() - 1);
+            }
+        }
+        Hits {
+            found: &self.found,
+            next: known.last,
+        }
+    }
+}
+
+/// The hits of a block, the last first.
+struct Hits<'h> {
+    found: &'h [(Hit, u32)],
+    next: u32,
+}
+
+impl Iterator for Hits<'_> {
+    type Item = Hit;
+
+    fn next(&mut self) -> Option<Hit> {
+        let (hit, next) = *self.found.get(self.next as usize)?;
+        self.next = next;
+        Some(hit)
     }
 }
 
@@ -249,53 +325,6 @@ fn by_itself(text: &[u8], range: std::ops::Range<usize>, phrase: &[u8]) -> bool 
         && (!letter(after) || !plain_end(phrase.last()) || plural || hump(last, after))
 }
 
-/// Where words of one or two letters begin in a part, and others that a letter or two of stand before a sign.
-fn short_words(text: &[u8], starts: &[u64], part: Span) -> Places {
-    let letter = |at: usize| text.get(at).is_some_and(u8::is_ascii_alphabetic);
-    let mut places = Places::new();
-    for block in blocks(part) {
-        let mut bits = starts.get(block).copied().unwrap_or(0);
-        while bits != 0 {
-            let at = block * BLOCK_BYTES + bits.trailing_zeros() as usize;
-            bits &= bits - 1;
-            if part.range().contains(&at) && !(letter(at + 1) && letter(at + 2)) {
-                places.push(to_u32(at));
-            }
-        }
-    }
-    places
-}
-
-/// Phrases too short for the gate are looked for where the value is, and paid for. They have no more than two letters in a
-/// row, and one that begins with a letter stands where a word begins.
-fn has_short(rule: RuleId, sink: &mut Sink<'_>, scratch: &mut Scratch) -> bool {
-    let text = sink.text();
-    let near = &mut scratch.near;
-    for phrase in &sink.rules.compiled(rule).context_short {
-        let (parts, starts) = (near.parts, &near.starts);
-        let short = near
-            .short
-            .get_or_insert_with(|| parts.map(|part| short_words(text, starts, part)));
-        for (part, short) in parts.into_iter().zip(short) {
-            if !sink.limits.spend(1) {
-                return false;
-            }
-            let first = phrase[0];
-            let found = if first.is_ascii_alphabetic() {
-                short.iter().any(|at| stands(text, *at, 0, phrase, part))
-            } else {
-                let within = text.get(part.range()).unwrap_or_default();
-                memchr::memchr_iter(first, within)
-                    .any(|i| stands(text, to_u32(part.start as usize + i), 0, phrase, part))
-            };
-            if found {
-                return true;
-            }
-        }
-    }
-    false
-}
-
 /// In a table of lines: the words over the value's column.
 fn column_head(text: &[u8], span: Span, cell: &Cell, near: &mut Near) -> Option<Span> {
     let floor = cell.span.start as usize;
@@ -327,8 +356,8 @@ pub(crate) fn head_over(text: &[u8], at: usize, cell: &Cell) -> Option<Span> {
     row_column(text, place, cell).or_else(|| column_head(text, place, cell, &mut Near::default()))
 }
 
-/// Before the first value of a row there is at least `INTO ()VALUES(`.
-const INSERT_BYTES_MIN: usize = 14;
+/// Before the first value of a row there is at least `INTO t(c)VALUES(`.
+const INSERT_BYTES_MIN: usize = 16 + crate::ruleset::SHAPE_BYTES_MIN;
 
 static UPPER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"INTO "));
 static LOWER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"into "));
@@ -341,7 +370,7 @@ fn inserts(text: &[u8], cell: &Cell, near: &mut Near) -> bool {
         _ => {
             let head = &text[floor..(cell.span.end as usize).min(floor + INSERT_BYTES_MAX)];
             let stands = |word: &LazyLock<Finder<'static>>| word.find(head).is_some();
-            let inserts = head.len() > INSERT_BYTES_MIN && (stands(&UPPER) || stands(&LOWER));
+            let inserts = head.len() >= INSERT_BYTES_MIN && (stands(&UPPER) || stands(&LOWER));
             near.inserts = Some((cell.span.start, inserts));
             inserts
         }

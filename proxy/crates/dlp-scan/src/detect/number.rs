@@ -4,7 +4,7 @@ use super::{Scratch, Sink, context};
 use crate::LeafKind;
 use crate::decode::{listed, strides};
 use crate::rule::RuleId;
-use crate::ruleset::{Kind, Need, Outline, ShapeRef};
+use crate::ruleset::{Kind, Need, Outline};
 use crate::text::{Cell, Span};
 use crate::traces::Traces;
 
@@ -284,23 +284,15 @@ fn chain(
 /// Tries all that begins with the first of the groups.
 fn from_group(groups: &[Group], cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) {
     let start = groups[0].from;
-    let lead = usize::from(!sink.text()[start].is_ascii_digit());
     let mut outline = Outline::default();
-    for (nth, group) in groups.iter().take(GROUPS_MAX).enumerate() {
+    for group in groups.iter().take(GROUPS_MAX) {
         let stop = group.stop;
         if stop - start > crate::ruleset::SHAPE_BYTES_MAX {
             break;
         }
         outline = outline.and(stop - group.from, group.digits, group.letters);
-        if !sink.rules.outlines.may_have(outline) {
-            continue;
-        }
-        let known = sink.rules.shapes.get(stop - start).map(|s| &s[lead]);
-        if let Some(shapes) = known.and_then(|s| s.get(nth + 1))
-            && !shapes.is_empty()
-            && sink.limits.spend(1)
-        {
-            shaped((start, stop), outline, shapes, cell, sink, scratch);
+        if sink.rules.shapes.may_have(outline) {
+            shaped((start, stop), outline, cell, sink, scratch);
         }
     }
 }
@@ -347,32 +339,37 @@ fn is_sep(b: u8) -> bool {
     matches!(b, b' ' | b'-' | b'.' | b'/' | b'(' | b')')
 }
 
-/// Tries the shapes of that length and that many groups.
+/// Tries the shapes of that outline.
 fn shaped(
     (start, end): (usize, usize),
     outline: Outline,
-    shapes: &[ShapeRef],
     cell: &Cell,
     sink: &mut Sink<'_>,
     scratch: &mut Scratch,
 ) {
     let text = sink.text();
     let value = &text[start..end];
-    let mut compacted = false;
-    let mut beside = Beside::Free;
-    let alike = shapes[outline.place_in(shapes)].iter();
-    let alike = alike.filter(|s| s.outline.admits(outline));
-    for shape in alike.filter(|s| fits(&s.shape, value)) {
-        if !compacted {
-            beside = touched(text, start, end, cell);
-            if beside == Beside::Part {
-                return;
-            }
-            crate::check::compact(value, &mut scratch.compact);
-            compacted = true;
+    let span = Span::new(start, end);
+    let mut beside = None;
+    for shape in sink.rules.shapes.of(outline) {
+        if !shape.fits(value) {
+            continue;
         }
-        for rule in &shape.rules {
-            candidate(*rule, Span::new(start, end), beside, cell, sink, scratch);
+        let beside = *beside.get_or_insert_with(|| {
+            crate::check::compact(value, &mut scratch.compact);
+            touched(text, start, end, cell)
+        });
+        if beside == Beside::Part {
+            return;
+        }
+        let (rules, untold) = shape.rules();
+        // Most numbers stand beside no word that explains them.
+        let upto = match context::any(span, cell, sink, scratch) {
+            true => rules.len(),
+            false => untold,
+        };
+        for rule in &rules[..upto] {
+            candidate(*rule, span, beside, cell, sink, scratch);
         }
     }
 }
@@ -423,15 +420,6 @@ fn candidate(
     if passes(scratch) {
         sink.report(rule, span, sink.rules.rule(rule).confidence);
     }
-}
-
-fn fits(shape: &[u8], value: &[u8]) -> bool {
-    shape.iter().zip(value).all(|(s, v)| match s {
-        b'9' => v.is_ascii_digit(),
-        b'A' => v.is_ascii_alphabetic(),
-        b'X' => v.is_ascii_alphanumeric(),
-        s => s == v,
-    })
 }
 
 /// Fewer digits than this are no card's and no account's number.

@@ -1,8 +1,6 @@
 //! Keywords that stand where a word begins. The words that give a number its meaning count only as words, so nothing is asked
 //! of the places inside of words: a text has one beginning for every five or six bytes.
 
-use memchr::memchr_iter;
-
 use super::{Hit, Keywords};
 
 /// Bits of a hash that name a bit of the bitmap, and those that name a bucket.
@@ -21,8 +19,6 @@ pub(crate) struct HeadGate {
     /// Where each bucket's entries begin; one more at the end.
     buckets: Box<[u32]>,
     entries: Box<[Entry]>,
-    /// What keywords begin with that are looked for by their first byte.
-    signs: Vec<u8>,
     keywords: Keywords,
 }
 
@@ -40,30 +36,29 @@ fn is_letter(b: &u8) -> bool {
     b.is_ascii_alphabetic() || !b.is_ascii()
 }
 
+/// How far into a keyword its first word begins, if enough bytes stand from there on.
+fn head_of(word: &[u8]) -> Option<usize> {
+    let letter = word.iter().position(is_letter)?;
+    (word.len() >= letter + GRAM).then_some(letter)
+}
+
 impl HeadGate {
     pub fn new(keywords: Keywords) -> Self {
         let mut gate = Self {
             bits: Box::new([0; _]),
             buckets: vec![0; (1 << BUCKET_BITS) + 1].into(),
             entries: Box::default(),
-            signs: Vec::new(),
             keywords,
         };
         let mut entries = Vec::new();
         for (keyword, (_, word)) in (0u16..).zip(&gate.keywords) {
-            // One without a letter, or with too few bytes from it on, is looked for at all signs like its first.
-            let letter = word
-                .iter()
-                .position(is_letter)
-                .filter(|at| word.len() >= at + GRAM);
-            let offset = letter.unwrap_or(0);
-            let Some(head) = word[offset..].first_chunk::<GRAM>() else {
-                debug_assert!(false, "context phrases are filed by at least four bytes");
+            let Some(offset) = head_of(word) else {
+                debug_assert!(false, "context phrases are filed by a word");
                 continue;
             };
-            if letter.is_none() && !gate.signs.contains(&head[0]) {
-                gate.signs.push(head[0]);
-            }
+            let Some(head) = word[offset..].first_chunk::<GRAM>() else {
+                continue;
+            };
             entries.push(Entry {
                 gram: u32::from_le_bytes(*head) | FOLD,
                 keyword,
@@ -83,18 +78,26 @@ impl HeadGate {
         gate
     }
 
-    /// Appends the hits whose first letter stands at one of `starts` in the block of 64 bytes at `at`, and those in the block
-    /// that begin with another sign.
+    /// Can the part of a phrase be looked for by a word in it?
+    pub fn takes(part: &[u8]) -> bool {
+        part.len() == GRAM - 1 && is_letter(&part[0]) || head_of(part).is_some()
+    }
+
+    /// The keywords that a part is looked for by: what is too short, with all that may stand after a word.
+    pub fn keywords(part: &[u8]) -> Vec<Vec<u8>> {
+        const AFTER: &[u8] = b" _:=\"\x1e\x1f-.,;\n|')#/&<>\t\r(s*`?\\]\xEF";
+        if part.len() >= GRAM {
+            return vec![part.to_vec()];
+        }
+        let with = |after: &u8| part.iter().chain([after]).copied().collect();
+        AFTER.iter().map(with).collect()
+    }
+
+    /// Appends the hits whose first letter stands at one of `starts`, which are bytes of the block at `at` that begin words.
     pub fn hits(&self, text: &[u8], at: usize, mut starts: u64, out: &mut Vec<Hit>) {
         while starts != 0 {
             self.look(text, at + starts.trailing_zeros() as usize, out);
             starts &= starts - 1;
-        }
-        let block = &text[at.min(text.len())..text.len().min(at + 64)];
-        for sign in &self.signs {
-            for found in memchr_iter(*sign, block) {
-                self.look(text, at + found, out);
-            }
         }
     }
 
@@ -147,16 +150,15 @@ mod tests {
     #[test]
     fn finds_what_trying_every_beginning_does() {
         let words = [
-            "card", "carda", "abc ", "abc-", "/abc", "(card)", "797 ", "#ab-", "été", "наме",
-            "no a", "a n o",
+            "card", "carda", "abc ", "abc-", "(card)", "/card", "été", "наме", "no a", "a n o",
         ];
         let keywords: Keywords = (0u16..)
             .zip(words.iter().map(|w| w.as_bytes().into()))
             .collect();
         let gate = HeadGate::new(keywords);
         let pieces = [
-            "card", "Card", "CARD", "a", "abc", "ABC", " ", "-", "/", "(", ")", "797", "#ab-",
-            "#AB-", "été", "наме", "x", "no a", "a n o", "9",
+            "card", "Card", "CARD", "a", "abc", "ABC", " ", "-", "/", "(", ")", "797", "été",
+            "наме", "x", "no a", "a n o", "9",
         ];
         let mut seed = 5_u64;
         let mut next = |n: usize| {
@@ -171,7 +173,7 @@ mod tests {
             let (mut got, mut starts) = (Vec::new(), Vec::new());
             traces.word_starts(&mut starts);
             for (block, starts) in starts.iter().enumerate() {
-                gate.hits(text, block * 64, *starts, &mut got);
+                gate.hits(text, block * crate::traces::BLOCK, *starts, &mut got);
             }
             let mut got: Vec<_> = got.iter().map(|h| (h.at as usize, h.keyword)).collect();
             got.sort_unstable();

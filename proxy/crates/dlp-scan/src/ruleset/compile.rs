@@ -1,6 +1,6 @@
 //! From rule files to a rule set: every field checked, keywords collected, patterns refused that cost too much.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use regex_automata::meta::Regex;
@@ -14,12 +14,12 @@ use super::load::{Edge, RawKind, RawNeed, RawRule, load};
 use super::own::OwnBounds;
 use super::place;
 use super::{
-    Action, Compiled, Detector, ExactSet, Kind, Lettered, Need, Outline, Outlines, Pattern,
-    RuleError, RuleSet, RuleSource, ShapeRef, Shapes,
+    Action, Compiled, Detector, ExactSet, Kind, Lettered, Need, Pattern, RuleError, RuleSet,
+    RuleSource, Shapes, ShortPhrases,
 };
 use crate::Category;
 use crate::check;
-use crate::gate::{Engine, Gates, Places};
+use crate::gate::{Engine, Gates, HeadGate, Places};
 use crate::names;
 use crate::rule::{Rule, RuleId};
 
@@ -98,13 +98,6 @@ fn in_one(phrase: String) -> impl Iterator<Item = String> {
     std::iter::once(phrase).chain(joined)
 }
 
-/// A rule's context phrases: those the gate knows, by number, and those too short for it.
-#[derive(Default)]
-struct ContextPhrases {
-    filed: Vec<u16>,
-    short: Vec<Box<[u8]>>,
-}
-
 /// Where a keyword is looked for, for one of the things it stands for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Looked {
@@ -126,8 +119,9 @@ pub(super) struct Builder {
     actions: Vec<Vec<Action>>,
     phrases: Vec<Box<[u8]>>,
     phrase_ids: HashMap<Box<[u8]>, u16>,
+    short: ShortPhrases,
     within_ids: HashMap<Box<[u8]>, u16>,
-    shapes: Vec<[Shapes; 2]>,
+    shapes: BTreeMap<Box<[u8]>, Vec<RuleId>>,
     lettered: Lettered,
     detectors: [Option<RuleId>; Detector::COUNT],
     pub(super) exact: ExactSet,
@@ -155,8 +149,9 @@ impl Builder {
                 .map(|(i, p)| (p.clone(), i))
                 .collect(),
             phrases: set.phrases.clone(),
+            short: set.short.clone(),
             within_ids: set.within_ids.clone(),
-            shapes: set.shapes.clone(),
+            shapes: set.shapes.each().collect(),
             lettered: set.lettered,
             detectors: set.detectors,
             exact: set.exact.clone(),
@@ -200,7 +195,6 @@ impl Builder {
             cased: Vec::new(),
             entropy_min: 0.0,
             context: Vec::new(),
-            context_short: Vec::new(),
             within: Vec::new(),
             placeholders_pass: true,
             own: true,
@@ -285,8 +279,7 @@ impl Builder {
             solid: raw.solid,
             cased: cased(raw, kind),
             entropy_min: raw.entropy,
-            context: context.filed,
-            context_short: context.short,
+            context,
             within,
             placeholders_pass: raw.placeholders_pass || category != Category::Secret,
             own: self.own.is_some(),
@@ -390,9 +383,10 @@ impl Builder {
         Ok(())
     }
 
-    /// Files the context phrases with the gate, each by its longest part; returns them, and those too short for it.
-    fn context_of(&mut self, raw: &RawRule) -> Result<ContextPhrases, Refusal> {
-        let mut phrases = ContextPhrases::default();
+    /// Files the context phrases with the gate, each by its longest part, or with those too short for it; returns their
+    /// numbers.
+    fn context_of(&mut self, raw: &RawRule) -> Result<Vec<u16>, Refusal> {
+        let mut phrases = Vec::new();
         for word in raw
             .context
             .iter()
@@ -407,10 +401,7 @@ impl Builder {
                 ));
             }
             let known = self.phrase_ids.get(&phrase).copied();
-            match known.map_or_else(|| self.phrase(&phrase), |id| Ok(Some(id)))? {
-                Some(id) => phrases.filed.push(id),
-                None => phrases.short.push(phrase),
-            }
+            phrases.push(known.map_or_else(|| self.phrase(&phrase), Ok)?);
         }
         Ok(phrases)
     }
@@ -437,49 +428,37 @@ impl Builder {
         Ok(ids)
     }
 
-    /// A phrase not filed before. Nothing for one that is too short.
-    fn phrase(&mut self, phrase: &[u8]) -> Result<Option<u16>, Refusal> {
-        let (mut at, mut part) = (0, &phrase[..0]);
-        let mut from = 0;
-        for p in phrase.split(|b| *b == b' ') {
-            if p.len() >= part.len() {
-                (at, part) = (from, p);
-            }
-            from += p.len() + 1;
-        }
-        let together = (4..=6).contains(&phrase.len()) && phrase.len() > part.len();
-        if part.len() <= 2 && !together {
-            return Ok(None);
-        }
+    /// A phrase not filed before.
+    fn phrase(&mut self, phrase: &[u8]) -> Result<u16, Refusal> {
         let id = u16::try_from(self.phrases.len()).map_err(|_| {
             (
                 "context",
                 "are too many in one set; take some out".to_owned(),
             )
         })?;
+        let (mut from, mut longest) = (0, None);
+        for part in phrase.split(|b| *b == b' ') {
+            let filed = HeadGate::takes(part);
+            if filed && longest.is_none_or(|(_, known): (usize, &[u8])| part.len() >= known.len()) {
+                longest = Some((from, part));
+            }
+            from += part.len() + 1;
+        }
         let action = |offset: usize| Action::Context {
             phrase: id,
             offset: u8::try_from(offset).unwrap_or(u8::MAX),
         };
-        match part.len() {
-            // `d o b`: only together are they long enough, with whatever may stand for the blanks.
-            0..=2 => {
-                for word in with_separators(phrase) {
-                    self.keyword(&word, action(0), Looked::Near);
-                }
-            }
-            // Three bytes and what may stand after a word.
-            3 => {
-                for after in *b" _:=\"\x1e\x1f-.,;\n|')#/&<>\t\r(s*`?\\]\xEF" {
-                    let word: Vec<u8> = part.iter().copied().chain([after]).collect();
+        match longest {
+            None => self.short.add(phrase, id),
+            Some((at, part)) => {
+                for word in HeadGate::keywords(part) {
                     self.keyword(&word, action(at), Looked::Near);
                 }
             }
-            _ => self.keyword(part, action(at), Looked::Near),
         }
         self.phrases.push(phrase.into());
         self.phrase_ids.insert(phrase.into(), id);
-        Ok(Some(id))
+        Ok(id)
     }
 
     /// The keyword backwards and rotated, so that turned-around values are noticed by the same gate.
@@ -532,33 +511,10 @@ impl Builder {
                 ));
             }
             self.lettered = self.lettered.with(shape.as_bytes());
-            if self.shapes.len() <= len {
-                self.shapes.resize_with(len + 1, Default::default);
-            }
-            let leads: &[usize] = match shape.as_bytes()[0] {
-                b'X' => &[0, 1],
-                b if b.is_ascii_digit() => &[0],
-                _ => &[1],
-            };
-            for lead in leads {
-                let known = &mut self.shapes[len][*lead];
-                let groups = groups(shape.as_bytes()).count();
-                if known.len() <= groups {
-                    known.resize_with(groups + 1, Vec::new);
-                }
-                let known = &mut known[groups];
-                if let Some(known) = known.iter_mut().find(|s| *s.shape == *shape.as_bytes()) {
-                    known.rules.push(rule);
-                    continue;
-                }
-                let outline = Outline::of_shape(shape.as_bytes());
-                let shape = ShapeRef {
-                    outline,
-                    shape: shape.as_bytes().into(),
-                    rules: vec![rule],
-                };
-                known.insert(outline.place_in(known).end, shape);
-            }
+            self.shapes
+                .entry(shape.as_bytes().into())
+                .or_default()
+                .push(rule);
         }
         Ok(())
     }
@@ -610,15 +566,15 @@ impl Builder {
         let weights = self.compiled.iter().map(|c| c.weight);
         RuleSet {
             weight_max: weights.max().unwrap_or(1),
+            shapes: Shapes::new(self.shapes, &self.compiled),
             rules: self.rules,
             compiled: self.compiled,
             by_id: self.by_id,
             gates,
             actions: self.actions,
             phrases: self.phrases,
+            short: self.short,
             within_ids: self.within_ids,
-            outlines: Outlines::of(&self.shapes),
-            shapes: self.shapes,
             lettered: self.lettered,
             detectors: self.detectors,
             exact: self.exact,
@@ -629,46 +585,6 @@ impl Builder {
             places: self.places,
         }
     }
-}
-
-/// The runs of letters and digits of a shape.
-pub(super) fn groups(shape: &[u8]) -> impl Iterator<Item = &[u8]> {
-    shape
-        .split(|b| !b.is_ascii_alphanumeric())
-        .filter(|g| !g.is_empty())
-}
-
-impl Lettered {
-    fn with(mut self, shape: &[u8]) -> Self {
-        let (mut row, mut leading) = (0, true);
-        for group in groups(shape) {
-            // `9` and written-out digits are digits; `A`, `X` and written-out letters may be letters.
-            let letters = !group.iter().any(u8::is_ascii_digit);
-            leading &= letters;
-            row = if letters { row + 1 } else { 0 };
-            if letters {
-                self.bytes_max = self.bytes_max.max(group.len());
-                self.row_max = self.row_max.max(row);
-            }
-            if leading {
-                self.lead_max = self.lead_max.max(row);
-            }
-        }
-        self
-    }
-}
-
-/// A plain text with each of its blanks as every byte that [`names::plain`] makes a blank of.
-fn with_separators(plain: &[u8]) -> Vec<Vec<u8>> {
-    let mut all = vec![Vec::new()];
-    for b in plain {
-        let bytes: &[u8] = if *b == b' ' { names::BLANKS } else { &[*b] };
-        all = all
-            .iter()
-            .flat_map(|word: &Vec<u8>| bytes.iter().map(|b| [word.as_slice(), &[*b]].concat()))
-            .collect();
-    }
-    all
 }
 
 /// The keywords as they are written, for patterns in which case counts.

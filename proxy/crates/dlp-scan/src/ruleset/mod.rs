@@ -8,7 +8,9 @@ mod lead;
 pub(crate) mod load;
 mod needs;
 mod own;
+mod phrases;
 mod place;
+mod shapes;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -28,6 +30,8 @@ pub(crate) use exact::{ExactSet, FREE_BYTES as EXACT_FREE_BYTES, Form};
 pub use facts::RuleFacts;
 use needs::Needs;
 pub use own::{AllowPattern, Own, VAULT_RULE, ValueList};
+use phrases::ShortPhrases;
+pub(crate) use shapes::{Lettered, Outline, Shapes};
 
 /// Compiled rules. Immutable, `Send + Sync`, shared in an `Arc`.
 pub struct RuleSet {
@@ -39,11 +43,10 @@ pub struct RuleSet {
     pub(crate) actions: Vec<Vec<Action>>,
     /// The context phrases of all rules, as [`crate::names::plain`] writes them.
     pub(crate) phrases: Vec<Box<[u8]>>,
+    pub(crate) short: ShortPhrases,
     /// The number of each word that rules have in `within`.
     within_ids: HashMap<Box<[u8]>, u16>,
-    /// By length, then by whether they begin with a digit or a letter.
-    pub(crate) shapes: Vec<[Shapes; 2]>,
-    pub(crate) outlines: Outlines,
+    pub(crate) shapes: Shapes,
     pub(crate) lettered: Lettered,
     pub(crate) detectors: [Option<RuleId>; Detector::COUNT],
     /// Values that are looked for as they are.
@@ -118,8 +121,6 @@ pub(crate) struct Compiled {
     pub entropy_min: f32,
     /// Indices into [`RuleSet::phrases`].
     pub context: Vec<u16>,
-    /// Context phrases that are too short for the gate, as [`crate::names::plain`] writes them.
-    pub context_short: Vec<Box<[u8]>>,
     /// Numbers of words, one of which every match holds besides a keyword. Empty when nothing is known.
     pub within: Vec<u16>,
     pub placeholders_pass: bool,
@@ -148,7 +149,7 @@ impl Compiled {
     }
 
     pub fn needs_context(&self) -> bool {
-        !self.context.is_empty() || !self.context_short.is_empty()
+        !self.context.is_empty()
     }
 }
 
@@ -235,113 +236,6 @@ pub(crate) enum Action {
     Mark(Mark),
     /// The head of one of the values in [`RuleSet::exact`].
     Exact,
-}
-
-/// A shape of a number rule: `9` a digit, `A` a letter, `X` either, all else itself.
-#[derive(Clone, Debug)]
-pub(crate) struct ShapeRef {
-    pub outline: Outline,
-    pub shape: Box<[u8]>,
-    /// The rules that share it.
-    pub rules: Vec<RuleId>,
-}
-
-/// The runs of letters and digits of a shape or of a text: how long they are, and what they are made of. Tells most
-/// texts from most shapes without a look at their bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Outline {
-    /// Six bits a run, the first the lowest; 63 for longer ones.
-    lens: u64,
-    /// A bit a run, set when it holds digits alone.
-    digits: u16,
-    /// The same for letters.
-    letters: u16,
-    runs: u8,
-}
-
-impl Outline {
-    /// Most runs told apart.
-    pub const RUNS_MAX: usize = 10;
-
-    /// With one more run.
-    pub fn and(mut self, len: usize, has_digits: bool, has_letters: bool) -> Self {
-        let n = u32::from(self.runs);
-        self.lens |= (len.min(63) as u64) << (6 * n);
-        self.digits |= u16::from(!has_letters) << n;
-        self.letters |= u16::from(!has_digits) << n;
-        self.runs += 1;
-        self
-    }
-
-    /// The outline of a shape: `9` is a digit, `A` a letter, `X` may be either.
-    pub fn of_shape(shape: &[u8]) -> Self {
-        let runs = compile::groups(shape).take(Self::RUNS_MAX);
-        runs.fold(Self::default(), |outline, run| {
-            let may = |letter: bool| {
-                run.iter().any(|b| match b {
-                    b'X' => true,
-                    b => b.is_ascii_alphabetic() == letter,
-                })
-            };
-            outline.and(run.len(), may(false), may(true))
-        })
-    }
-
-    /// Tells the lengths of the runs from most others.
-    fn hash(self) -> usize {
-        (self.lens.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - Outlines::BITS)) as usize
-    }
-
-    /// Where those with runs of the same lengths stand among shapes that are in the order of [`Shapes`].
-    pub fn place_in(self, shapes: &[ShapeRef]) -> std::ops::Range<usize> {
-        let from = shapes.partition_point(|s| s.outline.lens < self.lens);
-        let same = shapes[from..].iter();
-        from..from + same.take_while(|s| s.outline.lens == self.lens).count()
-    }
-
-    /// False when no text of that outline has this shape.
-    pub fn admits(self, text: Self) -> bool {
-        self.lens == text.lens
-            && self.digits & !text.digits == 0
-            && self.letters & !text.letters == 0
-    }
-}
-
-/// Which lengths of runs there are shapes for; now and then others, too.
-#[derive(Debug)]
-pub(crate) struct Outlines(Box<[u64; 1 << (Outlines::BITS - 6)]>);
-
-impl Outlines {
-    const BITS: u32 = 13;
-
-    fn of(shapes: &[[Shapes; 2]]) -> Self {
-        let mut outlines = Self(Box::new([0; _]));
-        for shape in shapes.iter().flatten().flatten().flatten() {
-            let hash = shape.outline.hash();
-            outlines.0[hash / 64] |= 1 << (hash % 64);
-        }
-        outlines
-    }
-
-    /// May a shape have such runs?
-    pub fn may_have(&self, outline: Outline) -> bool {
-        let hash = outline.hash();
-        self.0[hash / 64] >> (hash % 64) & 1 != 0
-    }
-}
-
-/// The shapes of one length, by how many runs of letters and digits they have; then in the order of the lengths of these.
-pub(crate) type Shapes = Vec<Vec<ShapeRef>>;
-
-/// What runs of letters without a digit the shapes allow for. Text is not followed further than any shape goes.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Lettered {
-    /// Bytes of the longest.
-    pub bytes_max: usize,
-    /// Most in a row, anywhere.
-    pub row_max: usize,
-    /// Most in a row, at the beginning.
-    pub lead_max: usize,
 }
 
 /// A pattern, compiled when it is first needed: most rules never fire in most processes. Shared by all sets that have it.

@@ -1,7 +1,7 @@
 //! Questions to a block of bytes, answered with a bit for each byte.
 
 /// Bytes of a block, and bits of an answer.
-pub(super) const BLOCK: usize = 64;
+pub(crate) const BLOCK: usize = 64;
 /// Bytes before the block that it may be compared with.
 pub(super) const BACK: usize = 3;
 /// A block and the bytes before it.

@@ -11,7 +11,8 @@ mod wide;
 
 use std::ops::Range;
 
-use self::lanes::{BACK, BLOCK, Lanes, Plain, Window};
+pub(crate) use self::lanes::BLOCK;
+use self::lanes::{BACK, Lanes, Plain, Window};
 use self::lead::Lead;
 use crate::text::{RUN_BYTES_MIN, Span, to_u32};
 

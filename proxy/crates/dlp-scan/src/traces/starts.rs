@@ -17,6 +17,16 @@ impl Traces {
         }));
     }
 
+    /// Of these, the letters that no two letters follow, and all bytes that are no ASCII, for each block.
+    pub fn short_word_starts(&self, starts: &[u64], out: &mut Vec<u64>) {
+        let letters = |block: usize| self.kinds.get(block).map_or(0, |k| k.alnum & !k.digit);
+        out.extend(starts.iter().enumerate().map(|(block, starts)| {
+            let (this, next) = (letters(block), letters(block + 1));
+            let after = |n: u32| this >> n | next << (u64::BITS - n);
+            starts & !(this & after(1) & after(2))
+        }));
+    }
+
     /// Which of the 64 bytes from `at` on are letters or digits, the first the lowest.
     pub fn alnum_from(&self, at: usize) -> u64 {
         let of = |block: usize| self.kinds.get(block).map_or(0, |kinds| kinds.alnum);

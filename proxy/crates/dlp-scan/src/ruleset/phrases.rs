@@ -1,0 +1,53 @@
+//! Context phrases that are too short for the gate.
+
+use crate::names;
+
+/// The context phrases that are too short for the gate: no more than two letters in a row.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ShortPhrases {
+    /// By their first byte: their second, and their number. Empty where there are none at all.
+    by_first: Vec<Vec<(u8, u16)>>,
+    /// By the lower five bits of their first byte, a bit for those of the second: they are the same in both cases.
+    pairs: [u32; 32],
+    /// What they begin with that is neither a letter nor part of one.
+    signs: Vec<u8>,
+}
+
+impl ShortPhrases {
+    pub(super) fn add(&mut self, phrase: &[u8], id: u16) {
+        let first = phrase[0];
+        if first.is_ascii() && !first.is_ascii_alphabetic() && !self.signs.contains(&first) {
+            self.signs.push(first);
+        }
+        self.by_first.resize(1 << u8::BITS, Vec::new());
+        // A phrase of one byte may stand in front of anything.
+        let second = phrase.get(1).copied();
+        self.by_first[usize::from(first)].push((second.unwrap_or(0), id));
+        let bits = |b: u8| 1 << (b & 31);
+        self.pairs[usize::from(first & 31)] |= match second {
+            Some(b' ') => names::BLANKS.iter().fold(0, |all, b| all | bits(*b)),
+            Some(b) => bits(b),
+            None => u32::MAX,
+        };
+    }
+
+    /// May one begin with these two bytes, as they are in the text?
+    #[inline]
+    pub fn may_begin(&self, first: u8, second: u8) -> bool {
+        self.pairs[usize::from(first & 31)] >> (second & 31) & 1 != 0
+    }
+
+    /// Those that may begin with these two bytes, which are as [`crate::names::plain`] writes them.
+    #[inline]
+    pub fn of(&self, first: u8, second: u8) -> impl Iterator<Item = u16> + '_ {
+        let same = self.by_first.get(usize::from(first));
+        let same = same.map_or(&[][..], Vec::as_slice).iter();
+        let may = move |known: u8| known == second || known == 0;
+        same.filter(move |(known, _)| may(*known))
+            .map(|(_, id)| *id)
+    }
+
+    pub fn signs(&self) -> &[u8] {
+        &self.signs
+    }
+}
