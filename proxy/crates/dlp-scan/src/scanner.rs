@@ -83,7 +83,8 @@ impl Scanner {
             // A panic cut the last message off.
             self.recycle();
         }
-        let bytes = leaves.clone().map(|l| l.text.len()).sum();
+        let mut over = None;
+        let bytes = self.flatten(leaves.clone(), budget.decoded_bytes_max > 0, &mut over);
         let budget = &budget.for_bytes(bytes, rules.weight_max);
         let mut limits = Limits {
             candidates: budget.candidates_max,
@@ -91,8 +92,6 @@ impl Scanner {
             over: None,
         };
         let mut bytes_left = budget.decoded_bytes_max;
-        let mut over = None;
-        self.flatten(leaves.clone(), &mut bytes_left, &mut over);
         let mut index = 0;
         while index < self.nodes.len() {
             let node = std::mem::take(&mut self.nodes[index]);
@@ -160,17 +159,19 @@ impl Scanner {
         (outcome, self.kept.take().unwrap_or_default())
     }
 
-    /// All leaves one after another in the root; leaves that are JSON become children of their own.
+    /// All leaves one after another in the root; leaves that are JSON become children of their own, if anything may be
+    /// decoded. Returns how many bytes there are.
     fn flatten<'a>(
         &mut self,
         leaves: impl Iterator<Item = LeafInput<'a>>,
-        bytes_left: &mut u32,
+        decodes: bool,
         over: &mut Option<OverBudget>,
-    ) {
+    ) -> usize {
         let mut root = self.free.pop().unwrap_or_default();
         root.clear();
         self.nodes.push(root);
         let mut names = LastName::default();
+        let mut bytes = 0;
         for (index, leaf) in leaves.enumerate() {
             if self.nodes[0].text.len() + leaf.text.len() > TEXT_BYTES_MAX
                 || index >= NO_LEAF as usize
@@ -179,9 +180,11 @@ impl Scanner {
                 break;
             }
             let index = to_u32(index);
+            bytes += leaf.text.len();
             if leaf.kind != LeafKind::Key
+                && decodes
                 && json::looks_like(leaf.text.as_bytes())
-                && self.json_leaf(&leaf, index, bytes_left)
+                && self.json_leaf(&leaf, index)
             {
                 continue;
             }
@@ -194,16 +197,17 @@ impl Scanner {
                 names.set(leaf.text, Span::new(start, start + leaf.text.len()));
             }
         }
+        bytes
     }
 
-    fn json_leaf(&mut self, leaf: &LeafInput<'_>, index: u32, bytes_left: &mut u32) -> bool {
+    fn json_leaf(&mut self, leaf: &LeafInput<'_>, index: u32) -> bool {
         let mut node = self.free.pop().unwrap_or_default();
         node.clear();
         node.parent = Parent::Leaf(index);
         node.layer = Some(Layer::Json);
         node.depth = 1;
         // A leaf's own JSON costs no budget: it is the message, and no longer than it.
-        let ok = json::walk(leaf.text.as_bytes(), 0, &mut node) && *bytes_left > 0;
+        let ok = json::walk(leaf.text.as_bytes(), 0, &mut node);
         if ok {
             self.nodes.push(node)
         } else {
