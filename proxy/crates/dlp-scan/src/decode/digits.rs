@@ -2,7 +2,6 @@
 
 use super::binary::Bytes;
 use crate::Layer;
-use crate::check::base64_digit;
 
 /// How the digits of a run are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,14 +45,14 @@ impl Alphabet {
         }
     }
 
-    /// What a digit stands for.
-    fn digit(self, b: u8) -> Option<u8> {
+    /// What each byte stands for as a digit, or [`NO_DIGIT`].
+    fn digits(self) -> &'static [u8; 256] {
         match self {
-            Self::Hex => char::from(b).to_digit(16).map(|d| d as u8),
-            Self::Base32 => base32_digit(b),
-            Self::Base32Hex => char::from(b).to_digit(32).map(|d| d as u8),
-            Self::Base64 => base64_digit(b),
-            Self::Binary => char::from(b).to_digit(2).map(|d| d as u8),
+            Self::Hex => &HEX_DIGITS,
+            Self::Base32 => &BASE32_DIGITS,
+            Self::Base32Hex => &BASE32_HEX_DIGITS,
+            Self::Base64 => &BASE64_DIGITS,
+            Self::Binary => &BINARY_DIGITS,
         }
     }
 }
@@ -77,20 +76,20 @@ impl Bytes for Coded<'_> {
                 let Some([first, second, ..]) = self.digits.get(group * 4 + place..) else {
                     return 0;
                 };
-                let digit = |b: &u8| BASE64_DIGITS[usize::from(*b)];
+                let digit = |b: &u8| value(&BASE64_DIGITS, *b);
                 digit(first) << (2 + 2 * place) | digit(second) >> (4 - 2 * place)
             }
             Alphabet::Hex => {
-                let digit = |at: usize| HEX_DIGITS[usize::from(self.digits[at])];
+                let digit = |at: usize| value(&HEX_DIGITS, self.digits[at]);
                 digit(2 * at) << 4 | digit(2 * at + 1)
             }
             alphabet => {
                 let (width, bit) = (alphabet.width() as usize, at * 8);
                 let last = (bit + 7) / width;
-                let digits = &self.digits[bit / width..=last];
-                let bits = digits.iter().fold(0u32, |bits, b| {
-                    bits << width | u32::from(alphabet.digit(*b).unwrap_or(0))
-                });
+                let (digits, known) = (&self.digits[bit / width..=last], alphabet.digits());
+                let bits = digits
+                    .iter()
+                    .fold(0u32, |bits, b| bits << width | u32::from(value(known, *b)));
                 (bits >> ((last + 1) * width - bit - 8)) as u8
             }
         }
@@ -119,7 +118,8 @@ pub(super) fn base32_of(text: &[u8]) -> Option<Alphabet> {
 /// The bytes that digits of an alphabet stand for.
 pub(super) struct Digits<'t> {
     source: std::slice::Iter<'t, u8>,
-    alphabet: Alphabet,
+    known: &'static [u8; 256],
+    width: u32,
     acc: u32,
     bits: u32,
 }
@@ -128,7 +128,8 @@ impl<'t> Digits<'t> {
     pub fn new(source: &'t [u8], alphabet: Alphabet) -> Self {
         Self {
             source: source.iter(),
-            alphabet,
+            known: alphabet.digits(),
+            width: alphabet.width(),
             acc: 0,
             bits: 0,
         }
@@ -140,11 +141,12 @@ impl Iterator for Digits<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let b = self.source.next()?;
-            let (value, width) = (self.alphabet.digit(*b), self.alphabet.width());
-            let Some(value) = value else { continue };
-            self.acc = self.acc << width | u32::from(value);
-            self.bits += width;
+            let value = self.known[usize::from(*self.source.next()?)];
+            if value == NO_DIGIT {
+                continue;
+            }
+            self.acc = self.acc << self.width | u32::from(value);
+            self.bits += self.width;
             if self.bits >= 8 {
                 self.bits -= 8;
                 return Some((self.acc >> self.bits) as u8);
@@ -153,21 +155,13 @@ impl Iterator for Digits<'_> {
     }
 }
 
-fn base32_digit(b: u8) -> Option<u8> {
-    match b.to_ascii_uppercase() {
-        b @ b'A'..=b'Z' => Some(b - b'A'),
-        b @ b'2'..=b'7' => Some(b - b'2' + 26),
-        _ => None,
-    }
-}
-
 /// The first two bytes, where the alphabet says them quickly.
 pub(super) fn first_bytes(source: &[u8], alphabet: Alphabet) -> Option<[u8; 2]> {
     let digit = |at: usize| -> u32 {
         let b = source.get(at).copied().unwrap_or(0);
         match alphabet {
-            Alphabet::Hex => u32::from(HEX_DIGITS[usize::from(b)]),
-            _ => u32::from(BASE64_DIGITS[usize::from(b)]),
+            Alphabet::Hex => u32::from(value(&HEX_DIGITS, b)),
+            _ => u32::from(value(&BASE64_DIGITS, b)),
         }
     };
     let bits = match alphabet {
@@ -204,29 +198,44 @@ pub(super) fn never_text(source: &[u8], alphabet: Alphabet) -> bool {
     }
 }
 
-static HEX_DIGITS: [u8; 256] = {
-    let mut table = [0; 256];
-    let mut b = 0;
-    while b < 256 {
-        table[b] = match b as u8 {
-            c @ b'0'..=b'9' => c - b'0',
-            c @ b'a'..=b'f' => c - b'a' + 10,
-            c @ b'A'..=b'F' => c - b'A' + 10,
-            _ => 0,
-        };
-        b += 1;
+/// What a byte stands for; zero where it is no digit.
+#[inline]
+fn value(known: &[u8; 256], b: u8) -> u8 {
+    match known[usize::from(b)] {
+        NO_DIGIT => 0,
+        value => value,
     }
-    table
-};
+}
 
-static BASE64_DIGITS: [u8; 256] = {
-    let mut table = [0; 256];
-    let mut b = 0;
-    while b < 256 {
-        if let Some(digit) = base64_digit(b as u8) {
-            table[b] = digit;
+/// What is no digit.
+const NO_DIGIT: u8 = u8::MAX;
+
+static HEX_DIGITS: [u8; 256] = table(&[b"0123456789abcdef", b"0123456789ABCDEF"]);
+static BASE32_DIGITS: [u8; 256] = table(&[
+    b"abcdefghijklmnopqrstuvwxyz234567",
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567",
+]);
+static BASE32_HEX_DIGITS: [u8; 256] = table(&[
+    b"0123456789abcdefghijklmnopqrstuv",
+    b"0123456789ABCDEFGHIJKLMNOPQRSTUV",
+]);
+static BASE64_DIGITS: [u8; 256] = table(&[
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_",
+]);
+static BINARY_DIGITS: [u8; 256] = table(&[b"01"]);
+
+/// What each byte stands for, by its place in one of the alphabets.
+const fn table(alphabets: &[&[u8]]) -> [u8; 256] {
+    let mut table = [NO_DIGIT; 256];
+    let mut nth = 0;
+    while nth < alphabets.len() {
+        let mut digit = 0;
+        while digit < alphabets[nth].len() {
+            table[alphabets[nth][digit] as usize] = digit as u8;
+            digit += 1;
         }
-        b += 1;
+        nth += 1;
     }
     table
-};
+}

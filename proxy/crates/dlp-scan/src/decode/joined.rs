@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::Spawner;
+use super::{Spawner, rows_of};
 use crate::detect::{Scratch, is_value};
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
 use crate::{Layer, LeafKind, OverBudget};
@@ -64,10 +64,8 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
 fn short_runs(node: &Node, spawn: &mut Spawner<'_>) {
     let short = |c: &Cell| c.kind == LeafKind::String && c.span.len() <= SHORT_BYTES_MAX;
     let same = |a: &Cell, b: &Cell| short(a) && short(b) && a.name == b.name;
-    for cells in node.cells.chunk_by(same) {
-        if cells.len() >= SHORT_RUN_MIN {
-            join(node, cells.iter().map(|c| c.span), spawn);
-        }
+    for cells in rows_of(&node.cells, SHORT_RUN_MIN, same) {
+        join(node, cells.iter().map(|c| c.span), spawn);
     }
 }
 

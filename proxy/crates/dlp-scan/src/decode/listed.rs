@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use memchr::memmem;
 
-use super::{Spawner, child_around};
+use super::{Spawner, child_around, rows_of};
 use crate::detect::Scratch;
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
 use crate::traces::Traces;
@@ -297,10 +297,7 @@ pub(super) fn push_codes(child: &mut Node, list: &[Code]) {
 fn code_cells(node: &Node, spawn: &mut Spawner<'_>) {
     let number = |c: &Cell| c.kind == LeafKind::Number && c.leaf != NO_LEAF;
     let same = |a: &Cell, b: &Cell| number(a) && number(b) && a.name == b.name;
-    for cells in node.cells.chunk_by(same) {
-        if cells.len() < BARE_CODES_MIN {
-            continue;
-        }
+    for cells in rows_of(&node.cells, BARE_CODES_MIN, same) {
         let mut row: Vec<Code> = Vec::new();
         for cell in cells {
             let code = code(&node.text[cell.span.range()]);

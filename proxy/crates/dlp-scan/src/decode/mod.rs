@@ -289,6 +289,28 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     numeral::decode(node, spawn);
 }
 
+/// The longest rows of at least `least` cells of which each goes with the next.
+pub(crate) fn rows_of(
+    cells: &[Cell],
+    least: usize,
+    together: impl Fn(&Cell, &Cell) -> bool,
+) -> impl Iterator<Item = &[Cell]> {
+    let mut done = 0;
+    // One of so many in a row is in each, and most are in none.
+    let places = (least - 1..cells.len()).step_by(least);
+    places.filter_map(move |at| {
+        if at < done {
+            return None;
+        }
+        let goes_on = |nth: usize| together(&cells[nth - 1], &cells[nth]);
+        let start = (done + 1..=at).rev().take_while(|nth| goes_on(*nth)).last();
+        let start = start.map_or(at, |nth| nth - 1);
+        let end = (at + 1..cells.len()).find(|nth| !goes_on(*nth));
+        done = end.unwrap_or(cells.len());
+        (done - start >= least).then(|| &cells[start..done])
+    })
+}
+
 /// The cells which hold one of `signs`, each once.
 pub(crate) fn cells_with(node: &Node, signs: [u8; 3]) -> impl Iterator<Item = &Cell> {
     let (mut index, mut at) = (0, 0);

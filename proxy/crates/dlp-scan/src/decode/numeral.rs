@@ -61,16 +61,17 @@ fn whole(text: &[u8]) -> Option<(bool, Vec<u8>)> {
     if before.len() + after.len() > 4 * DIGITS.end() {
         return None;
     }
-    let mut digits = [before, after].concat();
-    if !digits.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
     // Where the point stands in them, once the exponent has moved it.
     let point = i64::try_from(before.len()).ok()?.checked_add(exponent)?;
     let point = usize::try_from(point)
         .ok()
         .filter(|p| *p <= 4 * DIGITS.end())?;
-    if digits.iter().skip(point).any(|b| *b != b'0') {
+    // Most are amounts, with something behind the point.
+    if before.iter().chain(after).skip(point).any(|b| *b != b'0') {
+        return None;
+    }
+    let mut digits = [before, after].concat();
+    if !digits.iter().all(u8::is_ascii_digit) {
         return None;
     }
     digits.resize(point, b'0');
