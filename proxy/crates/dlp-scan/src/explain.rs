@@ -7,7 +7,9 @@ use crate::entropy::shannon;
 use crate::gate::Hit;
 use crate::rule::RuleId;
 use crate::ruleset::load::Edge;
-use crate::ruleset::{Action, Compiled, Kind, Need, RuleSet, SHAPE_BYTES_MAX, SHAPE_BYTES_MIN};
+use crate::ruleset::{
+    Action, Classes, Compiled, Kind, Need, Outline, RuleSet, SHAPE_BYTES_MAX, SHAPE_BYTES_MIN,
+};
 use crate::scanner::Kept;
 use crate::text::Cell;
 use crate::{Budget, LeafInput, LeafKind, Outcome, Scanner};
@@ -219,7 +221,9 @@ impl Tries<'_> {
     fn shaped(&mut self, kept: &Kept, range: std::ops::Range<usize>, cell: &Cell) {
         let rules = self.rules;
         let value = &kept.text[range.clone()];
-        for shape in rules.shapes.of_len(value.len()).filter(|s| s.fits(value)) {
+        let classes = Classes::of(value);
+        let outline = Outline::of(value, classes.letters & 1 != 0);
+        for shape in rules.shapes.of(value, outline, classes) {
             for rule in shape.rules().0 {
                 if !self.spend() {
                     return;

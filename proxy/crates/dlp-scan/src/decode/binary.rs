@@ -68,9 +68,12 @@ impl<'b, B: Bytes + ?Sized> Texts<'b, B> {
 
     /// The next text that is long enough by itself, or the piece right before it.
     fn search(&mut self) -> Option<Found> {
-        let mut places =
-            (self.floor + TEXT_BYTES_MIN - 1..self.bytes.len()).step_by(TEXT_BYTES_MIN);
-        let found = places.find_map(|at| self.around(at))?;
+        let mut places = (self.floor + TEXT_BYTES_MIN - 1..self.bytes.len())
+            .step_by(TEXT_BYTES_MIN)
+            .enumerate();
+        // In no Latin script a text goes over two such places.
+        const { assert!(WIDE_TEXT_BYTES_MIN == 2 * TEXT_BYTES_MIN) };
+        let found = places.find_map(|(nth, at)| self.around(at, nth % 2 == 0))?;
         let before = self.piece(|gap| {
             let end = found.start.checked_sub(gap)?;
             (end > self.floor).then(|| (self.left(end), end))
@@ -84,11 +87,12 @@ impl<'b, B: Bytes + ?Sized> Texts<'b, B> {
         }
     }
 
-    /// The text that a place lies in.
-    fn around(&self, at: usize) -> Option<Found> {
+    /// The text that a place lies in, of whatever script or of those that have letters of ASCII.
+    fn around(&self, at: usize, any_script: bool) -> Option<Found> {
         let b = self.bytes.at(at);
         let (inside, least) = match b {
             0 => return self.spread_any(at),
+            0x80.. if !any_script => return None,
             0x80.. => (self.char_start(at)?, WIDE_TEXT_BYTES_MIN),
             _ if plain(b) => (at, TEXT_BYTES_MIN),
             _ => return None,
@@ -98,7 +102,14 @@ impl<'b, B: Bytes + ?Sized> Texts<'b, B> {
             let step = 1;
             return Some(Found { start, end, step });
         }
-        self.spread_any(at)
+        // Most have no zero beside them.
+        let zero = |at: Option<usize>| {
+            at.is_some_and(|at| at < self.bytes.len() && self.bytes.at(at) == 0)
+        };
+        match zero(at.checked_sub(1)) || zero(Some(at + 1)) {
+            true => self.spread_any(at),
+            false => None,
+        }
     }
 
     /// Where the character begins that a byte of the upper half belongs to.
@@ -237,28 +248,24 @@ fn char_len<B: Bytes + ?Sized>(bytes: &B, at: usize) -> usize {
     if at >= bytes.len() {
         return 0;
     }
-    let mut char = [bytes.at(at), 0, 0, 0];
-    let len = match char[0] {
+    let first = bytes.at(at);
+    // RFC 3629, section 4; control characters of the upper half are no text.
+    let (len, second) = match first {
         b if b < 0x80 => return usize::from(plain(b)),
-        0xC2..0xE0 => 2,
-        0xE0..0xF0 => 3,
-        0xF0..0xF5 => 4,
+        0xC2 => (2, 0xA0..=0xBF),
+        0xC3..0xE0 => (2, 0x80..=0xBF),
+        0xE0 => (3, 0xA0..=0xBF),
+        0xED => (3, 0x80..=0x9F),
+        0xE1..0xF0 => (3, 0x80..=0xBF),
+        0xF0 => (4, 0x90..=0xBF),
+        0xF1..0xF4 => (4, 0x80..=0xBF),
+        0xF4 => (4, 0x80..=0x8F),
         _ => return 0,
     };
-    if at + len > bytes.len() {
-        return 0;
-    }
-    for (n, b) in char.iter_mut().enumerate().take(len).skip(1) {
-        *b = bytes.at(at + n);
-        if *b & 0xC0 != 0x80 {
-            return 0;
-        }
-    }
-    // Control characters of the upper half are no text.
-    let control = char[0] == 0xC2 && char[1] < 0xA0;
-    match std::str::from_utf8(&char[..len]) {
-        Ok(_) if !control => len,
-        _ => 0,
+    let goes_on = |n: usize| bytes.at(at + n) & 0xC0 == 0x80;
+    match at + len <= bytes.len() && second.contains(&bytes.at(at + 1)) && (2..len).all(goes_on) {
+        true => len,
+        false => 0,
     }
 }
 
@@ -268,6 +275,21 @@ mod tests {
 
     fn texts(bytes: &[u8]) -> String {
         String::from_utf8(join(bytes)).expect("texts are UTF-8")
+    }
+
+    #[test]
+    fn characters_are_those_of_the_standard_library() {
+        // All of two bytes, and every second byte behind each first with some that go on.
+        for (first, second) in (0..=0xFFu8).flat_map(|f| (0..=0xFFu8).map(move |s| (f, s))) {
+            for rest in [[0x80, 0x80], [0xBF, 0xBF], [0x80, 0x7F], [0x41, 0x80]] {
+                let bytes = [first, second, rest[0], rest[1]];
+                let known = (1..=4).find_map(|len| std::str::from_utf8(&bytes[..len]).ok());
+                let char = known.and_then(|text| text.chars().next());
+                let is_text = |c: &char| !c.is_control() || "\n\r\t".contains(*c);
+                let want = char.filter(is_text).map_or(0, char::len_utf8);
+                assert_eq!(char_len(&bytes[..], 0), want, "{bytes:x?}");
+            }
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::{Scratch, Sink, context};
 use crate::LeafKind;
 use crate::decode::{listed, strides};
 use crate::rule::RuleId;
-use crate::ruleset::{Kind, Need, Outline};
+use crate::ruleset::{Classes, Kind, Need, Outline};
 use crate::text::{Cell, Span};
 use crate::traces::Traces;
 
@@ -267,14 +267,14 @@ fn chain(
         if (n == groups.len() && groups[first].from >= next) || !sink.limits.spend(1) {
             break;
         }
-        from_group(&groups[first..n], cell, sink, scratch);
+        from_group(&groups[first..n], cell, traces, sink, scratch);
         // `CC4539...`: the letters before the digits are a word of their own.
         if let Some(bare) = without_lead(text, &groups[first..n])
             && sink.limits.spend(1)
         {
             let lettered = groups[first];
             groups[first] = bare;
-            from_group(&groups[first..n], cell, sink, scratch);
+            from_group(&groups[first..n], cell, traces, sink, scratch);
             groups[first] = lettered;
         }
     }
@@ -282,17 +282,24 @@ fn chain(
 }
 
 /// Tries all that begins with the first of the groups.
-fn from_group(groups: &[Group], cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) {
+fn from_group(
+    groups: &[Group],
+    cell: &Cell,
+    traces: &Traces,
+    sink: &mut Sink<'_>,
+    scratch: &mut Scratch,
+) {
     let start = groups[0].from;
-    let mut outline = Outline::default();
+    let classes = traces.classes_from(start);
+    let mut outline = Outline::begin(classes.letters & 1 != 0);
     for group in groups.iter().take(GROUPS_MAX) {
         let stop = group.stop;
         if stop - start > crate::ruleset::SHAPE_BYTES_MAX {
             break;
         }
-        outline = outline.and(stop - group.from, group.digits, group.letters);
+        outline = outline.and(stop - group.from);
         if sink.rules.shapes.may_have(outline) {
-            shaped((start, stop), outline, cell, sink, scratch);
+            shaped((start, stop), (outline, classes), cell, sink, scratch);
         }
     }
 }
@@ -342,7 +349,7 @@ fn is_sep(b: u8) -> bool {
 /// Tries the shapes of that outline.
 fn shaped(
     (start, end): (usize, usize),
-    outline: Outline,
+    (outline, classes): (Outline, Classes),
     cell: &Cell,
     sink: &mut Sink<'_>,
     scratch: &mut Scratch,
@@ -351,10 +358,7 @@ fn shaped(
     let value = &text[start..end];
     let span = Span::new(start, end);
     let mut beside = None;
-    for shape in sink.rules.shapes.of(outline) {
-        if !shape.fits(value) {
-            continue;
-        }
+    for shape in sink.rules.shapes.of(value, outline, classes) {
         let beside = *beside.get_or_insert_with(|| {
             crate::check::compact(value, &mut scratch.compact);
             touched(text, start, end, cell)

@@ -31,7 +31,7 @@ pub use facts::RuleFacts;
 use needs::Needs;
 pub use own::{AllowPattern, Own, VAULT_RULE, ValueList};
 use phrases::ShortPhrases;
-pub(crate) use shapes::{Lettered, Outline, Shapes};
+pub(crate) use shapes::{Classes, Lettered, Outline, Shapes};
 
 /// Compiled rules. Immutable, `Send + Sync`, shared in an `Arc`.
 pub struct RuleSet {

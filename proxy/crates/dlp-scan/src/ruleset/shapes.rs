@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use super::{Compiled, Kind, Need};
+use super::{Compiled, Kind, Need, SHAPE_BYTES_MAX};
 use crate::rule::RuleId;
 
 /// A shape of a number rule: `9` a digit, `A` a letter, `X` either, all else itself.
 #[derive(Debug)]
 pub(crate) struct Shape {
     outline: Outline,
+    classes: Classes,
+    /// What stands for itself, by its place.
+    signs: Box<[(u8, u8)]>,
     shape: Box<[u8]>,
     /// The rules that share it; those that words around the number have to explain are the last.
     rules: Vec<RuleId>,
@@ -16,16 +19,26 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Does the text, which has such an outline, look like that?
-    pub fn fits(&self, text: &[u8]) -> bool {
-        let mut pairs = self.shape.iter().zip(text);
-        self.shape.len() == text.len()
-            && pairs.all(|(s, v)| match s {
-                b'9' => v.is_ascii_digit(),
-                b'A' => v.is_ascii_alphabetic(),
-                b'X' => v.is_ascii_alphanumeric(),
-                s => s == v,
-            })
+    fn new(shape: Box<[u8]>, lead: bool, rules: Vec<RuleId>, explained: usize) -> Self {
+        let is_sign = |(_, b): &(u8, u8)| !matches!(b, b'9' | b'A' | b'X');
+        Self {
+            outline: Outline::of(&shape, lead),
+            classes: Classes::of_shape(&shape),
+            signs: (0..).zip(shape.iter().copied()).filter(is_sign).collect(),
+            shape,
+            rules,
+            explained,
+        }
+    }
+
+    /// Does a text of this outline and these classes look like that?
+    #[inline]
+    fn fits(&self, text: &[u8], outline: Outline, classes: Classes) -> bool {
+        let mut signs = self.signs.iter();
+        self.classes.lie_in(classes)
+            && self.outline == outline
+            && self.shape.len() == text.len()
+            && signs.all(|(at, sign)| text[usize::from(*at)] == *sign)
     }
 
     /// The rules that share it, and how many of them, the first, may do without a word around the number.
@@ -34,17 +47,56 @@ impl Shape {
     }
 }
 
-/// The runs of letters and digits of a shape or of a text: how long they are, and what they are made of. Tells most
-/// texts from most shapes without a look at their bytes.
+/// Which bytes are digits and which are letters, a bit each, the first the lowest: of a shape those that have to be, of a
+/// text those that are.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Classes {
+    pub digits: u64,
+    pub letters: u64,
+    /// Digits or letters.
+    pub either: u64,
+}
+
+impl Classes {
+    /// Of the first bytes of a text.
+    pub fn of(text: &[u8]) -> Self {
+        let mut classes = Self::default();
+        for (at, b) in text.iter().enumerate().take(u64::BITS as usize) {
+            classes.digits |= u64::from(b.is_ascii_digit()) << at;
+            classes.letters |= u64::from(b.is_ascii_alphabetic()) << at;
+        }
+        classes.either = classes.digits | classes.letters;
+        classes
+    }
+
+    fn of_shape(shape: &[u8]) -> Self {
+        const { assert!(SHAPE_BYTES_MAX <= u64::BITS as usize) };
+        let which = |sign: u8| {
+            let places = shape.iter().enumerate().filter(|(_, b)| **b == sign);
+            places.fold(0, |all, (at, _)| all | 1 << at)
+        };
+        Self {
+            digits: which(b'9'),
+            letters: which(b'A'),
+            either: which(b'X'),
+        }
+    }
+
+    fn lie_in(self, text: Self) -> bool {
+        (self.digits & !text.digits) | (self.letters & !text.letters) | (self.either & !text.either)
+            == 0
+    }
+}
+
+/// The runs of letters and digits of a shape or of a text: how long they are, and how the first begins. Tells most texts
+/// from most shapes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outline {
     /// Six bits a run, the first the lowest; 63 for longer ones.
     lens: u64,
-    /// A bit a run, set when it holds digits alone.
-    digits: u16,
-    /// The same for letters.
-    letters: u16,
     runs: u8,
+    /// Whether the first byte is a letter.
+    lead: bool,
 }
 
 impl Outline {
@@ -52,46 +104,37 @@ impl Outline {
     pub const RUNS_MAX: usize = 10;
 
     /// With one more run.
-    pub fn and(mut self, len: usize, has_digits: bool, has_letters: bool) -> Self {
-        let n = u32::from(self.runs);
-        self.lens |= (len.min(63) as u64) << (6 * n);
-        self.digits |= u16::from(!has_letters) << n;
-        self.letters |= u16::from(!has_digits) << n;
+    pub fn and(mut self, len: usize) -> Self {
+        self.lens |= (len.min(63) as u64) << (6 * u32::from(self.runs));
         self.runs += 1;
         self
     }
 
-    /// The outline of a shape: `9` is a digit, `A` a letter, `X` may be either.
-    pub fn of_shape(shape: &[u8]) -> Self {
-        let runs = groups(shape).take(Self::RUNS_MAX);
-        runs.fold(Self::default(), |outline, run| {
-            let may = |letter: bool| {
-                run.iter().any(|b| match b {
-                    b'X' => true,
-                    b => b.is_ascii_alphabetic() == letter,
-                })
-            };
-            outline.and(run.len(), may(false), may(true))
-        })
+    /// Of a text that begins with a letter, or does not.
+    pub fn begin(lead: bool) -> Self {
+        Self {
+            lead,
+            ..Self::default()
+        }
+    }
+
+    /// The outline of a text or a shape.
+    pub fn of(text: &[u8], lead: bool) -> Self {
+        let runs = groups(text).take(Self::RUNS_MAX);
+        runs.fold(Self::begin(lead), |outline, run| outline.and(run.len()))
     }
 
     /// Tells the lengths of the runs from most others.
     fn hash(self) -> usize {
-        (self.lens.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - Shapes::BITS)) as usize
-    }
-
-    /// False when no text of that outline has this shape.
-    pub fn admits(self, text: Self) -> bool {
-        self.lens == text.lens
-            && self.digits & !text.digits == 0
-            && self.letters & !text.letters == 0
+        let hash = self.lens.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - Shapes::BITS);
+        hash as usize ^ usize::from(self.lead)
     }
 }
 
 /// All shapes of a set, found by the lengths of their runs.
 #[derive(Debug)]
 pub(crate) struct Shapes {
-    /// In the order of a hash of these lengths.
+    /// In the order of a hash of their outlines; those that may begin with either twice.
     all: Box<[Shape]>,
     /// A bit for each hash there is: most texts need no other look.
     known: Box<[u64; 1 << (Shapes::BITS - 6)]>,
@@ -112,16 +155,18 @@ impl Shapes {
                 }
             )
         };
-        let of_rules = |(shape, mut rules): (Box<[u8]>, Vec<RuleId>)| {
+        let mut all = Vec::new();
+        for (shape, mut rules) in shapes {
             rules.sort_by_key(told);
-            Shape {
-                outline: Outline::of_shape(&shape),
-                explained: rules.iter().filter(|r| told(r)).count(),
-                shape,
-                rules,
-            }
-        };
-        let mut all: Box<[Shape]> = shapes.into_iter().map(of_rules).collect();
+            let explained = rules.iter().filter(|r| told(r)).count();
+            let leads: &[bool] = match shape[0] {
+                b'X' => &[false, true],
+                b if b.is_ascii_digit() => &[false],
+                _ => &[true],
+            };
+            let of_lead = |lead: &bool| Shape::new(shape.clone(), *lead, rules.clone(), explained);
+            all.extend(leads.iter().map(of_lead));
+        }
         all.sort_by_key(|s| s.outline.hash());
         let mut known = Box::new([0; _]);
         let mut from = vec![0_u32; (1 << Self::BITS) + 1].into_boxed_slice();
@@ -133,16 +178,15 @@ impl Shapes {
         for hash in 0..1 << Self::BITS {
             from[hash + 1] += from[hash];
         }
-        Self { all, known, from }
+        Self {
+            all: all.into(),
+            known,
+            from,
+        }
     }
 
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
-    }
-
-    /// Those of texts that are as long.
-    pub fn of_len(&self, len: usize) -> impl Iterator<Item = &Shape> {
-        self.all.iter().filter(move |s| s.shape.len() == len)
     }
 
     /// Each with its rules.
@@ -157,11 +201,17 @@ impl Shapes {
         self.known[hash / 64] >> (hash % 64) & 1 != 0
     }
 
-    /// Those that a text of this outline may have.
-    pub fn of(&self, outline: Outline) -> impl Iterator<Item = &Shape> {
+    /// Those that a text has, of this outline and these classes.
+    pub fn of<'s>(
+        &'s self,
+        text: &'s [u8],
+        outline: Outline,
+        classes: Classes,
+    ) -> impl Iterator<Item = &'s Shape> {
         let hash = outline.hash();
         let here = &self.all[self.from[hash] as usize..self.from[hash + 1] as usize];
-        here.iter().filter(move |s| s.outline.admits(outline))
+        let fits = move |s: &&Shape| s.fits(text, outline, classes);
+        here.iter().filter(fits)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Words by their letters: where they begin, and which bytes are of them.
 
-use super::{BLOCK, Traces};
+use super::{BLOCK, Kinds, Traces};
+use crate::ruleset::Classes;
 
 impl Traces {
     /// For each block, the letters that have none before them or are capitals behind a small one, and all bytes that are no
@@ -29,7 +30,21 @@ impl Traces {
 
     /// Which of the 64 bytes from `at` on are letters or digits, the first the lowest.
     pub fn alnum_from(&self, at: usize) -> u64 {
-        let of = |block: usize| self.kinds.get(block).map_or(0, |kinds| kinds.alnum);
+        self.from(at, |kinds| kinds.alnum)
+    }
+
+    /// The classes of the 64 bytes from `at` on.
+    pub fn classes_from(&self, at: usize) -> Classes {
+        let (digits, either) = (self.from(at, |k| k.digit), self.alnum_from(at));
+        Classes {
+            digits,
+            letters: either & !digits,
+            either,
+        }
+    }
+
+    fn from(&self, at: usize, which: impl Fn(&Kinds) -> u64) -> u64 {
+        let of = |block: usize| self.kinds.get(block).map_or(0, &which);
         let (block, first) = (at / BLOCK, at % BLOCK);
         // No shift is as wide as the block.
         of(block) >> first | of(block + 1) << 1 << (BLOCK - 1 - first)
