@@ -22,6 +22,11 @@ static TEMPLATE: LazyLock<[Finder<'static>; 2]> =
 pub(super) fn decode(node: &Node, joints: &[u32], spawn: &mut Spawner<'_>) {
     let braces = TEMPLATE[0].find_iter(&node.text);
     let templates = braces.chain(TEMPLATE[1].find_iter(&node.text));
+    let text = &node.text;
+    let named = |at: usize| text.get(at).is_some_and(|b| of_name(*b));
+    // `$A$B`
+    let side_by_side = |at: &usize| *at > 0 && named(at - 1) && named(at + 1);
+    let dollars = memchr::memchr_iter(b'$', text).filter(side_by_side);
     let operators = joints.iter().map(|at| *at as usize);
     let (mut index, mut done) = (0, 0);
     for at in operators {
@@ -29,6 +34,10 @@ pub(super) fn decode(node: &Node, joints: &[u32], spawn: &mut Spawner<'_>) {
     }
     (index, done) = (0, 0);
     for at in templates {
+        row_at(node, at, (&mut index, &mut done), spawn);
+    }
+    (index, done) = (0, 0);
+    for at in dollars {
         row_at(node, at, (&mut index, &mut done), spawn);
     }
 }
@@ -62,7 +71,9 @@ fn row_at(
         return;
     };
     // What the whole is given to says what it is: `DB_PASSWORD = a + b`, `TOKEN="${A}${B}"`.
-    let (label, sign) = label_before(&node.text, cell, names[0].start as usize);
+    let first = names[0].start as usize;
+    let expanded = first > cell.span.start as usize && node.text[first - 1] == b'$';
+    let (label, sign) = label_before(&node.text, cell, first - usize::from(expanded));
     child_around(node, cell, Layer::Concat, (label, end), spawn, |child| {
         child.push(sign, Span::new(label, label + 1), How::Atom);
         for piece in &pieces {
@@ -101,7 +112,8 @@ fn names_around(text: &[u8], at: usize, cell: &Cell) -> (Vec<Span>, usize) {
             .take(8)
             .take_while(|b| b" +.&~|{}$".contains(b))
             .count();
-        let joins = rest[..gap].iter().any(|b| !matches!(b, b' ' | b'$'));
+        let expanded = from > floor && text[from - 1] == b'$' && rest[..gap] == *b"$";
+        let joins = expanded || rest[..gap].iter().any(|b| !matches!(b, b' ' | b'$'));
         let len = rest[gap..].iter().take_while(|b| of_name(**b)).count();
         if !joins || len == 0 {
             return (names, to.max(at + 1));
@@ -155,6 +167,7 @@ mod tests {
             "a=\"ghp_ab12\"\nb=\"cd34ef56\"\nx=f\"{a}{b}\"",
             "A=ghp_ab12\nB=cd34ef56\nexport C=\"${A}${B}\"",
             "A=ghp_ab12\nB=cd34ef56\nEXPORTED=${A}${B}",
+            "A=ghp_ab12\nB=cd34\nC=ef56\nEXPORTED=$A$B$C",
             "$a = 'ghp_ab12'; $b = 'cd34ef56'; f($a . $b);",
         ] {
             let got = children(text);

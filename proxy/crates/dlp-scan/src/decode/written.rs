@@ -1,4 +1,4 @@
-//! Characters written out: `\u0041`, `\x41`, `\101`, `\"`, `%41`, `&#65;`, `&amp;`, `=41`.
+//! Characters written out: `\u0041`, `\x41`, `\101`, `\"`, `\_`, `%41`, `&#65;`, `&amp;`, `=41`.
 
 use super::{Spawner, begin_cell, copy, margin_after, margin_before};
 use crate::Layer;
@@ -227,15 +227,40 @@ fn backslash(text: &[u8], at: usize) -> Option<(char, usize)> {
             let octal = |b: &u8| (b'0'..=b'7').contains(b);
             // `g\0h\0`: zeros between the characters.
             let Some(d) = rest.get(..3).filter(|d| d.iter().all(octal)) else {
-                return (rest[0] == b'0').then_some((SOFT_BREAK, run + 1));
+                return match rest[0] {
+                    b'0' => Some((SOFT_BREAK, run + 1)),
+                    _ => octal_in_row(text, at, run).map(|c| (c, run + 2)),
+                };
             };
             let n = d.iter().fold(0, |n, b| n * 8 + u32::from(b - b'0'));
             (char::from_u32(n).filter(|c| *c >= ' ')?, 3)
         }
+        b'4'..=b'7' => (octal_in_row(text, at, run)?, 2),
         b'"' => ('"', 1),
+        // Markdown and TeX.
+        b'_' if at > 0 && text[at - 1].is_ascii_alphanumeric() => ('_', 1),
         _ => return None,
     };
     Some((c, run + len))
+}
+
+/// A character of two octal digits, as a shell writes it, where another in octal stands before or behind it: alone it may be
+/// a group of a pattern.
+fn octal_in_row(text: &[u8], at: usize, run: usize) -> Option<char> {
+    let octal = |b: &u8| (b'0'..=b'7').contains(b);
+    let pair = text.get(at + run..at + run + 2)?;
+    let ends = |b: Option<&u8>| b.is_none_or(|b| !octal(b));
+    let code = pair
+        .iter()
+        .fold(0, |n, b| n * 8 + u32::from(b.wrapping_sub(b'0')));
+    let behind = text.get(at + run + 2..).unwrap_or_default();
+    let before = &text[at.saturating_sub(4)..at];
+    let stands = |digits: &[u8]| (2..=3).contains(&digits.len()) && digits.iter().all(octal);
+    let goes_on = behind.first() == Some(&b'\\') && behind.get(1..3).is_some_and(stands);
+    let went_on =
+        before.rsplit(|b| *b == b'\\').next().is_some_and(stands) && before.contains(&b'\\');
+    let is_char = pair.iter().all(octal) && ends(behind.first()) && code >= 0x20;
+    char::from_u32(code).filter(|_| is_char && (goes_on || went_on))
 }
 
 fn hex(digits: &[u8]) -> Option<u32> {
@@ -323,6 +348,9 @@ mod tests {
             (r"\156\303\272\155", Layer::Escapes, "núm"),
             (r"caf\xe9 \u00e9t\u00e9", Layer::Escapes, "café été"),
             (r#"{\"a\":\"b\"} and"#, Layer::Escapes, r#"{"a":"b"} and"#),
+            (r"the key ghp\_a1\_b2", Layer::Escapes, "the key ghp_a1_b2"),
+            (r"$'\147\62\160'", Layer::Escapes, "$'g2p'"),
+            (r"$'\160\62'", Layer::Escapes, "$'p2'"),
             ("d=%67%68p%5F end", Layer::Percent, "d=ghp_ end"),
             ("d=%c3%a9t%C3%A9...", Layer::Percent, "d=été..."),
             ("a &#103;&#x68;&#112 b", Layer::Html, "a ghp b"),
@@ -350,6 +378,8 @@ mod tests {
             "a & b && c",
             "50%off AT&T",
             "\\n\\t only",
+            "s/(a)(b)/\\21 \\12/",
+            "C:\\_cache",
             "a=41 b=42",
             "x=FF;y=AB",
         ] {

@@ -341,7 +341,7 @@ impl Reader {
         let written = &mut traces.written;
         if backslash | last.backslash != 0 {
             let named = block.eq(b'u') | block.eq(b'U') | block.eq(b'x') | block.eq(b'"');
-            let escaped = named | block.within(b'0', b'3');
+            let escaped = named | score | block.within(b'0', b'7');
             written.backslash |= escaped & back(backslash, last.backslash, 1) != 0;
         }
         if percent | last.percent != 0 {
@@ -619,7 +619,7 @@ mod tests {
             written: Written {
                 backslash: t
                     .windows(2)
-                    .any(|w| w[0] == b'\\' && b"uUx\"0123".contains(&w[1])),
+                    .any(|w| w[0] == b'\\' && b"uUx\"_01234567".contains(&w[1])),
                 percent: t.windows(2).any(|w| w == b"%u")
                     || t.windows(3).any(|w| w[0] == b'%' && hex(w[1]) && hex(w[2])),
                 entity: t
