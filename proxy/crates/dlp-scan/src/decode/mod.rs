@@ -10,6 +10,7 @@ mod binary;
 mod breaks;
 mod declared;
 mod digits;
+mod dumps;
 mod figures;
 mod fold;
 mod gathered;
@@ -268,6 +269,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     breaks::decode(node, scratch, spawn);
     strides::decode(node, scratch, spawn);
     listed::decode(node, scratch, spawn);
+    dumps::decode(node, &scratch.traces, spawn);
     marked::decode(node, spawn);
     markup::decode(node, spawn);
     if !scratch.marks.is_empty() {
