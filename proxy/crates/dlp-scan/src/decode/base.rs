@@ -18,7 +18,8 @@ const BREAK_BYTES_MAX: usize = 128;
 
 pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     let (mut done, mut index) = (0, 0);
-    let mut unjoined = 0;
+    // Of hexadecimal digits, and of others.
+    let mut unjoined = [0; 2];
     // No run goes over the end of its cell.
     for span in &scratch.traces.runs {
         let (start, end) = (span.start as usize, span.end as usize);
@@ -26,17 +27,21 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
         if start >= done
             && let Some(cell) = node.cell_from(start, &mut index)
         {
-            // Each line of digits may be whole by itself: a list of hashes.
-            let by_itself = node.text[start..end].iter().all(u8::is_ascii_hexdigit);
+            // A list of hashes is no text either.
+            let hex = node.text[start..end].iter().all(u8::is_ascii_hexdigit);
+            let (of_line, unjoined): (fn(u8) -> bool, _) = match hex {
+                true => (|b| b.is_ascii_hexdigit(), &mut unjoined[0]),
+                false => (is_run, &mut unjoined[1]),
+            };
             // Lines that are no run together are none from the second on either.
-            let wrapped = match start >= unjoined && !by_itself {
-                true => wrapped_end(node, cell, start, end),
+            let wrapped = match start >= *unjoined {
+                true => wrapped_end(node, cell, (start, end), of_line),
                 false => None,
             };
             done = match wrapped {
-                Some(last) if joined(node, cell, (start, last), spawn) => last,
+                Some(last) if joined(node, cell, (start, last), hex, spawn) => last,
                 _ => {
-                    unjoined = unjoined.max(wrapped.unwrap_or(0));
+                    *unjoined = (*unjoined).max(wrapped.unwrap_or(0));
                     run(node, cell, (start, end), spawn);
                     end
                 }
@@ -97,7 +102,16 @@ fn run(node: &Node, cell: &Cell, (start, end): (usize, usize), spawn: &mut Spawn
 }
 
 /// Lines as one run, if that is a text as a whole; if not, they are looked at one by one as well.
-fn joined(node: &Node, cell: &Cell, place: (usize, usize), spawn: &mut Spawner<'_>) -> bool {
+fn joined(
+    node: &Node,
+    cell: &Cell,
+    place: (usize, usize),
+    hex: bool,
+    spawn: &mut Spawner<'_>,
+) -> bool {
+    if hex {
+        return emit(node, cell, place, Alphabet::Hex, spawn);
+    }
     if emit(node, cell, place, Alphabet::Base64, spawn) {
         return true;
     }
@@ -223,7 +237,12 @@ fn turned(
 
 /// MIME, PEM and YAML break long runs into lines of one length, of which the last may be shorter. Where the last line ends,
 /// if there is more than one.
-fn wrapped_end(node: &Node, cell: &Cell, start: usize, end: usize) -> Option<usize> {
+fn wrapped_end(
+    node: &Node,
+    cell: &Cell,
+    (start, end): (usize, usize),
+    of_line: fn(u8) -> bool,
+) -> Option<usize> {
     let rest = &node.text[..cell.span.end as usize];
     let (line, mut last, mut lines) = (end - start, end, 1);
     if line < WRAPPED_LINE_MIN {
@@ -234,7 +253,11 @@ fn wrapped_end(node: &Node, cell: &Cell, start: usize, end: usize) -> Option<usi
         let gap = blanks.take_while(|b| b" \t\r\n".contains(b)).count();
         let next = last + gap;
         let digits = rest[next..].iter().take(line + 1);
-        let len = digits.take_while(|b| is_run(**b)).count();
+        let len = digits.take_while(|b| of_line(**b)).count();
+        // A line of hexadecimal digits that goes on with others is none.
+        if len <= line && rest.get(next + len).is_some_and(|b| is_run(*b)) {
+            break;
+        }
         if gap == 0 || len == 0 || len > line {
             break;
         }
@@ -597,6 +620,11 @@ mod tests {
                 "qT9eMJ49M2ujK2SvL2EyMt==",
                 Layer::Base64,
                 "token=ghp_abcdef",
+            ),
+            (
+                "746f6b656e3d6768705f6162636465666768696a6b6c\n6d6e6f707172737475767778797a20746f6b656e3d67\n68705f6162\nend",
+                Layer::Hex,
+                "token=ghp_abcdefghijklmnopqrstuvwxyz token=ghp_ab",
             ),
             (
                 "665646362616f5078676d3e656b6f647",

@@ -10,7 +10,7 @@ use crate::{Layer, LeafKind};
 /// Fewer codes in a row hold nothing that a rule finds.
 pub(super) const CODES_MIN: usize = 8;
 /// So many bare decimal numbers are needed before they count as codes.
-const BARE_CODES_MIN: usize = 12;
+pub(super) const BARE_CODES_MIN: usize = 12;
 
 pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     let traces = &scratch.traces;
@@ -327,7 +327,7 @@ fn of_digits(row: &[Code]) -> bool {
 }
 
 /// Counts and prices are numbers, too: a text is nearly all letters, digits and blanks, and has small letters.
-fn telling(row: &[Code]) -> bool {
+pub(super) fn telling(row: &[Code]) -> bool {
     let count = |is: fn(char) -> bool| {
         let chars = row.iter().filter_map(|(c, _)| char::from_u32(*c));
         chars.filter(|c| is(*c)).count()

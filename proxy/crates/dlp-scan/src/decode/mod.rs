@@ -269,7 +269,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     breaks::decode(node, scratch, spawn);
     strides::decode(node, scratch, spawn);
     listed::decode(node, scratch, spawn);
-    dumps::decode(node, &scratch.traces, spawn);
+    dumps::decode(node, scratch, spawn);
     marked::decode(node, spawn);
     markup::decode(node, spawn);
     if !scratch.marks.is_empty() {
