@@ -20,13 +20,13 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     if traces.zeros {
         dumps(node, spawn);
     }
-    if traces.zeros || !traces.pairs.is_empty() || !scratch.code_rows.is_empty() {
-        columns(node, scratch, spawn);
-    }
+    columns(node, scratch, spawn);
 }
 
 /// Longest line of columns that is read.
 const COLUMNS_BYTES_MAX: usize = 512;
+/// Longest word of a column.
+const COLUMN_BYTES_MAX: usize = 16;
 /// Most blanks between two columns.
 const COLUMN_GAP_MAX: usize = 8;
 
@@ -36,9 +36,19 @@ type Words = SmallVec<[Span; 17]>;
 /// Lines of columns, wherever rows of numbers or an offset were seen.
 fn columns(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     let text = &node.text;
-    let places = |list: &[u32]| list.iter().map(|at| *at as usize).collect::<Vec<_>>();
-    let mut at = places(&scratch.code_rows);
-    at.extend(places(&scratch.traces.pairs));
+    // Rows of numbers with other signs between are dates and the like.
+    let apart = |at: &usize| {
+        let mut behind = text[*at..].iter().take(COLUMN_BYTES_MAX + 1);
+        let sign = behind.find(|b| !b.is_ascii_alphanumeric());
+        sign.is_some_and(|b| matches!(b, b' ' | b'\t'))
+    };
+    let rows = scratch
+        .code_rows
+        .iter()
+        .map(|at| *at as usize)
+        .filter(apart);
+    let pairs = scratch.traces.pairs.iter().map(|at| *at as usize);
+    let mut at: Vec<usize> = rows.chain(pairs).collect();
     if scratch.traces.zeros {
         at.extend(ZEROS.find_iter(text));
     }
@@ -119,7 +129,7 @@ fn words_of(text: &[u8], from: usize, end: usize) -> Words {
         let blanks = blanks.take_while(|b| matches!(b, b' ' | b'\t')).count();
         let len = rest[blanks..]
             .iter()
-            .take(17)
+            .take(COLUMN_BYTES_MAX + 1)
             .take_while(|b| b.is_ascii_hexdigit())
             .count();
         let next = at + blanks + len;
@@ -127,7 +137,7 @@ fn words_of(text: &[u8], from: usize, end: usize) -> Words {
         let next_at = next + usize::from(offset);
         let whole = text[..end].get(next_at).is_none_or(u8::is_ascii_whitespace);
         let apart = blanks > 0 || words.is_empty();
-        if !apart || blanks > COLUMN_GAP_MAX || !(1..=16).contains(&len) || !whole {
+        if !apart || blanks > COLUMN_GAP_MAX || !(1..=COLUMN_BYTES_MAX).contains(&len) || !whole {
             return words;
         }
         words.push(Span::new(at + blanks, next));
