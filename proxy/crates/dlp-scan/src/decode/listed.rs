@@ -45,7 +45,8 @@ fn codes(node: &Node, behind_commas: &[u32], spawn: &mut Spawner<'_>) {
             continue;
         };
         let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
-        let start = word_start(text, comma, floor);
+        let typed = text[floor..comma].ends_with(TYPE);
+        let start = word_start(text, comma - usize::from(typed) * TYPE.len(), floor);
         let (list, end) = read_codes(&text[..ceil], start);
         done = end.max(comma + 1);
         let before = text[floor..start].trim_ascii_end();
@@ -81,8 +82,16 @@ pub(crate) fn row_at(
     ceil: usize,
 ) -> bool {
     let fits = |len: usize| matches!(len, 2..=4 | ASCII_BITS | BITS);
-    // Lists with commas have a reader of their own; the others part versions, times and dates.
-    if !fits(stop - from) || matches!(text[stop], b',' | b'.' | b':' | b'/') {
+    // Lists with commas have a reader of their own, unless something stands before each; the others part versions, times
+    // and dates.
+    let listed = || {
+        let mut behind = text[stop + 1..ceil].iter().take(CODE_GAP_MAX);
+        behind.find(|b| **b != b' ').is_none_or(u8::is_ascii_digit)
+    };
+    if !fits(stop - from)
+        || matches!(text[stop], b'.' | b':' | b'/')
+        || text[stop] == b',' && listed()
+    {
         return false;
     }
     let Some(next) = traces.next_digit(stop).filter(|next| *next < ceil) else {
@@ -153,11 +162,12 @@ fn code_rows(node: &Node, starts: &[u32], spawn: &mut Spawner<'_>) {
         let marked = told
             || gap
                 .iter()
-                .any(|b| matches!(b, b'(' | b'\\' | b'+' | b'#' | b'x'));
-        // What is written before a code in a row of `U+0067` or `\67 `.
-        let lead = gap.trim_ascii_start();
-        let hexed = text[floor..start].ends_with(lead)
-            && lead.iter().any(|b| matches!(b, b'\\' | b'+' | b'x'));
+                .any(|b| matches!(b, b'(' | b'\\' | b'+' | b'#' | b'x' | b'$'));
+        // What is written before a code in a row of `U+0067`, `\67 ` or `$67, `.
+        let lead = gap
+            .last()
+            .filter(|b| matches!(b, b'\\' | b'+' | b'x' | b'$'));
+        let hexed = lead.is_some_and(|b| text[floor..start].ends_with(&[*b]));
         let octal = told
             && said(
                 &text[floor.max(start.saturating_sub(TOLD_NEAR))..start],
@@ -191,6 +201,14 @@ fn read_row(text: &[u8], words: &[Span], (hexed, octal): (bool, bool)) -> Option
         });
         codes.collect::<Option<Vec<Code>>>()
     };
+    // `0x67`, `67h`: each says its base.
+    let first = &text[words.first()?.range()];
+    if first.starts_with(b"0x") || first.ends_with(b"h") || first.ends_with(b"H") {
+        let coded = words
+            .iter()
+            .map(|word| Some((code(&text[word.range()])?, *word)));
+        return coded.collect();
+    }
     if hexed {
         return all(16, 0);
     }
@@ -225,6 +243,7 @@ pub(super) fn read_codes(text: &[u8], mut at: usize) -> (Vec<Code>, usize) {
         };
         list.push((code, Span::new(at, at + len)));
         end = at + len;
+        end += usize::from(text[end..].starts_with(TYPE)) * TYPE.len();
         let blank = |at: usize| {
             let blanks = text.get(at..).unwrap_or_default().iter().take(40);
             blanks.take_while(|b| b.is_ascii_whitespace()).count()
@@ -248,10 +267,20 @@ pub(super) fn printable(b: u8) -> bool {
 /// A number, and where it is written.
 pub(super) type Code = (u32, Span);
 
-/// The number of a character that can be printed, or a byte of one.
+/// What programs write behind a number to say of what type it is: apart from it, or right behind it.
+const TYPE: &[u8] = b"_u8";
+const TYPES: [&str; 5] = ["u8", "i8", "u", "U", "L"];
+
+/// The number of a character that can be printed, or a byte of one: `103`, `0x67`, `0x67u8`, `67h`.
 fn code(word: &[u8]) -> Option<u32> {
     let text = std::str::from_utf8(word).ok()?;
-    let code = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+    let text = TYPES
+        .iter()
+        .find_map(|t| text.strip_suffix(t))
+        .unwrap_or(text);
+    let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    let hex = hex.or_else(|| text.strip_suffix(['h', 'H']));
+    let code = match hex {
         Some(hex) => u32::from_str_radix(hex, 16).ok()?,
         None => text.parse().ok()?,
     };
@@ -410,6 +439,11 @@ mod tests {
             (row("", "{:03o}", " "), Layer::Codes, "password=hunter2!"),
             (row("", "{:08b}", " "), Layer::Codes, "password=hunter2!"),
             (row("", "{}", "-"), Layer::Codes, "password=hunter2!"),
+            (row("(byte)0x", "{:x}", ", "), Layer::Codes, "password=hunter2!"),
+            (row("$", "{:x}", ", "), Layer::Codes, "password=hunter2!"),
+            (row("", "{:x}", "h "), Layer::Codes, "password=hunter2!"),
+            (row("0x", "{:x}", "u8, "), Layer::Codes, "password=hunter2!"),
+            (row("", "{}", "_u8, "), Layer::Codes, "password=hunter2!"),
             (
                 "byte[] PIN = new byte[] { 52, 55, 49, 57, 56, 48, 54, 57, 57 };".to_owned(),
                 Layer::Codes,

@@ -21,7 +21,7 @@ static MARKS: LazyLock<Option<Searcher>> = LazyLock::new(|| {
         .extend(MARK_TEXTS)
         .build()
 });
-const MARK_TEXTS: [&[u8]; 18] = [
+const MARK_TEXTS: [&[u8]; 19] = [
     b"\\e[",
     b"\\e]",
     b"\\033[",
@@ -40,6 +40,7 @@ const MARK_TEXTS: [&[u8]; 18] = [
     b" 2. ",
     b" 2: ",
     b" 2\t",
+    b"\n2,",
 ];
 static ASCII85: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"<~"));
 /// Shortest text that is worth a child.
@@ -465,9 +466,17 @@ fn octal_dump(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
                 .contains(b)
                 .then(|| n * 8 + usize::from(b - b'0'))
         });
-        if number != Some(bytes.len()) {
+        let hex = std::str::from_utf8(offset).ok();
+        let hex = hex.and_then(|o| usize::from_str_radix(o, 16).ok());
+        // What is shown of the last line is filled up with blanks.
+        let shown = [number, hex]
+            .into_iter()
+            .flatten()
+            .find(|n| *n <= bytes.len() && bytes[*n..].iter().all(|b| *b == b' '));
+        let Some(shown) = shown else {
             break;
-        }
+        };
+        bytes.truncate(shown);
         read += line.len();
         for field in fields.chunks(4) {
             let sign = field.trim_ascii();
@@ -532,14 +541,29 @@ fn numbered(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
     let line = line_of(at, floor.max(at.saturating_sub(LINE_BACK)));
     let label = text[line..at].trim_ascii_start();
     let sep = text.get(at + 1..at + 3)?;
-    let sep = if sep[0] == b'\t' { &sep[..1] } else { sep };
+    let single = matches!(sep[0], b'\t' | b',');
+    let sep = if single { &sep[..1] } else { sep };
     if label.len() > LABEL_BYTES_MAX || line == floor {
         return None;
     }
     let head = [label, b"1", sep].concat();
     let above = line_of(line - 1, floor);
-    let first = above + memchr::memmem::rfind(&text[above..line], &head)?;
-    let parts = pieces(text, first, label, sep);
+    let mut first = above + memchr::memmem::rfind(&text[above..line], &head)?;
+    // Programs count from zero.
+    let above = line_of(
+        above.saturating_sub(1).max(floor),
+        floor.max(above.saturating_sub(LINE_BACK)),
+    );
+    let zeroth = [label, b"0", sep].concat();
+    let zeroth = memchr::memmem::rfind(&text[above..first], &zeroth).filter(|_| above < first);
+    let count = match zeroth {
+        Some(at) => {
+            first = above + at;
+            0
+        }
+        None => 1,
+    };
+    let parts = pieces(text, first, count, label, sep);
     let part = |p: &Span| &text[p.range()];
     let words = parts
         .iter()
@@ -547,13 +571,16 @@ fn numbered(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
     let (last, rest) = parts.split_last()?;
     let cut = rest.iter().all(|p| p.len() == rest[0].len()) && last.len() <= rest.first()?.len();
     let place = (first, last.end as usize);
-    (words || cut).then(|| Decoded::pieces(node, Layer::Spaced, place, parts))
+    // In a table the second column may be anything: only single characters are pieces of something.
+    let single = parts.iter().all(|p| p.len() == 1) && parts.len() >= BYTES_MIN;
+    let words = if sep == b"," { single } else { words || cut };
+    words.then(|| Decoded::pieces(node, Layer::Spaced, place, parts))
 }
 
 /// What stands behind the numbers, from the line that begins at `from`.
-fn pieces(text: &[u8], from: usize, label: &[u8], sep: &[u8]) -> Vec<Span> {
+fn pieces(text: &[u8], from: usize, count: usize, label: &[u8], sep: &[u8]) -> Vec<Span> {
     let (mut parts, mut i) = (Vec::new(), from);
-    for n in 1usize.. {
+    for n in count.. {
         let blanks = text[i..]
             .iter()
             .take_while(|b| matches!(b, b' ' | b'\t'))

@@ -27,6 +27,7 @@ mod padded;
 mod pieces;
 mod run;
 mod sentences;
+pub(crate) mod series;
 mod spoken;
 pub(crate) mod strides;
 mod turned;
@@ -280,6 +281,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
         declared::decode(node, &scratch.marks, spawn);
     }
     variables::decode(node, &scratch.traces.joints, spawn);
+    series::decode(node, &scratch.counted, spawn);
     if scratch.traces.strange {
         for cell in node.cells.iter().filter(|c| c.leaf != NO_LEAF) {
             fold::decode(node, cell, spawn);

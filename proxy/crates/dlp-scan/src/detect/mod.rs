@@ -84,6 +84,8 @@ pub(crate) struct Scratch {
     pub strides: Vec<Noted>,
     /// Where a row of numbers may begin that stand for characters.
     pub code_rows: Vec<u32>,
+    /// Where names end that count: `part1=`.
+    pub counted: Vec<u32>,
     /// Where something is to be read backwards or rotated.
     pub turned: Vec<(Action, Span)>,
     /// Words that some decoders begin at, in the order of the text.
@@ -135,7 +137,7 @@ impl Scratch {
     /// Gives back what only a long text needed.
     pub fn recycle(&mut self) {
         self.traces.recycle();
-        for list in [&mut self.rows, &mut self.code_rows] {
+        for list in [&mut self.rows, &mut self.code_rows, &mut self.counted] {
             if list.capacity() > PLACES_KEPT {
                 *list = Vec::new();
             }
@@ -249,6 +251,7 @@ pub(crate) fn detect(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     scratch.rows.clear();
     scratch.strides.clear();
     scratch.code_rows.clear();
+    scratch.counted.clear();
     keyword_hits(sink, scratch);
     if !sink.node.only_injection {
         number::scan(sink, scratch);

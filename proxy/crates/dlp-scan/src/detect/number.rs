@@ -2,7 +2,7 @@
 
 use super::{Scratch, Sink, context};
 use crate::LeafKind;
-use crate::decode::{listed, strides};
+use crate::decode::{listed, series, strides};
 use crate::rule::RuleId;
 use crate::ruleset::{Classes, Kind, Need, Outline};
 use crate::text::{Cell, Span};
@@ -174,6 +174,14 @@ pub(super) fn note_pieces(
     let place = (cell.span.start as usize, cell.span.end as usize);
     if stop >= place.1 {
         return;
+    }
+    let named = || letters || from > place.0 && matches!(text[from - 1], b'_' | b'-' | b'[');
+    if series::ends_name(text[stop])
+        && place.1 - stop > series::JOINED_BYTES_MIN
+        && text[stop - 1].is_ascii_digit()
+        && named()
+    {
+        scratch.counted.push(crate::text::to_u32(stop));
     }
     let stride = match letters || stop - from == 1 {
         true => strides::stride_at(text, (from, stop), place),
