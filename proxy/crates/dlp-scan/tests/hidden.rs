@@ -47,13 +47,20 @@ fn deflate(bytes: &[u8]) -> Vec<u8> {
     raw.finish().expect("memory")
 }
 
+/// What no packer leaves as it is.
+fn words_and_key() -> String {
+    let words =
+        "the words before the key and the words behind the key are the same words ".repeat(4);
+    let text = format!("{words}{} {words}", key());
+    let packed = deflate(text.as_bytes());
+    assert!(!packed.windows(4).any(|part| part == &key().as_bytes()[..4]));
+    text
+}
+
 /// An archive of one deflated file. What its directory says of method and length is `method` and `len`, if that is to
 /// differ; with `streamed`, the file's own head says no length.
 fn archive(method: u16, len: impl Fn(u32) -> u32, streamed: bool) -> Vec<u8> {
-    let text = format!(
-        "the key of the machine is {} and nothing else matters",
-        key()
-    );
+    let text = words_and_key();
     let body = deflate(text.as_bytes());
     let real = u32::try_from(body.len()).expect("short");
     let mut zip = b"PK\x03\x04\x14\0".to_vec();
@@ -112,10 +119,7 @@ fn a_directory_that_lies_hides_no_file() {
 
 #[test]
 fn a_stream_behind_other_bytes_is_read() {
-    let text = format!(
-        "the key of the machine is {} and nothing else matters",
-        key()
-    );
+    let text = words_and_key();
     let stream = gzip(text.as_bytes());
     let mut fronts: Vec<Vec<u8>> = (0..7).map(|n| vec![0; n]).collect();
     fronts.push(b"header: ".to_vec());
@@ -129,6 +133,36 @@ fn a_stream_behind_other_bytes_is_read() {
         assert!(has_key(&STANDARD.encode(&bytes)), "base64 {front:?}");
         assert!(has_key(&URL_SAFE_NO_PAD.encode(&bytes)), "url {front:?}");
         assert!(has_key(&hex(&bytes)), "hex {front:?}");
+    }
+}
+
+#[test]
+fn a_stream_that_gives_nothing_for_long_is_read() {
+    let text = words_and_key();
+    let stream = gzip(text.as_bytes());
+    let (head, body) = stream.split_at(10);
+    let with = |flags: u8, field: &[u8]| {
+        let mut head = head.to_vec();
+        head[3] = flags;
+        [&head, field, body].concat()
+    };
+    for len in [400, 60_000] {
+        let field: Vec<u8> = (0..len).map(|n| 0x80 | (n * n / 7) as u8).collect();
+        let extra = [&(len as u16).to_le_bytes()[..], &field].concat();
+        let name = [&field[..], b"\0"].concat();
+        let blocks = b"\0\0\0\xff\xff".repeat(len.min(400));
+        for (kind, stream) in [
+            ("extra", with(4, &extra)),
+            ("name", with(8, &name)),
+            ("comment", with(16, &name)),
+            ("blocks", with(0, &blocks)),
+        ] {
+            for front in 1..4 {
+                let bytes = [&[0xFF, 0, 0x99][..front], &stream].concat();
+                assert!(has_key(&STANDARD.encode(&bytes)), "{kind} of {len}");
+                assert!(has_key(&hex(&bytes)), "hex, {kind} of {len}");
+            }
+        }
     }
 }
 

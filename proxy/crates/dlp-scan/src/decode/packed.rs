@@ -1,6 +1,6 @@
 //! What begins like something packed, behind base64 or hexadecimal: at the front of a run, or further on in it.
 
-use std::io::Read as _;
+use std::io::{ErrorKind, Read as _};
 
 use memchr::memmem;
 use smallvec::SmallVec;
@@ -101,13 +101,13 @@ pub(super) fn packed_inside(
         Some((first, skipped, Packed::Zip))
     });
     let mut found: SmallVec<_> = archives.collect();
-    let begun = |(first, skipped): &(usize, usize)| {
-        let head = &digits[*first..digits.len().min(first + STREAM_HEAD_DIGITS)];
-        let head: Vec<u8> = Digits::new(head, alphabet).skip(*skipped).collect();
-        let mut byte = [0];
-        flate2::read::GzDecoder::new(&head[..])
-            .read(&mut byte)
-            .is_ok_and(|len| len > 0)
+    let bytes = |(first, skipped): (usize, usize)| {
+        let head = &digits[first..digits.len().min(first + STREAM_HEAD_DIGITS)];
+        Digits::new(head, alphabet).skip(skipped)
+    };
+    let begun = |at: &(usize, usize)| {
+        let goes_on = at.0 + STREAM_HEAD_DIGITS < digits.len();
+        is_stream(&bytes(*at).collect::<Vec<u8>>(), goes_on)
     };
     for (signs, place) in streams {
         let groups = memmem::find_iter(digits, signs).filter_map(|at| group(at, *place));
@@ -123,5 +123,43 @@ pub(super) fn packed_inside(
     found
 }
 
+/// Does anything come out of a stream, or may that still be to come? Names and empty blocks before it are of any length.
+fn is_stream(head: &[u8], goes_on: bool) -> bool {
+    match flate2::read::GzDecoder::new(head).read(&mut [0]) {
+        Ok(len) => len > 0,
+        Err(err) => goes_on && err.kind() == ErrorKind::UnexpectedEof,
+    }
+}
+
 /// First bytes as they are written, and at which digit of their group those stand.
 type Written = (&'static [u8], usize);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Digits of a picture, with a seed.
+    fn noise(alphabet: &[u8], len: usize, seed: u64) -> Vec<u8> {
+        let mut x = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        let digit = || {
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            alphabet[(x >> 32) as usize % alphabet.len()]
+        };
+        std::iter::repeat_with(digit).take(len).collect()
+    }
+
+    #[test]
+    fn noise_is_within_budget() {
+        let base64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        for seed in 0..20 {
+            let mut over = None;
+            let digits = noise(base64, 1 << 20, seed);
+            assert!(packed_inside(&digits, Alphabet::Base64, &mut over).len() < 2);
+            let digits = noise(b"0123456789abcdef", 1 << 20, seed);
+            assert!(packed_inside(&digits, Alphabet::Hex, &mut over).len() < 2);
+            assert_eq!(over, None, "{seed}");
+        }
+    }
+}
