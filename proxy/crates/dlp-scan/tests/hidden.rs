@@ -167,6 +167,15 @@ fn a_stream_that_gives_nothing_for_long_is_read() {
 }
 
 #[test]
+fn hexadecimal_in_both_cases_is_read() {
+    let text = words_and_key();
+    let code = hex(&[&[0xFF, 0, 0x99][..], &gzip(text.as_bytes())].concat());
+    for first in ["1f8b08", "1F8B08", "1F8b08", "1f8B08"] {
+        assert!(has_key(&code.replace("1f8b08", first)), "{first}");
+    }
+}
+
+#[test]
 fn more_streams_than_are_read_are_said() {
     let noise = [0xFF, 0xFE, 0xFD, 0xFC, 0xFB, 0xFA];
     let one = [&noise[..], &gzip(b"nothing here to see")].concat();
