@@ -176,6 +176,23 @@ fn hexadecimal_in_both_cases_is_read() {
 }
 
 #[test]
+fn more_false_heads_than_are_tried_are_said() {
+    let over = |text: &str| scan(text).over_budget;
+    for head in [
+        "H4sIAAzd",
+        "xxxxH4sIBAAA",
+        "xB+LCAAAAAAA",
+        "xxAfiwgA",
+        "001f8b0800",
+    ] {
+        let few = head.repeat(3) + &"0123456789abcdef".repeat(30);
+        assert_eq!(over(&few), None, "{head}");
+        let many = over(&head.repeat(4000));
+        assert_eq!(many, Some(OverBudget::DecodedBytes), "{head}");
+    }
+}
+
+#[test]
 fn more_streams_than_are_read_are_said() {
     let noise = [0xFF, 0xFE, 0xFD, 0xFC, 0xFB, 0xFA];
     let one = [&noise[..], &gzip(b"nothing here to see")].concat();

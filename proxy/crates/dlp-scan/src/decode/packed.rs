@@ -66,9 +66,12 @@ pub(super) fn packed(head: &[u8], digits: usize) -> Option<Packed> {
     }
 }
 
-/// Gzip streams in one run that something else stands before.
+/// Gzip streams in one run that something else stands before, for each way to write their first bytes.
 const STREAMS_MAX: usize = 16;
-/// Digits that show whether anything comes out of one.
+/// The head and the end of a stream (RFC 1952) alone are so many digits: no more of them stand in a run.
+const STREAM_DIGITS_MIN: usize = 24;
+/// Digits that show whether anything comes out of one. So many allow for one false head: in noise not one place in 2^24
+/// looks like one.
 const STREAM_HEAD_DIGITS: usize = 512;
 
 /// Archives and gzip streams behind something else: the digit where the group begins in which they do, the bytes of that
@@ -110,27 +113,38 @@ pub(super) fn packed_inside(
         let head = &digits[first..digits.len().min(first + STREAM_HEAD_DIGITS)];
         Digits::new(head, alphabet).skip(skipped)
     };
-    let begun = |at: &(usize, usize)| {
-        let goes_on = at.0 + STREAM_HEAD_DIGITS < digits.len();
-        is_stream(&bytes(*at).collect::<Vec<u8>>(), goes_on)
-    };
+    let fit = digits.len() / STREAM_DIGITS_MIN;
+    let mut tries = fit.min(STREAMS_MAX) + digits.len() / STREAM_HEAD_DIGITS;
     for (signs, place) in streams {
         let groups = memmem::find_iter(digits, signs).filter_map(|at| group(at, *place));
         // The rest of the digits is gone through for each.
-        for (nth, (first, skipped)) in groups.filter(begun).enumerate() {
-            if nth == STREAMS_MAX {
+        let mut left = STREAMS_MAX;
+        for at in groups.filter(|at| is_head(bytes(*at))) {
+            if tries == 0 || left == 0 {
                 over.get_or_insert(OverBudget::DecodedBytes);
                 break;
             }
-            found.push((first, skipped, Packed::Gzip));
+            tries -= 1;
+            let goes_on = at.0 + STREAM_HEAD_DIGITS < digits.len();
+            if is_stream(&bytes(at).collect::<Vec<u8>>(), goes_on) {
+                left -= 1;
+                found.push((at.0, at.1, Packed::Gzip));
+            }
         }
     }
     found
 }
 
+/// RFC 1952, section 2.3.1: deflated, and without the flags that every reader refuses. All else in a head is as its writer
+/// likes.
+fn is_head(mut bytes: impl Iterator<Item = u8>) -> bool {
+    let mut next = || bytes.next().unwrap_or(u8::MAX);
+    [next(), next(), next()] == [0x1F, 0x8B, 8] && next() < 0x20
+}
+
 /// Does anything come out of a stream, or may that still be to come? Names and empty blocks before it are of any length.
 fn is_stream(head: &[u8], goes_on: bool) -> bool {
-    match flate2::read::GzDecoder::new(head).read(&mut [0]) {
+    match flate2::bufread::GzDecoder::new(head).read(&mut [0]) {
         Ok(len) => len > 0,
         Err(err) => goes_on && err.kind() == ErrorKind::UnexpectedEof,
     }
