@@ -117,6 +117,65 @@ fn a_directory_that_lies_hides_no_file() {
     }
 }
 
+/// The head of a file in an archive.
+fn head(name: &[u8], flags: u8, method: u8, len: usize) -> Vec<u8> {
+    let mut head = b"PK\x03\x04\x14\0".to_vec();
+    head.extend([flags, 0, method, 0]);
+    head.extend([0; 8]);
+    head.extend(u32::try_from(len).expect("short").to_le_bytes());
+    head.extend([0; 4]);
+    head.extend(u16::try_from(name.len()).expect("short").to_le_bytes());
+    head.extend([0; 2]);
+    head.extend(name);
+    head
+}
+
+/// The same archive with a directory that names its first file only, with this length.
+fn with_directory(files: &[u8], name: &[u8], flags: u8, len: usize) -> Vec<u8> {
+    let number = |n: usize| u32::try_from(n).expect("short").to_le_bytes();
+    let mut entry = b"PK\x01\x02\x14\0".to_vec();
+    entry.extend(&head(name, flags, 8, len)[4..30]);
+    entry.extend([0; 14]);
+    entry.extend(name);
+    let mut end = b"PK\x05\x06\0\0\0\0\x01\0\x01\0".to_vec();
+    end.extend(number(entry.len()));
+    end.extend(number(files.len()));
+    end.extend([0; 2]);
+    [files, &entry, &end].concat()
+}
+
+#[test]
+fn a_head_that_nobody_lists_swallows_no_other() {
+    let text = words_and_key();
+    let body = deflate(text.as_bytes());
+    let second = [head(b"b", 0, 8, body.len()), body].concat();
+    assert!(has_key(&hex(&second)));
+    for flags in [0, 8] {
+        // What its reader takes for the stream is the next head.
+        let empty = [head(b"a/", flags, 8, 0), second.clone()].concat();
+        assert!(has_key(&hex(&empty)), "{flags}");
+        for len in [0, 5, second.len()] {
+            let listed = with_directory(&empty, b"a/", flags, len);
+            assert!(has_key(&hex(&listed)), "{flags}, {len} bytes listed");
+        }
+        // Its stream is longer than it says, and holds the next file.
+        let inside = [&b"xxxx"[..], &second].concat();
+        let len = u16::try_from(inside.len()).expect("short");
+        let mut long = head(b"a", flags, 8, 9);
+        long.push(1);
+        long.extend([len.to_le_bytes(), (!len).to_le_bytes()].concat());
+        long.extend(inside);
+        assert!(has_key(&hex(&long)), "{flags}, a longer stream");
+        let listed = with_directory(&long, b"a", flags, 9);
+        assert!(has_key(&hex(&listed)), "{flags}, a longer stream, listed");
+    }
+    // So may its name.
+    for method in [0, 8] {
+        let named = head(&[&b"aaaa"[..], &second].concat(), 0, method, 0);
+        assert!(has_key(&hex(&named)), "in a name, {method}");
+    }
+}
+
 #[test]
 fn a_stream_behind_other_bytes_is_read() {
     let text = words_and_key();

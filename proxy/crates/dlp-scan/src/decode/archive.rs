@@ -101,14 +101,14 @@ impl Files {
         let limit = self.left();
         let mut plain = Vec::new();
         let _ = match packed {
-            Packed::Gzip => flate2::read::MultiGzDecoder::new(bytes)
+            Packed::Gzip => flate2::bufread::MultiGzDecoder::new(bytes)
                 .take(limit)
                 .read_to_end(&mut plain),
-            Packed::Zlib => flate2::read::ZlibDecoder::new(bytes)
+            Packed::Zlib => flate2::bufread::ZlibDecoder::new(bytes)
                 .take(limit)
                 .read_to_end(&mut plain),
             Packed::Deflate => {
-                let mut reader = flate2::read::DeflateDecoder::new(bytes).take(limit);
+                let mut reader = flate2::bufread::DeflateDecoder::new(bytes).take(limit);
                 let _ = reader.by_ref().take(DEFLATED_HEAD).read_to_end(&mut plain);
                 // Without a head it may be anything; and nobody pays for what is unpacked and left.
                 if plain.len() < 8 || !texty(&plain) {
@@ -161,8 +161,8 @@ impl Files {
             let end = file.start + file.len;
             // Whether a stream has come to its end shows in that it takes no byte more.
             let more = usize::from(file.method != STORED && end < bytes.len());
-            let taken = self.entry(&bytes[file.start..end + more], file.method, layers);
-            file.undisputed &= taken <= file.len;
+            let (taken, whole) = self.entry(&bytes[file.start..end + more], file.method, layers);
+            file.undisputed &= whole && taken <= file.len;
             file.len = taken;
         }
         listed.retain(|file| file.undisputed);
@@ -175,44 +175,44 @@ impl Files {
             let Some(head) = bytes.get(at..at + FILE_HEAD_BYTES) else {
                 break;
             };
-            let start = at
-                + FILE_HEAD_BYTES
-                + usize::from(u16_at(head, 26))
-                + usize::from(u16_at(head, 28));
-            let known = listed.binary_search_by_key(&at, |file| file.head);
-            at = match (known, bytes.get(start..)) {
-                (Ok(known), _) => listed[known].start + listed[known].len,
-                // Its length may stand behind it only, or be wrong.
-                (Err(_), Some(rest)) => {
-                    let method = u16_at(head, 8);
-                    let body = match method {
-                        STORED => &rest[..next_head(rest)],
-                        _ => rest,
-                    };
-                    start + self.entry(body, method, layers)
-                }
-                (Err(_), None) => at + FILE_HEAD.len(),
-            };
+            if let Ok(known) = listed.binary_search_by_key(&at, |file| file.head) {
+                at = listed[known].start + listed[known].len;
+                continue;
+            }
+            let names = usize::from(u16_at(head, 26)) + usize::from(u16_at(head, 28));
+            // Its length may stand behind it only, or be wrong.
+            if let Some(rest) = bytes.get(at + FILE_HEAD_BYTES + names..) {
+                let method = u16_at(head, 8);
+                let body = match method {
+                    STORED => &rest[..next_head(rest)],
+                    _ => rest,
+                };
+                self.entry(body, method, layers);
+            }
+            // Nor does anybody say where it ends: what it takes for itself, its name too, may hold the next.
+            at += FILE_HEAD.len();
         }
     }
 
-    /// One file of an archive; how many of its bytes it took.
-    fn entry(&mut self, body: &[u8], method: u16, layers: u8) -> usize {
+    /// One file of an archive: how many of its bytes it took, and whether nothing in them was wrong.
+    fn entry(&mut self, body: &[u8], method: u16, layers: u8) -> (usize, bool) {
         let mut plain = Vec::new();
-        let taken = match method {
-            STORED => body.len(),
+        let (taken, whole) = match method {
+            STORED => (body.len(), true),
             DEFLATED => {
-                let mut reader = flate2::read::DeflateDecoder::new(body);
-                let _ = reader.by_ref().take(self.left()).read_to_end(&mut plain);
-                usize::try_from(reader.total_in()).unwrap_or(body.len())
+                let mut reader = flate2::bufread::DeflateDecoder::new(body);
+                let read = reader.by_ref().take(self.left()).read_to_end(&mut plain);
+                let taken = usize::try_from(reader.total_in()).unwrap_or(body.len());
+                (taken, read.is_ok())
             }
-            _ => return 0,
+            _ => return (0, false),
         };
-        self.spent += taken.max(plain.len()) as u64;
+        let cost = if whole { 0 } else { FAILED_BYTES };
+        self.spent += taken.max(plain.len()).max(cost) as u64;
         if self.left() > 0 {
             self.file(if method == STORED { body } else { &plain }, layers);
         }
-        taken.min(body.len())
+        (taken.min(body.len()), whole)
     }
 }
 
@@ -244,6 +244,12 @@ const COMMENT_BYTES_MAX: usize = 65_535;
 /// How a file is kept in an archive (4.4.5).
 const STORED: u16 = 0;
 const DEFLATED: u16 = 8;
+
+/// What a file whose stream fails costs at the least: false heads are as short as four bytes.
+const FAILED_BYTES: usize = 512;
+
+/// The flag of a file whose length stands behind it (4.4.4).
+const LENGTH_BEHIND: u16 = 1 << 3;
 
 /// A file that the directory names.
 struct Listed {
@@ -288,9 +294,10 @@ fn directory(bytes: &[u8]) -> Vec<Listed> {
                 && u32_at(entry, 20) <= rest.len()
             {
                 let (len, method) = (u32_at(entry, 20), u16_at(entry, 10));
-                // A stream may be longer than its head knew.
+                // A stream may be longer than its head knew, if the head says so.
                 let of_head = u32_at(local, 18);
-                let same = of_head == len || of_head == 0 && method == DEFLATED;
+                let is_behind = u16_at(local, 6) & LENGTH_BEHIND != 0;
+                let same = of_head == len || of_head == 0 && method == DEFLATED && is_behind;
                 files.push(Listed {
                     head,
                     start,
