@@ -9,10 +9,10 @@ use crate::text::{Cell, Span};
 /// Longer values are texts, which the rules for texts read.
 const COMMAND_BYTES_MAX: usize = 400;
 
-/// A command's files are among its first words; a sentence may come to speak of one later.
-const ARGUMENTS_MAX: usize = 3;
+/// Words that may stand before the file that a command reads; a sentence may come to speak of one later.
+const WORDS_BEFORE_MAX: usize = 2;
 
-/// Of those below: what a sentence may go on with as well.
+/// Of those below: what a sentence may go on with as well, so that no word may.
 const WORDS: [&str; 4] = ["less", "more", "type", "copy"];
 
 /// Commands that show what a file holds, or hand it on.
@@ -97,14 +97,33 @@ fn is_hostile(value: &str) -> bool {
 /// The accounts of the machine, read behind another command: `ping x && cat /etc/passwd`.
 fn chained(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
-    lower.split(['&', ';', '|']).skip(1).any(|command| {
-        let mut words = command.split_whitespace();
-        let name = words
-            .next()
-            .is_some_and(|w| READERS.contains(&w) && !WORDS.contains(&w));
-        let mut near = words.filter(|w| !w.starts_with('-')).take(ARGUMENTS_MAX);
-        name && near.any(|w| is_private_key(w) || matches!(w, "/etc/passwd" | "/etc/sudoers"))
-    })
+    lower.split(['&', ';', '|']).skip(1).any(reads_accounts)
+}
+
+fn reads_accounts(command: &str) -> bool {
+    let mut words = command.split_whitespace();
+    let name = words.next().unwrap_or_default();
+    if !READERS.contains(&name) {
+        return false;
+    }
+    let mut before = match WORDS.contains(&name) {
+        true => 0,
+        false => WORDS_BEFORE_MAX,
+    };
+    for word in words {
+        let word = word.trim_matches(['"', '\'', '<']);
+        if is_private_key(word) || matches!(word, "/etc/passwd" | "/etc/sudoers") {
+            return true;
+        }
+        // Options and the paths of other files are no words.
+        if word.starts_with(char::is_alphanumeric) {
+            let Some(left) = before.checked_sub(1) else {
+                return false;
+            };
+            before = left;
+        }
+    }
+    false
 }
 
 /// A row of a Markdown table, which has the signs of a shell as well: what stands beside a command there is none.
@@ -337,6 +356,12 @@ mod tests {
             "|rm -rf /home|",
             "|cat ../../../etc/passwd|",
             "|../../../../etc/passwd|",
+            "host; less /root/.ssh/id_rsa",
+            "host; less -N \"/root/.ssh/id_rsa\"",
+            "host; more /etc/passwd",
+            "8.8.8.8; more /etc/sudoers",
+            "host; cat /etc/issue /etc/motd /etc/hosts /etc/passwd",
+            "host; more /etc/issue ./a ~/b /etc/passwd",
             "http://169.254.169.254/latest/user-data",
             "http://metadata.google.internal/computeMetadata/v1/project/project-id",
         ] {
@@ -362,6 +387,7 @@ mod tests {
             "I fed the dog; cat the list and look at /etc/passwd for the shell",
             "| cat /etc/passwd | shows the accounts |",
             "| type | /etc/passwd | read by cat |",
+            "Files have a type; type of /etc/passwd is text.",
             "rm -rf ~/.cache/pip",
             "rm -rf /srv/build",
             "rm -r /",
