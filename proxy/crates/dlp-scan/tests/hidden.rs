@@ -347,6 +347,25 @@ fn a_long_url_is_read_once() {
 }
 
 #[test]
+fn a_long_password_in_a_url_in_a_url_is_found() {
+    let password = "aB3dE6gH9k".repeat(240);
+    for front in ["https://r.example/?to=https://", "a://x://", "a://b/c://"] {
+        let text = format!("{front}u:{password}@host.example.com/x");
+        let outcome = scan(&text);
+        let mut found = outcome.findings.iter();
+        assert!(
+            found.any(|f| f.end as usize == text.len()),
+            "{front}: {:?}",
+            outcome.findings
+        );
+        assert_eq!(outcome.over_budget, None);
+    }
+    // Each is read to the end, which is looked for once.
+    let apart = "a://u:".to_owned() + &"b".repeat(2100);
+    assert_eq!(scan(&apart.repeat(40)).over_budget, None);
+}
+
+#[test]
 fn a_long_value_that_is_not_believed_hides_no_name_in_it() {
     let secret = ["q7Vd0Zk2Xw9Lr4", "Tb8Nf3Hs6Jm1Pc5Gy"].concat();
     let text = format!("token='example;shop_token={secret};{}", "x".repeat(4800));

@@ -61,10 +61,9 @@ pub(super) fn credentials(at: u32, cell: &Cell, unbroken: &mut Unbroken, sink: &
     match unbroken.end(text, authority, ceil) {
         Some(end) => url = &text[authority..end],
         // Longer than most: who it speaks of may stand behind, and what follows is part of it. What else begins in it is
-        // read no further than most are.
+        // read no further than most are, if anything else can begin in so much of it.
         None if ceil < cell.span.end as usize
-            && begun
-            && (user_end(url).is_some() || !url.iter().any(|b| b"/?#".contains(b))) =>
+            && (begun && user_end(url).is_some() || !url.iter().any(|b| b"/?#".contains(b))) =>
         {
             let whole = cell.span.end as usize;
             let end = unbroken.end(text, authority, whole).unwrap_or(whole);
