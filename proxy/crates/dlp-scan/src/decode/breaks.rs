@@ -471,6 +471,8 @@ fn finish_concat(node: &Node, open: Option<Open>, spawn: &mut Spawner<'_>) {
     spawn.end(child);
 }
 
+/// Calls of a literal that join another one to it.
+const JOINING: [&[u8]; 4] = [b"concat(", b"append(", b"plus(", b"add("];
 /// Most blanks between a literal and what joins it to the next.
 const BLANKS_MAX: usize = 64;
 
@@ -491,11 +493,28 @@ fn joint(text: &[u8], at: usize) -> Option<usize> {
     blank(&mut i);
     match (text.get(i)?, text.get(i + 1)) {
         (b'|', Some(b'|')) | (b'.', Some(b'.')) | (b'+', Some(b'+')) => i += 2,
+        (b'.', Some(b)) if b.is_ascii_alphabetic() => {
+            i += 1;
+            let call = JOINING.iter().find(|call| text[i..].starts_with(call))?;
+            i += call.len();
+        }
         (b'+' | b'.' | b'&' | b'~', _) => i += 1,
         (b'\\', Some(b'\n')) => i += 2,
+        // Beside each other: what opens a literal stands behind something else than what closes one.
+        (b'"' | b'\'', _) => {
+            let opens = |b: &u8| b.is_ascii_whitespace() || b"=([{,:".contains(b);
+            let closing = text[..at].last().is_some_and(|b| !opens(b));
+            let apart = i > at + 1 && matches!(text[i - 1], b' ' | b'\t');
+            return (closing && apart && text[i] == text[at]).then_some(i + 1);
+        }
         _ => return None,
     }
     blank(&mut i);
+    // Basic goes on in the next line.
+    if text.get(i) == Some(&b'_') && text.get(i + 1).is_some_and(|b| matches!(b, b'\n' | b'\r')) {
+        i += 1;
+        blank(&mut i);
+    }
     (text.get(i) == text.get(at) || matches!(text.get(i), Some(b'"' | b'\''))).then_some(i + 1)
 }
 
@@ -532,6 +551,15 @@ mod tests {
     fn joints_that_share_a_quote_are_read() {
         let got = children("key: 'a' \"ghp_\" + \"+ \"abcdef");
         assert!(got.iter().any(|(l, ..)| *l == Layer::Concat));
+        for text in [
+            "x.split(\" \") + [\" \", \"a\"]",
+            "\"a\",\"b\"\n\"c\",\"d\"\n",
+            "a: \"b\"\nc: \"d\"\n",
+            "{\n  \"a\": \"b\"\n}\n",
+        ] {
+            let got = children(text);
+            assert!(!got.iter().any(|(l, ..)| *l == Layer::Concat), "{text}");
+        }
     }
 
     #[test]
@@ -565,6 +593,10 @@ mod tests {
             ),
             ("$k = 'ghp_' . 'abc';  ", Layer::Concat, "ghp_abc"),
             ("k = \"ghp_\" \\\n    \"abc\"", Layer::Concat, "ghp_abc"),
+            ("k = (\"ghp_\"\n     \"abc\")", Layer::Concat, "ghp_abc"),
+            ("k = 'ghp_' 'abc'", Layer::Concat, "ghp_abc"),
+            ("k = \"ghp_\".concat(\"abc\")", Layer::Concat, "ghp_abc"),
+            ("k = \"ghp_\" & _\n  \"abc\"", Layer::Concat, "ghp_abc"),
             (
                 "k: \"ghp_\\\n    abc1\\\n    2d\"",
                 Layer::Concat,

@@ -15,18 +15,22 @@ const NAME_BYTES_MAX: usize = 32;
 const PIECE_BYTES_MAX: usize = 512;
 
 /// Two names side by side in a template.
-static TEMPLATE: LazyLock<[Finder<'static>; 2]> =
-    LazyLock::new(|| [Finder::new(b"}{"), Finder::new(b"}${")]);
+static TEMPLATE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"}{"));
 
 /// Rows of names joined by an operator (`joints` are the operators), or written side by side in a template.
 pub(super) fn decode(node: &Node, joints: &[u32], spawn: &mut Spawner<'_>) {
-    let braces = TEMPLATE[0].find_iter(&node.text);
-    let templates = braces.chain(TEMPLATE[1].find_iter(&node.text));
     let text = &node.text;
-    let named = |at: usize| text.get(at).is_some_and(|b| of_name(*b));
-    // `$A$B`
-    let side_by_side = |at: &usize| *at > 0 && named(at - 1) && named(at + 1);
-    let dollars = memchr::memchr_iter(b'$', text).filter(side_by_side);
+    let templates = TEMPLATE.find_iter(text);
+    // `$A$B`, `${A}${B}`, `$(A)$(B)`
+    let side_by_side = |at: usize| {
+        let before = at.checked_sub(1)?;
+        match (text[before], text.get(at + 1)?) {
+            (b'}', b'{') | (b')', b'(') => Some(before),
+            (a, b) if of_name(a) && of_name(*b) => Some(at),
+            _ => None,
+        }
+    };
+    let dollars = memchr::memchr_iter(b'$', text).filter_map(side_by_side);
     let operators = joints.iter().map(|at| *at as usize);
     let (mut index, mut done) = (0, 0);
     for at in operators {
@@ -113,6 +117,7 @@ fn names_around(text: &[u8], at: usize, cell: &Cell) -> (Vec<Span>, usize) {
             .take_while(|b| b" +.&~|{}$".contains(b))
             .count();
         let expanded = from > floor && text[from - 1] == b'$' && rest[..gap] == *b"$";
+        let gap = if rest.starts_with(b")$(") { 3 } else { gap };
         let joins = expanded || rest[..gap].iter().any(|b| !matches!(b, b' ' | b'$'));
         let len = rest[gap..].iter().take_while(|b| of_name(**b)).count();
         if !joins || len == 0 {
@@ -168,6 +173,7 @@ mod tests {
             "A=ghp_ab12\nB=cd34ef56\nexport C=\"${A}${B}\"",
             "A=ghp_ab12\nB=cd34ef56\nEXPORTED=${A}${B}",
             "A=ghp_ab12\nB=cd34\nC=ef56\nEXPORTED=$A$B$C",
+            "A := ghp_ab12\nB := cd34ef56\nEXPORTED = $(A)$(B)",
             "$a = 'ghp_ab12'; $b = 'cd34ef56'; f($a . $b);",
         ] {
             let got = children(text);

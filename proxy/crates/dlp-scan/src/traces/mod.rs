@@ -322,10 +322,13 @@ impl Reader {
 
         let (backslash, percent, and) = (block.eq(b'\\'), block.eq(b'%'), block.eq(b'&'));
         let sign = plus | dot | and | block.eq(b'~') | block.eq(b'|') | backslash;
+        let quote_1 = back(quote, last.quote, 1);
+        // Two literals with nothing but blanks between them, the second perhaps in the next line.
+        let beside = quote & space_1 & back(quote, last.quote, 2) | block.eq(b'\n') & quote_1;
         push(
             &mut traces.joints,
             base,
-            sign & (back(quote, last.quote, 1) | space_1),
+            sign & (quote_1 | space_1) | beside,
         );
 
         if equals | last.equals != 0 {
@@ -588,9 +591,11 @@ mod tests {
             commas: all(&comma),
             phones: all(&phone),
             joints: all(&|i| {
-                b"+.&~|\\".contains(&t[i])
-                    && i > 0
-                    && (space(t[i - 1]) || b"\"'`".contains(&t[i - 1]))
+                let quote = |b: u8| b"\"'`".contains(&b);
+                let signs =
+                    b"+.&~|\\".contains(&t[i]) && i > 0 && (space(t[i - 1]) || quote(t[i - 1]));
+                let beside = quote(t[i]) && i > 1 && space(t[i - 1]) && quote(t[i - 2]);
+                signs || beside || t[i] == b'\n' && is(i, 1, quote)
             }),
             spaced: all(&seven),
             pairs: all(&pairs),
