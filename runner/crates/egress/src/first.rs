@@ -18,11 +18,12 @@ pub const HELLO_READS_MAX: usize = 256;
 const READ_BYTES: usize = 2048;
 /// How TLS begins, as servers take it and not as the standards have it: a record's kind, version and length, and what is in it.
 /// A version of 3 and something is TLS, however it goes on. Some servers go by the rest alone if only the version is below 16; so
-/// it is TLS where a hello's kind and length follow, be they in one record or in many. And some pass over a warning. Other
-/// protocols begin with the same byte, or two: the length of a login to MySQL, or of a message to MongoDB.
+/// it is TLS where a hello's kind and length follow, be they in one record or in many. And some pass over a warning, before a
+/// hello or between its records. Other protocols begin with the same byte, or two: the length of a login to MySQL, or of a
+/// message to MongoDB.
 const BEGINNINGS: [&[RangeInclusive<u8>]; 5] = [
     &[HANDSHAKE, 3..=3],
-    &[HANDSHAKE, OLD, ANY, ANY, ANY, 1..=1, HANDSHAKE],
+    &[HANDSHAKE, OLD, ANY, ANY, ANY, 1..=1, RECORD],
     &[HANDSHAKE, OLD, ANY, ANY, ANY, 1..=1, 0..=0, 1..=255],
     // The shortest hello has 41 bytes, or it is the next record's kind that follows.
     &[
@@ -34,11 +35,13 @@ const BEGINNINGS: [&[RangeInclusive<u8>]; 5] = [
         1..=1,
         0..=0,
         0..=0,
-        0x16..=255,
+        0x15..=255,
     ],
-    &[0x15..=0x15, OLD, ANY, 0..=0, 2..=2, 1..=1, ANY, 0x15..=0x16],
+    &[0x15..=0x15, OLD, ANY, 0..=0, 2..=2, 1..=1, ANY, RECORD],
 ];
 const HANDSHAKE: RangeInclusive<u8> = 0x16..=0x16;
+/// What may come before a hello is whole: a warning, or more of it.
+const RECORD: RangeInclusive<u8> = 0x15..=0x16;
 const OLD: RangeInclusive<u8> = 0..=15;
 const ANY: RangeInclusive<u8> = 0..=255;
 
@@ -251,7 +254,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_hello_is_for_this_name_or_refused() {
-        let (own, other) = (
+        let (own, hello) = (
             hello_for(b"db.example.com"),
             hello_for(b"other.example.com"),
         );
@@ -259,7 +262,7 @@ mod tests {
             let mut own = records(&own, each);
             own.extend(b"more");
             assert_eq!(arrives(&own).await, Ok(own));
-            let mut other = records(&other, each);
+            let mut other = records(&hello, each);
             other.extend(b"more");
             assert_eq!(arrives(&other).await, Err(Refusal::ServerNameDiffers));
             // Versions that only some servers take.
@@ -270,6 +273,18 @@ mod tests {
                     arrives(&other).await,
                     Err(Refusal::NoServerName),
                     "{version} {each}"
+                );
+            }
+            // A warning between its records.
+            for version in [0, 1, 2, 3, 4, 15] {
+                let (mut other, first) = (records(&hello, each), 5 + each.min(hello.len()));
+                other[1] = version;
+                let warning = [0x15, version, 0, 0, 2, 1, 90];
+                let other = [&other[..first], &warning, &other[first..]].concat();
+                let refused = arrives(&other).await.expect_err("no hello for this name");
+                assert!(
+                    refused == Refusal::NoServerName || each > hello.len(),
+                    "{version} {each}: {refused:?}"
                 );
             }
             // A warning before it, or two.
