@@ -4,6 +4,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How far the wall clock may be ahead of what can have passed before nothing is removed by it.
 const AHEAD_MAX: Duration = Duration::from_secs(86_400);
+/// How much later than the last record a time may have been believed: for so long a log that is open may have nothing to write.
+const IDLE_MAX: Duration = Duration::from_secs(30 * 86_400);
 
 /// Now, in microseconds since 1970; 0 if the clock stands before that.
 pub(crate) fn unix_us() -> u64 {
@@ -11,6 +13,21 @@ pub(crate) fn unix_us() -> u64 {
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// The time that a log begins with which is opened: the one it kept, `kept_us`, or what its last checkpoint says.
+///
+/// A clock that was years ahead once leaves a time to come; were that believed for ever, the next jump up to it would be as
+/// well. So it counts for no more than the last checkpoint where the wall clock is behind it, or where it is later than any
+/// log is idle for. What is wrong about this keeps records for longer: the earlier time lets less go.
+pub(crate) fn known_at_opening(kept_us: Option<u64>, checkpoint_us: u64, wall_us: u64) -> u64 {
+    let after = |us: u64, gap: Duration| us.saturating_add(gap.as_micros() as u64);
+    let newest = after(wall_us, AHEAD_MAX).min(after(checkpoint_us, IDLE_MAX));
+    match kept_us {
+        Some(kept_us) if kept_us <= newest => kept_us,
+        Some(kept_us) => kept_us.min(checkpoint_us),
+        None => checkpoint_us,
+    }
 }
 
 /// Tells a wall clock that was set from one that ran: a jump by a year must not empty the log.
@@ -98,6 +115,29 @@ mod tests {
         }
         let right = WALL + 10 * HOUR_US;
         assert_eq!(watch.believed(right, began + 10 * HOUR), Ok(right));
+    }
+
+    #[test]
+    fn a_time_to_come_that_was_kept_is_not_believed() {
+        let (day, year) = (24 * HOUR_US, 365 * 24 * HOUR_US);
+        let check = |kept, checkpoint, wall, known| {
+            assert_eq!(known_at_opening(kept, checkpoint, wall), known);
+        };
+        check(None, WALL, WALL, WALL);
+        // Ten years ahead once, and now right; or damaged.
+        check(Some(WALL + 10 * year), WALL, WALL + HOUR_US, WALL);
+        check(Some(u64::MAX), WALL, WALL + HOUR_US, WALL);
+        check(Some(u64::MAX), WALL, u64::MAX, WALL);
+        check(Some(WALL + 20 * day), WALL, WALL + HOUR_US, WALL);
+        // The same, and the clock is ahead again after every start.
+        check(Some(WALL + 10 * year), WALL, WALL + 10 * year, WALL);
+        // Nothing was written for a while, and the log was open.
+        let kept = WALL + 3 * day;
+        check(Some(kept), WALL, kept + HOUR_US, kept);
+        // The clock jumped, and the checkpoints with it.
+        check(Some(WALL), WALL + 10 * year, WALL + 10 * year, WALL);
+        // It is behind, as where nothing keeps the time.
+        check(Some(WALL), WALL - HOUR_US, 5, WALL - HOUR_US);
     }
 
     #[test]

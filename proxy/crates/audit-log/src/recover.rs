@@ -48,7 +48,7 @@ pub(crate) fn open(config: LogConfig, disk: Disk) -> Result<(Store, Recovery), A
         Some(last) => resume(&disk, last, &mut recovery)?,
         None => begin(&disk, &config.dir)?,
     };
-    found.known_us = kept_time(&disk, &config.dir)?;
+    found.kept_us = kept_time(&disk, &config.dir)?;
     let mut store = Store::new(config, disk, lock, found);
     recovery.next_sequence = store.size();
     store.finish()?;
@@ -112,7 +112,7 @@ fn begin(disk: &Disk, dir: &Path) -> Result<Found, AuditError> {
         live,
         chain,
         checkpoint,
-        known_us: None,
+        kept_us: None,
     })
 }
 
@@ -161,7 +161,7 @@ fn resume(disk: &Disk, paths: &SegmentPaths, recovery: &mut Recovery) -> Result<
         live,
         chain: scan.chain,
         checkpoint,
-        known_us: None,
+        kept_us: None,
     })
 }
 

@@ -55,7 +55,7 @@ pub(crate) struct Found {
     /// The last one on disk.
     pub(crate) checkpoint: Checkpoint,
     /// The time that was believed when the log was last open, if that was kept.
-    pub(crate) known_us: Option<u64>,
+    pub(crate) kept_us: Option<u64>,
 }
 
 /// The segment being written.
@@ -102,8 +102,9 @@ impl Store {
             live,
             chain,
             checkpoint,
-            known_us,
+            kept_us,
         } = found;
+        let known_us = clock::known_at_opening(kept_us, checkpoint.time_unix_us, clock::unix_us());
         Store {
             config,
             disk,
@@ -113,7 +114,7 @@ impl Store {
             unsynced_since: None,
             checkpoint,
             checkpoint_at: now,
-            clock: ClockWatch::start(known_us.unwrap_or(checkpoint.time_unix_us), now),
+            clock: ClockWatch::start(known_us, now),
             clock_kept_at: now,
             _lock: lock,
         }
@@ -398,6 +399,19 @@ mod tests {
         fs::remove_file(clock_file(dir.path())).unwrap();
         write(&small(dir.path(), Some(30)), 40);
         assert!(verify(dir.path()).unwrap().first_sequence > 0);
+    }
+
+    #[test]
+    fn a_time_to_come_that_was_kept_is_corrected() {
+        for kept_us in [clock::unix_us() + 10 * YEAR_US, u64::MAX] {
+            let dir = scratch();
+            write(&small(dir.path(), None), 1);
+            fs::write(clock_file(dir.path()), kept_us.to_string()).unwrap();
+            write(&small(dir.path(), None), 1);
+            let known = fs::read_to_string(clock_file(dir.path())).unwrap();
+            let known_us: u64 = known.trim().parse().unwrap();
+            assert!(known_us <= clock::unix_us(), "{known}");
+        }
     }
 
     #[test]
