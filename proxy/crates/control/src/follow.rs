@@ -1,6 +1,7 @@
 //! What the runner tells, taken in: events as they come, usage windows every half minute, each exactly once.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -18,28 +19,42 @@ const AGAIN_AFTER: Duration = Duration::from_secs(2);
 /// Events that are stored together.
 const BATCH_MAX: usize = 256;
 
+/// Whether the runner has been given again what it has to know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Again {
+    /// It is being given it: that may take as long as every server takes to be put.
+    Giving,
+    Given,
+    Failed,
+}
+
 /// Follows the events until the task is dropped.
 pub async fn events(api: Arc<Api>) {
-    let mut told = false;
+    let told = AtomicBool::new(false);
     loop {
         // The servers as well: what the runner lost, or never got, it gets when it is back. Meanwhile what it tells is taken
         // in: all this is told of too, and the runner keeps only so much for who does not listen. Neither is dropped in the
         // middle when the other fails: servers would not be put, prints not be published, events be in the audit log twice.
-        let failed = watch::Sender::new(false);
+        let state = watch::Sender::new(Again::Giving);
         let again = async {
             let done = give_again(&api).await;
-            told &= done.is_err();
-            failed.send_replace(done.is_err());
+            told.fetch_and(done.is_err(), Relaxed);
+            state.send_replace(done.as_ref().map_or(Again::Failed, |()| Again::Given));
             done
         };
-        let (again, followed) = join(again, follow_events(&api, failed.subscribe())).await;
-        if let Err(error) = again.and(followed)
-            && !std::mem::replace(&mut told, true)
-        {
-            let error: &dyn std::error::Error = &error;
-            tracing::warn!(error, "the runner cannot be followed; trying again");
+        let (again, followed) = join(again, follow(&api, state.subscribe(), &told)).await;
+        if let Err(error) = again.and(followed) {
+            tell(&told, &error);
         }
         tokio::time::sleep(AGAIN_AFTER).await;
+    }
+}
+
+/// Says once that it does not work.
+fn tell(told: &AtomicBool, error: &ControlError) {
+    if !told.swap(true, Relaxed) {
+        let error: &dyn std::error::Error = error;
+        tracing::warn!(error, "the runner cannot be followed; trying again");
     }
 }
 
@@ -48,23 +63,46 @@ async fn give_again(api: &Api) -> Result<(), ControlError> {
     api.learn_all_prints().await
 }
 
+/// Follows the events until that fails. While servers are given again it is tried again: they may take for ever.
+async fn follow(
+    api: &Api,
+    mut again: watch::Receiver<Again>,
+    told: &AtomicBool,
+) -> Result<(), ControlError> {
+    loop {
+        let followed = follow_events(api, &mut again).await;
+        if *again.borrow() != Again::Giving {
+            return followed;
+        }
+        if let Err(error) = &followed {
+            tell(told, error);
+        }
+        let over = again.wait_for(|again| *again != Again::Giving);
+        // Either way it is tried again, or told to stop at once.
+        let _ = tokio::time::timeout(AGAIN_AFTER, over).await;
+    }
+}
+
 /// Until it fails, or is to stop: between two batches.
-async fn follow_events(api: &Api, mut stop: watch::Receiver<bool>) -> Result<(), ControlError> {
+async fn follow_events(api: &Api, again: &mut watch::Receiver<Again>) -> Result<(), ControlError> {
     let mut upto = api.store.cursor("events").await?;
-    let Some(events) = unless(&mut stop, api.runner.events(upto)).await else {
+    let Some(events) = unless_failed(again, api.runner.events(upto)).await else {
         return Ok(());
     };
     let mut events = events?.ready_chunks(BATCH_MAX);
-    while let Some(Some(batch)) = unless(&mut stop, events.next()).await {
+    while let Some(Some(batch)) = unless_failed(again, events.next()).await {
         take_in(api, &mut upto, batch).await?;
     }
     Ok(())
 }
 
 /// What comes of it, or nothing if it is time to stop; of the two either, if both are there: neither can keep the other away.
-async fn unless<T>(stop: &mut watch::Receiver<bool>, work: impl Future<Output = T>) -> Option<T> {
+async fn unless_failed<T>(
+    again: &mut watch::Receiver<Again>,
+    work: impl Future<Output = T>,
+) -> Option<T> {
     tokio::select! {
-        _ = stop.wait_for(|stop| *stop) => None,
+        _ = again.wait_for(|again| *again == Again::Failed) => None,
         done = work => Some(done),
     }
 }

@@ -122,6 +122,28 @@ async fn events_that_were_lost_are_said_and_none_waits_for_the_servers() {
 }
 
 #[tokio::test]
+async fn following_is_tried_again_while_servers_are_given() {
+    let plane = Plane::start().await;
+    plane.deployed("one").await;
+    let runner = Arc::clone(&plane.runner);
+    runner.events.lock().unwrap().push(ready(1));
+    *runner.held.lock().unwrap() = true;
+    *runner.mum.lock().unwrap() = true;
+    let before = *runner.followed.lock().unwrap();
+    let plane = plane.again().await;
+    let tried = async || *runner.followed.lock().unwrap() > before;
+    eventually("following", tried).await;
+    *runner.mum.lock().unwrap() = false;
+    eventually("the event", async || {
+        let (_, events) = plane.get("/api/v1/servers/one/events?after=0").await;
+        events.as_array().is_some_and(|all| all.len() == 1)
+    })
+    .await;
+    // And not all the time.
+    assert!(*runner.followed.lock().unwrap() <= before + 3);
+}
+
+#[tokio::test]
 async fn a_runner_that_cannot_be_followed_is_given_every_server_all_the_same() {
     let plane = Plane::start().await;
     let plan = json!({"plan": "power"});
