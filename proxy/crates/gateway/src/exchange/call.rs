@@ -12,9 +12,7 @@ use super::attribute::{self, Came, Tie};
 use super::large;
 use super::trail::{NotAudited, Trail};
 use super::{Context, Renewed};
-use crate::pipeline::{
-    self, Cleared, Decoded, HeaderLeaf, Judge, Release, Said, ToClient, ToServer,
-};
+use crate::pipeline::{self, Cleared, Decoded, HeaderLeaf, Judge, Release, ToClient, ToServer};
 use crate::reply;
 use crate::session::{Call, Calls};
 use crate::upstream::{EventStream, Fault, Silence, Subscription};
@@ -390,11 +388,8 @@ impl Down<'_> {
             ..tie.judge(self.context, self.era, self.calls.session())
         };
         let release = turn.run(|| pipeline::run(decoded, &judge));
-        if let Release::Cleared(cleared) = &release
-            && let (false, Some(message)) = (last, cleared.message())
-        {
-            let found = cleared.findings();
-            self.calls.said_more(&Said::of(message.doc(), found));
+        if !last {
+            self.calls.said_more(&release.said());
         }
         release
     }

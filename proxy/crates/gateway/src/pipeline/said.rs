@@ -4,7 +4,8 @@
 //! the next message. What has gone is gone; what is found is the part in the message at hand, and that is redacted or
 //! blocked.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
+use std::ops::Range;
 
 use dlp_scan::{Budget, Finding, LeafInput, LeafKind, Outcome};
 use domain::Direction;
@@ -15,12 +16,23 @@ use super::scratch;
 
 /// Kept of each text.
 const TAIL_BYTES_MAX: usize = 512;
-/// Read of what follows: a value that goes on for longer is widened no further.
+/// Of these, what is kept of the beginning of a value that may go on, and of what stands before it: its first line says what
+/// it is, however long it gets.
+const FRONT_BYTES_MAX: usize = 256;
+const BEFORE_BYTES_MAX: usize = 128;
+/// Read of what follows.
 const HEAD_BYTES_MAX: usize = 1024;
+/// The same where a value goes on for longer. What is longer still is taken for a part of it to its end.
+const LONG_HEAD_BYTES_MAX: usize = 32 * 1024;
 /// Names whose texts are kept at once.
 const TAILS_MAX: usize = 4;
 /// Kept of each name, which is the server's.
 const NAME_BYTES_MAX: usize = 64;
+/// No word of prose is longer.
+const WORD_CHARS_MAX: usize = 24;
+
+/// What was taken out of a message: the index of the leaf, and where in its text.
+pub(super) type Taken = (u32, Range<u32>);
 
 /// The ends of the texts that were sent on a stream.
 #[derive(Clone, Default)]
@@ -29,12 +41,16 @@ pub struct Said {
     tails: VecDeque<Tail>,
 }
 
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct Tail {
-    name: Box<str>,
+    name: String,
     text: String,
     /// Whether it does not go on with what was said before under that name.
     begins: bool,
+    /// Whether it begins with what was taken out.
+    goes_on: bool,
+    /// Where a value begins that was taken out, and reaches the end: it may not be over.
+    open: Option<usize>,
 }
 
 /// Hides the texts, which may be secrets.
@@ -46,13 +62,12 @@ impl std::fmt::Debug for Said {
     }
 }
 
-/// The end of what was said and the beginning of a leaf, as one text.
+/// The end of what was said and the leaf that may go on with it.
 struct Seam<'a> {
+    tail: &'a Tail,
     leaf: u32,
     name: Option<&'a str>,
-    text: String,
-    /// Where the leaf begins.
-    at: usize,
+    after: &'a str,
 }
 
 impl Said {
@@ -61,66 +76,89 @@ impl Said {
         self.tails.is_empty()
     }
 
-    /// What a message says that goes on its way. What was found in it whole is no half of anything: of such a text only
-    /// what stands behind it is kept, so that a value that was taken out is not kept here either.
-    pub fn of(doc: &Document, found: &[Finding]) -> Self {
-        let mut ends: HashMap<u32, usize> = HashMap::new();
-        for finding in found {
-            let end = ends.entry(finding.leaf).or_default();
-            *end = (*end).max(finding.end as usize);
-        }
+    /// What a message says that goes on its way. Of a text from which something was taken out only what stands behind it is
+    /// kept, so that it is not kept here either; but what reaches the end may be a half, and its other half is known by the
+    /// first alone.
+    pub(super) fn of(doc: &Document, mut taken: Vec<Taken>) -> Self {
+        taken.sort_unstable_by_key(|(leaf, _)| *leaf);
+        let mut taken = &*taken;
         let mut said = Self::default();
         for (index, leaf) in texts(doc) {
-            let behind = ends.get(&index).and_then(|end| leaf.text.get(*end..));
-            said.append(&Tail {
-                name: name_of(&leaf).into(),
-                text: last(behind.unwrap_or(leaf.text), TAIL_BYTES_MAX).into(),
-                begins: behind.is_some(),
-            });
+            taken = &taken[taken.partition_point(|(leaf, _)| *leaf < index)..];
+            let own = &taken[..taken.partition_point(|(leaf, _)| *leaf == index)];
+            said.append(name_of(&leaf), Piece::of(leaf.text, own));
+        }
+        said
+    }
+
+    /// What a message says that does not go on its way: nothing but the halves of what it was stopped for, and that there are
+    /// no more of those that were known.
+    pub(super) fn of_stopped(doc: &Document, taken: Vec<Taken>) -> Self {
+        let mut said = Self::of(doc, taken);
+        for tail in said.tails.iter_mut().filter(|tail| tail.open.is_none()) {
+            tail.text.clear();
         }
         said
     }
 
     /// Goes on with what was said next.
     pub fn extend(&mut self, next: &Self) {
-        next.tails.iter().for_each(|tail| self.append(tail));
+        for tail in &next.tails {
+            let piece = Piece {
+                text: &tail.text,
+                begins: tail.begins,
+                goes_on: tail.goes_on,
+                open: tail.open,
+            };
+            self.append(&tail.name, piece);
+        }
     }
 
-    fn append(&mut self, next: &Tail) {
-        let known = self.tails.iter().position(|tail| tail.name == next.name);
+    fn append(&mut self, name: &str, piece: Piece<'_>) {
+        let known = self.tails.iter().position(|tail| tail.name == name);
+        if piece.text.is_empty() {
+            // What was not over is; the rest stands where it stood.
+            if let Some(at) = known.filter(|at| self.tails[*at].open.is_some()) {
+                self.tails.remove(at);
+            }
+            return;
+        }
         let known = known.and_then(|at| self.tails.remove(at));
+        let follows = |tail: &Tail| !piece.begins && (tail.open.is_none() || piece.goes_on);
+        let full =
+            |tails: &mut VecDeque<Tail>| (tails.len() == TAILS_MAX).then(|| tails.pop_front())?;
         let mut tail = match known {
-            Some(mut tail) if !next.begins => {
-                tail.text.push_str(&next.text);
+            Some(tail) if follows(&tail) => tail,
+            // Whose texts are over makes room for the next one's.
+            other => {
+                let over = other.is_some();
+                let mut tail = other.or_else(|| full(&mut self.tails)).unwrap_or_default();
+                tail.begin(name, &piece);
+                tail.begins |= over;
                 tail
             }
-            _ => next.clone(),
         };
-        let over = tail.text.len() - last(&tail.text, TAIL_BYTES_MAX).len();
-        tail.text.drain(..over);
-        if self.tails.len() == TAILS_MAX {
-            self.tails.pop_front();
-        }
+        tail.push(&piece);
         self.tails.push_back(tail);
     }
 
     /// Each text under its own name, and the last one under the first.
-    fn seams<'a>(&self, doc: &'a Document) -> Vec<Seam<'a>> {
-        let seam = |tail: &Tail, leaf: u32, after: &Leaf<'a>| Seam {
+    fn seams<'a>(&'a self, doc: &'a Document) -> Vec<Seam<'a>> {
+        let seam = |tail: &'a Tail, leaf: u32, after: &Leaf<'a>| Seam {
+            tail,
             leaf,
             name: after.name,
-            text: [&*tail.text, first(after.text, HEAD_BYTES_MAX)].concat(),
-            at: tail.text.len(),
+            after: after.text,
         };
         let mut seams = Vec::with_capacity(self.tails.len() + 1);
         let first_of_all = texts(doc).next();
         if let (Some(tail), Some((index, leaf))) = (self.tails.back(), &first_of_all)
-            && name_of(leaf) != &*tail.name
+            && name_of(leaf) != tail.name
         {
             seams.push(seam(tail, *index, leaf));
         }
         for tail in &self.tails {
-            let same = |leaf: &Leaf<'_>| name_of(leaf) == &*tail.name;
+            let same = |leaf: &Leaf<'_>| name_of(leaf) == tail.name;
             if let Some((index, leaf)) = texts(doc).find(|(_, leaf)| same(leaf)) {
                 seams.push(seam(tail, index, &leaf));
             }
@@ -137,22 +175,14 @@ impl Said {
         budget: &Budget,
         outcome: &mut Outcome,
     ) {
-        let seams = self.seams(doc);
-        let inputs = seams.iter().map(|seam| LeafInput {
-            text: &seam.text,
-            kind: LeafKind::String,
-            name: seam.name,
-        });
         let keeps = judge.keeps(direction);
         // Each by itself: they are no neighbours.
-        for (seam, input) in seams.iter().zip(inputs) {
-            let over = scratch::with_scanner(|scanner| {
-                scanner.scan_for(judge.rules, std::iter::once(input), budget, &keeps)
+        for seam in self.seams(doc) {
+            seam.scan(outcome, |input| {
+                scratch::with_scanner(|scanner| {
+                    scanner.scan_for(judge.rules, std::iter::once(input), budget, &keeps)
+                })
             });
-            outcome.over_budget = outcome.over_budget.or(over.over_budget);
-            for finding in over.findings {
-                outcome.findings.extend(seam.crossed(finding));
-            }
         }
         outcome
             .findings
@@ -163,16 +193,186 @@ impl Said {
     }
 }
 
+/// What is kept of one text.
+struct Piece<'a> {
+    text: &'a str,
+    /// As in [`Tail`].
+    begins: bool,
+    goes_on: bool,
+    open: Option<usize>,
+}
+
+impl<'a> Piece<'a> {
+    fn of(text: &'a str, taken: &[Taken]) -> Self {
+        let taken = taken
+            .iter()
+            .map(|(_, range)| range.start as usize..range.end as usize);
+        let (open, over): (Vec<_>, Vec<_>) = taken.clone().partition(|r| r.end >= text.len());
+        let open = open.into_iter().map(|range| range.start).min();
+        let over = over.into_iter().map(|range| range.end).max();
+        let from = over.unwrap_or(0).min(open.unwrap_or(text.len()));
+        Self {
+            text: text.get(from..).unwrap_or(text),
+            begins: over.is_some(),
+            goes_on: taken.clone().any(|range| range.start == 0),
+            open: open.map(|open| open - from),
+        }
+    }
+}
+
+impl Tail {
+    /// Another text, which keeps the room of the one before.
+    fn begin(&mut self, name: &str, piece: &Piece<'_>) {
+        self.name.clear();
+        self.name.push_str(name);
+        self.text.clear();
+        self.open = None;
+        (self.begins, self.goes_on) = (piece.begins, piece.goes_on);
+    }
+
+    fn push(&mut self, piece: &Piece<'_>) {
+        let [front, rest] = kept(piece.text, piece.open);
+        let open = piece.open.map(|at| self.text.len() + at - front.start);
+        // One that goes on began where it began.
+        self.open = open.map(|at| self.open.unwrap_or(at));
+        self.text.push_str(&piece.text[front]);
+        self.text.push_str(&piece.text[rest]);
+        let [front, rest] = kept(&self.text, self.open);
+        self.text.drain(front.end..rest.start);
+        self.text.drain(..front.start);
+        self.open = self.open.map(|at| at - front.start);
+    }
+}
+
+/// What is kept of a text: its end; and of a value that goes on its beginning as well.
+fn kept(text: &str, open: Option<usize>) -> [Range<usize>; 2] {
+    let len = text.len();
+    let from = match open {
+        Some(at) if len > TAIL_BYTES_MAX => {
+            text.floor_char_boundary(at.saturating_sub(BEFORE_BYTES_MAX))
+        }
+        Some(_) => 0,
+        None => text.ceil_char_boundary(len.saturating_sub(TAIL_BYTES_MAX)),
+    };
+    if len - from <= TAIL_BYTES_MAX {
+        return [from..len, len..len];
+    }
+    let rest = text.ceil_char_boundary(len - (TAIL_BYTES_MAX - FRONT_BYTES_MAX));
+    [
+        from..text.floor_char_boundary(from + FRONT_BYTES_MAX),
+        rest..len,
+    ]
+}
+
 impl Seam<'_> {
+    fn scan(&self, outcome: &mut Outcome, scan: impl Fn(LeafInput<'_>) -> Outcome) {
+        let open = self.tail.open;
+        // The rest of a value, or something new: of what may not be over the first word alone says it.
+        if open.is_some() && begins_anew(self.after) {
+            return;
+        }
+        // It is read by itself as well: in its own message nothing of the one before stood right before it.
+        for from in [Some(0), open.filter(|at| *at > 0)].into_iter().flatten() {
+            let mut found = self.found(from, outcome, &scan);
+            outcome.findings.append(&mut found);
+        }
+    }
+
+    /// What is found on both sides, where what was said is read from here on.
+    fn found(
+        &self,
+        from: usize,
+        outcome: &mut Outcome,
+        scan: impl Fn(LeafInput<'_>) -> Outcome,
+    ) -> Vec<Finding> {
+        let said = self.tail.text.get(from..).unwrap_or_default();
+        let mut head = HEAD_BYTES_MAX;
+        loop {
+            let after = first(self.after, head);
+            let text = [said, after].concat();
+            let over = scan(LeafInput {
+                text: &text,
+                kind: LeafKind::String,
+                name: self.name,
+            });
+            let found = over.findings.into_iter();
+            let found = found.filter_map(|found| self.crossed(found, said.len()));
+            let mut found: Vec<Finding> = found.collect();
+            let mut longer = found.iter_mut().filter(|f| f.end as usize == after.len());
+            let is_cut = after.len() < self.after.len();
+            if is_cut && head < LONG_HEAD_BYTES_MAX && longer.next().is_some() {
+                head = LONG_HEAD_BYTES_MAX;
+                continue;
+            }
+            if is_cut {
+                longer.for_each(|f| f.end = u32::try_from(self.after.len()).unwrap_or(u32::MAX));
+            }
+            outcome.over_budget = outcome.over_budget.or(over.over_budget);
+            return found;
+        }
+    }
+
     /// The part in the leaf, of a finding that lies on both sides.
-    fn crossed(&self, mut finding: Finding) -> Option<Finding> {
-        let at = u32::try_from(self.at).ok()?;
+    fn crossed(&self, mut finding: Finding, at: usize) -> Option<Finding> {
+        let at = u32::try_from(at).ok()?;
         let end = finding.end.checked_sub(at).filter(|end| *end > 0)?;
         (finding.start < at).then(|| {
             (finding.leaf, finding.start, finding.end) = (self.leaf, 0, end);
             finding
         })
     }
+}
+
+/// Whether a text begins as no rest of a value does: with a date or JSON, with a capitalised word or with two words. Who takes
+/// a word for the rest of a value spoils it; who takes the rest for a word lets a part of a secret through. So one word is
+/// taken for the rest if it may be: of what is random hardly anything but a letter or two looks like a word.
+fn begins_anew(text: &str) -> bool {
+    let date = b"dddd-dd-dd".iter().zip(text.as_bytes());
+    let is_date = text.len() >= 10
+        && date.into_iter().all(|(form, byte)| match form {
+            b'd' => byte.is_ascii_digit(),
+            _ => byte == form,
+        });
+    if is_date || text.starts_with("{\"") {
+        return true;
+    }
+    let (word, rest) = word_of(text.strip_prefix('[').unwrap_or(text));
+    let rest = rest
+        .strip_prefix(|c| ".,:;!?)]".contains(c))
+        .unwrap_or(rest);
+    let next = rest.trim_start();
+    let ends = next.is_empty() || next.len() < rest.len();
+    match shape(word) {
+        Some(Shape::Capitalised) => ends,
+        Some(Shape::Plain) => ends && shape(word_of(next).0).is_some(),
+        None => false,
+    }
+}
+
+enum Shape {
+    Capitalised,
+    /// Of small letters, or of capital ones.
+    Plain,
+}
+
+fn shape(word: &str) -> Option<Shape> {
+    let mut rest = word.chars();
+    let first = rest.next()?;
+    let small = rest.clone().all(char::is_lowercase);
+    let is_word = word.chars().nth(WORD_CHARS_MAX).is_none();
+    match first.is_uppercase() {
+        true if small && word.chars().count() > 2 => Some(Shape::Capitalised),
+        true if rest.all(char::is_uppercase) => Some(Shape::Plain),
+        false if small && first.is_lowercase() => Some(Shape::Plain),
+        _ => None,
+    }
+    .filter(|_| is_word)
+}
+
+/// The letters that a text begins with, and what follows them.
+fn word_of(text: &str) -> (&str, &str) {
+    let end = text.find(|c: char| !c.is_alphabetic());
+    text.split_at(end.unwrap_or(text.len()))
 }
 
 /// The texts of a message that a model or a user may read on, with their leaves' indexes.
@@ -215,52 +415,9 @@ fn name_of<'a>(leaf: &Leaf<'a>) -> &'a str {
     first(leaf.name.unwrap_or_default(), NAME_BYTES_MAX)
 }
 
-/// At most so many bytes from the end.
-fn last(text: &str, max: usize) -> &str {
-    &text[text.ceil_char_boundary(text.len().saturating_sub(max))..]
-}
-
 fn first(text: &str, max: usize) -> &str {
     &text[..text.floor_char_boundary(max)]
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn doc(text: String) -> Document {
-        Document::parse(text.into(), &mcp_codec::Limits::default()).expect("a document")
-    }
-
-    #[test]
-    fn what_is_kept_has_a_bound_whatever_a_server_says() {
-        let mut said = Said::default();
-        for n in 0..20 {
-            let (name, text) = ("n".repeat(100_000), "é".repeat(100_000));
-            let next = doc(format!("{{\"{n}{name}\":\"a{text}\",\"text\":\"{text}\"}}"));
-            said.extend(&Said::of(&next, &[]));
-        }
-        assert_eq!(said.tails.len(), TAILS_MAX);
-        for tail in &said.tails {
-            assert!(tail.name.len() <= NAME_BYTES_MAX && tail.text.len() <= TAIL_BYTES_MAX);
-        }
-        let seams = doc(format!("{{\"text\":\"{}\"}}", "é".repeat(100_000)));
-        let seams = said.seams(&seams);
-        assert_eq!(seams.len(), 1);
-        assert!(seams[0].text.len() <= TAIL_BYTES_MAX + HEAD_BYTES_MAX);
-    }
-
-    #[test]
-    fn a_text_goes_on_under_its_name_and_the_last_one_in_the_first() {
-        // More values than anybody reads stand before it.
-        let many = "\"x\",".repeat(1000);
-        let first = doc(format!(
-            "{{\"rows\":[{many}\"y\"],\"text\":\"one \",\"note\":\"two \"}}"
-        ));
-        let said = Said::of(&first, &[]);
-        let next = doc("{\"id\":\"i\",\"data\":\"three\",\"text\":\"four\"}".into());
-        let mut texts: Vec<String> = said.seams(&next).into_iter().map(|s| s.text).collect();
-        texts.sort();
-        assert_eq!(texts, ["one four", "two three"]);
-    }
-}
+mod tests;

@@ -16,13 +16,14 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use dlp_policy::{Action, Decision};
-use dlp_scan::{Budget, Finding, LeafInput, LeafKind, Outcome, Scanner};
-use domain::Direction;
+use dlp_scan::{Budget, LeafInput, LeafKind, Outcome, Scanner};
+use domain::{Direction, PolicyAction};
 use mcp_codec::{Document, EditError, Edits, Id, Leaf, LeafId, Message};
 
 use super::judge::Judge;
 use super::plugins;
 use super::redact::{self, Redaction};
+use super::said::{Said, Taken};
 use super::scratch;
 use super::stop::Stop;
 use crate::reply::Own;
@@ -183,6 +184,21 @@ pub enum Release<W> {
     Blocked(Blocked<W>),
 }
 
+impl<W> Release<W> {
+    /// What the message says to whoever it goes to, for the judge of the next one. Nothing once the report is out.
+    pub(crate) fn said(&self) -> Said {
+        match self {
+            Self::Cleared(cleared) => match (&cleared.message, &cleared.report) {
+                (Some(message), Some(report)) => Said::of(message.doc(), report.taken_out()),
+                _ => Said::default(),
+            },
+            Self::Blocked(blocked) => {
+                Said::of_stopped(blocked.message.doc(), blocked.report.taken_out())
+            }
+        }
+    }
+}
+
 impl<W: Way> Decided<W> {
     /// Carries the decision out: lets pass, redacts, or blocks.
     pub fn release(self, judge: &Judge<'_>) -> Release<W> {
@@ -256,6 +272,24 @@ pub struct Report {
     pub forwarded_bytes: usize,
 }
 
+impl Report {
+    /// What does not go on as it came: values found by rules, and what plugins object to.
+    fn taken_out(&self) -> Vec<Taken> {
+        if self.decision.enforced < Action::Redact {
+            return Vec::new();
+        }
+        let taken = |action: PolicyAction| action >= PolicyAction::Redact;
+        let found = self.outcome.findings.iter().zip(&self.decision.hits);
+        let found = found.filter(|(_, action)| taken(**action));
+        let marked = self.decision.marks.iter().map(|(_, mark)| mark);
+        let marked = marked.filter(|mark| taken(mark.action));
+        found
+            .map(|(finding, _)| (finding.leaf, finding.start..finding.end))
+            .chain(marked.map(|mark| (mark.leaf, mark.start..mark.end)))
+            .collect()
+    }
+}
+
 /// Bytes that went through the whole line and may be sent the way `W`.
 ///
 /// ```compile_fail,E0451
@@ -301,13 +335,6 @@ impl<W: Way> Cleared<W> {
     /// The message as it came, for routing and attribution; absent for Weir's own words.
     pub fn message(&self) -> Option<&Message> {
         self.message.as_ref()
-    }
-
-    /// What was found in the message; nothing once the report is out.
-    pub(crate) fn findings(&self) -> &[Finding] {
-        self.report
-            .as_ref()
-            .map_or(&[], |report| &report.outcome.findings)
     }
 
     /// Takes the report out, for the audit record.
