@@ -387,9 +387,10 @@ impl Down<'_> {
             said: said.as_ref(),
             ..tie.judge(self.context, self.era, self.calls.session())
         };
-        let release = turn.run(|| pipeline::run(decoded, &judge));
-        if !last {
-            self.calls.said_more(&release.said());
+        let says = |release: &Release<ToClient>| (!last).then(|| release.said());
+        let (release, says) = turn.run(decoded, &judge, says).await;
+        if let Some(says) = says {
+            self.calls.said_more(&says);
         }
         release
     }

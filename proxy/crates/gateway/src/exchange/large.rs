@@ -16,6 +16,8 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use crate::pipeline::{self, Decoded, Judge, Release, Way};
+
 /// A message of so many bytes is scanned in about a millisecond, which is far more than handing it over takes.
 const LARGE_BYTES: usize = 128 << 10;
 /// How far a thread stands back: it gets about a tenth of a processor that others want, so that it gets on at any load.
@@ -49,13 +51,38 @@ pub(super) async fn turn(message: &Message) -> Turn {
     if !others || !may_stand_back() {
         return Turn(None);
     }
-    // Nobody closes it.
-    Turn(Box::pin(TURNS.acquire()).await.ok())
+    Turn::next().await
 }
 
 impl Turn {
-    /// Takes the turn.
-    pub fn run<T: Send>(self, work: impl FnOnce() -> T + Send) -> T {
+    async fn next() -> Self {
+        // Nobody closes it.
+        Self(Box::pin(TURNS.acquire()).await.ok())
+    }
+
+    /// Through the whole line, and what is to be read of what came out.
+    pub async fn run<W: Way, T: Send>(
+        self,
+        decoded: Decoded<W>,
+        judge: &Judge<'_>,
+        after: impl FnOnce(&Release<W>) -> T + Send,
+    ) -> (Release<W>, T) {
+        let then = |release| {
+            let read = after(&release);
+            (release, read)
+        };
+        if self.0.is_none() || judge.evaluators.is_empty() {
+            return self.take(|| then(pipeline::run(decoded, judge)));
+        }
+        // What a plugin takes is its tenant's time: meanwhile it is somebody else's turn.
+        let scanned = self.take(|| decoded.scan(judge));
+        let decided = scanned.decide(judge);
+        let turn = Box::pin(Self::next()).await;
+        turn.take(|| then(decided.release(judge)))
+    }
+
+    /// Does it now, where it was waited for on a thread that stands back.
+    fn take<T: Send>(self, work: impl FnOnce() -> T + Send) -> T {
         match self.0 {
             None => work(),
             Some(_) => tokio::task::block_in_place(|| match &*ASIDE {
@@ -91,4 +118,118 @@ static ASIDE: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
 
 fn processors() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::time::Duration;
+
+    use dlp_policy::{EvalError, EvalInput, Evaluator, Evaluators, PolicyTable, Verdict};
+    use dlp_scan::RuleSet;
+    use domain::{Era, Limits, Policy};
+    use parking_lot::Mutex;
+
+    use super::*;
+    use crate::pipeline::{Attribution, ToServer, Whose};
+
+    /// A plugin that says when it was asked, and answers when it is told to.
+    struct Slow {
+        asked: Sender<()>,
+        answers: Mutex<Receiver<()>>,
+    }
+
+    impl Evaluator for Slow {
+        fn name(&self) -> &str {
+            "slow"
+        }
+
+        fn is_slow(&self) -> bool {
+            true
+        }
+
+        fn evaluate(&self, _: &EvalInput<'_>) -> Result<Verdict, EvalError> {
+            let _ = self.asked.send(());
+            let told = self.answers.lock().recv_timeout(Duration::from_secs(20));
+            told.map(|()| Verdict::default())
+                .map_err(|_| EvalError::TimedOut)
+        }
+    }
+
+    fn message(bytes: usize) -> Message {
+        let text = "a word and another one, ".repeat(bytes / 24 + 1);
+        let text = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"t","arguments":{{"text":"{text}"}}}}}}"#
+        );
+        Message::decode(text.into(), &crate::codec_limits(&Limits::default())).expect("a message")
+    }
+
+    async fn judged(message: Message, evaluators: &Evaluators) -> bool {
+        let limits = Limits::default();
+        let policy = Policy::default();
+        let policy = PolicyTable::compile(&policy, &policy, RuleSet::builtin()).expect("a policy");
+        let judge = Judge {
+            rules: RuleSet::builtin(),
+            tenant: "acme",
+            policy: &policy,
+            limits: &limits,
+            attribution: Attribution::Tool("t"),
+            schemas: None,
+            era: Era::Handshake,
+            evaluators,
+            whose: Whose::default(),
+            said: None,
+        };
+        let turn = turn(&message).await;
+        assert_eq!(
+            turn.0.is_some(),
+            message.doc().source().len() >= LARGE_BYTES
+        );
+        let decoded = Decoded::<ToServer>::new(message, Vec::new());
+        let cleared = |release: &Release<ToServer>| matches!(release, Release::Cleared(_));
+        turn.run(decoded, &judge, cleared).await.1
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_slow_plugin_holds_up_nobody_elses_large_message() {
+        let (asked, was_asked) = channel();
+        let waiting = processors() + 1;
+        let mut tells = Vec::new();
+        let mut slow = Vec::new();
+        // There are small ones all the time.
+        let none = Evaluators::default();
+        assert!(judged(message(100), &none).await);
+        for _ in 0..waiting {
+            let (tell, answers) = channel();
+            tells.push(tell);
+            let plugin = Slow {
+                asked: asked.clone(),
+                answers: Mutex::new(answers),
+            };
+            let mut evaluators = Evaluators::default();
+            evaluators
+                .add(None, None, Arc::new(plugin))
+                .expect("no glob");
+            slow.push(tokio::spawn(async move {
+                judged(message(LARGE_BYTES), &evaluators).await
+            }));
+        }
+        let all = tokio::task::spawn_blocking(move || {
+            let deadline = Duration::from_secs(10);
+            (0..waiting).all(|_| was_asked.recv_timeout(deadline).is_ok())
+        });
+        assert!(
+            all.await.expect("no panic"),
+            "more plugins than turns are at work"
+        );
+        assert!(judged(message(100), &none).await);
+        let other = judged(message(LARGE_BYTES), &none);
+        let other = tokio::time::timeout(Duration::from_secs(10), other).await;
+        assert!(other.expect("nobody's turn is taken"));
+        for (tell, slow) in tells.iter().zip(slow) {
+            tell.send(()).expect("somebody waits");
+            assert!(slow.await.expect("no panic"));
+        }
+    }
 }

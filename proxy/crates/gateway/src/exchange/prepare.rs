@@ -13,7 +13,7 @@ use super::head::{BodyFacts, Refusal};
 use super::large;
 use super::post::{Answered, Post};
 use crate::gate::{Gate, Permit, Refused};
-use crate::pipeline::{self, Cleared, Decoded, Release, ToServer};
+use crate::pipeline::{Cleared, Decoded, Release, ToServer};
 use crate::reply::{self, code};
 use crate::session::{Call, Calls};
 
@@ -119,7 +119,8 @@ impl Post {
         let judge = tie.judge(&self.context, era, session);
         let turn = large::turn(&message).await;
         let decoded = Decoded::<ToServer>::new(message, headers);
-        match turn.run(|| pipeline::run(decoded, &judge)) {
+        let (release, ()) = turn.run(decoded, &judge, |_| ()).await;
+        match release {
             Release::Cleared(mut cleared) => {
                 self.trail.passed(&mut cleared);
                 Ok(cleared)
