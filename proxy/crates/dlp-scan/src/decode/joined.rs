@@ -258,6 +258,27 @@ pub(super) fn is_next(node: &Node, last: &Cell, cell: &Cell, counted: bool) -> N
     }
 }
 
+/// Does a value follow another in such a way that the two may be pieces of one: by their names, or by how they look?
+pub(super) fn may_be_in_pieces(node: &Node) -> bool {
+    let values = || node.cells.iter().filter(|c| c.kind == LeafKind::String);
+    let word = |c: &Cell| c.span.len() >= 2 && head(node, c) == c.span;
+    let telling = |c: &Cell| {
+        let text = &node.text[c.span.range()];
+        text.iter().any(u8::is_ascii_digit) && text.iter().any(u8::is_ascii_alphabetic)
+    };
+    let follows = |a: &Cell, b: &Cell| {
+        a.name == b.name
+            || !matches!(is_next(node, a, b, true), Next::Other)
+            || telling(a) && telling(b)
+    };
+    let pair = |(a, b): (&Cell, &Cell)| {
+        a.span.len() + b.span.len() >= SEAM_BYTES_MIN && word(a) && word(b) && follows(a, b)
+    };
+    let single = |c: &Cell| c.kind == LeafKind::String && c.span.len() == 1;
+    let mut rows = node.cells.windows(SHORT_RUN_MIN);
+    values().zip(values().skip(1)).any(pair) || rows.any(|row| row.iter().all(single))
+}
+
 /// Are they names of two parts?
 fn are_halves(names: (&[u8], &[u8])) -> bool {
     matches!(
@@ -633,6 +654,28 @@ mod tests {
                     .map(|(l, t, _)| (*l, t.clone()))
                     .collect::<Vec<_>>()
             );
+        }
+    }
+
+    #[test]
+    fn pieces_in_json_within_text_come_together() {
+        let cases = [
+            "Here:\n```json\n{\"part1\": \"ghp_aabb1122\", \"part2\": \"ccdd33445566\"}\n```\nok",
+            "got [{\"i\": 0, \"c\": \"ghp_aabb1122\"}, {\"i\": 1, \"c\": \"ccdd33445566\"}] end",
+            "{ broken [\"ghp_aabb1122\", \"ccdd33445566\"] end",
+        ];
+        for text in cases {
+            let got = children_of(&[("text", text)]);
+            let shown: Vec<_> = got.iter().map(|(l, t, _)| (*l, t)).collect();
+            let json = got.iter().find(|(l, ..)| *l == Layer::Json);
+            assert!(json.is_some(), "{text}: {shown:?}");
+        }
+        for text in [
+            "a {\"b\": \"c\", \"d\": \"some words of it\"} e",
+            "see [\"a\"] and {x}",
+        ] {
+            let got = children_of(&[("text", text)]);
+            assert!(got.iter().all(|(l, ..)| *l != Layer::Json), "{text}");
         }
     }
 }

@@ -40,6 +40,20 @@ pub(crate) fn walk(text: &[u8], base: usize, node: &mut Node) -> bool {
     }
 }
 
+/// The same for one object or array that other text follows: where it ends. What was read of one that breaks off counts, too.
+pub(crate) fn walk_first(text: &[u8], base: usize, node: &mut Node) -> Result<usize, usize> {
+    let mut walker = Walker {
+        text,
+        base,
+        at: 0,
+        node,
+    };
+    match walker.value() {
+        true => Ok(walker.at),
+        false => Err(walker.at),
+    }
+}
+
 struct Walker<'t, 'n> {
     text: &'t [u8],
     base: usize,

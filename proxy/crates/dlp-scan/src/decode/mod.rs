@@ -338,6 +338,7 @@ fn nested_json(node: &Node, spawn: &mut Spawner<'_>) {
     for cell in cells_with(node, [b'{', b'[', b'{']) {
         let text = &node.text[cell.span.range()];
         if !json::looks_like(text) {
+            embedded_json(node, cell, spawn);
             continue;
         }
         let Some(mut child) = spawn.begin(Layer::Json) else {
@@ -347,6 +348,45 @@ fn nested_json(node: &Node, spawn: &mut Spawner<'_>) {
             spawn.end(child);
         } else {
             spawn.drop(child);
+        }
+    }
+}
+
+/// JSON within other text is read as that text; only where values may be in pieces there, as values of their own, too.
+fn embedded_json(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
+    let (base, text) = (cell.span.start as usize, &node.text[cell.span.range()]);
+    // Of one that breaks off, what is inside is looked at again: each byte as often as this together.
+    let mut left = 2 * text.len();
+    let mut at = 0;
+    while let Some(n) = memchr::memchr2(b'{', b'[', &text[at..]) {
+        at += n;
+        let inside = text[at + 1..].trim_ascii_start();
+        let begins = match text[at] {
+            b'{' => inside.starts_with(b"\""),
+            _ => matches!(inside.first(), Some(b'{' | b'[' | b'"')),
+        };
+        if !begins {
+            at += 1;
+            continue;
+        }
+        let Some(mut child) = spawn.begin(Layer::Json) else {
+            return;
+        };
+        match json::walk_first(&text[at..], base + at, &mut child) {
+            Ok(len) => {
+                at += len;
+                match joined::may_be_in_pieces(&child) {
+                    true => spawn.end(child),
+                    false => spawn.drop(child),
+                }
+            }
+            Err(len) => {
+                spawn.drop(child);
+                let Some(rest) = left.checked_sub(len) else {
+                    return;
+                };
+                (left, at) = (rest, at + 1);
+            }
         }
     }
 }
