@@ -96,28 +96,49 @@ pub(crate) fn check(
         DialectName::Generic => STATEMENTS,
         _ => &[],
     };
-    let mut behind_point = false;
-    for token in tokens {
-        if matches!(&token.token, Token::Word(word) if word.quote_style.is_none()
-            && !behind_point
-            && is_one_of(&word.value, statements))
-        {
-            return Err("only statements that read are allowed".into());
-        }
-        behind_point = token.token == Token::Period;
+    if begins_statement(tokens, statements) {
+        return Err("only statements that read are allowed".into());
     }
     if is_too_deep(tokens) {
         return Err("the SQL has too many operators in a row".into());
     }
     let unlike = sql.contains('\0')
         || !regions::agree(dialect, sql, tokens)
-        || (dialect == DialectName::Generic && is_doubtful(tokens));
+        || (dialect == DialectName::Generic && is_doubtful(tokens))
+        || (!statements.is_empty() && has_money_with_point(tokens));
     if unlike {
         return Err(
             "servers read this SQL in different ways: set the dialect, or write it plainly".into(),
         );
     }
     Ok(())
+}
+
+/// Whether one of the words that begin a statement stands where it is no column of a table.
+fn begins_statement(tokens: &[TokenWithSpan], statements: &[&str]) -> bool {
+    let (mut behind_name, mut behind_point) = (false, false);
+    for TokenWithSpan { token, .. } in tokens {
+        let is_name = matches!(token, Token::Word(_));
+        if matches!(token, Token::Word(word) if word.quote_style.is_none()
+            && !behind_point
+            && is_one_of(&word.value, statements))
+        {
+            return true;
+        }
+        // A number may end with a point: `$1.DELETE` is an amount and a statement.
+        behind_point = behind_name && *token == Token::Period;
+        behind_name = is_name;
+    }
+    false
+}
+
+/// Whether an amount ends with a point, which is a parameter with a field to the parser: what stands behind it is a
+/// word of its own to Microsoft SQL Server (`$1.INTO t`).
+fn has_money_with_point(tokens: &[TokenWithSpan]) -> bool {
+    tokens.windows(2).any(|pair| {
+        matches!(&pair[0].token, Token::Placeholder(name) if name.starts_with('$'))
+            && pair[1].token == Token::Period
+    })
 }
 
 /// Whether something in it is of another kind for some server, though it begins and ends where it does for all.
@@ -194,9 +215,10 @@ pub(crate) fn is_one_of(word: &str, words: &[&str]) -> bool {
 }
 
 /// The tokens as the parser may have them: where an operand fails that should follow one of these operators it does
-/// not say so, it panics. Operators of the same shape stand in for them.
+/// not say so, it panics. Operators of the same shape stand in for them. And an amount is one number.
 pub(crate) fn tamed(dialect: DialectName, tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let (operators, other): (&[&str], _) = match dialect {
+        DialectName::Mssql => return with_money(tokens),
         DialectName::Mysql => (&["DIV"], Token::Div),
         DialectName::Sqlite => (&["MATCH", "REGEXP"], Token::make_keyword("LIKE")),
         _ => return tokens,
@@ -218,6 +240,28 @@ pub(crate) fn tamed(dialect: DialectName, tokens: Vec<TokenWithSpan>) -> Vec<Tok
         tokens[at].token = other.clone();
     }
     tokens
+}
+
+/// Whether these are an amount of money to Microsoft SQL Server: `$5.00`.
+pub(crate) fn is_money(whole: &Token, part: &Token) -> bool {
+    let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    match (whole, part) {
+        (Token::Placeholder(whole), Token::Number(part, false)) => {
+            whole.strip_prefix('$').is_some_and(digits) && part.strip_prefix('.').is_some_and(digits)
+        }
+        _ => false,
+    }
+}
+
+fn with_money(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let mut with_money = Vec::<TokenWithSpan>::with_capacity(tokens.len());
+    for token in tokens {
+        match with_money.last_mut() {
+            Some(whole) if is_money(&whole.token, &token.token) => whole.token = token.token,
+            _ => with_money.push(token),
+        }
+    }
+    with_money
 }
 
 fn ends_operand(token: &Token) -> bool {

@@ -8,6 +8,7 @@
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Whitespace};
 
 use crate::DialectName;
+use crate::reading::is_money;
 
 /// Something that is no statement, by its bytes: from its opening quote or sign to behind its last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,7 +108,7 @@ pub(crate) fn agree(dialect: DialectName, sql: &str, tokens: &[TokenWithSpan]) -
     let counts = |region: &Region| {
         dialect != DialectName::Generic || !is_plain_name(&sql[region.start..region.end])
     };
-    let Some(parsed) = of_tokens(sql, tokens) else {
+    let Some(parsed) = of_tokens(dialect, sql, tokens) else {
         return false;
     };
     servers.iter().all(|server| {
@@ -128,7 +129,7 @@ fn is_plain_name(text: &str) -> bool {
 }
 
 /// The regions that the parser saw; nothing if a token is not what is written there.
-fn of_tokens(sql: &str, tokens: &[TokenWithSpan]) -> Option<Vec<Region>> {
+fn of_tokens(dialect: DialectName, sql: &str, tokens: &[TokenWithSpan]) -> Option<Vec<Region>> {
     let mut regions = Vec::new();
     let mut chars = Chars::new(sql);
     let mut before: Option<&Token> = None;
@@ -160,7 +161,7 @@ fn of_tokens(sql: &str, tokens: &[TokenWithSpan]) -> Option<Vec<Region>> {
                     end,
                     is_comment: false,
                 }),
-                None if is_as_written(token, raw) && !are_glued(before, token) => {}
+                None if is_as_written(token, raw) && !are_glued(dialect, before, token) => {}
                 None => return None,
             },
         }
@@ -216,12 +217,19 @@ fn is_as_written(token: &Token, raw: &str) -> bool {
             Token::Whitespace(_) => true,
             Token::Neq => raw == "<>" || raw == "!=",
             Token::HexStringLiteral(digits) => raw.get(2..) == Some(digits),
+            // Servers end a number where a letter begins, and some a statement: `$1DELETE`.
+            Token::Placeholder(name) => raw == name && !is_number_with_letters(name),
             token => raw.trim_end() == token.to_string(),
         }
 }
 
+fn is_number_with_letters(parameter: &str) -> bool {
+    let name = parameter.get(1..).unwrap_or_default();
+    name.starts_with(|c: char| c.is_ascii_digit()) && !name.bytes().all(|b| b.is_ascii_digit())
+}
+
 /// Whether two words or numbers stand together without anything between: where the one ends is read in many ways.
-fn are_glued(before: Option<&Token>, token: &Token) -> bool {
+fn are_glued(dialect: DialectName, before: Option<&Token>, token: &Token) -> bool {
     let is_number = |token: &Token| {
         matches!(
             token,
@@ -231,6 +239,7 @@ fn are_glued(before: Option<&Token>, token: &Token) -> bool {
     let Some(before) = before else { return false };
     match token {
         Token::Word(_) => is_number(before),
+        Token::Number(..) if dialect == DialectName::Mssql && is_money(before, token) => false,
         Token::Number(..) => is_number(before) || matches!(before, Token::Word(_)),
         _ => false,
     }
