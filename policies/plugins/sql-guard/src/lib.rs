@@ -4,19 +4,22 @@
 mod functions;
 mod reading;
 mod regions;
+mod rows;
 
 use std::ops::ControlFlow;
 
 use dlp_sdk::{Host, JsonSchema, Message, Plugin, Verdict, serde::Deserialize};
 use sqlparser::ast::{
-    AccessExpr, Expr, FunctionArg, FunctionArgExpr, ObjectName, ObjectNamePart, PipeOperator,
-    Query, SetExpr, Statement, TableFactor, Visit, Visitor,
+    AccessExpr, Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName, ObjectNamePart,
+    PipeOperator, Query, SetExpr, Statement, TableFactor, Visit, Visitor,
 };
 use sqlparser::dialect::{
     Dialect, GenericDialect, MsSqlDialect, MySqlDialect, PostgreSqlDialect, SQLiteDialect,
 };
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Tokenizer;
+
+use rows::Rows;
 
 /// Longest statement text that is parsed.
 const SQL_BYTES_MAX: usize = 64 << 10;
@@ -42,7 +45,8 @@ pub struct Config {
     pub statements_max: usize,
     /// Functions that may be called beside those that are known to only compute and read: your own, in
     /// small letters, with their schema if they are called by it. `reports.*` means all that begin so.
-    /// To Postgres `(address).city` may be a call of `city`: fields of rows that are asked for so belong here too.
+    /// To Postgres `(address).city` may be a call of `city`, and `r.city` too if `r` is a function of your own in FROM:
+    /// fields of rows that are asked for so belong here too. Columns that are listed (`r(city)`) do not.
     #[serde(default)]
     pub functions_allowed: Vec<String>,
     /// Functions that may not be called though they are known, in small letters.
@@ -70,9 +74,6 @@ pub enum DialectName {
 
 /// Tables that reach files by themselves, without being called.
 const TABLES_DENIED: &[&str] = &["fsdir", "zipfile"];
-
-/// Fields of the rows that known functions give.
-const ROW_FIELDS: &[&str] = &["key", "value"];
 
 /// Hints of Microsoft SQL Server that lock what is read against others.
 const LOCKING_HINTS: &[&str] = &["TABLOCKX", "UPDLOCK", "XLOCK"];
@@ -168,7 +169,9 @@ impl SqlGuard {
                 self.0.statements_max
             ));
         }
-        let mut only_reads = OnlyReads(&self.0);
+        let mut rows = Rows::default();
+        let _ = statements.visit(&mut rows);
+        let mut only_reads = OnlyReads(&self.0, rows);
         match statements.visit(&mut only_reads) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(why) => Err(why.into()),
@@ -182,7 +185,7 @@ fn unread(_: impl std::error::Error) -> String {
 
 /// Goes through everything that was parsed, to any depth, and ends at the first thing that does more than
 /// read.
-struct OnlyReads<'a>(&'a Config);
+struct OnlyReads<'a>(&'a Config, Rows);
 
 type Step = ControlFlow<&'static str>;
 
@@ -280,6 +283,10 @@ impl Visitor for OnlyReads<'_> {
     fn pre_visit_expr(&mut self, expr: &Expr) -> Step {
         match expr {
             Expr::Function(function) => self.call(&function.name),
+            Expr::CompoundIdentifier(names) => match &names[..] {
+                [.., table, name] => self.column(table, name),
+                _ => ControlFlow::Continue(()),
+            },
             Expr::CompoundFieldAccess { root, access_chain } => self.fields(root, access_chain),
             _ => ControlFlow::Continue(()),
         }
@@ -306,25 +313,43 @@ impl OnlyReads<'_> {
         self.call(name)
     }
 
+    /// Whether a point may call what stands behind it.
+    fn points_call(&self) -> bool {
+        matches!(self.0.dialect, DialectName::Postgres | DialectName::Generic)
+    }
+
+    fn column(&self, table: &Ident, name: &Ident) -> Step {
+        if self.points_call() && self.1.may_call(&table.value, &name.value) {
+            return self.call(&ObjectName::from(vec![name.clone()]));
+        }
+        ControlFlow::Continue(())
+    }
+
     /// What stands behind the points. To Postgres `(x).f` is a field of a row, or `f(x)`.
     fn fields(&self, root: &Expr, chain: &[AccessExpr]) -> Step {
-        if !matches!(self.0.dialect, DialectName::Postgres | DialectName::Generic) {
+        if !self.points_call() {
             return ControlFlow::Continue(());
         }
         let of_call = matches!(root, Expr::Nested(root) if matches!(**root, Expr::Function(_)));
         // `t.c[1]` begins with a column's name.
-        let mut is_column = matches!(root, Expr::Identifier(_));
+        let mut table = match root {
+            Expr::Identifier(table) => Some(table),
+            _ => None,
+        };
         for access in chain {
-            match access {
-                AccessExpr::Subscript(_) => is_column = false,
-                AccessExpr::Dot(_) if is_column => {}
-                AccessExpr::Dot(Expr::Identifier(field))
-                    if of_call && reading::is_one_of(&field.value, ROW_FIELDS) => {}
-                AccessExpr::Dot(Expr::Identifier(field)) => {
+            match (access, table) {
+                (AccessExpr::Subscript(_), _) => table = None,
+                (AccessExpr::Dot(Expr::Identifier(name)), Some(before)) => {
+                    self.column(before, name)?;
+                    table = Some(name);
+                }
+                (AccessExpr::Dot(Expr::Identifier(field)), None)
+                    if of_call && Rows::is_field(&field.value) => {}
+                (AccessExpr::Dot(Expr::Identifier(field)), None) => {
                     self.call(&ObjectName::from(vec![field.clone()]))?;
                 }
                 // Looked at as what it is.
-                AccessExpr::Dot(_) => {}
+                (AccessExpr::Dot(_), _) => table = None,
             }
         }
         ControlFlow::Continue(())

@@ -247,7 +247,8 @@ pub(crate) fn is_money(whole: &Token, part: &Token) -> bool {
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
     match (whole, part) {
         (Token::Placeholder(whole), Token::Number(part, false)) => {
-            whole.strip_prefix('$').is_some_and(digits) && part.strip_prefix('.').is_some_and(digits)
+            whole.strip_prefix('$').is_some_and(digits)
+                && part.strip_prefix('.').is_some_and(digits)
         }
         _ => false,
     }
