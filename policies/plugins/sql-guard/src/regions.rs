@@ -303,8 +303,13 @@ impl Lexis {
                         continue;
                     }
                 },
+                // No variable: a cast to Postgres, an error to SQLite.
+                (b':', Some(b':')) if self.variables => {
+                    at += 2;
+                    continue;
+                }
                 (b'$' | b'@' | b':' | b'#', _) if self.variables => {
-                    at = word(bytes, at + 1);
+                    at = variable(bytes, at + 1);
                     if at > start + 1 && bytes.get(at) == Some(&b'(') {
                         return None;
                     }
@@ -459,6 +464,15 @@ fn begins_word(byte: u8) -> bool {
 
 fn is_of_word(byte: u8) -> bool {
     begins_word(byte) || byte.is_ascii_digit() || byte == b'$'
+}
+
+/// The end of a variable of SQLite, which goes on over `::`.
+fn variable(bytes: &[u8], at: usize) -> usize {
+    let mut at = word(bytes, at);
+    while bytes.get(at..).is_some_and(|rest| rest.starts_with(b"::")) {
+        at = word(bytes, at + 2);
+    }
+    at
 }
 
 fn word(bytes: &[u8], mut at: usize) -> usize {
