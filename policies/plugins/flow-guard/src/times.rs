@@ -7,21 +7,23 @@ const MONTHS: &[&str] = &[
 /// Whether a word is nothing but a date, a date with a time, or the end of a time whose beginning stands before it
 /// with a colon between. No more fits into one than a day and a time of day, to a part of a second.
 pub(crate) fn is_time(before: &str, word: &str) -> bool {
+    // Hours may follow without a sign between: `20261123101530`.
+    if let (12 | 14, Some((day, time))) = (digits(word).0.len(), word.split_at_checked(8)) {
+        return date(day) == Some("") && clock(time);
+    }
     if let Some(rest) = date(word) {
         return rest.is_empty() || rest.starts_with(['T', 't', '_', '-']) && clock(&rest[1..]);
     }
     let hour = before.strip_suffix(':').unwrap_or_default();
-    hour.ends_with(|c: char| c.is_ascii_digit()) && clock(word)
+    let (pair, rest) = digits(word);
+    hour.ends_with(|c: char| c.is_ascii_digit()) && is_pair(pair, 60) && ends(rest)
 }
 
 /// What stands behind the date that a word begins with.
 fn date(word: &str) -> Option<&str> {
     let (first, rest) = digits(word);
-    if first.len() >= 8 {
-        let (year, month, day) = (&first[..4], &first[4..6], &first[6..8]);
-        // Hours may follow without a sign between: `20261123101500`.
-        let known = matches!(first.len(), 8 | 12 | 14) && is_date(year, month, day);
-        return known.then_some(rest);
+    if first.len() == 8 {
+        return is_date(&first[..4], &first[4..6], &first[6..]).then_some(rest);
     }
     let sign = rest.chars().next().filter(|c| "-._".contains(*c))?;
     let (second, rest) = month(&rest[1..]);
@@ -59,35 +61,54 @@ fn is_date(year: &str, month: &str, day: &str) -> bool {
     year_is_near && (within(month, 1, 12) || by_name(month)) && within(day, 1, 31)
 }
 
-/// `10`, `10-15-30`, `101530`, `30.123456`, each with a zone or without.
+/// `10`, `10-15-30`, `101530`, `10-15-30.123456`, each with a zone or without.
 fn clock(text: &str) -> bool {
-    let (hour, mut rest) = digits(text);
-    if !matches!(hour.len(), 2 | 4 | 6) {
-        return false;
-    }
-    for _ in 0..2 {
-        let Some(next) = rest.strip_prefix(['-', '_', '.']) else {
+    let (first, mut rest) = digits(text);
+    let (mut pairs, highest) = (first, [23, 59, 60]);
+    let mut told = 0;
+    for highest in highest {
+        if let Some((pair, after)) = pairs.split_at_checked(2) {
+            // The hour, or what follows it without a sign between.
+            if !is_pair(pair, highest) {
+                return false;
+            }
+            pairs = after;
+        } else if let (2, Some((pair, after))) = (first.len(), next_pair(rest))
+            && is_pair(pair, highest)
+        {
+            rest = after;
+        } else {
             break;
-        };
-        match digits(next) {
-            (pair, after) if pair.len() == 2 => rest = after,
-            _ => break,
         }
+        told += 1;
     }
-    if let Some(next) = rest.strip_prefix('.') {
-        let (parts, after) = digits(next);
-        if !(1..=9).contains(&parts.len()) {
-            return false;
-        }
-        rest = after;
-    }
-    match rest.as_bytes() {
+    // Parts are of a second.
+    told > 0 && pairs.is_empty() && (told == 3 || !rest.starts_with('.')) && ends(rest)
+}
+
+/// The two digits behind a sign, and what follows.
+fn next_pair(text: &str) -> Option<(&str, &str)> {
+    let (pair, rest) = digits(text.strip_prefix(['-', '_', '.'])?);
+    (pair.len() == 2).then_some((pair, rest))
+}
+
+fn is_pair(text: &str, highest: u8) -> bool {
+    let is_number = text.len() == 2 && text.bytes().all(|b| b.is_ascii_digit());
+    is_number && text.parse().is_ok_and(|n: u8| n <= highest)
+}
+
+/// Parts of a second and a zone, or nothing.
+fn ends(text: &str) -> bool {
+    let (parts, rest) = text.strip_prefix('.').map_or(("0", text), digits);
+    let is_zone = match rest.as_bytes() {
         [] | [b'Z' | b'z'] => true,
-        [b'+' | b'-', zone @ ..] => {
-            matches!(zone.len(), 2 | 4) && zone.iter().all(u8::is_ascii_digit)
+        [b'+' | b'-', ..] => {
+            let (hour, minute) = rest[1..].split_at_checked(2).unwrap_or_default();
+            is_pair(hour, 14) && (minute.is_empty() || is_pair(minute, 59))
         }
         _ => false,
-    }
+    };
+    (1..=9).contains(&parts.len()) && is_zone
 }
 
 #[cfg(test)]
@@ -113,6 +134,12 @@ mod tests {
             ("", "1_2_2026"),
             ("", "23-Nov-2026"),
             ("", "2026.1.9"),
+            ("", "202611231015"),
+            ("", "20261123101530.123+0100"),
+            ("", "2026-11-23T23-59-60Z"),
+            ("", "2026-11-23_10.15.30.5-0930"),
+            ("", "2026-11-23T1015+01"),
+            ("10:", "15-0800"),
         ] {
             assert!(is_time(before, word), "{before}{word}");
         }
@@ -134,6 +161,23 @@ mod tests {
             ("", "ticket-2026-11-23"),
             ("", "2026-11-23T10T15"),
             ("", "2026-11-2\u{661}"),
+            ("", "20261123998877"),
+            ("", "20261123106015"),
+            ("", "202611232460"),
+            ("", "2026112310153061"),
+            ("", "20261123101530-7781"),
+            ("", "20261123101530-1500"),
+            ("", "20261123101530-10-15"),
+            ("", "20261123999999-99-99.999999999+9999"),
+            ("", "2026-11-23-7781"),
+            ("", "2026-11-23-10-99"),
+            ("", "2026-11-23-10.123456789"),
+            ("", "2026-11-23_101530-99"),
+            ("", "2026-11-23T10-15-30+0960"),
+            ("10:", "99.123456789"),
+            ("10:", "153045"),
+            ("10:", "30+\u{661}1"),
+            ("10:", "30++1"),
         ] {
             assert!(!is_time(before, word), "{before}{word}");
         }
