@@ -1,6 +1,8 @@
 //! SQL in arguments, read by a real parser: statements that write, that call what is not known to only
 //! read, or that no parser understands, do not reach the server.
 
+mod depth;
+mod dialects;
 mod functions;
 mod reading;
 mod regions;
@@ -13,12 +15,10 @@ use sqlparser::ast::{
     AccessExpr, Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName, ObjectNamePart,
     PipeOperator, Query, SetExpr, Statement, TableFactor, Visit, Visitor,
 };
-use sqlparser::dialect::{
-    Dialect, GenericDialect, MsSqlDialect, MySqlDialect, PostgreSqlDialect, SQLiteDialect,
-};
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Tokenizer;
 
+use dialects::Bounded;
 use rows::Rows;
 
 /// Longest statement text that is parsed.
@@ -55,7 +55,7 @@ pub struct Config {
 }
 
 /// A dialect of SQL.
-#[derive(Deserialize, JsonSchema, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[serde(crate = "dlp_sdk::serde", rename_all = "lowercase")]
 #[schemars(crate = "dlp_sdk::schemars")]
 pub enum DialectName {
@@ -145,23 +145,20 @@ impl SqlGuard {
         if sql.len() > SQL_BYTES_MAX {
             return Err(format!("the SQL is longer than {SQL_BYTES_MAX} bytes"));
         }
-        let dialect: &dyn Dialect = match self.0.dialect {
-            DialectName::Generic => &GenericDialect {},
-            DialectName::Mysql => &MySqlDialect {},
-            DialectName::Mssql => &MsSqlDialect {},
-            DialectName::Postgres => &PostgreSqlDialect {},
-            DialectName::Sqlite => &SQLiteDialect {},
-        };
-        let tokens = Tokenizer::new(dialect, sql)
+        let tokens = Tokenizer::new(dialects::of_server(self.0.dialect), sql)
             .tokenize_with_location()
             .map_err(unread)?;
         reading::check(self.0.dialect, sql, &tokens)?;
         let tokens = reading::tamed(self.0.dialect, tokens);
-        let statements = Parser::new(dialect)
+        let dialect = Bounded::new(self.0.dialect, &tokens);
+        let statements = Parser::new(&dialect)
             .with_recursion_limit(DEPTH_MAX)
             .with_tokens_with_locations(tokens)
-            .parse_statements()
-            .map_err(unread)?;
+            .parse_statements();
+        if dialect.is_spent() {
+            return Err("the SQL can be read in too many ways".into());
+        }
+        let statements = statements.map_err(unread)?;
         if statements.len() > self.0.statements_max {
             return Err(format!(
                 "there are {} statements; at most {}",

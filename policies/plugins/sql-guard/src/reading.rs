@@ -1,10 +1,9 @@
 //! Whether the server will read a text as it was read here: where comments and strings end decides
 //! what is statement, and dialects do not agree about it.
 
-use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use crate::{DialectName, regions};
+use crate::{DialectName, depth, regions};
 
 /// Words that begin a statement in Microsoft SQL Server, where none needs a `;` before it: a parser that does not
 /// know that takes them for the name of a column or a table. They are reserved there; names are written in brackets.
@@ -62,25 +61,6 @@ const STATEMENTS: &[&str] = &[
     "WAITFOR",
 ];
 
-/// How deep operators that follow each other may make what is parsed: each adds a level. What is deeper than the stack
-/// is a trap and no answer, and after three of those the plugin is left alone for a while; 500 were too many for it.
-const CHAIN_MAX: usize = 250;
-/// So many queries in a row take the stack that one operator does, with room to spare.
-const QUERIES_PER_OPERATOR: usize = 4;
-
-/// Words that do as operators do.
-const OPERATORS: &[&str] = &[
-    "AND", "AT", "BETWEEN", "COLLATE", "DIV", "ESCAPE", "GLOB", "ILIKE", "IN", "IS", "ISNULL",
-    "LIKE", "MATCH", "MEMBER", "MOD", "NOT", "NOTNULL", "OPERATOR", "OR", "OVERLAPS", "REGEXP",
-    "RLIKE", "SIMILAR", "XOR",
-];
-
-/// Words between queries in a row.
-const SETS: &[&str] = &["EXCEPT", "INTERSECT", "MINUS", "UNION"];
-
-/// Words that begin another expression, and stand in none outside of brackets.
-const CLAUSES: &[&str] = &["HAVING", "ON", "SELECT", "WHERE"];
-
 /// Refuses what another server than the one that was thought of would read in another way.
 pub(crate) fn check(
     dialect: DialectName,
@@ -99,8 +79,8 @@ pub(crate) fn check(
     if begins_statement(tokens, statements) {
         return Err("only statements that read are allowed".into());
     }
-    if is_too_deep(tokens) {
-        return Err("the SQL has too many operators in a row".into());
+    if depth::is_too_deep(tokens) {
+        return Err("the SQL has too many operators in a row, or brackets in brackets".into());
     }
     let unlike = sql.contains('\0')
         || !regions::agree(dialect, sql, tokens)
@@ -156,90 +136,60 @@ fn is_doubtful(tokens: &[TokenWithSpan]) -> bool {
     })
 }
 
-/// Whether the operators that follow each other, those around what is in brackets among them, are too many.
-fn is_too_deep(tokens: &[TokenWithSpan]) -> bool {
-    let mut around = Vec::new();
-    let (mut here, mut outside, mut queries) = (0_usize, 0_usize, 0_usize);
-    for token in tokens {
-        match &token.token {
-            Token::LParen | Token::LBracket | Token::LBrace => {
-                around.push(here);
-                outside += here;
-                here = 0;
-            }
-            Token::RParen | Token::RBracket | Token::RBrace => {
-                here = around.pop().unwrap_or(here);
-                outside = outside.saturating_sub(here);
-                // An index is one more of them.
-                here += usize::from(token.token != Token::RParen);
-            }
-            Token::Comma | Token::SemiColon => here = 0,
-            Token::Word(word) if word.quote_style.is_none() && is_one_of(&word.value, SETS) => {
-                queries += 1;
-            }
-            Token::Word(word) if word.quote_style.is_none() && is_one_of(&word.value, CLAUSES) => {
-                here = 0;
-            }
-            token => here += usize::from(deepens(token)),
-        }
-        if outside + here + queries / QUERIES_PER_OPERATOR > CHAIN_MAX {
-            return true;
-        }
-    }
-    false
-}
-
-/// Whether a token may be an operator: what cannot is named.
-fn deepens(token: &Token) -> bool {
-    match token {
-        Token::Word(word) => word.quote_style.is_none() && is_one_of(&word.value, OPERATORS),
-        Token::EOF
-        | Token::Whitespace(_)
-        | Token::Period
-        | Token::Number(..)
-        | Token::Placeholder(_)
-        | Token::SingleQuotedString(_)
-        | Token::DoubleQuotedString(_)
-        | Token::DollarQuotedString(_)
-        | Token::NationalStringLiteral(_)
-        | Token::EscapedStringLiteral(_)
-        | Token::UnicodeStringLiteral(_)
-        | Token::SingleQuotedByteStringLiteral(_)
-        | Token::HexStringLiteral(_) => false,
-        _ => true,
-    }
-}
-
 pub(crate) fn is_one_of(word: &str, words: &[&str]) -> bool {
     words.iter().any(|one| one.eq_ignore_ascii_case(word))
 }
 
-/// The tokens as the parser may have them: where an operand fails that should follow one of these operators it does
-/// not say so, it panics. Operators of the same shape stand in for them. And an amount is one number.
+/// The tokens as the parser may have them: operators that only one server has are given to it as others of the same
+/// shape, for it does not know them or panics where no operand follows. And an amount is one number.
 pub(crate) fn tamed(dialect: DialectName, tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let (operators, other): (&[&str], _) = match dialect {
         DialectName::Mssql => return with_money(tokens),
-        DialectName::Mysql => (&["DIV"], Token::Div),
-        DialectName::Sqlite => (&["MATCH", "REGEXP"], Token::make_keyword("LIKE")),
+        DialectName::Mysql => (&["DIV", "MOD"], Token::Div),
+        DialectName::Sqlite => (&["GLOB", "MATCH", "REGEXP"], Token::make_keyword("LIKE")),
         _ => return tokens,
     };
-    let told = |token: &&TokenWithSpan| !matches!(token.token, Token::Whitespace(_));
-    let is_operator = |at: usize| match &tokens[at].token {
-        Token::Word(word) if word.quote_style.is_none() && is_one_of(&word.value, operators) => {
-            // A function has the same name.
-            let before = tokens[..at].iter().rev().find(told);
-            let called = tokens[at + 1..].iter().find(told);
-            called.is_none_or(|next| next.token != Token::LParen)
-                || before.is_some_and(|before| ends_operand(&before.token))
-        }
-        _ => false,
+    let told = |at: &usize| !matches!(tokens[*at].token, Token::Whitespace(_));
+    let told: Vec<usize> = (0..tokens.len()).filter(told).collect();
+    let at = |place: usize| told.get(place).map(|at| &tokens[*at].token);
+    let is_operator = |place: usize| {
+        let before = |n: usize| place.checked_sub(n).and_then(at);
+        let is_word = matches!(at(place), Some(Token::Word(word)) if word.quote_style.is_none()
+            && is_one_of(&word.value, operators));
+        // There are functions by the same names. A guess that is wrong cannot be parsed.
+        let is_function =
+            at(place + 1) == Some(&Token::LParen) && begins_operand(before(1), before(2));
+        is_word && !is_function && before(1) != Some(&Token::Period)
     };
-    let places: Vec<usize> = (0..tokens.len()).filter(|at| is_operator(*at)).collect();
+    let places = (0..told.len()).filter(|place| is_operator(*place));
+    let places: Vec<usize> = places.map(|place| told[place]).collect();
     let mut tokens = tokens;
-    for at in places {
-        tokens[at].token = other.clone();
+    for place in places {
+        tokens[place].token = other.clone();
     }
     tokens
+}
+
+/// Words that an operand follows, beside operators.
+const BEFORE_OPERANDS: &[&str] = &[
+    "ALL", "BY", "CASE", "DISTINCT", "ELSE", "FROM", "HAVING", "INTERVAL", "JOIN", "LIMIT",
+    "OFFSET", "ON", "SELECT", "THEN", "WHEN", "WHERE",
+];
+
+/// Whether an operand begins behind these two, the nearer one first.
+fn begins_operand(before: Option<&Token>, farther: Option<&Token>) -> bool {
+    match before {
+        Some(Token::Word(word)) if word.quote_style.is_some() => false,
+        // `a NOT MATCH (b)`, or `WHERE NOT match(a, b)`.
+        Some(Token::Word(word)) if is_one_of(&word.value, &["NOT"]) => {
+            begins_operand(farther, None)
+        }
+        Some(Token::Word(word)) => {
+            is_one_of(&word.value, BEFORE_OPERANDS) || is_one_of(&word.value, depth::OPERATORS)
+        }
+        Some(before) => depth::deepens(before) || matches!(before, Token::LParen | Token::Comma),
+        None => true,
+    }
 }
 
 /// Whether these are an amount of money to Microsoft SQL Server: `$5.00`.
@@ -263,16 +213,4 @@ fn with_money(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         }
     }
     with_money
-}
-
-fn ends_operand(token: &Token) -> bool {
-    match token {
-        Token::Word(word) => word.keyword == Keyword::NoKeyword,
-        Token::RParen
-        | Token::Number(..)
-        | Token::Placeholder(_)
-        | Token::SingleQuotedString(_)
-        | Token::HexStringLiteral(_) => true,
-        _ => false,
-    }
 }
