@@ -145,6 +145,7 @@ impl SqlGuard {
         if sql.len() > SQL_BYTES_MAX {
             return Err(format!("the SQL is longer than {SQL_BYTES_MAX} bytes"));
         }
+        let sql = &*regions::without_bare_dashes(self.0.dialect, sql);
         let tokens = Tokenizer::new(dialects::of_server(self.0.dialect), sql)
             .tokenize_with_location()
             .map_err(unread)?;
@@ -215,6 +216,15 @@ impl Visitor for OnlyReads<'_> {
             | Statement::ShowDatabases { .. }
             | Statement::ShowSchemas { .. }
             | Statement::ShowVariable { .. } => ControlFlow::Continue(()),
+            // To others `SHOW` may be a procedure, and a statement behind it.
+            Statement::ShowCreate { .. }
+            | Statement::ShowVariables { .. }
+            | Statement::ShowStatus { .. }
+            | Statement::ShowCollation { .. }
+                if self.0.dialect == DialectName::Mysql =>
+            {
+                ControlFlow::Continue(())
+            }
             _ => ControlFlow::Break(WRITES),
         }
     }

@@ -5,6 +5,8 @@
 //! a statement is how a write gets past a reader. So a text is read once more here, by the few rules of the server
 //! that it is for, and what the parser did not cut at the very same bytes is refused.
 
+use std::borrow::Cow;
+
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Whitespace};
 
 use crate::DialectName;
@@ -117,6 +119,32 @@ pub(crate) fn agree(dialect: DialectName, sql: &str, tokens: &[TokenWithSpan]) -
             regions.eq(parsed.iter().filter(|region| counts(region)))
         })
     })
+}
+
+/// The text with blanks for the two dashes that are all there is on a line, or at the end: a comment to MySQL, which the
+/// parser only takes for one before a space.
+pub(crate) fn without_bare_dashes(dialect: DialectName, sql: &str) -> Cow<'_, str> {
+    let regions = match dialect {
+        DialectName::Mysql if sql.contains("--") => MYSQL.regions(sql),
+        _ => None,
+    };
+    let is_blank = |text: &str| text.bytes().all(|b| b" \t\r\n".contains(&b));
+    let is_bare = |region: &&Region| {
+        let line = sql[..region.start].rsplit('\n').next();
+        &sql[region.start..region.end] == "--"
+            && (line.is_some_and(is_blank) || is_blank(&sql[region.end..]))
+    };
+    let mut text = String::new();
+    let mut at = 0;
+    for region in regions.iter().flatten().filter(is_bare) {
+        text.push_str(&sql[at..region.start]);
+        text.push_str("  ");
+        at = region.end;
+    }
+    match at {
+        0 => Cow::Borrowed(sql),
+        at => Cow::Owned(text + &sql[at..]),
+    }
 }
 
 fn is_plain_name(text: &str) -> bool {
