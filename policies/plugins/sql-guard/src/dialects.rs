@@ -349,7 +349,7 @@ mod tests {
     fn what_is_read_again_and_again_ends() {
         for name in ALL {
             for (before, behind) in [("CAST(", " AS INT)"), ("NOT(", ")")] {
-                let sql = ["SELECT ", &before.repeat(30), "a b c", &behind.repeat(30)].concat();
+                let sql = ["SELECT ", &before.repeat(16), "a b c", &behind.repeat(16)].concat();
                 let tokens = tokens(name, &sql);
                 let bounded = Bounded::new(name, &tokens);
                 let parser = Parser::new(&bounded).with_recursion_limit(DEPTH_MAX);
@@ -364,9 +364,9 @@ mod tests {
         for name in ALL {
             let sql = [
                 "SELECT ",
-                &"replace(".repeat(30),
+                &"replace(".repeat(16),
                 "a",
-                &", 'b', 'c')".repeat(30),
+                &", 'b', 'c')".repeat(16),
             ]
             .concat();
             let tokens = tokens(name, &sql);

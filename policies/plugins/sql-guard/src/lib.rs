@@ -23,8 +23,8 @@ use rows::Rows;
 
 /// Longest statement text that is parsed.
 const SQL_BYTES_MAX: usize = 64 << 10;
-/// How deep expressions may be nested.
-const DEPTH_MAX: usize = 40;
+/// How deep expressions may be nested. Thirty calls in each other, or nineteen queries, are deeper than the stack.
+const DEPTH_MAX: usize = 20;
 
 /// The plugin.
 pub struct SqlGuard(Config);
