@@ -10,6 +10,10 @@ use crate::reading::is_one_of;
 
 /// How deep operators that follow each other may make what is parsed: each adds a level. 500 were too many.
 const CHAIN_MAX: usize = 250;
+/// A query within another takes the stack of so many operators, with room to spare: nineteen with 245 of them were too many.
+const OPERATORS_PER_QUERY: usize = 10;
+/// Most queries in each other.
+const NESTED_MAX: usize = 10;
 /// So many queries in a row take the stack that one operator does, with room to spare.
 const QUERIES_PER_OPERATOR: usize = 4;
 
@@ -33,6 +37,8 @@ const OPERANDS: &[&str] = &["END", "FALSE", "NULL", "TRUE"];
 /// Words that begin a query. The parser tries brackets before one as those of a query and as those of a join, each as
 /// often as it tries the ones around them.
 const QUERIES: &[&str] = &["FROM", "SELECT", "TABLE", "VALUES", "WITH"];
+/// Those of them that stand nowhere else.
+const NESTED: &[&str] = &["SELECT", "TABLE", "VALUES", "WITH"];
 /// How often a query in brackets may be read for that.
 const READINGS_MAX: usize = 64;
 
@@ -62,6 +68,8 @@ struct Around {
     is_operator: bool,
     /// How often what is in it is read for each time that it is.
     readings: usize,
+    /// Whether a query is in it.
+    is_query: bool,
 }
 
 /// What is open before a token.
@@ -71,6 +79,7 @@ struct Levels<'t> {
     outside: usize,
     here: usize,
     queries: usize,
+    nested: usize,
     /// Brackets in a row, up to here.
     brackets: usize,
     readings: usize,
@@ -84,7 +93,9 @@ struct Levels<'t> {
 
 impl<'t> Levels<'t> {
     fn are_too_many(&self) -> bool {
-        self.outside + self.here + self.queries / QUERIES_PER_OPERATOR > CHAIN_MAX
+        let nested = self.nested * OPERATORS_PER_QUERY;
+        self.outside + self.here + self.queries / QUERIES_PER_OPERATOR + nested > CHAIN_MAX
+            || self.nested > NESTED_MAX
             || self.around.len() > DEPTH_MAX
             || self.types > DEPTH_MAX
             || self.readings > READINGS_MAX
@@ -99,6 +110,7 @@ impl<'t> Levels<'t> {
                     here: self.here,
                     is_operator,
                     readings: 1,
+                    is_query: false,
                 });
                 self.outside += self.here;
                 (self.here, self.has_ended) = (0, false);
@@ -108,6 +120,7 @@ impl<'t> Levels<'t> {
                     self.here = around.here;
                     self.outside -= around.here;
                     self.readings /= around.readings;
+                    self.nested -= usize::from(around.is_query);
                     self.has_ended = !around.is_operator;
                 }
                 // An index is one more of them.
@@ -146,6 +159,8 @@ impl<'t> Levels<'t> {
             let readings = self.brackets.max(1);
             around.readings *= readings;
             self.readings *= readings;
+            self.nested += usize::from(is(NESTED) && !around.is_query);
+            around.is_query |= is(NESTED);
         }
         self.queries += usize::from(is(SETS));
         self.here += usize::from(is(OPERATORS));
@@ -216,6 +231,8 @@ mod tests {
             ("SELECT * FROM t ", "PIVOT(a) ", 251),
             ("SELECT ", "INTERVAL ", 2),
             ("SELECT ", "INTERVAL/**/", 2),
+            ("SELECT * FROM ", "(SELECT * FROM ", 11),
+            ("SELECT ", "1 + 1 + 1 + 1 + 1 + (SELECT ", 18),
             ("SELECT * FROM ", "((SELECT * FROM ", 7),
             ("SELECT * FROM ", "((((TABLE ", 4),
             ("SELECT 1", " UNION ALL SELECT 1", 1_004),
