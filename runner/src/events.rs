@@ -4,6 +4,8 @@
 //! with a lower number. What was written last may be missing in the file after a power cut, or never have got there for want
 //! of disk, so numbers are taken in advance, in a note that is safe before they are used.
 
+mod taken;
+
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -14,10 +16,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use domain::{ServerId, TenantId};
 use runner_api::{Event, EventKind, SandboxId};
-use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
-use crate::store;
+use self::taken::{Note, Taken};
 
 /// Events in memory.
 const RING_MAX: usize = 10_000;
@@ -48,22 +49,14 @@ struct Inner {
     boot: String,
     /// Whether the last number that was told of may not be in the file.
     unwritten: bool,
-    /// What the note on the disk says.
+    /// On the disk, and what it says.
+    note: Note,
     noted: Taken,
     /// Whether it could not be written when it had to be last.
     note_fails: bool,
     path: PathBuf,
     file: Option<File>,
     file_bytes: u64,
-}
-
-/// How far numbers are taken.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-struct Taken {
-    upto: u64,
-    /// The start of the machine in which the last number that was told of is in the file, whatever became of this program;
-    /// empty if it may not be.
-    boot: String,
 }
 
 impl Events {
@@ -84,11 +77,7 @@ impl Events {
             ring.extend(lines);
         }
         let last = ring.back().map_or(0, |(event, _)| event.seq);
-        let known: Option<Taken> = store::get(&path.with_extension("taken"));
-        let noted = known.unwrap_or_else(|| Taken {
-            boot: String::new(),
-            ..store::get(&path.with_extension("unsure")).unwrap_or_default()
-        });
+        let (note, noted) = Note::open(path);
         let unwritten = noted.upto > 0 && (noted.boot != boot || boot.is_empty());
         let next = if unwritten {
             noted.upto.max(last)
@@ -101,6 +90,7 @@ impl Events {
             next,
             boot: boot.to_owned(),
             unwritten,
+            note,
             noted,
             note_fails: false,
             path: path.to_owned(),
@@ -260,20 +250,13 @@ impl Inner {
             upto,
             boot: boot.to_owned(),
         };
-        let path = self.path.with_extension("taken");
-        let Err(error) = store::put(&path, &wanted) else {
-            (self.noted, self.note_fails) = (wanted, false);
-            return;
-        };
-        if !std::mem::replace(&mut self.note_fails, true) {
-            tracing::error!(%error, "numbers of events cannot be taken");
-        }
-        // Another name needs no room on the disk.
-        if self.unwritten
-            && !self.noted.boot.is_empty()
-            && fs::rename(&path, self.path.with_extension("unsure")).is_ok()
-        {
-            self.noted.boot.clear();
+        match self.note.write(&wanted) {
+            Ok(()) => (self.noted, self.note_fails) = (wanted, false),
+            Err(error) => {
+                if !std::mem::replace(&mut self.note_fails, true) {
+                    tracing::error!(%error, "numbers of events cannot be taken");
+                }
+            }
         }
     }
 
@@ -284,8 +267,7 @@ impl Inner {
             upto: self.next - 1,
             boot: String::new(),
         };
-        let noted =
-            sync(&self.path).and_then(|()| store::put(&self.path.with_extension("taken"), &wanted));
+        let noted = sync(&self.path).and_then(|()| self.note.write(&wanted));
         match noted {
             Ok(()) => self.noted = wanted,
             Err(error) => {
@@ -506,35 +488,62 @@ mod tests {
     fn numbers_go_on_after_what_the_disk_had_no_room_for() {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("events.jsonl");
-        let [new, unsure] = ["events.taken.new", "events.unsure"].map(|n| dir.path().join(n));
         let mut last = 0;
-        // No room for the event alone; nor for the note; nor for another name, for a while.
-        for stage in 0..3 {
+        // Some events; more than numbers are taken at once, and again.
+        for told in [1, TAKEN_AT_ONCE + 5, 3 * TAKEN_AT_ONCE] {
             let events = Events::open_in(&path, "one");
             let first = tell(&events, 1);
-            assert!(first > last, "{stage}: {first}");
-            if stage > 0 {
-                fs::create_dir(&new).expect("in the way");
-            }
-            if stage > 1 {
-                let _ = fs::remove_file(&unsure);
-                fs::create_dir_all(unsure.join("more")).expect("in the way");
-            }
-            events.lock().file = full();
-            last = tell(&events, 1);
-            assert_eq!(last, first + 1, "{stage}");
-            if stage > 1 {
-                fs::remove_dir(&new).expect("room");
+            assert!(first > last, "{told}: {first}");
+            // No new file has room either.
+            fs::create_dir(dir.path().join("events.slots.new")).expect("in the way");
+            for _ in 0..told {
                 events.lock().file = full();
                 last = tell(&events, 1);
             }
+            assert_eq!(last, first + told);
             drop(events);
             // Whoever comes and tells of nothing changes nothing.
             drop(Events::open_in(&path, "one"));
             drop(Events::open_in(&path, "one"));
-            let _ = fs::remove_dir(&new);
+            fs::remove_dir(dir.path().join("events.slots.new")).expect("removed");
         }
         assert!(tell(&Events::open_in(&path, "one"), 1) > last);
+    }
+
+    #[test]
+    fn numbers_go_on_after_a_disk_that_was_full() {
+        if !nix::unistd::geteuid().is_root() {
+            return;
+        }
+        let dir = tempfile::tempdir().expect("a folder");
+        let flags = nix::mount::MsFlags::empty();
+        nix::mount::mount(
+            Some("disk"),
+            dir.path(),
+            Some("tmpfs"),
+            flags,
+            Some("size=256k"),
+        )
+        .expect("mounted");
+        let path = dir.path().join("events.jsonl");
+        let events = Events::open_in(&path, "one");
+        let told = tell(&events, 1);
+        let mut filler = File::create(dir.path().join("filler")).expect("made");
+        while filler.write_all(&[1; 512]).is_ok() {}
+        let mut last = told;
+        for _ in 0..2 * TAKEN_AT_ONCE {
+            last = tell(&events, 1000);
+        }
+        drop(events);
+        assert!(last >= told + 2 * TAKEN_AT_ONCE);
+        // Also while the disk is full still.
+        let again = Events::open_in(&path, "one");
+        let next = tell(&again, 1000);
+        drop((again, filler));
+        fs::remove_file(dir.path().join("filler")).expect("there");
+        let after = tell(&Events::open_in(&path, "one"), 1);
+        nix::mount::umount(dir.path()).expect("unmounted");
+        assert!(last < next && next < after, "{last} {next} {after}");
     }
 
     #[tokio::test]

@@ -14,8 +14,16 @@ use vault::{Dir, Disk as _};
 /// # Errors
 /// The system's; the old value is still there then.
 pub fn put<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
+    put_bytes(path, &serde_json::to_vec(value)?)
+}
+
+/// Writes bytes.
+///
+/// # Errors
+/// The system's; the old ones are still there then.
+pub fn put_bytes(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let (mut folder, name) = place(path)?;
-    vault::replace(&mut folder, name, &serde_json::to_vec(value)?).map_err(|error| error.source)
+    vault::replace(&mut folder, name, bytes).map_err(|error| error.source)
 }
 
 /// Reads a value; none if there is none, or none that can be understood (which is logged).
