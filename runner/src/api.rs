@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use domain::{ServerId, TenantId};
 use runner_api::frame::{self, FrameError};
 use runner_api::{
-    ApiError, BuildEvent, BuildRequest, ErrorCode, GoneReason, Hello, LeaseId, LeaseRequest,
-    LogQuery, PROTOCOL_VERSION, Reply, Request,
+    ApiError, BuildEvent, BuildRequest, ErrorCode, GoneReason, Hello, LayerInfo, LeaseId,
+    LeaseRequest, LogQuery, PROTOCOL_VERSION, Reply, Request, Runtime,
 };
 use sha2::{Digest, Sha256};
 use tokio::io::BufStream;
@@ -21,6 +21,7 @@ use crate::context::random_name;
 use crate::daemon::Daemon;
 use crate::doctor;
 use crate::layers;
+use crate::layers::common::{self, List};
 use crate::paths::hex;
 use crate::servers::{Granted, Message};
 use crate::stock;
@@ -90,6 +91,9 @@ async fn answer(
     let reply = match request {
         Request::Lease { lease } => return lease_out(daemon, connection, caller, lease).await,
         Request::Build { build } => return build_out(daemon, connection, build).await,
+        Request::BuildCommon { runtime, list } => {
+            return build_common_out(daemon, connection, runtime, &list).await;
+        }
         Request::Logs { query } => return logs_out(daemon, connection, query).await,
         Request::Events { after } => return events_out(daemon, connection, after).await,
         Request::PutBundle { tenant } => put_bundle(daemon, connection, tenant).await?,
@@ -361,11 +365,40 @@ async fn build_out(
     if let Err(error) = layers::bundle_info(&daemon.ctx, &request.tenant, &request.bundle) {
         return frame::write(connection, &Reply::Error(error)).await;
     }
+    let ctx = Arc::clone(&daemon.ctx);
+    told_out(connection, move |tell| async move {
+        layers::build(&ctx, request, tell).await
+    })
+    .await
+}
+
+async fn build_common_out(
+    daemon: &Arc<Daemon>,
+    connection: &mut Connection,
+    runtime: Runtime,
+    name: &str,
+) -> Result<(), FrameError> {
+    let Some(list) = List::all(runtime).find(|list| list.name == name) else {
+        let error = ApiError::new(ErrorCode::NotFound, "there is no list of this name");
+        return frame::write(connection, &Reply::Error(error)).await;
+    };
+    let ctx = Arc::clone(&daemon.ctx);
+    told_out(connection, move |tell| async move {
+        common::build(&ctx, list, tell).await
+    })
+    .await
+}
+
+/// Runs a build and tells how it goes.
+async fn told_out<F, B>(connection: &mut Connection, build: F) -> Result<(), FrameError>
+where
+    F: FnOnce(mpsc::Sender<BuildEvent>) -> B,
+    B: Future<Output = Result<LayerInfo, ApiError>> + Send + 'static,
+{
     frame::write(connection, &Reply::Ok).await?;
     let (tell, mut told) = mpsc::channel(256);
-    let ctx = Arc::clone(&daemon.ctx);
     // On a task of its own: when the asker goes away the build goes on, and its layer is there the next time.
-    let build = tokio::spawn(async move { layers::build(&ctx, request, tell).await });
+    let build = tokio::spawn(build(tell));
     while let Some(event) = told.recv().await {
         frame::write(connection, &Reply::Build(event)).await?;
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 use runner_api::{Check, CheckState, Doctor, Runtime};
 use sandbox::{Host, State};
 
+use crate::layers::common;
 use crate::rootfs;
 
 /// The report.
@@ -39,6 +40,7 @@ pub fn report(host: &Host, state: &Path) -> Doctor {
             },
         });
     }
+    checks.extend(common::checks(state));
     Doctor {
         runner: format!("weir-runner {}", env!("CARGO_PKG_VERSION")),
         fit: checks.iter().all(|c| c.state != CheckState::Fail),

@@ -4,6 +4,7 @@
 //! no secrets, and all it can write is a bounded file system that is thrown away. What it made is copied out: files,
 //! folders and links, nothing else, owned by root.
 
+pub mod common;
 mod copy;
 mod install;
 
@@ -25,7 +26,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
 
 use self::copy::Copy;
-use self::install::{BuildFailed, install};
+use self::install::{BuildFailed, Job};
 use crate::bundle::{self, BundleError};
 use crate::context::Context;
 use crate::pack;
@@ -297,41 +298,69 @@ pub async fn build(
         .state
         .join("uploads")
         .join(crate::context::random_name());
-    let built = install(
+    let job = Job {
         ctx,
-        &info,
-        &bundle,
-        &rootfs.path,
-        request.allow_sdist,
-        &making,
-        &tell,
-    )
-    .await;
-    let result = match built {
+        tenant: &request.tenant,
+        runtime: info.runtime,
+        rootfs: &rootfs.path,
+        making: &making,
+        tell: &tell,
+    };
+    let result = match install(&job, &info, &bundle, &rootfs.id, request.allow_sdist).await {
         Ok(()) => {
             stage(BuildStage::Sealing).await;
-            seal(ctx, &making, &place, info.runtime, rootfs).await
+            seal(ctx, &making, &place, info.runtime, rootfs.clone()).await
         }
         Err(error) => Err(error),
     };
-    let (gone, id_dir) = (making.clone(), making.with_extension("ext4"));
-    on_thread("weir-clean", move || {
-        sandbox::drop_storage(&id_dir, &gone.join("out"));
-        let _ = fs::remove_dir_all(&gone);
-    })
-    .await;
+    job.clean().await;
     ctx.stocked.notify_one();
     match result {
         Ok(file) => Ok(found(file, false)),
-        Err(BuildFailed::Owner(text)) => Err(ApiError::new(ErrorCode::StartFailed, text)),
-        Err(BuildFailed::Runner(error)) => {
-            tracing::error!(error = format!("{error:#}"), "a build failed");
-            Err(ApiError::new(
-                ErrorCode::Internal,
-                "the build could not be run; the runner's log has the reason",
-            ))
+        Err(failed) => Err(failed.told()),
+    }
+}
+
+/// Installs a bundle's dependencies into `making/out/deps`.
+async fn install(
+    job: &Job<'_>,
+    info: &BundleInfo,
+    bundle: &Path,
+    rootfs: &str,
+    allow_sdist: bool,
+) -> Result<(), BuildFailed> {
+    job.prepare().await?;
+    let (input, out) = (job.input(), job.out());
+    let mut locked = false;
+    match info.runtime {
+        Runtime::Python => {
+            let lines = info.dependencies.iter().map(|line| format!("{line}\n"));
+            let text: String = lines.collect();
+            fs::write(input.join("requirements.txt"), text).context("write the requirements")?;
+        }
+        Runtime::Node => {
+            for file in ["package.json", "package-lock.json"] {
+                let from = bundle.join("app").join(file);
+                if from.exists() {
+                    fs::copy(&from, input.join(file)).context("copy package.json")?;
+                    locked = file == "package-lock.json";
+                }
+            }
         }
     }
+    if info.dependencies.is_empty() {
+        fs::create_dir_all(out.join("deps")).context("make an empty layer")?;
+        return Ok(());
+    }
+    let wanted = common::Wanted {
+        rootfs: rootfs.to_owned(),
+        runtime: info.runtime,
+        dependencies: info.dependencies.clone(),
+        locked,
+    };
+    let state = job.ctx.paths.state.clone();
+    on_thread("weir-common", move || common::pour(&state, &wanted, &out)).await;
+    job.run(install::installer(info.runtime, allow_sdist)).await
 }
 
 /// Copies what was built out of the sandbox's file system and puts it in its place.

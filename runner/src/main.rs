@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use futures_util::StreamExt as _;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use runner_api::Runtime;
+use runner_api::{BuildEvent, Client, Runtime};
 use sandbox::Host;
 use weir_runner::daemon::{Daemon, Options, today};
 use weir_runner::images::idle::Bounds;
@@ -60,6 +61,11 @@ enum Command {
         /// Only this runtime.
         runtime: Option<RuntimeName>,
     },
+    /// Common layers: what many servers install, fetched once for all builds of a week.
+    Common {
+        #[command(subcommand)]
+        command: CommonCommand,
+    },
     /// Root file systems of the runtimes.
     Rootfs {
         #[command(subcommand)]
@@ -98,6 +104,18 @@ struct Serve {
     /// One more flag for every call of runsc. May be repeated.
     #[arg(long = "runsc-flag", allow_hyphen_values = true)]
     runsc_flags: Vec<String>,
+}
+
+#[derive(Subcommand)]
+enum CommonCommand {
+    /// Make them anew, of the newest versions, with the daemon that runs; those before go. To be told once a day or a week.
+    Build {
+        /// Only of this runtime.
+        runtime: Option<RuntimeName>,
+        /// Which: mcp (the SDK, HTTP clients) or data (Python only).
+        #[arg(default_value = "mcp")]
+        list: String,
+    },
 }
 
 #[derive(Subcommand)]
@@ -157,6 +175,9 @@ fn run(cli: Cli) -> Result<ExitCode> {
                 builds,
                 runtime,
             } => bench(cli.places, runs, builds, runtime).await,
+            Command::Common {
+                command: CommonCommand::Build { runtime, list },
+            } => build_common(cli.places, runtime, &list).await,
             Command::Rootfs {
                 command: RootfsCommand::Build { runtime },
             } => build(cli.places, runtime),
@@ -265,6 +286,31 @@ fn build(places: Places, runtime: Option<RuntimeName>) -> Result<ExitCode> {
         rootfs::build(&places.state, runtime, &mut |line| {
             eprintln!("{}: {line}", runtime.as_str())
         })?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+#[allow(clippy::print_stderr, reason = "progress for whoever waits")]
+async fn build_common(
+    places: Places,
+    runtime: Option<RuntimeName>,
+    list: &str,
+) -> Result<ExitCode> {
+    let client = Client::new(places.run.join("runner.sock"));
+    for runtime in runtimes(runtime) {
+        let name = runtime.as_str();
+        let mut events = client.build_common(runtime, list).await?;
+        while let Some(event) = events.next().await {
+            match event? {
+                BuildEvent::Output { line } => eprintln!("{name}: {line}"),
+                BuildEvent::Done { layer } => eprintln!(
+                    "{name}: {list} is ready, {} packages, {} MiB",
+                    layer.packages,
+                    layer.bytes >> 20
+                ),
+                BuildEvent::Stage { .. } => {}
+            }
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -28,6 +28,7 @@ impl Paths {
         for dir in [
             "bundles",
             "layers",
+            "common",
             "servers",
             "boxes",
             "storage",

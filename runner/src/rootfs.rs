@@ -47,7 +47,8 @@ pub fn find(state: &Path, runtime: Runtime) -> Result<Rootfs> {
     Ok(Rootfs { path, id })
 }
 
-fn id(runtime: Runtime) -> String {
+/// What it is called.
+pub(crate) fn id(runtime: Runtime) -> String {
     let tools = match runtime {
         Runtime::Python => format!("uv{UV}"),
         Runtime::Node => format!("node{NODE}-npm{NPM}"),

@@ -19,7 +19,7 @@ use sandbox::on_thread;
 
 use crate::boxes::Saved;
 use crate::context::{Context, random_name};
-use crate::layers;
+use crate::layers::{self, common};
 use crate::store;
 
 /// Bundles, and layers, that each tenant keeps although no server is started from them.
@@ -174,6 +174,7 @@ fn chosen(all: Vec<(TenantId, SandboxId, u64)>) -> Option<(SandboxId, u64)> {
 
 fn tend(ctx: &Context) {
     let state = &ctx.paths.state;
+    common::tend(state);
     let short = free_bytes(state).is_some_and(|free| free < SHORT_BYTES);
     let kinds = ["bundles", "layers"].map(|kind| entries(&state.join(kind)));
     let folders: Vec<Vec<Kept>> = kinds
@@ -231,7 +232,8 @@ fn used(ctx: &Context) -> io::Result<HashSet<PathBuf>> {
     Ok(used)
 }
 
-fn entries(folder: &Path) -> Vec<PathBuf> {
+/// What is in a folder.
+pub(crate) fn entries(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, fchown, lchown, symlink};
 use std::path::Path;
 
 use anyhow::{Result, bail};
@@ -17,6 +17,21 @@ pub(super) struct Copy {
     /// Of all files so far.
     pub bytes: u64,
     files: u64,
+    /// Who gets the copies; the runner itself if nobody is named.
+    owner: Option<u32>,
+    /// What is there already stays.
+    beside: bool,
+}
+
+impl Copy {
+    /// Copies for a user, into a folder that may have some already.
+    pub fn owned_by(owner: u32) -> Self {
+        Self {
+            owner: Some(owner),
+            beside: true,
+            ..Self::default()
+        }
+    }
 }
 
 impl Copy {
@@ -24,7 +39,11 @@ impl Copy {
         if depth > 64 {
             bail!("a built layer is nested too deeply");
         }
-        fs::DirBuilder::new().mode(0o755).create(to)?;
+        match fs::DirBuilder::new().mode(0o755).create(to) {
+            Err(error) if self.is_fine(&error) => {}
+            made => made?,
+        }
+        lchown(to, self.owner, self.owner)?;
         for entry in fs::read_dir(from)? {
             let entry = entry?;
             let (from, to) = (entry.path(), to.join(entry.file_name()));
@@ -39,10 +58,18 @@ impl Copy {
                 self.file(&from, &to)?;
             } else if kind.is_symlink() {
                 // Read by the guest only, in its own tree; nothing on the host follows it.
-                symlink(fs::read_link(&from)?, &to)?;
+                match symlink(fs::read_link(&from)?, &to) {
+                    Err(error) if self.is_fine(&error) => continue,
+                    made => made?,
+                }
+                lchown(&to, self.owner, self.owner)?;
             }
         }
         Ok(())
+    }
+
+    fn is_fine(&self, error: &io::Error) -> bool {
+        self.beside && error.kind() == io::ErrorKind::AlreadyExists
     }
 
     fn file(&mut self, from: &Path, to: &Path) -> Result<()> {
@@ -62,11 +89,16 @@ impl Copy {
         } else {
             0o755
         };
-        let mut target: File = OpenOptions::new()
+        let target: io::Result<File> = OpenOptions::new()
             .write(true)
             .create_new(true)
             .mode(mode)
-            .open(to)?;
+            .open(to);
+        let mut target = match target {
+            Err(error) if self.is_fine(&error) => return Ok(()),
+            target => target?,
+        };
+        fchown(&target, self.owner, self.owner)?;
         io::copy(&mut source, &mut target)?;
         // Compiled Python names the time of its source; another time would make it worthless.
         target.set_modified(meta.modified()?)?;

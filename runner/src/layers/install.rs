@@ -3,12 +3,13 @@
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use runner_api::{BuildEvent, BundleInfo, LogStream, Runtime, SandboxId};
+use domain::TenantId;
+use runner_api::{ApiError, BuildEvent, ErrorCode, LogStream, Runtime, SandboxId};
 use sandbox::{Bind, GUEST_UID, Launch, Order, Output, Prepared, Program, Size, on_thread};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::mpsc;
@@ -35,170 +36,168 @@ pub(super) enum BuildFailed {
     Runner(anyhow::Error),
 }
 
+impl BuildFailed {
+    /// In words for whoever asked.
+    pub fn told(self) -> ApiError {
+        match self {
+            Self::Owner(text) => ApiError::new(ErrorCode::StartFailed, text),
+            Self::Runner(error) => {
+                tracing::error!(error = format!("{error:#}"), "a build failed");
+                ApiError::new(
+                    ErrorCode::Internal,
+                    "the build could not be run; the runner's log has the reason",
+                )
+            }
+        }
+    }
+}
+
 impl<E: Into<anyhow::Error>> From<E> for BuildFailed {
     fn from(error: E) -> Self {
         Self::Runner(error.into())
     }
 }
 
-/// Runs the installer in a sandbox; afterwards `making/out` holds what it made.
-pub(super) async fn install(
-    ctx: &Arc<Context>,
-    info: &BundleInfo,
-    bundle: &Path,
-    rootfs: &Path,
-    allow_sdist: bool,
-    making: &Path,
-    tell: &mpsc::Sender<BuildEvent>,
-) -> Result<(), BuildFailed> {
-    fs::DirBuilder::new()
-        .mode(0o700)
-        .create(making)
-        .context("make a build folder")?;
-    let (image, out) = (making.with_extension("ext4"), making.join("out"));
-    {
-        let (image, out) = (image.clone(), out.clone());
+/// One installation, and where it is made: `making/in` is what it reads, `making/out` what it writes.
+pub(super) struct Job<'a> {
+    pub ctx: &'a Arc<Context>,
+    pub tenant: &'a TenantId,
+    pub runtime: Runtime,
+    pub rootfs: &'a Path,
+    pub making: &'a Path,
+    pub tell: &'a mpsc::Sender<BuildEvent>,
+}
+
+impl Job<'_> {
+    pub fn input(&self) -> PathBuf {
+        self.making.join("in")
+    }
+
+    pub fn out(&self) -> PathBuf {
+        self.making.join("out")
+    }
+
+    /// Makes its folders; what it may write is bounded by a file system of its own.
+    pub async fn prepare(&self) -> Result<()> {
+        fs::DirBuilder::new()
+            .mode(0o700)
+            .create(self.making)
+            .context("make a build folder")?;
+        let (image, out) = (self.making.with_extension("ext4"), self.out());
         on_thread("weir-storage", move || {
             sandbox::make_storage(&image, &out, BUILD_STORAGE_MB)
         })
         .await?;
+        std::os::unix::fs::chown(self.out(), Some(GUEST_UID), Some(GUEST_UID))
+            .context("give the build its folder")?;
+        fs::create_dir(self.input()).context("make a build folder")
     }
-    std::os::unix::fs::chown(&out, Some(GUEST_UID), Some(GUEST_UID))
-        .context("give the build its folder")?;
-    let input = making.join("in");
-    fs::create_dir(&input).context("make a build folder")?;
-    match info.runtime {
-        Runtime::Python => {
-            let text = info
-                .dependencies
-                .iter()
-                .map(|line| format!("{line}\n"))
-                .collect::<String>();
-            fs::write(input.join("requirements.txt"), text).context("write the requirements")?;
-        }
-        Runtime::Node => {
-            for file in ["package.json", "package-lock.json"] {
-                let from = bundle.join("app").join(file);
-                if from.exists() {
-                    fs::copy(from, input.join(file)).context("copy package.json")?;
-                }
-            }
-        }
-    }
-    if info.dependencies.is_empty() {
-        fs::create_dir_all(out.join("deps")).context("make an empty layer")?;
-        return Ok(());
-    }
-    let id = new_sandbox_id();
-    let place = ctx
-        .places
-        .take()
-        .context("all places of the address pool are in use")?;
-    let ran = run(
-        ctx,
-        info,
-        rootfs,
-        allow_sdist,
-        &input,
-        &out,
-        &id,
-        place,
-        tell,
-    )
-    .await;
-    ctx.backend.destroy(id.as_str(), place).await;
-    ctx.places.give(place);
-    for stream in [LogStream::Stdout, LogStream::Stderr] {
-        store::remove(&logs::pipe_path(
-            &ctx.paths.run.join("pipes"),
-            id.as_str(),
-            stream,
-        ));
-    }
-    ran
-}
 
-#[allow(
-    clippy::too_many_arguments,
-    reason = "the parts of one build, used once"
-)]
-async fn run(
-    ctx: &Arc<Context>,
-    info: &BundleInfo,
-    rootfs: &Path,
-    allow_sdist: bool,
-    input: &Path,
-    out: &Path,
-    id: &SandboxId,
-    place: u32,
-    tell: &mpsc::Sender<BuildEvent>,
-) -> Result<(), BuildFailed> {
-    let bind = |source: &Path, target: &str, writable| Bind {
-        source: source.to_owned(),
-        target: target.into(),
-        writable,
-    };
-    let order = Order {
-        id: id.as_str().to_owned(),
-        place,
-        rootfs: rootfs.to_owned(),
-        program: installer(info.runtime, allow_sdist),
-        binds: vec![
-            bind(input, "/bundle", false),
-            bind(out, "/out", true),
-            bind(
-                &ctx.paths.run.join("resolv.conf"),
-                "/etc/resolv.conf",
-                false,
-            ),
-            bind(
-                Path::new("/etc/ssl/certs/ca-certificates.crt"),
-                "/etc/ssl/certs/ca-certificates.crt",
-                false,
-            ),
-        ],
-        size: Size {
-            cpu_shares: 1024,
-            memory_mb: 2048,
-            storage_mb: 512,
-            processes: 256,
-        },
-        with_secrets: false,
-        second_core_at_birth: false,
-    };
-    let prepared = ctx.backend.prepare(order, &[]).await?;
-    let hosts = match info.runtime {
-        Runtime::Python => index::python_hosts(),
-        Runtime::Node => index::npm_hosts(),
-    };
-    let (rules, targets) = index::way_out(&hosts, &ctx.targets).await?;
-    let owner = Owner {
-        tenant: info.tenant.clone(),
-        server: build_server(),
-        sandbox: id.clone(),
-    };
-    // Builds are nobody's usage.
-    let unpaid = Arc::new(metering::Tally::unkept(0));
-    let connected = Connected::open(ctx, &prepared.wire, rules, targets, owner, unpaid).await?;
-    let ended = until_it_ends(ctx, &prepared, id, tell).await;
-    connected.close(ctx).await;
-    let (in_time, said) = ended?;
-    if !in_time {
-        return Err(BuildFailed::Owner(format!(
-            "the installation did not end within {} s",
-            BUILD_MAX.as_secs()
-        )));
+    /// Takes all of it away.
+    pub async fn clean(&self) {
+        let (making, image) = (self.making.to_owned(), self.making.with_extension("ext4"));
+        on_thread("weir-clean", move || {
+            sandbox::drop_storage(&image, &making.join("out"));
+            let _ = fs::remove_dir_all(&making);
+        })
+        .await;
     }
-    if out.join("done").is_file() {
-        return Ok(());
+
+    /// Runs a program of the runner's own in a sandbox. It leaves `/out/done` when all went well.
+    pub async fn run(&self, program: Program) -> Result<(), BuildFailed> {
+        let ctx = self.ctx;
+        let id = new_sandbox_id();
+        let place = ctx
+            .places
+            .take()
+            .context("all places of the address pool are in use")?;
+        let ran = self.run_as(&id, place, program).await;
+        ctx.backend.destroy(id.as_str(), place).await;
+        ctx.places.give(place);
+        for stream in [LogStream::Stdout, LogStream::Stderr] {
+            store::remove(&logs::pipe_path(
+                &ctx.paths.run.join("pipes"),
+                id.as_str(),
+                stream,
+            ));
+        }
+        ran
     }
-    let alarms = ctx.backend.alarms(id.as_str());
-    if alarms.oom_kills > 0 {
-        return Err(BuildFailed::Owner(
-            "the installation used more than 2 GiB of memory".into(),
-        ));
+
+    async fn run_as(
+        &self,
+        id: &SandboxId,
+        place: u32,
+        program: Program,
+    ) -> Result<(), BuildFailed> {
+        let ctx = self.ctx;
+        let prepared = ctx
+            .backend
+            .prepare(self.order(id, place, program), &[])
+            .await?;
+        let hosts = match self.runtime {
+            Runtime::Python => index::python_hosts(),
+            Runtime::Node => index::npm_hosts(),
+        };
+        let (rules, targets) = index::way_out(&hosts, &ctx.targets).await?;
+        let owner = Owner {
+            tenant: self.tenant.clone(),
+            server: build_server(),
+            sandbox: id.clone(),
+        };
+        // Builds are nobody's usage.
+        let unpaid = Arc::new(metering::Tally::unkept(0));
+        let connected = Connected::open(ctx, &prepared.wire, rules, targets, owner, unpaid).await?;
+        let ended = until_it_ends(ctx, &prepared, id, self.tell).await;
+        connected.close(ctx).await;
+        let (in_time, said) = ended?;
+        if !in_time {
+            return Err(BuildFailed::Owner(format!(
+                "the installation did not end within {} s",
+                BUILD_MAX.as_secs()
+            )));
+        }
+        if self.out().join("done").is_file() {
+            return Ok(());
+        }
+        let alarms = ctx.backend.alarms(id.as_str());
+        if alarms.oom_kills > 0 {
+            return Err(BuildFailed::Owner(
+                "the installation used more than 2 GiB of memory".into(),
+            ));
+        }
+        Err(BuildFailed::Owner(explain(&said, self.runtime)))
     }
-    Err(BuildFailed::Owner(explain(&said, info.runtime)))
+
+    fn order(&self, id: &SandboxId, place: u32, program: Program) -> Order {
+        const CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
+        let bind = |source: &Path, target: &str, writable| Bind {
+            source: source.to_owned(),
+            target: target.into(),
+            writable,
+        };
+        let resolver = self.ctx.paths.run.join("resolv.conf");
+        Order {
+            id: id.as_str().to_owned(),
+            place,
+            rootfs: self.rootfs.to_owned(),
+            program,
+            binds: vec![
+                bind(&self.input(), "/bundle", false),
+                bind(&self.out(), "/out", true),
+                bind(&resolver, "/etc/resolv.conf", false),
+                bind(Path::new(CERTIFICATES), CERTIFICATES, false),
+            ],
+            size: Size {
+                cpu_shares: 1024,
+                memory_mb: 2048,
+                storage_mb: 512,
+                processes: 256,
+            },
+            with_secrets: false,
+            second_core_at_birth: false,
+        }
+    }
 }
 
 /// Gives whether it ended in time, and what it wrote last.
@@ -230,49 +229,72 @@ fn build_server() -> domain::ServerId {
     domain::ServerId::parse("build").expect("letters")
 }
 
-/// The installer, as a shell script without any word of the tenant's. It leaves `/out/done` when all went well.
-fn installer(runtime: Runtime, allow_sdist: bool) -> Program {
-    let only_wheels = if allow_sdist {
-        ""
-    } else {
-        "--only-binary :all: "
-    };
-    let (script, mut env) = match runtime {
-        Runtime::Python => (
-            // Links into uv's cache are no harm here: it is in /out too, and thrown away with it.
-            format!(
-                "cd /out && uv pip install --no-config --no-progress --color never --no-cache --python /usr/bin/python3 --target /out/deps \
-                 {only_wheels}--link-mode hardlink --compile-bytecode --index-url \"$INDEX\" -r /bundle/requirements.txt && touch /out/done"
-            ),
-            vec![("INDEX".to_owned(), index::python_index())],
+/// The installer of a tenant's dependencies, as a shell script without any word of the tenant's. What common layers have
+/// was put where it looks first.
+pub(super) fn installer(runtime: Runtime, allow_sdist: bool) -> Program {
+    let only_wheels = if allow_sdist { "" } else { ONLY_WHEELS };
+    program(match runtime {
+        Runtime::Python => format!(
+            "cd /out && {UV} {only_wheels} --target /out/deps -r /bundle/requirements.txt && touch /out/done"
         ),
-        Runtime::Node => (
+        Runtime::Node => format!(
             "mkdir -p /out/build && cd /out/build && cp /bundle/* . && \
-             if [ -f package-lock.json ]; then npm ci $FLAGS; else npm install $FLAGS; fi && \
+             if [ -f package-lock.json ]; then npm ci --prefer-offline {NPM_FLAGS}; else npm install {NPM_FLAGS}; fi && \
              mkdir -p node_modules && mv node_modules /out/deps && touch /out/done"
-                .to_owned(),
-            vec![
-                ("npm_config_registry".to_owned(), index::npm_registry()),
-                ("npm_config_update_notifier".to_owned(), "false".to_owned()),
-                ("npm_config_cache".to_owned(), "/out/cache".to_owned()),
-                ("NODE_EXTRA_CA_CERTS".to_owned(), "/etc/ssl/certs/ca-certificates.crt".to_owned()),
-                ("FLAGS".to_owned(), "--ignore-scripts --omit=dev --no-audit --no-fund --loglevel=http --progress=false".to_owned()),
-            ],
+        ),
+    })
+}
+
+/// The installer of a common layer: the same, and it keeps what the other one looks for.
+pub(super) fn common_installer(runtime: Runtime) -> Program {
+    // The bytecode is what uv would have made of a package in its place; it links whatever lies in a package's folder.
+    const COMPILE: &str = "import compileall, os\n\
+        base = '/out/cache/archive-v0/'\n\
+        for d in (base + name for name in os.listdir(base)):\n    \
+            compileall.compile_dir(d, maxlevels=64, quiet=2, stripdir=d, prependdir='/out/deps')\n";
+    let script = match runtime {
+        Runtime::Python => format!(
+            "cd /out && {UV} {ONLY_WHEELS} --target /out/target -r /bundle/requirements.txt && \
+             rm -rf cache/simple-* cache/interpreter-* cache/sdists-* && /usr/bin/python3 -I -c \"$COMPILE\" && \
+             mkdir deps && mv cache deps && touch done"
+        ),
+        Runtime::Node => format!(
+            "mkdir -p /out/build && cd /out/build && cp /bundle/package.json . && npm install {NPM_FLAGS} && \
+             cd /out && rm -rf cache/_logs && mkdir deps && mv cache build/node_modules deps && touch done"
         ),
     };
-    env.extend(
-        [
-            ("PATH", "/usr/local/bin:/usr/bin:/bin"),
-            ("HOME", "/out"),
-            ("TMPDIR", "/out"),
-            ("SSL_CERT_FILE", "/etc/ssl/certs/ca-certificates.crt"),
-            ("UV_NO_WRAP", "1"),
-        ]
-        .map(|(k, v)| (k.to_owned(), v.to_owned())),
-    );
+    let mut program = program(script);
+    program.env.push(("COMPILE".to_owned(), COMPILE.to_owned()));
+    program
+}
+
+// Links into uv's cache are no harm here: it is in /out too, and thrown away with it.
+const UV: &str = "uv pip install --no-config --no-progress --color never --cache-dir /out/cache --python /usr/bin/python3 \
+    --link-mode hardlink --compile-bytecode --index-url \"$INDEX\"";
+const ONLY_WHEELS: &str = "--only-binary :all:";
+const NPM_FLAGS: &str =
+    "--ignore-scripts --omit=dev --no-audit --no-fund --loglevel=http --progress=false";
+
+fn program(script: String) -> Program {
+    const CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
+    let (index, registry) = (index::python_index(), index::npm_registry());
+    let env = [
+        ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+        ("HOME", "/out"),
+        ("TMPDIR", "/out"),
+        ("SSL_CERT_FILE", CERTIFICATES),
+        ("INDEX", &index),
+        ("UV_NO_WRAP", "1"),
+        ("NODE_EXTRA_CA_CERTS", CERTIFICATES),
+        ("npm_config_registry", &registry),
+        ("npm_config_update_notifier", "false"),
+        ("npm_config_cache", "/out/cache"),
+    ];
     Program {
         args: ["/bin/sh", "-c", &script].map(str::to_owned).to_vec(),
-        env,
+        env: env
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .to_vec(),
         cwd: "/out".into(),
     }
 }

@@ -132,6 +132,20 @@ impl Client {
         });
     }
 
+    /// Makes a common layer anew; the last item of a good build is `BuildEvent::Done`.
+    ///
+    /// # Errors
+    /// There is no such list, or the runner does not answer.
+    pub async fn build_common(
+        &self,
+        runtime: Runtime,
+        list: &str,
+    ) -> Result<Items<BuildEvent>, RunnerError> {
+        let list = list.to_owned();
+        self.stream(Request::BuildCommon { runtime, list }, build_event)
+            .await
+    }
+
     async fn stream<T: Send + 'static>(
         &self,
         request: Request,
@@ -237,6 +251,13 @@ enum Broken {
     Wire(FrameError),
 }
 
+fn build_event(reply: Reply) -> Option<BuildEvent> {
+    match reply {
+        Reply::Build(event) => Some(event),
+        _ => None,
+    }
+}
+
 fn unexpected() -> RunnerError {
     RunnerError::Protocol("another kind of reply was expected".into())
 }
@@ -301,11 +322,7 @@ impl Runner for Client {
     }
 
     async fn build(&self, build: BuildRequest) -> Result<Items<BuildEvent>, RunnerError> {
-        self.stream(Request::Build { build }, |reply| match reply {
-            Reply::Build(event) => Some(event),
-            _ => None,
-        })
-        .await
+        self.stream(Request::Build { build }, build_event).await
     }
 
     async fn put_server(&self, spec: ServerSpec) -> Result<(), RunnerError> {

@@ -13,7 +13,7 @@ use crate::event::{Event, GoneReason, LogLine, LogQuery};
 use crate::id::{CallerId, LeaseId, SecretName, SessionKey};
 use crate::lease::{Lease, LeaseRequest};
 use crate::secret::SecretValue;
-use crate::spec::ServerSpec;
+use crate::spec::{Runtime, ServerSpec};
 use crate::usage::{ServerStatus, UsageWindow};
 
 /// Raised whenever a change would be misread by the other side. Both sides refuse any other number.
@@ -65,6 +65,8 @@ pub enum Request {
     PutBundle { tenant: TenantId },
     /// -> `Ok`, a stream of `Build`, then `End`
     Build { build: BuildRequest },
+    /// -> `Ok`, a stream of `Build`, then `End`. A common layer of the runner's own list of this name; for its operator.
+    BuildCommon { runtime: Runtime, list: String },
     /// -> `Ok`. Starts nothing unless `scale.min` says so; a changed spec drains what runs.
     PutServer { spec: Box<ServerSpec> },
     /// -> `Ok`. Ends its sandboxes; its secrets and logs go too.
