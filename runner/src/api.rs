@@ -24,7 +24,6 @@ use crate::layers;
 use crate::layers::common::{self, List};
 use crate::paths::hex;
 use crate::servers::{Granted, Message};
-use crate::stock;
 
 /// Between two frames of one request.
 const IDLE_MAX: Duration = Duration::from_secs(120);
@@ -293,9 +292,11 @@ async fn put_bundle(
             "the upload cannot be stored; the runner's log has the reason",
         )
     };
-    if let Err(error) = stock::room(&daemon.ctx.paths.state, BUNDLE_BYTES_MAX) {
-        return refuse_upload(connection, error).await;
-    }
+    let room = &daemon.ctx.room;
+    let mut promise = match room.promise(&tenant, BUNDLE_BYTES_MAX) {
+        Ok(promise) => promise,
+        Err(error) => return refuse_upload(connection, error).await,
+    };
     let path = daemon.ctx.paths.state.join("uploads").join(random_name());
     let mut upload = match std::fs::File::create(&path) {
         Ok(file) => Upload {
@@ -313,11 +314,11 @@ async fn put_bundle(
         if chunk.is_empty() {
             break;
         }
-        // Many may be under way at once, and each was told that there is room.
+        // Sandboxes write, too, and nothing of that was promised.
         let before = upload.bytes / ROOM_EVERY_BYTES;
         upload.bytes += chunk.len() as u64;
         if upload.bytes / ROOM_EVERY_BYTES > before
-            && let Err(error) = stock::room(&daemon.ctx.paths.state, 0)
+            && let Err(error) = room.check()
         {
             return refuse_upload(connection, error).await;
         }
@@ -331,6 +332,7 @@ async fn put_bundle(
         if let Err(error) = upload.file.write_all(&chunk) {
             return refuse_upload(connection, internal(error)).await;
         }
+        promise.wrote(chunk.len() as u64);
     }
     let sha256 = hex(&std::mem::take(&mut upload.hasher).finalize());
     let result = layers::take_in(&daemon.ctx, &tenant, upload.path.clone(), sha256).await;

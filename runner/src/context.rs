@@ -17,6 +17,7 @@ use crate::images::Images;
 use crate::logs::Log;
 use crate::meter::Metering;
 use crate::paths::Paths;
+use crate::room::Room;
 use crate::secrets::Secrets;
 use crate::shares::Shares;
 
@@ -42,6 +43,8 @@ pub struct Context {
     pub gate: Gate,
     /// Builds at once.
     pub builds: Gate,
+    /// Room on the disk of the state folder.
+    pub room: Room,
     /// Told when bundles or layers came.
     pub stocked: Notify,
     /// Ways to end sandboxes.

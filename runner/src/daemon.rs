@@ -34,6 +34,7 @@ use crate::layers;
 use crate::logs::Log;
 use crate::meter::{Metering, Owner};
 use crate::paths::Paths;
+use crate::room::Room;
 use crate::secrets::{KeySource, Secrets};
 use crate::servers::{self, Message};
 use crate::shares::Shares;
@@ -227,6 +228,7 @@ impl Daemon {
             places: Places::new(saved.iter().map(|s| s.placed.place).chain(present.clone())),
             gate: Gate::new(2 * cores),
             builds: Gate::new(cores),
+            room: Room::of(&paths.state),
             stocked: Notify::new(),
             enders: Enders::default(),
             events: events.clone(),

@@ -28,9 +28,10 @@ use tokio::sync::mpsc;
 use self::copy::Copy;
 use self::install::{BuildFailed, Job};
 use crate::bundle::{self, BundleError};
-use crate::context::Context;
+use crate::context::{Context, new_sandbox_id};
 use crate::pack;
 use crate::paths::hex;
+use crate::room::Room;
 use crate::rootfs;
 use crate::stock::{self, settle};
 use crate::store;
@@ -75,7 +76,7 @@ pub async fn take_in(
             .state
             .join("uploads")
             .join(crate::context::random_name());
-        let done = unpack(&packed, &making, &tenant, id).and_then(|info| {
+        let done = unpack(&ctx.room, &packed, &making, &tenant, id).and_then(|info| {
             settle(&making, &place).map_err(|source| BundleError::Io {
                 what: "keep",
                 path: place.clone(),
@@ -91,6 +92,7 @@ pub async fn take_in(
 }
 
 fn unpack(
+    room: &Room,
     packed: &Path,
     making: &Path,
     tenant: &TenantId,
@@ -103,12 +105,15 @@ fn unpack(
     };
     let bounds = bundle::tar::Bounds::default();
     let listing = bundle::list(packed, bounds)?;
-    stock::room(packed, listing.totals.bytes).map_err(BundleError::NoRoom)?;
+    let promise = room.promise(tenant, listing.totals.bytes);
+    let mut promise = promise.map_err(BundleError::NoRoom)?;
     fs::DirBuilder::new()
         .mode(0o700)
         .create(making)
         .map_err(|e| io("make", e))?;
-    bundle::unpack(packed, &making.join("app"), bounds)?;
+    bundle::unpack_telling(packed, &making.join("app"), bounds, &mut |bytes| {
+        promise.wrote(bytes);
+    })?;
     let info = BundleInfo {
         id,
         tenant: tenant.clone(),
@@ -268,7 +273,7 @@ pub async fn build(
         stock::asked_for(&place);
         return Ok(found(file, true));
     }
-    stock::room(&ctx.paths.state, 0)?;
+    ctx.room.check()?;
     let stage = async |stage| {
         // The receiver may have gone; the build goes on for whoever asks next.
         let _ = tell
@@ -293,13 +298,11 @@ pub async fn build(
         return Ok(found(file, true));
     }
     stage(BuildStage::Installing).await;
-    let making = ctx
-        .paths
-        .state
-        .join("uploads")
-        .join(crate::context::random_name());
+    let sandbox = new_sandbox_id();
+    let making = ctx.paths.state.join("uploads").join(sandbox.as_str());
     let job = Job {
         ctx,
+        id: &sandbox,
         tenant: &request.tenant,
         runtime: info.runtime,
         rootfs: &rootfs.path,
@@ -309,7 +312,7 @@ pub async fn build(
     let result = match install(&job, &info, &bundle, &rootfs.id, request.allow_sdist).await {
         Ok(()) => {
             stage(BuildStage::Sealing).await;
-            seal(ctx, &making, &place, info.runtime, rootfs.clone()).await
+            seal(&job, &place, rootfs.clone()).await
         }
         Err(error) => Err(error),
     };
@@ -365,18 +368,17 @@ async fn install(
 
 /// Copies what was built out of the sandbox's file system and puts it in its place.
 async fn seal(
-    ctx: &Arc<Context>,
-    making: &Path,
+    job: &Job<'_>,
     place: &Path,
-    runtime: Runtime,
     rootfs: rootfs::Rootfs,
 ) -> Result<LayerFile, BuildFailed> {
-    let (making, place) = (making.to_owned(), place.to_owned());
+    let (ctx, runtime) = (job.ctx, job.runtime);
+    let mut copy = Copy::within(job.room_for_a_copy()?);
+    let (making, place) = (job.making.to_owned(), place.to_owned());
     let packs = ctx.paths.state.join("packs");
     on_thread("weir-seal", move || {
         let layer = making.join("layer");
         fs::DirBuilder::new().mode(0o755).create(&layer)?;
-        let mut copy = Copy::default();
         // The top too may be a link of the tenant's making.
         let from = making.join("out/deps");
         if !fs::symlink_metadata(&from).is_ok_and(|m| m.is_dir()) {

@@ -24,6 +24,7 @@ pub mod meter;
 mod order;
 mod pack;
 pub mod paths;
+pub mod room;
 pub mod rootfs;
 pub mod secrets;
 pub mod servers;

@@ -13,13 +13,13 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use domain::TenantId;
-use nix::sys::statvfs::statvfs;
-use runner_api::{ApiError, ErrorCode, GoneReason, SandboxId, ServerSpec};
+use runner_api::{GoneReason, SandboxId, ServerSpec};
 use sandbox::on_thread;
 
 use crate::boxes::Saved;
 use crate::context::{Context, random_name};
 use crate::layers::{self, common};
+use crate::room::{FREE_BYTES, free_bytes};
 use crate::store;
 
 /// Bundles, and layers, that each tenant keeps although no server is started from them.
@@ -30,8 +30,6 @@ const KEPT_NEW: usize = 64;
 const NEW: Duration = Duration::from_secs(3600);
 /// How long any is kept since somebody last asked for it.
 const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 3600);
-/// What uploads, builds and starts leave free on the disk: what runs already has to write, too.
-const FREE_BYTES: u64 = 1024 * 1024 * 1024;
 /// Below this a sandbox has to end.
 const LAST_BYTES: u64 = FREE_BYTES / 2;
 /// Between two looks of the guard, while there is time and when there may be little.
@@ -47,32 +45,6 @@ const SHORT_BYTES: u64 = 4 * FREE_BYTES;
 const PAUSE: Duration = Duration::from_secs(1);
 /// And at most so far.
 const EVERY: Duration = Duration::from_secs(3600);
-
-/// Checks that a disk has room for so many bytes more.
-///
-/// # Errors
-/// `NoCapacity`.
-pub fn room(at: &Path, bytes: u64) -> Result<(), ApiError> {
-    // A disk that does not tell has none.
-    let free = free_bytes(at).unwrap_or(0);
-    if free >= bytes.saturating_add(FREE_BYTES) {
-        return Ok(());
-    }
-    tracing::error!(
-        free_mib = free >> 20,
-        wanted_mib = bytes >> 20,
-        "the disk of the state folder is nearly full"
-    );
-    Err(ApiError::new(
-        ErrorCode::NoCapacity,
-        "the runner's disk is nearly full; its operator has to make room",
-    ))
-}
-
-fn free_bytes(at: &Path) -> Option<u64> {
-    let stat = statvfs(at).ok()?;
-    Some(stat.blocks_available() * stat.fragment_size())
-}
 
 /// Moves a finished folder to its place; another one that got there first is as good. What is in it is on the disk then:
 /// after a power cut a place has the whole of it or is not there.
@@ -121,13 +93,14 @@ pub async fn guard(ctx: Arc<Context>) {
             tokio::time::sleep(if short { LOOK_OFTEN } else { LOOK_EVERY }).await;
             continue;
         }
-        let storage = state.join("storage");
-        let written = on_thread("weir-stock", move || written(&storage)).await;
+        // Of sandboxes, and of builds.
+        let folders = ["storage", "uploads"].map(|folder| state.join(folder));
+        let written = on_thread("weir-stock", move || written(&folders)).await;
         let own = written.into_iter().filter_map(|(id, bytes)| {
             let tenant = ctx.enders.owner(&id)?;
             Some((tenant, id, bytes))
         });
-        let chosen = chosen(own.collect());
+        let chosen = chosen(own.collect(), ctx.room.written());
         let Some((ender, id, bytes)) =
             chosen.and_then(|(id, bytes)| Some((ctx.enders.take(&id)?, id, bytes)))
         else {
@@ -145,26 +118,39 @@ pub async fn guard(ctx: Arc<Context>) {
     }
 }
 
-/// What the storage of each sandbox takes of the disk, in bytes.
-fn written(storage: &Path) -> Vec<(SandboxId, u64)> {
+/// What the storage of each sandbox takes of the disk, in bytes. A build has one in each folder.
+fn written(folders: &[PathBuf]) -> Vec<(SandboxId, u64)> {
     let each = |image: PathBuf| {
         let id = image.file_name()?.to_str()?.strip_suffix(".ext4")?;
         // Blocks of `stat` are always of 512 bytes.
         let bytes = fs::metadata(&image).ok()?.blocks() * 512;
         Some((SandboxId::parse(id).ok()?, bytes))
     };
-    entries(storage).into_iter().filter_map(each).collect()
+    let mut sums = HashMap::new();
+    let images = folders.iter().flat_map(|folder| entries(folder));
+    for (id, bytes) in images.filter_map(each) {
+        *sums.entry(id).or_default() += bytes;
+    }
+    sums.into_iter().collect()
 }
 
-/// Who ends: the largest of the tenant whose sandboxes have written the most together, so that nobody hides a flood in
-/// many small ones. None if all together have not written much: then the disk is full of something else.
-fn chosen(all: Vec<(TenantId, SandboxId, u64)>) -> Option<(SandboxId, u64)> {
+/// Who ends: the largest of the tenant whose sandboxes and builds have written the most together, so that nobody hides a
+/// flood in many small ones; what a tenant is just uploading or unpacking counts, too. None if all together have not written
+/// much: then the disk is full of something else.
+fn chosen(
+    all: Vec<(TenantId, SandboxId, u64)>,
+    beside: HashMap<TenantId, u64>,
+) -> Option<(SandboxId, u64)> {
     let mut sums: HashMap<TenantId, u64> = HashMap::new();
     for (tenant, _, bytes) in &all {
         *sums.entry(tenant.clone()).or_default() += bytes;
     }
     if sums.values().sum::<u64>() < WORTH_BYTES {
         return None;
+    }
+    for (tenant, bytes) in beside {
+        // Who has nothing that could be ended is not chosen.
+        sums.entry(tenant).and_modify(|sum| *sum += bytes);
     }
     let (most, _) = sums.into_iter().max_by_key(|(_, sum)| *sum)?;
     let own = all.into_iter().filter(|(tenant, ..)| *tenant == most);
@@ -381,11 +367,16 @@ mod tests {
         fs::write(dir.path().join("other"), vec![1; 99 << 10]).expect("written");
         let sparse = File::create(dir.path().join("bbbbbbbbbbbb.ext4")).expect("made");
         sparse.set_len(1 << 30).expect("sized");
-        let mut all = written(dir.path());
+        // A build writes to two.
+        let uploads = dir.path().join("uploads");
+        fs::create_dir(&uploads).expect("made");
+        fs::write(uploads.join("bbbbbbbbbbbb.ext4"), vec![1; 32 << 10]).expect("written");
+        let mut all = written(&[dir.path().to_owned(), uploads]);
         all.sort();
         let ids: Vec<&str> = all.iter().map(|(id, _)| id.as_str()).collect();
         assert_eq!(ids, ["aaaaaaaaaaaa", "bbbbbbbbbbbb"]);
-        assert!(all[0].1 >= 64 << 10 && all[1].1 < 64 << 10, "{all:?}");
+        assert!(all[0].1 >= 64 << 10, "{all:?}");
+        assert!((32 << 10..64 << 10).contains(&all[1].1), "{all:?}");
     }
 
     #[test]
@@ -396,7 +387,7 @@ mod tests {
         };
         let chosen = |all: &[(&str, &str, u64)]| {
             let all = all.iter().map(|(tenant, id, mib)| of(tenant, id, *mib));
-            super::chosen(all.collect()).map(|(id, _)| id.to_string())
+            super::chosen(all.collect(), HashMap::new()).map(|(id, _)| id.to_string())
         };
         let many = [
             ("keeps", "aaaaaaaaaaaa", 4000),
@@ -428,16 +419,26 @@ mod tests {
             .map(|(tenant, id, mib)| (tenant.as_str(), id.as_str(), *mib))
             .collect();
         assert_eq!(chosen(&many).as_deref(), Some("aaaaaaaaaaa6"));
+        // What is being unpacked counts for whom it is unpacked; who has nothing to end is not chosen.
+        let two = || {
+            let all = [
+                ("keeps", "aaaaaaaaaaaa", 400),
+                ("unpacks", "bbbbbbbbbbbb", 300),
+            ];
+            all.map(|(tenant, id, mib)| of(tenant, id, mib)).to_vec()
+        };
+        for (tenant, expected) in [
+            ("keeps", "aaaaaaaaaaaa"),
+            ("unpacks", "bbbbbbbbbbbb"),
+            ("other", "aaaaaaaaaaaa"),
+        ] {
+            let tenant_id = TenantId::parse(tenant).expect("an id");
+            let beside = HashMap::from([(tenant_id, 200 << 20)]);
+            let one = super::chosen(two(), beside).map(|(id, _)| id.to_string());
+            assert_eq!(one.as_deref(), Some(expected), "{tenant}");
+        }
         // The disk is full of something else.
         assert_eq!(chosen(&all[..4]), None);
         assert_eq!(chosen(&[]), None);
-    }
-
-    #[test]
-    fn a_disk_without_room_is_said() {
-        let dir = tempfile::tempdir().expect("a folder");
-        assert!(room(dir.path(), 0).is_ok(), "tests need some disk, too");
-        let refused = room(dir.path(), u64::MAX).expect_err("no disk is so large");
-        assert_eq!(refused.code, ErrorCode::NoCapacity);
     }
 }

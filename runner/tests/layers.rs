@@ -1,13 +1,15 @@
-//! Common layers change how a layer is made, and nothing of what is in it.
+//! Common layers change how a layer is made, and nothing of what is in it; room that was promised is kept.
 
 mod common;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use bytes::Bytes;
 use common::*;
 use domain::TenantId;
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, stream};
 use runner_api::*;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -156,4 +158,37 @@ async fn a_layer_is_the_same_with_a_common_one_and_without() {
             .any(|c| c.name == name && c.found.contains("packages"))
     };
     assert!(told("mcp for python") && told("mcp for node"), "{checks:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn room_that_one_upload_was_promised_is_not_promised_to_another() {
+    if !possible() {
+        return;
+    }
+    // For one of 250 MB beside what has to stay free, and not for two.
+    let rig = Rig::start_on_a_disk_of(1024 + 400).await;
+    let bundle = tarball(&[("server.py", "pass"), ("requirements.txt", "")]);
+    let client = rig.client.clone();
+    let first = tokio::spawn(async move {
+        // One byte, and then nothing.
+        let byte = stream::iter([Ok(Bytes::from_static(b"x"))]);
+        let body = byte.chain(stream::pending()).boxed();
+        client.put_bundle(&tenant(), body).await
+    });
+    until(
+        "the first upload has begun",
+        Duration::from_secs(10),
+        || async {
+            std::fs::read_dir(rig.state().join("uploads")).is_ok_and(|mut all| all.next().is_some())
+        },
+    )
+    .await;
+    let refused = rig.put(bundle.clone()).await;
+    let refused = refused.expect_err("it is promised to the first");
+    assert_eq!(refused.code(), Some(ErrorCode::NoCapacity), "{refused}");
+    first.abort();
+    until("the first is given up", Duration::from_secs(10), || async {
+        rig.put(bundle.clone()).await.is_ok()
+    })
+    .await;
 }

@@ -27,8 +27,9 @@ use serde::{Deserialize, Serialize};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
+use self::commands::Commands;
 pub use self::commands::{Command, Ender};
-use self::commands::{Commands, Told, commands};
+pub(crate) use self::commands::{Told, commands};
 use crate::context::Context;
 use crate::gate::Pass;
 use crate::images::idle;

@@ -122,6 +122,19 @@ pub fn list(packed: &Path, bounds: Bounds) -> Result<Listing, BundleError> {
 /// # Errors
 /// As [`list`]; what was unpacked up to then is left for the caller to remove.
 pub fn unpack(packed: &Path, into: &Path, bounds: Bounds) -> Result<Totals, BundleError> {
+    unpack_telling(packed, into, bounds, &mut |_| {})
+}
+
+/// The same, and says of each part how many bytes were written.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn unpack_telling(
+    packed: &Path,
+    into: &Path,
+    bounds: Bounds,
+    wrote: &mut dyn FnMut(u64),
+) -> Result<Totals, BundleError> {
     fs::DirBuilder::new()
         .mode(0o755)
         .create(into)
@@ -132,6 +145,7 @@ pub fn unpack(packed: &Path, into: &Path, bounds: Bounds) -> Result<Totals, Bund
         })?;
     let mut sink = Unpack {
         into: into.to_owned(),
+        wrote,
     };
     Ok(tar::read(
         open(packed)?,
@@ -229,11 +243,12 @@ impl Sink for Root {
     }
 }
 
-struct Unpack {
+struct Unpack<'a> {
     into: PathBuf,
+    wrote: &'a mut dyn FnMut(u64),
 }
 
-impl Sink for Unpack {
+impl Sink for Unpack<'_> {
     fn folder(&mut self, path: &str) -> io::Result<()> {
         fs::DirBuilder::new()
             .mode(0o755)
@@ -243,12 +258,34 @@ impl Sink for Unpack {
     fn file(&mut self, path: &str, executable: bool, content: &mut dyn Read) -> io::Result<()> {
         let mode = if executable { 0o755 } else { 0o644 };
         // A new file or none: nothing that is there is ever opened, so no link can be followed.
-        let mut file = OpenOptions::new()
+        let file = OpenOptions::new()
             .write(true)
             .create_new(true)
             .mode(mode)
             .custom_flags(nix::fcntl::OFlag::O_NOFOLLOW.bits())
             .open(self.into.join(path))?;
+        let mut file = Telling {
+            file,
+            wrote: &mut *self.wrote,
+        };
         io::copy(content, &mut file).map(|_| ())
+    }
+}
+
+/// A file that says what was written to it.
+struct Telling<'a> {
+    file: fs::File,
+    wrote: &'a mut dyn FnMut(u64),
+}
+
+impl io::Write for Telling<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.file.write(bytes)?;
+        (self.wrote)(count as u64);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
     }
 }

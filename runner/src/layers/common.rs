@@ -28,7 +28,7 @@ use super::copy::Copy;
 use super::install::{self, BuildFailed, Job};
 use super::rootfs_of;
 use crate::bundle::{package_json, requirements};
-use crate::context::{Context, random_name};
+use crate::context::{Context, new_sandbox_id, random_name};
 use crate::events::now_ms;
 use crate::index;
 use crate::paths::hex;
@@ -220,7 +220,7 @@ pub async fn build(
     let began = Instant::now();
     let elapsed_ms = || u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     let rootfs = rootfs_of(ctx, list.runtime)?;
-    stock::room(&ctx.paths.state, 0)?;
+    ctx.room.check()?;
     let stage = async |stage| {
         let elapsed_ms = elapsed_ms();
         let _ = tell.send(BuildEvent::Stage { stage, elapsed_ms }).await;
@@ -230,9 +230,11 @@ pub async fn build(
     stage(BuildStage::Queued).await;
     let _slot = ctx.builds.enter(&operator).await;
     stage(BuildStage::Installing).await;
-    let making = ctx.paths.state.join("uploads").join(random_name());
+    let sandbox = new_sandbox_id();
+    let making = ctx.paths.state.join("uploads").join(sandbox.as_str());
     let job = Job {
         ctx,
+        id: &sandbox,
         tenant: &operator,
         runtime: list.runtime,
         rootfs: &rootfs.path,
@@ -244,8 +246,9 @@ pub async fn build(
         fs::write(job.input().join(list.input()), list.text).context("write a list")?;
         job.run(install::common_installer(list.runtime)).await?;
         stage(BuildStage::Sealing).await;
+        let copy = Copy::within(job.room_for_a_copy()?);
         let (making, state, root) = (making.clone(), ctx.paths.state.clone(), rootfs.id.clone());
-        let sealed = on_thread("weir-seal", move || seal(&making, &state, list, root));
+        let sealed = on_thread("weir-seal", move || seal(copy, &making, &state, list, root));
         sealed.await.map_err(BuildFailed::Runner)
     }
     .await;
@@ -261,9 +264,14 @@ pub async fn build(
     })
 }
 
-fn seal(making: &Path, state: &Path, list: &List, rootfs: String) -> Result<(String, Made)> {
+fn seal(
+    mut copy: Copy,
+    making: &Path,
+    state: &Path,
+    list: &List,
+    rootfs: String,
+) -> Result<(String, Made)> {
     let layer = making.join("layer");
-    let mut copy = Copy::default();
     copy.folder(&making.join("out/deps"), &layer, 0)?;
     let made = Made {
         list: list.text.to_owned(),

@@ -7,6 +7,8 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
+use crate::room::Promise;
+
 /// What a layer may hold.
 const LAYER_BYTES_MAX: u64 = 2 * 1024 * 1024 * 1024;
 const LAYER_FILES_MAX: u64 = 200_000;
@@ -21,9 +23,19 @@ pub(super) struct Copy {
     owner: Option<u32>,
     /// What is there already stays.
     beside: bool,
+    /// The room that was promised for it.
+    promise: Option<Promise>,
 }
 
 impl Copy {
+    /// Copies into room that was promised.
+    pub fn within(promise: Promise) -> Self {
+        Self {
+            promise: Some(promise),
+            ..Self::default()
+        }
+    }
+
     /// Copies for a user, into a folder that may have some already.
     pub fn owned_by(owner: u32) -> Self {
         Self {
@@ -99,7 +111,10 @@ impl Copy {
             target => target?,
         };
         fchown(&target, self.owner, self.owner)?;
-        io::copy(&mut source, &mut target)?;
+        let copied = io::copy(&mut source, &mut target)?;
+        if let Some(promise) = &mut self.promise {
+            promise.wrote(copied);
+        }
         // Compiled Python names the time of its source; another time would make it worthless.
         target.set_modified(meta.modified()?)?;
         Ok(())

@@ -9,15 +9,18 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use domain::TenantId;
+use nix::sys::statvfs::statvfs;
 use runner_api::{ApiError, BuildEvent, ErrorCode, LogStream, Runtime, SandboxId};
 use sandbox::{Bind, GUEST_UID, Launch, Order, Output, Prepared, Program, Size, on_thread};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::context::{Context, new_sandbox_id};
+use crate::boxes::{Told, commands};
+use crate::context::Context;
 use crate::index;
 use crate::logs;
+use crate::room::Promise;
 use crate::store;
 use crate::wire::{Connected, Owner};
 
@@ -32,6 +35,8 @@ const LINE_CHARS_MAX: usize = 1000;
 pub(super) enum BuildFailed {
     /// For the bundle's owner.
     Owner(String),
+    /// The disk has no room.
+    NoRoom(ApiError),
     /// For the operator.
     Runner(anyhow::Error),
 }
@@ -41,6 +46,7 @@ impl BuildFailed {
     pub fn told(self) -> ApiError {
         match self {
             Self::Owner(text) => ApiError::new(ErrorCode::StartFailed, text),
+            Self::NoRoom(error) => error,
             Self::Runner(error) => {
                 tracing::error!(error = format!("{error:#}"), "a build failed");
                 ApiError::new(
@@ -61,6 +67,8 @@ impl<E: Into<anyhow::Error>> From<E> for BuildFailed {
 /// One installation, and where it is made: `making/in` is what it reads, `making/out` what it writes.
 pub(super) struct Job<'a> {
     pub ctx: &'a Arc<Context>,
+    /// Of its sandbox; the last part of `making`.
+    pub id: &'a SandboxId,
     pub tenant: &'a TenantId,
     pub runtime: Runtime,
     pub rootfs: &'a Path,
@@ -93,6 +101,14 @@ impl Job<'_> {
         fs::create_dir(self.input()).context("make a build folder")
     }
 
+    /// Room for a copy of all that it has written.
+    pub fn room_for_a_copy(&self) -> Result<Promise, BuildFailed> {
+        let stat = statvfs(&self.out()).context("ask how much a build has written")?;
+        let used = stat.blocks().saturating_sub(stat.blocks_free()) * stat.fragment_size();
+        let promise = self.ctx.room.promise(self.tenant, used);
+        promise.map_err(BuildFailed::NoRoom)
+    }
+
     /// Takes all of it away.
     pub async fn clean(&self) {
         let (making, image) = (self.making.to_owned(), self.making.with_extension("ext4"));
@@ -106,12 +122,16 @@ impl Job<'_> {
     /// Runs a program of the runner's own in a sandbox. It leaves `/out/done` when all went well.
     pub async fn run(&self, program: Program) -> Result<(), BuildFailed> {
         let ctx = self.ctx;
-        let id = new_sandbox_id();
+        let id = self.id;
         let place = ctx
             .places
             .take()
             .context("all places of the address pool are in use")?;
-        let ran = self.run_as(&id, place, program).await;
+        // As long as it writes, it can be ended for its tenant's flood.
+        let (commands, told) = commands();
+        ctx.enders.add(id, self.tenant, commands.ender());
+        let ran = self.run_as(place, program, &told).await;
+        ctx.enders.take(id);
         ctx.backend.destroy(id.as_str(), place).await;
         ctx.places.give(place);
         for stream in [LogStream::Stdout, LogStream::Stderr] {
@@ -124,17 +144,9 @@ impl Job<'_> {
         ran
     }
 
-    async fn run_as(
-        &self,
-        id: &SandboxId,
-        place: u32,
-        program: Program,
-    ) -> Result<(), BuildFailed> {
-        let ctx = self.ctx;
-        let prepared = ctx
-            .backend
-            .prepare(self.order(id, place, program), &[])
-            .await?;
+    async fn run_as(&self, place: u32, program: Program, told: &Told) -> Result<(), BuildFailed> {
+        let (ctx, id) = (self.ctx, self.id);
+        let prepared = ctx.backend.prepare(self.order(place, program), &[]).await?;
         let hosts = match self.runtime {
             Runtime::Python => index::python_hosts(),
             Runtime::Node => index::npm_hosts(),
@@ -148,15 +160,23 @@ impl Job<'_> {
         // Builds are nobody's usage.
         let unpaid = Arc::new(metering::Tally::unkept(0));
         let connected = Connected::open(ctx, &prepared.wire, rules, targets, owner, unpaid).await?;
-        let ended = until_it_ends(ctx, &prepared, id, self.tell).await;
+        let ended = until_it_ends(self, &prepared, told).await;
         connected.close(ctx).await;
-        let (in_time, said) = ended?;
-        if !in_time {
-            return Err(BuildFailed::Owner(format!(
-                "the installation did not end within {} s",
-                BUILD_MAX.as_secs()
-            )));
-        }
+        let said = match ended? {
+            Ended::Itself(said) => said,
+            Ended::Late => {
+                return Err(BuildFailed::Owner(format!(
+                    "the installation did not end within {} s",
+                    BUILD_MAX.as_secs()
+                )));
+            }
+            Ended::ForRoom => {
+                return Err(BuildFailed::NoRoom(ApiError::new(
+                    ErrorCode::NoCapacity,
+                    "the host's disk was nearly full, and this tenant had written the most: the build was ended",
+                )));
+            }
+        };
         if self.out().join("done").is_file() {
             return Ok(());
         }
@@ -169,7 +189,7 @@ impl Job<'_> {
         Err(BuildFailed::Owner(explain(&said, self.runtime)))
     }
 
-    fn order(&self, id: &SandboxId, place: u32, program: Program) -> Order {
+    fn order(&self, place: u32, program: Program) -> Order {
         const CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
         let bind = |source: &Path, target: &str, writable| Bind {
             source: source.to_owned(),
@@ -178,7 +198,7 @@ impl Job<'_> {
         };
         let resolver = self.ctx.paths.run.join("resolv.conf");
         Order {
-            id: id.as_str().to_owned(),
+            id: self.id.as_str().to_owned(),
             place,
             rootfs: self.rootfs.to_owned(),
             program,
@@ -200,13 +220,17 @@ impl Job<'_> {
     }
 }
 
-/// Gives whether it ended in time, and what it wrote last.
-async fn until_it_ends(
-    ctx: &Arc<Context>,
-    prepared: &Prepared,
-    id: &SandboxId,
-    tell: &mpsc::Sender<BuildEvent>,
-) -> Result<(bool, Vec<String>)> {
+/// How an installation came to its end.
+enum Ended {
+    /// With what it wrote last.
+    Itself(Vec<String>),
+    Late,
+    /// The guard of the disk ended it.
+    ForRoom,
+}
+
+async fn until_it_ends(job: &Job<'_>, prepared: &Prepared, told: &Told) -> Result<Ended> {
+    let (ctx, id) = (job.ctx, job.id);
     prepared.wire.up().await?;
     let dir = ctx.paths.run.join("pipes");
     let pipe = |stream| logs::make_pipe(&logs::pipe_path(&dir, id.as_str(), stream));
@@ -214,14 +238,18 @@ async fn until_it_ends(
         out: pipe(LogStream::Stdout)?,
         err: pipe(LogStream::Stderr)?,
     };
-    let (lines, readers) = follow(&dir, id, tell)?;
+    let (lines, readers) = follow(&dir, id, job.tell)?;
     let (_, watch) = ctx.backend.launch(prepared, Launch::Cold, output).await?;
-    let in_time = tokio::time::timeout(BUILD_MAX, watch.ended()).await.is_ok();
+    tokio::select! {
+        _ = watch.ended() => {}
+        _ = told.stopped() => return Ok(Ended::ForRoom),
+        () = tokio::time::sleep(BUILD_MAX) => return Ok(Ended::Late),
+    }
     // What it wrote last is often still in the pipe.
     tokio::time::sleep(Duration::from_millis(100)).await;
     let said = lines.lock().await.iter().cloned().collect();
     drop(readers);
-    Ok((in_time, said))
+    Ok(Ended::Itself(said))
 }
 
 /// Events of builds have no server of their own.

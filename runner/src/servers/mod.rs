@@ -518,7 +518,7 @@ impl Server {
     }
 
     fn start(&mut self) -> Result<(), ApiError> {
-        stock::room(&self.ctx.paths.state, 0)?;
+        self.ctx.room.check()?;
         let plan = self.plan(new_sandbox_id())?;
         // So that they stay, whatever becomes of the server meanwhile.
         for part in [&plan.app, &plan.deps] {
