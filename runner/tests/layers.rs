@@ -27,13 +27,30 @@ const NODE: &[(&str, &str)] = &[
     ),
 ];
 
-/// Uploads, builds and makes a server for a tenant; gives the layer's packages.
-async fn built(rig: &Rig, tenant: &str, files: &[(&str, &str)]) -> PathBuf {
+/// Uploads, builds and makes a server for a tenant; gives what the installer said, and the layer's packages.
+async fn built(rig: &Rig, tenant: &str, files: &[(&str, &str)]) -> (String, PathBuf) {
     let tenant = TenantId::parse(tenant).expect("an id");
+    let bundle = Bytes::from(tarball(files));
+    let body = stream::iter([Ok(bundle)]).boxed();
+    let info = rig.client.put_bundle(&tenant, body).await.expect("taken");
+    let request = BuildRequest {
+        tenant: tenant.clone(),
+        bundle: info.id,
+        allow_sdist: false,
+    };
+    let mut events = rig.client.build(request).await.expect("it begins");
+    let mut said = String::new();
+    while let Some(event) = events.next().await {
+        if let BuildEvent::Output { line } = event.expect("it goes on") {
+            said.push_str(&line);
+            said.push('\n');
+        }
+    }
     rig.deploy_for(&tenant, tarball(files), |_| {}).await;
     let layers = rig.state().join("layers").join(tenant_folder(&tenant));
     let layer = std::fs::read_dir(layers).expect("there").next();
-    layer.expect("one").expect("read").path().join("deps")
+    let deps = layer.expect("one").expect("read").path().join("deps");
+    (said, deps)
 }
 
 fn tenant_folder(tenant: &TenantId) -> String {
@@ -89,13 +106,13 @@ async fn a_layer_is_the_same_with_a_common_one_and_without() {
         return;
     }
     let rig = Rig::start().await;
-    let without = built(&rig, "without", PYTHON).await;
-    let node_without = built(&rig, "node-without", NODE).await;
+    let (fetched, without) = built(&rig, "without", PYTHON).await;
+    let (node_fetched, node_without) = built(&rig, "node-without", NODE).await;
     assert!(common_layer(&rig, Runtime::Python).await > 20);
     assert!(common_layer(&rig, Runtime::Node).await > 50);
     let unknown = rig.client.build_common(Runtime::Node, "../x").await;
     assert!(unknown.is_err());
-    let with = built(&rig, "with", PYTHON).await;
+    let (poured, with) = built(&rig, "with", PYTHON).await;
     let (without, with) = (files(&without), (files(&with), with));
     let differ: Vec<_> = without
         .iter()
@@ -112,7 +129,7 @@ async fn a_layer_is_the_same_with_a_common_one_and_without() {
     assert!(with.0.len() > 1000 && with.0.keys().any(|n| n.starts_with("flask/")));
     one_name_each(&with.1);
 
-    let node_with = built(&rig, "node-with", NODE).await;
+    let (node_poured, node_with) = built(&rig, "node-with", NODE).await;
     let versions = |deps: &Path| -> BTreeMap<String, String> {
         let listing = std::fs::read(deps.join(".package-lock.json")).expect("npm's list");
         let listing: Value = serde_json::from_slice(&listing).expect("JSON");
@@ -133,6 +150,22 @@ async fn a_layer_is_the_same_with_a_common_one_and_without() {
     );
     assert!(node_with.join("nanoid").is_dir() && !node_with.join("axios").exists());
     one_name_each(&node_with);
+
+    // What the common layers have was not fetched again; what they have not, was.
+    let (large, express, nanoid) = ("pydantic-core", "/express/-/", "/nanoid/-/");
+    assert!(
+        fetched.contains(&format!("Downloading {large}")),
+        "{fetched}"
+    );
+    assert!(
+        !poured.contains(&format!("Downloading {large}")),
+        "{poured}"
+    );
+    assert!(node_fetched.contains(express) && node_fetched.contains(nanoid));
+    assert!(
+        !node_poured.contains(express) && node_poured.contains(nanoid),
+        "{node_poured}"
+    );
 
     // Both are servers.
     for tenant in ["with", "node-with"] {
