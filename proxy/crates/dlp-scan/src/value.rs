@@ -159,8 +159,8 @@ pub(crate) fn is_drawn(value: &[u8]) -> bool {
     words >= words_min && numbers == 1 && words + numbers == parts + usize::from(glued)
 }
 
-/// Two words with a capital each and a number behind them (`RiverViolin78`), as people choose. Names of things have no
-/// number, or one of a single digit, or a word that things are named with.
+/// Two words with a capital each and a number behind them (`RiverViolin78`, `River_Violin78`), as people choose. Names
+/// of things have no number, or one of a single digit, or a word that things are named with.
 fn is_pair(value: &[u8]) -> bool {
     let digits = value
         .iter()
@@ -172,6 +172,7 @@ fn is_pair(value: &[u8]) -> bool {
         return false;
     };
     let word = |w: &[u8]| {
+        let w = w.strip_suffix(b"_").or(w.strip_suffix(b"-")).unwrap_or(w);
         let lower = w.to_ascii_lowercase();
         (4..=10).contains(&w.len())
             && w[0].is_ascii_uppercase()
@@ -749,6 +750,7 @@ mod tests {
             "s3cr3tP@ss",
             "@nch0r1987!",
             "RiverViolin78",
+            "River_Violin78",
             "ribbon-meadow-zipper-96",
             "Iqvldm982*cfBKhexample",
             "nullIqvldm982*cfBKh",
