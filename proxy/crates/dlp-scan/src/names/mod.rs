@@ -2,14 +2,13 @@
 
 mod lists;
 mod owner;
+mod tongues;
 mod words;
 
-use lists::{
-    ABOUT, KEY_BEFORE, KEY_DENIED, MNEMONIC, PASSWORD, PASSWORD_PAIRS, STRONG, TOKEN_DENIED, WEAK,
-};
+use lists::{ABOUT, KEY_BEFORE, KEY_DENIED, MNEMONIC, PASSWORD, STRONG, TOKEN_DENIED, WEAK};
 use words::Words;
 
-pub(crate) use lists::{KEYWORDS, KEYWORDS_TURNED};
+pub(crate) use lists::KEYWORDS_TURNED;
 pub(crate) use owner::says_whose;
 pub(crate) use words::{BLANKS, cases, plain, plain_byte};
 
@@ -27,6 +26,14 @@ pub(crate) enum Promise {
     Passphrase,
     /// Seed words.
     Mnemonic,
+}
+
+/// Parts of names that the gate looks for.
+pub(crate) fn keywords() -> impl Iterator<Item = String> {
+    let one = lists::KEYWORDS.iter().chain(tongues::WORDS);
+    let several = tongues::SEVERAL.iter();
+    let several = several.flat_map(|words| [" ", "_", "-"].map(|sign| words.replace(' ', sign)));
+    one.map(ToString::to_string).chain(several)
 }
 
 /// What the identifier `name` promises about its value.
@@ -69,10 +76,10 @@ pub(crate) fn promise(name: &[u8]) -> Promise {
     };
     let pair =
         |(first, second): &(&str, &str)| last == second.as_bytes() && before == first.as_bytes();
-    if PASSWORD_PAIRS.iter().any(pair) {
+    if tongues::PAIRS.iter().any(pair) {
         return Promise::Password;
     }
-    if is_in(last, PASSWORD) {
+    if is_in(last, PASSWORD) || is_in(last, tongues::WORDS) {
         return if is_in(
             before,
             &["no", "forgot", "reset", "change", "show", "hide", "one"],
@@ -124,7 +131,7 @@ pub(crate) fn is_pair(both: &[u8]) -> bool {
         word.eq_ignore_ascii_case(want.as_bytes())
             || !want.is_ascii() && String::from_utf8_lossy(word).to_lowercase() == want
     };
-    PASSWORD_PAIRS.iter().any(|(a, b)| {
+    tongues::PAIRS.iter().any(|(a, b)| {
         second.is_some_and(|s| s.len() <= 2 * b.len() && same(s, b)) && same(first, a)
     })
 }
@@ -320,6 +327,14 @@ mod tests {
             ("clave_de_acceso", Password),
             ("mot-de-passe", Password),
             ("كلمة_المرور", Password),
+            ("գաղտնաբառ", Password),
+            ("Neno-la-siri", Password),
+            ("нууц_үг", Password),
+            ("root_pw", Password),
+            ("ldap.bindpw", Password),
+            ("RABBITMQ_ERLANG_COOKIE", Password),
+            ("PASSWORD_PEPPER", Weak),
+            ("cookie_policy", Nothing),
             ("HASŁO", Password),
             ("数据库密码", Password),
             ("totp_seed", Strong),

@@ -526,7 +526,7 @@ impl Builder {
             Detector::Mnemonic,
         ];
         if names.iter().any(|d| self.detectors[*d as usize].is_some()) {
-            for word in names::KEYWORDS.iter().flat_map(|w| names::cases(w)) {
+            for word in names::keywords().flat_map(|w| names::cases(&w)) {
                 self.keyword(word.as_bytes(), Action::SecretName, Looked::Everywhere);
             }
             for word in names::KEYWORDS_TURNED {
