@@ -640,3 +640,16 @@ fn a_short_value_of_a_list_is_found_in_its_codes() {
         assert_eq!(found(&STANDARD.encode("s3cr3tQw and more")), 0);
     }
 }
+
+#[test]
+fn a_number_in_groups_that_are_not_its_own_is_found() {
+    for (text, rule, want) in [
+        ("PESEL: 5602 2604 805", "pl-pesel", "5602 2604 805"),
+        ("NIP = 5260 2502 74", "pl-nip", "5260 2502 74"),
+    ] {
+        assert_eq!(found_by(RuleSet::builtin(), text, rule), [want], "{text}");
+    }
+    // A table's rows are numbers, whatever they add up to.
+    let table = "PESEL or not\n5602 2604 805\n1234 5678 901\n";
+    assert!(found_by(RuleSet::builtin(), table, "pl-pesel").is_empty());
+}

@@ -20,8 +20,10 @@ pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>
     let (mut index, mut done) = (0, 0);
     for (at, _) in marks.iter().filter(|(_, mark)| *mark == Mark::Backwards) {
         let at = *at as usize;
-        // A word that the value before it reached.
-        if at < done {
+        // A word that the value before it reached, or the head of a column (`| revision`).
+        let longer = node.text[at..].starts_with(b"| rev")
+            && node.text.get(at + 5).is_some_and(u8::is_ascii_alphanumeric);
+        if at < done || longer {
             continue;
         }
         let Some(cell) = node.cell_from(at, &mut index).filter(|c| c.leaf != NO_LEAF) else {

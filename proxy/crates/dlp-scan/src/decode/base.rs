@@ -364,12 +364,9 @@ fn in_place(
     let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
     let name = begin_cell(&mut child, node, name_over(node, cell, start));
     let at = child.text.len();
-    copy(
-        &mut child,
-        node,
-        margin_before(&node.text, start, floor),
-        start,
-    );
+    let margin = margin_before(&node.text, start, floor);
+    let before = super::without_data_head(&node.text[margin..start]);
+    copy(&mut child, node, margin, margin + before.len());
     // `0x` or a prefix of letters is no part of the value.
     let glued = start > floor && node.text[start - 1].is_ascii_alphanumeric();
     if glued {

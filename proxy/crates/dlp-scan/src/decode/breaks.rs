@@ -346,9 +346,10 @@ fn emit_chunks(node: &Node, cell: &Cell, (from, to): (usize, usize), spawn: &mut
     let joined = to - from;
     let blank = |b: &u8| matches!(b, b' ' | b'\n');
     let telling = super::strides::telling(text[from..to].iter().filter(|b| !blank(b)));
-    // Rows of numbers are tables; what is a number in groups is found as it stands.
+    // Rows of numbers are tables; what is a number in groups is found as it stands, unless they are no groups of its own.
     let letters = text[from..to].iter().any(u8::is_ascii_alphabetic);
-    if joined < 16 || !telling || !letters || !text[from..to].is_ascii() {
+    let value = joined >= 16 && telling && letters && text[from..to].is_ascii();
+    if !value && !super::cut::grouped(text, (from, to), cell) {
         return;
     }
     // Lines with columns are a table's rows, and no value goes on from one to the next.
@@ -510,8 +511,8 @@ fn joint(text: &[u8], at: usize) -> Option<usize> {
         _ => return None,
     }
     blank(&mut i);
-    // Basic goes on in the next line.
-    if text.get(i) == Some(&b'_') && text.get(i + 1).is_some_and(|b| matches!(b, b'\n' | b'\r')) {
+    // Basic goes on in the next line behind a sign of its own.
+    if text.get(i) == Some(&b'_') && matches!(text.get(i + 1), Some(b'\n' | b'\r')) {
         i += 1;
         blank(&mut i);
     }

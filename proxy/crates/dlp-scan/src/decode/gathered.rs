@@ -56,6 +56,7 @@ pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>
             Mark::List => text.listed(at),
             Mark::Lines => text.under_each_other(at),
             Mark::Operator => text.operated(at),
+            Mark::Glued => text.glued(at),
             Mark::Define => text.defined(at),
             Mark::Part => text.counted(at),
             Mark::Half => text.halved(at),
@@ -289,7 +290,7 @@ impl Text<'_> {
 
     /// `concat("ghp_", "Zq7k")`, `["ghp_", "Zq7k"].join('')`, `"%s%s" % ("ghp_", "Zq7k")`.
     fn listed(&self, at: usize) -> Option<Row> {
-        const BETWEEN: &[u8] = b", \t\r\n";
+        const BETWEEN: &[u8] = b",; \t\r\n";
         let rest = self.at(at);
         let (start, begin) = match rest.first()? {
             // What is joined stands before.
@@ -382,6 +383,20 @@ impl Text<'_> {
         let from = self.floor;
         let open = from + memchr::memrchr2(self.bytes[at], b'\n', &self.bytes[from..at])?;
         let (pieces, end) = self.literals(open, b" \t\r\n^<>+/");
+        Some(Row {
+            label: label_before(self.bytes, self.cell, open),
+            name: None,
+            pieces,
+            end,
+        })
+    }
+
+    /// `'ghp_'""'Zq7k'`: what a shell takes for one word.
+    fn glued(&self, at: usize) -> Option<Row> {
+        let from = self.floor;
+        let open = from + memchr::memrchr2(self.bytes[at], b'\n', &self.bytes[from..at])?;
+        let (mut pieces, end) = self.literals(open, b"");
+        pieces.retain(|piece| !piece.is_empty());
         Some(Row {
             label: label_before(self.bytes, self.cell, open),
             name: None,
@@ -588,6 +603,8 @@ mod tests {
                 "k = ghp_Zq7k ",
             ),
             ("K = string.Concat(\"ghp_\", \"Zq7k\");", "K = ghp_Zq7k "),
+            ("K: =CONCATENATE(\"ghp_\";\"Zq7k\")", "ghp_Zq7k "),
+            ("K='ghp_'\"\"'Zq7k'\"\"", "K = ghp_Zq7k "),
             ("K = \"\".join([\"ghp_\", \"Zq7k\"])", "K = ghp_Zq7k "),
             (
                 "const K = [\"ghp_\", \"Zq7k\"].join('')",

@@ -56,6 +56,7 @@ fn codes(node: &Node, behind_commas: &[u32], spawn: &mut Spawner<'_>) {
             && (called
                 || list.len() >= BARE_CODES_MIN && telling(&list)
                 || of_digits(&list)
+                || coded(&list)
                 || told(text, (start, end), cell));
         if enough {
             emit(node, cell, (start, end), &list, spawn);
@@ -292,10 +293,23 @@ fn code(word: &[u8]) -> Option<u32> {
     shown.then_some(code)
 }
 
+/// The codes of a text that is encoded once more: base64, hexadecimal, percent signs, entities. Numbers that are measured
+/// do not keep to the characters of those in such number.
+fn coded(row: &[Code]) -> bool {
+    const CODED_MIN: usize = 20;
+    let sign = |c: u8| c.is_ascii_alphanumeric() || b"+/=-_%&#;\\".contains(&c);
+    let plain = |c: u8| c.is_ascii_alphanumeric();
+    let count = |is: &dyn Fn(u8) -> bool| {
+        let bytes = row.iter().filter_map(|(c, _)| u8::try_from(*c).ok());
+        bytes.filter(|c| is(*c)).count()
+    };
+    row.len() >= CODED_MIN && count(&sign) == row.len() && count(&plain) * 5 >= row.len() * 2
+}
+
 /// Reads the array of codes that begins at `at`, if it is one.
 pub(super) fn code_array(text: &[u8], at: usize) -> Option<Vec<Code>> {
     let (list, _) = read_codes(text, at);
-    (list.len() >= BARE_CODES_MIN && telling(&list)).then_some(list)
+    (list.len() >= BARE_CODES_MIN && (telling(&list) || coded(&list))).then_some(list)
 }
 
 /// Appends what the codes stand for: bytes of UTF-8 where they are that, else characters.
@@ -333,7 +347,7 @@ fn code_cells(node: &Node, spawn: &mut Spawner<'_>) {
 
 /// What several cells give together.
 fn join(row: &[Code], spawn: &mut Spawner<'_>) {
-    if row.len() < BARE_CODES_MIN || !telling(row) {
+    if row.len() < BARE_CODES_MIN || !telling(row) && !coded(row) {
         return;
     }
     let Some(mut child) = spawn.begin(Layer::Joined) else {

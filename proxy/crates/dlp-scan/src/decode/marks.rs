@@ -16,6 +16,8 @@ pub(crate) enum Mark {
     Lines,
     /// `" ^ "`
     Operator,
+    /// `'""'`: literals side by side in a shell.
+    Glued,
     /// `#define`: literals side by side.
     Define,
     /// `part 2`, `[2/3`
@@ -61,6 +63,8 @@ pub(crate) const WORDS: &[(Mark, &[&str])] = &[
         Mark::List,
         &[
             "concat(",
+            "concatenate(",
+            "textjoin(",
             "concat!(",
             "].join(",
             ".join([",
@@ -80,6 +84,7 @@ pub(crate) const WORDS: &[(Mark, &[&str])] = &[
             "\" ^ \"", "' ^ '", "\" <> \"", "\" ++ \"", "' ++ '", "' // '", "\" << \"", "' << '",
         ],
     ),
+    (Mark::Glued, &["'\"\"'", "\"''\""]),
     (Mark::Define, &["#define "]),
     (
         Mark::Part,
@@ -215,6 +220,8 @@ pub(crate) const WORDS: &[(Mark, &[&str])] = &[
         &[
             "reversed",
             "backwards",
+            "[::-1]",
+            "| rev",
             "backward)",
             "rückwärts",
             "à l'envers",

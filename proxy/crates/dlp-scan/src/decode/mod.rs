@@ -8,6 +8,7 @@ mod base;
 mod base58;
 mod binary;
 mod breaks;
+mod cut;
 mod declared;
 mod digits;
 mod dumps;
@@ -28,6 +29,7 @@ mod pieces;
 mod run;
 mod sentences;
 pub(crate) mod series;
+mod shards;
 mod spoken;
 pub(crate) mod strides;
 mod turned;
@@ -197,7 +199,7 @@ const WRAPPER_BYTES_MAX: usize = 48;
 pub(crate) fn label_before(text: &[u8], cell: &Cell, at: usize) -> (usize, &'static [u8]) {
     let floor = at.saturating_sub(LABEL_REACH).max(cell.span.start as usize);
     let line = memchr::memrchr(b'\n', &text[floor..at]).map_or(floor, |n| floor + n + 1);
-    let before = &text[line..at];
+    let before = without_data_head(&text[line..at]);
     let single = |i: &usize| {
         let colon = |i: usize| before.get(i) == Some(&b':');
         before[*i] != b':' || !(colon(i + 1) || *i > 0 && colon(i - 1))
@@ -209,6 +211,9 @@ pub(crate) fn label_before(text: &[u8], cell: &Cell, at: usize) -> (usize, &'sta
         (None, _, Some(comma)) => (comma, b", "),
         _ => return (at, b" "),
     };
+    if before.len() < at - line && before[sign + 1..].trim_ascii().is_empty() {
+        return (line + before[..sign].trim_ascii_end().len(), written);
+    }
     let wrapper = before[sign + 1..].trim_ascii();
     let called = matches!(
         wrapper.last(),
@@ -232,6 +237,21 @@ pub(crate) fn label_before(text: &[u8], cell: &Cell, at: usize) -> (usize, &'sta
     (line + name.len(), written)
 }
 
+/// What stands before `data:text/plain;base64,`, where a text ends with that.
+pub(crate) fn without_data_head(before: &[u8]) -> &[u8] {
+    const HEAD_BYTES_MAX: usize = 64;
+    let tail = before.len().saturating_sub(HEAD_BYTES_MAX);
+    let head = before
+        .ends_with(b",")
+        .then(|| memchr::memmem::rfind(&before[tail..], b"data:"))
+        .flatten()
+        .filter(|head| {
+            let mime = |b: &u8| b.is_ascii_alphanumeric() || b"/;=.+-:,".contains(b);
+            before[tail + head..].iter().all(mime)
+        });
+    head.map_or(before, |head| &before[..tail + head])
+}
+
 /// A child made of `from..to`, with a little of the text around it, by whatever `fill` puts in.
 pub(crate) fn child_around(
     node: &Node,
@@ -247,12 +267,9 @@ pub(crate) fn child_around(
     let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
     let name = begin_cell(&mut child, node, name_over(node, cell, from));
     let start = child.text.len();
-    copy(
-        &mut child,
-        node,
-        margin_before(&node.text, from, floor),
-        from,
-    );
+    let margin = margin_before(&node.text, from, floor);
+    let before = without_data_head(&node.text[margin..from]);
+    copy(&mut child, node, margin, margin + before.len());
     fill(&mut child);
     copy(&mut child, node, to, margin_after(&node.text, to, ceil));
     child.close_cell(start, name, cell.kind, 0);
@@ -268,6 +285,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     padded::decode(node, spawn);
     pieces::decode(node, scratch.traces.strange, spawn);
     breaks::decode(node, scratch, spawn);
+    cut::decode(node, spawn);
     strides::decode(node, scratch, spawn);
     listed::decode(node, scratch, spawn);
     dumps::decode(node, scratch, spawn);
@@ -289,6 +307,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     }
     turned::decode(node, scratch, spawn);
     joined::decode(node, scratch, spawn);
+    shards::decode(node, spawn);
     sentences::decode(node, scratch, spawn);
     numeral::decode(node, spawn);
 }

@@ -113,7 +113,7 @@ mod tests {
             ("MRN: MTc4OTM3OTk=", Some("MRN: 17893799")),
             (
                 "data:text/plain;base64,MTY2NTM1ODUyMQ== end",
-                Some("data:text/plain;base64,1665358521 end"),
+                Some("1665358521 end"),
             ),
             ("x;base64,MTIzNDU2Nzg5", Some("x;base64,123456789")),
             ("MRN: MTc4OTM3OTk==", None),

@@ -85,7 +85,7 @@ fn islands(
             }
             if pos > copied {
                 flush(&mut child, &mut bytes, layer);
-                copy(&mut child, node, copied, pos);
+                copy_before(&mut child, node, (copied, pos), first);
             }
             // Bytes above 0x7F written one at a time are pieces of UTF-8.
             if c == SOFT_BREAK {
@@ -114,6 +114,15 @@ fn islands(
         spawn.end(child);
         at = from.max(first + 1);
     }
+}
+
+/// Copies what stands before a written character; the head of a data URI before the first is no part of its value.
+fn copy_before(child: &mut Node, node: &Node, (from, to): (usize, usize), first: usize) {
+    let head = match to == first {
+        true => super::without_data_head(&node.text[from..to]).len(),
+        false => to - from,
+    };
+    copy(child, node, from, from + head);
 }
 
 /// What a signed token is made of, and what characters are written out with.
@@ -352,6 +361,7 @@ mod tests {
             (r"$'\147\62\160'", Layer::Escapes, "$'g2p'"),
             (r"$'\160\62'", Layer::Escapes, "$'p2'"),
             ("d=%67%68p%5F end", Layer::Percent, "d=ghp_ end"),
+            ("d: data:,%67%68p%5F end", Layer::Percent, "d: ghp_ end"),
             ("d=%c3%a9t%C3%A9...", Layer::Percent, "d=été..."),
             ("a &#103;&#x68;&#112 b", Layer::Html, "a ghp b"),
             ("&lt;IMPORTANT&gt;", Layer::Html, "<IMPORTANT>"),

@@ -1,0 +1,112 @@
+//! A value in a few pieces of any length, the elements of one array: `{"token": ["ghp_Zq", "7kW2", "m9"]}`. The name has to
+//! promise a secret, or the pieces have to be digits: lists of words are what arrays hold.
+
+use super::{Spawner, begin_cell, rows_of};
+use crate::detect::is_value;
+use crate::names::{self, Promise};
+use crate::text::{Cell, How, NO_LEAF, Node};
+use crate::{Layer, LeafKind};
+
+const PIECES: std::ops::RangeInclusive<usize> = 2..=8;
+const PIECE_BYTES_MAX: usize = 512;
+/// Pieces of which none is shorter are a list.
+const ALONE_BYTES_MIN: usize = 12;
+/// Shorter texts hold nothing that a rule finds.
+const BYTES_MIN: usize = 7;
+/// Longest name.
+const NAME_BYTES_MAX: usize = 64;
+
+pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
+    if node.layer == Some(Layer::Joined) {
+        return;
+    }
+    let piece = |c: &Cell| {
+        c.kind == LeafKind::String && is_value(c) && !c.name.is_empty() && c.leaf != NO_LEAF
+    };
+    let same = |a: &Cell, b: &Cell| a.name == b.name && piece(a) && piece(b);
+    for cells in rows_of(&node.cells, *PIECES.start(), same) {
+        if PIECES.contains(&cells.len()) && in_pieces(node, cells) {
+            join(node, cells, spawn);
+        }
+    }
+}
+
+fn in_pieces(node: &Node, cells: &[Cell]) -> bool {
+    let name = cells[0].name;
+    let texts = || cells.iter().map(|c| &node.text[c.span.range()]);
+    let len: usize = texts().map(<[u8]>::len).sum();
+    if len < BYTES_MIN
+        || name.len() > NAME_BYTES_MAX
+        || texts().any(|t| t.is_empty() || t.len() > PIECE_BYTES_MAX)
+    {
+        return false;
+    }
+    let digits = texts().flatten().filter(|b| b.is_ascii_digit()).count();
+    let letters = texts().flatten().filter(|b| b.is_ascii_alphabetic());
+    let number = |b: &u8| b.is_ascii_digit() || b.is_ascii_uppercase() || b" -./+()".contains(b);
+    let numbers =
+        digits >= BYTES_MIN - 1 && digits >= letters.count() && texts().flatten().all(number);
+    let solid = |b: &u8| b.is_ascii_graphic();
+    // Elements that are all long enough to stand alone are values of their own, or names of such.
+    let alone = |t: &[u8]| t.len() >= ALONE_BYTES_MIN;
+    numbers
+        || digits > 0
+            && texts().flatten().all(solid)
+            && !texts().all(alone)
+            && names::promise(&node.text[name.range()]) > Promise::Weak
+}
+
+fn join(node: &Node, cells: &[Cell], spawn: &mut Spawner<'_>) {
+    let Some(mut child) = spawn.begin(Layer::Joined) else {
+        return;
+    };
+    let name = begin_cell(&mut child, node, cells[0].name);
+    let start = child.text.len();
+    for cell in cells {
+        child.push(&node.text[cell.span.range()], cell.span, How::Copy);
+    }
+    child.close_cell(start, name, LeafKind::String, 0);
+    spawn.end(child);
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Layer;
+    use crate::decode::tests::{children_in, children_of, node_of};
+
+    /// Is there a child of all the pieces, one after the other?
+    fn joined(name: &str, pieces: &[&str]) -> bool {
+        let cells: Vec<_> = pieces.iter().map(|piece| (name, *piece)).collect();
+        let whole = pieces.concat();
+        let found = children_of(&cells);
+        found
+            .iter()
+            .any(|(layer, text, _)| *layer == Layer::Joined && text.ends_with(&whole))
+    }
+
+    #[test]
+    fn pieces_of_an_array_are_one() {
+        for (name, pieces, want) in [
+            ("NINO", &["CA 9", "8 9", "8 20 C"][..], true),
+            ("OIB", &["3243", "74", "70603"], true),
+            ("db_password", &["nB24!", "XGk", "vnZtZm"], true),
+            ("tags", &["v1", "beta", "x86"], false),
+            ("password", &["forgotten", "reset", "now"], false),
+            ("years", &["2019", "20"], false),
+        ] {
+            assert_eq!(joined(name, pieces), want, "{name}");
+        }
+    }
+
+    #[test]
+    fn many_are_paid_for() {
+        let names: Vec<String> = (0..2000).map(|n| format!("token{n}")).collect();
+        let cells: Vec<_> = names
+            .iter()
+            .flat_map(|name| [(name.as_str(), "Zq7kW2"), (name.as_str(), "m9XvT4rBy")])
+            .collect();
+        let (nodes, over) = children_in(node_of(&cells), 10_000);
+        assert!(nodes.iter().map(|n| n.text.len()).sum::<usize>() <= 10_000);
+        assert!(over.is_some());
+    }
+}
