@@ -110,7 +110,9 @@ pub(super) static ORDERS: LazyLock<Orders> = LazyLock::new(|| {
             "\n",
             include_str!("wider.txt"),
             "\n",
-            include_str!("later.txt")
+            include_str!("later.txt"),
+            "\n",
+            include_str!("tongues.txt")
         ),
         include_str!("orders.txt"),
     )
