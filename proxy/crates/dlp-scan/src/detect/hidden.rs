@@ -10,6 +10,10 @@ const TAGS_MIN: u32 = 8;
 const SELECTORS_MIN: u32 = 6;
 /// This many invisible characters between letters are no accident of typesetting.
 const ZERO_WIDTH_MIN: u32 = 6;
+/// So many in a row, of two kinds that each come so often, are the bits of a message. Mails pad their first line with
+/// long rows of one kind, or with blanks between.
+const BITS_MIN: u32 = 16;
+const BITS_OF_A_KIND_MIN: u32 = 4;
 
 /// What a character is, when it is not to be seen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,6 +78,35 @@ impl Run {
     }
 }
 
+/// Invisible characters with nothing to be seen between them.
+#[derive(Default)]
+struct Row {
+    run: Run,
+    first: char,
+    like_first: u32,
+}
+
+impl Row {
+    fn add(&mut self, c: char, start: u32, end: u32) {
+        if self.run.count == 0 {
+            (self.first, self.like_first) = (c, 0);
+        }
+        self.like_first += u32::from(c == self.first);
+        self.run.add(start, end);
+    }
+
+    /// Reports what may be the bits of a message, and begins anew.
+    fn flush(&mut self, sink: &mut Sink<'_>) {
+        let rarer = self.like_first.min(self.run.count - self.like_first);
+        let min = match rarer >= BITS_OF_A_KIND_MIN {
+            true => BITS_MIN,
+            false => u32::MAX,
+        };
+        self.like_first = 0;
+        flush(&mut self.run, min, Detector::ZeroWidth, sink);
+    }
+}
+
 fn scan_cell(text: &str, base: u32, sink: &mut Sink<'_>) {
     let (mut tags, mut selectors, mut zero, mut bidi) = (
         Run::default(),
@@ -81,6 +114,7 @@ fn scan_cell(text: &str, base: u32, sink: &mut Sink<'_>) {
         Run::default(),
         Run::default(),
     );
+    let mut row = Row::default();
     let mut overrides = false;
     let mut last_end = base;
     for (i, c) in Wide::new(text) {
@@ -96,12 +130,16 @@ fn scan_cell(text: &str, base: u32, sink: &mut Sink<'_>) {
                 Detector::VariationSelectors,
                 sink,
             );
+            row.flush(sink);
         }
         last_end = end;
         match kind {
             Unseen::Tag => tags.add(start, end),
             Unseen::Selector => selectors.add(start, end),
-            Unseen::ZeroWidth => zero.add(start, end),
+            Unseen::ZeroWidth => {
+                row.add(c, start, end);
+                zero.add(start, end);
+            }
             Unseen::Bidi => {
                 overrides |= matches!(c, '\u{202D}' | '\u{202E}');
                 bidi.add(start, end);
@@ -115,6 +153,7 @@ fn scan_cell(text: &str, base: u32, sink: &mut Sink<'_>) {
         Detector::VariationSelectors,
         sink,
     );
+    row.flush(sink);
     // Between ASCII letters: scripts that need joiners do not look like this.
     if zero.count >= ZERO_WIDTH_MIN
         && text.bytes().filter(u8::is_ascii_alphanumeric).count() as u32 >= zero.count
