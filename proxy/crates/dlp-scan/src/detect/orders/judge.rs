@@ -29,7 +29,7 @@ pub(super) const NOTHING: Classes = [Bits::NONE; LANGUAGES_MAX];
 const WORDS_MAX: usize = 256;
 
 /// Words and their numbers, by their heads.
-type Heads = HashMap<u32, Vec<(Box<[u8]>, usize)>, BuildHasherDefault<HeadHasher>>;
+type Heads = HashMap<u64, Vec<(Box<[u8]>, usize)>, BuildHasherDefault<HeadHasher>>;
 
 /// The words, relations and combinations.
 pub(super) struct Orders {
@@ -263,8 +263,9 @@ impl Orders {
                 continue;
             }
             let rest = &bytes[at..];
-            for len in 1..=HEAD_BYTES.min(rest.len()) {
-                let head = head_of(rest, len);
+            let mut head = 0;
+            for byte in rest.iter().take(HEAD_BYTES) {
+                head = longer(head, *byte);
                 if !self.known(head) {
                     continue;
                 }
@@ -278,7 +279,7 @@ impl Orders {
     }
 
     /// May words have such a head? Most of a text's have not, and a bit tells it sooner than the table.
-    fn known(&self, head: u32) -> bool {
+    fn known(&self, head: u64) -> bool {
         let bit = mixed(head);
         self.heads_seen[bit / 64] >> (bit % 64) & 1 == 1
     }
@@ -341,24 +342,24 @@ pub(super) fn merge(of: &[&Classes]) -> Classes {
     all
 }
 
-/// Bytes of a word that name its bucket; a shorter word is its own head.
-const HEAD_BYTES: usize = 3;
+/// Bytes of a word that name its bucket; a shorter word is its own head. With three, hundreds of words that begin with
+/// "you" were compared at every "you".
+const HEAD_BYTES: usize = 6;
 
-fn head(word: &[u8]) -> u32 {
-    head_of(word, word.len().min(HEAD_BYTES))
+fn head(word: &[u8]) -> u64 {
+    let first = word.iter().take(HEAD_BYTES);
+    first.fold(0, |head, byte| longer(head, *byte))
 }
 
-fn head_of(word: &[u8], len: usize) -> u32 {
-    word[..len]
-        .iter()
-        .fold(0, |head, b| head << 8 | u32::from(*b))
+fn longer(head: u64, byte: u8) -> u64 {
+    head << 8 | u64::from(byte)
 }
 
 /// Bits that tell most heads which no word has.
-const HEAD_BITS: usize = 1 << 15;
+const HEAD_BITS: usize = 1 << 16;
 
-fn mixed(head: u32) -> usize {
-    (head.wrapping_mul(0x9E37_79B1) >> 17) as usize
+fn mixed(head: u64) -> usize {
+    (head.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as usize
 }
 
 /// Heads are as good as numbered.
@@ -372,8 +373,8 @@ impl Hasher for HeadHasher {
         }
     }
 
-    fn write_u32(&mut self, n: u32) {
-        self.0 = u64::from(n).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    fn write_u64(&mut self, n: u64) {
+        self.0 = n.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(32);
     }
 
     fn finish(&self) -> u64 {
