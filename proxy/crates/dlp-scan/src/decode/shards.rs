@@ -1,7 +1,7 @@
 //! A value in a few pieces of any length, the elements of one array: `{"token": ["ghp_Zq", "7kW2", "m9"]}`. The name has to
 //! promise a secret, or the pieces have to be digits: lists of words are what arrays hold.
 
-use super::{Spawner, begin_cell, rows_of};
+use super::{Spawner, begin_cell};
 use crate::detect::is_value;
 use crate::names::{self, Promise};
 use crate::text::{Cell, How, NO_LEAF, Node};
@@ -24,10 +24,19 @@ pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
         c.kind == LeafKind::String && is_value(c) && !c.name.is_empty() && c.leaf != NO_LEAF
     };
     let same = |a: &Cell, b: &Cell| a.name == b.name && piece(a) && piece(b);
-    for cells in rows_of(&node.cells, *PIECES.start(), same) {
-        if PIECES.contains(&cells.len()) && in_pieces(node, cells) {
-            join(node, cells, spawn);
+    let (cells, mut at) = (&node.cells, 0);
+    // Nearly all cells stand under another name than the one before.
+    while let Some(n) = cells[at..]
+        .windows(2)
+        .position(|pair| same(&pair[0], &pair[1]))
+    {
+        let row = &cells[at + n..];
+        let len = row.windows(2).position(|pair| !same(&pair[0], &pair[1]));
+        let row = &row[..len.map_or(row.len(), |len| len + 1)];
+        if PIECES.contains(&row.len()) && in_pieces(node, row) {
+            join(node, row, spawn);
         }
+        at += n + row.len();
     }
 }
 
