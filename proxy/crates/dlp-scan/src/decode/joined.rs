@@ -258,29 +258,59 @@ pub(super) fn is_next(node: &Node, last: &Cell, cell: &Cell, counted: bool) -> N
     }
 }
 
-/// Does a value follow another in such a way that the two may be pieces of one: by their names, or by how they look?
+/// Does a value follow another in such a way that the two may be pieces of one, by their names and by what they are made of?
 pub(super) fn may_be_in_pieces(node: &Node) -> bool {
     let values = || node.cells.iter().filter(|c| c.kind == LeafKind::String);
+    let bytes = |c: &Cell| &node.text[c.span.range()];
     let word = |c: &Cell| c.span.len() >= 2 && head(node, c) == c.span;
-    let telling = |c: &Cell| {
-        let text = &node.text[c.span.range()];
-        text.iter().any(u8::is_ascii_digit) && text.iter().any(u8::is_ascii_alphabetic)
-    };
-    let follows = |a: &Cell, b: &Cell| {
-        a.name == b.name
-            || !matches!(is_next(node, a, b, true), Next::Other)
-            || telling(a) && telling(b)
-    };
+    let follows =
+        |a: &Cell, b: &Cell| a.name == b.name || !matches!(is_next(node, a, b, true), Next::Other);
     let pair = |(a, b): (&Cell, &Cell)| {
-        a.span.len() + b.span.len() >= SEAM_BYTES_MIN && word(a) && word(b) && follows(a, b)
+        let any = |is: fn(&u8) -> bool| bytes(a).iter().chain(bytes(b)).any(is);
+        a.span.len() + b.span.len() >= SEAM_BYTES_MIN
+            && follows(a, b)
+            && any(u8::is_ascii_digit)
+            && any(u8::is_ascii_alphabetic)
+            && word(a)
+            && word(b)
     };
     let single = |c: &Cell| c.kind == LeafKind::String && c.span.len() == 1;
-    let mut rows = node.cells.windows(SHORT_RUN_MIN);
-    values().zip(values().skip(1)).any(pair) || rows.any(|row| row.iter().all(single))
+    let mut rows = rows_of(&node.cells, SHORT_RUN_MIN, |a, b| single(a) && single(b));
+    values().zip(values().skip(1)).any(pair) || rows.next().is_some()
 }
 
-/// Are they names of two parts?
+/// Are they names of two parts: `head` and `tail`, `key_first_half` and `key_second_half`?
 fn are_halves(names: (&[u8], &[u8])) -> bool {
+    if are_sides(names) {
+        return true;
+    }
+    let (a, b) = names;
+    let apart = |b: &u8| matches!(b, b'_' | b'-' | b' ');
+    // Most names have neither the same beginning nor the same end.
+    if a.first() != b.first() && a.last() != b.last() || !a.iter().any(apart) {
+        return false;
+    }
+    let parts = |name: &'_ [u8]| -> SmallVec<[(usize, usize); 4]> {
+        let mut from = 0;
+        let lens = name.split(apart).map(<[u8]>::len);
+        lens.map(|len| {
+            let part = (from, from + len);
+            from += len + 1;
+            part
+        })
+        .collect()
+    };
+    let (parts_a, parts_b) = (parts(a), parts(b));
+    let pairs = || parts_a.iter().zip(&parts_b);
+    let of =
+        |((a0, a1), (b0, b1)): (&(usize, usize), &(usize, usize))| (&a[*a0..*a1], &b[*b0..*b1]);
+    let mut others = pairs().map(of).filter(|(a, b)| a != b);
+    parts_a.len() == parts_b.len()
+        && others.next().is_some_and(are_sides)
+        && others.next().is_none()
+}
+
+fn are_sides(names: (&[u8], &[u8])) -> bool {
     matches!(
         names,
         (b"first", b"second")
@@ -609,6 +639,13 @@ mod tests {
             ),
             (
                 &[("prefix", "ghp_aabb11"), ("suffix", "ccdd22ee")],
+                "ghp_aabb11ccdd22ee",
+            ),
+            (
+                &[
+                    ("key_first_half", "ghp_aabb11"),
+                    ("key_second_half", "ccdd22ee"),
+                ],
                 "ghp_aabb11ccdd22ee",
             ),
             (
