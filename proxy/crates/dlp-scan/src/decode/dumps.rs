@@ -23,6 +23,8 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     columns(node, scratch, spawn);
 }
 
+/// Most lines that are read together. What is longer is read in parts.
+const LINES_MAX: usize = 4096;
 /// Longest line of columns that is read.
 const COLUMNS_BYTES_MAX: usize = 512;
 /// Longest word of a column.
@@ -96,6 +98,7 @@ fn columns_around(
     };
     let mut lines = vec![first];
     while start > floor
+        && lines.len() < LINES_MAX
         && let Some((before, (above, _))) = begins(start - 1).and_then(|s| Some((s, words(s)?)))
     {
         lines.push(above);
@@ -103,6 +106,7 @@ fn columns_around(
     }
     lines.reverse();
     while end < ceil
+        && lines.len() < LINES_MAX
         && let Some((below, to)) = words(end + 1)
     {
         lines.push(below);
@@ -228,7 +232,7 @@ impl Form {
                     return None;
                 }
                 let words = self.line(text, &line[1..]);
-                expected += (words.len() * self.bytes) as u64;
+                expected = expected.checked_add((words.len() * self.bytes) as u64)?;
                 shown.extend(words);
             }
             let bytes = self.text_in(&shown)?;

@@ -700,6 +700,7 @@ mod tests {
             "Here:\n```json\n{\"part1\": \"ghp_aabb1122\", \"part2\": \"ccdd33445566\"}\n```\nok",
             "got [{\"i\": 0, \"c\": \"ghp_aabb1122\"}, {\"i\": 1, \"c\": \"ccdd33445566\"}] end",
             "{ broken [\"ghp_aabb1122\", \"ccdd33445566\"] end",
+            "[[[[[[[[ [\"ghp_aabb1122\", \"ccdd33445566\"] end",
         ];
         for text in cases {
             let got = children_of(&[("text", text)]);

@@ -40,17 +40,23 @@ pub(crate) fn walk(text: &[u8], base: usize, node: &mut Node) -> bool {
     }
 }
 
-/// The same for one object or array that other text follows: where it ends. What was read of one that breaks off counts, too.
-pub(crate) fn walk_first(text: &[u8], base: usize, node: &mut Node) -> Result<usize, usize> {
+/// The same for one object or array that other text follows: where it ends. Of one that breaks off, where the innermost begins that
+/// is open there, and how far it was read: those around that break off at the same place.
+pub(crate) fn walk_first(
+    text: &[u8],
+    base: usize,
+    node: &mut Node,
+) -> Result<usize, (usize, usize)> {
     let mut walker = Walker {
         text,
         base,
         at: 0,
         node,
     };
-    match walker.value() {
+    let mut open = Vec::new();
+    match walker.value_in(&mut open) {
         true => Ok(walker.at),
-        false => Err(walker.at),
+        false => Err((open.last().map_or(0, |frame| frame.at), walker.at)),
     }
 }
 
@@ -65,6 +71,7 @@ struct Walker<'t, 'n> {
 struct Frame {
     object: bool,
     name: Span,
+    at: usize,
 }
 
 impl Walker<'_, '_> {
@@ -83,7 +90,11 @@ impl Walker<'_, '_> {
 
     /// One value with everything under it, however deep: without recursion, and what is open is no longer than the text.
     fn value(&mut self) -> bool {
-        let mut stack: Vec<Frame> = Vec::new();
+        self.value_in(&mut Vec::new())
+    }
+
+    /// The same with a list of what is open.
+    fn value_in(&mut self, stack: &mut Vec<Frame>) -> bool {
         let mut name = Span::default();
         loop {
             self.skip_space();
@@ -93,8 +104,9 @@ impl Walker<'_, '_> {
                 _ => None,
             };
             if let Some(object) = opened {
+                let at = self.at;
                 self.at += 1;
-                stack.push(Frame { object, name });
+                stack.push(Frame { object, name, at });
                 if self.eat(if object { b'}' } else { b']' }) {
                     stack.pop();
                 } else if object {

@@ -375,7 +375,7 @@ fn nested_json(node: &Node, spawn: &mut Spawner<'_>) {
 fn embedded_json(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
     let (base, text) = (cell.span.start as usize, &node.text[cell.span.range()]);
     // Of one that breaks off, what is inside is looked at again: each byte as often as this together.
-    let mut left = 2 * text.len();
+    let mut left = 4 * text.len();
     let mut at = 0;
     while let Some(n) = memchr::memchr2(b'{', b'[', &text[at..]) {
         at += n;
@@ -388,23 +388,26 @@ fn embedded_json(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
             at += 1;
             continue;
         }
-        let Some(mut child) = spawn.begin(Layer::Json) else {
-            return;
-        };
-        match json::walk_first(&text[at..], base + at, &mut child) {
-            Ok(len) => {
-                at += len;
-                match joined::may_be_in_pieces(&child) {
-                    true => spawn.end(child),
-                    false => spawn.drop(child),
-                }
-            }
-            Err(len) => {
-                spawn.drop(child);
+        let mut read = spawn.free.pop().unwrap_or_default();
+        read.clear();
+        let walked = json::walk_first(&text[at..], base + at, &mut read);
+        let is_worth = walked.is_ok() && joined::may_be_in_pieces(&read);
+        if is_worth && let Some(mut child) = spawn.begin(Layer::Json) {
+            child.text.append(&mut read.text);
+            child.cells.append(&mut read.cells);
+            child.segs.append(&mut read.segs);
+            spawn.end(child);
+        }
+        spawn.drop(read);
+        match walked {
+            Ok(len) => at += len,
+            Err((open, len)) => {
+                at += open + 1;
                 let Some(rest) = left.checked_sub(len) else {
+                    spawn.over.get_or_insert(OverBudget::DecodedBytes);
                     return;
                 };
-                (left, at) = (rest, at + 1);
+                left = rest;
             }
         }
     }

@@ -10,6 +10,10 @@ use crate::text::{How, Node, Span};
 const STEM_BYTES_MAX: usize = 48;
 const DIGITS_MAX: usize = 4;
 const PIECE_BYTES_MAX: usize = 512;
+/// Most pieces.
+const PIECES_MAX: usize = 64;
+/// Pieces of one value have not so many bytes of their beginning in common.
+const ALIKE_BYTES_MIN: usize = 4;
 /// What stands between a name and its piece, and between a piece and the next name.
 const SIGNS_MAX: usize = 8;
 const GAP_BYTES_MAX: usize = 32;
@@ -39,8 +43,12 @@ pub(super) fn decode(node: &Node, ends: &[u32], spawn: &mut Spawner<'_>) {
         let Some((name, pieces)) = series(text, cell.span.start as usize, end) else {
             continue;
         };
+        // Whatever it is, it is not gone through again.
         let last = pieces[pieces.len() - 1].end as usize;
         done = last;
+        if !worth(text, &pieces) {
+            continue;
+        }
         child_around(
             node,
             cell,
@@ -118,20 +126,33 @@ fn series(text: &[u8], floor: usize, end: usize) -> Option<(Span, Vec<Span>)> {
             break;
         }
         gap.get_or_insert(&rest[..len]);
-        match piece(text, last + len + next.len()) {
+        match piece(text, last + len + next.len()).filter(|_| pieces.len() < PIECES_MAX) {
             Some(piece) => pieces.push(piece),
             None => break,
         }
     }
-    let (last, others) = pieces.split_last()?;
-    // More than two are of one length, but for the last.
-    let cut =
-        others.iter().all(|p| p.len() == others[0].len()) && last.len() <= others.first()?.len();
+    Some((name, pieces))
+}
+
+/// Are they pieces of one value? More than two are of one length, but for the last, and none begins as the one before: those are
+/// values of a kind.
+fn worth(text: &[u8], pieces: &[Span]) -> bool {
+    let Some((last, others)) = pieces.split_last().filter(|(_, others)| !others.is_empty()) else {
+        return false;
+    };
+    let cut = others.iter().all(|p| p.len() == others[0].len()) && last.len() <= others[0].len();
     let bytes = || pieces.iter().flat_map(|piece| &text[piece.range()]);
-    let worth = bytes().count() >= JOINED_BYTES_MIN
+    let of_kind = pieces.windows(2).any(|pair| {
+        let heads = pair.iter().map(|piece| &text[piece.range()]);
+        let [a, b] = [heads.clone().next(), heads.clone().nth(1)].map(Option::unwrap_or_default);
+        let same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+        same >= ALIKE_BYTES_MIN
+    });
+    (others.len() == 1 || cut)
+        && !of_kind
+        && bytes().count() >= JOINED_BYTES_MIN
         && bytes().any(u8::is_ascii_digit)
-        && bytes().any(u8::is_ascii_alphabetic);
-    ((others.len() == 1 || cut) && worth).then_some((name, pieces))
+        && bytes().any(u8::is_ascii_alphabetic)
 }
 
 /// Does what stands between a piece and the next name part the two, and hold no name of its own?
@@ -196,6 +217,7 @@ mod tests {
             "2026-05-12T10:22:00Z\n2026-05-12T11:22:00Z\n",
             "a1: the first\na2: the second of them",
             "x1=1\nx2=2\nx3=3\n",
+            "secret1=db-prod-01/app\nsecret2=db-prod-02/app",
             "tags: tagKeys/key1=tagValues/value1,tagKeys/key2=tagValues/value2",
         ];
         for text in cases {
@@ -206,5 +228,30 @@ mod tests {
                 "{text}: {shown:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_row_is_gone_through_once() {
+        // Quadratic would be a billion steps, and the test would not end.
+        let text: String = (1..200_000).map(|n| format!("a{n}=xyz\n")).collect();
+        let mut counted = Vec::new();
+        for (at, _) in text.match_indices('=') {
+            counted.push(u32::try_from(at).unwrap());
+        }
+        let mut node = crate::decode::tests::node_of(&[("", &text)]);
+        node.layer = None;
+        let mut done = 0;
+        let mut rows = 0;
+        let text = text.as_bytes();
+        for end in counted.iter().map(|end| *end as usize) {
+            if end >= done
+                && let Some((_, pieces)) = super::series(text, 0, end)
+            {
+                rows += 1;
+                done = pieces[pieces.len() - 1].end as usize;
+                assert!(pieces.len() <= super::PIECES_MAX);
+            }
+        }
+        assert!(rows < 5_000, "{rows}");
     }
 }

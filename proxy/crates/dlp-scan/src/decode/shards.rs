@@ -13,6 +13,8 @@ const PIECE_BYTES_MAX: usize = 512;
 const ALONE_BYTES_MIN: usize = 12;
 /// Shorter texts hold nothing that a rule finds.
 const BYTES_MIN: usize = 7;
+/// Most digits of a number in a name.
+const NAME_DIGITS_MAX: usize = 4;
 /// Longest name.
 const NAME_BYTES_MAX: usize = 64;
 
@@ -56,13 +58,28 @@ fn in_pieces(node: &Node, cells: &[Cell]) -> bool {
     let numbers =
         digits >= BYTES_MIN - 1 && digits >= letters.count() && texts().flatten().all(number);
     let solid = |b: &u8| b.is_ascii_graphic();
+    let named = texts().all(is_name);
     // Elements that are all long enough to stand alone are values of their own, or names of such.
     let alone = |t: &[u8]| t.len() >= ALONE_BYTES_MIN;
     numbers
         || digits > 0
             && texts().flatten().all(solid)
             && !texts().all(alone)
+            && !named
             && names::promise(&node.text[name.range()]) > Promise::Weak
+}
+
+/// `required`, `min:12`, `server_cert_v1`: a rule or a name, of words in one case with short numbers.
+fn is_name(text: &[u8]) -> bool {
+    let part = |part: &[u8]| {
+        let letters = part.iter().take_while(|b| b.is_ascii_alphabetic()).count();
+        let (word, number) = part.split_at(letters);
+        let one_case =
+            word.iter().all(u8::is_ascii_lowercase) || word.iter().all(u8::is_ascii_uppercase);
+        one_case && number.len() <= NAME_DIGITS_MAX && number.iter().all(u8::is_ascii_digit)
+    };
+    let mut parts = text.split(|b| matches!(b, b':' | b'=' | b'_' | b'-' | b'.'));
+    text.first().is_some_and(u8::is_ascii_alphabetic) && parts.all(part)
 }
 
 fn join(node: &Node, cells: &[Cell], spawn: &mut Spawner<'_>) {
@@ -101,6 +118,9 @@ mod tests {
             ("db_password", &["nB24!", "XGk", "vnZtZm"], true),
             ("tags", &["v1", "beta", "x86"], false),
             ("password", &["forgotten", "reset", "now"], false),
+            ("password", &["required", "min:12", "max:128"], false),
+            ("password", &["bcrypt", "cost=12"], false),
+            ("secrets", &["server_cert_v1", "site_key2"], false),
             ("years", &["2019", "20"], false),
         ] {
             assert_eq!(joined(name, pieces), want, "{name}");
