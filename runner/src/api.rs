@@ -334,6 +334,7 @@ async fn put_bundle(
         }
         promise.wrote(chunk.len() as u64);
     }
+    promise.no_more();
     let sha256 = hex(&std::mem::take(&mut upload.hasher).finalize());
     let result = layers::take_in(&daemon.ctx, &tenant, upload.path.clone(), sha256).await;
     Ok(result.map(Reply::Bundle))

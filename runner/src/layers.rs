@@ -388,6 +388,7 @@ async fn seal(
         }
         let deps = layer.join("deps");
         copy.folder(&from, &deps, 0)?;
+        copy.no_more();
         if runtime == Runtime::Python
             && let Err(error) = pack::layer(&deps, &packs, &rootfs)
         {

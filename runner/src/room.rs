@@ -45,12 +45,13 @@ impl Room {
         }
     }
 
-    /// Checks that there is room for something that takes little, or nobody knows how much.
+    /// Checks that there is room for something that takes little, or nobody knows how much. What is promised to others and not
+    /// written yet is no reason to refuse it: they may never write it.
     ///
     /// # Errors
     /// `NoCapacity`.
     pub fn check(&self) -> Result<(), ApiError> {
-        self.fits(&lock(&self.open), 0)
+        self.fits(0, 0)
     }
 
     /// Keeps room for so many bytes that a tenant is about to write.
@@ -59,7 +60,7 @@ impl Room {
     /// `NoCapacity`.
     pub fn promise(&self, tenant: &TenantId, bytes: u64) -> Result<Promise, ApiError> {
         let mut open = lock(&self.open);
-        self.fits(&open, bytes)?;
+        self.fits(open.left, bytes)?;
         open.left += bytes;
         Ok(Promise {
             open: Arc::clone(&self.open),
@@ -74,15 +75,15 @@ impl Room {
         lock(&self.open).written.clone()
     }
 
-    fn fits(&self, open: &Open, bytes: u64) -> Result<(), ApiError> {
+    fn fits(&self, promised: u64, bytes: u64) -> Result<(), ApiError> {
         // A disk that does not tell has none.
         let free = free_bytes(&self.at).unwrap_or(0);
-        if free >= bytes.saturating_add(open.left).saturating_add(FREE_BYTES) {
+        if free >= bytes.saturating_add(promised).saturating_add(FREE_BYTES) {
             return Ok(());
         }
         tracing::error!(
             free_mib = free >> 20,
-            promised_mib = open.left >> 20,
+            promised_mib = promised >> 20,
             wanted_mib = bytes >> 20,
             "the disk of the state folder is nearly full"
         );
@@ -94,6 +95,11 @@ impl Room {
 }
 
 impl Promise {
+    /// Nothing more is written of it.
+    pub fn no_more(&mut self) {
+        lock(&self.open).left -= std::mem::take(&mut self.left);
+    }
+
     /// So many bytes of it are written: the disk itself says that they are gone.
     pub fn wrote(&mut self, bytes: u64) {
         let mut open = lock(&self.open);

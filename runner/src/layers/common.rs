@@ -284,9 +284,9 @@ fn seal(
     let (id, folder) = (made.id(), list.folder(state));
     store::put(&layer.join("info.json"), &made)?;
     let place = folder.join(&id);
+    // The one that was there has the same packages, and a file of it may be broken by now.
+    remove(&place, &state.join("uploads"));
     settle(&layer, &place).context("put a common layer in its place")?;
-    // It may be the one that was there, found again: younger now.
-    store::put(&place.join("info.json"), &made)?;
     for (other, _) in self::made(&folder) {
         if other != place {
             remove(&other, &state.join("uploads"));

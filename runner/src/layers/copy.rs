@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use crate::room::Promise;
 
 /// What a layer may hold.
-const LAYER_BYTES_MAX: u64 = 2 * 1024 * 1024 * 1024;
+pub(super) const LAYER_BYTES_MAX: u64 = 2 * 1024 * 1024 * 1024;
 const LAYER_FILES_MAX: u64 = 200_000;
 
 /// Copies a hostile tree: nothing is followed, nothing but files, folders and links is taken, and there are bounds.
@@ -47,6 +47,13 @@ impl Copy {
 }
 
 impl Copy {
+    /// Nothing more is copied: the rest of the promised room is given back.
+    pub fn no_more(&mut self) {
+        if let Some(promise) = &mut self.promise {
+            promise.no_more();
+        }
+    }
+
     pub fn folder(&mut self, from: &Path, to: &Path, depth: usize) -> Result<()> {
         if depth > 64 {
             bail!("a built layer is nested too deeply");

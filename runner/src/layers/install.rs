@@ -105,7 +105,10 @@ impl Job<'_> {
     pub fn room_for_a_copy(&self) -> Result<Promise, BuildFailed> {
         let stat = statvfs(&self.out()).context("ask how much a build has written")?;
         let used = stat.blocks().saturating_sub(stat.blocks_free()) * stat.fragment_size();
-        let promise = self.ctx.room.promise(self.tenant, used);
+        let promise = self
+            .ctx
+            .room
+            .promise(self.tenant, used.min(super::copy::LAYER_BYTES_MAX));
         promise.map_err(BuildFailed::NoRoom)
     }
 

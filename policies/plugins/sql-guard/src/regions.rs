@@ -130,9 +130,10 @@ pub(crate) fn without_bare_dashes(dialect: DialectName, sql: &str) -> Cow<'_, st
     };
     let is_blank = |text: &str| text.bytes().all(|b| b" \t\r\n".contains(&b));
     let is_bare = |region: &&Region| {
-        let line = sql[..region.start].rsplit('\n').next();
+        // Two dashes end their line, so none is looked at twice.
+        let line = || sql[..region.start].rsplit('\n').next();
         &sql[region.start..region.end] == "--"
-            && (line.is_some_and(is_blank) || is_blank(&sql[region.end..]))
+            && (line().is_some_and(is_blank) || is_blank(&sql[region.end..]))
     };
     let mut text = String::new();
     let mut at = 0;

@@ -65,6 +65,9 @@ struct Row {
 impl Rows {
     /// Whether `table.name` may be a call of `name`.
     pub(crate) fn may_call(&self, table: &str, name: &str) -> bool {
+        if self.0.is_empty() {
+            return false;
+        }
         let (table, name) = (table.to_lowercase(), name.to_lowercase());
         // Every one by that name, for the one meant is not known here.
         let mut rows = self.0.iter().filter(|row| row.name == table);

@@ -51,6 +51,8 @@ struct Tail {
     goes_on: bool,
     /// Where a value begins that was taken out, and reaches the end: it may not be over.
     open: Option<usize>,
+    /// How many short texts were taken for parts of it.
+    short_parts: u8,
 }
 
 /// Hides the texts, which may be secrets.
@@ -226,7 +228,7 @@ impl Tail {
         self.name.clear();
         self.name.push_str(name);
         self.text.clear();
-        self.open = None;
+        (self.open, self.short_parts) = (None, 0);
         (self.begins, self.goes_on) = (piece.begins, piece.goes_on);
     }
 
@@ -234,6 +236,10 @@ impl Tail {
         let [front, rest] = kept(piece.text, piece.open);
         let open = piece.open.map(|at| self.text.len() + at - front.start);
         // One that goes on began where it began.
+        let is_short = piece.goes_on && piece.text.len() < LONG_BYTES_MIN;
+        self.short_parts = self.short_parts.saturating_add(u8::from(is_short));
+        let may_go_on = self.short_parts <= SHORT_PARTS_MAX;
+        let open = open.filter(|_| may_go_on);
         self.open = open.map(|at| self.open.unwrap_or(at));
         self.text.push_str(&piece.text[front]);
         self.text.push_str(&piece.text[rest]);
@@ -323,10 +329,15 @@ impl Seam<'_> {
     }
 }
 
-/// Whether a text begins as no rest of a value does: with a date or JSON, with a capitalised word or with two words. Who takes
-/// a word for the rest of a value spoils it; who takes the rest for a word lets a part of a secret through. So one word is
-/// taken for the rest if it may be: of what is random hardly anything but a letter or two looks like a word.
+/// Whether a text begins as no rest of a value does. Who takes a word for the rest of a value spoils it; who takes the rest for
+/// a word lets a part of a secret through. So the first word has to look like a part of something random: long and of the signs
+/// that keys are made of, or of letters in both cases, or with digits or other signs among them; and no path, hour, ratio or
+/// label. Beside that, a date or JSON, a capitalised word and two plain words are none.
 fn begins_anew(text: &str) -> bool {
+    let word = text.split_whitespace().next().unwrap_or_default();
+    if !may_be_rest(word) {
+        return true;
+    }
     let date = b"dddd-dd-dd".iter().zip(text.as_bytes());
     let is_date = text.len() >= 10
         && date.into_iter().all(|(form, byte)| match form {
@@ -347,6 +358,29 @@ fn begins_anew(text: &str) -> bool {
         Some(Shape::Plain) => ends && shape(word_of(next).0).is_some(),
         None => false,
     }
+}
+
+/// More short parts than this are no parts of one value, but words that look like such.
+const SHORT_PARTS_MAX: u8 = 4;
+/// Shorter words are a rest only if they look like one in every way.
+const LONG_BYTES_MIN: usize = 20;
+
+fn may_be_rest(word: &str) -> bool {
+    let any = |is: fn(&u8) -> bool| word.bytes().any(|b| is(&b));
+    let (letters, digits) = (any(u8::is_ascii_alphabetic), any(u8::is_ascii_digit));
+    let mixed = any(u8::is_ascii_lowercase) && any(u8::is_ascii_uppercase);
+    let is_path = word.contains('/') && (word.contains('.') || word.starts_with(['/', '~']));
+    // What ends a key.
+    if word.starts_with("-----") {
+        return true;
+    }
+    if word.len() >= LONG_BYTES_MIN {
+        let of_key = |b: u8| b.is_ascii_alphanumeric() || b"+/=-_.~".contains(&b);
+        return !is_path && word.bytes().all(of_key) && (digits || mixed);
+    }
+    let sign = any(|b| b"!@#$^&*?".contains(b));
+    let parts = word.contains(['/', ':']) || word.ends_with(['%', ',', ';']);
+    letters && !parts && (digits || mixed || sign)
 }
 
 enum Shape {
