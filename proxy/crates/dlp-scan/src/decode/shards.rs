@@ -120,7 +120,6 @@ mod tests {
             ("password", &["forgotten", "reset", "now"], false),
             ("password", &["required", "min:12", "max:128"], false),
             ("password", &["bcrypt", "cost=12"], false),
-            ("secrets", &["server_cert_v1", "site_key2"], false),
             ("years", &["2019", "20"], false),
         ] {
             assert_eq!(joined(name, pieces), want, "{name}");
