@@ -4,6 +4,8 @@
 //! function in FROM gives may be a plain text or number, and then any function of one argument can be called on it:
 //! `SELECT t.pg_read_file FROM unnest(ARRAY['/etc/passwd']) t`.
 
+use std::collections::HashSet;
+use std::collections::hash_map::{Entry, HashMap};
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{Ident, ObjectNamePart, TableAlias, TableFactor, Visitor};
@@ -52,15 +54,10 @@ const NAMED_AS_TABLE: &[&str] = &[
     "unnest",
 ];
 
-/// The functions in FROM, whose rows may be plain values.
+/// The functions in FROM, whose rows may be plain values: by the name of the rows, the columns that every one by that name
+/// has, for which one is meant is not known here. All names are in small letters: to take two for one only asks more.
 #[derive(Default)]
-pub(crate) struct Rows(Vec<Row>);
-
-struct Row {
-    /// In small letters, as all names here: to take two names for one only asks more.
-    name: String,
-    columns: Vec<String>,
-}
+pub(crate) struct Rows(HashMap<String, HashSet<String>>);
 
 impl Rows {
     /// Whether `table.name` may be a call of `name`.
@@ -69,9 +66,8 @@ impl Rows {
             return false;
         }
         let (table, name) = (table.to_lowercase(), name.to_lowercase());
-        // Every one by that name, for the one meant is not known here.
-        let mut rows = self.0.iter().filter(|row| row.name == table);
-        !FIELDS.contains(&name.as_str()) && rows.any(|row| !row.columns.contains(&name))
+        let rows = self.0.get(&table);
+        !FIELDS.contains(&name.as_str()) && rows.is_some_and(|columns| !columns.contains(&name))
     }
 
     pub(crate) fn is_field(name: &str) -> bool {
@@ -89,11 +85,15 @@ impl Rows {
         let is_named_as_table = known.is_some_and(|known| NAMED_AS_TABLE.contains(&known));
         let name = alias.map_or_else(|| last.clone().unwrap_or_default(), |a| small(&a.name));
         let listed = alias.map_or(&[][..], |alias| &alias.columns);
-        let mut columns: Vec<String> = listed.iter().map(|column| small(&column.name)).collect();
+        let mut columns: HashSet<String> =
+            listed.iter().map(|column| small(&column.name)).collect();
         if columns.is_empty() && is_named_as_table {
-            columns.push(name.clone());
+            columns.insert(name.clone());
         }
-        self.0.push(Row { name, columns });
+        match self.0.entry(name) {
+            Entry::Vacant(none) => drop(none.insert(columns)),
+            Entry::Occupied(mut rows) => rows.get_mut().retain(|column| columns.contains(column)),
+        }
     }
 }
 
