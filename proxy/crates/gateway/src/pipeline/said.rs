@@ -53,6 +53,8 @@ struct Tail {
     open: Option<usize>,
     /// How many short texts were taken for parts of it.
     short_parts: u8,
+    /// How long the last one was, at the end of the text.
+    last_part: usize,
 }
 
 /// Hides the texts, which may be secrets.
@@ -228,18 +230,20 @@ impl Tail {
         self.name.clear();
         self.name.push_str(name);
         self.text.clear();
-        (self.open, self.short_parts) = (None, 0);
+        (self.open, self.short_parts, self.last_part) = (None, 0, 0);
         (self.begins, self.goes_on) = (piece.begins, piece.goes_on);
     }
 
     fn push(&mut self, piece: &Piece<'_>) {
-        let [front, rest] = kept(piece.text, piece.open);
-        let open = piece.open.map(|at| self.text.len() + at - front.start);
+        let mut open = piece.open;
+        if !self.may_go_on(piece) {
+            // The value is over, and this one is no part of it.
+            self.text.clear();
+            (self.open, self.short_parts, self.last_part, open) = (None, 0, 0, None);
+        }
+        let [front, rest] = kept(piece.text, open);
+        let open = open.map(|at| self.text.len() + at - front.start);
         // One that goes on began where it began.
-        let is_short = piece.goes_on && piece.text.len() < LONG_BYTES_MIN;
-        self.short_parts = self.short_parts.saturating_add(u8::from(is_short));
-        let may_go_on = self.short_parts <= SHORT_PARTS_MAX;
-        let open = open.filter(|_| may_go_on);
         self.open = open.map(|at| self.open.unwrap_or(at));
         self.text.push_str(&piece.text[front]);
         self.text.push_str(&piece.text[rest]);
@@ -247,6 +251,31 @@ impl Tail {
         self.text.drain(front.end..rest.start);
         self.text.drain(..front.start);
         self.open = self.open.map(|at| at - front.start);
+    }
+
+    /// Whether a value that was not over goes on with this. Short texts may be but words that look like parts of it.
+    fn may_go_on(&mut self, piece: &Piece<'_>) -> bool {
+        if !piece.goes_on || piece.text.len() >= LONG_BYTES_MIN {
+            self.last_part = 0;
+            return true;
+        }
+        self.short_parts = self.short_parts.saturating_add(1);
+        let is_alike = self.last_begins_as(piece.text);
+        self.last_part = piece.text.len();
+        self.short_parts <= SHORT_PARTS_MAX && !is_alike
+    }
+
+    /// Whether a text is of the length of the last short part: who cuts a value cuts it so.
+    fn is_cut_as(&self, text: &str) -> bool {
+        self.last_part == text.len() && text.bytes().all(is_of_key)
+    }
+
+    /// Whether a text begins as the last short part did, as words that count do and no parts of one value.
+    fn last_begins_as(&self, text: &str) -> bool {
+        let last = self.text.len().saturating_sub(self.last_part);
+        let last = &self.text.as_bytes()[last..];
+        let same = last.iter().zip(text.as_bytes());
+        same.take_while(|(a, b)| a == b).count() >= ALIKE_BYTES_MIN
     }
 }
 
@@ -274,7 +303,7 @@ impl Seam<'_> {
     fn scan(&self, outcome: &mut Outcome, scan: impl Fn(LeafInput<'_>) -> Outcome) {
         let open = self.tail.open;
         // The rest of a value, or something new: of what may not be over the first word alone says it.
-        if open.is_some() && begins_anew(self.after) {
+        if open.is_some() && begins_anew(self.after) && !self.tail.is_cut_as(self.after) {
             return;
         }
         // It is read by itself as well: in its own message nothing of the one before stood right before it.
@@ -361,7 +390,9 @@ fn begins_anew(text: &str) -> bool {
 }
 
 /// More short parts than this are no parts of one value, but words that look like such.
-const SHORT_PARTS_MAX: u8 = 4;
+const SHORT_PARTS_MAX: u8 = 64;
+/// Nor are two that have so many bytes of their beginning in common.
+const ALIKE_BYTES_MIN: usize = 3;
 /// Shorter words are a rest only if they look like one in every way.
 const LONG_BYTES_MIN: usize = 20;
 
@@ -375,12 +406,15 @@ fn may_be_rest(word: &str) -> bool {
         return true;
     }
     if word.len() >= LONG_BYTES_MIN {
-        let of_key = |b: u8| b.is_ascii_alphanumeric() || b"+/=-_.~".contains(&b);
-        return !is_path && word.bytes().all(of_key) && (digits || mixed);
+        return !is_path && word.bytes().all(is_of_key) && (digits || mixed);
     }
     let sign = any(|b| b"!@#$^&*?".contains(b));
     let parts = word.contains(['/', ':']) || word.ends_with(['%', ',', ';']);
     letters && !parts && (digits || mixed || sign)
+}
+
+fn is_of_key(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"+/=-_.~".contains(&byte)
 }
 
 enum Shape {

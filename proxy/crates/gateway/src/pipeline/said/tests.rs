@@ -160,6 +160,13 @@ fn what_goes_on_in_the_next_message_is_taken_out_there_as_well() {
     let key = key();
     let (body, end) = (&key[1..key.len() - 1], &key[key.len() - 1]);
     let cut = |at: usize| vec![jwt[..at].to_owned(), jwt[at..].to_owned()];
+    // From where it is known for what it is.
+    let in_parts = |text: &str, from: usize, bytes: usize| {
+        let (first, rest) = text.split_at(from);
+        let rest = rest.as_bytes().chunks(bytes);
+        let rest = rest.map(|part| String::from_utf8_lossy(part).into_owned());
+        std::iter::once(first.to_owned()).chain(rest).collect()
+    };
     let first_line = key[..2].join("\n");
     let cases = [
         (
@@ -168,6 +175,14 @@ fn what_goes_on_in_the_next_message_is_taken_out_there_as_well() {
         ),
         ("a token, late in its signature", cut(jwt.len() - 9)),
         ("a token, early in its signature", cut(jwt.len() - 30)),
+        (
+            "a token, five bytes at a time",
+            in_parts(&jwt, jwt.len() - 30, 5),
+        ),
+        (
+            "a password, word by word",
+            in_parts("password=Xk9vQ2mZr7Lp4Ts8Wd3nB5yH1cJ6gF0", 17, 4),
+        ),
         ("a key, line for line", key.clone()),
         (
             "a key, with the line breaks",
