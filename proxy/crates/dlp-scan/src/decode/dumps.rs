@@ -23,8 +23,9 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     columns(node, scratch, spawn);
 }
 
-/// Most lines that are read together. What is longer is read in parts.
+/// Most lines that are read together. What is longer is read in parts, which have so many lines in common.
 const LINES_MAX: usize = 4096;
+const LINES_AGAIN: usize = 64;
 /// Longest line of columns that is read.
 const COLUMNS_BYTES_MAX: usize = 512;
 /// Longest word of a column.
@@ -120,7 +121,12 @@ fn columns_around(
             emit_words(node, cell, form, &shown, spawn);
         }
     }
-    end.max(at + 1)
+    // A value may lie over the end of a part.
+    let done = match lines.len() {
+        LINES_MAX => lines[LINES_MAX - LINES_AGAIN][0].start as usize,
+        _ => end,
+    };
+    done.max(at + 1)
 }
 
 /// Words of hexadecimal digits between blanks, of which the first may have a colon behind it.
@@ -411,6 +417,7 @@ fn emit_dump(node: &Node, cell: &Cell, rows: &[(Vec<u8>, Span)], spawn: &mut Spa
 
 #[cfg(test)]
 mod tests {
+    use super::LINES_MAX;
     use crate::Layer;
     use crate::decode::tests::children;
 
@@ -488,6 +495,23 @@ mod tests {
             let at = child.find("hunter2!").unwrap();
             let range = source(at, at + 8);
             assert!(range.len() < text.len() / 2, "{name}: {range:?}");
+        }
+    }
+
+    #[test]
+    fn a_value_over_the_end_of_a_part_is_whole_in_one() {
+        let word = |text: &str| {
+            text.bytes()
+                .map(|b| format!(" {b:02x}"))
+                .collect::<String>()
+        };
+        let filler = |lines: usize| format!("{}\n", word("just text")).repeat(lines);
+        let value: Vec<String> = ["password", "=hunter2!", " and more"].map(word).to_vec();
+        for before in LINES_MAX - 3..LINES_MAX + 1 {
+            let text = [filler(before), value.join("\n"), "\n".into(), filler(500)].concat();
+            let found = children(&text);
+            let whole = |child: &str| child.contains("password=hunter2! and more");
+            assert!(found.iter().any(|(_, child, _)| whole(child)), "{before}");
         }
     }
 
