@@ -53,6 +53,12 @@ fn line_start(text: &[u8], name: usize, floor: usize) -> bool {
             ))
 }
 
+/// Words that say whose or what for a value is.
+const LEADS: [&str; 26] = [
+    "for", "of", "to", "für", "fuer", "zum", "zur", "vom", "do", "da", "de", "del", "della", "di",
+    "du", "des", "pour", "para", "per", "voor", "van", "för", "till", "для", "от", "к",
+];
+
 /// Tags between a name and its value.
 const XML_TAGS_MAX: usize = 3;
 
@@ -189,8 +195,34 @@ impl Reader<'_> {
         ];
         match len > 0 && told.iter().any(|sign| after.starts_with(sign)) {
             true => len,
-            false => 0,
+            false => self.whose_to_copula(),
         }
+    }
+
+    /// `signing key for staging is ...`: where the verb stands, if a value follows that no sentence has in it.
+    fn whose_to_copula(&self) -> usize {
+        const WORDS_BYTES_MAX: usize = 48;
+        const VERBS: [&[u8]; 7] = [b"is", b"ist", b"lautet", b"est", b"es", b"jest", b"war"];
+        let rest = &self.rest()[..self.rest().len().min(WORDS_BYTES_MAX)];
+        let Some((b' ', words)) = rest.split_first() else {
+            return 0;
+        };
+        let mut at = 0;
+        for (nth, word) in words.split(|b| *b == b' ').take(5).enumerate() {
+            if nth == 0 && !LEADS.iter().any(|l| l.as_bytes() == word) {
+                return 0;
+            }
+            if nth > 1 && VERBS.contains(&word) {
+                let behind = Reader {
+                    at: self.at + 1 + at + word.len() + 1,
+                    ..*self
+                };
+                let made = behind.generated_next() || behind.chosen_next();
+                return if made { at } else { 0 };
+            }
+            at += word.len() + 1;
+        }
+        0
     }
 
     /// `"name": "X", "value": `, in a piece of JSON: how far it is to the value.
@@ -295,7 +327,8 @@ impl Reader<'_> {
         };
         let plain =
             |b: &u8| b.is_ascii_alphanumeric() || sign(b) || matches!(b, b'-' | b'_' | b'.');
-        let inner = word.strip_suffix(b".").unwrap_or(word);
+        let ends = |b: &&u8| matches!(b, b'.' | b',' | b';');
+        let inner = &word[..word.len() - word.last().iter().filter(|b| ends(b)).count()];
         inner.len() >= 8
             && word.len() < 64
             && inner.iter().all(plain)
@@ -393,6 +426,14 @@ impl Reader<'_> {
         self.blanks();
         if self.alone_next() {
             return Some(Sep::Blank);
+        }
+        // A line's number, or the sign of a diff or a quotation.
+        let digits = self.rest().iter().take(6);
+        let digits = digits.take_while(|b| b.is_ascii_digit()).count();
+        let numbered = digits > 0 && matches!(self.peek(digits), b'\t' | b'|' | b':');
+        if numbered || matches!(self.peek(0), b'+' | b'>' | b'|') {
+            self.at += digits + 1;
+            self.blanks();
         }
         if self.peek(0) == b'"' {
             self.at += 1;
@@ -612,10 +653,6 @@ fn lone(line: &[u8]) -> bool {
 
 /// ` for the shop`, ` do banco`: how long the words are that say whose password it is.
 pub(super) fn whose(rest: &[u8]) -> usize {
-    const LEADS: [&str; 26] = [
-        "for", "of", "to", "für", "fuer", "zum", "zur", "vom", "do", "da", "de", "del", "della",
-        "di", "du", "des", "pour", "para", "per", "voor", "van", "för", "till", "для", "от", "к",
-    ];
     const WORDS_BYTES_MAX: usize = 40;
     let rest = &rest[..rest.len().min(WORDS_BYTES_MAX)];
     let Some((b' ', words)) = rest.split_first() else {
