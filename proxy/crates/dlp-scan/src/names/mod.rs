@@ -5,7 +5,10 @@ mod owner;
 mod tongues;
 mod words;
 
-use lists::{ABOUT, KEY_BEFORE, KEY_DENIED, MNEMONIC, PASSWORD, STRONG, TOKEN_DENIED, WEAK};
+use lists::{
+    ABOUT, KEY_BEFORE, KEY_DENIED, MNEMONIC, OF_WHAT, PASS_BEFORE, PASSWORD, STRONG, TOKEN_DENIED,
+    WEAK,
+};
 use words::Words;
 
 pub(crate) use lists::KEYWORDS_TURNED;
@@ -120,7 +123,33 @@ pub(crate) fn promise(name: &[u8]) -> Promise {
     if is_in(last, WEAK) {
         return Promise::Weak;
     }
+    if is_foreign(last, before, &w) {
+        return Promise::Password;
+    }
     by_ending(last, &w)
+}
+
+/// `senha_banco`, `hasło do bazy`, `mdpAdmin`: a word for a password, and behind it what it is for, as most languages say it.
+fn is_foreign(last: &[u8], before: &[u8], w: &Words) -> bool {
+    // Nearly all names are one word, or end in none of these.
+    if w.n < 2 || !is_in(last, OF_WHAT) {
+        return false;
+    }
+    let named = |word: &[u8]| {
+        let spoken = is_in(word, tongues::WORDS) || is_in(word, &["mdp", "sifre"]);
+        spoken
+            || !word.is_ascii()
+                && is_in(
+                    String::from_utf8_lossy(word).to_lowercase().as_bytes(),
+                    tongues::WORDS,
+                )
+    };
+    // `clave` is any key: only the one right behind it says that of a login.
+    let key = before == b"clave";
+    key || (1..w.n.min(5)).any(|nth| {
+        let word = w.back(nth);
+        named(word) || word == b"passe" && w.back(nth + 1) == b"de"
+    })
 }
 
 /// Two words with a blank between them that name a password together.
@@ -159,6 +188,17 @@ fn key_promise(before: &[u8], w: &Words) -> Promise {
 
 /// Names run together: `mydbpassword`, `slacktoken`.
 fn by_ending(last: &[u8], w: &Words) -> Promise {
+    // `rootpass`, `dbpw`, `Password2`
+    let run_together = [&b"pass"[..], b"pw", b"pwd"].iter().any(|end| {
+        last.strip_suffix(*end)
+            .is_some_and(|word| is_in(word, PASS_BEFORE))
+    });
+    let digits = last.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+    let counted = (1..=2).contains(&digits)
+        && is_in(&last[..last.len() - digits], &["password", "passwd", "pwd"]);
+    if run_together || counted {
+        return Promise::Password;
+    }
     let ends = |list: &[&str]| {
         list.iter()
             .any(|e| e.len() < last.len() && last.ends_with(e.as_bytes()))
@@ -260,6 +300,9 @@ fn by_ending(last: &[u8], w: &Words) -> Promise {
             "redis",
             "ldap",
             "vpn",
+            "bd",
+            "bdd",
+            "banco",
         ],
     ) {
         if w.any(&["password", "passwd", "pwd", "passwort"]) {
@@ -344,6 +387,26 @@ mod tests {
             ("ipsec_psk", Password),
             ("RADIUS_shared_secret", Password),
             ("punto_de_acceso_id", Nothing),
+            ("mdp_base", Password),
+            ("clave_acceso", Password),
+            ("claveAcceso", Password),
+            ("clave_producto", Nothing),
+            ("senhaBanco", Password),
+            ("hasło_do_bazy", Password),
+            ("mot_de_passe_admin", Password),
+            ("пароль_админа", Password),
+            ("ПАРОЛЬ_БД", Password),
+            ("REDIS_AUTH", Password),
+            ("dbPw", Password),
+            ("mysqlpass", Password),
+            ("bypass", Nothing),
+            ("compass", Nothing),
+            ("oldpwd", Nothing),
+            ("pass_word", Password),
+            ("db_pswd", Password),
+            ("Password2", Password),
+            ("snmp_community", Password),
+            ("heslo_length", Nothing),
         ];
         for (name, want) in cases {
             assert_eq!(promise(name.as_bytes()), want, "{name}");

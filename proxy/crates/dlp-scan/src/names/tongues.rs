@@ -10,6 +10,7 @@ pub(crate) const WORDS: &[&str] = &[
     "wagwoord",
     "lösenord",
     "losenord",
+    "lösen",
     "adgangskode",
     "adgangsord",
     "kodeord",
@@ -23,6 +24,7 @@ pub(crate) const WORDS: &[&str] = &[
     "motdepasse",
     "contraseña",
     "contrasena",
+    "contrasenia",
     "contrasenya",
     "contrasinal",
     "senha",
@@ -63,6 +65,9 @@ pub(crate) const WORDS: &[&str] = &[
     "პაროლი",
     // Turkic, Mongolic, Iranian
     "şifre",
+    "şifresi",
+    "sifresi",
+    "parolası",
     "şifrə",
     "parol",
     "құпиясөз",
@@ -147,6 +152,16 @@ pub(crate) const PAIRS: &[(&str, &str)] = &[
     ("mfa", "seed"),
     ("preshared", "key"),
     ("d", "ordine"),
+    ("clave", "acceso"),
+    ("redis", "auth"),
+    ("neo4j", "auth"),
+    ("snmp", "community"),
+    ("community", "string"),
+    ("pass", "word"),
+    ("pass", "phrase"),
+    ("pass", "wd"),
+    ("tacacs", "key"),
+    ("wlan", "key"),
 ];
 
 /// What the gate looks for of names that are more than one word: with blanks, `_` or `-` between them.
@@ -174,4 +189,8 @@ pub(crate) const SEVERAL: &[&str] = &[
     "facal faire",
     "የይለፍ ቃል",
     "d'ordine",
+    "pass word",
+    "pass phrase",
+    "snmp community",
+    "community string",
 ];

@@ -1,7 +1,7 @@
 //! Names cut into words: by `_ - . / space` and by humps, whatever the case.
 
 /// The ways a word is commonly written. The gate and [`plain`] fold the case of ASCII alone, so a word of another
-/// script is looked for in lower case, upper case, and with a capital.
+/// script is looked for in lower case, upper case, with a capital, and with one for each word.
 pub(crate) fn cases(word: &str) -> Vec<String> {
     let lower = word.to_lowercase();
     if lower.is_ascii() {
@@ -12,7 +12,14 @@ pub(crate) fn cases(word: &str) -> Vec<String> {
         .next()
         .map(|c| c.to_uppercase().chain(first).collect())
         .unwrap_or_default();
-    let mut out = vec![lower.to_uppercase(), capital, lower];
+    // `Αριθμός Φορολογικού Μητρώου`
+    let title = lower.split_inclusive(' ').flat_map(|word| {
+        let mut rest = word.chars();
+        let first = rest.next().into_iter().flat_map(char::to_uppercase);
+        first.chain(rest).collect::<Vec<_>>()
+    });
+    let title = title.collect();
+    let mut out = vec![lower.to_uppercase(), capital, title, lower];
     out.sort();
     out.dedup();
     out
