@@ -3,6 +3,8 @@
 //! Lenient where it costs nothing (lone surrogates, control characters), strict in structure: what does not parse is
 //! left to be scanned as plain text, so nothing can hide behind being almost JSON.
 
+use smallvec::SmallVec;
+
 use super::listed;
 use crate::LeafKind;
 use crate::text::{How, Node, Span, word_at};
@@ -26,6 +28,7 @@ pub(crate) fn walk(text: &[u8], base: usize, node: &mut Node) -> bool {
         base,
         at: 0,
         node,
+        heads: Heads::default(),
     };
     let mut any = false;
     loop {
@@ -52,6 +55,7 @@ pub(crate) fn walk_first(
         base,
         at: 0,
         node,
+        heads: Heads::default(),
     };
     let mut open = Vec::new();
     match walker.value_in(&mut open) {
@@ -65,6 +69,7 @@ struct Walker<'t, 'n> {
     base: usize,
     at: usize,
     node: &'n mut Node,
+    heads: Heads,
 }
 
 #[derive(Clone, Copy)]
@@ -72,6 +77,78 @@ struct Frame {
     object: bool,
     name: Span,
     at: usize,
+    /// Which value of a table's row comes next; nothing in other arrays.
+    field: Option<u32>,
+}
+
+/// Columns whose names are remembered, and the least that a first row has which names them.
+const HEADS_MAX: usize = 64;
+const FIRST_ROW_MIN: usize = 3;
+
+/// The columns of the table that is read: `{"columns": ["id", "ssn"], "rows": [[1, "..."]]}`, or rows of which the first
+/// names them.
+#[derive(Default)]
+struct Heads {
+    names: SmallVec<[Span; 8]>,
+    /// How many lists and objects are open around them.
+    depth: usize,
+    /// They are being read: the names themselves, or those in objects; or as the first row.
+    reading: bool,
+    first_row: bool,
+}
+
+impl Heads {
+    fn begin(&mut self, depth: usize, first_row: bool) {
+        self.names.clear();
+        self.depth = depth;
+        self.reading = true;
+        self.first_row = first_row;
+    }
+
+    /// A string was read with so much open around it.
+    fn note(&mut self, depth: usize, string: Span, name: &[u8]) {
+        let named = depth == self.depth + 2 && matches!(name, b"name" | b"column" | b"title");
+        if (depth == self.depth + 1 || named) && self.names.len() < HEADS_MAX {
+            self.names.push(string);
+        }
+    }
+
+    /// Something was closed, and so much is open now.
+    fn closed(&mut self, depth: usize) {
+        if depth < self.depth {
+            self.names.clear();
+            self.reading = false;
+            self.depth = 0;
+        } else if depth == self.depth && self.reading {
+            self.reading = false;
+            if self.first_row && self.names.len() < FIRST_ROW_MIN {
+                self.names.clear();
+            }
+        }
+    }
+}
+
+/// Is it a name of the list that says what stands in a table's columns?
+pub(crate) fn names_columns(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b"columns"
+            | b"cols"
+            | b"fields"
+            | b"headers"
+            | b"header"
+            | b"columnNames"
+            | b"column_names"
+            | b"head"
+    )
+}
+
+/// Is it a name of the list of a table's rows?
+pub(crate) fn names_rows(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b"rows" | b"data" | b"values" | b"records" | b"results" | b"result" | b"table" | b"body"
+    )
 }
 
 impl Walker<'_, '_> {
@@ -104,11 +181,17 @@ impl Walker<'_, '_> {
                 _ => None,
             };
             if let Some(object) = opened {
-                let at = self.at;
+                let frame = Frame {
+                    object,
+                    name,
+                    at: self.at,
+                    field: self.opens_row(object, name, stack),
+                };
                 self.at += 1;
-                stack.push(Frame { object, name, at });
+                stack.push(frame);
                 if self.eat(if object { b'}' } else { b']' }) {
                     stack.pop();
+                    self.heads.closed(stack.len());
                 } else if object {
                     match self.key() {
                         Some(key) => name = key,
@@ -116,19 +199,31 @@ impl Walker<'_, '_> {
                     }
                     continue;
                 } else {
-                    self.codes(name);
+                    self.codes(self.name_over_codes(name, stack));
+                    name = self.head_of(frame.field, name);
                     continue;
                 }
-            } else if !self.scalar(name) {
-                return false;
+            } else {
+                let start = self.node.text.len();
+                let string = self.text.get(self.at) == Some(&b'"');
+                if !self.scalar(name) {
+                    return false;
+                }
+                if string && self.heads.reading {
+                    let span = Span::new(start, self.node.text.len() - 1);
+                    let name = &self.node.text[name.range()];
+                    self.heads.note(stack.len(), span, name);
+                }
             }
             // After a value: the next one, or the end of what it stood in.
             loop {
-                let Some(top) = stack.last().copied() else {
+                let Some(top) = stack.last_mut() else {
                     return true;
                 };
+                top.field = top.field.map(|nth| nth.saturating_add(1));
+                let top = *top;
                 if self.eat(b',') {
-                    name = top.name;
+                    name = self.head_of(top.field, top.name);
                     if top.object {
                         match self.key() {
                             Some(key) => name = key,
@@ -141,8 +236,35 @@ impl Walker<'_, '_> {
                     return false;
                 }
                 stack.pop();
+                self.heads.closed(stack.len());
             }
         }
+    }
+
+    /// An array begins: are its values the fields of a table's row, or the names over them?
+    fn opens_row(&mut self, object: bool, name: Span, stack: &[Frame]) -> Option<u32> {
+        let top = stack.last().filter(|_| !object && !name.is_empty())?;
+        let called = &self.node.text[name.range()];
+        if top.object {
+            if names_columns(called) {
+                self.heads.begin(stack.len(), false);
+            }
+            return None;
+        }
+        if top.field.is_some() || self.heads.reading || !names_rows(called) {
+            return None;
+        }
+        if self.heads.names.is_empty() {
+            self.heads.begin(stack.len(), true);
+            return None;
+        }
+        Some(0)
+    }
+
+    /// The name over a value: that of its column, where it stands in a row.
+    fn head_of(&self, field: Option<u32>, name: Span) -> Span {
+        let head = field.and_then(|nth| self.heads.names.get(nth as usize));
+        head.copied().unwrap_or(name)
     }
 
     fn key(&mut self) -> Option<Span> {
@@ -184,13 +306,26 @@ impl Walker<'_, '_> {
         ok
     }
 
+    /// `{"type": "Buffer", "data": [103, 104]}`: what the bytes of a program are is said by the name over them.
+    fn name_over_codes(&self, name: Span, stack: &[Frame]) -> Span {
+        let outer = stack.len().checked_sub(2).map(|nth| stack[nth].name);
+        let own = &self.node.text[name.range()];
+        match outer.filter(|outer| !outer.is_empty()) {
+            Some(outer) if matches!(own, b"data" | b"bytes" | b"codes" | b"chars") => outer,
+            _ => name,
+        }
+    }
+
     /// An array of character codes is the text that it stands for.
     fn codes(&mut self, name: Span) {
         self.skip_space();
         if !self.text.get(self.at).is_some_and(u8::is_ascii_digit) {
             return;
         }
-        if let Some(mut list) = listed::code_array(self.text, self.at) {
+        // A buffer says of itself what its numbers are.
+        let told = self.node.cells.iter().rev().nth(1);
+        let told = told.is_some_and(|c| &self.node.text[c.span.range()] == b"Buffer");
+        if let Some(mut list) = listed::code_array(self.text, self.at, told) {
             for (_, span) in &mut list {
                 *span = Span::new(
                     self.base + span.start as usize,

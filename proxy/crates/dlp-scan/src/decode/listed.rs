@@ -307,9 +307,12 @@ fn coded(row: &[Code]) -> bool {
 }
 
 /// Reads the array of codes that begins at `at`, if it is one.
-pub(super) fn code_array(text: &[u8], at: usize) -> Option<Vec<Code>> {
+/// Of one that is told to be a text fewer will do.
+pub(super) fn code_array(text: &[u8], at: usize, told: bool) -> Option<Vec<Code>> {
     let (list, _) = read_codes(text, at);
-    (list.len() >= BARE_CODES_MIN && (telling(&list) || coded(&list))).then_some(list)
+    (told && list.len() >= CODES_MIN
+        || list.len() >= BARE_CODES_MIN && (telling(&list) || coded(&list)))
+    .then_some(list)
 }
 
 /// Appends what the codes stand for: bytes of UTF-8 where they are that, else characters.

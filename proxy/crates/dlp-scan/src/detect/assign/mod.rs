@@ -13,6 +13,7 @@ use typed::believe_typed;
 use super::{Scratch, Sink, is_value};
 use regex_automata::Input;
 
+use crate::decode::json;
 use crate::names::{self, Promise};
 use crate::rule::RuleId;
 use crate::ruleset::Detector;
@@ -151,6 +152,12 @@ impl Names {
             believe(Value::of(value, true), promise, sink);
             return;
         }
+        if names_cell(name, &cell.1, sink.text()) && heads_column(&cell.1, sink.text()) {
+            under_head(cell, sink, |value, sink| {
+                believe(Value::of(value, true), promise, sink);
+            });
+            return;
+        }
         let before = &sink.text()[..name.start as usize];
         // `arn:aws:secretsmanager:...:secret:name` names no secret by itself.
         let near = &before[before.len().saturating_sub(NAME_BYTES_MAX)..];
@@ -238,6 +245,9 @@ impl Names {
             && let Some(value) = named_beside(cell, sink)
         {
             return take(Value::of(value, true), sink);
+        }
+        if names_cell(name, &cell.1, sink.text()) && heads_column(&cell.1, sink.text()) {
+            return under_head(cell, sink, |value, sink| take(Value::of(value, true), sink));
         }
         self.rows(name, &cell.1, Asker::Rule(rule), sink, &mut take);
         if let Some(found) = self.read(name, &cell.1, sink) {
@@ -364,6 +374,35 @@ fn under_key(cell: (usize, Cell), sink: &mut Sink<'_>, mut take: impl FnMut(Span
     }
 }
 
+/// Does the cell stand in the list of a table's columns, or in its first row?
+fn heads_column(cell: &Cell, text: &[u8]) -> bool {
+    let over = &text[cell.name.range()];
+    json::names_columns(over)
+        || json::names_rows(over)
+        || matches!(over, b"name" | b"column" | b"title")
+}
+
+/// Cells that are passed over for the price of one look, and how many between two values of a column, or before the first.
+const CELLS_A_LOOK: usize = 16;
+const ROW_CELLS_MAX: usize = 256;
+
+/// The values of a table's column, whose name the cell is.
+fn under_head(cell: (usize, Cell), sink: &mut Sink<'_>, mut take: impl FnMut(Span, &mut Sink<'_>)) {
+    let node = sink.node;
+    let mut passed = 0;
+    for c in &node.cells[cell.0 + 1..] {
+        let own = c.name == cell.1.span && is_value(c);
+        passed = if own { 0 } else { passed + 1 };
+        if passed > ROW_CELLS_MAX || passed % CELLS_A_LOOK == 0 && !sink.limits.spend(1) {
+            break;
+        }
+        if own {
+            let value = trim(sink.text(), c.span);
+            take(value, sink);
+        }
+    }
+}
+
 /// `{"password": {"value": "..."}}`: the value in an object that has one member of such a name and at most a few.
 fn inside(cell: (usize, Cell), sink: &Sink<'_>) -> Option<Span> {
     const MEMBERS_CELLS_MAX: usize = 8;
@@ -385,10 +424,10 @@ fn inside(cell: (usize, Cell), sink: &Sink<'_>) -> Option<Span> {
     }
     let named = |c: &&Cell| {
         let name = &sink.text()[c.name.range()];
-        is_value(c)
-            && NAMES
-                .iter()
-                .any(|n| name.eq_ignore_ascii_case(n.as_bytes()))
+        let known = NAMES
+            .iter()
+            .any(|n| name.eq_ignore_ascii_case(n.as_bytes()));
+        is_value(c) && (known || c.name == cell.1.span)
     };
     near.iter().find(named).map(|c| c.span)
 }
@@ -558,6 +597,8 @@ mod tests {
             ),
             ("?password=abc&x=1", Some("abc")),
             ("- name: password\n  value: abc", Some("abc")),
+            ("  7\t- name: password\n  8\t  value: abc", Some("abc")),
+            ("+- name: password\n+  value: abc", Some("abc")),
             ("- name: password\\n  value: abc\\nx", Some("abc")),
             ("password == x", None),
             ("root@db password Winter2024! ok", Some("Winter2024!")),
@@ -581,6 +622,8 @@ mod tests {
             ("define('password', 'abc')", Some("abc")),
             ("**password**: abc", Some("abc")),
             ("password for the shop: aB3xyz9q", Some("aB3xyz9q")),
+            ("password for the new shop is aB3!xyz9q", Some("aB3!xyz9q")),
+            ("password for the shop is old2", None),
             ("password for the shop is old: see wiki", None),
             ("password ........ aB3!xyz9q\n", Some("aB3!xyz9q")),
             ("password   aB3!xyz9q\nnext", Some("aB3!xyz9q")),
