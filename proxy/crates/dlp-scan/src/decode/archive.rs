@@ -62,7 +62,7 @@ pub(super) fn unpack(
     });
     outer.under = Some(layer);
     let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
-    let name = begin_cell(&mut outer, node, cell.name);
+    let name = begin_cell(&mut outer, node, super::name_of(node, cell));
     let at = outer.text.len();
     // Packed JSON is read as JSON only if it stands alone.
     let alone = super::json::looks_like(&files.text);

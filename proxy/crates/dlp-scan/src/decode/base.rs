@@ -251,6 +251,9 @@ fn wrapped_end(
     loop {
         let blanks = rest[last..].iter().take(BREAK_BYTES_MAX);
         let gap = blanks.take_while(|b| b" \t\r\n".contains(b)).count();
+        // Labels of a host's name (RFC 1035: no longer than 63 bytes) that carry bytes out.
+        let label = !of_line(b'z') && rest.get(last) == Some(&b'.');
+        let gap = gap.max(usize::from(label));
         let next = last + gap;
         let digits = rest[next..].iter().take(line + 1);
         let len = digits.take_while(|b| of_line(**b)).count();
@@ -263,7 +266,7 @@ fn wrapped_end(
         }
         if len < line {
             // What stands behind a blank may as well be a word.
-            if lines > 1 || rest[last..next].contains(&b'\n') {
+            if lines > 1 || label || rest[last..next].contains(&b'\n') {
                 (last, lines) = (next + len, lines + 1);
             }
             break;

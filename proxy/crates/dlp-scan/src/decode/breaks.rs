@@ -406,7 +406,7 @@ fn concat(node: &Node, joints: &[u32], spawn: &mut Spawner<'_>) {
             let Some(mut child) = spawn.begin(Layer::Concat) else {
                 return;
             };
-            let name = begin_cell(&mut child, node, cell.name);
+            let name = begin_cell(&mut child, node, super::name_of(node, cell));
             let start = child.text.len();
             // Two joints may share a quote.
             let floor = base.max(done).min(quote);

@@ -142,7 +142,7 @@ fn cipher(
         _ => Layer::Reversed,
     };
     let mut child = spawn.begin(layer)?;
-    let name = begin_cell(&mut child, node, cell.name);
+    let name = begin_cell(&mut child, node, super::name_of(node, cell));
     let start = child.text.len();
     copy(
         &mut child,
@@ -218,6 +218,15 @@ const SHORT_LEAD_MAX: usize = 32;
 /// Longer ones are found without a name.
 const SHORT_BYTES: std::ops::Range<usize> = 8..RUN_BYTES_MIN;
 
+/// In a call or before a pipe: more than a token has.
+const CALLED_BYTES_MAX: usize = 1024;
+
+/// Where the name begins that ends the text, with the module it is of.
+fn name_start(text: &[u8]) -> usize {
+    let of_name = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':');
+    text.len() - text.iter().rev().take(48).take_while(of_name).count()
+}
+
 /// `(base64): c2VjcmV0MQ==`, `atob("c2VjcmV0MQ")`, `echo c2VjcmV0MQ== | base64 -d`: the word behind the name or before
 /// it, where it is too short to be found by itself. Gives where it ends.
 fn base64(node: &Node, cell: &Cell, at: usize, spawn: &mut Spawner<'_>) -> Option<usize> {
@@ -225,6 +234,7 @@ fn base64(node: &Node, cell: &Cell, at: usize, spawn: &mut Spawner<'_>) -> Optio
     let name = node.text[at..ceil].iter().take(10);
     let after = at + name.take_while(|b| b.is_ascii_alphanumeric()).count();
     let digit = |b: &&u8| crate::text::is_run(**b) || **b == b'=';
+    // Of a call the value takes the place, however long it is.
     let behind = || {
         let lead = &node.text[after..ceil.min(after + SHORT_LEAD_MAX)];
         let lead = lead.split(|b| *b == b'\n').next()?;
@@ -233,23 +243,35 @@ fn base64(node: &Node, cell: &Cell, at: usize, spawn: &mut Spawner<'_>) -> Optio
         let start = after + sign + skipped.take_while(|b| b" :=(\"'`".contains(b)).count();
         let len = node.text[start..ceil]
             .iter()
-            .take(40)
+            .take(CALLED_BYTES_MAX)
             .take_while(digit)
             .count();
-        Some((start, start + len))
+        let called = lead[sign - 1] == b'(';
+        let open = match called {
+            true => name_start(&node.text[floor..at]) + floor,
+            false => start,
+        };
+        Some((start, start + len, open, called))
     };
     let before = || {
-        let back = at.saturating_sub(SHORT_LEAD_MAX).max(floor);
-        let pipe = back + memchr::memrchr(b'|', &node.text[back..at])?;
+        let near = at.saturating_sub(SHORT_LEAD_MAX).max(floor);
+        let pipe = near + memchr::memrchr(b'|', &node.text[near..at])?;
+        let back = pipe.saturating_sub(CALLED_BYTES_MAX).max(floor);
         let word = node.text[back..pipe].trim_ascii_end();
         let end = back + word.iter().rposition(|b| !b"\"'".contains(b))? + 1;
         let len = node.text[back..end].iter().rev().take_while(digit).count();
-        Some((end - len, end))
+        let start = end - len;
+        let open = super::called::echo_before(&node.text, start, floor);
+        Some((start, end, open, open < start))
     };
-    for (start, end) in [behind(), before()].into_iter().flatten() {
+    for (start, end, open, called) in [behind(), before()].into_iter().flatten() {
         let word = &node.text[start..end];
         let len = word.iter().rposition(|b| *b != b'=').map_or(0, |n| n + 1);
-        if !SHORT_BYTES.contains(&len) {
+        let most = match called {
+            true => CALLED_BYTES_MAX,
+            false => SHORT_BYTES.end,
+        };
+        if !(SHORT_BYTES.start..most).contains(&len) {
             continue;
         }
         let digits: Option<Vec<u8>> = word[..len].iter().map(|b| base64_digit(*b)).collect();
@@ -268,7 +290,7 @@ fn base64(node: &Node, cell: &Cell, at: usize, spawn: &mut Spawner<'_>) -> Optio
         if bytes.len() < BYTES_MIN || !bytes.iter().all(|b| (0x20..0x7F).contains(b)) {
             continue;
         }
-        let (label, sign) = super::label_before(&node.text, cell, start);
+        let (label, sign) = super::label_before(&node.text, cell, open);
         child_around(node, cell, Layer::Base64, (label, end), spawn, |child| {
             child.push(sign, Span::new(start, start + 1), How::Atom);
             child.push(&bytes, Span::new(start, end), How::Atom);
@@ -298,7 +320,7 @@ fn rtf(node: &Node, cell: &Cell, at: usize, spawn: &mut Spawner<'_>) -> Option<u
         return Some(end);
     }
     let mut child = spawn.begin(Layer::Escapes)?;
-    let name = begin_cell(&mut child, node, cell.name);
+    let name = begin_cell(&mut child, node, super::name_of(node, cell));
     let start = child.text.len();
     let (mut i, mut depth, mut unshown, mut copied) = (at, 0usize, None, at);
     while i < end {

@@ -19,6 +19,8 @@ const AGAIN_BYTES_MAX: usize = 1024;
 const AFTER: usize = 120;
 /// Shorter texts hold nothing that a rule finds.
 const BYTES_MIN: usize = 7;
+/// Brackets and blanks behind a list.
+const CLOSING_BYTES_MAX: usize = 8;
 
 /// What was read of a row. It has no bound of its own: whatever is read is not read again by a later mark, but for what
 /// [`AGAIN_BYTES_MAX`] says, so all rows together cost what the text is long.
@@ -46,7 +48,7 @@ pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>
             list,
             cell,
         };
-        if mark == Mark::List && node.text[at] == b']' {
+        if mark == Mark::List && matches!(node.text[at], b']' | b')') {
             list = at;
         }
         let row = match mark {
@@ -61,6 +63,7 @@ pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>
             Mark::Part => text.counted(at),
             Mark::Half => text.halved(at),
             Mark::Numbered => text.numbered(at),
+            Mark::Folded => text.folded(at),
             _ => None,
         };
         if let Some(row) = row {
@@ -155,7 +158,17 @@ impl Text<'_> {
         let receiver = self.name_before(at);
         let open = at + self.at(at).iter().take(16).position(|b| *b == b'(')?;
         let method = self.bytes[at..=open].to_vec();
-        let (mut pieces, mut next, mut end) = (Vec::new(), open + 1, at);
+        // `new StringBuilder("ghp_").append("Zq7k")`
+        let first = self.bytes[self.floor..at]
+            .strip_suffix(b"\")")
+            .and_then(|before| {
+                let quote = memchr::memrchr2(b'"', b'\n', before)?;
+                let made = before[..quote].ends_with(b"(") && before[quote] == b'"';
+                let end = self.floor + before.len();
+                made.then(|| Span::new(self.floor + quote + 1, end))
+            });
+        let built = first.map(|piece| label_before(self.bytes, self.cell, piece.start as usize));
+        let (mut pieces, mut next, mut end) = (Vec::from_iter(first), open + 1, at);
         while let Some((piece, after)) = self.literal(next) {
             pieces.push(piece);
             end = after;
@@ -172,7 +185,7 @@ impl Text<'_> {
         let named = self.given_after(end, receiver);
         let name = named.unwrap_or(receiver);
         Some(Row {
-            label: (receiver.start as usize, b" = "),
+            label: built.unwrap_or((receiver.start as usize, b" = ")),
             name: (!name.is_empty()).then_some(name),
             pieces,
             end,
@@ -294,20 +307,28 @@ impl Text<'_> {
         let rest = self.at(at);
         let (start, begin) = match rest.first()? {
             // What is joined stands before.
-            b']' => {
+            close @ (b']' | b')') => {
                 let from = self.list.max(self.floor);
-                let open = from + memchr::memrchr(b'[', &self.bytes[from..at])?;
+                let bracket = if *close == b']' { b'[' } else { b'(' };
+                let open = from + memchr::memrchr(bracket, &self.bytes[from..at])?;
                 (open + 1, open + 1)
             }
             // A format: the literal it stands in ends, and the values come after it.
-            b'%' | b'{' => {
+            b'%' | b'{' | b'}' => {
+                // `"{0}{1}" -f 'ghp_', 'Zq7k'`
+                let at = if rest.starts_with(b"}{") {
+                    at.saturating_sub(2)
+                } else {
+                    at
+                };
                 let open = at
                     .checked_sub(1)
                     .filter(|o| *o >= self.floor && matches!(self.bytes[*o], b'"' | b'\''))?;
-                let close = self.skip(at, b"%s{}");
+                let close = self.skip(at, b"%s{}0123456789");
                 let only = self.at(close).first() == Some(&self.bytes[open]);
                 let method = self.at(close + 1).starts_with(b".format");
-                let after = close + 1 + 7 * usize::from(method);
+                let mut after = close + 1 + 7 * usize::from(method);
+                after += 3 * usize::from(self.at(after).starts_with(b" -f"));
                 only.then_some((self.skip(after, b", %([\t\r\n"), open))?
             }
             b'(' => (at + 5, at + 1),
@@ -333,9 +354,16 @@ impl Text<'_> {
         };
         let (pieces, end) = self.literals(self.skip(start, b" \t\r\n"), between);
         let closed = self.at(self.skip(end, b" \t\r\n,")).first();
-        if !matches!(closed, Some(b')' | b']')) || pieces.is_empty() {
+        // The list of an operator has no bracket.
+        let open = rest.starts_with(b"}{") && closed.is_none_or(|b| b.is_ascii_graphic());
+        if !open && !matches!(closed, Some(b')' | b']')) || pieces.is_empty() {
             return self.none(at, end);
         }
+        // The brackets around are no part of the value.
+        let end = match closed {
+            Some(b')' | b']') => self.skip(end, b" \t\r\n,)]").min(end + CLOSING_BYTES_MAX),
+            _ => end,
+        };
         Some(Row {
             label: label_before(self.bytes, self.cell, begin),
             name: None,
@@ -450,7 +478,8 @@ impl Text<'_> {
 
     /// `first half ghp_ and second half Zq7k`, `prefix: ghp_` and `suffix: Zq7k`.
     fn halved(&self, at: usize) -> Option<Row> {
-        const HALVES: [(&[u8], &[u8]); 4] = [
+        const HALVES: [(&[u8], &[u8]); 5] = [
+            (b"part two", b"part one"),
             (b"second half", b"first half"),
             (b"second part", b"first part"),
             (b"second piece", b"first piece"),
@@ -493,7 +522,44 @@ impl Text<'_> {
         let of_piece =
             |b: &&u8| b.is_ascii_graphic() && !matches!(b, b'"' | b'\'' | b'`' | b',' | b';');
         let len = self.at(start).iter().take_while(of_piece).count();
+        let piece = &self.at(start)[..len];
+        let len = piece.strip_suffix(b".").unwrap_or(piece).len();
         (len > 0).then(|| (Span::new(start, start + len), start + len))
+    }
+
+    /// `token: >-` and lines under it that are one word each: folded where it should have been whole.
+    fn folded(&self, at: usize) -> Option<Row> {
+        const INDENT_MAX: usize = 32;
+        let of_piece = |b: &&u8| b.is_ascii_alphanumeric() || b"-_.+/=:~@".contains(b);
+        let mut line = at + self.at(at).iter().take(8).position(|b| *b == b'\n')? + 1;
+        let (mut pieces, mut end): (Vec<Span>, usize) = (Vec::new(), line);
+        loop {
+            let indent = self.at(line).iter().take(INDENT_MAX);
+            let start = line + indent.take_while(|b| **b == b' ').count();
+            let len = self.at(start).iter().take_while(of_piece).count();
+            let ends = matches!(
+                self.at(start + len).first(),
+                None | Some(b'\n' | b'\r' | b'"' | b'\'')
+            );
+            let named = self.at(start)[..len].ends_with(b":");
+            if start == line || len == 0 || !ends || named {
+                break;
+            }
+            pieces.push(Span::new(start, start + len));
+            end = start + len;
+            if self.at(end).first() != Some(&b'\n') {
+                break;
+            }
+            line = end + 1;
+        }
+        let digits = pieces.iter().flat_map(|p| &self.bytes[p.range()]);
+        let digits = digits.filter(|b| b.is_ascii_digit()).count();
+        (pieces.len() > 1 && digits > 1).then(|| Row {
+            label: (self.trimmed(at), b": "),
+            name: None,
+            pieces,
+            end,
+        })
     }
 
     /// `| 1 | g |` and `| 2 | h |` under each other, `"0": "g", "1": "h"`.
@@ -633,6 +699,17 @@ mod tests {
             ("k.push(\"ghp_\");\nk.push(\"Zq7k\");", " k = ghp_Zq7k "),
             ("K part 1/2: ghp_\nK part 2/2: Zq7k\n", "K: ghp_Zq7k "),
             ("K: first half ghp_ and second half Zq7k", "K: ghp_Zq7k "),
+            ("K. Part one: ghp_. Part two: Zq7k.", "ghp_Zq7k "),
+            ("K = ('{0}{1}' -f 'ghp_', 'Zq7k')", "K = ghp_Zq7k "),
+            ("K = \"{0}{1}\".format(\"ghp_\", \"Zq7k\")", "K = ghp_Zq7k "),
+            ("K = join('', 'ghp_', 'Zq7k')", "K = ghp_Zq7k "),
+            ("K = \"\".join((\"ghp_\", \"Zq7k\"))", "K = ghp_Zq7k "),
+            ("K = ('ghp_','Zq7k') -join ''", "K = ghp_Zq7k "),
+            (
+                "K = new StringBuilder(\"ghp_\").append(\"Zq7k\").toString();",
+                "K = ghp_Zq7k ",
+            ),
+            ("  K: >-\n    ghp_4\n    Zq7k\n  L: x", "K: ghp_4Zq7k "),
             ("K:\n  prefix: ghp_\n  suffix: Zq7k\n", "K: ghp_Zq7k "),
             (
                 "K\n\n| pos | char |\n|---|---|\n| 1 | g |\n| 2 | h |\n| 3 | p |\n| 4 | _ |\n| 5 | Z |\n| 6 | q |\n| 7 | 7 |",
@@ -672,6 +749,9 @@ mod tests {
             "the first half of the file and the second half of it",
             "| 1 | one |\n| 2 | two |",
             "#define VERSION \"1.2.3\"",
+            "run: |\n  make all\n  make test2",
+            "steps: |\n  build\n  test\n",
+            "\"{0}{1}\"",
         ] {
             let got = children(text);
             assert!(!got.iter().any(|(l, ..)| *l == Layer::Concat), "{text}");

@@ -42,6 +42,12 @@ pub(crate) enum Mark {
     Base64,
     /// `{\rtf`
     Rtf,
+    /// `strrev(`, `.replace("`: a literal in a call.
+    Called,
+    /// ` dash `: a sign as a word.
+    SignWord,
+    /// `: >-` at the end of a line: a text folded over the next.
+    Folded,
 }
 
 /// In lower case; each of at least four bytes.
@@ -75,6 +81,11 @@ pub(crate) const WORDS: &[(Mark, &[&str])] = &[
             "implode(",
             "].concat(",
             ".join(\"\", ",
+            "join('', '",
+            "}{1}",
+            ".join((\"",
+            ".join(('",
+            ") -join ",
         ],
     ),
     (Mark::Lines, &["= (\n", "= (\r\n"]),
@@ -96,7 +107,13 @@ pub(crate) const WORDS: &[(Mark, &[&str])] = &[
     (Mark::Numbered, &["\n| 2 | ", "\"2\": \""]),
     (
         Mark::Half,
-        &["second half", "second part", "second piece", "suffix"],
+        &[
+            "part two",
+            "second half",
+            "second part",
+            "second piece",
+            "suffix",
+        ],
     ),
     // Digits of Morse code: a number has some of them.
     (
@@ -245,6 +262,36 @@ pub(crate) const WORDS: &[(Mark, &[&str])] = &[
     (Mark::Base64, &["base64", "atob(", "b64dec", "(b64)"]),
     (Mark::Base85, &["base85", "ascii85", "base-85"]),
     (Mark::Rtf, &["{\\rtf"]),
+    (
+        Mark::Called,
+        &[
+            ".reverse",
+            "strrev(",
+            "reverse(\"",
+            "reverse('",
+            "replace(\"",
+            "replace('",
+            "replaceall(\"",
+            "replaceall('",
+            "gsub(\"",
+            "gsub('",
+            "fromhex(",
+            "unhex(",
+            "pack(\"h*",
+            "pack('h*",
+            "hex2bin(",
+            "decodehex(",
+            "xxd -r",
+        ],
+    ),
+    (
+        Mark::SignWord,
+        &[" dash ", " underscore ", " hyphen ", " minus "],
+    ),
+    (
+        Mark::Folded,
+        &[": >-\n", ": >\n", ": |-\n", ": |\n", "= >-\n", ". >-\n"],
+    ),
 ];
 
 /// What the gate would find, for the decoders' tests.

@@ -66,7 +66,7 @@ fn word_into(
     let floor = floor.max(cell.span.start as usize).min(word.start as usize);
     let ceil = cell.span.end as usize;
     let (from, to) = (word.start as usize, word.end as usize);
-    let name = begin_cell(child, node, cell.name);
+    let name = begin_cell(child, node, super::name_of(node, cell));
     let start = child.text.len();
     copy(child, node, margin_before(&node.text, from, floor), from);
     for piece in pieces {

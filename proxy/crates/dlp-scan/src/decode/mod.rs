@@ -8,6 +8,7 @@ mod base;
 mod base58;
 mod binary;
 mod breaks;
+mod called;
 mod cut;
 mod declared;
 mod digits;
@@ -140,8 +141,52 @@ impl Spawner<'_> {
 fn name_over(node: &Node, cell: &Cell, at: usize) -> Span {
     match cell.name.is_empty() {
         true => crate::detect::head_over(&node.text, at, cell).unwrap_or_default(),
-        false => cell.name,
+        false => name_of(node, cell),
     }
+}
+
+/// The name that says what a value is.
+fn name_of(node: &Node, cell: &Cell) -> Span {
+    told_over(node, cell).unwrap_or(cell.name)
+}
+
+/// `{"label": "IBAN", "value": "..."}`, `{"iban": {"type": "string", "default": "..."}}`: what a member that is called after no
+/// meaning is told to be by the one beside it, or by the name of the object.
+fn told_over(node: &Node, cell: &Cell) -> Option<Span> {
+    const CELLS_BACK_MAX: usize = 8;
+    let called = |name: Span| &node.text[name.range()];
+    if !matches!(
+        called(cell.name),
+        b"value" | b"default" | b"data" | b"content" | b"text" | b"example" | b"const" | b"val"
+    ) {
+        return None;
+    }
+    let index = node
+        .cells
+        .partition_point(|c| c.span.start < cell.span.start);
+    let before = &node.cells[index.saturating_sub(CELLS_BACK_MAX)..index];
+    for (nth, c) in before.iter().enumerate().rev() {
+        let label = matches!(
+            called(c.name),
+            b"label"
+                | b"name"
+                | b"key"
+                | b"field"
+                | b"title"
+                | b"question"
+                | b"header"
+                | b"attribute"
+        );
+        if c.kind == LeafKind::String && label {
+            return Some(c.span);
+        }
+        // A key right before another names an object.
+        let inner = before.get(nth + 1);
+        if c.kind == LeafKind::Key && inner.is_some_and(|inner| inner.kind == LeafKind::Key) {
+            return Some(c.span);
+        }
+    }
+    None
 }
 
 /// Starts a child's text with the name over its cell, so that the name still speaks for the value.
@@ -208,8 +253,12 @@ pub(crate) fn label_before(text: &[u8], cell: &Cell, at: usize) -> (usize, &'sta
     let (sign, written): (usize, &[u8]) = match (last(b'='), last(b':'), last(b',')) {
         (Some(equals), ..) => (equals, b" = "),
         (None, Some(colon), comma) if comma.is_none_or(|c| c < colon) => (colon, b": "),
-        (None, _, Some(comma)) => (comma, b", "),
-        _ => return (at, b" "),
+        // What is told in a sentence is in no field.
+        (None, _, Some(comma)) if !before[comma + 1..].trim_ascii().contains(&b' ') => {
+            (comma, b", ")
+        }
+        // `kt. CHAR(48, 52)`: the name of the call is no part of the value, either.
+        _ => return (call_start(&text[..at], line), b" "),
     };
     if before.len() < at - line && before[sign + 1..].trim_ascii().is_empty() {
         return (line + before[..sign].trim_ascii_end().len(), written);
@@ -237,10 +286,30 @@ pub(crate) fn label_before(text: &[u8], cell: &Cell, at: usize) -> (usize, &'sta
     (line + name.len(), written)
 }
 
+/// Where the name of a call begins that ends with the bracket which opens it, or the end of the text.
+fn call_start(text: &[u8], floor: usize) -> usize {
+    let of_name = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.');
+    let Some(called) = text[floor..].strip_suffix(b"(") else {
+        return text.len();
+    };
+    let name = called.iter().rev().take(WRAPPER_BYTES_MAX);
+    floor + called.len() - name.take_while(of_name).count()
+}
+
 /// What stands before `data:text/plain;base64,`, where a text ends with that.
+/// The same for `!!binary |` and `-----BEGIN DATA-----`.
 pub(crate) fn without_data_head(before: &[u8]) -> &[u8] {
     const HEAD_BYTES_MAX: usize = 64;
     let tail = before.len().saturating_sub(HEAD_BYTES_MAX);
+    let trimmed = before.trim_ascii_end();
+    if trimmed.ends_with(b"-----") {
+        let head = memchr::memmem::rfind(&trimmed[tail.min(trimmed.len())..], b"-----BEGIN");
+        return head.map_or(before, |head| &before[..tail + head]);
+    }
+    if let Some(tagged) = trimmed.strip_suffix(b"|") {
+        let tagged = tagged.trim_ascii_end();
+        return tagged.strip_suffix(b"!!binary").unwrap_or(before);
+    }
     let head = before
         .ends_with(b",")
         .then(|| memchr::memmem::rfind(&before[tail..], b"data:"))
@@ -297,6 +366,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
         figures::decode(node, &scratch.marks, spawn);
         backwards::decode(node, &scratch.marks, spawn);
         declared::decode(node, &scratch.marks, spawn);
+        called::decode(node, &scratch.marks, spawn);
     }
     variables::decode(node, &scratch.traces.joints, spawn);
     series::decode(node, &scratch.counted, spawn);

@@ -30,7 +30,7 @@ pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
 }
 
 fn push(child: &mut Node, node: &Node, cell: &Cell, negative: bool, digits: &[u8]) {
-    let name = super::begin_cell(child, node, cell.name);
+    let name = super::begin_cell(child, node, super::name_of(node, cell));
     let start = child.text.len();
     if negative {
         child.push(b"-", cell.span, How::Atom);

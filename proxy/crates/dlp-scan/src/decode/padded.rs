@@ -23,6 +23,15 @@ pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
             mirrored::read(node, cell, (at, end), spawn);
             continue;
         }
+        if text[at] == b'='
+            && at >= done
+            && let Some((start, to)) = padded32(text, at)
+            && let Some(cell) = node.cell_from(start, &mut index)
+            && short32(node, cell, (start, at), to, spawn)
+        {
+            done = to;
+            continue;
+        }
         let found = match text[at] {
             b';' => named(text, at),
             _ if at < done => None,
@@ -49,6 +58,62 @@ fn padded(text: &[u8], at: usize, done: &mut usize) -> Option<(usize, usize, usi
         .is_some_and(|b| *b == b'=' || base64_digit(*b).is_some());
     let is = (DIGITS_MIN..RUN_BYTES_MIN).contains(&len) && (len + pads).is_multiple_of(4) && !glued;
     is.then_some((at - len, at, *done))
+}
+
+/// The value of a letter of base32 (RFC 4648, section 6).
+fn base32_digit(b: u8) -> Option<u8> {
+    match b {
+        b'A'..=b'Z' => Some(b - b'A'),
+        b'2'..=b'7' => Some(b - b'2' + 26),
+        _ => None,
+    }
+}
+
+/// Where the letters of base32 begin that the padding at `at` fills up to groups of eight, and where that ends.
+fn padded32(text: &[u8], at: usize) -> Option<(usize, usize)> {
+    base32_digit(text[at.checked_sub(1)?])?;
+    let letters = text[..at].iter().rev().take(RUN_BYTES_MIN);
+    let len = letters.take_while(|b| base32_digit(**b).is_some()).count();
+    let pads = text[at..]
+        .iter()
+        .take(7)
+        .take_while(|b| **b == b'=')
+        .count();
+    let free = |b: Option<&u8>| b.is_none_or(|b| *b != b'=' && base64_digit(*b).is_none());
+    let is = (DIGITS_MIN..RUN_BYTES_MIN).contains(&len)
+        && (len + pads).is_multiple_of(8)
+        && free(text.get(at + pads))
+        && (at == len || free(text.get(at - len - 1)) || text[at - len - 1] == b'=');
+    is.then_some((at - len, at + pads))
+}
+
+/// A child of the text that short base32 stands for, if it is one.
+fn short32(
+    node: &Node,
+    cell: &Cell,
+    (start, end): (usize, usize),
+    to: usize,
+    spawn: &mut Spawner<'_>,
+) -> bool {
+    let (mut bytes, mut bits, mut held) = (Vec::with_capacity(RUN_BYTES_MIN), 0u32, 0);
+    let digits = node.text[start..end]
+        .iter()
+        .filter_map(|b| base32_digit(*b));
+    for digit in digits {
+        (bits, held) = (bits << 5 | u32::from(digit), held + 5);
+        if held >= 8 {
+            held -= 8;
+            bytes.push((bits >> held) as u8);
+        }
+    }
+    let shown = bytes.iter().all(|b| (0x20..0x7F).contains(b));
+    if to > cell.span.end as usize || !shown || !bytes.iter().any(u8::is_ascii_digit) {
+        return false;
+    }
+    child_around(node, cell, Layer::Base32, (start, to), spawn, |child| {
+        child.push(&bytes, Span::new(start, to), How::Atom);
+    });
+    true
 }
 
 /// The letters behind what a data URI says.
@@ -100,6 +165,21 @@ fn short(
 mod tests {
     use crate::Layer;
     use crate::decode::tests::{children, run};
+
+    #[test]
+    fn short_base32_is_read() {
+        for (text, want) in [
+            ("ppsn: GQYTKMJXGY4VO===; x", Some("ppsn: 4151769W; x")),
+            ("id = HA3FIQZQGMZTGMQ=", Some("id = 88TC03332")),
+            ("KEY=VALUE2=", None),
+            ("ABCDEFGHIJKLM===", None),
+        ] {
+            let found = children(text)
+                .into_iter()
+                .find(|(layer, ..)| *layer == Layer::Base32);
+            assert_eq!(found.map(|c| c.1).as_deref(), want, "{text}");
+        }
+    }
 
     fn read(text: &str) -> Option<String> {
         let mut found = children(text).into_iter();

@@ -31,6 +31,9 @@ pub(super) fn decode(node: &Node, joints: &[u32], spawn: &mut Spawner<'_>) {
         }
     };
     let dollars = memchr::memchr_iter(b'$', text).filter_map(side_by_side);
+    // Swift: `"\(a)\(b)"`
+    let escaped = memchr::memchr(b'\\', text).map_or(text.len(), |at| at.saturating_sub(1));
+    let swift = memchr::memmem::find_iter(&text[escaped..], b")\\(").map(|at| escaped + at);
     let operators = joints.iter().map(|at| *at as usize);
     let (mut index, mut done) = (0, 0);
     for at in operators {
@@ -38,6 +41,10 @@ pub(super) fn decode(node: &Node, joints: &[u32], spawn: &mut Spawner<'_>) {
     }
     (index, done) = (0, 0);
     for at in templates {
+        row_at(node, at, (&mut index, &mut done), spawn);
+    }
+    (index, done) = (0, 0);
+    for at in swift {
         row_at(node, at, (&mut index, &mut done), spawn);
     }
     (index, done) = (0, 0);
@@ -117,8 +124,9 @@ fn names_around(text: &[u8], at: usize, cell: &Cell) -> (Vec<Span>, usize) {
             .take_while(|b| b" +.&~|{}$".contains(b))
             .count();
         let expanded = from > floor && text[from - 1] == b'$' && rest[..gap] == *b"$";
-        let gap = if rest.starts_with(b")$(") { 3 } else { gap };
-        let joins = expanded || rest[..gap].iter().any(|b| !matches!(b, b' ' | b'$'));
+        let called = rest.starts_with(b")$(") || rest.starts_with(b")\\(");
+        let gap = if called { 3 } else { gap };
+        let joins = expanded || called || rest[..gap].iter().any(|b| !matches!(b, b' ' | b'$'));
         let len = rest[gap..].iter().take_while(|b| of_name(**b)).count();
         if !joins || len == 0 {
             return (names, to.max(at + 1));
@@ -174,6 +182,7 @@ mod tests {
             "A=ghp_ab12\nB=cd34ef56\nEXPORTED=${A}${B}",
             "A=ghp_ab12\nB=cd34\nC=ef56\nEXPORTED=$A$B$C",
             "A := ghp_ab12\nB := cd34ef56\nEXPORTED = $(A)$(B)",
+            "let a = \"ghp_ab12\"; let b = \"cd34ef56\"; let t = \"\\(a)\\(b)\"",
             "$a = 'ghp_ab12'; $b = 'cd34ef56'; f($a . $b);",
         ] {
             let got = children(text);

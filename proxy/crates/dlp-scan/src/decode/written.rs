@@ -61,7 +61,7 @@ fn islands(
         let second = ceil.min(first + gap_max + 12);
         let glued = !mail || next(node, first + 1, second, sign, read).is_some();
         let of_word = |b: u8| glued && of_word(b);
-        let name = begin_cell(&mut child, node, cell.name);
+        let name = begin_cell(&mut child, node, super::name_of(node, cell));
         let start = child.text.len();
         let before = first.saturating_sub(WORD_BYTES_MAX).max(floor).max(at);
         let word = node.text[before..first].iter().rposition(|b| !of_word(*b));
