@@ -245,14 +245,15 @@ fn wrapped_end(
 ) -> Option<usize> {
     let rest = &node.text[..cell.span.end as usize];
     let (line, mut last, mut lines) = (end - start, end, 1);
-    if line < WRAPPED_LINE_MIN {
+    let labels = !of_line(b'z') && rest.get(end) == Some(&b'.');
+    if line < WRAPPED_LINE_MIN && !labels {
         return None;
     }
     loop {
         let blanks = rest[last..].iter().take(BREAK_BYTES_MAX);
         let gap = blanks.take_while(|b| b" \t\r\n".contains(b)).count();
         // Labels of a host's name (RFC 1035: no longer than 63 bytes) that carry bytes out.
-        let label = !of_line(b'z') && rest.get(last) == Some(&b'.');
+        let label = labels && rest.get(last) == Some(&b'.');
         let gap = gap.max(usize::from(label));
         let next = last + gap;
         let digits = rest[next..].iter().take(line + 1);
@@ -567,6 +568,17 @@ mod tests {
         children(text)
             .iter()
             .any(|(l, t, _)| *l == layer && t.contains(want))
+    }
+
+    #[test]
+    fn labels_of_a_host_are_one() {
+        let text = "get 6768705f5a71376b57326d5876394c70.345473523862.x.example.org";
+        assert!(has(text, Layer::Hex, "ghp_Zq7kW2mXv9Lp4TsR8b"));
+        assert!(!has(
+            "deadbeefdeadbeefdeadbeefdeadbeef.0a0b0c0d.example",
+            Layer::Hex,
+            ""
+        ));
     }
 
     #[test]

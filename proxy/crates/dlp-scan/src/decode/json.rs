@@ -472,6 +472,54 @@ mod tests {
     }
 
     #[test]
+    fn rows_stand_under_the_names_of_their_columns() {
+        let under = |text: &str, head: &str| -> Vec<String> {
+            let cells = cells(text).expect("JSON");
+            let own = cells.into_iter().filter(|(name, _)| name == head);
+            own.map(|(_, value)| value).collect()
+        };
+        for (text, head, want) in [
+            (
+                r#"{"columns": ["id", "ssn", "ok"], "rows": [[1, "a", true], [null, "b", false]]}"#,
+                "ssn",
+                &["a", "b"][..],
+            ),
+            (
+                r#"{"fields": [{"name": "id", "type": "int"}, {"name": "pin", "type": "text"}], "data": [[7, "a"]]}"#,
+                "pin",
+                &["a"],
+            ),
+            (
+                r#"{"values": [["who", "mail", "iban"], ["x", "y", "z"], ["u"]]}"#,
+                "iban",
+                &["z"],
+            ),
+            (
+                r#"{"columns": ["a", "b"], "rows": [[["x"], "y"]]}"#,
+                "b",
+                &["y"],
+            ),
+            (r#"{"t": {"columns": ["a"]}, "rows": [["x"]]}"#, "a", &[]),
+            (r#"{"values": [["a", "b"], ["x", "y"]]}"#, "a", &[]),
+            (r#"{"rows": [["x"]], "columns": ["a"]}"#, "a", &[]),
+        ] {
+            assert_eq!(under(text, head), want, "{text}");
+        }
+        let many = format!(
+            r#"{{"columns": [{}"a"], "rows": [["x"]]}}"#,
+            r#""a","#.repeat(5000)
+        );
+        assert_eq!(under(&many, "a"), ["x"]);
+    }
+
+    #[test]
+    fn bytes_of_a_buffer_are_text() {
+        let text = r#"{"pin": {"type": "Buffer", "data": [52, 55, 49, 49, 45, 49, 49, 65]}}"#;
+        let cells = cells(text).expect("JSON");
+        assert!(cells.contains(&("pin".to_owned(), "4711-11A".to_owned())));
+    }
+
+    #[test]
     fn values_come_with_their_names() {
         type Want = Option<&'static [(&'static str, &'static str)]>;
         let cases: &[(&str, Want)] = &[

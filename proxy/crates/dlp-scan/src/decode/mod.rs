@@ -600,6 +600,22 @@ pub(crate) mod tests {
         );
     }
 
+    #[test]
+    fn the_label_beside_a_value_comes_along() {
+        let coded = "NDUzOSA1Nzg3IDYzNjIgMTQ4Ng==";
+        for text in [
+            format!(r#"{{"label": "patient no", "value": "{coded}"}}"#),
+            format!(r#"{{"patient no": {{"type": "string", "default": "{coded}"}}}}"#),
+        ] {
+            let mut node = Node::default();
+            assert!(json::walk(text.as_bytes(), 0, &mut node));
+            let found = show(children_in(node, 1 << 20).0).into_iter();
+            let told = found.filter(|(layer, ..)| *layer == Layer::Base64);
+            let texts: Vec<_> = told.map(|c| c.1).collect();
+            assert!(texts.iter().any(|t| t.contains("patient no")), "{texts:?}");
+        }
+    }
+
     pub(crate) fn run(text: &str, room: u32) -> (Vec<Node>, Option<OverBudget>) {
         children_in(node_of(&[("", text)]), room)
     }
