@@ -2,7 +2,7 @@
 
 use std::ops::{BitAnd, BitOr, BitOrAssign};
 
-const WORDS: usize = 4;
+const WORDS: usize = 5;
 /// How many there may be.
 pub(super) const BITS_MAX: usize = WORDS * 64;
 
@@ -12,17 +12,17 @@ pub(super) struct Bits([u64; WORDS]);
 impl Bits {
     pub const NONE: Self = Self([0; WORDS]);
 
-    pub fn one(bit: u8) -> Self {
+    pub fn one(bit: u16) -> Self {
         let mut bits = Self::NONE;
         bits.add(bit);
         bits
     }
 
-    pub fn add(&mut self, bit: u8) {
+    pub fn add(&mut self, bit: u16) {
         self.0[usize::from(bit) / 64] |= 1 << (bit % 64);
     }
 
-    pub fn has(self, bit: u8) -> bool {
+    pub fn has(self, bit: u16) -> bool {
         self.0[usize::from(bit) / 64] >> (bit % 64) & 1 == 1
     }
 
@@ -45,10 +45,15 @@ impl Bits {
 
     /// More than one? Counting them takes dozens of steps on old processors.
     pub fn several(self) -> bool {
-        let [a, b, c, d] = self.0;
+        let [a, b, c, d, e] = self.0;
         let more = |word: u64| word & word.wrapping_sub(1) != 0;
         let any = |word: u64| u8::from(word != 0);
-        more(a) || more(b) || more(c) || more(d) || any(a) + any(b) + any(c) + any(d) > 1
+        more(a)
+            || more(b)
+            || more(c)
+            || more(d)
+            || more(e)
+            || any(a) + any(b) + any(c) + any(d) + any(e) > 1
     }
 }
 
@@ -56,8 +61,8 @@ impl BitAnd for Bits {
     type Output = Self;
 
     fn bitand(self, other: Self) -> Self {
-        let ([a, b, c, d], [w, x, y, z]) = (self.0, other.0);
-        Self([a & w, b & x, c & y, d & z])
+        let ([a, b, c, d, e], [v, w, x, y, z]) = (self.0, other.0);
+        Self([a & v, b & w, c & x, d & y, e & z])
     }
 }
 
@@ -65,8 +70,8 @@ impl BitOr for Bits {
     type Output = Self;
 
     fn bitor(self, other: Self) -> Self {
-        let ([a, b, c, d], [w, x, y, z]) = (self.0, other.0);
-        Self([a | w, b | x, c | y, d | z])
+        let ([a, b, c, d, e], [v, w, x, y, z]) = (self.0, other.0);
+        Self([a | v, b | w, c | x, d | y, e | z])
     }
 }
 
@@ -82,7 +87,7 @@ mod tests {
 
     #[test]
     fn the_first_and_the_last_bit_are_told_apart() {
-        let last = (BITS_MAX - 1) as u8;
+        let last = (BITS_MAX - 1) as u16;
         let both = Bits::one(0) | Bits::one(last);
         assert!(both.has(0) && both.has(last) && !both.has(64));
         assert!(both.several() && !Bits::one(last).several() && !Bits::NONE.several());

@@ -22,8 +22,42 @@ const ALL: usize = 0;
 const ENGLISH: u8 = 1;
 
 /// The classes of a sentence, by language.
-pub(super) type Classes = [Bits; LANGUAGES_MAX];
-pub(super) const NOTHING: Classes = [Bits::NONE; LANGUAGES_MAX];
+pub(super) struct Classes {
+    of: [Bits; LANGUAGES_MAX],
+    /// A bit for each language that has any. Most sentences have words of two or three.
+    languages: u64,
+}
+
+pub(super) const NOTHING: Classes = Classes {
+    of: [Bits::NONE; LANGUAGES_MAX],
+    languages: 0,
+};
+
+impl Classes {
+    pub fn is_nothing(&self) -> bool {
+        self.languages == 0
+    }
+
+    fn add(&mut self, language: u8, class: u16) {
+        self.of[usize::from(language)].add(class);
+        self.languages |= 1 << language;
+    }
+
+    /// The languages there are, from the lowest.
+    fn languages(&self) -> impl Iterator<Item = usize> + use<> {
+        let mut left = self.languages;
+        std::iter::from_fn(move || {
+            let language = left.trailing_zeros() as usize;
+            left &= left.wrapping_sub(1);
+            (language < LANGUAGES_MAX).then_some(language)
+        })
+    }
+
+    /// Those of a language and those that stand in texts of any.
+    fn with_all(&self, language: usize) -> Bits {
+        self.of[language] | self.of[ALL]
+    }
+}
 
 /// Words noted of one sentence; what is longer is no sentence.
 const WORDS_MAX: usize = 256;
@@ -50,16 +84,16 @@ pub(super) struct Orders {
     /// For each class, the combinations that may begin with it.
     by_first: Vec<Vec<usize>>,
     /// The class of negations.
-    neg: u8,
+    neg: u16,
     /// The class of names for machines.
-    machine: u8,
+    machine: u16,
     /// The class of every sentence that no rule for wordings may know: not in English, or misspelt.
-    unread: u8,
+    unread: u16,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Meaning {
-    class: u8,
+    class: u16,
     language: u8,
     /// Counts only where a command may begin.
     commands: bool,
@@ -74,7 +108,7 @@ struct Meaning {
 /// A class that is there when one stands within so many bytes of another.
 #[derive(Debug)]
 struct Relation {
-    class: u8,
+    class: u16,
     first: Bits,
     second: Bits,
     gap_max: usize,
@@ -96,7 +130,7 @@ struct Combination {
 /// A word in a sentence.
 #[derive(Clone, Copy)]
 struct Seen {
-    class: u8,
+    class: u16,
     language: u8,
     start: usize,
     end: usize,
@@ -112,7 +146,9 @@ pub(super) static ORDERS: LazyLock<Orders> = LazyLock::new(|| {
             "\n",
             include_str!("later.txt"),
             "\n",
-            include_str!("tongues.txt")
+            include_str!("tongues.txt"),
+            "\n",
+            include_str!("plays.txt")
         ),
         include_str!("orders.txt"),
     )
@@ -139,6 +175,7 @@ impl Orders {
             let (language, listed) = line.split_once(": ").expect("words have a language");
             let language = languages.number(language);
             assert!(usize::from(language) < LANGUAGES_MAX, "too many languages");
+            let language = language as u8;
             for word in listed.split_whitespace() {
                 let (meaning, text) = meaning(word, class, language);
                 let at = *known.entry(text.clone()).or_insert_with(|| {
@@ -205,7 +242,7 @@ impl Orders {
                     && meaning.holds(sentence, start, end)
                     && !(meaning.affirmed && self.negated(&seen, meaning.language, start))
                 {
-                    classes[usize::from(meaning.language)].add(meaning.class);
+                    classes.add(meaning.language, meaning.class);
                     seen.push(Seen {
                         class: meaning.class,
                         language: meaning.language,
@@ -215,8 +252,9 @@ impl Orders {
                 }
             }
         });
-        let of_all = classes[ALL];
-        for (language, own) in (0u8..).zip(&mut classes) {
+        let of_all = classes.of[ALL];
+        for at in classes.languages() {
+            let (language, own) = (at as u8, &mut classes.of[at]);
             if !own.several() {
                 continue;
             }
@@ -294,7 +332,7 @@ impl Orders {
     /// Could a sentence be an order, whatever stands beside it?
     pub fn may_order(&self, here: &Classes) -> bool {
         spoken(here).any(|l| {
-            let own = here[l] | here[ALL];
+            let own = here.with_all(l);
             self.begun_by(own).any(|c| c.is_here(own))
         })
     }
@@ -307,19 +345,19 @@ impl Orders {
 
     /// Says that no other rule reads the sentence.
     pub fn mark_unread(&self, classes: &mut Classes) {
-        classes[usize::from(ENGLISH)].add(self.unread);
+        classes.add(ENGLISH, self.unread);
     }
 
     /// Does the sentence speak to or of a machine?
     pub fn calls(&self, here: &Classes) -> bool {
-        here.iter().any(|own| own.has(self.machine))
+        here.languages().any(|l| here.of[l].has(self.machine))
     }
 
     /// Do a sentence and its neighbours make one of the combinations?
     pub fn order(&self, here: &Classes, near: &Classes) -> bool {
         spoken(here).any(|l| {
-            let own = here[l] | here[ALL];
-            let around = own | near[l] | near[ALL];
+            let own = here.with_all(l);
+            let around = own | near.with_all(l);
             self.begun_by(own)
                 .any(|c| c.is_here(own) && c.is_near(around))
         })
@@ -328,16 +366,17 @@ impl Orders {
 
 /// The languages of which there are at least two words.
 fn spoken(here: &Classes) -> impl Iterator<Item = usize> {
-    (0..LANGUAGES_MAX).filter(|l| here[*l].several())
+    here.languages().filter(|l| here.of[*l].several())
 }
 
 /// The classes of several sentences.
 pub(super) fn merge(of: &[&Classes]) -> Classes {
     let mut all = NOTHING;
     for classes in of {
-        all.iter_mut()
-            .zip(classes.iter())
-            .for_each(|(a, c)| *a |= *c);
+        for language in classes.languages() {
+            all.of[language] |= classes.of[language];
+        }
+        all.languages |= classes.languages;
     }
     all
 }
@@ -397,7 +436,7 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
 
 /// `^word` counts where a command may begin, `stem*` goes on, `*tail` may have letters before, `two_words` are two and
 /// `one__name` is one.
-fn meaning(word: &str, (class, affirmed): (u8, bool), language: u8) -> (Meaning, String) {
+fn meaning(word: &str, (class, affirmed): (u16, bool), language: u8) -> (Meaning, String) {
     let (commands, word) = word.strip_prefix('^').map_or((false, word), |w| (true, w));
     let (tail, word) = word.strip_prefix('*').map_or((false, word), |w| (true, w));
     let (stem, word) = word.strip_suffix('*').map_or((false, word), |w| (true, w));
@@ -666,16 +705,16 @@ impl Combination {
 
 /// Numbers for the names of classes.
 #[derive(Default)]
-struct Names(HashMap<Box<str>, u8>);
+struct Names(HashMap<Box<str>, u16>);
 
 impl Names {
-    fn number(&mut self, name: &str) -> u8 {
+    fn number(&mut self, name: &str) -> u16 {
         let next = self.0.len();
         assert!(
             next < BITS_MAX || self.0.contains_key(name),
             "too many classes"
         );
-        *self.0.entry(name.into()).or_insert(next as u8)
+        *self.0.entry(name.into()).or_insert(next as u16)
     }
 
     fn any(&mut self, names: &str) -> Bits {
