@@ -17,6 +17,7 @@ use super::plain::{plain, unspaced};
 
 /// Most languages told apart. Words of one do not go with words of another: `die` is not `die`.
 const LANGUAGES_MAX: usize = 44;
+const _: () = assert!(LANGUAGES_MAX <= u64::BITS as usize);
 /// The language of what stands in texts of any.
 const ALL: usize = 0;
 const ENGLISH: u8 = 1;
