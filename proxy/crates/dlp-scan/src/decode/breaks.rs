@@ -8,6 +8,7 @@ use super::{MARGIN_AFTER, MARGIN_BEFORE, Spawner, begin_cell, child_around, copy
 use crate::Layer;
 use crate::detect::Scratch;
 use crate::text::{Cell, How, Node, Span};
+use crate::traces::Signs;
 
 /// Single characters in a row before they count as spaced out.
 const SINGLES_MIN: usize = 8;
@@ -26,7 +27,9 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     pairs(node, &traces.pairs, spawn);
     chunks(node, scratch, spawn);
     concat(node, &traces.joints, spawn);
-    continued(node, spawn);
+    if traces.signs.all(Signs::LINE.or(Signs::BACKSLASH)) {
+        continued(node, spawn);
+    }
 }
 
 /// A line that goes on in the next.

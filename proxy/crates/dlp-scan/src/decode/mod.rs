@@ -39,6 +39,7 @@ mod written;
 
 use crate::detect::Scratch;
 use crate::text::{Cell, Fresh, How, NO_LEAF, Node, Parent, Span};
+use crate::traces::Signs;
 use crate::{Layer, LeafKind, OverBudget};
 
 pub(crate) use turned::{LEET_WORDS_MIN, rot13};
@@ -348,18 +349,33 @@ pub(crate) fn child_around(
 /// Runs every decoder over the node. Each looks at the whole text first: most cells are short, and most texts hold
 /// nothing that is encoded.
 pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
-    nested_json(node, spawn);
-    written::decode(node, &scratch.traces, spawn);
+    let traces = &scratch.traces;
+    // Most texts lack most of the signs that decoders begin with.
+    let signs = traces.signs;
+    if signs.any(Signs::OPENING) {
+        nested_json(node, spawn);
+    }
+    written::decode(node, traces, spawn);
     base::decode(node, scratch, spawn);
-    padded::decode(node, spawn);
-    pieces::decode(node, scratch.traces.strange, spawn);
+    if signs.any(Signs::EQUALS.or(Signs::SEMICOLON)) {
+        padded::decode(node, spawn);
+    }
+    if traces.strange || signs.any(Signs::STAR) {
+        pieces::decode(node, traces.strange, spawn);
+    }
     breaks::decode(node, scratch, spawn);
-    cut::decode(node, spawn);
+    if signs.any(Signs::LINE) {
+        cut::decode(node, spawn);
+    }
     strides::decode(node, scratch, spawn);
     listed::decode(node, scratch, spawn);
     dumps::decode(node, scratch, spawn);
-    marked::decode(node, spawn);
-    markup::decode(node, spawn);
+    if traces.zeros || signs.any(MARKED) {
+        marked::decode(node, spawn);
+    }
+    if signs.any(Signs::LESS.or(Signs::DOLLAR)) {
+        markup::decode(node, spawn);
+    }
     if !scratch.marks.is_empty() {
         gathered::decode(node, &scratch.marks, spawn);
         spoken::decode(node, &scratch.marks, spawn);
@@ -368,9 +384,11 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
         declared::decode(node, &scratch.marks, spawn);
         called::decode(node, &scratch.marks, spawn);
     }
-    variables::decode(node, &scratch.traces.joints, spawn);
+    if !traces.joints.is_empty() || signs.any(Signs::BRACE.or(Signs::DOLLAR)) {
+        variables::decode(node, &traces.joints, spawn);
+    }
     series::decode(node, &scratch.counted, spawn);
-    if scratch.traces.strange {
+    if traces.strange {
         for cell in node.cells.iter().filter(|c| c.leaf != NO_LEAF) {
             fold::decode(node, cell, spawn);
         }
@@ -381,6 +399,14 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     sentences::decode(node, scratch, spawn);
     numeral::decode(node, spawn);
 }
+
+/// One of these stands in all that [`marked`] begins at, or a row of zeros.
+const MARKED: Signs = Signs::TERMINAL
+    .or(Signs::LESS)
+    .or(Signs::BRACKET)
+    .or(Signs::BACKSLASH)
+    .or(Signs::CARET)
+    .or(Signs::MARK);
 
 /// The longest rows of at least `least` cells of which each goes with the next.
 pub(crate) fn rows_of(

@@ -308,7 +308,7 @@ fn keyword_hits(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     let ends = strings.map(|c| c.span.end as usize);
     sink.rules
         .gates
-        .hits(&node.text, &scratch.traces.runs, ends, &mut hits);
+        .hits(&node.text, &scratch.traces, ends, &mut hits);
     scratch
         .near
         .begin(sink.rules.phrases.len(), &scratch.traces);

@@ -14,7 +14,8 @@ mod wide512;
 pub(crate) use gram::GramGate;
 pub(crate) use heads::HeadGate;
 
-use crate::text::{RUN_BYTES_MIN, Span, is_run};
+use crate::text::{RUN_BYTES_MIN, is_run};
+use crate::traces::Traces;
 
 /// What looks for the keywords. All engines find the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -103,17 +104,17 @@ impl Gates {
         self.everywhere.engine()
     }
 
-    /// Appends the hits of a text that may mean something there, ordered by position, then keyword. `runs` are its long
-    /// runs, `ends` the ends of its cells; both in order.
+    /// Appends the hits of a text that may mean something there, ordered by position, then keyword. `traces` are what was
+    /// seen of it, `ends` the ends of its cells, in order.
     pub fn hits(
         &self,
         text: &[u8],
-        runs: &[Span],
+        traces: &Traces,
         ends: impl Iterator<Item = usize>,
         out: &mut Vec<Hit>,
     ) {
         self.everywhere.hits(text, out);
-        let first = out.len();
+        let (first, runs) = (out.len(), &traces.runs);
         for run in runs {
             self.runs.hits_in(text, run.range(), out);
         }
@@ -124,12 +125,16 @@ impl Gates {
             if long.peek().is_some_and(|r| r.end as usize == end) {
                 continue;
             }
+            // Nearly all are words of a sentence.
+            let small = traces.small_before(end);
+            if small >= RUN_BYTES_MIN || small < end && !is_run(text[end - 1 - small]) {
+                continue;
+            }
             let (mut start, mut word) = (end, true);
             while start > 0 && end - start < RUN_BYTES_MIN && is_run(text[start - 1]) {
                 start -= 1;
                 word &= text[start].is_ascii_lowercase();
             }
-            // Nearly all are words of a sentence.
             if !word && end - start >= KEYWORD_BYTES_MIN {
                 self.runs.hits_in(text, start..end, out);
             }

@@ -5,6 +5,7 @@
 
 mod lanes;
 mod lead;
+mod signs;
 mod starts;
 #[cfg(target_arch = "x86_64")]
 mod wide;
@@ -14,6 +15,7 @@ use std::ops::Range;
 pub(crate) use self::lanes::BLOCK;
 use self::lanes::{BACK, Lanes, Plain, Window};
 use self::lead::Lead;
+pub(crate) use self::signs::Signs;
 use crate::text::{RUN_BYTES_MIN, Span, to_u32};
 
 /// Bytes of the shortest row of twelve words with at least three letters.
@@ -56,6 +58,8 @@ pub(crate) struct Traces {
     pub zeros: bool,
     /// There is a backslash before what it may escape, `%` before hexadecimal digits, `&` before a letter or `#`.
     pub written: Written,
+    /// Signs that decoders look for in the whole text.
+    pub signs: Signs,
 }
 
 /// Whether there are beginnings of characters that are written out.
@@ -116,7 +120,7 @@ impl Traces {
         self.runs.clear();
         self.words.clear();
         (self.strange, self.quoted, self.zeros) = (false, false, false);
-        self.written = Written::default();
+        (self.written, self.signs) = (Written::default(), Signs::default());
         for list in [
             &mut self.ats,
             &mut self.colons,
@@ -340,6 +344,8 @@ impl Reader {
             let zero_n = |n| back(zero, last.zero, n);
             traces.zeros |= zero & zero_n(1) & zero_n(2) & zero_n(3) != 0;
         }
+
+        traces.signs.see(&block, window, (digit, digit_n(1)));
 
         let written = &mut traces.written;
         if backslash | last.backslash != 0 {

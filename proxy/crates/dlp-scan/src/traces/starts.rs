@@ -28,6 +28,15 @@ impl Traces {
         }));
     }
 
+    /// How many small letters stand right before `at`, up to sixteen of them.
+    pub fn small_before(&self, at: usize) -> usize {
+        let back = at.min(16);
+        let small = self.from(at - back, |k| k.alnum & !k.digit & !k.upper);
+        // What stands from `at` on falls out at the top.
+        let last = ((small as u32) << (16 - back)) as u16;
+        last.leading_ones() as usize
+    }
+
     /// Which of the 64 bytes from `at` on are letters or digits, the first the lowest.
     pub fn alnum_from(&self, at: usize) -> u64 {
         self.from(at, |kinds| kinds.alnum)
@@ -43,6 +52,7 @@ impl Traces {
         }
     }
 
+    #[inline(always)]
     fn from(&self, at: usize, which: impl Fn(&Kinds) -> u64) -> u64 {
         let of = |block: usize| self.kinds.get(block).map_or(0, &which);
         let (block, first) = (at / BLOCK, at % BLOCK);

@@ -101,6 +101,7 @@ fn naive(t: &[u8]) -> Traces {
             t[i] == b'\n' && is(i, 1, |b| b == b'=') || t[i] == b'=' && pair()
         }),
         zeros: t.windows(4).any(|w| w == b"0000"),
+        signs: signs(t),
         written: Written {
             backslash: t
                 .windows(2)
@@ -112,6 +113,36 @@ fn naive(t: &[u8]) -> Traces {
                 .any(|w| w[0] == b'&' && (w[1] == b'#' || w[1].is_ascii_alphabetic())),
         },
     }
+}
+
+/// The signs that stand in a text.
+fn signs(t: &[u8]) -> Signs {
+    let any = |of: &[u8]| t.iter().any(|b| of.contains(b));
+    let row = |a: &[u8], b: &[u8], c: &[u8]| {
+        t.windows(3)
+            .any(|w| a.contains(&w[0]) && b.contains(&w[1]) && c.contains(&w[2]))
+    };
+    let mark = row(b" \n", b"2", b".:,)\t")
+        || row(b"8", b"5", b":d")
+        || row(b"n", b" ", b"67")
+        || t.windows(2).any(|w| w == b"\nl");
+    let all = [
+        (Signs::OPENING, any(b"{[")),
+        (Signs::BRACE, any(b"{")),
+        (Signs::BRACKET, any(b"[")),
+        (Signs::LESS, any(b"<")),
+        (Signs::EQUALS, any(b"=")),
+        (Signs::SEMICOLON, any(b";")),
+        (Signs::DOLLAR, any(b"$")),
+        (Signs::STAR, any(b"*")),
+        (Signs::CARET, any(b"^")),
+        (Signs::BACKSLASH, any(b"\\")),
+        (Signs::LINE, any(b"\n")),
+        (Signs::TERMINAL, any(b"\x08\x1B")),
+        (Signs::MARK, mark),
+    ];
+    let there = all.into_iter().filter(|(_, is)| *is);
+    there.fold(Signs::default(), |signs, (sign, _)| signs.or(sign))
 }
 
 fn same(text: &[u8], got: &Traces, what: &str) {
@@ -135,7 +166,7 @@ fn same(text: &[u8], got: &Traces, what: &str) {
         (&want.runs, &want.words),
         "{what}: {shown:?}"
     );
-    let flags = |t: &Traces| (t.strange, t.quoted, t.zeros, t.written);
+    let flags = |t: &Traces| (t.strange, t.quoted, t.zeros, t.written, t.signs);
     assert_eq!(flags(got), flags(&want), "{what}: {shown:?}");
     let digits: Vec<usize> = (0..text.len())
         .filter(|i| text[*i].is_ascii_digit())
@@ -158,6 +189,9 @@ fn same(text: &[u8], got: &Traces, what: &str) {
             (len, digits, letters),
             "{what}: {shown:?} {at}"
         );
+        let small = text[..at].iter().rev().take(16);
+        let small = small.take_while(|b| b.is_ascii_lowercase()).count();
+        assert_eq!(got.small_before(at), small, "{what}: {shown:?} {at}");
         let before = text[floor..at].iter().rev().take_while(of_word).count();
         assert_eq!(
             got.word_start(at, floor),
@@ -226,6 +260,20 @@ fn texts() -> impl Iterator<Item = Vec<u8>> {
         "%u",
         "&",
         "#",
+        " 2. ",
+        "\n2)",
+        "\nl",
+        "n 6",
+        "b85d",
+        "{",
+        "[",
+        "<",
+        ";",
+        "$",
+        "*",
+        "^",
+        "\u{1b}",
+        "\u{8}",
     ];
     let mut seed = 11_u64;
     let mut next = move |n: usize| {

@@ -20,9 +20,13 @@ enum Width {
 impl Wide {
     /// All that the processor has, the widest first.
     pub fn detect() -> impl Iterator<Item = Self> {
+        let bits = is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("popcnt");
         let avx512 = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw");
-        let avx512 = avx512.then_some(Self(Width::Avx512));
-        let avx2 = is_x86_feature_detected!("avx2").then_some(Self(Width::Avx2));
+        let avx512 = (avx512 && bits).then_some(Self(Width::Avx512));
+        let avx2 = (is_x86_feature_detected!("avx2") && bits).then_some(Self(Width::Avx2));
         [avx512, avx2].into_iter().flatten()
     }
 
@@ -38,12 +42,12 @@ impl Wide {
     }
 }
 
-#[target_feature(enable = "avx512f,avx512bw")]
+#[target_feature(enable = "avx512f,avx512bw,bmi1,bmi2,lzcnt,popcnt")]
 fn read_512(text: &[u8], traces: &mut Traces) {
     Reader::read::<Whole>(text, traces);
 }
 
-#[target_feature(enable = "avx2")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn read_256(text: &[u8], traces: &mut Traces) {
     Reader::read::<Halves>(text, traces);
 }
