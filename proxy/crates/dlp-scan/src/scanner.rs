@@ -169,34 +169,35 @@ impl Scanner {
     ) -> usize {
         let mut root = self.free.pop().unwrap_or_default();
         root.clear();
-        self.nodes.push(root);
+        // Its place is the first.
+        self.nodes.push(Node::default());
         let mut names = LastName::default();
         let mut bytes = 0;
         for (index, leaf) in leaves.enumerate() {
-            if self.nodes[0].text.len() + leaf.text.len() > TEXT_BYTES_MAX
-                || index >= NO_LEAF as usize
-            {
+            if root.text.len() + leaf.text.len() > TEXT_BYTES_MAX || index >= NO_LEAF as usize {
                 over.get_or_insert(OverBudget::DecodedBytes);
                 break;
             }
             let index = to_u32(index);
             bytes += leaf.text.len();
-            if leaf.kind != LeafKind::Key
+            let text = leaf.text.as_bytes();
+            if leaf.kind == LeafKind::Key {
+                let span = root.push_cell(text, Span::default(), leaf.kind, index);
+                names.set(leaf.text, span);
+                continue;
+            }
+            let begins = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'{' | b'[');
+            if text.first().is_some_and(begins)
                 && decodes
-                && json::looks_like(leaf.text.as_bytes())
+                && json::looks_like(text)
                 && self.json_leaf(&leaf, index)
             {
                 continue;
             }
-            let root = &mut self.nodes[0];
-            let name = names.of(&leaf, root);
-            let start = root.text.len();
-            root.text.extend_from_slice(leaf.text.as_bytes());
-            root.close_cell(start, name, leaf.kind, index);
-            if leaf.kind == LeafKind::Key {
-                names.set(leaf.text, Span::new(start, start + leaf.text.len()));
-            }
+            let name = names.of(&leaf, &mut root);
+            root.push_cell(text, name, leaf.kind, index);
         }
+        self.nodes[0] = root;
         bytes
     }
 
@@ -350,9 +351,6 @@ impl<'a> LastName<'a> {
     }
 
     fn of(&mut self, leaf: &LeafInput<'a>, root: &mut Node) -> Span {
-        if leaf.kind == LeafKind::Key {
-            return Span::default();
-        }
         let Some(name) = leaf.name.filter(|n| !n.is_empty()) else {
             return Span::default();
         };
@@ -360,10 +358,8 @@ impl<'a> LastName<'a> {
         let same =
             self.name.len() == name.len() && (std::ptr::eq(self.name, name) || self.name == name);
         if !same || self.span.is_empty() {
-            let start = root.text.len();
-            root.text.extend_from_slice(name.as_bytes());
-            root.close_cell(start, Span::default(), LeafKind::Key, NO_LEAF);
-            self.set(name, Span::new(start, start + name.len()));
+            let span = root.push_cell(name.as_bytes(), Span::default(), LeafKind::Key, NO_LEAF);
+            self.set(name, span);
         }
         self.span
     }

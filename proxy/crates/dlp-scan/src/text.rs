@@ -23,6 +23,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
+    #[inline]
     pub fn new(start: usize, end: usize) -> Self {
         Self {
             start: to_u32(start),
@@ -44,6 +45,7 @@ impl Span {
 }
 
 /// Offsets are 32 bit; texts longer than that are cut before they get here (see `scanner`).
+#[inline]
 pub(crate) fn to_u32(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
@@ -307,11 +309,43 @@ impl Node {
             kind,
             leaf,
         });
-        self.text.push(if kind == LeafKind::Key {
-            NAME_END
+        self.text.push(end_of(kind));
+    }
+
+    /// Appends a cell with this text, and returns where the text stands. Most are short: what a copy of any length has to
+    /// find out first takes longer than the copy.
+    #[inline(always)]
+    pub fn push_cell(&mut self, text: &[u8], name: Span, kind: LeafKind, leaf: u32) -> Span {
+        const SHORT: usize = 32;
+        let (start, len) = (self.text.len(), text.len());
+        if len <= SHORT {
+            self.text.extend_from_slice(&[0; SHORT + 1]);
+            let room = &mut self.text[start..start + SHORT + 1];
+            match (
+                text.first_chunk::<16>(),
+                text.first_chunk::<8>(),
+                text.first_chunk::<4>(),
+            ) {
+                (Some(first), ..) => ends(room, first, text),
+                (_, Some(first), _) => ends(room, first, text),
+                (.., Some(first)) => ends(room, first, text),
+                _ => room.iter_mut().zip(text).for_each(|(to, b)| *to = *b),
+            }
+            room[len] = end_of(kind);
+            self.text.truncate(start + len + 1);
         } else {
-            CELL_END
+            self.text.reserve(len + 1);
+            self.text.extend_from_slice(text);
+            self.text.push(end_of(kind));
+        }
+        let span = Span::new(start, start + len);
+        self.cells.push(Cell {
+            span,
+            name,
+            kind,
+            leaf,
         });
+        span
     }
 
     /// The cell that a byte lies in.
@@ -372,6 +406,24 @@ impl Node {
     }
 }
 
+/// What stands behind a cell.
+#[inline(always)]
+fn end_of(kind: LeafKind) -> u8 {
+    match kind {
+        LeafKind::Key => NAME_END,
+        _ => CELL_END,
+    }
+}
+
+/// Writes the first and the last `N` bytes of a text, which overlap where it has less than twice as many, and no more.
+#[inline(always)]
+fn ends<const N: usize>(room: &mut [u8], first: &[u8; N], text: &[u8]) {
+    if let (Some(to), Some(last)) = (room.first_chunk_mut(), text.last_chunk::<N>()) {
+        *to = *first;
+        room[text.len() - N..][..N].copy_from_slice(last);
+    }
+}
+
 fn merge(into: &mut Span, other: Span) {
     into.start = into.start.min(other.start);
     into.end = into.end.max(other.end);
@@ -396,6 +448,24 @@ mod tests {
             assert_eq!(Wide::new(&text).collect::<Vec<_>>(), want, "{pad}");
         }
         assert_eq!(Wide::new("").next(), None);
+    }
+
+    #[test]
+    fn a_cell_of_any_length_is_what_it_was_made_of() {
+        let letters: Vec<u8> = (b'!'..b'z').collect();
+        let (mut whole, mut copied) = (Node::default(), Node::default());
+        for len in 0..letters.len() {
+            let text = &letters[letters.len() - len..];
+            let kind = [LeafKind::Key, LeafKind::String][len % 2];
+            let span = whole.push_cell(text, Span::new(len, 2 * len), kind, to_u32(len));
+            let start = copied.text.len();
+            copied.text.extend_from_slice(text);
+            copied.close_cell(start, Span::new(len, 2 * len), kind, to_u32(len));
+            assert_eq!(&whole.text[span.range()], text);
+        }
+        assert_eq!(whole.text, copied.text);
+        let cells = |node: &Node| format!("{:?}", node.cells);
+        assert_eq!(cells(&whole), cells(&copied));
     }
 
     #[test]
