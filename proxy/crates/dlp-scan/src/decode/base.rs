@@ -3,7 +3,7 @@
 use super::archive::unpack;
 use super::base58::base58;
 use super::binary::{Bytes, Found, Texts, separate};
-use super::digits::{Alphabet, Coded, Digits, base32_of, never_text};
+use super::digits::{Alphabet, Coded, Digits, base32_of, is_hex, may_hold_text, never_text};
 use super::packed::{HEAD, may_be_deflated, packed, packed_inside};
 use super::run::Run;
 use super::{Spawner, begin_cell, copy, margin_after, margin_before, name_over};
@@ -28,9 +28,9 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
             && let Some(cell) = node.cell_from(start, &mut index)
         {
             // A list of hashes is no text either.
-            let hex = node.text[start..end].iter().all(u8::is_ascii_hexdigit);
+            let hex = node.text[start..end].iter().all(is_hex);
             let (of_line, unjoined): (fn(u8) -> bool, _) = match hex {
-                true => (|b| b.is_ascii_hexdigit(), &mut unjoined[0]),
+                true => (|b| is_hex(&b), &mut unjoined[0]),
                 false => (is_run, &mut unjoined[1]),
             };
             // Lines that are no run together are none from the second on either.
@@ -56,9 +56,7 @@ fn run(node: &Node, cell: &Cell, (start, end): (usize, usize), spawn: &mut Spawn
     // PostgreSQL writes bytes as `\x6768`.
     let bytea = text[0] == b'x' && start > 0 && node.text[start - 1] == b'\\';
     let hex_from = usize::from(text.starts_with(b"0x")) * 2 + usize::from(bytea);
-    if (text.len() - hex_from).is_multiple_of(2)
-        && text[hex_from..].iter().all(u8::is_ascii_hexdigit)
-    {
+    if (text.len() - hex_from).is_multiple_of(2) && text[hex_from..].iter().all(is_hex) {
         let place = (start + hex_from, end);
         let binary = text.len().is_multiple_of(8) && text.iter().all(|b| matches!(b, b'0' | b'1'));
         let alphabet = match binary {
@@ -128,7 +126,7 @@ const PREFIX_BYTES_MAX: usize = 16;
 /// read, or make another alphabet of it.
 fn glued(node: &Node, cell: &Cell, (start, end): (usize, usize), spawn: &mut Spawner<'_>) {
     let text = &node.text[start..end];
-    stretches(text, u8::is_ascii_hexdigit, |from, to| {
+    stretches(text, is_hex, |from, to| {
         let (from, to) = (start + from, start + to);
         let even = |from: usize| (from, to - (to - from) % 2);
         let mut whole =
@@ -139,7 +137,7 @@ fn glued(node: &Node, cell: &Cell, (start, end): (usize, usize), spawn: &mut Spa
     });
     let base32 = |place: (usize, usize), spawn: &mut Spawner<'_>| {
         let digits = &text[place.0..place.1];
-        if digits.iter().all(u8::is_ascii_hexdigit) {
+        if digits.iter().all(is_hex) {
             return;
         }
         if let Some(alphabet) = base32_of(digits) {
@@ -203,7 +201,7 @@ fn turned(
     spawn: &mut Spawner<'_>,
 ) -> bool {
     let source = &node.text[start..end];
-    if source.len() < RUN_BYTES_MIN || node.turned || memchr::memchr(b'\n', source).is_some() {
+    if source.len() < RUN_BYTES_MIN || node.turned {
         return false;
     }
     // Few runs come any further than their first digits.
@@ -220,7 +218,7 @@ fn turned(
     };
     let mut emit_turned = |bytes: Vec<u8>, layer: Layer| {
         let how = (alphabet, Some(layer));
-        emit_as(node, cell, (start, end), &bytes, how, spawn)
+        !bytes.contains(&b'\n') && emit_as(node, cell, (start, end), &bytes, how, spawn)
     };
     if front(|i, source| source[source.len() - 1 - i])
         && emit_turned(source.iter().rev().copied().collect(), Layer::Reversed)
@@ -442,10 +440,11 @@ fn plain_texts(
     spawn: &mut Spawner<'_>,
 ) {
     for skipped in 0..alphabet.group().1.min(run.digits.len()) {
-        let bytes = Coded {
-            digits: &run.digits[skipped..],
-            alphabet,
-        };
+        let digits = &run.digits[skipped..];
+        if alphabet == Alphabet::Hex && !may_hold_text(digits) {
+            continue;
+        }
+        let bytes = Coded { digits, alphabet };
         let mut found = Texts::new(&bytes).peekable();
         if found.peek().is_none() {
             continue;

@@ -1,6 +1,6 @@
 //! The digits of base64, base32, hexadecimal and binary, and the bytes they stand for.
 
-use super::binary::Bytes;
+use super::binary::{Bytes, TEXT_BYTES_MIN};
 use crate::Layer;
 
 /// How the digits of a run are written.
@@ -94,6 +94,12 @@ impl Bytes for Coded<'_> {
             }
         }
     }
+}
+
+/// Is it a hexadecimal digit? One look, where a question for digits and one for letters are two that nobody can foresee.
+#[inline]
+pub(super) fn is_hex(b: &u8) -> bool {
+    HEX_DIGITS[usize::from(*b)] != NO_DIGIT
 }
 
 /// The alphabet of base32 that all of the run is written in, in one case. Words have no digits.
@@ -198,6 +204,73 @@ pub(super) fn never_text(source: &[u8], alphabet: Alphabet) -> bool {
     }
 }
 
+/// Longer runs are looked at every few bytes, which costs less than all of them.
+const HASH_DIGITS_MAX: usize = 64;
+
+/// May hexadecimal digits stand for bytes of which some are text? Most hashes are told apart without a look at the texts in
+/// them: no eight bytes in a row are characters, and none is zero, as between those of UTF-16.
+pub(super) fn may_hold_text(digits: &[u8]) -> bool {
+    if digits.len() > HASH_DIGITS_MAX {
+        return true;
+    }
+    let (mut row, mut last) = (0, NO_PART);
+    for pair in digits.as_chunks::<2>().0 {
+        let digit = |b: u8| HEX_DIGITS[usize::from(b)];
+        let part = PARTS[usize::from(digit(pair[0]) << 4 | digit(pair[1]) & 0xF)];
+        row = match FOLLOWS[usize::from(last & 7)][usize::from(part & 7)] {
+            true => row + 1,
+            false => usize::from(part & 1),
+        };
+        if row == TEXT_BYTES_MIN || part == ZERO {
+            return true;
+        }
+        last = part;
+    }
+    false
+}
+
+/// What of a character a byte may be; what one may begin with is odd.
+const NO_PART: u8 = 0;
+const PLAIN: u8 = 1;
+const INNER: u8 = 2;
+const LEAD: u8 = 3;
+const ZERO: u8 = 4;
+
+static PARTS: [u8; 256] = {
+    let mut parts = [NO_PART; 256];
+    let mut b = 0;
+    while b < 256 {
+        parts[b] = match b as u8 {
+            0 => ZERO,
+            b'\t' | b'\n' | b'\r' | 0x20..=0x7E => PLAIN,
+            0x80..0xC0 => INNER,
+            0xC2..0xF5 => LEAD,
+            _ => NO_PART,
+        };
+        b += 1;
+    }
+    parts
+};
+
+/// May the second of two stand in one text with the first?
+static FOLLOWS: [[bool; 8]; 8] = {
+    let mut follows = [[false; 8]; 8];
+    let pairs = [
+        (PLAIN, PLAIN),
+        (PLAIN, LEAD),
+        (INNER, PLAIN),
+        (INNER, INNER),
+        (INNER, LEAD),
+        (LEAD, INNER),
+    ];
+    let mut nth = 0;
+    while nth < pairs.len() {
+        follows[pairs[nth].0 as usize][pairs[nth].1 as usize] = true;
+        nth += 1;
+    }
+    follows
+};
+
 /// What a byte stands for; zero where it is no digit.
 #[inline]
 fn value(known: &[u8; 256], b: u8) -> u8 {
@@ -238,4 +311,50 @@ const fn table(alphabets: &[&[u8]]) -> [u8; 256] {
         nth += 1;
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::binary::Texts;
+
+    #[test]
+    fn what_holds_a_text_may_hold_one() {
+        let mut seed = 3_u64;
+        let mut next = |n: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) as usize % n
+        };
+        let pieces: [&[u8]; 8] = [
+            b"word",
+            "\u{e9}t\u{e9}".as_bytes(),
+            "\u{65e5}".as_bytes(),
+            b"a\0",
+            b"\x80",
+            b"\xff",
+            b"\xc3",
+            b"\x07",
+        ];
+        let (mut texts, mut none) = (0, 0);
+        for _ in 0..20_000 {
+            let mut bytes = Vec::new();
+            while bytes.len() < 2 + next(40) {
+                match next(3) {
+                    0 => bytes.push(next(256) as u8),
+                    _ => bytes.extend(pieces[next(pieces.len())]),
+                }
+            }
+            let digits: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+            let digits = &digits.as_bytes()[next(2)..];
+            let coded = Coded {
+                digits,
+                alphabet: Alphabet::Hex,
+            };
+            let found = Texts::new(&coded).next().is_some();
+            let may = may_hold_text(digits);
+            assert!(may || !found, "{}", String::from_utf8_lossy(digits));
+            (texts, none) = (texts + usize::from(found), none + usize::from(!may));
+        }
+        assert!(texts > 100 && none > 1000, "{texts} {none}");
+    }
 }

@@ -81,9 +81,12 @@ pub(super) fn packed_inside(
     alphabet: Alphabet,
     over: &mut Option<OverBudget>,
 ) -> SmallVec<[(usize, usize, Packed); 4]> {
+    // Most runs are hashes and paths.
+    if digits.len() < PACKED_DIGITS_MIN {
+        return SmallVec::new();
+    }
     // What is written, and at which digit of its group that stands.
     let (archives, streams): (&[Written], &[Written]) = match alphabet {
-        _ if digits.len() < PACKED_DIGITS_MIN => (&[], &[]),
         Alphabet::Base64 => (
             &[(b"UEsDB", 0), (b"BLAw", 2), (b"QSwME", 3)],
             &[(b"H4sI", 0), (b"+LC", 2), (b"-LC", 2), (b"fiwg", 3)],

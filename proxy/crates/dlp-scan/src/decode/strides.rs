@@ -4,7 +4,7 @@
 use super::{Spawner, child_around};
 use crate::Layer;
 use crate::detect::Scratch;
-use crate::text::{How, Node, Span, word_at};
+use crate::text::{How, Node, Span, is_run, word_at};
 
 /// How long a piece may be, and what stands between two.
 const PIECE_BYTES_MAX: usize = 40;
@@ -54,7 +54,7 @@ impl From<Noted> for Stride {
 }
 
 fn of_piece(b: &u8) -> bool {
-    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')
+    is_run(*b) && !matches!(b, b'+' | b'/')
 }
 
 /// The row that the letters and digits at `from..stop` may be a piece of: the same bytes stand at both ends of it, or
