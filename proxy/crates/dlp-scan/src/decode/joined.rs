@@ -78,8 +78,8 @@ fn arguments(node: &Node, spawn: &mut Spawner<'_>) {
             continue;
         }
         let listed = |c: &&Cell| {
-            let name = &node.text[c.name.range()];
-            c.kind == LeafKind::String && (c.name == program.name || names_arguments(name))
+            let named = || names_arguments(&node.text[c.name.range()]);
+            c.kind == LeafKind::String && (c.name == program.name || named())
         };
         let values = node.cells[at + 1..].iter().filter(|c| is_value(c));
         // Nearly all values stand under a name of their own.
@@ -184,7 +184,10 @@ fn parts(node: &Node, spawn: &mut Spawner<'_>) {
             }
         });
         if !goes_on {
-            join_parts(node, &row, spawn);
+            // Most rows are one value.
+            if row.len() > 1 {
+                join_parts(node, &row, spawn);
+            }
             row.clear();
         }
         if cell.kind == LeafKind::String && (2..=PIECE_MAX).contains(&cell.span.len()) {
@@ -204,8 +207,12 @@ struct Counter {
 
 impl Counter {
     fn note(&mut self, number: &[u8]) {
-        let number = std::str::from_utf8(number).ok();
-        self.seen = (self.seen.0 + 1, number.and_then(|n| n.parse().ok()));
+        let digits = number.strip_prefix(b"+").unwrap_or(number);
+        let whole = digits.iter().try_fold(0_u32, |n, b| {
+            let digit = b.checked_sub(b'0').filter(|digit| *digit < 10)?;
+            n.checked_mul(10)?.checked_add(digit.into())
+        });
+        self.seen = (self.seen.0 + 1, whole.filter(|_| !digits.is_empty()));
     }
 
     /// Is the one number before the piece at hand the next after that of the piece before?
@@ -558,12 +565,23 @@ fn broken(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
 }
 
 fn token(b: u8) -> bool {
-    b.is_ascii_graphic()
-        && !matches!(
-            b,
-            b'"' | b'\'' | b'`' | b'<' | b'>' | b'(' | b')' | b'{' | b'}' | b',' | b';'
-        )
+    TOKEN[usize::from(b)]
 }
+
+static TOKEN: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut b = 0;
+    while b < 256 {
+        let sign = b as u8;
+        table[b] = sign.is_ascii_graphic()
+            && !matches!(
+                sign,
+                b'"' | b'\'' | b'`' | b'<' | b'>' | b'(' | b')' | b'{' | b'}' | b',' | b';'
+            );
+        b += 1;
+    }
+    table
+};
 
 fn tail(node: &Node, cell: &Cell) -> Span {
     let text = &node.text[cell.span.range()];

@@ -58,14 +58,14 @@ fn in_pieces(node: &Node, cells: &[Cell]) -> bool {
     let numbers =
         digits >= BYTES_MIN - 1 && digits >= letters.count() && texts().flatten().all(number);
     let solid = |b: &u8| b.is_ascii_graphic();
-    let named = texts().all(is_name);
+    let named = || texts().all(is_name);
     // Elements that are all long enough to stand alone are values of their own, or names of such.
     let alone = |t: &[u8]| t.len() >= ALONE_BYTES_MIN;
     numbers
         || digits > 0
             && texts().flatten().all(solid)
             && !texts().all(alone)
-            && !named
+            && !named()
             && names::promise(&node.text[name.range()]) > Promise::Weak
 }
 
