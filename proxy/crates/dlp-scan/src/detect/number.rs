@@ -11,6 +11,9 @@ use crate::traces::Traces;
 /// Most groups in one number.
 const GROUPS_MAX: usize = Outline::RUNS_MAX;
 
+/// Most groups that are looked at together.
+const CHAIN_MAX: usize = 12;
+
 /// Every candidate of the node.
 pub(super) fn scan(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     if sink.rules.shapes.is_empty() {
@@ -19,6 +22,7 @@ pub(super) fn scan(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     let mut cell_index = 0;
     let mut at = 0;
     let mut leet = Leet::default();
+    let mut groups = [Group::default(); CHAIN_MAX];
     let traces = std::mem::take(&mut scratch.traces);
     while let Some(digit) = traces.next_digit(at) {
         at = digit;
@@ -38,7 +42,7 @@ pub(super) fn scan(sink: &mut Sink<'_>, scratch: &mut Scratch) {
             continue;
         }
         leet.enter(crate::text::to_u32(cell_index), &cell);
-        at = chain(at, &cell, &traces, &mut leet, sink, scratch);
+        at = chain(at, &cell, &traces, (&mut leet, &mut groups), sink, scratch);
     }
     scratch.traces = traces;
 }
@@ -68,6 +72,25 @@ impl Default for Leet {
     }
 }
 
+/// What a byte of a word says about it.
+const UPPER: u8 = 1;
+/// `sha256`: no letter looks like these.
+const REMAINS: u8 = 2;
+const NO_HEX: u8 = 4;
+
+static LEET: [u8; 256] = {
+    let mut signs = [0; 256];
+    let mut b = 0;
+    while b < 256 {
+        let sign = b as u8;
+        signs[b] = (UPPER * sign.is_ascii_uppercase() as u8)
+            | (REMAINS * matches!(sign, b'2' | b'6') as u8)
+            | (NO_HEX * !sign.is_ascii_hexdigit() as u8);
+        b += 1;
+    }
+    signs
+};
+
 impl Leet {
     fn enter(&mut self, index: u32, cell: &Cell) {
         if self.index != index {
@@ -78,14 +101,14 @@ impl Leet {
     /// Counts a word if it has digits among letters of lower case.
     fn count(&mut self, text: &[u8], (from, stop): (usize, usize), scratch: &mut Scratch) {
         let word = &text[from..stop];
-        let hex = || word.iter().all(u8::is_ascii_hexdigit);
-        // `sha256`: no letter looks like these.
-        let remains = || word.iter().any(|b| matches!(b, b'2' | b'6'));
-        if !(2..=16).contains(&word.len())
-            || word[1..].iter().any(u8::is_ascii_uppercase)
-            || word.len() > 6 && hex()
-            || remains()
-        {
+        if !(2..=16).contains(&word.len()) {
+            return;
+        }
+        // All bytes at once: nobody can foresee where the first digit of a hash stands, or its first letter.
+        let signs = |bytes: &[u8]| bytes.iter().fold(0, |all, b| all | LEET[usize::from(*b)]);
+        let (first, rest) = (signs(&word[..1]), signs(&word[1..]));
+        let hex = word.len() > 6 && (first | rest) & NO_HEX == 0;
+        if hex || rest & UPPER | (first | rest) & REMAINS != 0 {
             return;
         }
         if self.cell.end - self.cell.start <= LEET_CELL_BYTES {
@@ -199,7 +222,7 @@ fn chain(
     at: usize,
     cell: &Cell,
     traces: &Traces,
-    leet: &mut Leet,
+    (leet, groups): (&mut Leet, &mut [Group; CHAIN_MAX]),
     sink: &mut Sink<'_>,
     scratch: &mut Scratch,
 ) -> usize {
@@ -220,7 +243,6 @@ fn chain(
         }
         start = left;
     }
-    let mut groups = [Group::default(); 12];
     let mut n = 0;
     let mut from = start;
     let mut end = start;

@@ -32,9 +32,6 @@ pub(crate) fn plain(name: &[u8]) -> Vec<u8> {
     out
 }
 
-/// What [`plain`] takes for a blank.
-pub(crate) const BLANKS: &[u8] = b" _-.\x1e\x1f";
-
 /// [`plain`], where it stands.
 pub(crate) fn plain_in_place(text: &mut [u8]) {
     for b in text {

@@ -7,8 +7,9 @@ use crate::names;
 pub(crate) struct ShortPhrases {
     /// By their first byte: their second, and their number. Empty where there are none at all.
     by_first: Vec<Vec<(u8, u16)>>,
-    /// By the lower five bits of their first byte, a bit for those of the second: they are the same in both cases.
-    pairs: [u32; 32],
+    /// By the lower five bits of their first byte, which are the same in both cases, a bit for each byte that may stand
+    /// second in a text.
+    pairs: [[u64; 4]; 32],
     /// What they begin with that is neither a letter nor part of one.
     signs: Vec<u8>,
 }
@@ -23,18 +24,17 @@ impl ShortPhrases {
         // A phrase of one byte may stand in front of anything.
         let second = phrase.get(1).copied();
         self.by_first[usize::from(first)].push((second.unwrap_or(0), id));
-        let bits = |b: u8| 1 << (b & 31);
-        self.pairs[usize::from(first & 31)] |= match second {
-            Some(b' ') => names::BLANKS.iter().fold(0, |all, b| all | bits(*b)),
-            Some(b) => bits(b),
-            None => u32::MAX,
-        };
+        let pairs = &mut self.pairs[usize::from(first & 31)];
+        let fits = |b: &u8| second.is_none_or(|second| names::plain_byte(*b) == second);
+        for b in (0..=u8::MAX).filter(fits) {
+            pairs[usize::from(b >> 6)] |= 1 << (b & 63);
+        }
     }
 
     /// May one begin with these two bytes, as they are in the text?
     #[inline]
     pub fn may_begin(&self, first: u8, second: u8) -> bool {
-        self.pairs[usize::from(first & 31)] >> (second & 31) & 1 != 0
+        self.pairs[usize::from(first & 31)][usize::from(second >> 6)] >> (second & 63) & 1 != 0
     }
 
     /// Those that may begin with these two bytes, which are as [`crate::names::plain`] writes them.
