@@ -370,7 +370,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     strides::decode(node, scratch, spawn);
     listed::decode(node, scratch, spawn);
     dumps::decode(node, scratch, spawn);
-    if traces.zeros || signs.any(MARKED) {
+    if traces.zeros || signs.any(Signs::MARK.or(Signs::OF_MARKS)) {
         marked::decode(node, spawn);
     }
     if signs.any(Signs::LESS.or(Signs::DOLLAR)) {
@@ -399,14 +399,6 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     sentences::decode(node, scratch, spawn);
     numeral::decode(node, spawn);
 }
-
-/// One of these stands in all that [`marked`] begins at, or a row of zeros.
-const MARKED: Signs = Signs::TERMINAL
-    .or(Signs::LESS)
-    .or(Signs::BRACKET)
-    .or(Signs::BACKSLASH)
-    .or(Signs::CARET)
-    .or(Signs::MARK);
 
 /// The longest rows of at least `least` cells of which each goes with the next.
 pub(crate) fn rows_of(

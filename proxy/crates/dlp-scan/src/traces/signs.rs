@@ -22,7 +22,13 @@ impl Signs {
     pub const LINE: Self = Self(1 << 10);
     /// An escape or a backspace.
     pub const TERMINAL: Self = Self(1 << 11);
-    /// What may be the end of a mark with a digit in it, or its beginning behind a line end: `b85d`, `Z85:`, `begin 6`,
+    /// Signs that stand in marks of text that some program wrote (`decode/marked.rs`).
+    pub const OF_MARKS: Self = Self::LESS
+        .or(Self::BRACKET)
+        .or(Self::CARET)
+        .or(Self::BACKSLASH)
+        .or(Self::TERMINAL);
+    /// Asked for until one of those was seen: what may be the end of a mark with a digit in it, or its beginning behind a line end: `b85d`, `Z85:`, `begin 6`,
     /// `2. ` and its like behind a blank, a line that begins with `l`.
     pub const MARK: Self = Self(1 << 12);
 
@@ -53,7 +59,9 @@ impl Signs {
         window: &Window,
         (digit, behind_digit): (u64, u64),
     ) {
-        self.note(Self::LINE, block.eq(b'\n'));
+        if !self.any(Self::LINE) {
+            self.note(Self::LINE, block.eq(b'\n'));
+        }
         self.note(Self::TERMINAL, block.eq(0x08) | block.eq(0x1B));
         let compared = Self::SEMICOLON.or(Self::LESS).or(Self::EQUALS);
         if block.within(b';', b'=') != 0 && !self.all(compared) {
@@ -67,10 +75,12 @@ impl Signs {
             self.note(Self::BACKSLASH, block.eq(b'\\'));
             self.note(Self::CARET, block.eq(b'^'));
         }
-        self.note(Self::BRACE.or(Self::OPENING), block.eq(b'{'));
+        if !self.any(Self::BRACE) {
+            self.note(Self::BRACE.or(Self::OPENING), block.eq(b'{'));
+        }
         self.note(Self::DOLLAR, block.eq(b'$'));
         self.note(Self::STAR, block.eq(b'*'));
-        if self.any(Self::MARK) {
+        if self.any(Self::MARK.or(Self::OF_MARKS)) {
             return;
         }
         if behind_digit & !digit != 0 {
