@@ -68,7 +68,7 @@ pub(crate) fn order(ctx: &Context, plan: &Plan, place: u32) -> Order {
             processes: spec.limits.processes,
         },
         with_secrets: true,
-        // Measured: calls of Python are a tenth faster with it, those of Node a fifth slower.
-        second_core_at_birth: spec.runtime == Runtime::Python,
+        // Measured: it makes starts, thaws and most calls faster, of Python and of Node.
+        second_core_at_birth: true,
     }
 }

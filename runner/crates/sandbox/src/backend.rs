@@ -30,8 +30,8 @@ pub struct Order {
     pub size: Size,
     /// True if `/run/secrets` is to be there.
     pub with_secrets: bool,
-    /// True if it is to be made with a second core where it has only one (see `Cores::at_birth`): good for a program of one
-    /// thread, bad for one whose own threads would share the core with one more.
+    /// True if it is to be made with a second core where it has only one (see `Cores::at_birth`): good for who answers calls,
+    /// bad for who computes.
     pub second_core_at_birth: bool,
 }
 
