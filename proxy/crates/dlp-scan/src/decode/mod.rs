@@ -384,7 +384,8 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
         declared::decode(node, &scratch.marks, spawn);
         called::decode(node, &scratch.marks, spawn);
     }
-    if !traces.joints.is_empty() || signs.any(Signs::BRACE.or(Signs::DOLLAR)) {
+    let joining = Signs::BRACE.or(Signs::DOLLAR).or(Signs::BACKSLASH);
+    if !traces.joints.is_empty() || signs.any(joining) {
         variables::decode(node, &traces.joints, spawn);
     }
     series::decode(node, &scratch.counted, spawn);
