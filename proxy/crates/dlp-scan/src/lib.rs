@@ -15,6 +15,7 @@ mod explain;
 mod finding;
 mod gate;
 mod leaf;
+mod measure;
 mod names;
 mod rule;
 mod ruleset;

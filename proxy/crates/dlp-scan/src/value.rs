@@ -80,6 +80,7 @@ fn password(value: &[u8], quoted: bool) -> Option<u8> {
     if value.len() < 6
         || value.len() > 256
         || reference(value)
+        || crate::measure::is_measure(value)
         || c.letters() == 0 && c.other == 0 && value.len() < 8
     {
         return None;
@@ -105,7 +106,7 @@ fn password(value: &[u8], quoted: bool) -> Option<u8> {
         return None;
     }
     if c.letters() == 0 {
-        return (quoted && c.digit >= 6 && c.other == 0).then_some(50);
+        return (quoted && (6..=24).contains(&c.digit) && c.other == 0).then_some(50);
     }
     (kinds >= 3
         || (kinds == 2 && (c.digit > 0 || value.len() >= 10))

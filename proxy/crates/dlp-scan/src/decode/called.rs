@@ -287,7 +287,14 @@ fn sign_words(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>) {
         let len = text[floor..at].iter().rev().take_while(of_piece).count();
         let (start, mut end) = (at - len, at);
         let mut pieces = vec![(text[start..at].to_vec(), Span::new(start, at))];
-        while let Some((word, sign)) = SIGN_WORDS.iter().find(|(w, _)| text[end..].starts_with(w)) {
+        let sign_at = |at: usize| {
+            let stands = |word: &[u8]| {
+                let here = text.get(at..at + word.len());
+                here.is_some_and(|here| here.eq_ignore_ascii_case(word))
+            };
+            SIGN_WORDS.iter().find(|(word, _)| stands(word))
+        };
+        while let Some((word, sign)) = sign_at(end) {
             let from = end + word.len();
             let len = text[from..].iter().take_while(of_piece).count();
             if len == 0 {
@@ -300,7 +307,8 @@ fn sign_words(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>) {
         done = end.max(at + 1);
         let bytes = || pieces.iter().flat_map(|(bytes, _)| bytes);
         let digits = bytes().filter(|b| b.is_ascii_digit()).count();
-        if len == 0 || digits < 3 || bytes().count() < SIGNED_BYTES_MIN {
+        // One alone would be the same text again, and that one's child, too.
+        if len == 0 || pieces.len() < 2 || digits < 3 || bytes().count() < SIGNED_BYTES_MIN {
             continue;
         }
         child_around(node, cell, Layer::Codes, (start, end), spawn, |child| {
@@ -393,6 +401,9 @@ mod tests {
             "xxd -r -p dump.txt",
             "an em dash between 2 words",
             "five minus 3 is 2",
+            "due 2024-01-15 minus (see note)",
+            "12/31/2025 minus $50",
+            "order 1234567890 dash — x",
         ] {
             let got = children(text);
             assert!(got.is_empty(), "{text}");
@@ -402,5 +413,6 @@ mod tests {
     #[test]
     fn many_are_bounded() {
         assert_bounded("K = \"k7qZ_phgk7qZ_phg\"[::-1];\n");
+        assert_bounded("a123456789 Dash ");
     }
 }

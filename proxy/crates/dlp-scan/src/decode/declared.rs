@@ -241,12 +241,14 @@ fn base64(node: &Node, cell: &Cell, at: usize, spawn: &mut Spawner<'_>) -> Optio
         let sign = lead.iter().position(|b| b":=(".contains(b))? + 1;
         let skipped = lead[sign..].iter().take(4);
         let start = after + sign + skipped.take_while(|b| b" :=(\"'`".contains(b)).count();
-        let len = node.text[start..ceil]
-            .iter()
-            .take(CALLED_BYTES_MAX)
-            .take_while(digit)
-            .count();
         let called = lead[sign - 1] == b'(';
+        // What is given to a name is read here only if it is short; the padding comes along.
+        let most = match called {
+            true => CALLED_BYTES_MAX,
+            false => SHORT_BYTES.end + 2,
+        };
+        let word = node.text[start..ceil].iter().take(most);
+        let len = word.take_while(digit).count();
         let open = match called {
             true => name_start(&node.text[floor..at]) + floor,
             false => start,

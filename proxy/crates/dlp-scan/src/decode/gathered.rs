@@ -530,7 +530,10 @@ impl Text<'_> {
     /// `token: >-` and lines under it that are one word each: folded where it should have been whole.
     fn folded(&self, at: usize) -> Option<Row> {
         const INDENT_MAX: usize = 32;
+        const WRAPPED_BYTES_MIN: usize = 16;
         let of_piece = |b: &&u8| b.is_ascii_alphanumeric() || b"-_.+/=:~@".contains(b);
+        // In a literal block line ends stay, unless it was wrapped.
+        let literal = self.at(at).iter().take(4).any(|b| *b == b'|');
         let mut line = at + self.at(at).iter().take(8).position(|b| *b == b'\n')? + 1;
         let (mut pieces, mut end): (Vec<Span>, usize) = (Vec::new(), line);
         loop {
@@ -547,10 +550,21 @@ impl Text<'_> {
             }
             pieces.push(Span::new(start, start + len));
             end = start + len;
-            if self.at(end).first() != Some(&b'\n') {
+            let line_end = [&b"\n"[..], b"\r\n"];
+            let line_end = line_end.into_iter().find(|e| self.at(end).starts_with(e));
+            let Some(line_end) = line_end else {
                 break;
-            }
-            line = end + 1;
+            };
+            line = end + line_end.len();
+        }
+        let wrapped = || {
+            let (last, others) = pieces.split_last()?;
+            let width = others.first()?.len();
+            let full = others.iter().all(|piece| piece.len() == width);
+            (full && width >= WRAPPED_BYTES_MIN && last.len() <= width).then_some(())
+        };
+        if literal && wrapped().is_none() {
+            return None;
         }
         let digits = pieces.iter().flat_map(|p| &self.bytes[p.range()]);
         let digits = digits.filter(|b| b.is_ascii_digit()).count();
@@ -719,6 +733,7 @@ mod tests {
                 "\"K\": {\"0\": \"gh\", \"1\": \"p_\", \"2\": \"Zq\", \"3\": \"7k\"}",
                 "\"K = ghp_Zq7k ",
             ),
+            ("K: >-\r\n  ghp_\r\n  Zq72k\r\n", "K: ghp_Zq72k "),
             (
                 "09:00 INFO K [1/2] ghp_\n09:01 INFO K [2/2] Zq7k",
                 "INFO K: ghp_Zq7k ",
@@ -751,6 +766,7 @@ mod tests {
             "#define VERSION \"1.2.3\"",
             "run: |\n  make all\n  make test2",
             "steps: |\n  build\n  test\n",
+            "ids: |\n  4539\n  5787\n  6362\n  1486",
             "\"{0}{1}\"",
         ] {
             let got = children(text);

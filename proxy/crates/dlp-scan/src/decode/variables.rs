@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 
 use super::{Spawner, child_around, label_before};
-use crate::Layer;
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
+use crate::{Layer, OverBudget};
 
 /// How far back the names were given.
 const REACH: usize = 1024;
@@ -81,6 +81,11 @@ fn row_at(
     let Some(pieces) = given.collect::<Option<Vec<_>>>() else {
         return;
     };
+    // A name of two bytes may stand for hundreds, and stand many times.
+    if pieces.iter().map(|piece| piece.len()).sum::<usize>() > spawn.room() {
+        spawn.over.get_or_insert(OverBudget::DecodedBytes);
+        return;
+    }
     // What the whole is given to says what it is: `DB_PASSWORD = a + b`, `TOKEN="${A}${B}"`.
     let first = names[0].start as usize;
     let expanded = first > cell.span.start as usize && node.text[first - 1] == b'$';

@@ -220,7 +220,6 @@ pub(crate) const KEYWORDS: &[&str] = &[
     "pasword",
     "redisauth",
     "clave_",
-    "claveacceso",
     "claveusuario",
     "mdp_",
     "mdpadmin",

@@ -145,7 +145,8 @@ fn is_foreign(last: &[u8], before: &[u8], w: &Words) -> bool {
                 )
     };
     // `clave` is any key: only the one right behind it says that of a login.
-    let key = before == b"clave";
+    // Of an invoice, of a bank and of a data base it says what everybody may know.
+    let key = before == b"clave" && !is_in(last, &["acceso", "banco", "base", "sistema"]);
     key || (1..w.n.min(5)).any(|nth| {
         let word = w.back(nth);
         named(word) || word == b"passe" && w.back(nth + 1) == b"de"
@@ -388,8 +389,9 @@ mod tests {
             ("RADIUS_shared_secret", Password),
             ("punto_de_acceso_id", Nothing),
             ("mdp_base", Password),
-            ("clave_acceso", Password),
-            ("claveAcceso", Password),
+            ("clave_usuario", Password),
+            ("claveAcceso", Nothing),
+            ("clave_banco", Nothing),
             ("clave_producto", Nothing),
             ("senhaBanco", Password),
             ("hasło_do_bazy", Password),

@@ -91,7 +91,7 @@ impl Reader<'_> {
     }
 
     fn rest(&self) -> &[u8] {
-        &self.text[self.at..self.ceil]
+        self.text.get(self.at..self.ceil).unwrap_or_default()
     }
 
     fn blanks(&mut self) -> usize {
@@ -212,7 +212,8 @@ impl Reader<'_> {
             if nth == 0 && !LEADS.iter().any(|l| l.as_bytes() == word) {
                 return 0;
             }
-            if nth > 1 && VERBS.contains(&word) {
+            // The words are cut where they are long: it is the verb only with a blank behind it.
+            if nth > 1 && VERBS.contains(&word) && words.get(at + word.len()) == Some(&b' ') {
                 let behind = Reader {
                     at: self.at + 1 + at + word.len() + 1,
                     ..*self
