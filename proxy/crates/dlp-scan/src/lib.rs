@@ -10,6 +10,7 @@ mod budget;
 mod check;
 mod decode;
 mod detect;
+mod echoes;
 mod entropy;
 mod explain;
 mod finding;

@@ -4,6 +4,7 @@ use smallvec::SmallVec;
 
 use crate::decode::{Spawner, decode, json};
 use crate::detect::{Limits, Raw, Scratch, Sink, detect};
+use crate::echoes;
 use crate::finding::{Finding, FingerprintKey, Layers, Outcome};
 use crate::text::{NO_LEAF, Node, Parent, Span, to_u32};
 use crate::{Budget, Category, Layer, LeafInput, LeafKind, OverBudget, RuleId, RuleSet};
@@ -79,6 +80,28 @@ impl Scanner {
         budget: &Budget,
         keeps: Keeps<'_>,
     ) -> Outcome {
+        self.look(rules, leaves, budget, keeps, true)
+    }
+
+    /// The same for a part of a message, of which nothing is said of other places: they may be in other parts.
+    pub(crate) fn scan_part<'a>(
+        &mut self,
+        rules: &RuleSet,
+        leaves: impl Iterator<Item = LeafInput<'a>> + Clone,
+        budget: &Budget,
+        keeps: Keeps<'_>,
+    ) -> Outcome {
+        self.look(rules, leaves, budget, keeps, false)
+    }
+
+    fn look<'a>(
+        &mut self,
+        rules: &RuleSet,
+        leaves: impl Iterator<Item = LeafInput<'a>> + Clone,
+        budget: &Budget,
+        keeps: Keeps<'_>,
+        is_whole: bool,
+    ) -> Outcome {
         if !self.nodes.is_empty() {
             // A panic cut the last message off.
             self.recycle();
@@ -131,6 +154,9 @@ impl Scanner {
         let findings = if self.raw.is_empty() {
             Vec::new()
         } else {
+            if is_whole {
+                echoes::find(&self.nodes, rules, &mut self.raw, &mut limits);
+            }
             self.resolve(rules, leaves, keeps)
         };
         #[cfg(test)]
@@ -572,6 +598,63 @@ mod tests {
                     .any(|f| f.0 == "generic-password" && f.2 == value),
                 "{leaves:?}: {found:?}"
             );
+        }
+    }
+
+    #[test]
+    fn what_was_found_once_is_found_wherever_it_stands() {
+        let value = "Iqvldm982*cfBKh";
+        let secret = format!("password={value}");
+        let coded = "YXNrIHdpdGggSXF2bGRtOTgyKmNmQktoIHBsZWFzZSwgYW5kIG5vdCBsYXRlcg==";
+        let cases: &[(&str, &[&str])] = &[
+            ("It is Iqvldm982*cfBKh, said he", &[value]),
+            ("Iqvldm982*cfBKh Iqvldm982*cfBKh", &[value, value]),
+            ("{\"rows\":[[\"ana\",\"Iqvldm982*cfBKh\"]]}", &[value]),
+            (coded, &["SXF2bGRtOTgyKmNmQkto"]),
+            ("xIqvldm982*cfBKh", &[]),
+            ("Iqvldm982*cfBKh2", &[]),
+            ("Iqvldm982*cfBK", &[]),
+        ];
+        for (text, want) in cases {
+            for leaves in [
+                [("cfg", secret.as_str()), ("note", text)],
+                [("note", text), ("cfg", &secret)],
+            ] {
+                let (found, over, _) = scan(&leaves, &Budget::default());
+                let told = u32::from(leaves[0].1 != secret);
+                let elsewhere = found.iter().filter(|f| f.1 != told);
+                let texts: Vec<&str> = elsewhere.map(|f| f.2.as_str()).collect();
+                assert_eq!((&*texts, over), (*want, None), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn values_that_are_words_or_dates_are_found_where_they_were_told() {
+        for (told, text) in [
+            ("date of birth: 1987-03-14", "released 1987-03-14"),
+            ("password=Xk9vQ2m", "by train, said Xk9vQ2m once"),
+        ] {
+            let (found, ..) = scan(&[("cfg", told), ("note", text)], &Budget::default());
+            assert!(found.iter().any(|f| f.1 == 0), "{told}");
+            assert!(found.iter().all(|f| f.1 == 0), "{text}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_sentence_may_end_anywhere() {
+        for text in [
+            "The signing key for staging is Xk9vQ2mZr7Lp4Ts8Wd3n",
+            "password for x is Xk9vQ2mZ!",
+            "la contraseña para el correo es Xk9vQ2mZ!",
+            "due 2024-01-15 minus (see note)",
+            "TX1234567890 Dash cam",
+            "token: >-\r\n  Xk9vQ2mZ\r\n  r7Lp4Ts8",
+        ] {
+            for end in (0..=text.len()).filter(|end| text.is_char_boundary(*end)) {
+                let (_, over, _) = scan(&[("", &text[..end])], &Budget::default());
+                assert_eq!(over, None, "{}", &text[..end]);
+            }
         }
     }
 

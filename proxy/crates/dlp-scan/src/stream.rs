@@ -224,7 +224,7 @@ impl<T> LeafStream<T> {
         let Outcome {
             mut findings,
             over_budget,
-        } = scanner.scan_for(rules, self.inputs(), budget, keeps);
+        } = scanner.scan_part(rules, self.inputs(), budget, keeps);
         let from = self.decided;
         let (to, torn) = match last {
             true => {
