@@ -602,46 +602,6 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_once_is_found_wherever_it_stands() {
-        let value = "Iqvldm982*cfBKh";
-        let secret = format!("password={value}");
-        let coded = "YXNrIHdpdGggSXF2bGRtOTgyKmNmQktoIHBsZWFzZSwgYW5kIG5vdCBsYXRlcg==";
-        let cases: &[(&str, &[&str])] = &[
-            ("It is Iqvldm982*cfBKh, said he", &[value]),
-            ("Iqvldm982*cfBKh Iqvldm982*cfBKh", &[value, value]),
-            ("{\"rows\":[[\"ana\",\"Iqvldm982*cfBKh\"]]}", &[value]),
-            (coded, &["SXF2bGRtOTgyKmNmQkto"]),
-            ("xIqvldm982*cfBKh", &[]),
-            ("Iqvldm982*cfBKh2", &[]),
-            ("Iqvldm982*cfBK", &[]),
-        ];
-        for (text, want) in cases {
-            for leaves in [
-                [("cfg", secret.as_str()), ("note", text)],
-                [("note", text), ("cfg", &secret)],
-            ] {
-                let (found, over, _) = scan(&leaves, &Budget::default());
-                let told = u32::from(leaves[0].1 != secret);
-                let elsewhere = found.iter().filter(|f| f.1 != told);
-                let texts: Vec<&str> = elsewhere.map(|f| f.2.as_str()).collect();
-                assert_eq!((&*texts, over), (*want, None), "{text}");
-            }
-        }
-    }
-
-    #[test]
-    fn values_that_are_words_or_dates_are_found_where_they_were_told() {
-        for (told, text) in [
-            ("date of birth: 1987-03-14", "released 1987-03-14"),
-            ("password=Xk9vQ2m", "by train, said Xk9vQ2m once"),
-        ] {
-            let (found, ..) = scan(&[("cfg", told), ("note", text)], &Budget::default());
-            assert!(found.iter().any(|f| f.1 == 0), "{told}");
-            assert!(found.iter().all(|f| f.1 == 0), "{text}: {found:?}");
-        }
-    }
-
-    #[test]
     fn a_sentence_may_end_anywhere() {
         for text in [
             "The signing key for staging is Xk9vQ2mZr7Lp4Ts8Wd3n",

@@ -80,7 +80,7 @@ fn password(value: &[u8], quoted: bool) -> Option<u8> {
     if value.len() < 6
         || value.len() > 256
         || reference(value)
-        || crate::measure::is_measure(value)
+        || crate::plain::is_plain(value)
         || c.letters() == 0 && c.other == 0 && value.len() < 8
     {
         return None;
@@ -786,10 +786,10 @@ mod tests {
             "Vault2::readX509Key3()",
             "us-east-vault-2",
             "TokenVersion12",
-            "RiverViolin",
             "the-shared-password-2",
             "null",
             "abc",
+            "RiverViolin",
         ] {
             assert!(
                 judge(v.as_bytes(), Promise::Password, true).is_none(),

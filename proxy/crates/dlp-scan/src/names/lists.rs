@@ -220,6 +220,7 @@ pub(crate) const KEYWORDS: &[&str] = &[
     "pasword",
     "redisauth",
     "clave_",
+    "claveacceso",
     "claveusuario",
     "mdp_",
     "mdpadmin",

@@ -145,8 +145,8 @@ fn is_foreign(last: &[u8], before: &[u8], w: &Words) -> bool {
                 )
     };
     // `clave` is any key: only the one right behind it says that of a login.
-    // Of an invoice, of a bank and of a data base it says what everybody may know.
-    let key = before == b"clave" && !is_in(last, &["acceso", "banco", "base", "sistema"]);
+    // Of a bank and of a data base it says what everybody may know.
+    let key = before == b"clave" && !is_in(last, &["banco", "base", "sistema"]);
     key || (1..w.n.min(5)).any(|nth| {
         let word = w.back(nth);
         named(word) || word == b"passe" && w.back(nth + 1) == b"de"
@@ -390,7 +390,7 @@ mod tests {
             ("punto_de_acceso_id", Nothing),
             ("mdp_base", Password),
             ("clave_usuario", Password),
-            ("claveAcceso", Nothing),
+            ("claveAcceso", Password),
             ("clave_banco", Nothing),
             ("clave_producto", Nothing),
             ("senhaBanco", Password),
