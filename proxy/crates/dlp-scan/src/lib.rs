@@ -15,6 +15,7 @@ mod entropy;
 mod explain;
 mod finding;
 mod gate;
+mod layout;
 mod leaf;
 mod names;
 mod plain;

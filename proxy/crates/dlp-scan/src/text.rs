@@ -6,6 +6,7 @@
 
 use smallvec::SmallVec;
 
+use crate::layout::Layout;
 use crate::{Layer, LeafKind};
 
 /// Stands between a name and the value under it.
@@ -213,6 +214,7 @@ pub(crate) struct Node {
     pub text: Vec<u8>,
     pub cells: Vec<Cell>,
     pub segs: Vec<Seg>,
+    pub layout: Layout,
     pub parent: Parent,
     pub layer: Option<Layer>,
     /// A step before `layer` that left no text of its own (base64 around gzip).
@@ -233,6 +235,7 @@ impl Node {
         self.text.clear();
         self.cells.clear();
         self.segs.clear();
+        self.layout.clear();
         self.parent = Parent::Root;
         self.layer = None;
         self.under = None;

@@ -63,7 +63,7 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
 /// `["g","h","p","_"]`
 fn short_runs(node: &Node, spawn: &mut Spawner<'_>) {
     let short = |c: &Cell| c.kind == LeafKind::String && c.span.len() <= SHORT_BYTES_MAX;
-    let same = |a: &Cell, b: &Cell| short(a) && short(b) && a.name == b.name;
+    let same = |a: &Cell, b: &Cell| short(a) && short(b) && node.layout.are_together(a, b);
     for cells in rows_of(&node.cells, SHORT_RUN_MIN, same) {
         join(node, cells.iter().map(|c| c.span), spawn);
     }
@@ -79,7 +79,7 @@ fn arguments(node: &Node, spawn: &mut Spawner<'_>) {
         }
         let listed = |c: &&Cell| {
             let named = || names_arguments(&node.text[c.name.range()]);
-            c.kind == LeafKind::String && (c.name == program.name || named())
+            c.kind == LeafKind::String && (node.layout.are_together(c, program) || named())
         };
         let values = node.cells[at + 1..].iter().filter(|c| is_value(c));
         // Nearly all values stand under a name of their own.
@@ -238,7 +238,7 @@ pub(super) fn is_next(node: &Node, last: &Cell, cell: &Cell, counted: bool) -> N
         return Next::Other;
     }
     let same = || node.text[cell.name.range()] == node.text[last.name.range()];
-    if cell.name == last.name || counted && same() {
+    if node.layout.are_together(cell, last) || counted && same() {
         return Next::Element;
     }
     let names = (&node.text[last.name.range()], &node.text[cell.name.range()]);
@@ -270,8 +270,9 @@ pub(super) fn may_be_in_pieces(node: &Node) -> bool {
     let values = || node.cells.iter().filter(|c| c.kind == LeafKind::String);
     let bytes = |c: &Cell| &node.text[c.span.range()];
     let word = |c: &Cell| c.span.len() >= 2 && head(node, c) == c.span;
-    let follows =
-        |a: &Cell, b: &Cell| a.name == b.name || !matches!(is_next(node, a, b, true), Next::Other);
+    let follows = |a: &Cell, b: &Cell| {
+        node.layout.are_together(a, b) || !matches!(is_next(node, a, b, true), Next::Other)
+    };
     let pair = |(a, b): (&Cell, &Cell)| {
         let any = |is: fn(&u8) -> bool| bytes(a).iter().chain(bytes(b)).any(is);
         a.span.len() + b.span.len() >= SEAM_BYTES_MIN
@@ -342,7 +343,7 @@ fn join_parts(node: &Node, row: &[Cell], spawn: &mut Spawner<'_>) {
     let bytes = || row.iter().flat_map(|c| &node.text[c.span.range()]);
     // Two neighbours meet at their seam; short ones are joined as they are.
     let enough = row.len() > 2 && row[0].span.len() > SHORT_BYTES_MAX
-        || row.len() > 1 && row[0].name != row[1].name;
+        || row.len() > 1 && !node.layout.are_together(&row[0], &row[1]);
     // Many pieces of one length, shorter only at the end, may be of a sentence.
     let cut = row.len() >= TEXT_PARTS_MIN && row[0].span.len() >= TEXT_PART_BYTES_MIN;
     let fits = |b: &u8| b.is_ascii_graphic() || cut && matches!(b, b' ' | b'\n' | 0x80..);
@@ -391,7 +392,8 @@ fn seams(node: &Node, spawn: &mut Spawner<'_>) {
         }
         let name = &node.text[cell.name.range()];
         // Elements of one array, with no key between them.
-        if let Some(left) = prev.filter(|p| p.name == cell.name && cell.kind == LeafKind::String) {
+        let beside = |p: &Cell| cell.kind == LeafKind::String && node.layout.are_together(p, cell);
+        if let Some(left) = prev.filter(beside) {
             seam(node, &left, cell, &mut all, spawn);
         } else if names_part(name) {
             let at = chains.iter().position(|c| c.name == name);
@@ -445,8 +447,26 @@ fn chain_on(
 }
 
 fn seam(node: &Node, left: &Cell, right: &Cell, all: &mut Option<Node>, spawn: &mut Spawner<'_>) {
+    // A person's name beside the address is no part of it; in a table's rows that is the rule.
+    let address = |c: &Cell| is_address(&node.text[c.span.range()]);
+    if left.name != right.name && (address(left) || address(right)) {
+        return;
+    }
     let least = (SEAM_BYTES_MIN, SHORT_BYTES_MAX);
     join_seam(node, (left, right), least, all, spawn);
+}
+
+/// Is all of it one mail address?
+fn is_address(text: &[u8]) -> bool {
+    let part = |b: &u8| b.is_ascii_alphanumeric() || b"._+-".contains(b);
+    let Some(at) = memchr::memchr(b'@', text) else {
+        return false;
+    };
+    let (user, domain) = (&text[..at], &text[at + 1..]);
+    let dot = memchr::memrchr(b'.', domain).unwrap_or(0);
+    let top = domain.get(dot + 1..).unwrap_or_default();
+    let top = top.len() >= 2 && top.iter().all(u8::is_ascii_alphabetic);
+    !user.is_empty() && dot > 0 && top && user.iter().chain(domain).all(part)
 }
 
 /// Two blocks of text: what people choose as a password is shorter than what machines make.

@@ -3,11 +3,11 @@
 //! Lenient where it costs nothing (lone surrogates, control characters), strict in structure: what does not parse is
 //! left to be scanned as plain text, so nothing can hide behind being almost JSON.
 
-use smallvec::SmallVec;
-
+use super::columns::{Around, Tables};
 use super::listed;
 use crate::LeafKind;
-use crate::text::{How, Node, Span, word_at};
+use crate::layout::NO_OBJECT;
+use crate::text::{How, Node, Span, to_u32, word_at};
 
 /// Shorter numbers hold nothing that a rule looks for.
 const NUMBER_BYTES_MIN: usize = 6;
@@ -28,12 +28,13 @@ pub(crate) fn walk(text: &[u8], base: usize, node: &mut Node) -> bool {
         base,
         at: 0,
         node,
-        heads: Heads::default(),
+        tables: Tables::default(),
     };
     let mut any = false;
     loop {
         walker.skip_space();
         if walker.at >= text.len() {
+            walker.tables.finish(walker.node);
             return any;
         }
         if !walker.value() {
@@ -55,12 +56,15 @@ pub(crate) fn walk_first(
         base,
         at: 0,
         node,
-        heads: Heads::default(),
+        tables: Tables::default(),
     };
     let mut open = Vec::new();
     match walker.value_in(&mut open) {
-        true => Ok(walker.at),
-        false => Err((open.last().map_or(0, |frame| frame.at), walker.at)),
+        true => {
+            walker.tables.finish(walker.node);
+            Ok(walker.at)
+        }
+        false => Err((open.last().map_or(0, |frame| frame.at as usize), walker.at)),
     }
 }
 
@@ -69,86 +73,17 @@ struct Walker<'t, 'n> {
     base: usize,
     at: usize,
     node: &'n mut Node,
-    heads: Heads,
+    tables: Tables,
 }
 
+/// What is open. A text may be nothing but brackets, so it is kept short.
 #[derive(Clone, Copy)]
 struct Frame {
-    object: bool,
     name: Span,
-    at: usize,
-    /// Which value of a table's row comes next; nothing in other arrays.
-    field: Option<u32>,
-}
-
-/// Columns whose names are remembered, and the least that a first row has which names them.
-const HEADS_MAX: usize = 64;
-const FIRST_ROW_MIN: usize = 3;
-
-/// The columns of the table that is read: `{"columns": ["id", "ssn"], "rows": [[1, "..."]]}`, or rows of which the first
-/// names them.
-#[derive(Default)]
-struct Heads {
-    names: SmallVec<[Span; 8]>,
-    /// How many lists and objects are open around them.
-    depth: usize,
-    /// They are being read: the names themselves, or those in objects; or as the first row.
-    reading: bool,
-    first_row: bool,
-}
-
-impl Heads {
-    fn begin(&mut self, depth: usize, first_row: bool) {
-        self.names.clear();
-        self.depth = depth;
-        self.reading = true;
-        self.first_row = first_row;
-    }
-
-    /// A string was read with so much open around it.
-    fn note(&mut self, depth: usize, string: Span, name: &[u8]) {
-        let named = depth == self.depth + 2 && matches!(name, b"name" | b"column" | b"title");
-        if (depth == self.depth + 1 || named) && self.names.len() < HEADS_MAX {
-            self.names.push(string);
-        }
-    }
-
-    /// Something was closed, and so much is open now.
-    fn closed(&mut self, depth: usize) {
-        if depth < self.depth {
-            self.names.clear();
-            self.reading = false;
-            self.depth = 0;
-        } else if depth == self.depth && self.reading {
-            self.reading = false;
-            if self.first_row && self.names.len() < FIRST_ROW_MIN {
-                self.names.clear();
-            }
-        }
-    }
-}
-
-/// Is it a name of the list that says what stands in a table's columns?
-pub(crate) fn names_columns(name: &[u8]) -> bool {
-    matches!(
-        name,
-        b"columns"
-            | b"cols"
-            | b"fields"
-            | b"headers"
-            | b"header"
-            | b"columnNames"
-            | b"column_names"
-            | b"head"
-    )
-}
-
-/// Is it a name of the list of a table's rows?
-pub(crate) fn names_rows(name: &[u8]) -> bool {
-    matches!(
-        name,
-        b"rows" | b"data" | b"values" | b"records" | b"results" | b"result" | b"table" | b"body"
-    )
+    at: u32,
+    /// The innermost object here.
+    inside: u32,
+    object: bool,
 }
 
 impl Walker<'_, '_> {
@@ -181,17 +116,20 @@ impl Walker<'_, '_> {
                 _ => None,
             };
             if let Some(object) = opened {
+                let inside = stack.last().map_or(NO_OBJECT, |top| top.inside);
                 let frame = Frame {
-                    object,
                     name,
-                    at: self.at,
-                    field: self.opens_row(object, name, stack),
+                    at: to_u32(self.at),
+                    inside: match object {
+                        true => self.node.layout.opened(name, self.node.cells.len()),
+                        false => inside,
+                    },
+                    object,
                 };
                 self.at += 1;
                 stack.push(frame);
                 if self.eat(if object { b'}' } else { b']' }) {
-                    stack.pop();
-                    self.heads.closed(stack.len());
+                    self.close(stack);
                 } else if object {
                     match self.key() {
                         Some(key) => name = key,
@@ -200,30 +138,22 @@ impl Walker<'_, '_> {
                     continue;
                 } else {
                     self.codes(self.name_over_codes(name, stack));
-                    name = self.head_of(frame.field, name);
+                    self.array_opens(name, stack);
                     continue;
                 }
-            } else {
-                let start = self.node.text.len();
-                let string = self.text.get(self.at) == Some(&b'"');
-                if !self.scalar(name) {
-                    return false;
-                }
-                if string && self.heads.reading {
-                    let span = Span::new(start, self.node.text.len() - 1);
-                    let name = &self.node.text[name.range()];
-                    self.heads.note(stack.len(), span, name);
-                }
+            } else if !self.scalar(name) {
+                return false;
             }
             // After a value: the next one, or the end of what it stood in.
             loop {
-                let Some(top) = stack.last_mut() else {
+                let Some(&top) = stack.last() else {
                     return true;
                 };
-                top.field = top.field.map(|nth| nth.saturating_add(1));
-                let top = *top;
+                if stack.len() == self.tables.watched() {
+                    self.tables.element_ended(self.node);
+                }
                 if self.eat(b',') {
-                    name = self.head_of(top.field, top.name);
+                    name = top.name;
                     if top.object {
                         match self.key() {
                             Some(key) => name = key,
@@ -235,36 +165,40 @@ impl Walker<'_, '_> {
                 if !self.eat(if top.object { b'}' } else { b']' }) {
                     return false;
                 }
-                stack.pop();
-                self.heads.closed(stack.len());
+                self.close(stack);
             }
         }
     }
 
-    /// An array begins: are its values the fields of a table's row, or the names over them?
-    fn opens_row(&mut self, object: bool, name: Span, stack: &[Frame]) -> Option<u32> {
-        let top = stack.last().filter(|_| !object && !name.is_empty())?;
-        let called = &self.node.text[name.range()];
-        if top.object {
-            if names_columns(called) {
-                self.heads.begin(stack.len(), false);
-            }
-            return None;
+    /// What was opened last ends.
+    fn close(&mut self, stack: &mut Vec<Frame>) {
+        let closed = stack.pop();
+        if closed.is_some_and(|closed| closed.object) {
+            let inside = stack.last().map_or(NO_OBJECT, |top| top.inside);
+            self.node.layout.turned(inside, self.node.cells.len());
         }
-        if top.field.is_some() || self.heads.reading || !names_rows(called) {
-            return None;
-        }
-        if self.heads.names.is_empty() {
-            self.heads.begin(stack.len(), true);
-            return None;
-        }
-        Some(0)
+        self.tables.closed(stack.len());
     }
 
-    /// The name over a value: that of its column, where it stands in a row.
-    fn head_of(&self, field: Option<u32>, name: Span) -> Span {
-        let head = field.and_then(|nth| self.heads.names.get(nth as usize));
-        head.copied().unwrap_or(name)
+    /// An array begins, the last that is open: it may be a row of a table, or the names over its columns.
+    fn array_opens(&mut self, name: Span, stack: &[Frame]) {
+        let [.., outer, top, _] = stack else {
+            let member = matches!(stack, [top, _] if top.object);
+            return self.array_in(name, stack.len(), member, None);
+        };
+        let of_member = !top.object && outer.object;
+        self.array_in(name, stack.len(), top.object, of_member.then_some(top.at));
+    }
+
+    fn array_in(&mut self, name: Span, depth: usize, member: bool, of_member: Option<u32>) {
+        if !name.is_empty() && (member || of_member.is_some()) {
+            let around = Around {
+                depth,
+                member,
+                of_member,
+            };
+            self.tables.array_opens(&around, name, self.node);
+        }
     }
 
     fn key(&mut self) -> Option<Span> {
@@ -501,7 +435,7 @@ mod tests {
             ),
             (r#"{"t": {"columns": ["a"]}, "rows": [["x"]]}"#, "a", &[]),
             (r#"{"values": [["a", "b"], ["x", "y"]]}"#, "a", &[]),
-            (r#"{"rows": [["x"]], "columns": ["a"]}"#, "a", &[]),
+            (r#"{"rows": [["x"]], "columns": ["a"]}"#, "a", &["x"]),
         ] {
             assert_eq!(under(text, head), want, "{text}");
         }
@@ -565,6 +499,8 @@ mod tests {
 
     #[test]
     fn nesting_is_bounded() {
+        // A text of brackets alone has a frame for each.
+        assert!(size_of::<Frame>() <= 24);
         assert_eq!(cells(&"[".repeat(100_000)), None);
         assert!(cells(&format!("{}\"x\"{}", "[".repeat(100), "]".repeat(100))).is_some());
     }

@@ -333,7 +333,7 @@ pub(super) fn push_codes(child: &mut Node, list: &[Code]) {
 /// The numbers of a JSON array, each a cell of its own.
 fn code_cells(node: &Node, spawn: &mut Spawner<'_>) {
     let number = |c: &Cell| c.kind == LeafKind::Number && c.leaf != NO_LEAF;
-    let same = |a: &Cell, b: &Cell| number(a) && number(b) && a.name == b.name;
+    let same = |a: &Cell, b: &Cell| number(a) && number(b) && node.layout.are_together(a, b);
     for cells in rows_of(&node.cells, BARE_CODES_MIN, same) {
         let mut row: Vec<Code> = Vec::new();
         for cell in cells {

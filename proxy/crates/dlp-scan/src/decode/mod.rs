@@ -9,6 +9,7 @@ mod base58;
 mod binary;
 mod breaks;
 mod called;
+mod columns;
 mod cut;
 mod declared;
 mod digits;
@@ -37,7 +38,10 @@ mod turned;
 mod variables;
 mod written;
 
+use smallvec::SmallVec;
+
 use crate::detect::Scratch;
+use crate::names::{self, Promise};
 use crate::text::{Cell, Fresh, How, NO_LEAF, Node, Parent, Span};
 use crate::traces::Signs;
 use crate::{Layer, LeafKind, OverBudget};
@@ -152,9 +156,9 @@ fn name_of(node: &Node, cell: &Cell) -> Span {
 }
 
 /// `{"label": "IBAN", "value": "..."}`, `{"iban": {"type": "string", "default": "..."}}`: what a member that is called after no
-/// meaning is told to be by the one beside it, or by the name of the object.
+/// meaning is told to be by one of the same object, or by the name of that. Of several the one says it that promises a
+/// secret, else the nearest.
 fn told_over(node: &Node, cell: &Cell) -> Option<Span> {
-    const CELLS_BACK_MAX: usize = 8;
     let called = |name: Span| &node.text[name.range()];
     if !matches!(
         called(cell.name),
@@ -165,29 +169,86 @@ fn told_over(node: &Node, cell: &Cell) -> Option<Span> {
     let index = node
         .cells
         .partition_point(|c| c.span.start < cell.span.start);
-    let before = &node.cells[index.saturating_sub(CELLS_BACK_MAX)..index];
-    for (nth, c) in before.iter().enumerate().rev() {
-        let label = matches!(
-            called(c.name),
-            b"label"
-                | b"name"
-                | b"key"
-                | b"field"
-                | b"title"
-                | b"question"
-                | b"header"
-                | b"attribute"
-        );
-        if c.kind == LeafKind::String && label {
+    let Some(object) = node.layout.object_of(index) else {
+        return told_before(node, index);
+    };
+    let before = (index.saturating_sub(LABEL_CELLS_MAX)..index).rev();
+    let after = index + 1..(index + 1 + LABEL_CELLS_MAX).min(node.cells.len());
+    let mut kinds: SmallVec<[&[u8]; 4]> = SmallVec::new();
+    let mut told: Option<Span> = None;
+    let promises = |name: Span| names::promise(called(name)) > Promise::Nothing;
+    for nth in before.chain(after) {
+        let c = &node.cells[nth];
+        let of = called(c.name);
+        // Of one kind the nearest counts: rows of a table have one each.
+        if c.kind != LeafKind::String
+            || !is_label(of)
+            || kinds.contains(&of)
+            || node.layout.object_of(nth) != Some(object)
+        {
+            continue;
+        }
+        if promises(c.span) {
             return Some(c.span);
         }
-        // A key right before another names an object.
+        kinds.push(of);
+        told = told.or(Some(c.span));
+    }
+    let own = Some(node.layout.name_of(object)).filter(|name| !name.is_empty());
+    own.filter(|own| promises(*own)).or(told).or(own)
+}
+
+/// How many cells a label may be away on either side of its value.
+const LABEL_CELLS_MAX: usize = 64;
+
+/// Does a member of this name say what another is?
+fn is_label(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b"label" | b"name" | b"key" | b"field" | b"title" | b"question" | b"header" | b"attribute"
+    )
+}
+
+/// The same where cells are all that is known: flags and short numbers have none, so a key right before another may name an
+/// object or may be one of those.
+fn told_before(node: &Node, index: usize) -> Option<Span> {
+    const CELLS_BACK_MAX: usize = 8;
+    let called = |name: Span| &node.text[name.range()];
+    let before = &node.cells[index.saturating_sub(CELLS_BACK_MAX)..index];
+    for (nth, c) in before.iter().enumerate().rev() {
+        if c.kind == LeafKind::String && is_label(called(c.name)) {
+            return Some(c.span);
+        }
         let inner = before.get(nth + 1);
-        if c.kind == LeafKind::Key && inner.is_some_and(|inner| inner.kind == LeafKind::Key) {
+        if c.kind == LeafKind::Key
+            && inner.is_some_and(|inner| inner.kind == LeafKind::Key)
+            && !names_flag(called(c.span))
+        {
             return Some(c.span);
         }
     }
     None
+}
+
+/// Is it a name of a member that is true or false in nearly all messages?
+fn names_flag(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b"required"
+            | b"optional"
+            | b"nullable"
+            | b"readOnly"
+            | b"writeOnly"
+            | b"readonly"
+            | b"sensitive"
+            | b"hidden"
+            | b"masked"
+            | b"encrypted"
+            | b"deprecated"
+            | b"enabled"
+            | b"disabled"
+            | b"unique"
+    )
 }
 
 /// Starts a child's text with the name over its cell, so that the name still speaks for the value.
@@ -485,6 +546,7 @@ fn embedded_json(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
             child.text.append(&mut read.text);
             child.cells.append(&mut read.cells);
             child.segs.append(&mut read.segs);
+            std::mem::swap(&mut child.layout, &mut read.layout);
             spawn.end(child);
         }
         spawn.drop(read);
@@ -632,6 +694,44 @@ pub(crate) mod tests {
             let told = found.filter(|(layer, ..)| *layer == Layer::Base64);
             let texts: Vec<_> = told.map(|c| c.1).collect();
             assert!(texts.iter().any(|t| t.contains("patient no")), "{texts:?}");
+        }
+    }
+
+    #[test]
+    fn labels_speak_in_their_own_object() {
+        let told = |text: &str| {
+            let mut node = Node::default();
+            assert!(json::walk(text.as_bytes(), 0, &mut node));
+            let of = |span: Span| String::from_utf8(node.text[span.range()].to_vec()).unwrap();
+            let value = node.cells.iter().find(|c| of(c.span) == "X").unwrap();
+            of(name_of(&node, value))
+        };
+        for (text, want) in [
+            (r#"{"secret": false, "value": "X"}"#, "value"),
+            (r#"{"iban": {"required": true, "default": "X"}}"#, "iban"),
+            (
+                r#"{"name": "generate_password", "arguments": {"text": "X"}}"#,
+                "arguments",
+            ),
+            (
+                r#"{"name": "db_password", "title": "Database", "value": "X"}"#,
+                "db_password",
+            ),
+            (r#"{"value": "X", "label": "patient no"}"#, "patient no"),
+            (
+                r#"{"label": "IBAN", "a": {"b": null}, "value": "X"}"#,
+                "IBAN",
+            ),
+            (
+                r#"[{"label": "password", "value": "a"}, {"label": "note", "value": "X"}]"#,
+                "note",
+            ),
+            (
+                r#"{"columns": ["label", "value"], "rows": [["password", "a"], ["note", "X"]]}"#,
+                "note",
+            ),
+        ] {
+            assert_eq!(told(text), want, "{text}");
         }
     }
 

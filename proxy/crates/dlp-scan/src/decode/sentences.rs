@@ -91,7 +91,8 @@ fn neighbour(node: &Node, index: usize, way: Way) -> Option<usize> {
             Way::On => (&cell, other),
             Way::Back => (other, &cell),
         };
-        let same = node.text[first.name.range()] == node.text[second.name.range()];
+        let same = node.layout.are_together(first, second)
+            || node.text[first.name.range()] == node.text[second.name.range()];
         second.kind == LeafKind::String
             && first.kind == LeafKind::String
             && !first.name.is_empty()

@@ -25,7 +25,17 @@ pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
     let piece = |c: &Cell| {
         c.kind == LeafKind::String && is_value(c) && !c.name.is_empty() && c.leaf != NO_LEAF
     };
-    let same = |a: &Cell, b: &Cell| a.name == b.name && piece(a) && piece(b);
+    let named_alike = |a: &Cell, b: &Cell| a.name == b.name && piece(a) && piece(b);
+    rows_in(node, named_alike, spawn);
+    // Over all columns of a table, too, of which one row may be cut.
+    if node.layout.has_tables() {
+        let listed = |a: &Cell, b: &Cell| piece(a) && piece(b) && node.layout.are_together(a, b);
+        rows_in(node, listed, spawn);
+    }
+}
+
+/// Joins the pieces of which each goes with the next.
+fn rows_in(node: &Node, same: impl Fn(&Cell, &Cell) -> bool, spawn: &mut Spawner<'_>) {
     let (cells, mut at) = (&node.cells, 0);
     // Nearly all cells stand under another name than the one before.
     while let Some(n) = cells[at..]

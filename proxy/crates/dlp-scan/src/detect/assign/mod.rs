@@ -13,7 +13,6 @@ use typed::believe_typed;
 use super::{Scratch, Sink, is_value};
 use regex_automata::Input;
 
-use crate::decode::json;
 use crate::names::{self, Promise};
 use crate::rule::RuleId;
 use crate::ruleset::Detector;
@@ -146,17 +145,17 @@ impl Names {
             }
             return;
         }
-        if names_cell(name, &cell.1, sink.text())
-            && let Some(value) = named_beside(cell, sink)
-        {
-            believe(Value::of(value, true), promise, sink);
-            return;
-        }
-        if names_cell(name, &cell.1, sink.text()) && heads_column(&cell.1, sink.text()) {
-            under_head(cell, sink, |value, sink| {
+        if names_cell(name, &cell.1, sink.text()) {
+            let is_head = under_head(&cell.1, sink, |value, sink| {
                 believe(Value::of(value, true), promise, sink);
             });
-            return;
+            let beside = named_beside(cell, sink);
+            if let Some(value) = beside {
+                believe(Value::of(value, true), promise, sink);
+            }
+            if is_head || beside.is_some() {
+                return;
+            }
         }
         let before = &sink.text()[..name.start as usize];
         // `arn:aws:secretsmanager:...:secret:name` names no secret by itself.
@@ -241,13 +240,17 @@ impl Names {
         if !is_value(&cell.1) {
             return under_key(cell, sink, |value, sink| take(Value::of(value, true), sink));
         }
-        if names_cell(name, &cell.1, sink.text())
-            && let Some(value) = named_beside(cell, sink)
-        {
-            return take(Value::of(value, true), sink);
-        }
-        if names_cell(name, &cell.1, sink.text()) && heads_column(&cell.1, sink.text()) {
-            return under_head(cell, sink, |value, sink| take(Value::of(value, true), sink));
+        if names_cell(name, &cell.1, sink.text()) {
+            let is_head = under_head(&cell.1, sink, |value, sink| {
+                take(Value::of(value, true), sink);
+            });
+            let beside = named_beside(cell, sink);
+            if let Some(value) = beside {
+                take(Value::of(value, true), sink);
+            }
+            if is_head || beside.is_some() {
+                return;
+            }
         }
         self.rows(name, &cell.1, Asker::Rule(rule), sink, &mut take);
         if let Some(found) = self.read(name, &cell.1, sink) {
@@ -374,33 +377,19 @@ fn under_key(cell: (usize, Cell), sink: &mut Sink<'_>, mut take: impl FnMut(Span
     }
 }
 
-/// Does the cell stand in the list of a table's columns, or in its first row?
-fn heads_column(cell: &Cell, text: &[u8]) -> bool {
-    let over = &text[cell.name.range()];
-    json::names_columns(over)
-        || json::names_rows(over)
-        || matches!(over, b"name" | b"column" | b"title")
-}
-
-/// Cells that are passed over for the price of one look, and how many between two values of a column, or before the first.
-const CELLS_A_LOOK: usize = 16;
-const ROW_CELLS_MAX: usize = 256;
-
-/// The values of a table's column, whose name the cell is.
-fn under_head(cell: (usize, Cell), sink: &mut Sink<'_>, mut take: impl FnMut(Span, &mut Sink<'_>)) {
+/// The values of a table's column, if the cell is its name. Each is paid for; how far off they stand costs nothing.
+fn under_head(cell: &Cell, sink: &mut Sink<'_>, mut take: impl FnMut(Span, &mut Sink<'_>)) -> bool {
     let node = sink.node;
-    let mut passed = 0;
-    for c in &node.cells[cell.0 + 1..] {
-        let own = c.name == cell.1.span && is_value(c);
-        passed = if own { 0 } else { passed + 1 };
-        if passed > ROW_CELLS_MAX || passed % CELLS_A_LOOK == 0 && !sink.limits.spend(1) {
+    let mut any = false;
+    for index in node.layout.column(cell.span) {
+        any = true;
+        if !sink.limits.spend(1) {
             break;
         }
-        if own {
-            let value = trim(sink.text(), c.span);
-            take(value, sink);
-        }
+        let value = trim(sink.text(), node.cells[index].span);
+        take(value, sink);
     }
+    any
 }
 
 /// `{"password": {"value": "..."}}`: the value in an object that has one member of such a name and at most a few.
@@ -418,10 +407,16 @@ fn inside(cell: (usize, Cell), sink: &Sink<'_>) -> Option<Span> {
     ];
     let from = cell.0 + 1;
     let near = &sink.node.cells[from..(from + MEMBERS_CELLS_MAX).min(sink.node.cells.len())];
-    // The next cell is a key again: what the key holds is an object.
+    // The next cell is a key again: what the key holds is an object, or nothing that has a cell.
     if near.first().is_none_or(is_value) {
         return None;
     }
+    let layout = &sink.node.layout;
+    let outer = layout.object_of(cell.0);
+    let leaves = |nth: usize| outer.is_some() && layout.object_of(from + nth) == outer;
+    let near = &near[..(0..near.len())
+        .find(|nth| leaves(*nth))
+        .unwrap_or(near.len())];
     let named = |c: &&Cell| {
         let name = &sink.text()[c.name.range()];
         let known = NAMES
@@ -478,8 +473,11 @@ fn named_beside(cell: (usize, Cell), sink: &Sink<'_>) -> Option<Span> {
         .node
         .cells
         .get(cell.0 + 1..(cell.0 + 5).min(sink.node.cells.len()))?;
-    let value = near.iter().find(|c| {
+    let layout = &sink.node.layout;
+    let object = layout.object_of(cell.0);
+    let (_, value) = near.iter().enumerate().find(|(nth, c)| {
         is_value(c)
+            && layout.object_of(cell.0 + 1 + nth) == object
             && is(
                 &text[c.name.range()],
                 &[
