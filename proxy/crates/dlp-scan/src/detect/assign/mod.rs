@@ -4,6 +4,7 @@ mod reader;
 mod tables;
 mod tuples;
 mod typed;
+mod verdict;
 
 use reader::{value_after, whose};
 use tables::{Column, Tables};
@@ -190,11 +191,8 @@ impl Names {
                 self.secret_done = found.value.end;
             }
             let rest = &sink.text()[found.value.end as usize..];
-            // Programs that run tests write `PASS: name-of-the-test-1`.
-            let called = &sink.text()[name.range()];
-            let verdict = called.ends_with(b"PASS")
-                && !called.contains(&b'_')
-                && value::is_drawn(&sink.text()[found.value.range()]);
+            let is_drawn = || value::is_drawn(&sink.text()[found.value.range()]);
+            let verdict = verdict::is_verdict(sink.text(), name, &cell.1, is_drawn);
             if !rest.starts_with(b"...") && !verdict {
                 let mut value = found.taken(&cell.1);
                 if promise == Promise::Passphrase && !found.quoted {
