@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::detect::{Limits, Raw};
 use crate::finding::Fingerprint;
 use crate::names::Promise;
-use crate::text::{NO_LEAF, Node, Span, to_u32};
+use crate::text::{NO_LEAF, Node, Parent, Span, to_u32};
 use crate::{Category, OverBudget, RuleSet, value};
 
 /// Shorter values are words and numbers that may stand anywhere. By so many bytes they are looked up.
@@ -41,8 +41,7 @@ pub(crate) fn find(nodes: &[Node], rules: &RuleSet, raw: &mut Vec<Raw>, limits: 
                     let start = cell.span.start + to_u32(at);
                     let end = start + to_u32(*len);
                     let span = Span { start, end };
-                    // What surrounds what a decoder made is its parent's.
-                    if !node.fresh.touches(span) || !stands_alone(text, at, at + len) {
+                    if !stands_alone(text, at, at + len) || is_copy(nodes, node, span) {
                         continue;
                     }
                     if !limits.spend(1) {
@@ -98,6 +97,8 @@ struct Values<'a> {
     groups: Vec<Group<'a>>,
     /// Bits of the heads' hashes.
     heads: [u64; 64],
+    /// The bytes that they begin with.
+    firsts: Vec<u8>,
 }
 
 impl<'a> Values<'a> {
@@ -143,21 +144,43 @@ impl<'a> Values<'a> {
             group.lens.sort_unstable();
             group.lens.dedup();
         }
-        (!groups.is_empty()).then_some(Self { groups, heads })
+        let mut firsts: Vec<u8> = groups.iter().map(|group| group.head as u8).collect();
+        firsts.sort_unstable();
+        firsts.dedup();
+        (!groups.is_empty()).then_some(Self {
+            groups,
+            heads,
+            firsts,
+        })
     }
 
     /// Where one may begin, with those that begin so.
     fn places(&self, text: &[u8]) -> impl Iterator<Item = (usize, &Group<'a>)> {
-        let places = 0..(text.len() + 1).saturating_sub(VALUE_BYTES_MIN);
-        places.filter_map(|at| {
-            let head = head_at(text, at)?;
-            let (word, bit) = slot(head);
-            if self.heads[word] & bit == 0 {
-                return None;
+        let mut from = 0;
+        std::iter::from_fn(move || {
+            loop {
+                let at = from + self.first_in(&text[from..])?;
+                from = at + 1;
+                let head = head_at(text, at)?;
+                let (word, bit) = slot(head);
+                if self.heads[word] & bit == 0 {
+                    continue;
+                }
+                if let Ok(found) = self.groups.binary_search_by_key(&head, |group| group.head) {
+                    return Some((at, &self.groups[found]));
+                }
             }
-            let found = self.groups.binary_search_by_key(&head, |group| group.head);
-            Some((at, &self.groups[found.ok()?]))
         })
+    }
+
+    /// Most messages have one value or two, and then few bytes are looked at.
+    fn first_in(&self, text: &[u8]) -> Option<usize> {
+        match *self.firsts {
+            [a] => memchr::memchr(a, text),
+            [a, b] => memchr::memchr2(a, b, text),
+            [a, b, c] => memchr::memchr3(a, b, c, text),
+            _ => (!text.is_empty()).then_some(0),
+        }
     }
 }
 
@@ -185,6 +208,18 @@ fn tells_itself(value: &[u8], category: Category) -> bool {
         }
         Category::Injection => false,
     }
+}
+
+/// Whether a part of a text was taken over as it was: it is found where it comes from.
+fn is_copy(nodes: &[Node], node: &Node, span: Span) -> bool {
+    let Parent::Node(parent) = node.parent else {
+        return false;
+    };
+    let came_from = |parts: SmallVec<[Span; 2]>| match *parts {
+        [part] => nodes[parent as usize].text.get(part.range()),
+        _ => None,
+    };
+    !node.fresh.touches(span) || came_from(node.to_parent(span)) == node.text.get(span.range())
 }
 
 /// Whether what stands from here to there is no part of a longer word.
