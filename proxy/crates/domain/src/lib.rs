@@ -26,4 +26,4 @@ pub use plugin::{
     Grant, Isolation, PLUGIN_BINDINGS_MAX, PLUGIN_NAME_BYTES_MAX, Plugin, PluginBinding,
 };
 pub use protocol::{Direction, Era, ProtocolVersion};
-pub use secret::{KeyHash, Secret};
+pub use secret::{KeyHash, SECRETS_PER_SERVER_MAX, Secret};

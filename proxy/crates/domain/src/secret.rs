@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// Secrets that one hosted server may have: what is stored of them is mounted, and looked for in its traffic.
+pub const SECRETS_PER_SERVER_MAX: usize = 100;
+
 /// A secret text. `Debug` and `Display` hide it; only [`Secret::expose`] gives it out.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Box<str>);

@@ -70,6 +70,30 @@ mod tests {
         assert_eq!(format!("{value:?}"), "SecretValue(***)");
     }
 
+    /// What has most forms is what is no text.
+    #[test]
+    fn the_prints_of_all_secrets_of_a_server_fit_a_frame() {
+        let key = secret_prints::PrintKey::new([7; 32]);
+        let mut state = 1u64;
+        let mut value = || -> Vec<u8> {
+            let mut byte = || {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1);
+                (state >> 56) as u8
+            };
+            (0..SECRET_BYTES_MAX).map(|_| byte()).collect()
+        };
+        let name = |n: usize| format!("{n:_>64}");
+        let all: std::collections::BTreeMap<_, _> = (0..domain::SECRETS_PER_SERVER_MAX)
+            .map(|n| (name(n), key.prints(&value())))
+            .collect();
+        let bytes = serde_json::to_vec(&all).expect("JSON").len();
+        let room = crate::frame::FRAME_BYTES_MAX - 1024;
+        assert!(
+            all.values().all(|prints| !prints.is_empty()) && bytes < room,
+            "{bytes}"
+        );
+    }
+
     #[test]
     fn a_bad_value_is_not_quoted() {
         let error = serde_json::from_str::<SecretValue>("\"hunter2!\"").expect_err("no base64");

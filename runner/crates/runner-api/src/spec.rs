@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
-use domain::{ServerId, TenantId};
+use domain::{SECRETS_PER_SERVER_MAX, ServerId, TenantId};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -165,7 +165,7 @@ pub struct ServerSpec {
     /// Plain environment, at most 64 entries.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// Secrets that are mounted, at most 64.
+    /// Secrets that are mounted, at most [`SECRETS_PER_SERVER_MAX`].
     #[serde(default)]
     pub secrets: BTreeSet<SecretName>,
     /// What it may use.
@@ -241,7 +241,7 @@ impl ServerSpec {
         if self.port < PORTS_LOW {
             wrong.add("port", "has to be 1024 or more: the server is not root");
         }
-        wrong.at_most("secrets", self.secrets.len(), 64);
+        wrong.at_most("secrets", self.secrets.len(), SECRETS_PER_SERVER_MAX);
         self.check_limits(&mut wrong);
         self.check_egress(&mut wrong);
         self.check_scale(&mut wrong);

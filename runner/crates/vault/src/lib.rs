@@ -32,4 +32,4 @@ pub use error::VaultError;
 pub use files::{NotReplaced, replace};
 pub use root::{Kdf, RootKey, Roots};
 pub use value::{SecretName, SecretNameError, SecretValue, ValueError};
-pub use vault::{Access, AccessKind, AccessLog, SECRETS_PER_SERVER_MAX, Scope, SecretInfo, Vault};
+pub use vault::{Access, AccessKind, AccessLog, Scope, SecretInfo, Vault};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use domain::{ServerId, TenantId};
+use domain::{SECRETS_PER_SERVER_MAX, ServerId, TenantId};
 use serde::de::DeserializeOwned;
 
 use crate::disk::Disk;
@@ -14,8 +14,6 @@ use crate::root::{Kdf, RootKey, Roots};
 use crate::seal::Key;
 use crate::value::{SecretName, SecretValue};
 
-/// Secrets that one server may have.
-pub const SECRETS_PER_SERVER_MAX: usize = 100;
 const KDF_FILE: &str = "kdf";
 
 /// Whose secrets.

@@ -5,8 +5,9 @@
 mod common;
 
 use common::{Log, Memory, name, open, roots, scope, value, values};
+use domain::SECRETS_PER_SERVER_MAX;
 use domain::TenantId;
-use vault::{AccessKind, Dir, SECRETS_PER_SERVER_MAX, Vault, VaultError};
+use vault::{AccessKind, Dir, Vault, VaultError};
 
 #[test]
 fn a_value_comes_back_in_its_newest_version() {
