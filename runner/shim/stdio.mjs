@@ -9,81 +9,150 @@ import { totalmem } from "node:os";
 // As many processes as the sandbox has memory for.
 const SESSION_BYTES = 48 << 20;
 const SESSIONS_MAX = Math.max(4, Math.min(64, Math.floor(totalmem() / SESSION_BYTES)));
-const [PROBE_MS, HELLO_MS] = [5_000, 60_000];
+const [ANSWER_MS, PROBE_MS, HELLO_MS] = [900_000, 5_000, 60_000];
 const STATELESS = "2026-07-28";
 const BODY_MAX = 8 * 1024 * 1024;
-const LINE_MAX = 8 * 1024 * 1024;
-const QUEUE_MAX = 1000;
+// A message as long as the gateway may be told to take. What a line says first and last is enough to tell whose answer it is.
+const [LINE_MAX, ENDS_KEPT] = [64 << 20, 200];
+const [QUEUE_MAX, QUEUE_BYTES_MAX] = [1000, 64 << 20];
+// What a server has not read yet of what it was sent.
+const UNREAD_MAX = 64 << 20;
+// A server that ends before it has said anything is started again after this long, then after twice as long, and so on.
+const [AGAIN_MS, AGAIN_MS_MAX] = [250, 30_000];
+const ENDED = "the server has ended";
+const ID_FIRST = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*,/;
+const ID_LAST = /,\s*"id"\s*:\s*(\d{1,15})\s*\}\s*$/;
 
 const [port, , ...command] = process.argv.slice(2);
+
+// There is no answer, and why.
+class Unanswered extends Error {}
+
+// Lines out of what comes in pieces, none longer than LINE_MAX; of those that are, both ends.
+class Lines {
+  parts = [];
+  bytes = 0;
+  first = null; // of a line that is too long already
+  *take(piece) {
+    let from = 0;
+    for (let to; (to = piece.indexOf(10, from)) >= 0; from = to + 1) {
+      this.keep(piece.subarray(from, to));
+      const line = Buffer.concat(this.parts);
+      yield this.first ? [Buffer.concat([this.first, line.subarray(-ENDS_KEPT)]), true] : [line, false];
+      [this.parts, this.bytes, this.first] = [[], 0, null];
+    }
+    this.keep(piece.subarray(from));
+  }
+  keep(piece) {
+    this.parts.push(piece);
+    this.bytes += piece.length;
+    if (this.bytes <= LINE_MAX) return;
+    // Some short pieces may hold less than an end; all of them hold more.
+    const all = Buffer.concat(this.parts);
+    this.first ??= Buffer.from(all.subarray(0, ENDS_KEPT));
+    this.parts = [Buffer.from(all.subarray(-ENDS_KEPT))];
+  }
+}
+
+// When a process may be started: servers that end at once would otherwise be started with every call.
+const starts = { failed: 0, after: 0 };
+function started() {
+  const wait = starts.after - performance.now();
+  if (wait > 0) {
+    const times = `${starts.failed} times by now; it is started again in ${(wait / 1000).toFixed(1)} s`;
+    throw new Unanswered(`the server ends as soon as it is started, ${times}`);
+  }
+  return new Session();
+}
 
 class Session {
   constructor() {
     this.waiting = new Map();
     this.next = 0;
     this.unasked = [];
+    this.unaskedBytes = 0;
+    this.lost = 0;
     this.wake = null;
+    this.said = false;
     this.ended = false;
     this.child = spawn(command[0], command.slice(1), { stdio: ["pipe", "pipe", "inherit"] });
-    this.child.on("error", (error) => { console.error(String(error)); this.end(); });
-    this.child.on("exit", () => this.end());
-    this.child.stdin.on("error", () => this.end());
-    let rest = "";
-    this.child.stdout.setEncoding("utf8");
-    this.child.stdout.on("data", (text) => {
-      const lines = (rest + text).split("\n");
-      rest = lines.pop();
-      if (rest.length > LINE_MAX) rest = "";
-      for (const line of lines) this.take(line);
+    this.child.on("error", (error) => { console.error(String(error)); this.over(); });
+    // Its last words may still be on their way, or a child of its own may hold its output open.
+    this.child.stdout.on("close", () => this.over());
+    this.child.on("exit", () => setTimeout(() => this.over(), 1000));
+    this.child.stdin.on("error", () => {}); // it has ended, or will be seen to
+    const lines = new Lines();
+    this.child.stdout.on("data", (piece) => {
+      for (const [line, tooLong] of lines.take(piece)) tooLong ? this.tooLong(line) : this.take(line);
     });
   }
+  get alive() { return !this.ended && this.child.exitCode === null && this.child.signalCode === null; }
   take(line) {
     let message;
-    try { message = JSON.parse(line); } catch { return; }
+    try { message = JSON.parse(line.toString("utf8")); } catch { return; }
+    this.said = true;
     if (message && message.method === undefined && this.waiting.has(message.id)) {
       this.waiting.get(message.id)(message);
       this.waiting.delete(message.id);
-    } else if (this.unasked.length < QUEUE_MAX) {
-      this.unasked.push(message);
+    } else if (this.unasked.length < QUEUE_MAX && this.unaskedBytes + line.length <= QUEUE_BYTES_MAX) {
+      this.unasked.push([message, line.length]);
+      this.unaskedBytes += line.length;
       this.wake?.();
+    } else if ((++this.lost & (this.lost - 1)) === 0) { // 1, 2, 4, 8...
+      console.error(`${this.lost} messages of the server were lost: nobody takes them`);
     }
   }
-  send(message) { this.child.stdin.write(JSON.stringify(message) + "\n"); }
-  ask(message) {
-    if (this.ended) return Promise.resolve(null);
-    const number = ++this.next;
-    return new Promise((done) => {
-      this.waiting.set(number, (answer) => done(answer && { ...answer, id: message.id }));
-      this.send({ ...message, id: number });
-    });
+  // Whoever waits for it is told; if it cannot be seen who that is, all who wait.
+  tooLong(ends) {
+    const message = `the server wrote a message of more than ${LINE_MAX} bytes`;
+    console.error(message);
+    const text = ends.toString("latin1");
+    const found = Number((ID_FIRST.exec(text) ?? ID_LAST.exec(text))?.[1]);
+    for (const number of this.waiting.has(found) ? [found] : [...this.waiting.keys()]) {
+      this.waiting.get(number)({ jsonrpc: "2.0", error: { code: -32000, message } });
+      this.waiting.delete(number);
+    }
   }
-  askWithin(ms, message) {
-    return new Promise((done) => {
-      const timer = setTimeout(() => done(null), ms);
-      this.ask(message).then((answer) => { clearTimeout(timer); done(answer); });
+  send(message) {
+    if (this.child.stdin.writableLength > UNREAD_MAX) throw new Unanswered("the server does not read what it is sent");
+    this.child.stdin.write(JSON.stringify(message) + "\n");
+  }
+  ask(message, ms = ANSWER_MS) {
+    const number = ++this.next;
+    return new Promise((done, failed) => {
+      if (this.ended) throw new Unanswered(ENDED);
+      this.send({ ...message, id: number });
+      const timer = setTimeout(() => {
+        this.waiting.delete(number);
+        failed(new Unanswered(`the server did not answer within ${ms / 1000} s`));
+      }, ms);
+      this.waiting.set(number, (answer) => {
+        clearTimeout(timer);
+        answer ? done({ ...answer, id: message.id }) : failed(new Unanswered(ENDED));
+      });
     });
   }
   // What a server that knows the handshake only said in it; {} of one that speaks the stateless era itself.
   face() {
-    this.hello ??= this.greet().then((hello) => { if (!hello) this.hello = undefined; return hello; });
+    this.hello ??= this.greet().catch((reason) => { this.hello = undefined; throw reason; });
     return this.hello;
   }
   async greet() {
     const who = { name: "weir", version: "1" };
     const own = { protocolVersion: STATELESS, clientCapabilities: {}, clientInfo: who };
     const meta = Object.fromEntries(Object.entries(own).map(([name, value]) => ["io.modelcontextprotocol/" + name, value]));
-    const probed = await this.askWithin(PROBE_MS, { jsonrpc: "2.0", id: 0, method: "server/discover", params: { _meta: meta } });
+    const probe = { jsonrpc: "2.0", id: 0, method: "server/discover", params: { _meta: meta } };
+    const probed = await this.ask(probe, PROBE_MS).catch(() => null); // some say nothing before the handshake
     if (probed?.result) return {};
     const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: who };
-    const answer = await this.askWithin(HELLO_MS, { jsonrpc: "2.0", id: 0, method: "initialize", params });
-    if (!answer?.result) return null;
+    const answer = await this.ask({ jsonrpc: "2.0", id: 0, method: "initialize", params }, HELLO_MS);
+    if (!answer.result) throw new Unanswered("the server refuses the handshake");
     this.send({ jsonrpc: "2.0", method: "notifications/initialized" });
     return answer.result;
   }
   // A request of the stateless era.
   async askWithoutSession(message) {
     const hello = await this.face();
-    if (!hello) return null;
     if (Object.keys(hello).length === 0) return this.ask(message);
     let answer;
     if (message.method === "server/discover") {
@@ -94,7 +163,7 @@ class Session {
     } else {
       answer = await this.ask(message);
     }
-    const result = answer?.result;
+    const result = answer.result;
     if (result && typeof result === "object") { // what the newer revision asks for
       result.resultType ??= "complete";
       if (/\/list$|^resources\/read$|^server\/discover$/.test(message.method)) {
@@ -103,6 +172,14 @@ class Session {
       }
     }
     return answer;
+  }
+  // The process has ended, or says nothing any more; the next call begins another one.
+  over() {
+    if (this.ended) return;
+    starts.failed = this.said ? 0 : starts.failed + 1;
+    const wait = starts.failed ? Math.min(AGAIN_MS_MAX, AGAIN_MS * 2 ** (starts.failed - 1)) : 0;
+    starts.after = performance.now() + wait;
+    this.end();
   }
   end() {
     if (this.ended) return;
@@ -116,18 +193,26 @@ class Session {
 
 const sessions = new Map();
 
+// The session, if its process lives.
+function living(key) {
+  const session = sessions.get(key);
+  if (!session || session.alive) return session;
+  sessions.delete(key);
+  return undefined;
+}
+
 // The session, made if it is not there. The one that was not used for longest makes room; its client begins anew.
 function opened(key) {
-  let session = sessions.get(key);
+  let session = living(key);
   sessions.delete(key);
   if (!session) {
     if (sessions.size >= SESSIONS_MAX) {
       const idle = [...sessions].find(([k, s]) => k !== "" && s.waiting.size === 0);
-      if (!idle) return null;
+      if (!idle) throw new Unanswered("too many sessions");
       sessions.delete(idle[0]);
       idle[1].end();
     }
-    session = new Session();
+    session = started();
   }
   sessions.set(key, session); // at the end: used last
   return session;
@@ -163,27 +248,37 @@ async function post(request, response) {
     headers["Mcp-Session-Id"] = key;
   }
   // A client without sessions has one process for all its calls.
-  if (message.method !== "initialize" && key !== "" && !sessions.has(key)) return fail(response, 404, "no such session", message.id);
-  const session = opened(key);
-  if (!session) return fail(response, 503, "too many sessions", message.id);
-  if (message.id === undefined || message.method === undefined) {
-    session.send(message);
-    return reply(response, 202, undefined, headers);
+  if (message.method !== "initialize" && key !== "" && !living(key)) return fail(response, 404, "no such session", message.id);
+  let session;
+  try { session = opened(key); } catch (reason) { return fail(response, 503, reason.message, message.id); }
+  let answer;
+  try {
+    if (message.id === undefined || message.method === undefined) {
+      session.send(message);
+      return reply(response, 202, undefined, headers);
+    }
+    answer = await (key === "" ? session.askWithoutSession(message) : session.ask(message));
+  } catch (reason) {
+    if (!(reason instanceof Unanswered)) throw reason;
+    return fail(response, 502, reason.message, message.id);
   }
-  const answer = await (key === "" ? session.askWithoutSession(message) : session.ask(message));
-  if (!answer) return fail(response, 502, "the server has ended", message.id);
   reply(response, 200, answer, headers);
 }
 
 async function get(request, response) {
-  const session = sessions.get(request.headers["mcp-session-id"]);
-  if (!session) return fail(response, 405, "no such session");
+  const key = request.headers["mcp-session-id"];
+  const session = living(key);
+  if (!session) return fail(response, key === undefined ? 405 : 404, "no such session");
   response.writeHead(200, { "Content-Type": "text/event-stream" });
   let open = true;
   const close = () => { open = false; session.wake?.(); };
   response.on("close", close);
   while (open && !session.ended) {
-    while (session.unasked.length) response.write(`data: ${JSON.stringify(session.unasked.shift())}\n\n`);
+    while (session.unasked.length) {
+      const [message, bytes] = session.unasked.shift();
+      session.unaskedBytes -= bytes;
+      response.write(`data: ${JSON.stringify(message)}\n\n`);
+    }
     await new Promise((done) => { session.wake = done; });
   }
   response.end();
@@ -207,7 +302,7 @@ const server = createServer((request, response) => {
 // A server that cannot run at all ends the sandbox now, and not with the first call.
 const probe = new Session();
 setTimeout(() => {
-  if (probe.ended) process.exit(1);
+  if (!probe.alive) process.exit(1);
   sessions.set("", probe);
   server.listen(Number(port), "0.0.0.0");
 }, 300);

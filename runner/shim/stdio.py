@@ -4,67 +4,182 @@ of the stateless era, which get a handshake of the shim's own if the server know
 Standard library only, started with -I: nothing of the tenant's is imported here. It is not a wall (the server could
 as well have listened itself); the sandbox is.
 """
-import json, os, queue, secrets, signal, subprocess, sys, threading
+import io, json, os, queue, re, secrets, signal, subprocess, sys, threading, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 SESSION_KB, SESSIONS_MAX = 48 * 1024, 64
 BODY_MAX = 8 * 1024 * 1024
-QUEUE_MAX = 1000
+# A message as long as the gateway may be told to take. What a line says first and last is enough to tell whose answer it is.
+LINE_MAX, ENDS_KEPT, READ_BYTES = 64 * 1024 * 1024, 200, 256 * 1024
+QUEUE_MAX, QUEUE_BYTES_MAX = 1000, 64 * 1024 * 1024
 ANSWER_S, PROBE_S, HELLO_S = 900, 5, 60
 STATELESS = "2026-07-28"
 
+# A server that ends before it has said anything is started again after this long, then after twice as long, and so on.
+AGAIN_S, AGAIN_S_MAX = 0.25, 30
+ENDED = "the server has ended"
+ID_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*,')
+ID_LAST = re.compile(rb',\s*"id"\s*:\s*(\d{1,15})\s*\}\s*$')
+
 PORT, COMMAND = int(sys.argv[1]), sys.argv[3:]
+
+
+class Unanswered(Exception):
+    """There is no answer, and why."""
+
+
+def packed(message):
+    try:
+        return json.dumps(message, ensure_ascii=False).encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, which JSON can say and UTF-8 cannot
+        return json.dumps(message).encode()
+
+
+def lines_of(file):
+    """The lines that end, each with whether it was too long; of those that were, only both ends."""
+    while line := file.readline(LINE_MAX + 1):
+        if line.endswith(b"\n"):
+            yield line, False
+            continue
+        if len(line) <= LINE_MAX:
+            return  # cut off by the end
+        first, last = line[:ENDS_KEPT], line
+        del line
+        while not last.endswith(b"\n"):
+            part = file.readline(READ_BYTES)
+            if not part:
+                return
+            last = last[-ENDS_KEPT:] + part
+        yield first + last[-ENDS_KEPT:], True
+
+
+class Starts:
+    """When a process may be started: servers that end at once would otherwise be started with every call."""
+
+    def __init__(self):
+        self.failed, self.after = 0, 0.0
+
+    def may(self):
+        wait = self.after - time.monotonic()
+        if wait > 0:
+            raise Unanswered(f"the server ends as soon as it is started, {self.failed} times by now; it is started again in {wait:.1f} s")
+
+    def ended(self, said):
+        self.failed = 0 if said else self.failed + 1
+        wait = min(AGAIN_S_MAX, AGAIN_S * 2 ** min(self.failed - 1, 20)) if self.failed else 0
+        self.after = time.monotonic() + wait
+
+
+starts = Starts()
 
 
 class Session:
     def __init__(self):
         self.process = subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         self.waiting, self.lock, self.next = {}, threading.Lock(), 0
+        self.writing = threading.Lock()
         self.facing, self.hello = threading.Lock(), None
-        self.unasked = queue.Queue(QUEUE_MAX)
-        threading.Thread(target=self.read, daemon=True).start()
+        self.unasked, self.unasked_bytes, self.lost = queue.Queue(QUEUE_MAX), 0, 0
+        self.said = self.asked_to_end = False
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+        threading.Thread(target=self.watch, daemon=True).start()
 
     def read(self):
-        for line in self.process.stdout:
-            try:
-                message = json.loads(line)
-            except ValueError:
-                continue  # a stray print
-            if isinstance(message, dict) and "method" not in message and "id" in message:
-                with self.lock:
-                    box = self.waiting.pop(message["id"], None) if isinstance(message["id"], int) else None
-                if box:
-                    box.put(message)
-            else:
-                try:
-                    self.unasked.put_nowait(message)
-                except queue.Full:
-                    pass
+        try:
+            for line, too_long in lines_of(io.BufferedReader(self.process.stdout, READ_BYTES)):
+                self.too_long(line) if too_long else self.take(line)
+        finally:
+            self.over()
+
+    def watch(self):
+        """A process may end while a child of its own holds its output open."""
+        self.process.wait()
+        self.reader.join(1)
+        self.over()
+
+    def take(self, line):
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError):
+            return  # a stray print
+        self.said = True
+        if isinstance(message, dict) and "method" not in message and "id" in message:
+            with self.lock:
+                known = self.waiting and type(message["id"]) is int
+                box = self.waiting.pop(message["id"], None) if known else None
+            if box:
+                box.put(message)
+            return
+        with self.lock:
+            if self.unasked.full() or self.unasked_bytes + len(line) > QUEUE_BYTES_MAX:
+                self.lost += 1
+                if self.lost & (self.lost - 1) == 0:  # 1, 2, 4, 8...
+                    print(f"{self.lost} messages of the server were lost: nobody takes them", file=sys.stderr, flush=True)
+                return
+            self.unasked_bytes += len(line)
+            self.unasked.put_nowait((message, len(line)))
+
+    def too_long(self, ends):
+        """Whoever waits for it is told; if it cannot be seen who that is, all who wait."""
+        reason = f"the server wrote a message of more than {LINE_MAX} bytes"
+        print(reason, file=sys.stderr, flush=True)
+        found = ID_FIRST.match(ends) or ID_LAST.search(ends)
+        with self.lock:
+            waiting = self.waiting or {}
+            mine = [int(found[1])] if found and int(found[1]) in waiting else list(waiting)
+            boxes = [waiting.pop(number) for number in mine]
+        for box in boxes:
+            box.put({"jsonrpc": "2.0", "error": {"code": -32000, "message": reason}})
+
+    def over(self):
+        """The process has ended, or says nothing any more; the next call begins another one."""
         with self.lock:
             waiting, self.waiting = self.waiting, None
+        if waiting is None:
+            return
+        if not self.asked_to_end:
+            starts.ended(self.said)
         for box in waiting.values():
             box.put(None)
-        self.unasked.put(None) if not self.unasked.full() else None
+        self.end()
 
-    def send(self, message):
-        self.process.stdin.write(json.dumps(message, ensure_ascii=False).encode() + b"\n")
-        self.process.stdin.flush()
+    def alive(self):
+        return self.waiting is not None and self.process.poll() is None
+
+    def send(self, message, wait=ANSWER_S):
+        """One at a time: a pipe takes long messages in pieces."""
+        rest = memoryview(packed(message) + b"\n")
+        if not self.writing.acquire(timeout=wait):
+            raise Unanswered("the server does not read what it is sent")
+        try:
+            while rest:
+                rest = rest[self.process.stdin.write(rest):]
+        except (OSError, ValueError):
+            raise Unanswered(ENDED) from None
+        finally:
+            self.writing.release()
 
     def ask(self, message, wait=ANSWER_S):
         box = queue.Queue(1)
         with self.lock:
             if self.waiting is None:
-                return None
+                raise Unanswered(ENDED)
             self.next += 1
             number = self.next
             self.waiting[number] = box
-        original = message["id"]
         try:
-            self.send({**message, "id": number})
+            self.send({**message, "id": number}, wait)
             answer = box.get(timeout=wait)
-        except (OSError, queue.Empty):
-            answer = None
-        return answer and {**answer, "id": original}
+        except queue.Empty:
+            raise Unanswered(f"the server did not answer within {wait} s") from None
+        finally:
+            with self.lock:
+                if self.waiting:
+                    self.waiting.pop(number, None)
+        if answer is None:
+            raise Unanswered(ENDED)
+        return {**answer, "id": message["id"]}
 
     def face(self):
         """What a server that knows the handshake only said in it; {} of one that speaks the stateless era itself."""
@@ -74,14 +189,17 @@ class Session:
             who = {"name": "weir", "version": "1"}
             meta = {"protocolVersion": STATELESS, "clientCapabilities": {}, "clientInfo": who}
             meta = {"io.modelcontextprotocol/" + name: value for name, value in meta.items()}
-            answer = self.ask({"jsonrpc": "2.0", "id": 0, "method": "server/discover", "params": {"_meta": meta}}, PROBE_S)
-            if answer and "result" in answer:
+            try:
+                knows = "result" in self.ask({"jsonrpc": "2.0", "id": 0, "method": "server/discover", "params": {"_meta": meta}}, PROBE_S)
+            except Unanswered:
+                knows = False  # some say nothing before the handshake
+            if knows:
                 self.hello = {}
                 return self.hello
             params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": who}
             answer = self.ask({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}, HELLO_S)
-            if not answer or not isinstance(answer.get("result"), dict):
-                return None
+            if not isinstance(answer.get("result"), dict):
+                raise Unanswered("the server refuses the handshake")
             self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
             self.hello = answer["result"]
             return self.hello
@@ -89,8 +207,6 @@ class Session:
     def ask_without_session(self, message):
         """A request of the stateless era."""
         hello = self.face()
-        if hello is None:
-            return None
         if not hello:
             return self.ask(message)
         if message["method"] == "server/discover":
@@ -102,7 +218,7 @@ class Session:
             answer = {"jsonrpc": "2.0", "id": message["id"], "result": result}
         else:
             answer = self.ask(message)
-        result = answer and answer.get("result")
+        result = answer.get("result")
         if isinstance(result, dict):  # what the newer revision asks for
             result.setdefault("resultType", "complete")
             if message["method"].endswith("/list") or message["method"] in ("resources/read", "server/discover"):
@@ -111,8 +227,11 @@ class Session:
         return answer
 
     def end(self):
+        self.asked_to_end = True
         try:
-            self.process.stdin.close()
+            if self.writing.acquire(timeout=2):
+                self.process.stdin.close()
+                self.writing.release()
             self.process.wait(2)
         except (OSError, subprocess.TimeoutExpired):
             self.process.kill()
@@ -130,16 +249,30 @@ MAX = sessions_max()
 sessions, sessions_lock = {}, threading.Lock()
 
 
+def living(key):
+    """The session, if its process lives."""
+    session = sessions.get(key)
+    if session is not None and not session.alive():
+        del sessions[key]
+        return None
+    return session
+
+
 def opened(key):
     """The session, made if it is not there. The one that was not used for longest makes room; its client begins anew."""
-    session = sessions.pop(key, None)
+    session = living(key)
+    sessions.pop(key, None)
     if session is None:
+        starts.may()
         if len(sessions) >= MAX:
             idle = next((k for k, s in sessions.items() if k and not s.waiting), None)
             if idle is None:
-                return None
+                raise Unanswered("too many sessions")
             threading.Thread(target=sessions.pop(idle).end, daemon=True).start()
-        session = Session()
+        try:
+            session = Session()
+        except (OSError, RuntimeError) as error:
+            raise Unanswered(f"the server cannot be started: {error}") from None
     sessions[key] = session  # at the end: used last
     return session
 
@@ -151,7 +284,7 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def reply(self, status, body=None, headers=()):
-        data = b"" if body is None else json.dumps(body, ensure_ascii=False).encode()
+        data = b"" if body is None else packed(body)
         self.send_response(status)
         if body is not None:
             self.send_header("Content-Type", "application/json")
@@ -166,7 +299,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def session(self):
         with sessions_lock:
-            return sessions.get(self.headers.get("Mcp-Session-Id", ""))
+            return living(self.headers.get("Mcp-Session-Id", ""))
 
     def do_POST(self):
         length = self.headers.get("Content-Length", "")
@@ -175,7 +308,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.fail(413, "the body has no length or is too long")
         try:
             message = json.loads(self.rfile.read(int(length)))
-        except ValueError:
+        except (ValueError, RecursionError):
             return self.fail(400, "the body is not JSON")
         if not isinstance(message, dict):
             return self.fail(400, "the body is not one message")
@@ -185,21 +318,20 @@ class Handler(BaseHTTPRequestHandler):
             key = secrets.token_hex(16)
             headers = [("Mcp-Session-Id", key)]
         with sessions_lock:
-            # A client without sessions has one process for all its calls.
-            if not fresh and key and key not in sessions:
+            if not fresh and key and living(key) is None:
                 return self.fail(404, "no such session", message.get("id"))
-            session = opened(key)
-        if session is None:
-            return self.fail(503, "too many sessions", message.get("id"))
-        if "id" not in message or "method" not in message:
+            # A client without sessions has one process for all its calls.
             try:
+                session = opened(key)
+            except Unanswered as reason:
+                return self.fail(503, str(reason), message.get("id"))
+        try:
+            if "id" not in message or "method" not in message:
                 session.send(message)
-            except OSError:
-                return self.fail(502, "the server has ended")
-            return self.reply(202, None, headers)
-        answer = session.ask(message) if key else session.ask_without_session(message)
-        if answer is None:
-            return self.fail(502, "the server has ended", message["id"])
+                return self.reply(202, None, headers)
+            answer = session.ask(message) if key else session.ask_without_session(message)
+        except Unanswered as reason:
+            return self.fail(502, str(reason), message.get("id"))
         self.reply(200, answer, headers)
 
     def do_GET(self):
@@ -210,14 +342,19 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
         self.end_headers()
-        self.close_connection = True
+        self.close_connection, silent = True, 0
         while True:
             try:
-                message = session.unasked.get(timeout=15)
-                if message is None:
-                    return
-                self.wfile.write(b"data: " + json.dumps(message, ensure_ascii=False).encode() + b"\n\n")
+                message, size = session.unasked.get(timeout=1)
+                with session.lock:
+                    session.unasked_bytes -= size
+                self.wfile.write(b"data: " + packed(message) + b"\n\n")
             except queue.Empty:
+                if session.waiting is None:
+                    return
+                silent += 1
+                if silent % 15:
+                    continue
                 self.wfile.write(b": still here\n\n")
             self.wfile.flush()
 

@@ -33,3 +33,214 @@ pub fn command(runtime: Runtime, port: u16) -> Vec<String> {
         .chain([port.to_string(), "--".to_owned()])
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::{TcpListener, TcpStream};
+    use std::path::PathBuf;
+    use std::process::{Child, Command, Stdio};
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Knows the handshake only. It notes each start, and while there is a file `broken` it ends at once.
+    const SERVER: &str = r#"
+import json, os, sys, time
+open("starts", "a").write("x")
+if os.path.exists("broken"): sys.exit(3)
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message: continue
+    said = (message.get("params") or {}).get("arguments") or {}
+    if message["method"] == "initialize":
+        result = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "x", "version": "1"}}
+    elif message["method"] == "tools/call":
+        if said.get("die"): os._exit(1)
+        time.sleep(said.get("slow", 0))
+        text = said.get("text", "")
+        result = {"answer": "y" * said.get("n", 0), "length": len(text), "letters": sorted(set(text))}
+    else:
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "no"}}), flush=True)
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"#;
+
+    struct Shim {
+        child: Child,
+        dir: tempfile::TempDir,
+        port: u16,
+    }
+
+    impl Drop for Shim {
+        fn drop(&mut self) {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+
+    /// Both shims, the second one where there is a Node.
+    fn both() -> Vec<Shim> {
+        let node = Command::new("node").arg("--version").output().is_ok();
+        let python = Shim::start(&["python3", "-I"], "stdio.py", PYTHON);
+        let node = node.then(|| Shim::start(&["node"], "stdio.mjs", NODE));
+        [python].into_iter().chain(node).collect()
+    }
+
+    impl Shim {
+        fn start(words: &[&str], name: &str, text: &str) -> Self {
+            let dir = tempfile::tempdir().expect("a folder");
+            fs::write(dir.path().join(name), text).expect("written");
+            fs::write(dir.path().join("server.py"), SERVER).expect("written");
+            let free = TcpListener::bind("127.0.0.1:0").expect("a port");
+            let port = free.local_addr().expect("an address").port();
+            drop(free);
+            let child = Command::new(words[0])
+                .args(&words[1..])
+                .args([name, &port.to_string(), "--", "python3", "server.py"])
+                .current_dir(dir.path())
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("started");
+            let shim = Self { child, dir, port };
+            let until = Instant::now() + Duration::from_secs(20);
+            while TcpStream::connect(("127.0.0.1", port)).is_err() {
+                assert!(Instant::now() < until, "{name} does not listen");
+                thread::sleep(Duration::from_millis(20));
+            }
+            shim
+        }
+
+        fn file(&self, name: &str) -> PathBuf {
+            self.dir.path().join(name)
+        }
+
+        /// Status, session if one was given, and the answer.
+        fn post(&self, session: &str, message: &Value) -> (u16, String, Value) {
+            let body = message.to_string();
+            let mut to = TcpStream::connect(("127.0.0.1", self.port)).expect("connected");
+            to.set_read_timeout(Some(Duration::from_secs(60)))
+                .expect("set");
+            let session = match session {
+                "" => String::new(),
+                id => format!("Mcp-Session-Id: {id}\r\n"),
+            };
+            write!(
+                to,
+                "POST /mcp HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{session}Content-Length: {}\r\n\r\n{body}",
+                body.len()
+            )
+            .expect("sent");
+            let mut bytes = Vec::new();
+            to.read_to_end(&mut bytes).expect("read");
+            let at = bytes.windows(4).position(|w| w == b"\r\n\r\n");
+            let at = at.expect("a head");
+            let head = String::from_utf8_lossy(&bytes[..at]).to_ascii_lowercase();
+            let status = head.split(' ').nth(1).and_then(|word| word.parse().ok());
+            let given = head
+                .lines()
+                .find_map(|line| line.strip_prefix("mcp-session-id: "))
+                .unwrap_or_default();
+            let body = serde_json::from_slice(&bytes[at + 4..]).unwrap_or(Value::Null);
+            (status.expect("a status"), given.to_owned(), body)
+        }
+
+        fn call(&self, session: &str, arguments: Value) -> (u16, Value) {
+            let params = json!({"name": "t", "arguments": arguments});
+            let message =
+                json!({"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": params});
+            let (status, _, answer) = self.post(session, &message);
+            assert_eq!(answer["id"], "a");
+            (status, answer)
+        }
+    }
+
+    #[test]
+    fn long_answers_come_whole_and_those_beyond_the_bound_are_told() {
+        for shim in both() {
+            for n in [1, 1_000_000, 4_000_000] {
+                let began = Instant::now();
+                let (status, answer) = shim.call("", json!({"n": n}));
+                let length = answer["result"]["answer"].as_str().map(str::len);
+                assert_eq!((status, length), (200, Some(n)));
+                assert!(began.elapsed() < Duration::from_secs(10));
+            }
+            let (status, answer) = shim.call("", json!({"n": 65 << 20}));
+            let reason = answer["error"]["message"].as_str().unwrap_or_default();
+            assert!(
+                status == 200 && reason.contains("67108864"),
+                "{status} {reason}"
+            );
+            assert_eq!(shim.call("", json!({"n": 1})).0, 200);
+            let starts = fs::read(shim.file("starts")).expect("notes");
+            assert_eq!(starts.len(), 1, "the same process all the time");
+        }
+    }
+
+    #[test]
+    fn calls_at_once_do_not_tear_each_others_messages() {
+        for shim in both() {
+            assert_eq!(shim.call("", json!({})).0, 200);
+            thread::scope(|scope| {
+                // What comes meanwhile has to wait in the pipe.
+                scope.spawn(|| shim.call("", json!({"slow": 1})));
+                thread::sleep(Duration::from_millis(200));
+                for letter in 'a'..='h' {
+                    let shim = &shim;
+                    scope.spawn(move || {
+                        let text = letter.to_string().repeat(400_000);
+                        let (status, answer) = shim.call("", json!({"text": text}));
+                        let result = &answer["result"];
+                        assert_eq!((status, &result["length"]), (200, &json!(400_000)));
+                        assert_eq!(result["letters"], json!([letter.to_string()]));
+                    });
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn a_process_that_ended_is_replaced_and_its_session_is_gone() {
+        for shim in both() {
+            assert_eq!(shim.call("", json!({"die": true})).0, 502);
+            assert_eq!(shim.call("", json!({})).0, 200);
+            let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}});
+            let (status, session, _) = shim.post("", &hello);
+            assert!(status == 200 && !session.is_empty());
+            assert_eq!(shim.call(&session, json!({})).0, 200);
+            assert_eq!(shim.call(&session, json!({"die": true})).0, 502);
+            assert_eq!(shim.call(&session, json!({})).0, 404);
+            let (status, next, _) = shim.post("", &hello);
+            assert!(status == 200 && next != session);
+            assert_eq!(shim.call(&next, json!({})).0, 200);
+            assert_eq!(shim.call("", json!({})).0, 200, "the other one lives on");
+        }
+    }
+
+    #[test]
+    fn a_server_that_ends_at_once_is_not_started_with_every_call() {
+        for shim in both() {
+            fs::write(shim.file("broken"), "").expect("written");
+            assert_eq!(shim.call("", json!({"die": true})).0, 502);
+            let mut told = false;
+            for _ in 0..30 {
+                let (status, answer) = shim.call("", json!({}));
+                let reason = answer["error"]["message"].as_str().unwrap_or_default();
+                assert!(status == 502 || status == 503, "{status} {reason}");
+                told |= status == 503 && reason.contains("ends as soon as it is started");
+            }
+            assert!(told);
+            let starts = fs::read(shim.file("starts")).expect("notes").len();
+            assert!(starts <= 6, "started {starts} times for 31 calls");
+            fs::remove_file(shim.file("broken")).expect("removed");
+            let until = Instant::now() + Duration::from_secs(30);
+            while shim.call("", json!({})).0 != 200 {
+                assert!(Instant::now() < until, "it is never started again");
+                thread::sleep(Duration::from_millis(100));
+            }
+        }
+    }
+}
