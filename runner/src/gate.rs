@@ -12,20 +12,38 @@ use tokio::sync::oneshot;
 pub struct Gate(Arc<Mutex<State>>);
 
 struct State {
+    places: usize,
     free: usize,
-    waiting: HashMap<TenantId, VecDeque<oneshot::Sender<Pass>>>,
+    /// Places that each tenant has.
+    inside: HashMap<TenantId, usize>,
+    waiting: HashMap<TenantId, VecDeque<Waiter>>,
     /// Tenants with somebody waiting, who is next first.
     turns: VecDeque<TenantId>,
 }
 
-/// A place; given to the next who waits when it is dropped.
-pub struct Pass(Option<Gate>);
+struct Waiter {
+    turn: oneshot::Sender<Pass>,
+    share: Share,
+}
+
+/// How much of the gate a tenant may have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Share {
+    All,
+    /// All but one, where there are two or more.
+    ButOne,
+}
+
+/// A place of a tenant; given to the next who waits when it is dropped.
+pub struct Pass(Option<(Gate, TenantId)>);
 
 impl Gate {
     /// With so many places.
     pub fn new(places: usize) -> Self {
         Self(Arc::new(Mutex::new(State {
+            places: places.max(1),
             free: places.max(1),
+            inside: HashMap::new(),
             waiting: HashMap::new(),
             turns: VecDeque::new(),
         })))
@@ -33,13 +51,22 @@ impl Gate {
 
     /// Waits for a place.
     pub async fn enter(&self, tenant: &TenantId) -> Pass {
+        self.enter_as(tenant, Share::All).await
+    }
+
+    /// Waits for a place, and leaves one to other tenants where there are two or more: for what may take minutes.
+    pub async fn enter_leaving_one(&self, tenant: &TenantId) -> Pass {
+        self.enter_as(tenant, Share::ButOne).await
+    }
+
+    async fn enter_as(&self, tenant: &TenantId, share: Share) -> Pass {
         let turn = {
             let mut state = self.state();
-            if state.free > 0 {
-                state.free -= 1;
-                return Pass(Some(self.clone()));
+            if state.may_enter(tenant, share) {
+                state.take(tenant);
+                return Pass(Some((self.clone(), tenant.clone())));
             }
-            state.wait(tenant)
+            state.wait(tenant, share)
         };
         match turn.await {
             Ok(pass) => pass,
@@ -58,65 +85,105 @@ impl Gate {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a place on.
-    fn leave(&self) {
-        let mut pass = Pass(Some(self.clone()));
+    /// Gives a tenant's place on.
+    fn leave(&self, tenant: TenantId) {
+        let mut leaving = tenant;
         loop {
             let next = {
                 let mut state = self.state();
-                let next = state.next();
-                state.free += usize::from(next.is_none());
-                next
+                state.give(&leaving);
+                state.next()
             };
-            let Some(next) = next else {
-                // It is counted as free.
-                pass.0 = None;
-                return;
-            };
-            match next.send(pass) {
+            let Some((tenant, turn)) = next else { return };
+            match turn.send(Pass(Some((self.clone(), tenant.clone())))) {
                 Ok(()) => return,
                 // Whoever it was does not wait any more.
-                Err(back) => pass = back,
+                Err(mut back) => {
+                    back.0 = None;
+                    leaving = tenant;
+                }
             }
         }
     }
 }
 
 impl State {
-    fn wait(&mut self, tenant: &TenantId) -> oneshot::Receiver<Pass> {
+    fn may_enter(&self, tenant: &TenantId, share: Share) -> bool {
+        let inside = self.inside.get(tenant).copied().unwrap_or_default();
+        self.free > 0 && (share == Share::All || self.places < 2 || inside + 1 < self.places)
+    }
+
+    fn take(&mut self, tenant: &TenantId) {
+        self.free -= 1;
+        *self.inside.entry(tenant.clone()).or_default() += 1;
+    }
+
+    fn give(&mut self, tenant: &TenantId) {
+        self.free += 1;
+        if let Some(inside) = self.inside.get_mut(tenant) {
+            *inside -= 1;
+            if *inside == 0 {
+                self.inside.remove(tenant);
+            }
+        }
+    }
+
+    fn wait(&mut self, tenant: &TenantId, share: Share) -> oneshot::Receiver<Pass> {
         let (sender, turn) = oneshot::channel();
         let own = self.waiting.entry(tenant.clone()).or_default();
-        own.retain(|other| !other.is_closed());
+        own.retain(|other| !other.turn.is_closed());
         if own.is_empty() && !self.turns.contains(tenant) {
             self.turns.push_back(tenant.clone());
         }
-        own.push_back(sender);
+        own.push_back(Waiter {
+            turn: sender,
+            share,
+        });
         turn
     }
 
-    fn next(&mut self) -> Option<oneshot::Sender<Pass>> {
+    /// Takes a place for whoever is next and may have one. Tenants that have all they may have keep their turns.
+    fn next(&mut self) -> Option<(TenantId, oneshot::Sender<Pass>)> {
+        let mut passed_over = Vec::new();
+        let mut next = None;
         while let Some(tenant) = self.turns.pop_front() {
             let own = self.waiting.entry(tenant.clone()).or_default();
             // Who does not wait any more has no turn.
-            own.retain(|waiter| !waiter.is_closed());
-            let next = own.pop_front();
-            if own.is_empty() {
+            own.retain(|waiter| !waiter.turn.is_closed());
+            let Some(share) = own.front().map(|waiter| waiter.share) else {
                 self.waiting.remove(&tenant);
-            } else {
-                self.turns.push_back(tenant);
+                continue;
+            };
+            if !self.may_enter(&tenant, share) {
+                passed_over.push(tenant);
+                continue;
             }
-            if next.is_some() {
-                return next;
-            }
+            next = self.first_of(tenant);
+            break;
         }
-        None
+        for tenant in passed_over.into_iter().rev() {
+            self.turns.push_front(tenant);
+        }
+        next
+    }
+
+    fn first_of(&mut self, tenant: TenantId) -> Option<(TenantId, oneshot::Sender<Pass>)> {
+        let own = self.waiting.get_mut(&tenant)?;
+        let turn = own.pop_front()?.turn;
+        if own.is_empty() {
+            self.waiting.remove(&tenant);
+        } else {
+            self.turns.push_back(tenant.clone());
+        }
+        self.take(&tenant);
+        Some((tenant, turn))
     }
 }
 
 impl Drop for Pass {
     fn drop(&mut self) {
-        if let Some(gate) = self.0.take() {
-            gate.leave();
+        if let Some((gate, tenant)) = self.0.take() {
+            gate.leave(tenant);
         }
     }
 }
@@ -166,6 +233,58 @@ mod tests {
             (state.free, state.waiting.len(), state.turns.len()),
             (1, 0, 0)
         );
+        assert!(state.inside.is_empty());
+    }
+
+    #[test]
+    fn one_place_is_left_to_other_tenants() {
+        for places in [1, 2, 3, 8] {
+            let gate = Gate::new(places);
+            let (many, few) = (tenant("many"), tenant("few"));
+            let own = (places - 1).max(1);
+            let mut inside: Vec<_> = (0..own)
+                .map(|_| gate.enter_leaving_one(&many).now_or_never())
+                .collect();
+            assert!(inside.iter().all(Option::is_some), "{places}");
+            let mut one_more = Box::pin(gate.enter_leaving_one(&many));
+            let mut another = Box::pin(gate.enter_leaving_one(&many));
+            assert!((&mut one_more).now_or_never().is_none(), "{places}");
+            assert!((&mut another).now_or_never().is_none(), "{places}");
+            if places > 1 {
+                let other = gate.enter_leaving_one(&few).now_or_never();
+                assert!(other.is_some(), "{places}");
+                drop(other);
+                assert!((&mut one_more).now_or_never().is_none(), "{places}");
+            }
+            // Its own place is given on to its own, the others' stays free.
+            inside.pop();
+            let second = (&mut one_more).now_or_never();
+            assert!(second.is_some() && (&mut another).now_or_never().is_none());
+            drop((another, second, inside));
+            let state = gate.state();
+            assert_eq!(state.free, places);
+            assert!(state.inside.is_empty());
+        }
+    }
+
+    #[test]
+    fn who_has_enough_keeps_its_turn() {
+        let gate = Gate::new(2);
+        let (many, few) = (tenant("many"), tenant("few"));
+        let first = gate.enter_leaving_one(&many).now_or_never();
+        let other = gate.enter_leaving_one(&few).now_or_never();
+        let mut waits = Box::pin(gate.enter_leaving_one(&many));
+        assert!((&mut waits).now_or_never().is_none());
+        let mut behind = Box::pin(gate.enter_leaving_one(&few));
+        assert!((&mut behind).now_or_never().is_none());
+        // The first in the queue may not have this one.
+        drop(other);
+        assert!((&mut waits).now_or_never().is_none());
+        let behind = (&mut behind).now_or_never();
+        assert!(behind.is_some());
+        drop(first);
+        assert!((&mut waits).now_or_never().is_some());
+        drop(behind);
     }
 
     #[test]

@@ -6,9 +6,11 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use egress::{Allowlist, Net, Targets};
+use runner_api::Runtime;
 
 const PYPI: &str = "https://pypi.org/simple";
 const NPM: &str = "https://registry.npmjs.org";
+const HIDDEN_BYTES_MIN: usize = 4;
 
 /// The simple index of Python packages, without a slash at the end.
 pub fn python_index() -> String {
@@ -30,6 +32,14 @@ pub fn npm_registry() -> String {
         .unwrap_or_else(|| NPM.into())
         .trim_end_matches('/')
         .to_owned()
+}
+
+/// The one of a runtime.
+pub fn of(runtime: Runtime) -> String {
+    match runtime {
+        Runtime::Python => python_index(),
+        Runtime::Node => npm_registry(),
+    }
 }
 
 /// Hosts (and ports) that a build of Python packages may reach.
@@ -75,6 +85,71 @@ pub async fn way_out(
         }
     }
     Ok((rules, targets))
+}
+
+/// What says who the operator is in the URL of an index, before its host.
+fn credentials(url: &str) -> Option<&str> {
+    let (_, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let (credentials, _) = authority.rsplit_once('@')?;
+    (!credentials.is_empty()).then_some(credentials)
+}
+
+/// Whether the URL of an index has a user, a password or a token in it.
+pub fn has_credentials(url: &str) -> bool {
+    credentials(url).is_some()
+}
+
+/// The URL without them: for what is written down.
+pub fn without_credentials(url: &str) -> String {
+    match credentials(url) {
+        Some(credentials) => url.replacen(&format!("{credentials}@"), "", 1),
+        None => url.to_owned(),
+    }
+}
+
+/// Puts `***` in the place of the credentials of an index, also where they stand alone or are written out, as installers
+/// do in their messages.
+pub fn hide_credentials(text: String, url: &str) -> String {
+    let Some(credentials) = credentials(url) else {
+        return text;
+    };
+    // A token is often the user, without a password.
+    let secret = match credentials.split_once(':') {
+        Some((user, "")) => user,
+        Some((_, password)) => password,
+        None => credentials,
+    };
+    let mut text = text;
+    for word in [credentials, secret] {
+        // What is shorter would be found in words that have nothing to do with it.
+        for word in [word.to_owned(), percent_decoded(word)] {
+            if word.len() >= HIDDEN_BYTES_MIN {
+                text = text.replace(&word, "***");
+            }
+        }
+    }
+    text
+}
+
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        let code = after.get(..2).filter(|_| *first == b'%');
+        let code = code.and_then(|hex| std::str::from_utf8(hex).ok());
+        match code.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn set(name: &str) -> Option<String> {
@@ -141,6 +216,33 @@ mod tests {
             Some(("mirror.example".into(), 8081))
         );
         assert_eq!(host("no url"), None);
+    }
+
+    #[test]
+    fn credentials_of_an_index_are_hidden() {
+        let url = "https://svc-user:hunter%402pass@pypi.example/simple";
+        assert!(has_credentials(url));
+        assert_eq!(without_credentials(url), "https://pypi.example/simple");
+        for said in [
+            format!("GET {url}/numpy/ failed"),
+            "user svc-user, password hunter@2pass".into(),
+            "401 for https://svc-user:hunter%402pass@other.example/x".into(),
+        ] {
+            let shown = hide_credentials(said, url);
+            assert!(!shown.contains("hunter"), "{shown}");
+            assert!(shown.contains("***"), "{shown}");
+        }
+        let token = "https://a-token-of-ours@pypi.example/simple";
+        let colon = "https://a-token-of-ours:@pypi.example/simple";
+        for url in [token, colon] {
+            let shown = hide_credentials("bad a-token-of-ours".into(), url);
+            assert_eq!((shown.as_str(), has_credentials(url)), ("bad ***", true));
+        }
+        for plain in ["https://pypi.org/simple", "https://h/a@b", "no url"] {
+            assert!(!has_credentials(plain), "{plain}");
+            assert_eq!(without_credentials(plain), plain);
+            assert_eq!(hide_credentials("a@b".into(), plain), "a@b");
+        }
     }
 
     #[test]

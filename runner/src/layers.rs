@@ -29,6 +29,7 @@ use self::copy::Copy;
 use self::install::{BuildFailed, Job};
 use crate::bundle::{self, BundleError};
 use crate::context::{Context, new_sandbox_id};
+use crate::index;
 use crate::pack;
 use crate::paths::hex;
 use crate::room::Room;
@@ -273,6 +274,7 @@ pub async fn build(
         stock::asked_for(&place);
         return Ok(found(file, true));
     }
+    may_run_code(info.runtime, request.allow_sdist, &index::of(info.runtime))?;
     ctx.room.check()?;
     let stage = async |stage| {
         // The receiver may have gone; the build goes on for whoever asks next.
@@ -283,7 +285,10 @@ pub async fn build(
             })
             .await;
     };
-    if ctx.builds.waiting(&request.tenant) >= BUILDS_WAITING_MAX {
+    // With nothing to install it takes no longer than a start, and does not wait for those that take minutes.
+    let is_short = info.dependencies.is_empty();
+    let gate = if is_short { &ctx.gate } else { &ctx.builds };
+    if gate.waiting(&request.tenant) >= BUILDS_WAITING_MAX {
         return Err(ApiError {
             retry_after_ms: Some(BUILD_RETRY_MS),
             ..ApiError::new(
@@ -293,7 +298,10 @@ pub async fn build(
         });
     }
     stage(BuildStage::Queued).await;
-    let _slot = ctx.builds.enter(&request.tenant).await;
+    let _slot = match is_short {
+        true => gate.enter(&request.tenant).await,
+        false => gate.enter_leaving_one(&request.tenant).await,
+    };
     if let Some(file) = store::get::<LayerFile>(&place.join("info.json")) {
         return Ok(found(file, true));
     }
@@ -322,6 +330,17 @@ pub async fn build(
         Ok(file) => Ok(found(file, false)),
         Err(failed) => Err(failed.told()),
     }
+}
+
+/// The installer has the URL of the index. Where packages run code of their own, that is no place for a password.
+fn may_run_code(runtime: Runtime, allow_sdist: bool, index: &str) -> Result<(), ApiError> {
+    if runtime == Runtime::Python && allow_sdist && index::has_credentials(index) {
+        return Err(ApiError::new(
+            ErrorCode::Conflict,
+            "allow_sdist is refused: source packages run code of their own while they are built, and the package index of this host has a password in its URL; take wheels, or have the operator give an index without one",
+        ));
+    }
+    Ok(())
 }
 
 /// Installs a bundle's dependencies into `making/out/deps`.
@@ -417,4 +436,25 @@ fn packages(deps: &Path, runtime: Runtime) -> u32 {
         Runtime::Node => !name.starts_with('.'),
     };
     u32::try_from(names.filter(counts).count()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_of_packages_never_runs_beside_a_password() {
+        let secret = "https://svc-user:hunter2pass@pypi.example/simple";
+        let refused = may_run_code(Runtime::Python, true, secret).expect_err("refused");
+        assert!(refused.message.contains("allow_sdist") && !refused.message.contains("hunter2"));
+        let plain = "https://pypi.org/simple";
+        for (runtime, allow_sdist, index) in [
+            (Runtime::Python, false, secret),
+            (Runtime::Python, true, plain),
+            // Install scripts are off.
+            (Runtime::Node, true, secret),
+        ] {
+            assert!(may_run_code(runtime, allow_sdist, index).is_ok());
+        }
+    }
 }

@@ -49,7 +49,8 @@ const LEFT_OUT: &[&str] = &[
 ];
 
 /// Packs the bytecode of the layer, and of the standard library: that pack is of the root file system, made once and
-/// linked, so that one never meets the other of another version. `packs` is the folder of those.
+/// copied, so that one never meets the other of another version. `packs` is the folder of those. A link would do, but its
+/// count and change time tell one tenant when another has a layer built.
 ///
 /// # Errors
 /// The system's.
@@ -63,7 +64,9 @@ pub fn layer(deps: &Path, packs: &Path, rootfs: &Rootfs) -> io::Result<()> {
         fs::rename(&making, &standard)?;
     }
     write(deps, "/deps", &deps.join(OWN))?;
-    fs::hard_link(&standard, deps.join(STANDARD))?;
+    // Never what is there: it is of the tenant's making, and may be a link.
+    let mut own = create(&deps.join(STANDARD))?;
+    io::copy(&mut File::open(&standard)?, &mut own)?;
     put_reader(deps)
 }
 
@@ -371,6 +374,32 @@ mod tests {
             !pack.folders.contains_key("/deps/alias"),
             "a link was followed"
         );
+    }
+
+    #[test]
+    fn layers_share_no_file() {
+        use std::os::unix::fs::{MetadataExt as _, symlink};
+        let dir = tempfile::tempdir().expect("a folder");
+        let rootfs = Rootfs {
+            id: "one".into(),
+            path: dir.path().join("root"),
+        };
+        put(&rootfs.path, "usr/lib/python3.11/abc.py", b"x = 1\n");
+        let packs = dir.path().join("packs");
+        fs::create_dir(&packs).expect("made");
+        let deps = ["a", "b"].map(|name| dir.path().join(name));
+        for deps in &deps {
+            fs::create_dir(deps).expect("made");
+            layer(deps, &packs, &rootfs).expect("packed");
+        }
+        let metas = deps.map(|deps| fs::metadata(deps.join(STANDARD)).expect("a pack"));
+        assert_ne!(metas[0].ino(), metas[1].ino());
+        assert!(metas.iter().all(|meta| meta.nlink() == 1 && meta.len() > 0));
+        // A link of the tenant's is not written through.
+        let (deps, aim) = (dir.path().join("c"), dir.path().join("aim"));
+        fs::create_dir(&deps).expect("made");
+        symlink(&aim, deps.join(STANDARD)).expect("linked");
+        assert!(layer(&deps, &packs, &rootfs).is_err() && !aim.exists());
     }
 
     #[test]

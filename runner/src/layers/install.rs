@@ -241,7 +241,7 @@ async fn until_it_ends(job: &Job<'_>, prepared: &Prepared, told: &Told) -> Resul
         out: pipe(LogStream::Stdout)?,
         err: pipe(LogStream::Stderr)?,
     };
-    let (lines, readers) = follow(&dir, id, job.tell)?;
+    let (lines, readers) = follow(&dir, id, job.tell, &index::of(job.runtime))?;
     let (_, watch) = ctx.backend.launch(prepared, Launch::Cold, output).await?;
     tokio::select! {
         _ = watch.ended() => {}
@@ -337,6 +337,7 @@ fn follow(
     dir: &Path,
     id: &SandboxId,
     tell: &mpsc::Sender<BuildEvent>,
+    index: &str,
 ) -> Result<(Lines, JoinSet<()>)> {
     let kept: Lines = Arc::default();
     // The pipes have no end, as their reader holds both; dropping the set is what ends the reading.
@@ -346,7 +347,7 @@ fn follow(
         let receiver = tokio::net::unix::pipe::OpenOptions::new()
             .read_write(true)
             .open_receiver(&path)?;
-        let (kept, tell) = (Arc::clone(&kept), tell.clone());
+        let (kept, tell, index) = (Arc::clone(&kept), tell.clone(), index.to_owned());
         readers.spawn(async move {
             let mut lines =
                 BufReader::new(tokio::io::AsyncReadExt::take(receiver, 4 * 1024 * 1024))
@@ -361,6 +362,10 @@ fn follow(
                     .trim_end()
                     .chars()
                     .filter(|c| !c.is_control())
+                    .collect();
+                // Before it is cut: half a password is one too.
+                let text: String = index::hide_credentials(text, &index)
+                    .chars()
                     .take(LINE_CHARS_MAX)
                     .collect();
                 count += 1;
