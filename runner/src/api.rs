@@ -105,9 +105,9 @@ async fn answer(
             .remove_server(&tenant, &server)
             .await
             .map(|()| Reply::Ok),
-        Request::RestartServer { tenant, server } => daemon
-            .tell(&tenant, &server, Message::Restart)
-            .map(|()| Reply::Ok),
+        Request::RestartServer { tenant, server } => {
+            daemon.restart(&tenant, &server).await.map(|()| Reply::Ok)
+        }
         Request::Servers { tenant } => Ok(Reply::Servers(daemon.servers(tenant.as_ref()).await)),
         Request::SetSecret {
             tenant,

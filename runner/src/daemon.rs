@@ -1,18 +1,16 @@
 //! The daemon: its state folder is its own, its servers have a task each, and what ran before it is found again.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::net::Ipv4Addr;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 use domain::{ServerId, TenantId};
 use egress::{Filter, Guest, Targets};
-use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::Flock;
 use runner_api::{
     ApiError, ErrorCode, EventKind, GoneReason, LeaseId, SandboxId, SecretName, SecretValue,
     ServerSpec, ServerStatus,
@@ -31,9 +29,10 @@ use crate::gate::Gate;
 use crate::images::Images;
 use crate::images::idle::Bounds;
 use crate::layers;
+use crate::lock;
 use crate::logs::Log;
 use crate::meter::{Metering, Owner};
-use crate::paths::Paths;
+use crate::paths::{Paths, server_key};
 use crate::room::Room;
 use crate::secrets::{KeySource, Secrets};
 use crate::servers::{self, Message};
@@ -43,8 +42,6 @@ use crate::store;
 use crate::sweep;
 use crate::wire;
 
-/// A helper that a killed runner was just starting holds the lock of its parent until it is a program of its own.
-const LOCK_MAX: Duration = Duration::from_secs(2);
 /// Servers of one runner.
 const SERVERS_MAX: usize = 10_000;
 
@@ -145,14 +142,14 @@ pub struct Daemon {
     servers: Mutex<HashMap<(TenantId, ServerId), mpsc::Sender<Message>>>,
     /// Servers that are being changed.
     changing: Mutex<HashMap<(TenantId, ServerId), Arc<Changing>>>,
-    _lock: Flock<File>,
+    _locks: [Flock<File>; 2],
 }
 
 impl Daemon {
     /// Looks at the machine, takes the state folder, puts the packet filter in force and finds again what runs.
     ///
     /// # Errors
-    /// The machine cannot run sandboxes, or another runner has the folder.
+    /// The machine cannot run sandboxes, or another runner has one of the folders.
     pub async fn start(options: &Options) -> Result<Arc<Self>> {
         Self::start_with(options, Servers::Resumed).await
     }
@@ -178,9 +175,11 @@ impl Daemon {
         }
         let paths =
             Paths::make(&options.state, &options.run).context("make the runner's folders")?;
-        let lock = lock(&paths.state)?;
+        let state_lock = lock::take(&paths.state)?;
         nix::sys::prctl::set_child_subreaper(true).context("adopt sandboxes of ended helpers")?;
         let instance = instance(&paths.state)?;
+        // Before anything in there is looked at: what runs may be another's.
+        let locks = [state_lock, lock::take_run(&paths, &instance.tag)?];
         crate::shim::install(&paths.run)?;
         let filter = Filter::new(&instance.tag)?;
         let wires = Wires::new(
@@ -188,6 +187,10 @@ impl Daemon {
             format!("w{}-", instance.tag),
             paths.run.join("netns"),
         );
+        let sealed = wires.clone();
+        on_thread("weir-ip", move || sealed.seal())
+            .await
+            .context("addresses without a sandbox cannot be made to lead nowhere; nothing is started without it")?;
         let gateway = wires.gateway();
         fs::write(
             paths.run.join("resolv.conf"),
@@ -252,7 +255,7 @@ impl Daemon {
             callers: Callers::default(),
             servers: Mutex::default(),
             changing: Mutex::default(),
-            _lock: lock,
+            _locks: locks,
         });
         daemon.resume(saved, present, what).await?;
         Ok(daemon)
@@ -419,6 +422,18 @@ impl Daemon {
         }
     }
 
+    /// Has a server's sandboxes ended, each with its last lease, and new ones started for whoever comes. Written down when this
+    /// returns.
+    ///
+    /// # Errors
+    /// No such server, or its queue is full.
+    pub async fn restart(&self, tenant: &TenantId, server: &ServerId) -> Result<(), ApiError> {
+        let (done, drained) = oneshot::channel();
+        self.tell(tenant, server, Message::Restart(done))?;
+        let removed = |_| ApiError::new(ErrorCode::NotFound, "the server was removed");
+        drained.await.map_err(removed)
+    }
+
     /// Makes or changes a server.
     ///
     /// # Errors
@@ -490,6 +505,8 @@ impl Daemon {
         }
         self.ctx.logs.forget(&self.ctx.paths, tenant, server);
         self.ctx.secrets.remove_server(tenant, server)?;
+        store::remove(&self.ctx.paths.generation(tenant, server));
+        self.ctx.images.drop_all(&server_key(tenant, server));
         // Last: until its secrets are gone it is there, also for the next life, and can be removed once more.
         store::remove(&self.ctx.paths.server(tenant, server));
         self.lock().remove(&(tenant.clone(), server.clone()));
@@ -582,27 +599,6 @@ impl Daemon {
     }
 }
 
-fn lock(state: &Path) -> Result<Flock<File>> {
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(state.join("lock"))?;
-    let deadline = Instant::now() + LOCK_MAX;
-    loop {
-        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-            Ok(lock) => return Ok(lock),
-            Err((again, Errno::EWOULDBLOCK)) if Instant::now() < deadline => file = again,
-            Err((_, Errno::EWOULDBLOCK)) => {
-                bail!("another weir-runner works with {}", state.display())
-            }
-            Err((_, error)) => return Err(error).context("lock the state folder"),
-        }
-        std::thread::sleep(LOCK_MAX / 100);
-    }
-}
-
 /// Made once; addresses are drawn so that runners side by side do not clash, and checked against this host's own.
 fn instance(state: &Path) -> Result<Instance> {
     let path = state.join("instance.json");
@@ -649,7 +645,7 @@ fn in_use(base: Ipv4Addr) -> bool {
 /// Ends all sandboxes of a runner that is not running, and removes its packet filter.
 ///
 /// # Errors
-/// A runner works with the folder, or the machine cannot run sandboxes.
+/// A runner works with one of the folders, or the machine cannot run sandboxes.
 pub async fn purge(options: &Options) -> Result<()> {
     let daemon = Daemon::start_with(options, Servers::Forgotten).await?;
     daemon
@@ -677,26 +673,4 @@ pub fn today() -> u32 {
     let month = if mp < 10 { mp + 3 } else { mp - 9 };
     let year = yoe + era * 400 + u64::from(month <= 2);
     u32::try_from(year * 10_000 + month * 100 + day).unwrap_or(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_lock_that_is_let_go_in_a_moment_is_waited_for() {
-        let dir = tempfile::tempdir().expect("a folder");
-        let held = lock(dir.path()).expect("nobody has it");
-        let (waits, waited) = std::sync::mpsc::channel();
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                let _tell = waits.send(lock(dir.path()).is_ok());
-            });
-            assert!(waited.recv_timeout(LOCK_MAX / 10).is_err(), "it is held");
-            drop(held);
-            assert_eq!(waited.recv(), Ok(true));
-        });
-        let _held = lock(dir.path()).expect("nobody has it");
-        assert!(lock(dir.path()).is_err(), "who keeps it is another runner");
-    }
 }

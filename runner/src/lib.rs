@@ -18,6 +18,7 @@ pub mod gate;
 pub mod images;
 pub mod index;
 pub mod layers;
+mod lock;
 pub mod logs;
 mod mcp;
 pub mod meter;

@@ -221,7 +221,8 @@ pub fn make_pipe(path: &Path) -> io::Result<OwnedFd> {
     Ok(OpenOptions::new().read(true).write(true).open(path)?.into())
 }
 
-/// Reads a pipe into a log, in a task that ends when it is aborted.
+/// Reads a pipe into a log, in a task that ends when it is aborted. Without the secrets that are to be covered, nothing of what
+/// it reads is kept.
 ///
 /// # Errors
 /// The pipe cannot be opened.
@@ -230,13 +231,13 @@ pub fn follow(
     log: Log,
     sandbox: SandboxId,
     stream: LogStream,
-    secrets: Arc<PrintSet>,
+    secrets: Option<Arc<PrintSet>>,
 ) -> io::Result<tokio::task::JoinHandle<()>> {
     let mut receiver = pipe::OpenOptions::new()
         .read_write(true)
         .open_receiver(path)?;
     Ok(tokio::spawn(async move {
-        let mut lines = Lines {
+        let mut lines = secrets.map(|secrets| Lines {
             log,
             sandbox,
             stream,
@@ -246,7 +247,7 @@ pub fn follow(
             kept: 0,
             hashed: 0,
             dropped: 0,
-        };
+        });
         // As much as a pipe holds.
         let mut buffer = vec![0; 64 * 1024];
         // The rate is kept by a pause after each read, long enough for what was read; and a guest that writes many short
@@ -262,11 +263,13 @@ pub fn follow(
                 Ok(_) => return,
                 // Quiet again: what was dropped is said now, not with the next line, which may never come.
                 Err(_) => {
-                    lines.tell_dropped();
+                    lines.iter_mut().for_each(Lines::tell_dropped);
                     continue;
                 }
             };
-            lines.take(&buffer[..count]);
+            if let Some(lines) = &mut lines {
+                lines.take(&buffer[..count]);
+            }
             let due = Duration::from_secs(1) * (count as u32) / (BYTES_PER_SECOND as u32);
             tokio::time::sleep(due.max(GATHERED_FOR)).await;
         }
@@ -488,6 +491,37 @@ mod tests {
         lines.take(b"last words with pass-8f2e7c");
         drop(lines);
         assert_eq!(log.tail(1).0[0].text, "last words with [secret]");
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_covered_is_read_and_not_kept() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let log = Log::open(&dir.path().join("x.log"));
+        let path = dir.path().join("pipe");
+        let mut guest = File::from(make_pipe(&path).expect("made"));
+        let id = line(String::new()).sandbox;
+        let follow = |secrets| {
+            let stream = LogStream::Stdout;
+            super::follow(&path, log.clone(), id.clone(), stream, secrets).expect("read")
+        };
+        let withheld = follow(None);
+        // More than a pipe holds: somebody reads it.
+        for _ in 0..200 {
+            let half = "pass-8f2e7c\n".repeat(100);
+            guest.write_all(half.as_bytes()).expect("written");
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        tokio::time::sleep(GATHERED_FOR * 10).await;
+        withheld.abort();
+        let _ = withheld.await;
+        let covered = follow(Some(Arc::new(secrets(&[b"pass-8f2e7c"]))));
+        guest.write_all(b"with pass-8f2e7c\n").expect("written");
+        let (lines, _) = tokio::time::timeout(Duration::from_secs(10), log.from(1))
+            .await
+            .expect("it is kept");
+        let texts: Vec<_> = lines.iter().map(|line| line.text.as_str()).collect();
+        assert_eq!(texts, ["with [secret]"]);
+        covered.abort();
     }
 
     #[test]

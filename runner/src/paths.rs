@@ -30,6 +30,7 @@ impl Paths {
             "layers",
             "common",
             "servers",
+            "generations",
             "boxes",
             "storage",
             "logs",
@@ -69,6 +70,14 @@ impl Paths {
     pub fn server(&self, tenant: &TenantId, server: &ServerId) -> PathBuf {
         self.state
             .join("servers")
+            .join(server_key(tenant, server))
+            .with_extension("json")
+    }
+
+    /// The file that names which sandboxes of a server are today's.
+    pub fn generation(&self, tenant: &TenantId, server: &ServerId) -> PathBuf {
+        self.state
+            .join("generations")
             .join(server_key(tenant, server))
             .with_extension("json")
     }

@@ -21,6 +21,9 @@ const LOG_LINES_MAX: usize = 256;
 /// The root key, in the state folder, if nobody names another.
 const KEY_FILE: &str = "vault.key";
 
+/// Names of secrets, sorted, and what tells each value from any other that the name ever had, also before it was removed.
+pub type Versions = Vec<(String, String)>;
+
 /// Where the root key comes from.
 #[derive(Debug, Clone, Default)]
 pub struct KeySource {
@@ -166,13 +169,9 @@ impl Secrets {
             .collect()
     }
 
-    /// Names, sorted, and what tells each value from any other that the name ever had, also before it was removed.
-    pub fn versions(&self, tenant: &TenantId, server: &ServerId) -> Vec<(String, String)> {
-        let found = self.lock().list(&scope(tenant, server));
-        found
-            .into_iter()
-            .map(|info| (info.name.as_str().to_owned(), info.seal_id))
-            .collect()
+    /// Which values there are.
+    pub fn versions(&self, tenant: &TenantId, server: &ServerId) -> Versions {
+        versions(&self.lock().list(&scope(tenant, server)))
     }
 
     /// Removes a value.
@@ -201,7 +200,7 @@ impl Secrets {
             .map_err(api_error)
     }
 
-    /// Values for the tmpfs of a sandbox, by name.
+    /// Values for the tmpfs of a sandbox, by name, and which they are.
     ///
     /// # Errors
     /// One cannot be opened or its access not be recorded; then none is given.
@@ -210,15 +209,13 @@ impl Secrets {
         tenant: &TenantId,
         server: &ServerId,
         sandbox: &SandboxId,
-    ) -> Result<Vec<(vault::SecretName, vault::SecretValue)>> {
+    ) -> Result<(Versions, Vec<(vault::SecretName, vault::SecretValue)>)> {
         let mut vault = self.lock();
         let scope = scope(tenant, server);
-        let names: Vec<_> = vault
-            .list(&scope)
-            .into_iter()
-            .map(|info| info.name)
-            .collect();
-        Ok(vault.mount(&scope, &names, sandbox.as_str())?)
+        let found = vault.list(&scope);
+        let versions = versions(&found);
+        let names: Vec<_> = found.into_iter().map(|info| info.name).collect();
+        Ok((versions, vault.mount(&scope, &names, sandbox.as_str())?))
     }
 
     /// Fingerprints of all values of a server, for whoever looks for them in its traffic.
@@ -253,14 +250,32 @@ impl Secrets {
         })
     }
 
-    /// The same for a sandbox that was mounted in an earlier life.
+    /// The same for a sandbox that was mounted in an earlier life. None if it is not known with which values, or one of them
+    /// is there no more.
     ///
     /// # Errors
     /// One cannot be opened, or its access not be recorded.
-    pub fn cover_again(&self, tenant: &TenantId, server: &ServerId) -> Result<PrintSet> {
-        let values = self.lock().fingerprint(&scope(tenant, server))?;
-        Ok(self.cover(&values))
+    pub fn cover_again(
+        &self,
+        tenant: &TenantId,
+        server: &ServerId,
+        mounted: Option<&Versions>,
+    ) -> Result<Option<PrintSet>> {
+        let mut vault = self.lock();
+        let scope = scope(tenant, server);
+        let today = versions(&vault.list(&scope));
+        let there = |mounted: &Versions| mounted.iter().all(|one| today.contains(one));
+        if !mounted.is_some_and(there) {
+            return Ok(None);
+        }
+        let values = vault.fingerprint(&scope)?;
+        Ok(Some(self.cover(&values)))
     }
+}
+
+fn versions(found: &[vault::SecretInfo]) -> Versions {
+    let version = |info: &vault::SecretInfo| (info.name.as_str().to_owned(), info.seal_id.clone());
+    found.iter().map(version).collect()
 }
 
 /// The values of a sandbox as its log is searched for them: each whole, and each of its lines, since a log has lines.
@@ -366,7 +381,7 @@ mod tests {
             self.secrets.set(tenant, server, &secret_name(name), value)
         }
 
-        fn versions(&self) -> Vec<(String, String)> {
+        fn versions(&self) -> Versions {
             self.secrets.versions(&self.tenant, &self.server)
         }
 
@@ -394,6 +409,31 @@ mod tests {
         assert_ne!(first, rig.versions());
     }
 
+    #[test]
+    fn only_values_that_are_still_there_can_be_covered_again() {
+        let rig = Rig::new();
+        let again = |mounted: Option<&Versions>| {
+            let set = rig.secrets.cover_again(&rig.tenant, &rig.server, mounted);
+            set.expect("recorded").map(|set| set.is_empty())
+        };
+        let none = rig.versions();
+        assert_eq!(again(Some(&none)), Some(true), "there is nothing to cover");
+        rig.set("TOKEN", "first-of-its-values").expect("set");
+        let first = rig.versions();
+        assert_eq!(again(Some(&first)), Some(false));
+        // Another name takes nothing away.
+        rig.set("OTHER", "another-value").expect("set");
+        assert_eq!(again(Some(&first)), Some(false));
+        let both = rig.versions();
+        rig.set("TOKEN", "second-of-its-values").expect("set");
+        assert_eq!([again(Some(&first)), again(Some(&both))], [None, None]);
+        let name = secret_name("TOKEN");
+        rig.secrets
+            .remove(&rig.tenant, &rig.server, &name)
+            .expect("removed");
+        assert_eq!([again(Some(&both)), again(None)], [None, None]);
+    }
+
     #[tokio::test]
     async fn all_secrets_of_a_server_are_one_event() {
         let rig = Rig::new();
@@ -406,7 +446,8 @@ mod tests {
         assert_eq!(prints.expect("prints").len(), 3);
         let sandbox = SandboxId::parse("abcdefghijkl").expect("an id");
         let mounted = rig.secrets.mount(&rig.tenant, &rig.server, &sandbox);
-        assert_eq!(mounted.expect("values").len(), 3);
+        let (versions, values) = mounted.expect("values");
+        assert_eq!((versions, values.len()), (rig.versions(), 3));
         let expected = [
             EventKind::SecretsFingerprinted {
                 names: names.clone(),

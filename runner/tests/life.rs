@@ -101,6 +101,61 @@ async fn sandboxes_outlive_the_runner_and_are_found_again() {
         assert_eq!(text(&answer), "yes");
     }
     assert_eq!(rig.sandboxes().await[0].sandbox, before);
+    // One that is drained stays so: nobody gets it again, nor what it reads of a secret that is another by now.
+    let set = async |value: &str| {
+        let name = SecretName::parse("TOKEN").expect("a name");
+        let value = SecretValue::new(value.as_bytes().to_vec()).expect("a value");
+        rig.client
+            .set_secret(&spec.tenant, &spec.id, &name, value)
+            .await
+            .expect("set");
+        rig.client
+            .restart_server(&spec.tenant, &spec.id)
+            .await
+            .expect("drained");
+    };
+    set("first-canary-5f3a9c77e1").await;
+    let say = |word, seconds| {
+        code(&format!(
+            "import time; time.sleep({seconds}); s = open('/run/secrets/TOKEN').read(); print('{word}', s, flush=True); result = s"
+        ))
+    };
+    let held = rig.lease(&spec, None).await.expect("a sandbox");
+    let said = call_tool(&held, "run", say("before", 0)).await;
+    assert_eq!(text(&said.expect("an answer")), "first-canary-5f3a9c77e1");
+    let (lease, asked) = (held.clone(), say("late", 5));
+    let under_way = tokio::spawn(async move { call_tool(&lease, "run", asked).await });
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    set("second-canary-0d9e8f7a6b").await;
+    rig.kill_and_start().await;
+    let said = rig.call(&spec, "run", say("new", 0)).await;
+    assert_eq!(text(&said.expect("an answer")), "second-canary-0d9e8f7a6b");
+    let said = under_way.await.expect("no panic").expect("an answer");
+    assert_eq!(
+        text(&said),
+        "first-canary-5f3a9c77e1",
+        "it ends after its call"
+    );
+    let logged: Vec<_> = rig.logs(&spec).await.into_iter().map(|l| l.text).collect();
+    assert!(logged.iter().all(|l| !l.contains("canary")), "{logged:?}");
+    let has = |words: &str| logged.iter().any(|l| l.contains(words));
+    assert!(has("before [secret]") && has("new [secret]"), "{logged:?}");
+    assert!(
+        has("is withheld until it ends") && !has("late"),
+        "{logged:?}"
+    );
+    let old = || async {
+        rig.sandboxes()
+            .await
+            .iter()
+            .all(|s| s.sandbox != held.sandbox)
+    };
+    until("it ends", Duration::from_secs(15), old).await;
+    let before = rig.sandboxes().await[0].sandbox.clone();
+    // It has been idle for as long as the other was used; what is frozen dies only when it is thawed.
+    rig.call(&spec, "run", code("result = 1"))
+        .await
+        .expect("an answer");
     // One that died while nobody looked is noticed, and replaced.
     let saved = std::fs::read_to_string(rig.state().join("boxes").join(format!("{before}.json")))
         .expect("written down");
@@ -418,6 +473,24 @@ async fn the_second_start_is_a_restore() {
         ready[1..].iter().all(|(from, _)| from == "restored"),
         "{ready:?}"
     );
+    // Who restarts it wants its program to begin anew.
+    rig.client
+        .restart_server(&spec.tenant, &spec.id)
+        .await
+        .expect("drained");
+    let images = || std::fs::read_dir(rig.state().join("checkpoints")).map_or(0, Iterator::count);
+    assert_eq!(images(), 0, "none of before is left");
+    for from in ["cold", "restored"] {
+        rig.call(&spec, "get_data", json!({"query": "x"}))
+            .await
+            .expect("an answer");
+        let ready = rig.events().await.into_iter().rev();
+        let mut ready = ready.filter_map(|e| match e.kind {
+            EventKind::Ready { from, .. } => Some(from),
+            _ => None,
+        });
+        assert_eq!(ready.next().as_deref(), Some(from));
+    }
     // On disk there is nothing in clear: not even the server's own name.
     let grep = std::process::Command::new("grep")
         .args(["-rlF", "my-server"])

@@ -10,7 +10,7 @@ use sandbox::Launch;
 use super::rest::OWN_BYTES;
 use super::{Alive, Life, REHEARSAL_MAX, millis};
 use crate::mcp;
-use crate::paths::hex;
+use crate::paths::{hex, server_key};
 use crate::wire;
 
 /// A server that keeps connections open for longer after its start has no image of it.
@@ -29,6 +29,8 @@ impl Life {
         };
         let (open, surroundings) = tokio::join!(open, self.surround(place));
         let surroundings = surroundings?;
+        // Other secrets came meanwhile: the image has read those of before.
+        let open = open.filter(|_| self.image_name().as_deref() == image);
         let Some(open) = open else {
             return Ok((self.launch(surroundings, Launch::Cold).await?, false));
         };
@@ -46,8 +48,8 @@ impl Life {
         }
     }
 
-    /// What the image of this start is kept under. None for a server with secrets, unless its owner trusts the image with
-    /// what it has read of them.
+    /// What the image of this start is kept under, its server's key first. None for a server with secrets, unless its owner
+    /// trusts the image with what it has read of them.
     pub(super) fn image_name(&self) -> Option<String> {
         use sha2::{Digest, Sha256};
         let spec = &self.plan.spec;
@@ -63,7 +65,11 @@ impl Life {
             self.ctx.host.version,
             self.ctx.host.processor
         );
-        Some(hex(&Sha256::digest(parts.as_bytes())))
+        let server = server_key(&spec.tenant, &spec.id);
+        Some(format!(
+            "{server}-{}",
+            hex(&Sha256::digest(parts.as_bytes()))
+        ))
     }
 
     /// Takes an image of a server that has just started and has served nobody but us.

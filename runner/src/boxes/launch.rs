@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 use super::{ADOPT_MAX, Alive, LAST_WORDS, Life, NotStarted, Saved, Surroundings};
 use crate::logs;
 use crate::order::order;
+use crate::secrets::Versions;
 use crate::store;
 use crate::wire::{Connected, allowlist};
 
@@ -31,7 +32,7 @@ impl Life {
         let ctx = &self.ctx;
         let spec = &self.plan.spec;
         // Unsealed as late and dropped (and wiped) as early as can be.
-        let values = ctx
+        let (versions, values) = ctx
             .secrets
             .mount(&spec.tenant, &spec.id, &self.plan.id)
             .context("open the secrets of a server")?;
@@ -47,17 +48,25 @@ impl Life {
             .prepare(order(ctx, &self.plan, place), &files)
             .await?;
         let secrets = Arc::new(ctx.secrets.cover(&values));
-        Ok(Surroundings { prepared, secrets })
+        Ok(Surroundings {
+            prepared,
+            versions,
+            secrets,
+        })
     }
 
     /// Starts it and connects it, side by side: until its wire is up, it sits at the end of a dead one. Whoever gets an
     /// error has to have the sandbox destroyed; it may run.
     pub(super) async fn launch(&self, around: Surroundings, launch: Launch<'_>) -> Result<Alive> {
-        let Surroundings { prepared, secrets } = around;
+        let Surroundings {
+            prepared,
+            versions,
+            secrets,
+        } = around;
         let address = SocketAddr::from((prepared.wire.guest, self.plan.spec.port));
         let (connected, launched) = tokio::join!(
             self.connect(&prepared),
-            self.launch_apart(&prepared, launch, secrets)
+            self.launch_apart(&prepared, launch, versions, secrets)
         );
         match (connected, launched) {
             (Ok(connected), Ok((saved, watch, readers))) => Ok(Alive {
@@ -109,6 +118,7 @@ impl Life {
         &self,
         prepared: &Prepared,
         launch: Launch<'_>,
+        versions: Versions,
         secrets: Arc<PrintSet>,
     ) -> Result<(Saved, Watch, Vec<JoinHandle<()>>)> {
         let ctx = &self.ctx;
@@ -127,6 +137,7 @@ impl Life {
             key: self.plan.key.clone(),
             app: self.plan.app.clone(),
             deps: self.plan.deps.clone(),
+            secrets: Some(versions),
             session: self.plan.session.clone(),
             restores: self.restores,
             checkpointed: false,
@@ -147,12 +158,12 @@ impl Life {
             out: pipe(LogStream::Stdout)?,
             err: pipe(LogStream::Stderr)?,
         };
-        Ok((output, self.follow(&dir, secrets)?))
+        Ok((output, self.follow(&dir, Some(secrets))?))
     }
 
-    fn follow(&self, dir: &Path, secrets: Arc<PrintSet>) -> Result<Vec<JoinHandle<()>>> {
+    fn follow(&self, dir: &Path, secrets: Option<Arc<PrintSet>>) -> Result<Vec<JoinHandle<()>>> {
         let follow = |stream| {
-            let secrets = Arc::clone(&secrets);
+            let secrets = secrets.clone();
             let path = logs::pipe_path(dir, self.plan.id.as_str(), stream);
             logs::follow(
                 &path,
@@ -236,8 +247,12 @@ impl Life {
         ctx.backend.thaw(&saved.placed.id).await?;
         let secrets = ctx
             .secrets
-            .cover_again(&saved.tenant, &saved.server)
+            .cover_again(&saved.tenant, &saved.server, saved.secrets.as_ref())
             .context("open its secrets")?;
-        self.follow(&ctx.paths.run.join("pipes"), Arc::new(secrets))
+        if secrets.is_none() {
+            let words = "what it writes is withheld until it ends: it has secrets of before, which cannot be covered any more";
+            self.log.say(&self.plan.id, words);
+        }
+        self.follow(&ctx.paths.run.join("pipes"), secrets.map(Arc::new))
     }
 }

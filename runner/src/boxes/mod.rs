@@ -35,6 +35,7 @@ use crate::gate::Pass;
 use crate::images::idle;
 use crate::logs::{self, Log};
 use crate::meter;
+use crate::secrets::Versions;
 use crate::store;
 use crate::wire::{Connected, Owner};
 use crate::words;
@@ -59,7 +60,7 @@ pub struct Plan {
     pub id: SandboxId,
     /// What it runs, as checked.
     pub spec: Arc<ServerSpec>,
-    /// A hash of the spec and layer: sandboxes of another key are of another generation.
+    /// The generation and a hash of the spec: what is started for another key does not stand for this one.
     pub key: String,
     /// The unpacked bundle.
     pub app: PathBuf,
@@ -88,6 +89,9 @@ pub struct Saved {
     /// See [`Plan::deps`].
     #[serde(default)]
     pub deps: PathBuf,
+    /// Which values its files of secrets have, and none of them. An older runner did not write that down.
+    #[serde(default)]
+    pub secrets: Option<Versions>,
     /// Its session.
     pub session: Option<SessionKey>,
     /// How often it was restored from an image of its own.
@@ -210,6 +214,8 @@ struct Life {
 /// What a sandbox needs before it can be started.
 struct Surroundings {
     prepared: Prepared,
+    /// Which values its files of secrets have.
+    versions: Versions,
     /// Its secrets, as its log is searched for them.
     secrets: Arc<PrintSet>,
 }

@@ -156,6 +156,11 @@ impl Images {
         self.known().insert(name.to_owned(), State::Bad);
     }
 
+    /// Lets go of all whose names begin so, and of what is known of them; one that is being taken is not kept.
+    pub fn drop_all(&self, prefix: &str) {
+        self.known().retain(|name, _| !name.starts_with(prefix));
+    }
+
     /// A folder on the tmpfs.
     fn folder(&self) -> std::io::Result<Clear> {
         let dir = self.0.memory.join(random_name());
@@ -229,7 +234,7 @@ impl Claim {
     /// Encrypts what was written into the folder and keeps it; gives its size.
     ///
     /// # Errors
-    /// It is too large, or the disk's.
+    /// It is too large, or nobody may use it any more, or the disk's.
     pub async fn keep(self) -> Result<u64> {
         let from = self.clear.dir.clone();
         let to = self.images.0.disk.join(random_name());
@@ -248,9 +253,9 @@ impl Claim {
             sealed,
             used: Mutex::new(crate::events::now_ms()),
         };
-        self.images
-            .known()
-            .insert(self.name.clone(), State::Ready(Arc::new(image)));
+        let mut known = self.images.known();
+        let state = known.get_mut(&self.name);
+        *state.context("its server is another meanwhile")? = State::Ready(Arc::new(image));
         Ok(bytes)
     }
 }
@@ -306,5 +311,17 @@ mod tests {
             drop(images.claim(&format!("bad{number}"), &many));
         }
         assert!(images.has("few") && images.known().len() <= IMAGES_MAX);
+        // Those of a server whose owner wants new ones go at once, and one that is just being taken does not stay.
+        images.drop_all("many");
+        images.drop_all("bad");
+        assert!(images.has("few"));
+        assert_eq!(fs::read_dir(&disk).expect("read").count(), 1);
+        let claim = images.claim("many-late", &many).expect("nobody has it");
+        for file in ["checkpoint.img", "pages.img", "pages_meta.img"] {
+            fs::write(claim.clear.dir.join(file), "x").expect("written");
+        }
+        images.drop_all("many");
+        assert!(claim.keep().await.is_err() && !images.has("many-late"));
+        assert_eq!(fs::read_dir(&disk).expect("read").count(), 1);
     }
 }

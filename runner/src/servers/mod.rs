@@ -4,6 +4,7 @@
 //! back into the one queue of messages here.
 
 mod choose;
+mod generation;
 mod idle;
 mod sticky;
 
@@ -19,13 +20,14 @@ use runner_api::{
 };
 use tokio::sync::{mpsc, oneshot};
 
+use self::generation::Generation;
 use self::sticky::Sticky;
 use crate::backoff::Backoff;
 use crate::boxes::{self, Command, From, Handle, Plan, Saved, Word};
 use crate::callers::Caller;
 use crate::context::{Context, new_lease_id, new_sandbox_id};
 use crate::layers;
-use crate::paths::hex;
+use crate::paths::{hex, server_key};
 use crate::stock;
 
 /// Leases that wait for one server; more are told to come back.
@@ -72,8 +74,8 @@ pub enum Message {
     EndSession(SessionKey),
     /// A new spec.
     Put(CheckedSpec),
-    /// Drain all sandboxes.
-    Restart,
+    /// Drain all sandboxes; answered when no runner gives them to anybody any more, this one or its next life.
+    Restart(oneshot::Sender<()>),
     /// How is it?
     Status(oneshot::Sender<ServerStatus>),
     /// End everything; answered when nothing is left.
@@ -85,7 +87,9 @@ pub enum Message {
 /// Starts the task of a server with the sandboxes that were found again.
 pub fn spawn(ctx: &Arc<Context>, spec: CheckedSpec, adopted: Vec<Saved>) -> mpsc::Sender<Message> {
     let (sender, receiver) = mpsc::channel(MESSAGES_MAX);
+    let (tenant, id) = (&spec.get().tenant, &spec.get().id);
     let mut server = Server {
+        generation: Generation::find(ctx.paths.generation(tenant, id)),
         ctx: Arc::clone(ctx),
         spec: Arc::new(spec.get().clone()),
         me: sender.clone(),
@@ -106,6 +110,7 @@ pub fn spawn(ctx: &Arc<Context>, spec: CheckedSpec, adopted: Vec<Saved>) -> mpsc
 struct Server {
     ctx: Arc<Context>,
     spec: Arc<ServerSpec>,
+    generation: Generation,
     me: mpsc::Sender<Message>,
     boxes: HashMap<SandboxId, Boxed>,
     waiting: VecDeque<Waiter>,
@@ -253,9 +258,10 @@ impl Server {
             Message::Release { lease, timed_out } => self.release(&lease, timed_out),
             Message::EndSession(session) => self.end_session(&session),
             Message::Put(spec) => self.put(spec),
-            Message::Restart => {
+            Message::Restart(done) => {
                 self.checkpoints_fail = false;
                 self.drain(GoneReason::Stopped);
+                let _ = done.send(());
             }
             Message::Status(reply) => {
                 let _ = reply.send(self.status());
@@ -357,6 +363,10 @@ impl Server {
 
     /// All sandboxes end, each with its last lease.
     fn drain(&mut self, reason: GoneReason) {
+        self.generation.renew();
+        // No later one begins where one of these did.
+        let own = server_key(&self.spec.tenant, &self.spec.id);
+        self.ctx.images.drop_all(&own);
         self.sessions = Sticky::default();
         let idle: Vec<_> = self
             .boxes
@@ -532,13 +542,25 @@ impl Server {
         let found = layers::find(&self.ctx, &self.spec)?;
         Ok(Plan {
             id,
-            key: key_of(&self.spec),
+            key: self.key(),
             spec: Arc::clone(&self.spec),
             app: found.app,
             deps: found.deps,
             rootfs: found.rootfs,
             session: None,
         })
+    }
+
+    /// What sandboxes have to have to stand for each other, see [`key_of`].
+    fn key(&self) -> String {
+        format!("{}-{}", self.generation.name(), key_of(&self.spec))
+    }
+
+    /// Whether whoever calls now may get it: it was not being drained, and has today's secrets.
+    fn is_todays(&self, saved: &Saved) -> bool {
+        let spec = &self.spec;
+        let secrets = self.ctx.secrets.versions(&spec.tenant, &spec.id);
+        saved.key == self.key() && saved.secrets == Some(secrets)
     }
 
     fn adopt(&mut self, saved: Saved) {
@@ -580,9 +602,11 @@ impl Server {
                 let _ = me.send(Message::Word(id, word)).await;
             }) as futures_util::future::BoxFuture<'static, ()>
         };
-        let (id, key, session) = (plan.id.clone(), plan.key.clone(), plan.session.clone());
-        let adopted = matches!(from, From::Adopted(_));
-        let draining = key != key_of(&self.spec);
+        let (id, session) = (plan.id.clone(), plan.session.clone());
+        let (adopted, draining) = match &from {
+            From::Cold => (false, false),
+            From::Adopted(saved) => (true, !self.is_todays(saved)),
+        };
         let handle = boxes::spawn(&self.ctx, plan, from, tell);
         let now = Instant::now();
         let boxed = Boxed {

@@ -16,7 +16,7 @@ use crate::cgroup::{Alarms, Cgroups};
 use crate::cores::{Assigned, Cores};
 use crate::error::SandboxError;
 use crate::net::{Wire, Wires};
-use crate::pidfd::{self, Watch};
+use crate::pidfd::{self, Thread, Watch};
 use crate::process::on_thread;
 use crate::runsc::{AndThen, Runsc, Streams};
 use crate::secrets::{self, SecretFile};
@@ -27,6 +27,12 @@ use crate::storage;
 const REAP_EVERY: Duration = Duration::from_millis(5);
 /// How long its end is waited for when its image is written; what is left then is killed.
 const ENDING_MAX: Duration = Duration::from_secs(1);
+
+/// How often, and how many times, a thawed sandbox's watchdog is woken. gVisor's kernel is a Go program: after a thaw its threads
+/// go back to what they waited for, and those that run at once (as many as it has cores) may all be among these; the packet
+/// that it was thawed for waits until the runtime's watchdog looks, every 10 ms when it saw nothing for long.
+const NUDGE_EVERY: Duration = Duration::from_millis(2);
+const NUDGES: u32 = 3;
 
 /// Where one runner keeps its sandboxes.
 #[derive(Debug, Clone)]
@@ -96,6 +102,13 @@ impl Local {
             return Ok(());
         }
         self.config.cgroups.confine(&self.group(&order.id), &own)
+    }
+
+    /// The thread of a sandbox's kernel that looks after the others: the first that the Go runtime begins.
+    fn watchdog(&self, id: &str) -> Option<Thread> {
+        let pid = self.config.runsc.pid(id, &self.paths(id).dir).ok()?;
+        let own = self.config.cgroups.processes(&self.group(id));
+        own.contains(&pid).then(|| Thread::second(pid))?
     }
 
     fn group(&self, id: &str) -> String {
@@ -237,7 +250,16 @@ impl Backend for Local {
 
     async fn thaw(&self, id: &str) -> Result<(), SandboxError> {
         // In place: a thread costs a good part of what a thaw does.
-        self.config.cgroups.freeze(&self.group(id), false)
+        self.config.cgroups.freeze(&self.group(id), false)?;
+        if let Some(watchdog) = self.watchdog(id) {
+            tokio::spawn(async move {
+                for _ in 0..NUDGES {
+                    tokio::time::sleep(NUDGE_EVERY).await;
+                    watchdog.nudge();
+                }
+            });
+        }
+        Ok(())
     }
 
     fn lend_memory(&self, id: &str, bytes: u64) -> Result<(), SandboxError> {
@@ -346,6 +368,7 @@ impl Backend for Local {
     }
 
     fn retire(&self) {
+        self.config.wires.unseal();
         self.config.cgroups.remove_empty(&self.config.parent);
     }
 }

@@ -2,6 +2,10 @@
 //!
 //! gVisor takes address and routes over from the guest's end and runs a network stack of its own on it. The host's end
 //! stays *down* until [`Wire::up`]: first the packet filter, then the wire.
+//!
+//! An address of a runner leads to its sandbox or nowhere: the route of a wire goes with it, and under all of them lies one
+//! for the whole range ([`Wires::seal`]). Without that, what is still on its way to a sandbox that ended (a call, with all
+//! that is in it) would leave this host in clear by the default route.
 
 use std::fs::{self, File};
 use std::net::Ipv4Addr;
@@ -15,6 +19,8 @@ use crate::error::SandboxError;
 use crate::process::{Run, on_thread};
 
 const STEP_MAX: Duration = Duration::from_secs(20);
+/// Least preferred of all: who sets a route for the same range meant to.
+const NOWHERE_METRIC: u32 = u32::MAX;
 
 /// One runner's addresses: a /18 whose first address is the gateway of all its sandboxes.
 #[derive(Debug, Clone)]
@@ -56,6 +62,29 @@ impl Wires {
     /// The host's address on every wire.
     pub fn gateway(&self) -> Ipv4Addr {
         (self.base + 1).into()
+    }
+
+    /// Makes every address of the range lead nowhere that no wire leads to. Stays when this program ends, as sandboxes do;
+    /// fine if it is so already.
+    ///
+    /// # Errors
+    /// What `ip` said: without it nothing may be started.
+    pub fn seal(&self) -> Result<(), SandboxError> {
+        ip(&format!("route replace {}\n", self.nowhere()))
+    }
+
+    /// Undoes [`Wires::seal`], unless there is a wire left. Fine if it was not done.
+    pub fn unseal(&self) {
+        if self.present().is_empty() {
+            // Fails if there is no such route.
+            let _ = ip(&format!("route del {}\n", self.nowhere()));
+        }
+    }
+
+    fn nowhere(&self) -> String {
+        let base = Ipv4Addr::from(self.base);
+        // Who still sends hears so at once.
+        format!("unreachable {base}/18 metric {NOWHERE_METRIC}")
     }
 
     /// Where the namespaces are kept.
@@ -205,5 +234,64 @@ mod tests {
         let nobodys = wires.at("a", Wires::NOBODYS);
         assert_ne!(nobodys.interface, last.interface);
         assert!(last.interface.len() <= 15, "{}", last.interface);
+    }
+
+    /// Where packets for this address go: through which interface, if any.
+    fn leads(address: &str) -> Option<String> {
+        let asked = std::process::Command::new("ip")
+            .args(["route", "get", address])
+            .output()
+            .expect("ip runs");
+        let text = String::from_utf8_lossy(&asked.stdout);
+        let mut words = text.split_whitespace().skip_while(|word| *word != "dev");
+        words.nth(1).map(str::to_owned)
+    }
+
+    #[test]
+    fn an_address_leads_to_its_sandbox_or_nowhere() {
+        if !nix::unistd::geteuid().is_root() {
+            assert!(
+                std::env::var_os("WEIR_KIT_REQUIRED").is_none(),
+                "needs root"
+            );
+            return;
+        }
+        // A host of its own, with a way out for all that nobody else takes.
+        let of_its_own = std::thread::spawn(|| {
+            unshare(CloneFlags::CLONE_NEWNET).expect("a namespace");
+            ip("link add out type veth peer name far\n\
+                addr add 192.0.2.2/24 dev out\n\
+                link set far up\n\
+                link set out up\n\
+                route add default via 192.0.2.1\n")
+            .expect("a way out");
+            let wires = |base| Wires::new(base, "wnone-", "/nowhere");
+            let one = wires(Ipv4Addr::new(10, 200, 64, 0));
+            let other = wires(Ipv4Addr::new(10, 200, 128, 0));
+            let (guest, last) = ("10.200.64.2", "10.200.127.255");
+            assert_eq!(leads(guest).as_deref(), Some("out"), "as any other");
+            for _ in 0..2 {
+                one.seal().expect("sealed");
+                other.seal().expect("sealed");
+            }
+            assert_eq!([guest, last, "10.200.128.2"].map(leads), [None, None, None]);
+            // What is not of their ranges goes on as before.
+            for near in ["10.200.63.255", "10.200.192.0"] {
+                assert_eq!(leads(near).as_deref(), Some("out"), "{near}");
+            }
+            ip("link add w type veth peer name guest\n\
+                link set w up\n\
+                route add 10.200.64.2/32 dev w\n")
+            .expect("a wire");
+            assert_eq!([guest, last].map(leads), [Some("w".to_owned()), None]);
+            ip("link del w\n").expect("gone");
+            assert_eq!(leads(guest), None, "as its sandbox is gone");
+            for _ in 0..2 {
+                one.unseal();
+            }
+            assert_eq!(leads(guest).as_deref(), Some("out"));
+            assert_eq!(leads("10.200.128.2"), None, "the other's stays");
+        });
+        of_its_own.join().expect("as it should be");
     }
 }

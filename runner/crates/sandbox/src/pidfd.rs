@@ -84,6 +84,33 @@ impl Watch {
     }
 }
 
+/// A thread of a process.
+#[derive(Debug)]
+pub(crate) struct Thread(OwnedFd);
+
+impl Thread {
+    /// The second that the process began, if it has one, and if the kernel has handles for threads (Linux 6.9).
+    pub(crate) fn second(pid: i32) -> Option<Self> {
+        // The kernel lists them as they began.
+        let task = fs::read_dir(format!("/proc/{pid}/task"))
+            .ok()?
+            .nth(1)?
+            .ok()?;
+        let number = task.file_name().to_str()?.parse().ok()?;
+        let fd = pidfd_open(Pid::from_raw(number)?, PIDFD_THREAD).ok()?;
+        Some(Self(fd))
+    }
+
+    /// SIGURG: it ends the thread's sleep, and who does not ask for it never sees it.
+    pub(crate) fn nudge(&self) {
+        // Fails only if it has ended.
+        let _ = pidfd_send_signal(&self.0, Signal::URG);
+    }
+}
+
+/// The flag of `pidfd_open` for a thread.
+const PIDFD_THREAD: PidfdFlags = PidfdFlags::from_bits_retain(rustix::fs::OFlags::EXCL.bits());
+
 /// When a process was started, in clock ticks since boot.
 pub(crate) fn start_time(pid: i32) -> Option<u64> {
     stat(pid)?.1.split(' ').nth(19)?.parse().ok()
@@ -115,6 +142,30 @@ fn stat(pid: i32) -> Option<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_nudge_ends_nothing() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .expect("sleep");
+        let pid = i32::try_from(child.id()).expect("a pid");
+        assert!(Thread::second(pid).is_none(), "it has one thread");
+        child.kill().expect("killed");
+        let _ = child.wait();
+
+        let (tell, told) = std::sync::mpsc::channel::<()>();
+        let waits = std::thread::spawn(move || told.recv());
+        let own = i32::try_from(std::process::id()).expect("a pid");
+        // None where the kernel has no handles for threads.
+        for _ in 0..3 {
+            if let Some(thread) = Thread::second(own) {
+                thread.nudge();
+            }
+        }
+        tell.send(()).expect("it still waits");
+        assert!(waits.join().expect("joined").is_ok());
+    }
 
     #[tokio::test]
     async fn another_process_with_the_same_number_is_not_taken() {
