@@ -84,7 +84,11 @@ impl Door {
                 ));
             }
         }
-        let shown = one(headers, &AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
+        // The scheme's name is in either case (RFC 9110 section 11.1).
+        let shown = one(headers, &AUTHORIZATION)
+            .and_then(|value| value.split_once(' '))
+            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+            .map(|(_, token)| token);
         if shown.is_some_and(|token| self.token.fits(token)) {
             Ok(())
         } else {

@@ -1,6 +1,9 @@
 //! The control plane's database.
 
 use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::time::Duration;
 
@@ -21,6 +24,10 @@ pub const EVENTS_MAX: i64 = 200_000;
 const CONNECTIONS_MAX: u32 = 8;
 const GIB: f64 = (1u64 << 30) as f64;
 
+/// It holds the environment of all tenants' servers: for nobody but us.
+const FILE_MODE: u32 = 0o600;
+const FOLDER_MODE: u32 = 0o700;
+
 /// SQLite behind a pool. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Store {
@@ -28,11 +35,12 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the database, makes it where it is missing, and brings its tables up to date.
+    /// Opens the database, makes it where it is missing (its folder too), and brings its tables up to date.
     ///
     /// # Errors
     /// The database's.
     pub async fn open(path: &Path) -> Result<Self, ControlError> {
+        keep_private(path).map_err(sqlx::Error::Io)?;
         let options = SqliteConnectOptions::new()
             .filename(path)
             .create_if_missing(true)
@@ -330,6 +338,36 @@ fn usage_view(row: &SqliteRow) -> Result<UsageView, sqlx::Error> {
     })
 }
 
+/// Makes folder and file before SQLite would, under whatever mask for new files, and takes from others what an earlier
+/// version let them read. SQLite gives the files beside it the mode of this one.
+fn keep_private(path: &Path) -> io::Result<()> {
+    if let Some(folder) = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+    {
+        let mut maker = DirBuilder::new();
+        maker.recursive(true).mode(FOLDER_MODE).create(folder)?;
+    }
+    let mut new = OpenOptions::new();
+    match new.write(true).create_new(true).mode(FILE_MODE).open(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    for end in ["", "-wal", "-shm"] {
+        let mut file = path.as_os_str().to_owned();
+        file.push(end);
+        // By name: to open and close it would end the locks of whoever has it open in this process.
+        match fs::metadata(&file) {
+            Ok(meta) if meta.permissions().mode() & 0o077 != 0 => {
+                fs::set_permissions(&file, Permissions::from_mode(FILE_MODE))?;
+            }
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 fn missing(id: &ServerId) -> ControlError {
     ControlError::NotFound {
         what: "server",
@@ -347,4 +385,41 @@ fn json<T: serde::Serialize>(value: &T) -> Result<String, ControlError> {
 
 fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        let meta = fs::metadata(path).expect("it is there");
+        meta.permissions().mode() & 0o777
+    }
+
+    #[tokio::test]
+    async fn nobody_else_may_read_the_database() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let folder = dir.path().join("data");
+        let file = |end: &str| folder.join(format!("control.db{end}"));
+        let store = Store::open(&file("")).await.expect("made");
+        assert_eq!(mode(&folder), FOLDER_MODE);
+        for end in ["", "-wal", "-shm"] {
+            assert_eq!(mode(&file(end)), FILE_MODE, "{end:?}");
+        }
+        // As an earlier version left them.
+        for end in ["", "-wal", "-shm"] {
+            fs::set_permissions(file(end), Permissions::from_mode(0o644)).expect("set");
+        }
+        fs::set_permissions(&folder, Permissions::from_mode(0o755)).expect("set");
+        let again = Store::open(&file("")).await.expect("opened");
+        for end in ["", "-wal", "-shm"] {
+            assert_eq!(mode(&file(end)), FILE_MODE, "{end:?}");
+        }
+        assert_eq!(
+            mode(&folder),
+            0o755,
+            "the operator's folder is the operator's"
+        );
+        drop((store, again));
+    }
 }

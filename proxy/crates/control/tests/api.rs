@@ -198,21 +198,84 @@ async fn what_the_gateway_refuses_is_not_stored() {
         1
     );
 
+    // Before it is deployed, too: it would be in the way then.
+    let new = |id: &str| json!({"id": id, "tenant": "other"});
+    plane.json("POST", "/api/v1/servers", new("two")).await;
+    let bad = json!({"bindings": [{"tool": "bad[", "action": "block"}]});
+    let (status, body) = plane.json("PUT", "/api/v1/servers/two/policy", bad).await;
+    assert_eq!(status, 422, "{body}");
+
     plane
-        .json(
-            "POST",
-            "/api/v1/servers",
-            json!({"id": "clash", "tenant": "acme"}),
-        )
-        .await;
-    plane.send("PUT", "/api/v1/servers/clash/bundle", "x").await;
-    let last = plane.build("clash").await.pop().unwrap();
-    assert!(
-        last["error"]["message"].as_str().unwrap().contains("clash"),
-        "{last}"
-    );
-    let (_, shown) = plane.get("/api/v1/servers/clash").await;
-    assert_eq!(shown["state"], "uploaded");
+        .gateway
+        .1
+        .lock()
+        .unwrap()
+        .push(domain::ServerId::parse("clash").unwrap());
+    let (status, body) = plane.json("POST", "/api/v1/servers", new("clash")).await;
+    assert_eq!(status, 422, "{body}");
+    assert!(body["error"]["message"].as_str().unwrap().contains("clash"));
+    assert_eq!(plane.get("/api/v1/servers/clash").await.0, 404);
+}
+
+#[tokio::test]
+async fn a_server_that_the_gateway_takes_no_more_is_not_the_others_trouble() {
+    let plane = Plane::start().await;
+    for id in ["one", "two"] {
+        plane.deployed(id).await;
+    }
+    // The configuration has a server of that name by now.
+    plane
+        .gateway
+        .1
+        .lock()
+        .unwrap()
+        .push(domain::ServerId::parse("two").unwrap());
+    let plane = plane.again().await;
+    let served = |plane: &Plane| {
+        let servers = plane.gateway.0.lock().unwrap();
+        servers.keys().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(served(&plane), ["one"]);
+    // Others can be changed; it cannot, until the name is free again.
+    let good = json!({"bindings": [{"category": "pii", "action": "redact"}]});
+    let change = async |plane: &Plane, id: &str| {
+        let at = format!("/api/v1/servers/{id}/policy");
+        plane.json("PUT", &at, good.clone()).await.0
+    };
+    assert_eq!(change(&plane, "one").await, 200);
+    assert_eq!(change(&plane, "two").await, 422);
+    assert_eq!(served(&plane), ["one"]);
+    plane.gateway.1.lock().unwrap().clear();
+    assert_eq!(change(&plane, "two").await, 200);
+    assert_eq!(served(&plane), ["one", "two"]);
+}
+
+#[tokio::test]
+async fn one_secret_too_many_is_refused_before_it_is_stored() {
+    let plane = Plane::start().await;
+    plane.deployed("one").await;
+    let at = "/api/v1/servers/one/secrets";
+    for n in 0..domain::SECRETS_PER_SERVER_MAX {
+        let path = format!("{at}/S{n}");
+        assert_eq!(plane.send("PUT", &path, "a value").await.0, 204, "{n}");
+    }
+    let (status, refused) = plane.send("PUT", &format!("{at}/MORE"), "a value").await;
+    assert_eq!(status, 409, "{refused}");
+    assert!(refused.to_string().contains("at most 100"), "{refused}");
+    let stored = plane.runner.secrets.lock().unwrap().len();
+    assert_eq!(stored, domain::SECRETS_PER_SERVER_MAX);
+    // It can still be changed, in every way.
+    let settings = json!({"egress": ["new.example.com"]});
+    let patched = plane.json("PATCH", "/api/v1/servers/one", settings).await;
+    assert_eq!(patched.0, 200);
+    for (method, path, status) in [
+        ("PUT", "S0", 204),
+        ("DELETE", "S1", 204),
+        ("PUT", "MORE", 204),
+    ] {
+        let answer = plane.send(method, &format!("{at}/{path}"), "other").await;
+        assert_eq!(answer.0, status, "{method} {path}");
+    }
 }
 
 #[tokio::test]

@@ -11,13 +11,13 @@ mod tenants;
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use audit_log::AuditLog;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::get;
 use axum::{Json, Router, middleware};
-use domain::{Plan, TenantId};
+use domain::{Plan, ServerId, TenantId};
 use runner_api::{ErrorCode, Runner, SecretName, SecretValue, ServerSpec};
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, Semaphore};
@@ -70,6 +70,8 @@ pub struct Api {
     public_url: String,
     /// Changes come one after the other: each sees what the one before left, in the store and in the gateway.
     changing: Mutex<BTreeSet<TenantId>>,
+    /// Servers that the gateway did not take at the start.
+    refused: std::sync::Mutex<BTreeSet<ServerId>>,
     prints: Mutex<Prints>,
     long: Arc<Semaphore>,
 }
@@ -98,12 +100,13 @@ impl Api {
             audit,
             public_url,
             changing: Mutex::default(),
+            refused: std::sync::Mutex::default(),
             prints: Mutex::default(),
             long: Arc::new(Semaphore::new(LONG_REQUESTS_MAX)),
         });
         let mut spent = api.changing.lock().await;
         *spent = api.spent().await?;
-        api.publish(&api.store.servers(None).await?, &spent).await?;
+        api.publish_stored(&spent).await?;
         drop(spent);
         Ok(api)
     }
@@ -118,11 +121,21 @@ impl Api {
         stored = self.store.server(&stored.id).await?;
         let before = stored.clone();
         edit(&mut stored).await?;
+        if stored.deployed.is_none() {
+            self.check_publishable(&stored).await?;
+        }
+        // What could not be published may be by now.
+        let was_refused = self.refused().remove(&stored.id);
         let mut all = self.store.servers(None).await?;
         for server in all.iter_mut().filter(|server| server.id == stored.id) {
             *server = stored.clone();
         }
-        self.publish(&all, &spent).await?;
+        if let Err(error) = self.publish(&all, &spent).await {
+            if was_refused {
+                self.refused().insert(stored.id);
+            }
+            return Err(error);
+        }
         if let Err(error) = self.store.change_server(&stored).await {
             for server in all.iter_mut().filter(|server| server.id == before.id) {
                 *server = before.clone();
@@ -133,13 +146,53 @@ impl Api {
         Ok(stored)
     }
 
+    /// What is not deployed is not published, and would be in the way when it is.
+    pub(crate) async fn check_publishable(&self, server: &Stored) -> Result<(), ControlError> {
+        let (id, view) = (server.id.clone(), hosted::of(server, true, None));
+        let publisher = Arc::clone(&self.publisher);
+        let checked = tokio::task::spawn_blocking(move || publisher.check(&id, view)).await;
+        checked
+            .map_err(|_| ControlError::Publish("it failed".to_owned()))?
+            .map_err(ControlError::Publish)
+    }
+
+    /// Publishes what is stored. A server that the gateway does not take, for a rule that is no longer there or an id that
+    /// the configuration has by now, is left out and named: it is the trouble of its owner and of no other.
+    async fn publish_stored(&self, spent: &BTreeSet<TenantId>) -> Result<(), ControlError> {
+        let all = self.store.servers(None).await?;
+        let Err(ControlError::Publish(first)) = self.publish(&all, spent).await else {
+            return Ok(());
+        };
+        for server in all.iter().filter(|server| server.deployed.is_some()) {
+            if let Err(error) = self.check_publishable(server).await {
+                let error: &dyn std::error::Error = &error;
+                tracing::error!(server_id = %server.id, error, "a hosted server is not served until it is changed");
+                self.refused().insert(server.id.clone());
+            }
+        }
+        if self.refused().is_empty() {
+            return Err(ControlError::Publish(first));
+        }
+        self.publish(&all, spent).await
+    }
+
+    pub(crate) fn forget_refused(&self, id: &ServerId) {
+        self.refused().remove(id);
+    }
+
+    fn refused(&self) -> std::sync::MutexGuard<'_, BTreeSet<ServerId>> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Makes the gateway serve what is deployed.
     async fn publish(
         &self,
         all: &[Stored],
         spent: &BTreeSet<TenantId>,
     ) -> Result<(), ControlError> {
-        let deployed = || all.iter().filter(|server| server.deployed.is_some());
+        let refused = self.refused().clone();
+        let served = |server: &&Stored| server.deployed.is_some() && !refused.contains(&server.id);
+        let deployed = || all.iter().filter(served);
         for server in deployed() {
             // One that cannot be asked about now is published closed, and opened when the runner is followed again.
             let known = self.prints.lock().await.knows(&server.id);
@@ -283,9 +336,14 @@ impl Api {
 
     /// What the runner is to be told of a server with a bundle.
     async fn spec(&self, server: &Stored) -> Result<ServerSpec, ControlError> {
+        let secrets = self.secret_names(server).await?;
+        Self::spec_with(server, secrets)
+    }
+
+    /// The same with these secrets.
+    fn spec_with(server: &Stored, secrets: Vec<SecretName>) -> Result<ServerSpec, ControlError> {
         let nothing = || ControlError::Conflict("nothing has been deployed yet".to_owned());
         let bundle = server.deployed.as_ref().ok_or_else(nothing)?;
-        let secrets = self.secret_names(server).await?;
         server
             .settings
             .spec(&server.tenant, &server.id, bundle, secrets)

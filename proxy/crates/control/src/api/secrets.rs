@@ -5,8 +5,9 @@ use std::sync::Arc;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
+use domain::SECRETS_PER_SERVER_MAX;
 use http::StatusCode;
-use runner_api::{SECRET_BYTES_MAX, SecretValue};
+use runner_api::{SECRET_BYTES_MAX, SecretName, SecretValue};
 
 use super::Api;
 use crate::error::{ControlError, ErrorBody};
@@ -55,12 +56,35 @@ pub async fn set(
     let spent = api.changing.lock().await;
     // As it is now: the runner is told all of it, and what was changed meanwhile would be taken back.
     let server = api.store.server(&server.id).await?;
+    match check_room(&api, &server, &name).await {
+        // It cannot be asked now. The value is looked for all the same, and the vault keeps to the same number.
+        Err(ControlError::Runner(error)) if error.code().is_none() => {}
+        checked => checked?,
+    }
     api.look_for(&server, &name, &value, &spent).await?;
     api.runner
         .set_secret(&server.tenant, &server.id, &name, value)
         .await?;
     renew(&api, &server).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// With one more, the server has to be one that the runner takes: before anything is stored, as what is stored is mounted,
+/// and a server that is not taken could not be changed any more.
+async fn check_room(api: &Api, server: &Stored, name: &SecretName) -> Result<(), ControlError> {
+    let mut names = api.secret_names(server).await?;
+    if names.contains(name) {
+        return Ok(());
+    }
+    if names.len() >= SECRETS_PER_SERVER_MAX {
+        return Err(ControlError::Conflict(format!(
+            "{} has {} secrets, and a server has at most {SECRETS_PER_SERVER_MAX}; remove one first",
+            server.id,
+            names.len()
+        )));
+    }
+    names.push(name.clone());
+    Api::spec_with(server, names).map(drop)
 }
 
 /// Removes a secret.

@@ -57,6 +57,7 @@ pub async fn create(
     api.check_count(&tenant).await?;
     let server = Stored::new(id, tenant, settings, ids::now_ms());
     check(&api, &server).await?;
+    api.check_publishable(&server).await?;
     if !api.store.add_server(&server).await? {
         return Err(ControlError::Conflict(format!(
             "there is a server {} already",
@@ -138,6 +139,7 @@ pub async fn remove(
     }
     api.store.remove_server(&id).await?;
     api.prints.lock().await.forget(&id);
+    api.forget_refused(&id);
     api.publish(&api.store.servers(None).await?, &spent).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -330,12 +330,31 @@ impl Runner for FakeRunner {
 
 /// What was published last; refuses policies that name a tool "bad".
 #[derive(Default)]
-pub struct FakeGateway(pub Mutex<HostedServers>);
+pub struct FakeGateway(pub Mutex<HostedServers>, pub Mutex<Vec<ServerId>>);
 
 impl Publisher for FakeGateway {
+    fn check(&self, id: &ServerId, server: domain::Server) -> Result<(), String> {
+        self.take(&[(id.clone(), server)].into())
+    }
+
     fn publish(&self, servers: HostedServers) -> Result<(), String> {
-        if servers.contains_key("clash") {
-            return Err("server clash stands in the configuration file too".to_owned());
+        self.take(&servers)?;
+        *self.0.lock().unwrap() = servers;
+        Ok(())
+    }
+
+    fn tenants(&self) -> BTreeSet<TenantId> {
+        ["acme", "other"]
+            .map(|t| TenantId::parse(t).unwrap())
+            .into()
+    }
+}
+
+impl FakeGateway {
+    fn take(&self, servers: &HostedServers) -> Result<(), String> {
+        let taken = self.1.lock().unwrap();
+        if let Some(id) = taken.iter().find(|id| servers.contains_key(*id)) {
+            return Err(format!("server {id} stands in the configuration file too"));
         }
         let bad = |server: &domain::Server| {
             server
@@ -347,14 +366,7 @@ impl Publisher for FakeGateway {
         if servers.values().any(bad) {
             return Err("a glob that is not closed".to_owned());
         }
-        *self.0.lock().unwrap() = servers;
         Ok(())
-    }
-
-    fn tenants(&self) -> BTreeSet<TenantId> {
-        ["acme", "other"]
-            .map(|t| TenantId::parse(t).unwrap())
-            .into()
     }
 }
 
@@ -391,12 +403,18 @@ impl Plane {
         self.task.abort();
         let (dir, runner) = (Arc::clone(&self.dir), Arc::clone(&self.runner));
         let door = "127.0.0.1:1".parse().unwrap();
-        Self::with_audit(dir, runner, door, Arc::clone(&self.audit)).await
+        let gateway = FakeGateway::default();
+        gateway
+            .1
+            .lock()
+            .unwrap()
+            .extend(self.gateway.1.lock().unwrap().iter().cloned());
+        Self::with_audit(dir, runner, door, Arc::clone(&self.audit), gateway).await
     }
 
     async fn at(dir: Arc<tempfile::TempDir>, runner: Arc<FakeRunner>, door: SocketAddr) -> Self {
         let audit = AuditLog::open(LogConfig::new(dir.path().join("audit"))).unwrap();
-        Self::with_audit(dir, runner, door, Arc::new(audit)).await
+        Self::with_audit(dir, runner, door, Arc::new(audit), FakeGateway::default()).await
     }
 
     async fn with_audit(
@@ -404,8 +422,9 @@ impl Plane {
         runner: Arc<FakeRunner>,
         door: SocketAddr,
         audit: Arc<AuditLog>,
+        gateway: FakeGateway,
     ) -> Self {
-        let gateway = Arc::new(FakeGateway::default());
+        let gateway = Arc::new(gateway);
         let api = Api::start(ApiOptions {
             store: Store::open(&dir.path().join("control.db")).await.unwrap(),
             runner: Arc::clone(&runner) as Arc<dyn Runner>,
