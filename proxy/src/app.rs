@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context as _, bail};
 use arc_swap::ArcSwap;
@@ -25,6 +25,8 @@ use crate::plugins::Plugins;
 
 /// How often watched files are looked at. A look costs a few `stat` calls.
 const WATCH_EVERY: Duration = Duration::from_millis(500);
+/// A configuration that was refused is tried again this often.
+const REFUSED_AGAIN: Duration = Duration::from_secs(3);
 /// Logs of processes that share a data folder.
 const SHARED_LOGS_MAX: usize = 64;
 
@@ -171,12 +173,19 @@ async fn watch(
     let start = Arc::new(start);
     let mut files = start.loaded.files_watched.clone();
     let mut seen = stamps(&files);
+    // What was said of a configuration that is refused, and when it was tried: what it lacks may come without a change of
+    // any file that is known.
+    let mut refused: Option<(String, Instant)> = None;
     loop {
         tokio::select! {
             _ = hangup.recv() => seen = stamps(&files),
             () = tokio::time::sleep(WATCH_EVERY) => {
                 let now = stamps(&files);
-                if now == seen { continue }
+                let again = refused.as_ref().is_some_and(|(_, at)| at.elapsed() >= REFUSED_AGAIN);
+                if now == seen && !again { continue }
+                if now != seen {
+                    refused = None;
+                }
                 seen = now;
             }
         }
@@ -191,6 +200,7 @@ async fn watch(
         match reloaded {
             Ok((watched, generation)) => {
                 acknowledge(data_dir, Ok(generation));
+                refused = None;
                 files = watched;
                 seen = if changed_meanwhile {
                     Vec::new()
@@ -201,6 +211,12 @@ async fn watch(
                 say("configuration reloaded");
             }
             Err(error) => {
+                let text = format!("{error:#}");
+                let is_known = refused.as_ref().is_some_and(|(said, _)| *said == text);
+                refused = Some((text, Instant::now()));
+                if is_known {
+                    continue;
+                }
                 acknowledge(data_dir, Err(&error));
                 tracing::error!("the new configuration is refused, the old one stays: {error:#}");
                 say(&format!(
@@ -241,6 +257,12 @@ fn reload(
         (None, None) => None,
         _ => bail!("tls can only be switched on or off by a restart"),
     };
+    if start.loaded.desired.audit == AuditMode::Off && loaded.desired.audit != AuditMode::Off {
+        bail!("audit.mode: the audit log can only be switched on by a restart, which opens it");
+    }
+    if loaded.data_dir != start.loaded.data_dir {
+        bail!("data_dir can only be changed by a restart");
+    }
     may_be_open(start.loaded.listen, loaded.desired.open_access)?;
     joint.reload(&loaded.desired)?;
     if let (Some(slot), Some(config)) = (tls, config) {
@@ -396,18 +418,23 @@ fn tls_slot(files: &ListenerTls) -> anyhow::Result<TlsSlot> {
     Ok(Arc::new(ArcSwap::new(tls_config(files)?)))
 }
 
-fn tls_config(files: &ListenerTls) -> anyhow::Result<Arc<rustls::ServerConfig>> {
+/// Reads the certificate and its key.
+pub fn tls_config(files: &ListenerTls) -> anyhow::Result<Arc<rustls::ServerConfig>> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let cert = &files.cert_file;
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(cert)
         .and_then(Iterator::collect)
         .with_context(|| format!("tls.cert_file {}", cert.display()))?;
-    let key = PrivateKeyDer::from_pem_file(&files.key_file)
-        .with_context(|| format!("tls.key_file {}", files.key_file.display()))?;
+    let key = PrivateKeyDer::from_pem_file(&files.key_file).with_context(|| {
+        format!(
+            "tls.key_file {}: no private key in PEM without a passphrase can be read from it",
+            files.key_file.display()
+        )
+    })?;
     let mut config = rustls::ServerConfig::builder()
         .with_no_client_auth()
         .with_single_cert(chain, key)
-        .context("tls: the certificate and the key do not fit")?;
+        .context("tls: the certificate and the key cannot be used together")?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use anyhow::{Context as _, bail};
 use audit_log::AuditLog;
 use control::{AdminToken, Api, ApiOptions, ExecKeys, HostedServers, Publisher, Store};
-use domain::{Desired, Secret, TenantId};
+use domain::{Desired, Secret, Server, ServerId, TenantId};
 use gateway::Gateway;
 use runner_api::Runner;
 use tokio::net::TcpListener;
@@ -61,10 +61,17 @@ impl Joint {
         Ok(())
     }
 
+    fn gateway(&self) -> anyhow::Result<Arc<Gateway>> {
+        self.gateway.upgrade().context("the gateway has stopped")
+    }
+
     fn apply(&self, file: &Desired, hosted: &HostedServers) -> anyhow::Result<()> {
-        let gateway = self.gateway.upgrade().context("the gateway has stopped")?;
+        Ok(self.gateway()?.reload(&self.joined(file, hosted)?)?)
+    }
+
+    fn joined(&self, file: &Desired, hosted: &HostedServers) -> anyhow::Result<Desired> {
         if hosted.is_empty() {
-            return Ok(gateway.reload(file)?);
+            return Ok(file.clone());
         }
         let mut joined = file.clone();
         for (id, server) in hosted {
@@ -82,7 +89,7 @@ impl Joint {
         joined.keys.extend(keys);
         // Executions come over loopback, wherever clients come in.
         joined.hosts.push(Ipv4Addr::LOCALHOST.to_string());
-        Ok(gateway.reload(&joined)?)
+        Ok(joined)
     }
 }
 
@@ -93,6 +100,14 @@ impl Publisher for Joint {
             .map_err(|error| format!("{error:#}"))?;
         parts.hosted = servers;
         Ok(())
+    }
+
+    fn check(&self, id: &ServerId, server: Server) -> Result<(), String> {
+        let parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let one = HostedServers::from([(id.clone(), server)]);
+        let joined = self.joined(&parts.file, &one);
+        let checked = joined.and_then(|joined| Ok(self.gateway()?.check(&joined)?));
+        checked.map_err(|error| format!("{error:#}"))
     }
 
     fn tenants(&self) -> BTreeSet<TenantId> {

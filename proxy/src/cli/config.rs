@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use crate::app;
 use crate::config::{self, Loaded};
 
 /// `weir config ...`
@@ -45,6 +46,17 @@ pub fn run(
 fn validate(file: &Path, out: &mut dyn Write, err: &mut dyn Write) -> std::io::Result<ExitCode> {
     match config::load(file) {
         Ok(loaded) => {
+            // What only a start would find.
+            let tls = loaded.desired.tls.as_ref();
+            if let Some(Err(error)) = tls.map(app::tls_config) {
+                writeln!(err, "{}: {error:#}", file.display())?;
+                return Ok(ExitCode::FAILURE);
+            }
+            if loaded.data_dir.exists() && !loaded.data_dir.is_dir() {
+                let dir = loaded.data_dir.display();
+                writeln!(err, "{}: data_dir: {dir} is no folder", file.display())?;
+                return Ok(ExitCode::FAILURE);
+            }
             writeln!(out, "{}: {}", file.display(), summary(&loaded))?;
             Ok(ExitCode::SUCCESS)
         }
@@ -100,6 +112,23 @@ mod tests {
         let valid = "valid: 1 tenant, 1 server, 0 keys, open to every caller on this machine\n";
         assert!(out.ends_with(valid), "{out}");
         assert_eq!(err, "");
+
+        // What only a start would find otherwise.
+        let servers = "tenants: {a: {servers: {s: {upstream: {command: x}}}}}\n";
+        std::fs::write(folder.path().join("no.pem"), "none\n").unwrap();
+        for (text, problem) in [
+            ("tls: {cert_file: no.pem, key_file: no.pem}\n", "tls."),
+            ("data_dir: no.pem\n", "is no folder"),
+            (
+                "listen: 127.0.0.1:9000\nadmin_listen: 0.0.0.0:9000\n",
+                "take another port",
+            ),
+        ] {
+            std::fs::write(&file, format!("{text}{servers}")).unwrap();
+            let (code, out, err) = check(&validate);
+            assert_eq!((code, out.as_str()), (ExitCode::FAILURE, ""), "{text}");
+            assert!(err.contains(problem), "{text}{err}");
+        }
 
         std::fs::write(&file, "listn: 1\n").unwrap();
         let (code, out, err) = check(&validate);

@@ -3,7 +3,7 @@
 
 use std::io::Write;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::config;
 pub struct ExplainArgs {
     /// The audit id: it stands in the answer to a blocked call, in logs, and in `weir audit`
     id: String,
-    /// Folder of the data [default: weir-data here, or else ~/.local/state/weir]
+    /// Folder of the data [default: that of the configuration file, or weir-data here, or else ~/.local/state/weir]
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
     /// The configuration file: names the line of policy that decided (as the file is now)
@@ -33,16 +33,17 @@ pub struct ExplainArgs {
 
 /// Runs it. The exit code is 1 if there is no such record.
 pub fn run(args: &ExplainArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let record = find(args)?;
-    let judge = match &args.config {
-        Some(file) => Some(Judge::of(&config::load(file)?, &record)?),
-        None => None,
-    };
+    let loaded = args.config.as_deref().map(config::load).transpose()?;
+    let of_file = loaded.as_ref().map(|loaded| loaded.data_dir.as_path());
+    let record = find(args, args.data_dir.as_deref().or(of_file))?;
+    let judge = loaded
+        .map(|loaded| Judge::of(&loaded, &record))
+        .transpose()?;
     tell(&record, judge.as_ref(), out)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn find(args: &ExplainArgs) -> anyhow::Result<Record> {
+fn find(args: &ExplainArgs, data_dir: Option<&Path>) -> anyhow::Result<Record> {
     let query = Query {
         id: Some(args.id.parse().context("this is no audit id")?),
         limit: Some(1),
@@ -50,7 +51,7 @@ fn find(args: &ExplainArgs) -> anyhow::Result<Record> {
         ..Query::default()
     };
     let mut found = None;
-    for dir in audit::logs(args.data_dir.as_deref())? {
+    for dir in audit::logs(data_dir)? {
         audit_log::search(&dir, &query, |record| {
             found = Some(record.clone());
             ControlFlow::Break(())

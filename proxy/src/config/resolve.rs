@@ -168,7 +168,7 @@ impl Resolver<'_> {
         let Some(raw) = raw else { return Ok(None) };
         let listen = check::socket_address(raw.listen.as_deref().unwrap_or(HOSTING_LISTEN_DEFAULT))
             .or_else(|problem| at.key("listen").error(problem))?;
-        if taken.contains(&Some(listen)) && listen.port() != 0 {
+        if taken.iter().flatten().any(|at| overlap(*at, listen)) {
             let problem = "is the address of another listener already; take another port";
             return at.key("listen").error(problem);
         }
@@ -322,6 +322,12 @@ impl People {
     }
 }
 
+/// Whether both cannot be bound: one port, at one address or at all of them.
+fn overlap(a: SocketAddr, b: SocketAddr) -> bool {
+    let every = a.ip().is_unspecified() || b.ip().is_unspecified();
+    a.port() == b.port() && a.port() != 0 && (every || a.ip() == b.ip())
+}
+
 fn listeners(
     raw: &raw::Config,
     top: &FieldPath,
@@ -333,7 +339,7 @@ fn listeners(
         "off" => None,
         text => Some(check::socket_address(text).or_else(|problem| at.error(problem))?),
     };
-    if admin == Some(listen) && listen.port() != 0 {
+    if admin.is_some_and(|admin| overlap(admin, listen)) {
         return at.error("is the same address as `listen`; take another port");
     }
     Ok((listen, admin))
