@@ -421,8 +421,10 @@ fn a_header_goes_up_only_where_it_repeats_the_body() {
         let call = client.message("tools/call", params);
         let extra = [("Mcp-Param-Region", "eu"), ("Mcp-Param-Note", "made-up")];
         assert_eq!(post_with(&client, &call, &extra).status(), 200, "{era:?}");
-        assert_eq!(seen("mcp-param-region").as_deref(), Some("eu"), "{era:?}");
         assert_eq!(seen("mcp-param-note"), None, "{era:?}");
+        // The older revisions have no such header, and nobody compares it there.
+        let region = (era == Era::Stateless).then_some("eu");
+        assert_eq!(seen("mcp-param-region").as_deref(), region, "{era:?}");
         if era == Era::Stateless {
             assert_eq!(seen("mcp-name").as_deref(), Some("typed"));
             assert_eq!(seen("mcp-method").as_deref(), Some("tools/call"));
@@ -433,6 +435,19 @@ fn a_header_goes_up_only_where_it_repeats_the_body() {
     let extra = [("Mcp-Method", "tools/call"), ("Mcp-Name", "made-up")];
     assert_eq!(post_with(&client, &response, &extra).status(), 202);
     assert_eq!((seen("mcp-method"), seen("mcp-name")), (None, None));
+}
+
+#[test]
+fn a_header_of_a_tool_that_was_never_listed_does_not_go_up() {
+    let upstream = Upstream::mcp(|_| None);
+    let weir = Weir::serve(&Config::new(&upstream.url()));
+    let mut client = Client::connect(&weir, Era::Stateless);
+    let call = client.message("tools/call", json!({ "name": "echo", "arguments": {} }));
+    // In capitals it is a key; the name of a header arrives without them.
+    let name = format!("Mcp-Param-AKIA{}", "Z7QX4MPL2VNR6TDK");
+    assert_eq!(post_with(&client, &call, &[(&name, "x")]).status(), 200);
+    let request = upstream.requests().pop().expect("a request");
+    assert_eq!(request.header(&name.to_ascii_lowercase()), None);
 }
 
 #[test]

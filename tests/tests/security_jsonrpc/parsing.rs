@@ -1,5 +1,7 @@
 //! What is strictly one message, and what two parsers could read differently.
 
+use std::time::Duration;
+
 use weir_tests::config::Config;
 use weir_tests::{Canary, Client, Era, Upstream, Value, Weir, json};
 
@@ -565,6 +567,36 @@ fn headers_must_say_what_the_body_says() {
             Ok(a) => faults.push(format!("{name}: {} {:.200}", a.status(), a.text())),
             Err(e) => faults.push(format!("{name}: {e}")),
         }
+    }
+    // What the header says of the version counts where the body says nothing.
+    let mut bare = message.clone();
+    let params = bare["params"].as_object_mut().expect("params");
+    params.remove("_meta").expect("a version");
+    for (name, headers) in [
+        ("other parameter", with("Mcp-Param-Region", Some("south"))),
+        ("no parameter", with("Mcp-Param-Region", None)),
+        ("no method", with("Mcp-Method", None)),
+        ("no name", with("Mcp-Name", None)),
+    ] {
+        let answer = client.post_bytes(bare.to_string().as_bytes(), &headers);
+        let answer = answer.expect("an answer");
+        if answer.status() != 400 || answer.error()["code"] != json!(-32020) {
+            faults.push(format!("{name}, said by the header: {}", answer.status()));
+        }
+    }
+    // A session of the oldest revision has a pipe of its own. Who names it elsewhere is compared as all others are.
+    let mut oldest = Client::new(&weir, Era::Handshake, &[]);
+    oldest.path = weir.path().replace("/mcp", "/sse");
+    let mut stream = oldest.listen(None);
+    let endpoint = stream.event(Duration::from_secs(20)).expect("the endpoint");
+    let (_, session) = endpoint.data.split_once("sessionId=").expect("a session");
+    let mut piped = with("Mcp-Param-Region", Some("south"));
+    piped.retain(|(name, _)| name != "MCP-Protocol-Version");
+    piped.push(("MCP-Protocol-Version".into(), "2025-06-18".into()));
+    piped.push(("Mcp-Session-Id".into(), session.to_owned()));
+    let answer = client.post_bytes(text.as_bytes(), &piped).expect("one");
+    if answer.status() != 400 || answer.error()["code"] != json!(-32020) {
+        faults.push(format!("a pipe's session: {}", answer.status()));
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
     assert!(upstream.calls("tools/call").is_empty());

@@ -23,8 +23,8 @@ use crate::head_watch::HeadWatch;
 
 /// Connections served at once.
 const CONNECTIONS_MAX: usize = 64;
-/// Time for a request head.
-const HEADER_WAIT: Duration = Duration::from_secs(10);
+/// Time for a request head. Who asks is near, and says all of it at once; who says nothing keeps a probe from its answer.
+const HEADER_WAIT: Duration = Duration::from_secs(1);
 /// Largest request head.
 const HEAD_BYTES_MAX: usize = 16 << 10;
 /// A client that takes no byte for so long is cut.

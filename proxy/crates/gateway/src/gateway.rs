@@ -132,6 +132,15 @@ impl Gateway {
         }
     }
 
+    /// Whether a desired state would be taken.
+    ///
+    /// # Errors
+    /// As for [`Gateway::reload`].
+    pub fn check(&self, desired: &Desired) -> Result<(), CompileError> {
+        let before = self.snapshot.load_full();
+        Snapshot::compile(desired, Some(&before), &self.links, self.plugins.as_deref()).map(drop)
+    }
+
     /// The snapshot in force.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.snapshot.load_full()

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use serde_json::{Map, Value};
 
 /// Largest schema that is kept, in bytes.
-const SCHEMA_BYTES_MAX: usize = 256 << 10;
+pub(crate) const SCHEMA_BYTES_MAX: usize = 256 << 10;
 /// Steps that judging one value may take: some 100 ms at the worst.
 const STEPS_MAX: u64 = 2_000_000;
 /// How many schemas may lie within each other where they meet a value, `$ref`s followed.
@@ -48,6 +48,11 @@ impl Schema {
             text,
             compiled: OnceLock::new(),
         }
+    }
+
+    /// How long it is, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.text.as_ref().map_or(0, |text| text.len())
     }
 
     /// Whether there is one.

@@ -17,6 +17,7 @@ use bytes::Bytes;
 use bytestring::ByteString;
 
 use crate::leaf::{Leaf, LeafId, LeafKind, Leaves, LeavesUnder};
+use crate::outline::Outline;
 use crate::path::Path;
 use crate::{DecodeError, Limits, parse, write};
 
@@ -134,6 +135,8 @@ pub struct Document {
     pub(crate) canonical: bool,
     /// Some string holds U+0000.
     pub(crate) has_nul: bool,
+    /// An array stands right in another one.
+    pub(crate) has_rows: bool,
     pub(crate) limits: Limits,
 }
 
@@ -229,6 +232,16 @@ impl Document {
     /// Every key, string and number, in document order.
     pub fn leaves(&self) -> Leaves<'_> {
         Leaves::new(self)
+    }
+
+    /// How the leaves lie in objects and arrays, in document order.
+    pub fn outline(&self) -> Outline<'_> {
+        Outline::new(self)
+    }
+
+    /// Whether an array is an element of another one, as the rows of a table are.
+    pub fn has_rows(&self) -> bool {
+        self.has_rows
     }
 
     /// One leaf by its id.

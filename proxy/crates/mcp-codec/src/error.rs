@@ -95,6 +95,9 @@ pub enum DecodeErrorKind {
     /// A string id longer than [`Limits::id_bytes_max`](crate::Limits::id_bytes_max).
     #[error("an id above the length limit")]
     IdTooLong,
+    /// A progress token longer than [`Limits::id_bytes_max`](crate::Limits::id_bytes_max).
+    #[error("a progress token above the length limit")]
+    TokenTooLong,
     /// A response without an id.
     #[error("a response without an id")]
     MissingId,
@@ -118,7 +121,7 @@ pub enum DecodeErrorKind {
     /// read piece by piece.
     #[error("more keys than the limit")]
     TooManyKeys,
-    /// A method, tool name or version above the length limit; only where a message is read piece by piece.
+    /// A method above the length limit; and a tool name or version, where a message is read piece by piece.
     #[error("a protocol string above the length limit")]
     NameTooLong,
     /// None of, or more than one of, `method`, `result` and `error`.
@@ -187,6 +190,7 @@ impl DecodeErrorKind {
             BadVersion => "The jsonrpc member must be \"2.0\".",
             BadId => "The id must be an integer or a string.",
             IdTooLong => "The id is longer than allowed.",
+            TokenTooLong => "The progressToken is longer than allowed; choose a shorter one.",
             MissingId => "The response has no id.",
             BadMethod => "The method must be a non-empty string.",
             BadParams => "The params must be an object.",

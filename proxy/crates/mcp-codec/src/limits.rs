@@ -1,5 +1,9 @@
 //! The bounds on one message. Every one of them is written down here and reached by a test.
 
+/// Longest method, in decoded bytes; and tool name or version, where a message is read piece by piece. Those that are in
+/// use have some 40.
+pub(crate) const NAME_BYTES_MAX: usize = 1024;
+
 /// What one JSON document may cost. A document above any of these is refused, never cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -11,7 +15,7 @@ pub struct Limits {
     pub tokens_max: usize,
     /// Longest number, in bytes of its text.
     pub number_bytes_max: usize,
-    /// Longest string used as a JSON-RPC id, in decoded bytes.
+    /// Longest string used as a JSON-RPC id or as a progress token, in decoded bytes.
     pub id_bytes_max: usize,
     /// Most messages in one batch.
     pub batch_max: usize,

@@ -9,6 +9,7 @@ use crate::document::{Document, Kind, Node};
 use crate::edit::{EditError, Edits};
 use crate::id::ID_NUMBER_MAX;
 use crate::leaf::LeafKind;
+use crate::limits::NAME_BYTES_MAX;
 use crate::{DecodeError, DecodeErrorKind as Bad, Id, Limits, fold};
 
 /// Whether the protocol revision in force has batches (only 2025-03-26 and older do).
@@ -274,6 +275,7 @@ fn read_call(
     };
     match doc.str(method) {
         None | Some("") => return Err((Bad::BadMethod, method)),
+        Some(name) if name.len() > NAME_BYTES_MAX => return Err((Bad::NameTooLong, method)),
         Some(name) if name.contains('\0') => return Err((Bad::NulInProtocolString, method)),
         Some(_) => {}
     }
@@ -283,6 +285,7 @@ fn read_call(
         }
         fold::check_params(doc, params).map_err(|key| (Bad::FoldedKey, doc.leaf(key).node))?;
         refuse_nul_in_params(doc, params)?;
+        refuse_long_tokens(doc, params)?;
     }
     Ok(Envelope {
         kind,
@@ -329,6 +332,20 @@ fn read_error(doc: &Document, error: Node, id: Option<Option<Id>>) -> Result<Env
         method: None,
         body: Some(error),
     })
+}
+
+/// What progress is reported by is remembered as long as its request, as the id is: so it is no longer than one.
+fn refuse_long_tokens(doc: &Document, params: Node) -> Result<(), Refused> {
+    let max = doc.limits.id_bytes_max;
+    if doc.source().len() <= max {
+        return Ok(());
+    }
+    let asked = doc.member(params, "_meta");
+    let asked = asked.and_then(|meta| doc.member(meta, "progressToken"));
+    let told = doc.member(params, "progressToken");
+    let mut tokens = asked.into_iter().chain(told);
+    let long = tokens.find(|node| doc.str(*node).is_some_and(|text| text.len() > max));
+    long.map_or(Ok(()), |node| Err((Bad::TokenTooLong, node)))
 }
 
 /// A key with a NUL is another key to a peer written in C, so none is let through, wherever it is.

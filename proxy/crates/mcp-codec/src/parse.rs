@@ -75,6 +75,7 @@ struct Parser<'t> {
     leaf_count: u32,
     canonical: bool,
     has_nul: bool,
+    has_rows: bool,
 }
 
 impl<'t> Parser<'t> {
@@ -92,6 +93,7 @@ impl<'t> Parser<'t> {
             leaf_count: 0,
             canonical: true,
             has_nul: false,
+            has_rows: false,
         }
     }
 
@@ -111,6 +113,7 @@ impl<'t> Parser<'t> {
             leaf_count: self.leaf_count,
             canonical: self.canonical,
             has_nul: self.has_nul,
+            has_rows: self.has_rows,
             limits: self.limits,
         }
     }
@@ -195,6 +198,8 @@ impl<'t> Parser<'t> {
             return Err((Bad::TooDeep, self.at));
         }
         let is_object = tag == Tag::Object;
+        let in_array = self.stack.last().is_some_and(|outer| !outer.is_object);
+        self.has_rows |= in_array && !is_object;
         let token = self.tape.len() as u32;
         self.push(
             tag,

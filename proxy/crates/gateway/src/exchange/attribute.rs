@@ -12,7 +12,7 @@ use super::head::Refusal;
 use crate::pipeline::{Attribution, HeaderLeaf, Judge, Whose};
 use crate::reply::code;
 use crate::session::{Call, Calls, Capabilities};
-use crate::tools::ToolSchemas;
+use crate::tools::{Mirror, ToolSchemas};
 
 /// The `_meta` member that makes a request one of the stateless era.
 const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -306,7 +306,7 @@ pub(super) fn capabilities(message: &Message) -> Capabilities {
     }
 }
 
-/// Compares `Mcp-Param-*` headers with the arguments they repeat, where the tool was listed.
+/// Compares `Mcp-Param-*` headers with the arguments they repeat, where the tool was listed. Gives what it declared.
 ///
 /// # Errors
 /// A header says something else than its argument, or one of the two is missing.
@@ -314,53 +314,46 @@ pub(super) fn params_agree(
     context: &Context,
     message: &Message,
     headers: &[HeaderLeaf],
-) -> Result<(), Refusal> {
+) -> Result<Option<Arc<ToolSchemas>>, Refusal> {
     let doc = message.doc();
     let name = doc.get(&["params", "name"]).and_then(|n| doc.str(n));
     let Some(tool) = name.and_then(|n| context.server.runtime.tools.get(n)) else {
-        return Ok(());
+        return Ok(None);
     };
-    for mirror in tool.mirrors() {
-        let mut argument = doc.get(&["params", "arguments"]);
-        for key in &mirror.path {
-            argument = argument.and_then(|node| doc.member(node, key));
-        }
-        let header = headers
-            .iter()
-            .find(|h| h.name == mirror.header)
-            .map(|h| &*h.value);
-        let agree = match (argument.map(|node| (node, doc.kind(node))), header) {
-            (None | Some((_, Kind::Null)), None) => true,
-            (Some((node, Kind::String)), Some(header)) => doc.str(node) == Some(header),
-            (Some((_, Kind::True)), Some(header)) => header == "true",
-            (Some((_, Kind::False)), Some(header)) => header == "false",
-            (Some((node, Kind::Number)), Some(header)) => same_number(doc.number(node), header),
-            _ => false,
-        };
-        if !agree {
-            let text = "An Mcp-Param header and the argument it repeats differ.";
-            return Err(Refusal::new(400, code::HEADER_MISMATCH, text));
-        }
+    if !tool.mirrors().iter().all(|m| agrees(doc, m, headers)) {
+        let text = "An Mcp-Param header and the argument it repeats differ.";
+        return Err(Refusal::new(400, code::HEADER_MISMATCH, text));
     }
-    Ok(())
+    Ok(Some(tool))
 }
 
-/// Of the `Mcp-Param-*` headers that came with a message and were scanned with it, those that go up: with a call of
-/// a tool, and the ones which it declares. A tool that was not listed here may have any.
+fn agrees(doc: &Document, mirror: &Mirror, headers: &[HeaderLeaf]) -> bool {
+    let mut argument = doc.get(&["params", "arguments"]);
+    for key in &mirror.path {
+        argument = argument.and_then(|node| doc.member(node, key));
+    }
+    let header = headers.iter().find(|h| h.name == mirror.header);
+    let header = header.map(|h| &*h.value);
+    match (argument.map(|node| (node, doc.kind(node))), header) {
+        (None | Some((_, Kind::Null)), None) => true,
+        (Some((node, Kind::String)), Some(header)) => doc.str(node) == Some(header),
+        (Some((_, Kind::True)), Some(header)) => header == "true",
+        (Some((_, Kind::False)), Some(header)) => header == "false",
+        (Some((node, Kind::Number)), Some(header)) => same_number(doc.number(node), header),
+        _ => false,
+    }
+}
+
+/// Of the `Mcp-Param-*` headers that came with a message and were scanned with it, those that go up: the ones which the
+/// tool declares that they were compared for. Where none were compared, none go: neither a value that the body does not
+/// have, nor a name that is text of the client.
 pub(super) fn repeated<'a>(
-    context: &Context,
-    call: &Call,
+    compared: Option<&'a ToolSchemas>,
     headers: &'a [HeaderLeaf],
 ) -> impl Iterator<Item = &'a HeaderLeaf> + use<'a> {
-    let calls = !headers.is_empty() && &*call.method == "tools/call";
-    let tool = call.tool.as_deref().filter(|_| calls);
-    let tool = tool.and_then(|tool| context.server.runtime.tools.get(tool));
-    let declared = move |name: &str| {
-        let mirrors = tool.as_ref().map(|tool| tool.mirrors());
-        mirrors.is_none_or(|mirrors| mirrors.iter().any(|m| &*m.header == name))
-    };
-    let sent = move |h: &&HeaderLeaf| calls && !h.is_fixed() && declared(&h.name);
-    headers.iter().filter(sent)
+    let mirrors = compared.map_or(&[][..], ToolSchemas::mirrors);
+    let declared = |h: &&HeaderLeaf| mirrors.iter().any(|m| m.header == h.name);
+    headers.iter().filter(declared)
 }
 
 /// Whether two JSON numbers are the same one, digit by digit: no two that differ look alike for having too many.
@@ -429,6 +422,33 @@ impl Decimal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_what_was_compared_goes_up() {
+        let listed =
+            r#"[{"name":"t","inputSchema":{"properties":{"r":{"x-mcp-header":"Region"}}}}]"#;
+        let doc = Document::parse(listed.into(), &mcp_codec::Limits::default()).unwrap();
+        let cache = crate::tools::ToolCache::default();
+        cache.learn(&doc, doc.root());
+        let tool = cache.get("t");
+        let leaf = |name: &str, value: &str| HeaderLeaf {
+            name: name.into(),
+            value: value.into(),
+        };
+        let headers = [
+            leaf("mcp-param-region", "eu"),
+            HeaderLeaf::fixed("region"),
+            leaf("mcp-param-note", "eu"),
+            HeaderLeaf::fixed("note"),
+        ];
+        let up = |tool: Option<&ToolSchemas>| -> Vec<String> {
+            repeated(tool, &headers)
+                .map(|h| h.name.to_string())
+                .collect()
+        };
+        assert_eq!(up(tool.as_deref()), ["mcp-param-region"]);
+        assert!(up(None).is_empty());
+    }
 
     #[test]
     fn numbers_are_the_same_only_digit_by_digit() {

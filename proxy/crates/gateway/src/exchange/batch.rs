@@ -69,6 +69,8 @@ pub(super) async fn serve(
                 own: own.clone(),
                 trail,
                 extra: Extra::new(),
+                on_pipe: false,
+                compared: None,
             };
             one(post, message, &mut answers, closed.as_mut()).await?;
         }

@@ -258,7 +258,7 @@ impl Post {
         }
         let named = [("mcp-method", &head.method), ("mcp-name", &head.name)];
         let named = named.iter().filter_map(|(n, v)| Some((*n, v.as_deref()?)));
-        let params = attribute::repeated(&self.context, &ready.call, cleared.headers());
+        let params = attribute::repeated(self.compared.as_deref(), cleared.headers());
         let params = params.map(|h| (&*h.name, &*h.value));
         for (name, value) in named.chain(params) {
             if let (Ok(name), Some(value)) = (

@@ -1,7 +1,7 @@
 //! A request's head, checked once. What is not understood here goes no further up.
 
 use base64::Engine as _;
-use domain::ProtocolVersion;
+use domain::{Era, ProtocolVersion};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::pipeline::HeaderLeaf;
@@ -171,6 +171,13 @@ pub struct BodyFacts<'a> {
 }
 
 impl RequestHead {
+    /// Whether a request is of the revision that requires the headers: it is if the body says so or the header does, or
+    /// whoever reads only one of the two would be told what nobody compared.
+    pub fn is_stateless_with(&self, body: Option<&str>) -> bool {
+        let header = self.known_version();
+        body.is_some() || header.is_some_and(|version| version.era() == Era::Stateless)
+    }
+
     /// Compares the headers with the body they came with (revision 2026-07-28, transports).
     ///
     /// Policy always goes by the body; a mismatch is refused so that nobody behind Weir can go by
@@ -470,6 +477,29 @@ mod tests {
         let none = RequestHead::default();
         assert!(none.agrees_with(body, true).is_err());
         assert!(none.agrees_with(body, false).is_ok());
+    }
+
+    #[test]
+    fn either_of_header_and_body_can_require_the_headers() {
+        let cases = [
+            (Some("2026-07-28"), None, true),
+            (None, Some("2026-07-28"), true),
+            (Some("2025-11-25"), Some("2026-07-28"), true),
+            (Some("2025-11-25"), None, false),
+            (Some("1999-01-01"), None, false),
+            (None, None, false),
+        ];
+        for (header, body, required) in cases {
+            let head = RequestHead {
+                version: header.map(Into::into),
+                ..RequestHead::default()
+            };
+            assert_eq!(
+                head.is_stateless_with(body),
+                required,
+                "{header:?} {body:?}"
+            );
+        }
     }
 
     #[test]

@@ -232,6 +232,8 @@ pub(super) async fn message(
         own: Some(own),
         trail,
         extra: Extra::new(),
+        on_pipe: true,
+        compared: None,
     };
     // The POST is over before it is.
     let under_way = post.context.gateway.turns().begin();

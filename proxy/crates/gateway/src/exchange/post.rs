@@ -15,6 +15,7 @@ use super::trail::Trail;
 use super::{After, Context, SESSION_NOT_FOUND};
 use crate::reply::{self, code};
 use crate::session::Session;
+use crate::tools::ToolSchemas;
 use crate::upstream::Fault;
 
 /// Serves a POST.
@@ -99,6 +100,8 @@ async fn serve_body(
         own,
         trail,
         extra,
+        on_pipe: false,
+        compared: None,
     });
     post.serve(session, message).await
 }
@@ -110,6 +113,10 @@ pub(super) struct Post {
     pub(super) own: Option<Arc<Session>>,
     pub(super) trail: Trail,
     pub(super) extra: Extra,
+    /// The message came on a pipe of its own: it needs no session header to be told apart, and no others.
+    pub(super) on_pipe: bool,
+    /// What the tool declares whose headers were compared with the body.
+    pub(super) compared: Option<Arc<ToolSchemas>>,
 }
 
 /// A message that Weir answers itself.

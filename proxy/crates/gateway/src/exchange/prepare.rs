@@ -7,11 +7,11 @@ use std::sync::Arc;
 use domain::{Direction, Era, ProtocolVersion, ToolName};
 use mcp_codec::{Edits, Id, Message, MessageKind};
 
-use super::Context;
 use super::attribute::{self, Tie};
 use super::head::{BodyFacts, Refusal};
 use super::large;
 use super::post::{Answered, Post};
+use super::{Context, SESSION_NOT_FOUND};
 use crate::gate::{Gate, Permit, Refused};
 use crate::pipeline::{Cleared, Decoded, Release, ToServer};
 use crate::reply::{self, code};
@@ -47,10 +47,14 @@ impl Post {
             .map(|s| s.version)
             .or(self.head.known_version());
         let era = attribute::era_of(&message, header_version);
-        // A pipe of one's own needs no session header to be told apart.
-        let pinned = self.own.as_ref().is_some_and(|own| own.channel.is_some());
+        let pinned = self.on_pipe;
         if era == Era::Stateless && !pinned {
             self.own = None;
+        }
+        let piped = self.own.as_ref().is_some_and(|own| own.channel.is_some());
+        if piped && !pinned {
+            // A session that has a pipe is spoken to on it, and nowhere else.
+            return Err(refuse(SESSION_NOT_FOUND, &message));
         }
         self.trail.spoken(era, header_version);
         let answers = matches!(
@@ -174,7 +178,7 @@ impl Post {
         Err(Box::new(Answered::Said(400, own)))
     }
 
-    fn check_headers(&self, message: &Message) -> Result<(), Refusal> {
+    fn check_headers(&mut self, message: &Message) -> Result<(), Refusal> {
         let Some(method) = message.method() else {
             return Ok(());
         };
@@ -185,10 +189,11 @@ impl Post {
             version,
             names: attribute::must_be_named(method),
         };
-        let required = version.is_some() && message.kind() == MessageKind::Request;
+        let required =
+            self.head.is_stateless_with(version) && message.kind() == MessageKind::Request;
         self.head.agrees_with(facts, required)?;
         if required && method == "tools/call" {
-            attribute::params_agree(&self.context, message, &self.head.params)?;
+            self.compared = attribute::params_agree(&self.context, message, &self.head.params)?;
         }
         Ok(())
     }

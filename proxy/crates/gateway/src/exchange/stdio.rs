@@ -200,6 +200,8 @@ impl Front {
             own: Some(Arc::clone(own)),
             trail,
             extra: Extra::new(),
+            on_pipe: true,
+            compared: None,
         };
         let slot = own.channel.as_ref().and_then(|c| c.slot(message.kind()));
         let Some(slot) = slot else {

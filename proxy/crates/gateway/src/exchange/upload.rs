@@ -78,6 +78,8 @@ pub(super) async fn serve(
         own,
         trail,
         extra,
+        on_pipe: false,
+        compared: None,
     });
     match post.prepare(message).await {
         Ok(ready) => post.upload(session, ready, facts, begun).await,

@@ -51,8 +51,8 @@ struct Tail {
     goes_on: bool,
     /// Where a value begins that was taken out, and reaches the end: it may not be over.
     open: Option<usize>,
-    /// How many short texts were taken for parts of it.
-    short_parts: u8,
+    /// What the short texts cost that were taken for parts of it.
+    short_parts: u16,
     /// How long the last one was, at the end of the text.
     last_part: usize,
 }
@@ -128,7 +128,7 @@ impl Said {
             return;
         }
         let known = known.and_then(|at| self.tails.remove(at));
-        let follows = |tail: &Tail| !piece.begins && (tail.open.is_none() || piece.goes_on);
+        let follows = |tail: &Tail| !piece.begins && (tail.open.is_none() || tail.may_hold(&piece));
         let full =
             |tails: &mut VecDeque<Tail>| (tails.len() == TAILS_MAX).then(|| tails.pop_front())?;
         let mut tail = match known {
@@ -242,7 +242,10 @@ impl Tail {
             (self.open, self.short_parts, self.last_part, open) = (None, 0, 0, None);
         }
         let [front, rest] = kept(piece.text, open);
-        let open = open.map(|at| self.text.len() + at - front.start);
+        let open = match open {
+            Some(at) => Some(self.text.len() + at - front.start),
+            None => self.open.filter(|_| self.may_hold(piece)),
+        };
         // One that goes on began where it began.
         self.open = open.map(|at| self.open.unwrap_or(at));
         self.text.push_str(&piece.text[front]);
@@ -255,19 +258,29 @@ impl Tail {
 
     /// Whether a value that was not over goes on with this. Short texts may be but words that look like parts of it.
     fn may_go_on(&mut self, piece: &Piece<'_>) -> bool {
-        if !piece.goes_on || piece.text.len() >= LONG_BYTES_MIN {
+        let is_short = piece.text.len() < LONG_BYTES_MIN;
+        let is_part = piece.goes_on || self.open.is_some() && self.may_hold(piece);
+        if !is_part || !is_short {
             self.last_part = 0;
             return true;
         }
-        self.short_parts = self.short_parts.saturating_add(1);
-        let is_alike = self.last_begins_as(piece.text);
+        let is_word = piece.text.len() > 2
+            && matches!(word_of(piece.text), (word, "") if shape(word).is_some());
+        let cost = if is_word { WORD_PART_COST } else { 1 };
+        self.short_parts = self.short_parts.saturating_add(cost);
+        let is_alike = self.last_begins_as(piece.text) && !is_random(piece.text);
         self.last_part = piece.text.len();
         self.short_parts <= SHORT_PARTS_MAX && !is_alike
     }
 
-    /// Whether a text is of the length of the last short part: who cuts a value cuts it so.
+    /// Whether the value that is open may reach over this text: it is a part of it, or a number, of which nobody can tell.
+    fn may_hold(&self, piece: &Piece<'_>) -> bool {
+        piece.goes_on || piece.open.is_none() && piece.text.bytes().all(|b| b.is_ascii_digit())
+    }
+
+    /// Whether a text is cut as the last short part was, to its length, or byte by byte: nobody speaks in single letters.
     fn is_cut_as(&self, text: &str) -> bool {
-        self.last_part == text.len() && text.bytes().all(is_of_key)
+        (self.last_part == text.len() || text.len() == 1) && text.bytes().all(is_of_key)
     }
 
     /// Whether a text begins as the last short part did, as words that count do and no parts of one value.
@@ -389,8 +402,10 @@ fn begins_anew(text: &str) -> bool {
     }
 }
 
-/// More short parts than this are no parts of one value, but words that look like such.
-const SHORT_PARTS_MAX: u8 = 64;
+/// Short parts that cost more than this are no parts of one value, but words that look like such.
+const SHORT_PARTS_MAX: u16 = 1024;
+/// What a part costs that may be a word, against one of any others.
+const WORD_PART_COST: u16 = 16;
 /// Nor are two that have so many bytes of their beginning in common.
 const ALIKE_BYTES_MIN: usize = 3;
 /// Shorter words are a rest only if they look like one in every way.
@@ -405,12 +420,64 @@ fn may_be_rest(word: &str) -> bool {
     if word.starts_with("-----") {
         return true;
     }
+    // No word, and no path: but names stand before colons that look like this.
+    if is_random(word) && !word.contains(':') {
+        return true;
+    }
     if word.len() >= LONG_BYTES_MIN {
         return !is_path && word.bytes().all(is_of_key) && (digits || mixed);
     }
     let sign = any(|b| b"!@#$^&*?".contains(b));
     let parts = word.contains(['/', ':']) || word.ends_with(['%', ',', ';']);
     letters && !parts && (digits || mixed || sign)
+}
+
+/// Whether a text has what words, names and paths have not: one kind of sign after another in no order, or no vowels.
+fn is_random(text: &str) -> bool {
+    let pairs = text.as_bytes().windows(2);
+    let turns = pairs.filter(|pair| match (kind(pair[0]), kind(pair[1])) {
+        // Capitalised words are joined to names.
+        (Kind::Capital, Kind::Small) => false,
+        (Kind::Other, _) | (_, Kind::Other) => false,
+        (a, b) => a != b,
+    });
+    let turns = turns.count();
+    if turns >= TURNS_MIN && turns * TURNS_EVERY_MAX >= text.len() {
+        return true;
+    }
+    let mut run = 0;
+    text.bytes().any(|byte| {
+        let is_vowel = b"aeiouyAEIOUY".contains(&byte);
+        run = if byte.is_ascii_alphabetic() && !is_vowel {
+            run + 1
+        } else {
+            0
+        };
+        run >= CONSONANTS_MIN
+    })
+}
+
+/// So many turns between kinds of signs, and one in so many bytes, are in no word.
+const TURNS_MIN: usize = 3;
+const TURNS_EVERY_MAX: usize = 4;
+/// Nor are so many consonants.
+const CONSONANTS_MIN: usize = 7;
+
+#[derive(PartialEq, Eq)]
+enum Kind {
+    Small,
+    Capital,
+    Digit,
+    Other,
+}
+
+fn kind(byte: u8) -> Kind {
+    match byte {
+        b'a'..=b'z' => Kind::Small,
+        b'A'..=b'Z' => Kind::Capital,
+        b'0'..=b'9' => Kind::Digit,
+        _ => Kind::Other,
+    }
 }
 
 fn is_of_key(byte: u8) -> bool {

@@ -1,7 +1,7 @@
 //! Why a message goes no further, in words for the client and for the audit record.
 
 use dlp_policy::Reason;
-use dlp_scan::RuleSet;
+use dlp_scan::{OverBudget, RuleSet};
 use domain::Direction;
 
 /// Why a message goes no further.
@@ -40,8 +40,14 @@ impl Stop {
                     rule.id
                 )
             }
-            Self::Policy(Reason::OverBudget(_)) => {
-                format!("Weir blocked this {what}: it is too deeply encoded to be inspected.")
+            Self::Policy(Reason::OverBudget(bound)) => {
+                let why = match bound {
+                    OverBudget::Depth | OverBudget::DecodedBytes => "is too deeply encoded",
+                    OverBudget::Findings | OverBudget::Candidates => {
+                        "holds too much that has to be looked into"
+                    }
+                };
+                format!("Weir blocked this {what}: it {why} to be inspected.")
             }
             Self::Policy(Reason::ToolDenied) => {
                 "Weir blocked this request: this tool may not be called.".into()

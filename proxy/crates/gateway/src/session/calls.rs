@@ -1,5 +1,6 @@
 //! What ties a message to its call.
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -98,13 +99,26 @@ impl<K: Eq + Hash + Clone, V> BoundedMap<K, V> {
         if self.entries.len() <= self.max {
             return None;
         }
+        self.pop_oldest().map(|(oldest, _)| oldest)
+    }
+
+    /// Takes the oldest entry out.
+    pub fn pop_oldest(&mut self) -> Option<(K, V)> {
         let (_, oldest) = self.ages.pop_first()?;
-        self.entries.remove(&oldest);
-        Some(oldest)
+        let (_, value) = self.entries.remove(&oldest)?;
+        Some((oldest, value))
+    }
+
+    /// How many entries there are.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
     }
 
     /// Looks an entry up.
-    pub fn get(&self, key: &K) -> Option<&V> {
+    pub fn get<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+    {
         self.entries.get(key).map(|(_, value)| value)
     }
 
@@ -114,7 +128,10 @@ impl<K: Eq + Hash + Clone, V> BoundedMap<K, V> {
     }
 
     /// Takes an entry out.
-    pub fn remove(&mut self, key: &K) -> Option<V> {
+    pub fn remove<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
         let (age, value) = self.entries.remove(key)?;
         self.ages.remove(&age);
         Some(value)

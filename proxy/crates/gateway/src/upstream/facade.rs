@@ -19,6 +19,9 @@ const PROBE_WAIT: Duration = Duration::from_secs(5);
 /// How long it may take to shake hands.
 const HANDSHAKE_WAIT: Duration = Duration::from_secs(60);
 
+/// Most of what is kept of that, in bytes. Real servers say some kilobytes.
+const HANDSHAKE_BYTES_MAX: usize = 256 << 10;
+
 /// What a handshake-only server said of itself. Unjudged: it goes through the line when it is told.
 #[derive(Debug)]
 pub struct Handshake {
@@ -71,10 +74,8 @@ impl DuplexSession {
                 };
                 let message = incoming.message;
                 if message.id() == Some(id) && message.method().is_none() {
-                    return Ok(message
-                        .result()
-                        .is_some()
-                        .then(|| Handshake::of(message.doc())));
+                    let said = message.result().map(|_| Handshake::of(message.doc()));
+                    return said.transpose();
                 }
             }
         };
@@ -86,16 +87,21 @@ impl DuplexSession {
 
 impl Handshake {
     /// Reads it from the answer to `initialize`.
-    pub(super) fn of(doc: &Document) -> Self {
-        let raw = |name| {
-            doc.get(&["result", name])
-                .map(|node| doc.raw(node).to_vec())
-        };
-        Self {
-            capabilities: raw("capabilities").unwrap_or_else(|| b"{}".to_vec()),
-            server_info: raw("serverInfo"),
-            instructions: raw("instructions"),
+    ///
+    /// # Errors
+    /// It is longer than may be kept.
+    pub(super) fn of(doc: &Document) -> Result<Self, Fault> {
+        let raw = |name| doc.get(&["result", name]).map(|node| doc.raw(node));
+        let said = ["capabilities", "serverInfo", "instructions"].map(raw);
+        if said.iter().flatten().map(|text| text.len()).sum::<usize>() > HANDSHAKE_BYTES_MAX {
+            return Err(Fault::Broken("a handshake above the size limit"));
         }
+        let [capabilities, server_info, instructions] = said.map(|text| text.map(<[u8]>::to_vec));
+        Ok(Self {
+            capabilities: capabilities.unwrap_or_else(|| b"{}".to_vec()),
+            server_info,
+            instructions,
+        })
     }
 
     /// The answer to `server/discover`, as the server would have given it.
@@ -121,11 +127,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_handshake_is_kept_up_to_its_bound() {
+        let of = |len: usize| {
+            let text = "x".repeat(len);
+            let result = format!(r#"{{"result":{{"capabilities":{{}},"instructions":"{text}"}}}}"#);
+            let doc = Document::parse(result.into(), &mcp_codec::Limits::default()).unwrap();
+            Handshake::of(&doc).map(|_| ())
+        };
+        // The brackets and the quotes are counted too.
+        assert_eq!(of(HANDSHAKE_BYTES_MAX - 4), Ok(()));
+        assert!(matches!(of(HANDSHAKE_BYTES_MAX - 3), Err(Fault::Broken(_))));
+    }
+
+    #[test]
     fn a_handshake_is_told_as_a_discovery() {
         let result = br#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25",
             "capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"},"instructions":"hi"}}"#;
         let doc = Document::parse(result.as_slice().into(), &mcp_codec::Limits::default()).unwrap();
-        let told = Handshake::of(&doc).discovered(&Id::String("a".into()));
+        let told = Handshake::of(&doc)
+            .unwrap()
+            .discovered(&Id::String("a".into()));
         let v: serde_json::Value = serde_json::from_slice(&told).unwrap();
         assert_eq!(v["id"], "a");
         assert_eq!(v["result"]["resultType"], "complete");

@@ -72,7 +72,7 @@ impl Hosted {
 
     /// The sandbox's own id of a session that was opened anew.
     pub fn renewed(&self, key: &str) -> Option<Box<str>> {
-        self.renewed.lock().get(&key.into()).cloned()
+        self.renewed.lock().get(key).cloned()
     }
 
     /// Remembers it. With a sandbox per call it would be of no use.

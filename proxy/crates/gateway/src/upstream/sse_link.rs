@@ -14,6 +14,9 @@ const PRELUDE_MAX: usize = 4;
 /// How long the server may take to name its endpoint.
 const ENDPOINT_WAIT: Duration = Duration::from_secs(10);
 
+/// Longest endpoint, in bytes: it is kept with the session.
+const ENDPOINT_BYTES_MAX: usize = 8 << 10;
+
 /// Where messages are posted.
 pub(super) struct SseSender {
     http: Arc<HttpLink>,
@@ -66,12 +69,18 @@ async fn endpoint(events: &mut EventStream) -> Result<String, Fault> {
             break;
         };
         if event.event.as_deref() == Some("endpoint") {
-            let data = event.data.unwrap_or_default();
-            let text = std::str::from_utf8(&data).map_err(|_| Fault::Broken("the endpoint"))?;
-            return Ok(text.trim().to_owned());
+            return endpoint_of(&event.data.unwrap_or_default());
         }
     }
     Err(Fault::Broken("no endpoint event"))
+}
+
+fn endpoint_of(data: &[u8]) -> Result<String, Fault> {
+    if data.len() > ENDPOINT_BYTES_MAX {
+        return Err(Fault::Broken("an endpoint above the size limit"));
+    }
+    let text = std::str::from_utf8(data).map_err(|_| Fault::Broken("the endpoint"))?;
+    Ok(text.trim().to_owned())
 }
 
 impl SseSender {
@@ -107,5 +116,18 @@ impl SseReceiver {
                 return Some(data);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_is_no_longer_than_it_may_be() {
+        let of = |len: usize| endpoint_of("/".repeat(len).as_bytes());
+        assert!(of(ENDPOINT_BYTES_MAX).is_ok());
+        assert!(matches!(of(ENDPOINT_BYTES_MAX + 1), Err(Fault::Broken(_))));
+        assert!(endpoint_of(b"\xff").is_err());
     }
 }

@@ -9,10 +9,9 @@ use std::ops::Range;
 use super::{Event, Reader, Sink, StreamLimits};
 use crate::fold;
 use crate::id::ID_NUMBER_MAX;
+use crate::limits::NAME_BYTES_MAX;
 use crate::{DecodeError, DecodeErrorKind as Bad, Id, Kind, MessageKind};
 
-/// Longest method, tool name or version, in decoded bytes.
-const NAME_BYTES_MAX: usize = 1024;
 const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
 /// What a message said of itself so far.
@@ -225,6 +224,8 @@ enum Wanted {
     Name,
     MetaVersion,
     Progress,
+    /// The token that progress is told of: only how long it is.
+    Reported,
     Code,
     Message,
 }
@@ -379,6 +380,7 @@ impl Envelope {
             (Place::Root, "id") => Some(Wanted::Id),
             (Place::Root, "method") => Some(Wanted::Method),
             (Place::Params { full: true }, "name") if depth == 2 => Some(Wanted::Name),
+            (Place::Params { full: true }, "progressToken") if depth == 2 => Some(Wanted::Reported),
             (Place::Error, "code") if depth == 2 => Some(Wanted::Code),
             (Place::Error, "message") if depth == 2 => Some(Wanted::Message),
             (Place::Meta, META_VERSION) if depth == 3 => Some(Wanted::MetaVersion),
@@ -453,7 +455,8 @@ impl Envelope {
             return Ok(());
         };
         let (max, too_long) = match wanted {
-            Wanted::Id | Wanted::Progress => (self.limits.id_bytes_max, Bad::IdTooLong),
+            Wanted::Id => (self.limits.id_bytes_max, Bad::IdTooLong),
+            Wanted::Progress | Wanted::Reported => (self.limits.id_bytes_max, Bad::TokenTooLong),
             _ => (NAME_BYTES_MAX, Bad::NameTooLong),
         };
         if text.len() + piece.len() > max {
@@ -477,7 +480,7 @@ impl Envelope {
             Wanted::Name => facts.name = Some(text.into()),
             Wanted::MetaVersion => facts.meta_version = Some(text.into()),
             Wanted::Progress => facts.progress = Some(Id::String(text.into())),
-            Wanted::Code | Wanted::Message => {}
+            Wanted::Code | Wanted::Message | Wanted::Reported => {}
         }
         Ok(())
     }

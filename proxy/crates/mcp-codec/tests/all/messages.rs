@@ -1,8 +1,10 @@
 //! The JSON-RPC envelope: what is a message, of what kind, and what is refused.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use bytes::Bytes;
+use mcp_codec::stream::{Event, MessageReader, StreamLimits};
 use mcp_codec::{
     BatchRule, DecodeError, DecodeErrorKind as Bad, Edits, Id, Limits, Message, MessageKind,
     Payload, decode,
@@ -10,6 +12,52 @@ use mcp_codec::{
 
 fn message(text: &str) -> Result<Message, DecodeError> {
     Message::decode(Bytes::copy_from_slice(text.as_bytes()), &Limits::default())
+}
+
+fn in_pieces(text: &str) -> Result<(), Bad> {
+    let limits = StreamLimits::of(&Limits::default(), 1 << 30);
+    let mut reader = MessageReader::new(limits);
+    let mut nobody = |_: Event<'_>, _: Range<u64>| Ok(());
+    let read = reader.push(text.as_bytes(), &mut nobody);
+    let read = read.and_then(|()| reader.finish(&mut nobody).map(|_| ()));
+    read.map_err(|error| error.kind)
+}
+
+#[test]
+fn what_is_remembered_of_a_message_has_a_bound() {
+    type Wrap<'a> = &'a dyn Fn(&str) -> String;
+    let of =
+        |len: usize, wrap: Wrap<'_>| message(&wrap(&"x".repeat(len))).map_err(|error| error.kind);
+    let method = |text: &str| format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{text}"}}"#);
+    let asked = |text: &str| {
+        let meta = format!(r#"{{"progressToken":"{text}"}}"#);
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"_meta":{meta}}}}}"#)
+    };
+    let told = |text: &str| {
+        let params = format!(r#"{{"progressToken":"{text}","progress":1}}"#);
+        format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{params}}}"#)
+    };
+    let cases: [(usize, Bad, Wrap<'_>); 3] = [
+        (1024, Bad::NameTooLong, &method),
+        (256, Bad::TokenTooLong, &asked),
+        (256, Bad::TokenTooLong, &told),
+    ];
+    for (max, bad, wrap) in cases {
+        assert!(of(max, wrap).is_ok(), "{bad:?}");
+        assert_eq!(of(max + 1, wrap).unwrap_err(), bad);
+        assert_eq!(of(1 << 20, wrap).unwrap_err(), bad);
+        assert!(in_pieces(&wrap(&"x".repeat(max))).is_ok(), "{bad:?}");
+        assert_eq!(in_pieces(&wrap(&"x".repeat(max + 1))).unwrap_err(), bad);
+    }
+    // Counted as it is when it is read: six letters of an escape are one byte.
+    let escaped = "\\u0078".repeat(256);
+    assert!(message(&asked(&escaped)).is_ok());
+    assert!(message(&asked(&format!("{escaped}x"))).is_err());
+    // In a tool's own arguments it is a word like any other.
+    let text = "x".repeat(2000);
+    let arguments = format!(r#"{{"arguments":{{"progressToken":"{text}","method":"{text}"}}}}"#);
+    let call = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{arguments}}}"#);
+    assert!(message(&call).is_ok());
 }
 
 #[test]

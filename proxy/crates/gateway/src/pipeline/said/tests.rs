@@ -168,6 +168,9 @@ fn what_goes_on_in_the_next_message_is_taken_out_there_as_well() {
         std::iter::once(first.to_owned()).chain(rest).collect()
     };
     let first_line = key[..2].join("\n");
+    let given = |pieces: &[&str]| pieces.iter().map(|piece| (*piece).to_owned()).collect();
+    let (head, _) = jwt.rsplit_once('.').expect("a signature");
+    let long = format!("{head}.{}", URL_SAFE_NO_PAD.encode(noise(512)));
     let cases = [
         (
             "a password",
@@ -200,6 +203,62 @@ fn what_goes_on_in_the_next_message_is_taken_out_there_as_well() {
             vec![first_line, body[1..].concat()],
         ),
         ("a key without an end", [&key[..1], body].concat()),
+        (
+            "a key whose lines look like paths",
+            key.iter()
+                .map(|line| match line.starts_with('-') {
+                    true => line.clone(),
+                    false => format!("/{}", &line[1..]),
+                })
+                .collect(),
+        ),
+        (
+            "a password, at a slash",
+            given(&["password=Xk9vQ2mZ", "/r7Lp4Ts8"]),
+        ),
+        (
+            "a key of letters, at a slash",
+            given(&[
+                "aws_secret_access_key = wJalrXUtnFEMIaK7MD",
+                "/ENGabPxRfiCYzJq8WnTEs",
+            ]),
+        ),
+        (
+            "a token, around a slash",
+            given(&[
+                "Authorization: Bearer q8Zr4Lw2Xk9vT6nB1mYc7Hd3pQ",
+                "Zk3/Lw9mYc7",
+                "Xq8Wn3TEs5",
+            ]),
+        ),
+        (
+            "a password, consonants",
+            given(&["password=Xk9vQ2mZ", "rlptswdbnyh", "7Lp4Ts8W"]),
+        ),
+        (
+            "a password, capitals",
+            given(&["password=Xk9vQ2mZ", "RLPTSWDBN", "7Lp4Ts8W"]),
+        ),
+        (
+            "a password, byte by byte",
+            in_parts("password=Xk9vQ2mZr7Lp4Ts8q8Wn3TEs", 17, 1),
+        ),
+        (
+            "a password, two by two",
+            in_parts("password=Xk9vQ2mZr7Lp4Ts8q8Wn3TEs", 17, 2),
+        ),
+        (
+            "a password, in parts that begin alike",
+            given(&["password=Xk9vQ2mZ", "aaaK7q", "aaaW2y", "zz9K3q", "qq8L4p"]),
+        ),
+        (
+            "a long token, four bytes at a time",
+            in_parts(&long, long.len() - 600, 4),
+        ),
+        (
+            "a long token, three bytes at a time",
+            in_parts(&long, long.len() - 600, 3),
+        ),
     ];
     let mut faults = Vec::new();
     for action in [PolicyAction::Redact, PolicyAction::Block] {
@@ -210,7 +269,12 @@ fn what_goes_on_in_the_next_message_is_taken_out_there_as_well() {
                 let came = stream.tell(piece).unwrap_or_default();
                 // The first line of a key says nothing.
                 let line = piece.trim_matches(|c: char| c == '-' || c.is_whitespace());
-                let shows = came.contains(&line[line.len().saturating_sub(9)..]);
+                // What stands in the place of a value holds letters, too.
+                let shown = came
+                    .split("[REDACTED")
+                    .map(|text| text.split_once(']').map_or(text, |(_, rest)| rest))
+                    .collect::<String>();
+                let shows = shown.contains(&line[line.len().saturating_sub(9)..]);
                 if shows && !line.ends_with("PRIVATE KEY") {
                     faults.push(format!("{action:?}, {name}, {nth}: {came}"));
                 }
@@ -262,6 +326,12 @@ fn what_begins_anew_is_left_alone() {
                 "worker-1: started",
                 "ok",
                 "50%",
+                "a1b2c3d4e5f6: Pulling fs layer",
+                "/opt/MyApp2/bin/run.sh",
+                "C:/Users/Anna/AppData/x1.log",
+                "node18, npm 9",
+                "https",
+                "30215",
             ] {
                 let mut stream = Stream::under(action);
                 let came = stream.tell(&first);
@@ -270,6 +340,30 @@ fn what_begins_anew_is_left_alone() {
                 assert!(!format!("{:?}", stream.said).contains("Xk9"));
             }
         }
+    }
+}
+
+#[test]
+fn what_stands_behind_a_rest_stays() {
+    for (next, expected) in [
+        ("r7Lp4Ts8,", "[REDACTED:generic-password],"),
+        ("r7Lp4Ts8, and on", "[REDACTED:generic-password], and on"),
+    ] {
+        let mut stream = Stream::under(PolicyAction::Redact);
+        stream.tell("password=Xk9vQ2mZ");
+        assert_eq!(stream.tell(next).as_deref(), Some(expected));
+    }
+    // A number may be a part, and is none by itself.
+    let mut stream = Stream::under(PolicyAction::Redact);
+    for (text, expected) in [
+        ("password=Xk9vQ2mZ", "password=[REDACTED:password-in-prose]"),
+        ("48151623", "48151623"),
+        ("7Lp4Ts8W", "[REDACTED:generic-password]"),
+        ("481516", "481516"),
+        ("done", "done"),
+        ("7Lp4Ts8W", "7Lp4Ts8W"),
+    ] {
+        assert_eq!(stream.tell(text).as_deref(), Some(expected));
     }
 }
 

@@ -143,7 +143,7 @@ impl HttpLink {
         let opened = Opened {
             session_id: head.session_id,
             version: version.as_str().into(),
-            handshake: Handshake::of(&said),
+            handshake: Handshake::of(&said)?,
         };
         ours.purpose = Purpose::Word;
         ours.session_id.clone_from(&opened.session_id);
