@@ -2,7 +2,7 @@
 
 use std::ops::{BitAnd, BitOr, BitOrAssign};
 
-const WORDS: usize = 5;
+const WORDS: usize = 6;
 /// How many there may be.
 pub(super) const BITS_MAX: usize = WORDS * 64;
 
@@ -45,15 +45,11 @@ impl Bits {
 
     /// More than one? Counting them takes dozens of steps on old processors.
     pub fn several(self) -> bool {
-        let [a, b, c, d, e] = self.0;
-        let more = |word: u64| word & word.wrapping_sub(1) != 0;
-        let any = |word: u64| u8::from(word != 0);
-        more(a)
-            || more(b)
-            || more(c)
-            || more(d)
-            || more(e)
-            || any(a) + any(b) + any(c) + any(d) + any(e) > 1
+        let words = self.0.into_iter();
+        words.fold(0u8, |most, word| {
+            let more = u8::from(word & word.wrapping_sub(1) != 0);
+            most + u8::from(word != 0) + more
+        }) > 1
     }
 }
 
@@ -61,8 +57,7 @@ impl BitAnd for Bits {
     type Output = Self;
 
     fn bitand(self, other: Self) -> Self {
-        let ([a, b, c, d, e], [v, w, x, y, z]) = (self.0, other.0);
-        Self([a & v, b & w, c & x, d & y, e & z])
+        Self(std::array::from_fn(|at| self.0[at] & other.0[at]))
     }
 }
 
@@ -70,8 +65,7 @@ impl BitOr for Bits {
     type Output = Self;
 
     fn bitor(self, other: Self) -> Self {
-        let ([a, b, c, d, e], [v, w, x, y, z]) = (self.0, other.0);
-        Self([a | v, b | w, c | x, d | y, e | z])
+        Self(std::array::from_fn(|at| self.0[at] | other.0[at]))
     }
 }
 
