@@ -53,7 +53,19 @@ impl Layout {
     /// From this cell on, this object is the innermost again.
     pub fn turned(&mut self, object: u32, cell: usize) {
         let cell = to_u32(cell);
-        self.turns.push(Turn { cell, object });
+        match self.turns.last_mut() {
+            // Nothing stood in the one before: a text may be nothing but empty objects.
+            Some(last) if last.cell == cell => last.object = object,
+            _ => self.turns.push(Turn { cell, object }),
+        }
+    }
+
+    /// How much memory it holds on to.
+    pub fn bytes_kept(&self) -> usize {
+        self.objects.capacity() * size_of::<Span>()
+            + self.turns.capacity() * size_of::<Turn>()
+            + self.fields.capacity() * size_of::<Field>()
+            + self.by_head.capacity() * size_of::<u32>()
     }
 
     /// The innermost object that a cell lies in.

@@ -13,6 +13,21 @@ pub enum LeafKind {
     Header,
 }
 
+/// One step through the objects and arrays that the leaves of a message lie in, in its order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// An object begins.
+    Object,
+    /// An array begins.
+    Array,
+    /// The next leaf.
+    Leaf,
+    /// A value that is no leaf: true, false, null.
+    Other,
+    /// What began last, and has not ended, ends.
+    End,
+}
+
 /// One leaf: its decoded text, and the name that stands over it.
 #[derive(Clone, Copy, Debug)]
 pub struct LeafInput<'a> {

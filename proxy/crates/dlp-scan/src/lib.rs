@@ -19,6 +19,7 @@ mod layout;
 mod leaf;
 mod names;
 mod plain;
+mod rest;
 mod rule;
 mod ruleset;
 mod scanner;
@@ -31,11 +32,11 @@ pub use budget::{Budget, OverBudget};
 pub use explain::{Explained, Miss, Near, explain};
 pub use finding::{Finding, Fingerprint, FingerprintKey, Layer, Layers, Outcome};
 pub use gate::Engine;
-pub use leaf::{LeafInput, LeafKind};
+pub use leaf::{LeafInput, LeafKind, Step};
 pub use rule::{Category, Rule, RuleId};
 pub use ruleset::{
     AllowPattern, ExampleFailure, Own, RuleError, RuleFacts, RuleSet, RuleSource, VAULT_RULE,
     ValueList,
 };
-pub use scanner::{Keeps, Scanner};
+pub use scanner::{Keeps, Outline, Scanner};
 pub use stream::{LeafStream, Place, StreamStep};

@@ -2,12 +2,13 @@
 
 use smallvec::SmallVec;
 
-use crate::decode::{Spawner, decode, json};
+use crate::decode::{Spawner, decode, json, outline};
 use crate::detect::{Limits, Raw, Scratch, Sink, detect};
 use crate::echoes;
 use crate::finding::{Finding, FingerprintKey, Layers, Outcome};
+use crate::rest;
 use crate::text::{NO_LEAF, Node, Parent, Span, to_u32};
-use crate::{Budget, Category, Layer, LeafInput, LeafKind, OverBudget, RuleId, RuleSet};
+use crate::{Budget, Category, Layer, LeafInput, LeafKind, OverBudget, RuleId, RuleSet, Step};
 
 /// Nodes are reused; more than this many are given back after a message that needed them.
 const NODES_KEPT: usize = 64;
@@ -19,6 +20,15 @@ const TEXT_BYTES_MAX: usize = 1 << 30;
 const NODES_MAX: usize = 1 << 16;
 /// Of longer names the end is read: what a value is stands last.
 const NAME_BYTES_MAX: usize = 128;
+
+/// How much of a message is scanned at once.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    Whole,
+    /// Nothing is said of where else a value stands: that may be in other parts, and what is found must not depend on where
+    /// they are cut.
+    Part,
+}
 
 /// Reusable scratch of one worker. Holds no state from one message to the next.
 ///
@@ -80,27 +90,51 @@ impl Scanner {
         budget: &Budget,
         keeps: Keeps<'_>,
     ) -> Outcome {
-        self.look(rules, leaves, budget, keeps, true)
+        self.scan_laid_out(rules, leaves, None, budget, keeps)
     }
 
-    /// The same for a part of a message, of which nothing is said of other places: they may be in other parts.
-    pub(crate) fn scan_part<'a>(
+    /// The same where it is known how the leaves lie in objects and arrays: a value in a row of a table is what the head of
+    /// its column says. Leaves beyond the outline are in none.
+    ///
+    /// ```
+    /// use dlp_scan::{Budget, FingerprintKey, LeafInput, LeafKind, RuleSet, Scanner, Step};
+    /// use Step::{Array, End, Leaf, Object};
+    ///
+    /// // {"columns": ["id", "password"], "rows": [["ana", "Xk9vQ2mZr7Lp"]]}
+    /// let leaf = |text, kind| LeafInput { text, kind, name: None };
+    /// let below = |name, text| LeafInput { text, kind: LeafKind::String, name: Some(name) };
+    /// let leaves = [
+    ///     leaf("columns", LeafKind::Key), below("columns", "id"), below("columns", "password"),
+    ///     leaf("rows", LeafKind::Key), below("rows", "ana"), below("rows", "Xk9vQ2mZr7Lp"),
+    /// ];
+    /// let mut outline =
+    ///     [Object, Leaf, Array, Leaf, Leaf, End, Leaf, Array, Array, Leaf, Leaf, End, End, End].into_iter();
+    /// let mut scanner = Scanner::new(FingerprintKey::new([7; 32]));
+    /// let (rules, budget) = (RuleSet::builtin(), Budget::default());
+    /// let outcome =
+    ///     scanner.scan_laid_out(rules, leaves.into_iter(), Some(&mut outline), &budget, &|_, _| false);
+    /// assert_eq!(outcome.findings[0].leaf, 5);
+    /// ```
+    pub fn scan_laid_out<'a>(
         &mut self,
         rules: &RuleSet,
         leaves: impl Iterator<Item = LeafInput<'a>> + Clone,
+        outline: Option<Outline<'_>>,
         budget: &Budget,
         keeps: Keeps<'_>,
     ) -> Outcome {
-        self.look(rules, leaves, budget, keeps, false)
+        self.look(rules, leaves, outline, budget, keeps, Extent::Whole)
     }
 
-    fn look<'a>(
+    /// The same where it may be a part of a message only.
+    pub(crate) fn look<'a>(
         &mut self,
         rules: &RuleSet,
         leaves: impl Iterator<Item = LeafInput<'a>> + Clone,
+        outline: Option<Outline<'_>>,
         budget: &Budget,
         keeps: Keeps<'_>,
-        is_whole: bool,
+        extent: Extent,
     ) -> Outcome {
         if !self.nodes.is_empty() {
             // A panic cut the last message off.
@@ -108,6 +142,9 @@ impl Scanner {
         }
         let mut over = None;
         let bytes = self.flatten(leaves.clone(), budget.decoded_bytes_max > 0, &mut over);
+        if let Some(steps) = outline {
+            outline::lay_out(&mut self.nodes[0], steps);
+        }
         let budget = &budget.for_bytes(bytes, rules.weight_max);
         let mut limits = Limits {
             candidates: budget.candidates_max,
@@ -138,6 +175,8 @@ impl Scanner {
                     parent_only_sure: node.only_sure,
                     parent_turned: node.turned,
                     parent_fresh: node.fresh,
+                    parent_made: &node.made,
+                    shared: Vec::new(),
                     nodes: &mut self.nodes,
                     free: &mut self.free,
                     bytes_left: &mut bytes_left,
@@ -154,7 +193,7 @@ impl Scanner {
         let findings = if self.raw.is_empty() {
             Vec::new()
         } else {
-            if is_whole {
+            if extent == Extent::Whole {
                 echoes::find(&self.nodes, rules, &mut self.raw, &mut limits);
             }
             self.resolve(rules, leaves, keeps)
@@ -310,6 +349,12 @@ impl Scanner {
                 return;
             }
             parts = parts.iter().flat_map(|p| node.to_parent(*p)).collect();
+            if let (Some(Layer::Joined), Parent::Node(parent)) = (node.layer, node.parent) {
+                rest::end_before_words(&mut parts, &self.nodes[parent as usize].text, |part| {
+                    let same = |r: &Raw| r.node == parent && r.span.end == part.end;
+                    self.raw.iter().any(same)
+                });
+            }
             match node.parent {
                 Parent::Leaf(leaf) => {
                     out.extend(parts.iter().map(|p| finding(leaf, *p, &steps)));
@@ -327,7 +372,7 @@ impl Scanner {
         self.free.truncate(NODES_KEPT);
         self.scratch.recycle();
         for node in &mut self.free {
-            if node.text.capacity() > BUFFER_KEPT {
+            if node.text.capacity().max(node.layout.bytes_kept()) > BUFFER_KEPT {
                 *node = Node::default();
             }
         }
@@ -419,6 +464,9 @@ fn on_boundaries<'a>(found: &mut Vec<Finding>, leaves: impl Iterator<Item = Leaf
         true
     });
 }
+
+/// How the leaves of a message lie in its objects and arrays ([`Scanner::scan_laid_out`]).
+pub type Outline<'a> = &'a mut dyn Iterator<Item = Step>;
 
 /// Whether a finding is kept beside another one that covers it ([`Scanner::scan_for`]).
 pub type Keeps<'a> = &'a dyn Fn(RuleId, RuleId) -> bool;

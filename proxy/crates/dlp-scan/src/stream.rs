@@ -12,11 +12,12 @@
 //! the window, whatever the number and the length of the leaves.
 //!
 //! What a window cannot see: values cut over places that are further apart than the hold-back, JSON or a dump in a leaf
-//! that is longer than the window, the head of a table a window away.
+//! that is longer than the window, the head of a table a window away, or of one in the message itself.
 
 use std::sync::Arc;
 
 use crate::finding::{Finding, Outcome};
+use crate::scanner::Extent;
 use crate::{Budget, Keeps, LeafInput, LeafKind, OverBudget, RuleSet, Scanner};
 
 /// How far around a match something may stand that it needs: context words, names, what comes along when an encoding
@@ -224,7 +225,7 @@ impl<T> LeafStream<T> {
         let Outcome {
             mut findings,
             over_budget,
-        } = scanner.scan_part(rules, self.inputs(), budget, keeps);
+        } = scanner.look(rules, self.inputs(), None, budget, keeps, Extent::Part);
         let from = self.decided;
         let (to, torn) = match last {
             true => {

@@ -206,6 +206,16 @@ impl Fresh {
     pub fn touches(self, span: Span) -> bool {
         span.start <= self.end && self.start <= span.end
     }
+
+    pub fn overlaps(self, span: Span) -> bool {
+        span.start < self.end && self.start < span.end
+    }
+}
+
+impl From<Span> for Fresh {
+    fn from(Span { start, end }: Span) -> Self {
+        Self { start, end }
+    }
 }
 
 /// One text of the scan.
@@ -228,6 +238,8 @@ pub(crate) struct Node {
     pub turned: bool,
     /// What is new in it; the rest is its surroundings, where the parent's decoders have been. All of a root.
     pub fresh: Fresh,
+    /// Of a text with several calls replaced: what each became. Between these it is as its parent is.
+    pub made: Vec<Span>,
 }
 
 impl Node {
@@ -244,6 +256,7 @@ impl Node {
         self.only_sure = false;
         self.turned = false;
         self.fresh = Fresh::default();
+        self.made.clear();
     }
 
     /// Appends decoded bytes and notes where they came from. Adjoining copies become one segment.

@@ -3,6 +3,7 @@
 //! place of the whole call, so that the name it is given to stands beside it. And tokens with their signs in words:
 //! `xapp dash 1 dash A7Q`.
 
+use super::beside::{Call, call_in_place};
 use super::marks::Mark;
 use super::{Spawner, child_around, label_before};
 use crate::Layer;
@@ -53,25 +54,30 @@ pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>
             _ => text.hex(at),
         };
         if let Some(made) = made {
-            done = made.place.1.max(at + 1);
-            emit(node, cell, made, spawn);
+            let before = std::mem::replace(&mut done, made.place.1.max(at + 1));
+            emit(node, cell, made, before, spawn);
         }
     }
 }
 
-fn emit(node: &Node, cell: &Cell, made: Made, spawn: &mut Spawner<'_>) {
+/// Up to `done` the calls before it reach.
+fn emit(node: &Node, cell: &Cell, made: Made, done: usize, spawn: &mut Spawner<'_>) {
     // What says that it is turned says so of what was turned, too.
     if node.turned && made.layer == Layer::Reversed {
         return;
     }
-    let (label, sign) = label_before(&node.text, cell, made.place.0);
-    let place = (label, made.place.1);
-    child_around(node, cell, made.layer, place, spawn, |child| {
-        child.push(sign, Span::new(made.place.0, made.place.0 + 1), How::Atom);
+    let (from, to) = made.place;
+    let (label, sign) = match label_before(&node.text, cell, from) {
+        (label, sign) if label >= done => (label, sign),
+        _ => (from, &b" "[..]),
+    };
+    let call = Call { label, from, to };
+    call_in_place(node, cell, made.layer, &call, spawn, |child| {
+        child.push(sign, Span::new(from, from + 1), How::Atom);
         for (bytes, span, how) in &made.pieces {
             child.push(bytes, *span, *how);
         }
-        child.push(b" ", Span::new(place.1 - 1, place.1), How::Atom);
+        child.push(b" ", Span::new(to - 1, to), How::Atom);
     });
 }
 

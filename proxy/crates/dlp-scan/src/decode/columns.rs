@@ -1,6 +1,8 @@
 //! Tables in JSON: `{"columns": ["id", "ssn"], "rows": [[1, "..."]]}`, or rows of which the first names the columns. The
 //! names may stand before the rows or after them; what they are to whom is known when all is read.
 
+use smallvec::SmallVec;
+
 use crate::LeafKind;
 use crate::layout::Field;
 use crate::names::{self, Promise};
@@ -56,7 +58,7 @@ fn names_head(name: &[u8]) -> bool {
     )
 }
 
-/// The tables of a text while it is read. All that is kept is a few words for each value and each list, so the text bounds it.
+/// The tables of a text while it is read: how many cells came before is said each time. All that is kept is a few words for each value and each list, so the text bounds it.
 #[derive(Default)]
 pub(super) struct Tables {
     /// The objects with a table that are open, and the lists of which each element counts: names of columns, rows.
@@ -93,8 +95,8 @@ struct Table {
     /// The names that were read last in it, and those of a table around it.
     own: Heads,
     outer: Heads,
-    /// The lists from here on may still find names in it.
-    nameless: usize,
+    /// The lists that may still find names in it.
+    nameless: SmallVec<[u32; 2]>,
     /// Where the list of rows begins that was read last, and which it is.
     list: Option<(u32, u32)>,
 }
@@ -102,9 +104,10 @@ struct Table {
 struct Watch {
     depth: usize,
     what: Watched,
-    /// Where the cells of the element at hand begin, and which it is.
+    /// From where on the cells of the element at hand are not yet looked at, which it is, and whether a table stood in it.
     from: usize,
     nth: u32,
+    holds_table: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -117,7 +120,6 @@ enum Watched {
 
 struct List {
     name: Span,
-    depth: usize,
     heads: Heads,
     outer: Heads,
     rows: u32,
@@ -148,7 +150,7 @@ impl Tables {
     }
 
     /// An array begins, and its first element comes next.
-    pub fn array_opens(&mut self, around: &Around, name: Span, node: &Node) {
+    pub fn array_opens(&mut self, around: &Around, name: Span, node: &Node, cells: usize) {
         let called = &node.text[name.range()];
         let reads_heads = |watch: &Watch| matches!(watch.what, Watched::Heads(..));
         let what = match around.of_member {
@@ -161,11 +163,17 @@ impl Tables {
             Some(at) if names_rows(called) => Watched::Row(self.row(around.depth - 2, at, name)),
             _ => return,
         };
+        // What lies around a table is looked at now, and what is in it by nobody else: each cell once, however deep.
+        self.fields_before(node, cells);
+        if let Some(around) = self.watches.last_mut() {
+            around.holds_table = true;
+        }
         self.watches.push(Watch {
             depth: around.depth,
             what,
-            from: node.cells.len(),
+            from: cells,
             nth: 0,
+            holds_table: false,
         });
     }
 
@@ -178,7 +186,7 @@ impl Tables {
                 depth,
                 own: Heads::default(),
                 outer,
-                nameless: self.lists.len(),
+                nameless: SmallVec::new(),
                 list: None,
             });
         }
@@ -196,13 +204,15 @@ impl Tables {
             _ => {
                 table.list = Some((at, next));
                 let (heads, outer) = (table.own, table.outer);
+                if heads.is_empty() {
+                    table.nameless.push(next);
+                }
                 let first = Heads {
                     from: first,
                     to: first,
                 };
                 self.lists.push(List {
                     name,
-                    depth,
                     heads,
                     outer,
                     rows: 0,
@@ -214,30 +224,22 @@ impl Tables {
     }
 
     /// An element of the list that is watched was read.
-    pub fn element_ended(&mut self, node: &Node) {
-        let Some(watch) = self.watches.last_mut() else {
+    pub fn element_ended(&mut self, node: &Node, upto: usize) {
+        let Some(watch) = self.watches.last() else {
             return;
         };
-        let cells = &node.cells[watch.from..];
+        let cells = &node.cells[watch.from..upto];
         match watch.what {
             Watched::Heads(_, list) => self.heads.push(head_in(cells, list, node)),
             Watched::Row(nth) => {
+                let alone = matches!(cells, [one] if one.kind == LeafKind::String);
+                let alone = alone && !watch.holds_table;
+                let cell = to_u32(watch.from);
+                let strings = self.fields_before(node, upto);
                 let list = &mut self.lists[nth as usize];
-                let mut strings = 0;
-                for (index, cell) in cells.iter().enumerate() {
-                    if cell.kind == LeafKind::Key || cell.name != list.name {
-                        continue;
-                    }
-                    strings += usize::from(cell.kind == LeafKind::String);
-                    self.fields.push(Placed {
-                        cell: to_u32(watch.from + index),
-                        nth: watch.nth,
-                        list: nth,
-                    });
-                }
                 match &mut list.first {
-                    Some(first) if list.rows == 0 && strings == 1 && cells.len() == 1 => {
-                        self.first.push(to_u32(watch.from));
+                    Some(first) if list.rows == 0 && alone && strings == 1 => {
+                        self.first.push(cell);
                         first.to += 1;
                     }
                     first if list.rows == 0 => *first = None,
@@ -245,19 +247,47 @@ impl Tables {
                 }
             }
         }
-        watch.from = node.cells.len();
-        watch.nth = watch.nth.saturating_add(1);
+        if let Some(watch) = self.watches.last_mut() {
+            watch.from = upto;
+            watch.nth = watch.nth.saturating_add(1);
+            watch.holds_table = false;
+        }
+    }
+
+    /// Notes the fields of the row that is watched up to here; how many of them are strings.
+    fn fields_before(&mut self, node: &Node, upto: usize) -> usize {
+        let Some(watch) = self.watches.last_mut() else {
+            return 0;
+        };
+        let Watched::Row(list) = watch.what else {
+            return 0;
+        };
+        let from = std::mem::replace(&mut watch.from, upto);
+        let name = self.lists[list as usize].name;
+        let mut strings = 0;
+        for (index, cell) in node.cells[from..upto].iter().enumerate() {
+            if cell.kind == LeafKind::Key || cell.name != name {
+                continue;
+            }
+            strings += usize::from(cell.kind == LeafKind::String);
+            self.fields.push(Placed {
+                cell: to_u32(from + index),
+                nth: watch.nth,
+                list,
+            });
+        }
+        strings
     }
 
     /// Something was closed, and so much is open now.
     #[inline]
-    pub fn closed(&mut self, depth: usize) {
+    pub fn closed(&mut self, depth: usize, cells: usize) {
         if !self.open.is_empty() {
-            self.close(depth);
+            self.close(depth, cells);
         }
     }
 
-    fn close(&mut self, depth: usize) {
+    fn close(&mut self, depth: usize, cells: usize) {
         if let Some(watch) = self.watches.pop_if(|watch| watch.depth > depth) {
             match watch.what {
                 Watched::Heads(from, _) => self.heads_ended(depth, from),
@@ -265,6 +295,9 @@ impl Tables {
                     let rows = &mut self.lists[list as usize].rows;
                     *rows = rows.saturating_add(1);
                 }
+            }
+            if let Some(around) = self.watches.last_mut() {
+                around.from = cells;
             }
         }
         self.open.pop_if(|table| table.depth > depth);
@@ -279,14 +312,10 @@ impl Tables {
         {
             return;
         }
-        let lists = self.lists.len();
         let table = self.table(depth);
         table.own = Heads { from, to };
-        let nameless = std::mem::replace(&mut table.nameless, lists);
-        for list in &mut self.lists[nameless..] {
-            if list.depth == depth && list.heads.is_empty() {
-                list.heads = Heads { from, to };
-            }
+        for list in std::mem::take(&mut table.nameless) {
+            self.lists[list as usize].heads = Heads { from, to };
         }
     }
 
@@ -468,6 +497,15 @@ mod tests {
         let own = node.cells.iter().filter(|c| c.kind != LeafKind::Key);
         let own = own.filter(|c| show(c.name) == head);
         own.map(|c| show(c.span)).collect()
+    }
+
+    /// If each table asked those within it again, it would take minutes.
+    #[test]
+    fn tables_within_tables_cost_what_they_are_long() {
+        let deep = 200_000;
+        let open = r#"{"rows":[["x","#.repeat(deep);
+        let close = r#"],"columns":["a"]}"#.replacen(']', "]]", 1).repeat(deep);
+        assert_eq!(under(&format!("{open}1{close}"), "a").len(), deep);
     }
 
     #[test]

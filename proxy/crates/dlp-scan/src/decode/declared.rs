@@ -221,10 +221,40 @@ const SHORT_BYTES: std::ops::Range<usize> = 8..RUN_BYTES_MIN;
 /// In a call or before a pipe: more than a token has.
 const CALLED_BYTES_MAX: usize = 1024;
 
-/// Where the name begins that ends the text, with the module it is of.
+/// Where the name begins that ends the text, with the module it is of (`[Convert]::From`).
 fn name_start(text: &[u8]) -> usize {
     let of_name = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':');
-    text.len() - text.iter().rev().take(48).take_while(of_name).count()
+    let start = text.len() - text.iter().rev().take(48).take_while(of_name).count();
+    if !text[start..].starts_with(b"::") || !text[..start].ends_with(b"]") {
+        return start;
+    }
+    let class = text[..start - 1]
+        .iter()
+        .rev()
+        .take(48)
+        .take_while(of_name)
+        .count();
+    match text[..start - 1 - class].ends_with(b"[") {
+        true => start - 2 - class,
+        false => start,
+    }
+}
+
+/// Where the command begins whose output a shell puts in the place of `$(...)`: the text ends within its name.
+fn command_start(text: &[u8]) -> usize {
+    let of_name = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b' ' | b'/');
+    let len = text
+        .iter()
+        .rev()
+        .take(SHORT_LEAD_MAX)
+        .take_while(of_name)
+        .count();
+    let start = text.len() - len;
+    match &text[..start] {
+        before if before.ends_with(b"$(") => start - 2,
+        before if before.ends_with(b"`") => start - 1,
+        _ => text.len(),
+    }
 }
 
 /// `(base64): c2VjcmV0MQ==`, `atob("c2VjcmV0MQ")`, `echo c2VjcmV0MQ== | base64 -d`: the word behind the name or before
@@ -238,10 +268,16 @@ fn base64(node: &Node, cell: &Cell, at: usize, spawn: &mut Spawner<'_>) -> Optio
     let behind = || {
         let lead = &node.text[after..ceil.min(after + SHORT_LEAD_MAX)];
         let lead = lead.split(|b| *b == b'\n').next()?;
-        let sign = lead.iter().position(|b| b":=(".contains(b))? + 1;
+        // `base64 -d <<< c2VjcmV0MQ==`
+        let fed = memchr::memmem::find(lead, b"<<<");
+        let fed = fed.filter(|at| !lead[..*at].iter().any(|b| b":=(".contains(b)));
+        let sign = match fed {
+            Some(at) => at + 3,
+            None => lead.iter().position(|b| b":=(".contains(b))? + 1,
+        };
         let skipped = lead[sign..].iter().take(4);
         let start = after + sign + skipped.take_while(|b| b" :=(\"'`".contains(b)).count();
-        let called = lead[sign - 1] == b'(';
+        let called = lead[sign - 1] == b'(' || fed.is_some();
         // What is given to a name is read here only if it is short; the padding comes along.
         let most = match called {
             true => CALLED_BYTES_MAX,
@@ -250,6 +286,7 @@ fn base64(node: &Node, cell: &Cell, at: usize, spawn: &mut Spawner<'_>) -> Optio
         let word = node.text[start..ceil].iter().take(most);
         let len = word.take_while(digit).count();
         let open = match called {
+            true if fed.is_some() => command_start(&node.text[floor..at]) + floor,
             true => name_start(&node.text[floor..at]) + floor,
             false => start,
         };
@@ -452,6 +489,15 @@ mod tests {
             ("pw (base64): V2FscnVzLTc3", "pw (base64): Walrus-77 "),
             ("pw = atob(\"V2FscnVzLTc3IQ==\")", "pw = Walrus-77! "),
             ("echo V2FscnVzLTc3IQ== | base64 -d", "Walrus-77! "),
+            ("PW=$(base64 -d <<< V2FscnVzLTc3IQ==)", "PW = Walrus-77! "),
+            (
+                "PW+=\"$(openssl base64 -d <<<\"V2FscnVzLTc3IQ==\")\"",
+                "PW = Walrus-77! ",
+            ),
+            (
+                "$pw = [Text.Encoding]::UTF8.GetString([Convert]::FromBase64String(\"V2FscnVzLTc3IQ==\"))",
+                "$pw = Walrus-77! ",
+            ),
             ("Caesar: Zdouxv-77", "Walrus-77"),
             ("pw (base85): S7B^&b#pB@Hz5", "Walrus-77!"),
         ] {

@@ -2,8 +2,9 @@
 //! `concat("ghp_", "Zq7k")`, `"%s%s" % ("ghp_", "Zq7k")`, under each other in brackets; and pieces that are counted,
 //! `part 1/2: ghp_`, `[2/2] Zq7k`.
 
+use super::beside::{Call, call_in_place};
 use super::marks::Mark;
-use super::{Spawner, child_around, copy, label_before};
+use super::{Spawner, copy, label_before};
 use crate::Layer;
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
 
@@ -67,21 +68,29 @@ pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>
             _ => None,
         };
         if let Some(row) = row {
-            done = row.end.max(at + 1);
-            emit(node, cell, &row, spawn);
+            let before = std::mem::replace(&mut done, row.end.max(at + 1));
+            emit(node, cell, &row, before, spawn);
         }
     }
 }
 
-fn emit(node: &Node, cell: &Cell, row: &Row, spawn: &mut Spawner<'_>) {
+/// Up to `done` the rows before it reach.
+fn emit(node: &Node, cell: &Cell, row: &Row, done: usize, spawn: &mut Spawner<'_>) {
     let bytes = || row.pieces.iter().flat_map(|p| &node.text[p.range()]);
     let telling = bytes().any(|b| !b.is_ascii_lowercase() && *b != b' ');
     if row.pieces.len() < 2 || bytes().count() < BYTES_MIN || !telling {
         return;
     }
-    let (from, sign) = row.label;
-    child_around(node, cell, Layer::Concat, (from, row.end), spawn, |child| {
-        let at = Span::new(from, from + 1);
+    let first = row.pieces.iter().map(|piece| piece.start as usize).min();
+    let from = first.unwrap_or(row.end);
+    let (label, sign) = match row.label {
+        (label, _) if label < done && done <= from => (done, &b" "[..]),
+        label => label,
+    };
+    let to = row.end;
+    let call = Call { label, from, to };
+    call_in_place(node, cell, Layer::Concat, &call, spawn, |child| {
+        let at = Span::new(label, label + 1);
         if let Some(name) = row.name {
             child.push(b" ", at, How::Atom);
             copy(child, node, name.start as usize, name.end as usize);
@@ -359,11 +368,11 @@ impl Text<'_> {
         if !open && !matches!(closed, Some(b')' | b']')) || pieces.is_empty() {
             return self.none(at, end);
         }
-        // The brackets around are no part of the value.
-        let end = match closed {
-            Some(b')' | b']') => self.skip(end, b" \t\r\n,)]").min(end + CLOSING_BYTES_MAX),
-            _ => end,
-        };
+        // The brackets around are no part of the value. A comma behind them is none of it, either.
+        let behind = self.skip(end, b" \t\r\n,)]").min(end + CLOSING_BYTES_MAX);
+        let bracket = |b: &u8| matches!(b, b')' | b']');
+        let last = self.bytes[end..behind].iter().rposition(bracket);
+        let end = end + last.map_or(0, |last| last + 1);
         Some(Row {
             label: label_before(self.bytes, self.cell, begin),
             name: None,

@@ -3,11 +3,10 @@
 //! Lenient where it costs nothing (lone surrogates, control characters), strict in structure: what does not parse is
 //! left to be scanned as plain text, so nothing can hide behind being almost JSON.
 
-use super::columns::{Around, Tables};
 use super::listed;
+use super::outline::Open;
 use crate::LeafKind;
-use crate::layout::NO_OBJECT;
-use crate::text::{How, Node, Span, to_u32, word_at};
+use crate::text::{How, Node, Span, word_at};
 
 /// Shorter numbers hold nothing that a rule looks for.
 const NUMBER_BYTES_MIN: usize = 6;
@@ -28,13 +27,13 @@ pub(crate) fn walk(text: &[u8], base: usize, node: &mut Node) -> bool {
         base,
         at: 0,
         node,
-        tables: Tables::default(),
+        open: Open::default(),
     };
     let mut any = false;
     loop {
         walker.skip_space();
         if walker.at >= text.len() {
-            walker.tables.finish(walker.node);
+            walker.open.finish(walker.node);
             return any;
         }
         if !walker.value() {
@@ -56,15 +55,17 @@ pub(crate) fn walk_first(
         base,
         at: 0,
         node,
-        tables: Tables::default(),
+        open: Open::default(),
     };
-    let mut open = Vec::new();
-    match walker.value_in(&mut open) {
+    match walker.value() {
         true => {
-            walker.tables.finish(walker.node);
+            walker.open.finish(walker.node);
             Ok(walker.at)
         }
-        false => Err((open.last().map_or(0, |frame| frame.at as usize), walker.at)),
+        false => {
+            let innermost = walker.open.innermost();
+            Err((innermost.map_or(0, |frame| frame.at as usize), walker.at))
+        }
     }
 }
 
@@ -73,17 +74,7 @@ struct Walker<'t, 'n> {
     base: usize,
     at: usize,
     node: &'n mut Node,
-    tables: Tables,
-}
-
-/// What is open. A text may be nothing but brackets, so it is kept short.
-#[derive(Clone, Copy)]
-struct Frame {
-    name: Span,
-    at: u32,
-    /// The innermost object here.
-    inside: u32,
-    object: bool,
+    open: Open,
 }
 
 impl Walker<'_, '_> {
@@ -102,11 +93,6 @@ impl Walker<'_, '_> {
 
     /// One value with everything under it, however deep: without recursion, and what is open is no longer than the text.
     fn value(&mut self) -> bool {
-        self.value_in(&mut Vec::new())
-    }
-
-    /// The same with a list of what is open.
-    fn value_in(&mut self, stack: &mut Vec<Frame>) -> bool {
         let mut name = Span::default();
         loop {
             self.skip_space();
@@ -116,20 +102,11 @@ impl Walker<'_, '_> {
                 _ => None,
             };
             if let Some(object) = opened {
-                let inside = stack.last().map_or(NO_OBJECT, |top| top.inside);
-                let frame = Frame {
-                    name,
-                    at: to_u32(self.at),
-                    inside: match object {
-                        true => self.node.layout.opened(name, self.node.cells.len()),
-                        false => inside,
-                    },
-                    object,
-                };
+                let cells = self.node.cells.len();
+                self.open.begins(object, name, self.at, self.node, cells);
                 self.at += 1;
-                stack.push(frame);
                 if self.eat(if object { b'}' } else { b']' }) {
-                    self.close(stack);
+                    self.open.ends(self.node, cells);
                 } else if object {
                     match self.key() {
                         Some(key) => name = key,
@@ -137,8 +114,8 @@ impl Walker<'_, '_> {
                     }
                     continue;
                 } else {
-                    self.codes(self.name_over_codes(name, stack));
-                    self.array_opens(name, stack);
+                    self.codes(self.name_over_codes(name));
+                    self.open.has_elements(self.node, self.node.cells.len());
                     continue;
                 }
             } else if !self.scalar(name) {
@@ -146,12 +123,11 @@ impl Walker<'_, '_> {
             }
             // After a value: the next one, or the end of what it stood in.
             loop {
-                let Some(&top) = stack.last() else {
+                let Some(top) = self.open.innermost() else {
                     return true;
                 };
-                if stack.len() == self.tables.watched() {
-                    self.tables.element_ended(self.node);
-                }
+                let cells = self.node.cells.len();
+                self.open.value_ended(self.node, cells);
                 if self.eat(b',') {
                     name = top.name;
                     if top.object {
@@ -165,39 +141,8 @@ impl Walker<'_, '_> {
                 if !self.eat(if top.object { b'}' } else { b']' }) {
                     return false;
                 }
-                self.close(stack);
+                self.open.ends(self.node, cells);
             }
-        }
-    }
-
-    /// What was opened last ends.
-    fn close(&mut self, stack: &mut Vec<Frame>) {
-        let closed = stack.pop();
-        if closed.is_some_and(|closed| closed.object) {
-            let inside = stack.last().map_or(NO_OBJECT, |top| top.inside);
-            self.node.layout.turned(inside, self.node.cells.len());
-        }
-        self.tables.closed(stack.len());
-    }
-
-    /// An array begins, the last that is open: it may be a row of a table, or the names over its columns.
-    fn array_opens(&mut self, name: Span, stack: &[Frame]) {
-        let [.., outer, top, _] = stack else {
-            let member = matches!(stack, [top, _] if top.object);
-            return self.array_in(name, stack.len(), member, None);
-        };
-        let of_member = !top.object && outer.object;
-        self.array_in(name, stack.len(), top.object, of_member.then_some(top.at));
-    }
-
-    fn array_in(&mut self, name: Span, depth: usize, member: bool, of_member: Option<u32>) {
-        if !name.is_empty() && (member || of_member.is_some()) {
-            let around = Around {
-                depth,
-                member,
-                of_member,
-            };
-            self.tables.array_opens(&around, name, self.node);
         }
     }
 
@@ -241,8 +186,8 @@ impl Walker<'_, '_> {
     }
 
     /// `{"type": "Buffer", "data": [103, 104]}`: what the bytes of a program are is said by the name over them.
-    fn name_over_codes(&self, name: Span, stack: &[Frame]) -> Span {
-        let outer = stack.len().checked_sub(2).map(|nth| stack[nth].name);
+    fn name_over_codes(&self, name: Span) -> Span {
+        let outer = self.open.outer_name();
         let own = &self.node.text[name.range()];
         match outer.filter(|outer| !outer.is_empty()) {
             Some(outer) if matches!(own, b"data" | b"bytes" | b"codes" | b"chars") => outer,
@@ -500,7 +445,7 @@ mod tests {
     #[test]
     fn nesting_is_bounded() {
         // A text of brackets alone has a frame for each.
-        assert!(size_of::<Frame>() <= 24);
+        assert!(size_of::<crate::decode::outline::Frame>() <= 24);
         assert_eq!(cells(&"[".repeat(100_000)), None);
         assert!(cells(&format!("{}\"x\"{}", "[".repeat(100), "]".repeat(100))).is_some());
     }

@@ -6,6 +6,7 @@ mod archive;
 mod backwards;
 mod base;
 mod base58;
+mod beside;
 mod binary;
 mod breaks;
 mod called;
@@ -25,6 +26,7 @@ pub(crate) mod marks;
 mod markup;
 mod mirrored;
 mod numeral;
+pub(crate) mod outline;
 mod packed;
 mod padded;
 mod pieces;
@@ -65,6 +67,10 @@ pub(crate) struct Spawner<'a> {
     pub parent_only_sure: bool,
     pub parent_turned: bool,
     pub parent_fresh: Fresh,
+    /// Where the parent's calls were replaced.
+    pub parent_made: &'a [Span],
+    /// The children that calls beside each other share, as long as they may go on.
+    pub shared: Vec<beside::Shared>,
 }
 
 impl Spawner<'_> {
@@ -91,7 +97,7 @@ impl Spawner<'_> {
     /// different ways would be decoded again in every order.
     pub fn end(&mut self, mut node: Node) {
         let made_of = node.find_fresh();
-        if !self.parent_fresh.touches(made_of) {
+        if !self.is_new(made_of, Fresh::touches) {
             self.free.push(node);
             return;
         }
@@ -107,6 +113,17 @@ impl Spawner<'_> {
                 self.free.push(node);
             }
         }
+    }
+
+    /// Is a piece of the parent together with anything that the parent's decoder made?
+    fn is_new(&self, piece: Span, together: impl Fn(Fresh, Span) -> bool) -> bool {
+        if self.parent_made.is_empty() {
+            return together(self.parent_fresh, piece);
+        }
+        let before = |made: &Span| made.end < piece.start;
+        let near = &self.parent_made[self.parent_made.partition_point(before)..];
+        let mut near = near.iter().take_while(|made| made.start <= piece.end);
+        near.any(|made| together(Fresh::from(*made), piece))
     }
 
     pub fn drop(&mut self, node: Node) {
@@ -333,10 +350,10 @@ pub(crate) fn label_before(text: &[u8], cell: &Cell, at: usize) -> (usize, &'sta
     if wrapper.len() > WRAPPER_BYTES_MAX || !called && !wrapper.is_empty() {
         return (at, b" ");
     }
-    // `name[] =`, `name[12] =`, `name :=`
+    // `name[] =`, `name[12] =`, `name :=`, `name +=`
     let mut name = before[..sign].trim_ascii_end();
     if written == b" = " {
-        let signs = |b: &u8| b":;,".contains(b);
+        let signs = |b: &u8| b":;,+?".contains(b);
         let len = name.iter().rposition(|b| !signs(b)).map_or(0, |n| n + 1);
         name = name[..len].trim_ascii_end();
     }
@@ -444,6 +461,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
         backwards::decode(node, &scratch.marks, spawn);
         declared::decode(node, &scratch.marks, spawn);
         called::decode(node, &scratch.marks, spawn);
+        beside::end_all(node, spawn);
     }
     let joining = Signs::BRACE.or(Signs::DOLLAR).or(Signs::BACKSLASH);
     if !traces.joints.is_empty() || signs.any(joining) {
@@ -609,6 +627,8 @@ pub(crate) mod tests {
             parent_only_sure: false,
             parent_turned: false,
             parent_fresh: Fresh::default(),
+            parent_made: &[],
+            shared: Vec::new(),
         };
         let mut scratch = Scratch::default();
         crate::detect::note_traces(&node, &mut scratch);

@@ -3,7 +3,7 @@
 
 use super::{Spawner, child_around};
 use crate::Layer;
-use crate::detect::Scratch;
+use crate::detect::{Scratch, is_state};
 use crate::text::{How, Node, Span, is_run, word_at};
 
 /// How long a piece may be, and what stands between two.
@@ -218,6 +218,14 @@ fn worth(text: &[u8], row: &Stride, pieces: &[Span]) -> bool {
     if gap.contains(&b'\n') && pieces.iter().any(columns) {
         return false;
     }
+    // Names of tests with their verdicts are a name each. Under any other label a value may go on from line to line.
+    if let Some(line) = memchr::memchr(b'\n', gap) {
+        let label = gap[line + 1..].trim_ascii_start();
+        let sign = memchr::memchr(b':', label);
+        if sign.is_some_and(|at| is_state(&label[..at])) {
+            return false;
+        }
+    }
     let quoted = row.len == 1 && gap.iter().any(|b| matches!(b, b'"' | b'\''));
     let min = if quoted {
         SINGLES_MIN
@@ -352,6 +360,18 @@ mod tests {
     }
 
     #[test]
+    fn lines_with_a_label_each_are_joined_whatever_it_promises() {
+        let value = "ghp_Zq7kW2mXv9Lp4TsR8bNc3YdaB1cD2eF3gH4i";
+        for label in ["key", "token", "password", "part", "PASSWORD"] {
+            let pieces = value.as_bytes().chunks(12).map(String::from_utf8_lossy);
+            let lines: Vec<String> = pieces.map(|piece| format!("{label}: {piece}")).collect();
+            let found = children(&lines.join("\n"));
+            let whole = |child: &str| child.contains(value);
+            assert!(found.iter().any(|(_, child, _)| whole(child)), "{label}");
+        }
+    }
+
+    #[test]
     fn tables_of_words_and_numbers_are_left_alone() {
         for text in [
             "| alpha | gamma | delta | omega |",
@@ -360,6 +380,8 @@ mod tests {
             "a1, b, c, d",
             "v1.2.3, v1.2.4",
             "x1 = 3; y1 = 4; z1 = 5",
+            "PASS: vers10\nPASS: vers11\nPASS: vers12\nPASS: vers13",
+            "PASS: ld-elf/pr13195\nPASS: ld-elf/pr13839\nPASS: ld-elf/pr14052",
         ] {
             let found = children(text);
             assert!(

@@ -208,21 +208,30 @@ pub(super) fn search_windows(sink: &mut Sink<'_>, scratch: &mut Scratch) {
         // A tenant's own pattern finds what it says, told of or not.
         let orders = sink.rules.rule(*rule).category == Category::Injection
             && !sink.rules.compiled(*rule).own;
-        let mut start = span.start;
         // A long gap in a pattern costs a step for each byte and each place in the gap: hence by the byte.
         let weight = sink.rules.compiled(*rule).weight;
-        let cost = |from: u32| (1 + (span.end - from) / 4).saturating_mul(weight);
+        let cost = |bytes: u32| (1 + bytes / 4).saturating_mul(weight);
+        if !sink.limits.spend(cost(span.end - span.start)) {
+            break;
+        }
+        if !holds_needed(*rule, *span, sink, scratch) {
+            continue;
+        }
         // So does each keyword that the pattern may begin at while it is under way from those before.
-        let under_way = window
-            .more
-            .saturating_mul(window.reach.min(span.end - span.start) / OVERLAP);
+        let reach = window.reach.min(span.end - span.start);
+        let under_way = window.more.saturating_mul(reach / OVERLAP);
         if !sink.limits.spend(under_way.saturating_mul(weight)) {
             break;
         }
-        while start < span.end && sink.limits.spend(cost(start)) {
-            if start == span.start && !holds_needed(*rule, *span, sink, scratch) {
-                break;
-            }
+        // All searches together go over the window once. What one of them read beyond its match is read again by the next: so
+        // far as the pattern reaches, and all that is left if it has no end.
+        let pattern = sink.rules.compiled(*rule).pattern.as_ref();
+        let again = match pattern.is_some_and(|p| p.endless()) {
+            true => span.end - span.start,
+            false => reach,
+        };
+        let mut start = span.start;
+        while start < span.end {
             let input = Input::new(sink.text()).range(start as usize..span.end as usize);
             let Some(mut found) = search(*rule, &input, sink, scratch) else {
                 break;
@@ -239,6 +248,12 @@ pub(super) fn search_windows(sink: &mut Sink<'_>, scratch: &mut Scratch) {
                 sink.accept(*rule, value, &mut scratch.compact);
             }
             start = whole.end.max(start + 1);
+            if !sink
+                .limits
+                .spend(cost(again.min(span.end.saturating_sub(start))))
+            {
+                break;
+            }
         }
     }
     scratch.windows = windows;

@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use dlp_policy::{Action, Decision};
-use dlp_scan::{Budget, LeafInput, LeafKind, Outcome, Scanner};
+use dlp_scan::{Budget, LeafInput, LeafKind, Outcome, Outline, Scanner, Step};
 use domain::{Direction, PolicyAction};
 use mcp_codec::{Document, EditError, Edits, Id, Leaf, LeafId, Message};
 
@@ -416,7 +416,12 @@ pub(super) fn scan_leaves(
         ..Budget::default()
     };
     let keeps = judge.keeps(direction);
-    let scan = |scanner: &mut Scanner| scanner.scan_for(judge.rules, leaves, &budget, &keeps);
+    // What stands over a value is its column's name only in a table, and few messages have any.
+    let mut outline = doc.has_rows().then(|| doc.outline().map(step_of));
+    let outline = outline.as_mut().map(|steps| steps as Outline<'_>);
+    let scan = |scanner: &mut Scanner| {
+        scanner.scan_laid_out(judge.rules, leaves, outline, &budget, &keeps)
+    };
     let mut outcome = scratch::with_scanner(scan);
     if let Some(said) = judge.said {
         said.scan(direction, doc, judge, &budget, &mut outcome);
@@ -434,6 +439,16 @@ fn leaf_input(leaf: Leaf<'_>) -> LeafInput<'_> {
         text: leaf.text,
         kind,
         name: leaf.name,
+    }
+}
+
+fn step_of(step: mcp_codec::Step) -> Step {
+    match step {
+        mcp_codec::Step::Object => Step::Object,
+        mcp_codec::Step::Array => Step::Array,
+        mcp_codec::Step::Leaf => Step::Leaf,
+        mcp_codec::Step::Other => Step::Other,
+        mcp_codec::Step::End => Step::End,
     }
 }
 
@@ -494,4 +509,90 @@ impl Places {
 
 fn elapsed_us(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use dlp_policy::{Evaluators, PolicyTable};
+    use dlp_scan::RuleSet;
+    use domain::{Era, Limits, Policy, PolicyAction, PolicyBinding};
+
+    use super::*;
+    use crate::pipeline::{self, Attribution, Whose};
+
+    /// What goes on where secrets are taken out.
+    fn redacted<W: Way>(text: &str) -> String {
+        let binding = PolicyBinding {
+            tool: None,
+            direction: None,
+            category: Some("secret".into()),
+            rule: None,
+            action: PolicyAction::Redact,
+            form: None,
+        };
+        let own = Policy {
+            bindings: vec![binding],
+            ..Policy::default()
+        };
+        let table = PolicyTable::compile(&Policy::default(), &own, RuleSet::builtin());
+        let limits = Limits::default();
+        let judge = Judge {
+            rules: RuleSet::builtin(),
+            tenant: "acme",
+            policy: &table.expect("a policy"),
+            limits: &limits,
+            attribution: Attribution::NoTool,
+            schemas: None,
+            era: Era::Handshake,
+            evaluators: &Evaluators::default(),
+            whose: Whose::default(),
+            said: None,
+        };
+        let message = Message::decode(text.to_owned().into(), &crate::codec_limits(&limits));
+        let decoded = Decoded::<W>::new(message.expect("a message"), Vec::new());
+        match pipeline::run(decoded, &judge) {
+            Release::Cleared(cleared) => {
+                String::from_utf8(cleared.bytes().to_vec()).expect("the text of a message")
+            }
+            Release::Blocked(_) => String::from("blocked"),
+        }
+    }
+
+    #[test]
+    fn what_stands_in_the_column_of_a_secret_is_taken_out() {
+        let secret = "Xk9vQ2mZr7Lp";
+        for table in [
+            format!(r#"{{"columns":["id","password"],"rows":[[1,"{secret}"]]}}"#),
+            format!(r#"{{"values":[["user_id","mail","password"],["x","y","{secret}"]]}}"#),
+            format!(r#"{{"variables":[{{"name":"DB_PASSWORD","value":"{secret}"}}]}}"#),
+        ] {
+            let structured = |table: &str| {
+                redacted::<ToClient>(&format!(
+                    r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[],"structuredContent":{table}}}}}"#
+                ))
+            };
+            let logged = |table: &str| {
+                redacted::<ToClient>(&format!(
+                    r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{{"level":"info","data":{table}}}}}"#
+                ))
+            };
+            let asked = |table: &str| {
+                redacted::<ToServer>(&format!(
+                    r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"put","arguments":{table}}}}}"#
+                ))
+            };
+            for sent in [structured(&table), logged(&table), asked(&table)] {
+                let only = |word: &str| sent.matches(word).count() == table.matches(word).count();
+                assert!(!sent.contains(secret) && sent != "blocked", "{sent}");
+                assert!(
+                    only("\"password\"") && only("\"x\"") && only("DB_"),
+                    "{sent}"
+                );
+            }
+            let harmless = table
+                .replace("password", "city")
+                .replace("PASSWORD", "CITY");
+            assert!(structured(&harmless).contains(secret), "{harmless}");
+        }
+    }
 }

@@ -1,15 +1,20 @@
 //! `name = value` in its many dresses: JSON members, env files, YAML, code, flags, tables, XML, URL queries.
 
+mod beside;
+mod heads;
 mod reader;
 mod tables;
 mod tuples;
 mod typed;
 mod verdict;
 
+use beside::named_beside;
+use heads::is_doubtful;
 use reader::{value_after, whose};
 use tables::{Column, Tables};
 use tuples::tuples_under;
 use typed::believe_typed;
+pub(crate) use verdict::is_state;
 
 use super::{Scratch, Sink, is_value};
 use regex_automata::Input;
@@ -147,8 +152,11 @@ impl Names {
             return;
         }
         if names_cell(name, &cell.1, sink.text()) {
+            let doubtful = is_doubtful(name, cell, sink);
             let is_head = under_head(&cell.1, sink, |value, sink| {
-                believe(Value::of(value, true), promise, sink);
+                if !doubtful || value::stands_alone(&sink.text()[value.range()]) {
+                    believe(Value::of(value, true), promise, sink);
+                }
             });
             let beside = named_beside(cell, sink);
             if let Some(value) = beside {
@@ -171,15 +179,13 @@ impl Names {
                 .nth(1)
                 .is_some_and(|b| b.is_ascii_alphanumeric() || *b == b':')
             && !before[before.len().saturating_sub(5)..].eq_ignore_ascii_case(b"$env:");
-        self.rows(
-            name,
-            &cell.1,
-            Asker::Promise(promise),
-            sink,
-            |value, sink| {
+        let doubtful = is_doubtful(name, cell, sink);
+        let asker = Asker::Promise(promise);
+        self.rows(name, &cell.1, asker, sink, |value, sink| {
+            if !doubtful || value::stands_alone(&sink.text()[value.span.range()]) {
                 believe(value, promise, sink);
-            },
-        );
+            }
+        });
         if let Some(found) = self.read(name, &cell.1, sink).filter(|_| !in_urn) {
             if promise == Promise::Mnemonic {
                 let words = words_from(sink.text(), found.value, &cell.1);
@@ -191,8 +197,7 @@ impl Names {
                 self.secret_done = found.value.end;
             }
             let rest = &sink.text()[found.value.end as usize..];
-            let is_drawn = || value::is_drawn(&sink.text()[found.value.range()]);
-            let verdict = verdict::is_verdict(sink.text(), name, &cell.1, is_drawn);
+            let verdict = verdict::is_verdict(sink.text(), name, found.value, &cell.1);
             if !rest.starts_with(b"...") && !verdict {
                 let mut value = found.taken(&cell.1);
                 if promise == Promise::Passphrase && !found.quoted {
@@ -435,57 +440,6 @@ fn names_cell(name: Span, cell: &Cell, text: &[u8]) -> bool {
     name.end == cell.span.end && (before.is_empty() || path())
 }
 
-/// `{"name": "DB_PASSWORD", "value": "..."}`: the value cell beside a cell that is a name.
-fn named_beside(cell: (usize, Cell), sink: &Sink<'_>) -> Option<Span> {
-    let text = sink.text();
-    let own = &text[cell.1.name.range()];
-    let is =
-        |name: &[u8], list: &[&str]| list.iter().any(|w| name.eq_ignore_ascii_case(w.as_bytes()));
-    if !is(
-        own,
-        &[
-            "name",
-            "key",
-            "field",
-            "variable",
-            "var",
-            "env",
-            "id",
-            "label",
-            "param",
-            "parameter",
-            "header",
-            "setting",
-            "text",
-            "display",
-            "title",
-            "question",
-            "attribute",
-            "property",
-            "caption",
-        ],
-    ) {
-        return None;
-    }
-    let near = sink
-        .node
-        .cells
-        .get(cell.0 + 1..(cell.0 + 5).min(sink.node.cells.len()))?;
-    let layout = &sink.node.layout;
-    let object = layout.object_of(cell.0);
-    let (_, value) = near.iter().enumerate().find(|(nth, c)| {
-        is_value(c)
-            && layout.object_of(cell.0 + 1 + nth) == object
-            && is(
-                &text[c.name.range()],
-                &[
-                    "value", "val", "content", "data", "default", "secret", "text",
-                ],
-            )
-    })?;
-    Some(trim(text, value.span))
-}
-
 fn trim(text: &[u8], span: Span) -> Span {
     let value = &text[span.range()];
     let lead = value.len() - value.trim_ascii_start().len();
@@ -609,6 +563,8 @@ mod tests {
                 Some("abc"),
             ),
             ("ENV['password'] ||= 'abc'", Some("abc")),
+            ("password+=abc", Some("abc")),
+            ("password += 'abc'", Some("abc")),
             ("password ??= 'abc'", Some("abc")),
             ("01 WS-password PIC X(14) VALUE 'abc'.", Some("abc")),
             ("password\taB3xyz9\nnext", Some("aB3xyz9")),

@@ -136,7 +136,7 @@ impl Reader<'_> {
             b':' if self.peek(1) == b'=' => (Sep::Equals, 2),
             b':' if self.peek(1) == b':' => return None,
             b':' => (Sep::Colon, 1),
-            b'?' if self.peek(1) == b'=' => (Sep::Equals, 2),
+            b'?' | b'+' if self.peek(1) == b'=' => (Sep::Equals, 2),
             b'|' if self.starts("||=") => (Sep::Equals, 3),
             b'?' if self.starts("??=") => (Sep::Equals, 3),
             b'{' if closed => (Sep::Equals, self.block_default()?),

@@ -1,0 +1,200 @@
+//! What people choose out of words: passphrases, two words and a number.
+
+/// Words that were drawn: four and more with a capital each, and digits at the end.
+pub(super) fn is_phrase(value: &[u8]) -> bool {
+    let digits = value
+        .iter()
+        .rev()
+        .take_while(|b| b.is_ascii_digit())
+        .count();
+    let words = value[..value.len() - digits].split(|b| matches!(b, b'-' | b'.' | b'_' | b' '));
+    let drawn = |w: &[u8]| {
+        w.len() >= 2 && w[0].is_ascii_uppercase() && w[1..].iter().all(u8::is_ascii_lowercase)
+    };
+    (1..=4).contains(&digits) && words.clone().all(drawn) && words.count() >= 4
+}
+
+/// Words that were drawn from a list, in lower case with the same sign between each two, and a number before or behind
+/// them, as generators of passphrases write them (`ribbon-meadow-zipper-96`). Names of things are written so, too, but
+/// of words that name things.
+pub(crate) fn is_drawn(value: &[u8]) -> bool {
+    let Some(sep) = value.iter().copied().find(|b| b"-._ ".contains(b)) else {
+        return false;
+    };
+    let (mut words, mut numbers, mut parts) = (0, 0, 0);
+    // `otter-sable-umber-ripple48`: the number at the last word; four words then, as `worker-pool-blue2` names a thing.
+    let digits = value
+        .iter()
+        .rev()
+        .take_while(|b| b.is_ascii_digit())
+        .count();
+    let glued = (2..=4).contains(&digits) && value[value.len() - digits - 1].is_ascii_lowercase();
+    let (value, words_min) = match glued {
+        true => (&value[..value.len() - digits], 4),
+        false => (value, 3),
+    };
+    numbers += usize::from(glued);
+    for part in value.split(|b| *b == sep) {
+        parts += 1;
+        let word = part.len() >= 3 && part.len() <= 12 && part.iter().all(u8::is_ascii_lowercase);
+        if word && !NAMING.iter().any(|n| n.as_bytes() == part) {
+            words += 1;
+        }
+        numbers +=
+            usize::from((1..=4).contains(&part.len()) && part.iter().all(u8::is_ascii_digit));
+    }
+    words >= words_min && numbers == 1 && words + numbers == parts + usize::from(glued)
+}
+
+/// Two words with a capital each and a number behind them (`RiverViolin78`, `River_Violin78`), as people choose. Names
+/// of things have no number, or one of a single digit, or a word that things are named with.
+pub(super) fn is_pair(value: &[u8]) -> bool {
+    let digits = value
+        .iter()
+        .rev()
+        .take_while(|b| b.is_ascii_digit())
+        .count();
+    let words = &value[..value.len() - digits];
+    let Some(second) = words.iter().rposition(u8::is_ascii_uppercase) else {
+        return false;
+    };
+    let word = |w: &[u8]| {
+        let w = w.strip_suffix(b"_").or(w.strip_suffix(b"-")).unwrap_or(w);
+        let lower = w.to_ascii_lowercase();
+        (4..=10).contains(&w.len())
+            && w[0].is_ascii_uppercase()
+            && w[1..].iter().all(u8::is_ascii_lowercase)
+            && !NAMING.iter().any(|n| n.as_bytes() == lower)
+    };
+    (2..=4).contains(&digits) && word(&words[..second]) && word(&words[second..])
+}
+
+/// Words that things in programs are named with.
+const NAMING: &[&str] = &[
+    "password",
+    "passwd",
+    "pass",
+    "secret",
+    "secrets",
+    "token",
+    "key",
+    "keys",
+    "database",
+    "prod",
+    "production",
+    "staging",
+    "stage",
+    "dev",
+    "test",
+    "tests",
+    "app",
+    "api",
+    "apis",
+    "service",
+    "services",
+    "svc",
+    "user",
+    "users",
+    "admin",
+    "root",
+    "name",
+    "ref",
+    "vault",
+    "env",
+    "config",
+    "default",
+    "value",
+    "path",
+    "file",
+    "field",
+    "input",
+    "label",
+    "login",
+    "auth",
+    "credential",
+    "credentials",
+    "account",
+    "accounts",
+    "store",
+    "manager",
+    "mysql",
+    "postgres",
+    "postgresql",
+    "redis",
+    "mongo",
+    "kube",
+    "cluster",
+    "server",
+    "client",
+    "host",
+    "reset",
+    "min",
+    "max",
+    "length",
+    "policy",
+    "hash",
+    "cert",
+    "rotate",
+    "version",
+    "new",
+    "old",
+    "your",
+    "the",
+    "example",
+    "local",
+    "shared",
+    "common",
+    "base",
+    "main",
+    "backup",
+    "web",
+    "http",
+    "data",
+    "mail",
+    "smtp",
+    "email",
+    "aws",
+    "azure",
+    "gcp",
+    "must",
+    "not",
+    "and",
+    "with",
+    "for",
+    "from",
+    "use",
+    "see",
+    "are",
+    "has",
+    "required",
+    "change",
+    "form",
+    "group",
+    "text",
+    "error",
+    "message",
+    "help",
+    "type",
+    "page",
+    "step",
+    "item",
+    "role",
+    "node",
+    "job",
+    "task",
+    "queue",
+    "bucket",
+    "region",
+    "east",
+    "west",
+    "north",
+    "south",
+    "central",
+    "model",
+    "turbo",
+    "preview",
+    "latest",
+    "mini",
+    "large",
+    "small",
+];

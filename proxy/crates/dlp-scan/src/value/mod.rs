@@ -1,0 +1,385 @@
+//! What a value under a telling name has to look like to be believed.
+
+mod chosen;
+mod placeholder;
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+
+use crate::entropy::{Classes, shannon, wordiness};
+use crate::names::Promise;
+
+pub(crate) use chosen::is_drawn;
+use chosen::{is_pair, is_phrase};
+pub(crate) use placeholder::{is_placeholder, is_typed, stands_for, without_word};
+
+/// How sure, 0 to 100, or `None` when it is no secret.
+pub(crate) fn judge(value: &[u8], promise: Promise, quoted: bool) -> Option<u8> {
+    if promise == Promise::Passphrase && is_drawn(value) && !is_placeholder(value) {
+        return Some(60);
+    }
+    if is_placeholder(value) || !value.iter().all(|b| (0x21..0x7F).contains(b)) {
+        return None;
+    }
+    match promise {
+        Promise::Nothing | Promise::Mnemonic => None,
+        Promise::Password | Promise::Passphrase => password(value, quoted),
+        Promise::Strong => generated(value, true).then_some(70),
+        Promise::Weak => generated(value, false).then_some(60),
+    }
+}
+
+/// What generators make: long, mixed, no words.
+fn generated(value: &[u8], strong: bool) -> bool {
+    if reference(value) || value.len() > 4096 {
+        return false;
+    }
+    if is_uuid(value) {
+        return strong;
+    }
+    // Brackets are code's, unless there are signs in it that code does not have.
+    let brackets = value
+        .iter()
+        .any(|b| matches!(b, b'(' | b')' | b'[' | b']' | b'{' | b'}' | b','));
+    let signs = value
+        .iter()
+        .filter(|b| {
+            matches!(
+                b,
+                b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'*' | b'~' | b'?'
+            )
+        })
+        .count();
+    if brackets && signs < 2 {
+        return false;
+    }
+    let c = Classes::of(value);
+    let body = value.strip_prefix(b"0x").unwrap_or(value);
+    if body.iter().all(u8::is_ascii_hexdigit) {
+        return body.len() >= if strong { 20 } else { 32 }
+            && c.letters() > 0
+            && c.digit > 0
+            && shannon(body) > 2.8;
+    }
+    if c.digit == 0 || c.letters() == 0 {
+        let odd = c.lower > 3 && c.upper > 3 && c.changes as usize * 3 > value.len();
+        return strong && value.len() >= 20 && odd && wordiness(value) < 0.55;
+    }
+    // A short one has to be drawn from all of the alphabet, as no name is.
+    let drawn = c.lower >= 2 && c.upper >= 2 && c.digit >= 2 && c.changes >= 6;
+    let len_min = match strong {
+        true if drawn => 12,
+        true => 14,
+        false => 20,
+    };
+    value.len() >= len_min
+        && shannon(value) >= if strong { 3.0 } else { 3.3 }
+        && c.changes >= 4
+        && !is_identifier(value, c)
+        && !is_dated(value)
+        && (wordiness(value) < 0.72 || c.changes as usize * 3 > value.len())
+}
+
+/// Longest password of digits alone: numbers of invoices and the like are longer.
+const PIN_BYTES_MAX: usize = 32;
+
+/// What people choose and machines make.
+fn password(value: &[u8], quoted: bool) -> Option<u8> {
+    let c = Classes::of(value);
+    if value.len() < 6
+        || value.len() > 256
+        || reference(value)
+        || crate::plain::is_plain(value, quoted)
+        || c.letters() == 0 && c.other == 0 && value.len() < 8
+    {
+        return None;
+    }
+    if value.starts_with(b"0x") && value.len() <= 18 {
+        return None;
+    }
+    if generated(value, true) {
+        return Some(80);
+    }
+    let kinds = u32::from(c.lower > 0)
+        + u32::from(c.upper > 0)
+        + u32::from(c.digit > 0)
+        + u32::from(c.other > 0);
+    let code = !quoted
+        && value
+            .iter()
+            .any(|b| matches!(b, b'(' | b')' | b'[' | b']' | b'{' | b'}' | b';'));
+    if is_phrase(value) || is_drawn(value) || is_pair(value) {
+        return Some(60);
+    }
+    if code || is_identifier(value, c) {
+        return None;
+    }
+    if c.letters() == 0 {
+        return (quoted && (6..=PIN_BYTES_MAX).contains(&value.len()) && c.other == 0)
+            .then_some(50);
+    }
+    (kinds >= 3
+        || (kinds == 2 && (c.digit > 0 || value.len() >= 10))
+        || (value.len() >= 8 && wordiness(value) < 0.4))
+        .then_some(65)
+}
+
+/// What only stands in code, URLs and lookups.
+static REFERENCES: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    words(&[
+        "://",
+        "::",
+        "()",
+        "->",
+        "process.env",
+        "os.environ",
+        "getenv",
+        "$(",
+    ])
+});
+
+/// Signs of code in a value that is none: what stands between them was drawn, and is no name.
+fn refers(value: &[u8]) -> bool {
+    REFERENCES.is_match(value)
+        && (memchr::memmem::find(value, b"://").is_some()
+            || !pieces(&REFERENCES, value).any(|at| {
+                let c = Classes::of(&value[at.clone()]);
+                at.len() >= 8
+                    && (c.lower >= 2 && c.upper >= 2 && c.digit >= 1 && c.changes >= 6)
+                    && wordiness(&value[at.clone()]) < 0.4
+                    && !is_identifier(&value[at], c)
+            }))
+}
+
+/// What stands between words in a value.
+fn pieces<'v>(words: &'v AhoCorasick, value: &'v [u8]) -> impl Iterator<Item = Range<usize>> + 'v {
+    let mut words = words.find_iter(value).map(|word| word.range());
+    let mut at = Some(0);
+    std::iter::from_fn(move || {
+        let from = at?;
+        let word = words.next();
+        at = word.as_ref().map(|w| w.end);
+        Some(from..word.map_or(value.len(), |w| w.start))
+    })
+}
+
+/// Finds any of the words, in lower case.
+fn words(words: &[&str]) -> AhoCorasick {
+    AhoCorasick::builder()
+        .kind(Some(AhoCorasickKind::DFA))
+        .build(words)
+        .expect("a few short words")
+}
+
+/// Something that points to a value instead of being one: a path, a URL, a variable, a call, a lookup.
+fn reference(value: &[u8]) -> bool {
+    let starts = |p: &str| value.starts_with(p.as_bytes());
+    starts("/") && value.iter().filter(|b| **b == b'/').count() >= 2 && wordiness(value) > 0.5
+        || starts("./")
+        || starts("../")
+        || starts("~/")
+        || starts("@")
+            && value
+                .iter()
+                .all(|b| b.is_ascii_alphanumeric() || b"@_./-:".contains(b))
+        || starts("&")
+        || refers(value)
+        || starts("arn:")
+        || starts("vault:")
+        || starts("op:")
+        || starts("secret/")
+        || starts("secrets.")
+        || starts("data:")
+        // What Mapbox calls a public token.
+        || starts("pk.eyJ")
+        || starts("sha256:")
+        || starts("ssh-")
+        || starts("urn:")
+        || [
+            "!vault", "!secret", "!env", "!ref", "!sub", "!getatt", "!import",
+        ]
+        .iter()
+        .any(|tag| {
+            value.len() >= tag.len() && value[..tag.len()].eq_ignore_ascii_case(tag.as_bytes())
+        })
+}
+
+/// `some_name`, `SomeName`, `some.name.here`, `kebab-name-2`: parts that are words.
+fn is_identifier(value: &[u8], c: Classes) -> bool {
+    if c.digit as usize * 4 > value.len()
+        || !value
+            .iter()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'/' | b':'))
+    {
+        return false;
+    }
+    let (mut parts, mut words) = (0, 0);
+    for part in value
+        .split(|b| !b.is_ascii_alphanumeric())
+        .filter(|p| !p.is_empty())
+    {
+        parts += 1;
+        let letters = Classes::of(part);
+        let tail_digits = part.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+        let plain = letters.digit as usize == tail_digits
+            && (letters.upper == 0 || letters.lower == 0 || humps(part));
+        words += i32::from(plain && (part.len() <= 3 || wordiness(part) > 0.5));
+    }
+    parts > 0 && words == parts
+}
+
+/// `gpt-4o-2024-08-06`, `backup.20240806.v2`: a name with a day in it.
+fn is_dated(value: &[u8]) -> bool {
+    let parts = || value.split(|b| b"-_.:/".contains(b));
+    let digits = |part: &[u8]| part.iter().all(u8::is_ascii_digit);
+    let year = |part: &[u8]| digits(part) && (part.starts_with(b"20") || part.starts_with(b"19"));
+    let day = |nth: usize| {
+        let rest = || parts().skip(nth);
+        let two = |part: &[u8]| part.len() == 2 && digits(part);
+        match rest().next() {
+            Some(part) if part.len() == 8 && year(part) => 1,
+            Some(part) if part.len() == 4 && year(part) => {
+                3 * usize::from(rest().skip(1).take(2).filter(|part| two(part)).count() == 2)
+            }
+            _ => 0,
+        }
+    };
+    let Some((at, len)) =
+        (0..parts().count()).find_map(|nth| Some((nth, day(nth))).filter(|d| d.1 > 0))
+    else {
+        return false;
+    };
+    let named = |part: &[u8]| {
+        let tail = part.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+        let word = &part[..part.len() - tail];
+        let plain =
+            word.iter().all(u8::is_ascii_alphabetic) && humps(word) && wordiness(word) > 0.4;
+        part.len() <= 3 && part.iter().all(u8::is_ascii_alphanumeric) || tail <= 3 && plain
+    };
+    let others = || {
+        parts()
+            .enumerate()
+            .filter(|(nth, _)| !(at..at + len).contains(nth))
+    };
+    let spoken = others().any(|(_, part)| part.len() > 1 && part[0].is_ascii_alphabetic());
+    spoken && others().all(|(_, part)| named(part))
+}
+
+/// Would it be taken for a secret whatever it is called? One that was generated, or has signs in it as passwords have.
+pub(crate) fn stands_alone(value: &[u8]) -> bool {
+    let c = Classes::of(value);
+    let sign = value.iter().any(|b| b"!@#$^&*?~+=".contains(b));
+    generated(value, true) || sign && c.letters() > 0 && c.digit > 0 && value.len() >= 8
+}
+
+/// Upper case only where words begin.
+fn humps(part: &[u8]) -> bool {
+    let c = Classes::of(part);
+    c.upper * 3 <= c.lower
+}
+
+/// 8-4-4-4-12 hex digits.
+pub(crate) fn is_uuid(v: &[u8]) -> bool {
+    v.len() == 36
+        && v.iter().enumerate().all(|(i, b)| match i {
+            8 | 13 | 18 | 23 => *b == b'-',
+            _ => b.is_ascii_hexdigit(),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn generated_values_are_believed_and_words_are_not() {
+        let strong = [
+            "77c66f29-5f06-ecee-c0a1-c291bca8b8ba",
+            "2X1TDDKFuYDsqFc7eNfYODrhHB55wwSc",
+            "c5c4a5771f219f7d3db6b69f50c997f8",
+            "kbp6LFgdnmRQzyvSSKa1UJ",
+            "kbp6LFgdnmRQ-2024-08-06",
+        ];
+        for v in strong {
+            assert!(judge(v.as_bytes(), Promise::Strong, true).is_some(), "{v}");
+        }
+        let nothing = [
+            "your_api_key_goes_here_1",
+            "xxxxxxxxxxxxxxxxxxxx",
+            "${API_TOKEN}",
+            "process.env.TOKEN_2",
+            "my_service_account_v2",
+            "config/token.json",
+            "self.token_2()",
+            "https://example.com/a1",
+            "REDACTED",
+            "arn:aws:secretsmanager:eu-west-1:123456789012:secret:x",
+            "TokenRefreshHandler2",
+            "!vault-ref data/app#2",
+            "gpt-4o-2024-08-06",
+            "nightly-backup_20240806.v2",
+        ];
+        for v in nothing {
+            assert!(judge(v.as_bytes(), Promise::Strong, true).is_none(), "{v}");
+        }
+    }
+
+    #[test]
+    fn passwords() {
+        for v in [
+            "Iqvldm982*cfBKh",
+            "hunter2!",
+            "Tr0ub4dor&3",
+            "correct9horse",
+            "s3cr3tP@ss",
+            "@nch0r1987!",
+            "RiverViolin78",
+            "River_Violin78",
+            "ribbon-meadow-zipper-96",
+            "Iqvldm982*cfBKhexample",
+            "nullIqvldm982*cfBKh",
+            "aB3()xK9mQ2zLw",
+            "k9->Zq72LmPw4t",
+            "otter-sable-umber-ripple48",
+            "7.copper.lantern.walrus",
+        ] {
+            assert!(
+                judge(v.as_bytes(), Promise::Password, true).is_some(),
+                "{v}"
+            );
+        }
+        let words = b"athlete ivory cabin jacket arrow 971";
+        assert!(judge(words, Promise::Passphrase, false).is_some());
+        assert!(judge(words, Promise::Password, false).is_none());
+        for v in [
+            "password",
+            "getPassword",
+            "user.password",
+            "<password>",
+            "$DB_PASSWORD",
+            "********",
+            "changeme",
+            "PASSWORD_DEFAULT",
+            "AKIAIOSFODNN7EXAMPLE",
+            "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+            "your-api-key-here-1234",
+            "your_api_key_1a2B3c4D5e6F7g8H",
+            "Zq7kW2mXv9xxxxxxxxxxxxLp4TsR8b",
+            "config2()->getKey3",
+            "Vault2::readX509Key3()",
+            "us-east-vault-2",
+            "TokenVersion12",
+            "the-shared-password-2",
+            "null",
+            "abc",
+            "RiverViolin",
+        ] {
+            assert!(
+                judge(v.as_bytes(), Promise::Password, true).is_none(),
+                "{v}"
+            );
+        }
+    }
+}
