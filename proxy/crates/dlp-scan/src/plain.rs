@@ -329,35 +329,62 @@ fn is_measure(value: &[u8]) -> bool {
         && UNITS.iter().any(|known| unit.eq_ignore_ascii_case(known))
 }
 
-/// `88/90-r2`, `37/52-2TD`: so many of so many, and a short word on it.
+/// `88/90-r2`, `37/52-2TD`: so many of so many, and a short word with a number on it.
 fn is_ratio(value: &[u8]) -> bool {
-    let digits = |text: &[u8]| {
-        text.iter()
-            .take(5)
-            .take_while(|b| b.is_ascii_digit())
-            .count()
+    const FIGURES_MAX: usize = 4;
+    let number = |text: &[u8]| {
+        let figures = text.iter().take_while(|b| b.is_ascii_digit()).count();
+        let fits = (1..=FIGURES_MAX).contains(&figures);
+        let read = |text| str::from_utf8(text).ok()?.parse::<u32>().ok();
+        fits.then(|| Some((figures, read(&text[..figures])?)))?
     };
-    let few = 1..=4;
-    let (first, Some(b'/')) = (digits(value), value.get(digits(value))) else {
+    let Some((at, some)) = number(value).filter(|(at, _)| value.get(*at) == Some(&b'/')) else {
         return false;
     };
-    let rest = &value[first + 1..];
-    let (second, rest) = rest.split_at(digits(rest));
+    let rest = &value[at + 1..];
+    let Some((at, all)) = number(rest) else {
+        return false;
+    };
+    let rest = &rest[at..];
     let word = match rest.split_first() {
         Some((b'-' | b'+' | b'_' | b',' | b'(', word)) => word.strip_suffix(b")").unwrap_or(word),
         _ => rest,
     };
-    few.contains(&first)
-        && few.contains(&second.len())
+    some <= all
         && word.len() <= 4
         && word.iter().all(u8::is_ascii_alphanumeric)
+        && (word.is_empty() || word.iter().any(u8::is_ascii_digit))
 }
 
 /// What is said of a password instead of telling it.
 const SAID: &[&str] = &[
-    "after", "ago", "before", "due", "expires", "expiry", "last", "next", "pending", "reset",
-    "rotation", "since", "until", "valid",
+    "ago",
+    "changed",
+    "created",
+    "disabled",
+    "due",
+    "expired",
+    "expires",
+    "expiry",
+    "generated",
+    "issued",
+    "locked",
+    "modified",
+    "pending",
+    "removed",
+    "renewed",
+    "replaced",
+    "revoked",
+    "rotated",
+    "rotation",
+    "scheduled",
+    "since",
+    "stored",
+    "until",
+    "updated",
 ];
+/// What is said beside one of those, and makes part of a password as well.
+const SAID_BESIDE: &[&str] = &["after", "before", "last", "next", "reset", "valid"];
 
 /// `rotated-2024-03-01`, `last-changed-2w`: words of which one says what became of it, and when.
 fn is_note(value: &[u8]) -> bool {
@@ -367,12 +394,12 @@ fn is_note(value: &[u8]) -> bool {
         return false;
     }
     let sign = |b: &u8| b"-_./: ".contains(b);
-    let (mut said, mut words, mut numbers, mut times) = (false, 0, 0, 0);
+    let is =
+        |word: &[u8], list: &[&str]| list.iter().any(|w| w.as_bytes().eq_ignore_ascii_case(word));
+    let (mut said, mut words, mut numbers, mut times) = (0, 0, 0, 0);
     for part in value.split(sign) {
         if part.iter().all(u8::is_ascii_alphabetic) && part.len() >= 2 {
-            let lower = part.to_ascii_lowercase();
-            let became = lower.len() >= 5 && lower.ends_with(b"ed");
-            said |= became || SAID.iter().any(|word| word.as_bytes() == lower);
+            said += 2 * usize::from(is(part, SAID)) + usize::from(is(part, SAID_BESIDE));
             words += 1;
         } else if is_time(part) {
             times += 1;
@@ -382,7 +409,7 @@ fn is_note(value: &[u8]) -> bool {
             return false;
         }
     }
-    said && words <= WORDS_MAX && (times == 1 && numbers == 0 || times == 0 && numbers == 3)
+    said >= 2 && words <= WORDS_MAX && (times == 1 && numbers == 0 || times == 0 && numbers == 3)
 }
 
 /// `2w`, `30d`, `20240301`
@@ -453,6 +480,9 @@ mod tests {
             "83920/17546",
             "ab/cd-1",
             "8/9/2024-Qx7Lm",
+            "24/7-Ops",
+            "12/25-Ops",
+            "24/7-r2",
         ];
         check(is_ratio, &yes.map(|value| (value, true)));
         check(is_ratio, &no.map(|value| (value, false)));
@@ -466,7 +496,7 @@ mod tests {
             "expires_20250101",
             "Rotated:2024-03-01",
             "stored-in-vault-since-3d",
-            "reset.01.03.2024",
+            "last-reset.01.03.2024",
         ];
         let no = [
             "summer-2024-03-01",
@@ -478,6 +508,11 @@ mod tests {
             "last-2w-3d",
             "2024-03-01",
             "changed-83920175",
+            "Ahmed-19900101",
+            "Mohamed.14.08.1990",
+            "Speed-Racer-90d",
+            "Reset-Admin-20240615",
+            "Next-Level-20240101",
         ];
         check(is_note, &yes.map(|value| (value, true)));
         check(is_note, &no.map(|value| (value, false)));

@@ -232,39 +232,57 @@ fn is_identifier(value: &[u8], c: Classes) -> bool {
 
 /// `gpt-4o-2024-08-06`, `backup.20240806.v2`: a name with a day in it.
 fn is_dated(value: &[u8]) -> bool {
-    let parts = || value.split(|b| b"-_.:/".contains(b));
-    let digits = |part: &[u8]| part.iter().all(u8::is_ascii_digit);
-    let year = |part: &[u8]| digits(part) && (part.starts_with(b"20") || part.starts_with(b"19"));
-    let day = |nth: usize| {
-        let rest = || parts().skip(nth);
-        let two = |part: &[u8]| part.len() == 2 && digits(part);
-        match rest().next() {
-            Some(part) if part.len() == 8 && year(part) => 1,
-            Some(part) if part.len() == 4 && year(part) => {
-                3 * usize::from(rest().skip(1).take(2).filter(|part| two(part)).count() == 2)
-            }
-            _ => 0,
+    /// Of a name that somebody gave.
+    const PARTS_MAX: usize = 12;
+    const NUMBERED_MAX: usize = 2;
+    let mut all = [&value[..0]; PARTS_MAX];
+    let mut len = 0;
+    for part in value.split(|b| b"-_.:/".contains(b)) {
+        if len == PARTS_MAX {
+            return false;
         }
-    };
-    let Some((at, len)) =
-        (0..parts().count()).find_map(|nth| Some((nth, day(nth))).filter(|d| d.1 > 0))
-    else {
+        all[len] = part;
+        len += 1;
+    }
+    let parts = &all[..len];
+    let Some(day) = (0..len).find_map(|at| day_at(parts, at)) else {
         return false;
     };
-    let named = |part: &[u8]| {
-        let tail = part.iter().rev().take_while(|b| b.is_ascii_digit()).count();
-        let word = &part[..part.len() - tail];
-        let plain =
-            word.iter().all(u8::is_ascii_alphabetic) && humps(word) && wordiness(word) > 0.4;
-        part.len() <= 3 && part.iter().all(u8::is_ascii_alphanumeric) || tail <= 3 && plain
-    };
-    let others = || {
-        parts()
-            .enumerate()
-            .filter(|(nth, _)| !(at..at + len).contains(nth))
-    };
-    let spoken = others().any(|(_, part)| part.len() > 1 && part[0].is_ascii_alphabetic());
-    spoken && others().all(|(_, part)| named(part))
+    let (before, behind) = (&parts[..day.start], &parts[day.end..]);
+    let others = || before.iter().chain(behind);
+    let numbered = others().filter(|part| part.iter().any(u8::is_ascii_digit));
+    others().any(|part| part.len() > 1 && part[0].is_ascii_alphabetic())
+        && others().all(|part| is_named(part))
+        && numbered.count() <= NUMBERED_MAX
+}
+
+/// The parts of a day that begins with the one at `at`: `20240806`, or `2024`, `08`, `06`.
+fn day_at(parts: &[&[u8]], at: usize) -> Option<std::ops::Range<usize>> {
+    let digits = |part: &[u8]| part.iter().all(u8::is_ascii_digit);
+    let two = |part: &&[u8]| part.len() == 2 && digits(part);
+    let year = parts[at];
+    if !digits(year) || !year.starts_with(b"20") && !year.starts_with(b"19") {
+        return None;
+    }
+    match (year.len(), parts.get(at + 1..at + 3)) {
+        (8, _) => Some(at..at + 1),
+        (4, Some(rest)) if rest.iter().all(two) => Some(at..at + 3),
+        _ => None,
+    }
+}
+
+/// `backup`, `v2`, `4o`, `Model3`: a word with a number behind it, or a number with a letter.
+fn is_named(part: &[u8]) -> bool {
+    let figures =
+        |text: &mut dyn Iterator<Item = &u8>| text.take_while(|b| b.is_ascii_digit()).count();
+    let (head, tail) = (figures(&mut part.iter()), figures(&mut part.iter().rev()));
+    if part.len() <= 3 && head > 0 {
+        return head == part.len() || head + 1 == part.len() && part[head].is_ascii_alphabetic();
+    }
+    let word = &part[..part.len() - tail];
+    let cased = word.iter().all(u8::is_ascii_uppercase) || humps(word);
+    let plain = word.iter().all(u8::is_ascii_alphabetic) && cased;
+    tail <= 3 && plain && (part.len() <= 3 || humps(word) && wordiness(word) > 0.4)
 }
 
 /// Would it be taken for a secret whatever it is called? One that was generated, or has signs in it as passwords have.
@@ -301,6 +319,9 @@ mod tests {
             "c5c4a5771f219f7d3db6b69f50c997f8",
             "kbp6LFgdnmRQzyvSSKa1UJ",
             "kbp6LFgdnmRQ-2024-08-06",
+            "x9k-2mq-v7z-w3t-20240601",
+            "abQ-7Kx-9Zp-2Lm-4Vw-20240806",
+            "prod-Zq7-K8x-2024-06-01-M4p",
         ];
         for v in strong {
             assert!(judge(v.as_bytes(), Promise::Strong, true).is_some(), "{v}");
@@ -320,6 +341,7 @@ mod tests {
             "!vault-ref data/app#2",
             "gpt-4o-2024-08-06",
             "nightly-backup_20240806.v2",
+            "claude-3-5-sonnet-20241022",
         ];
         for v in nothing {
             assert!(judge(v.as_bytes(), Promise::Strong, true).is_none(), "{v}");
