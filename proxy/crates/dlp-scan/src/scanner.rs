@@ -351,7 +351,8 @@ impl Scanner {
             parts = parts.iter().flat_map(|p| node.to_parent(*p)).collect();
             if let (Some(Layer::Joined), Parent::Node(parent)) = (node.layer, node.parent) {
                 rest::end_before_words(&mut parts, &self.nodes[parent as usize].text, |part| {
-                    let same = |r: &Raw| r.node == parent && r.span.end == part.end;
+                    let same =
+                        |r: &Raw| r.node == parent && r.span.end == part.end && r.rule == raw.rule;
                     self.raw.iter().any(same)
                 });
             }

@@ -140,3 +140,16 @@ fn ordinary_lists_of_secrets_are_scanned_to_the_end() {
     // Of what counts up a few are believed by nobody.
     assert!(outcome.findings.len() * 10 > 400 * 9);
 }
+
+/// The second may be what the name is of.
+#[test]
+fn a_name_is_that_of_all_that_is_put_together_behind_it() {
+    for text in [
+        r#"password = concat("Walrus","-77xQ")"#,
+        r#"password = concat("x","y") + concat("Walrus","-77xQ")"#,
+        r#"password = ["a","b"].join("") + ["Walrus","-77xQ"].join("")"#,
+        r#"password = concat(concat("a","b"), concat("Walrus","-77xQ"))"#,
+    ] {
+        assert!(!scan(text).findings.is_empty(), "{text}");
+    }
+}

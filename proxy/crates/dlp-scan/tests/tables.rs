@@ -224,6 +224,15 @@ fn heads_that_mean_something_else_are_believed_for_what_stands_under_them() {
     for text in &written(["user", "Pass", "team"], ["ann", "Harbor2024", "sea"])[..2] {
         assert!(has(text, "generic-password"), "{text}");
     }
+    for heads in [
+        ["name", "pass", "dept"],
+        ["User ID", "Pass", "x"],
+        ["Name", "PW", "city"],
+    ] {
+        for text in &written(heads, ["ana", "Sommer2024", "sea"])[..2] {
+            assert!(has(text, "generic-password"), "{text}");
+        }
+    }
     for text in &written(["Suite", "Pass", "Fail"], ["e2e", "Tq7m!Z2vX", "2"])[..2] {
         assert!(has(text, "generic-password"), "{text}");
     }
@@ -280,6 +289,23 @@ fn tables_of_the_message_itself_are_read_like_those_in_a_text() {
         ),
     ] {
         assert_eq!(Message::of(&message).passwords(), want, "{message}");
+    }
+}
+
+/// A server may put an empty table beside anything.
+#[test]
+fn a_table_elsewhere_in_the_message_hides_no_value_beside_its_label() {
+    let password = "Tq7m!Z2vX";
+    for message in [
+        json!({"name": "dbPassword", "properties": {"value": password}}),
+        json!({"name": "dbPassword", "spec": {"value": password}}),
+        json!({"item": {"name": "DB_PASSWORD"}, "value": password}),
+        json!({"key": "db_password", "zbody": {"text": password}}),
+    ] {
+        let mut message = message;
+        assert_eq!(Message::of(&message).passwords(), [password], "{message}");
+        message["zz"] = json!([[]]);
+        assert_eq!(Message::of(&message).passwords(), [password], "{message}");
     }
 }
 

@@ -6,7 +6,7 @@ use memchr::memmem::Finder;
 
 use super::{MARGIN_AFTER, MARGIN_BEFORE, Spawner, begin_cell, child_around, copy};
 use crate::Layer;
-use crate::detect::{Scratch, is_state};
+use crate::detect::{Scratch, may_name_test, told_of_test};
 use crate::text::{Cell, How, Node, Span};
 use crate::traces::Signs;
 
@@ -344,22 +344,23 @@ fn row(text: &[u8], at: usize, cell: &Cell) -> (usize, usize, Option<usize>) {
     )
 }
 
-/// Longer than what is said of a test, with its sign.
-const STATE_BYTES_MAX: usize = 8;
-
-/// Up to the line that tells of a test, which may be as long as a piece: `PASS: one`, `PASS: two`.
-fn before_verdict(text: &[u8], (from, to): (usize, usize)) -> usize {
-    let tells = |at: &usize| {
-        let line = &text[at + 1..to.min(at + 1 + STATE_BYTES_MAX)];
-        memchr::memchr(b':', line).is_some_and(|sign| is_state(&line[..sign]))
+/// Up to the first line that tells of a test, which may be as long as a piece: `PASS: one`, `PASS: two`. What is told in one
+/// of them and is no name of a test may be a value that goes on.
+fn before_tests(text: &[u8], (from, to): (usize, usize)) -> usize {
+    let ends = || memchr::memchr_iter(b'\n', &text[from..to]).map(|at| from + at);
+    let told = |at: usize| {
+        let line = text[at + 1..to].split(|b| *b == b'\n').next();
+        line.and_then(told_of_test)
     };
-    let mut lines = memchr::memchr_iter(b'\n', &text[from..to]).map(|at| from + at);
-    lines.find(tells).unwrap_or(to)
+    match ends().find(|at| told(*at).is_some()) {
+        Some(first) if ends().filter_map(told).all(may_name_test) => first,
+        _ => to,
+    }
 }
 
 fn emit_chunks(node: &Node, cell: &Cell, (from, to): (usize, usize), spawn: &mut Spawner<'_>) {
     let text = &node.text;
-    let to = before_verdict(text, (from, to));
+    let to = before_tests(text, (from, to));
     let joined = to - from;
     let blank = |b: &u8| matches!(b, b' ' | b'\n');
     let telling = super::strides::telling(text[from..to].iter().filter(|b| !blank(b)));

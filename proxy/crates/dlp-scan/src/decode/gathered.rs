@@ -20,6 +20,8 @@ const AGAIN_BYTES_MAX: usize = 1024;
 const AFTER: usize = 120;
 /// Shorter texts hold nothing that a rule finds.
 const BYTES_MIN: usize = 7;
+/// Rows of a text that are read with the name before the row before them.
+const NAMED_MAX: u32 = 8;
 /// Brackets and blanks behind a list.
 const CLOSING_BYTES_MAX: usize = 8;
 
@@ -36,6 +38,7 @@ struct Row {
 
 pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>) {
     let (mut index, mut done, mut list) = (0, 0, 0);
+    let mut before = Before::default();
     for (at, mark) in marks.iter().map(|(at, mark)| (*at as usize, *mark)) {
         if at < done {
             continue;
@@ -68,25 +71,37 @@ pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>
             _ => None,
         };
         if let Some(row) = row {
-            let before = std::mem::replace(&mut done, row.end.max(at + 1));
-            emit(node, cell, &row, before, spawn);
+            done = row.end.max(at + 1);
+            emit(node, cell, &row, &mut before, spawn);
         }
     }
 }
 
-/// Up to `done` the rows before it reach.
-fn emit(node: &Node, cell: &Cell, row: &Row, done: usize, spawn: &mut Spawner<'_>) {
+/// What was put together before a row.
+#[derive(Default)]
+struct Before {
+    /// Where the last of it ends.
+    done: usize,
+    /// How many went back to the name before it, each in a child of its own: `password = concat("a", "b") + concat("c", "d")`.
+    named: u32,
+}
+
+fn emit(node: &Node, cell: &Cell, row: &Row, before: &mut Before, spawn: &mut Spawner<'_>) {
     let bytes = || row.pieces.iter().flat_map(|p| &node.text[p.range()]);
     let telling = bytes().any(|b| !b.is_ascii_lowercase() && *b != b' ');
     if row.pieces.len() < 2 || bytes().count() < BYTES_MIN || !telling {
         return;
     }
-    let first = row.pieces.iter().map(|piece| piece.start as usize).min();
-    let from = first.unwrap_or(row.end);
-    let (label, sign) = match row.label {
-        (label, _) if label < done && done <= from => (done, &b" "[..]),
-        label => label,
-    };
+    let firsts = row.pieces.iter().map(|piece| piece.start as usize);
+    let from = firsts.min().unwrap_or(row.end);
+    let (mut label, mut sign) = row.label;
+    if label < before.done && before.done <= from {
+        before.named += 1;
+        if before.named > NAMED_MAX {
+            (label, sign) = (before.done, b" ");
+        }
+    }
+    before.done = row.end;
     let to = row.end;
     let call = Call { label, from, to };
     call_in_place(node, cell, Layer::Concat, &call, spawn, |child| {

@@ -3,7 +3,7 @@
 
 use super::{Spawner, child_around};
 use crate::Layer;
-use crate::detect::{Scratch, is_state};
+use crate::detect::{Scratch, may_name_test, told_of_test};
 use crate::text::{How, Node, Span, is_run, word_at};
 
 /// How long a piece may be, and what stands between two.
@@ -218,13 +218,11 @@ fn worth(text: &[u8], row: &Stride, pieces: &[Span]) -> bool {
     if gap.contains(&b'\n') && pieces.iter().any(columns) {
         return false;
     }
-    // Names of tests with their verdicts are a name each. Under any other label a value may go on from line to line.
-    if let Some(line) = memchr::memchr(b'\n', gap) {
-        let label = gap[line + 1..].trim_ascii_start();
-        let sign = memchr::memchr(b':', label);
-        if sign.is_some_and(|at| is_state(&label[..at])) {
-            return false;
-        }
+    // Names of tests with their verdicts are a name each. Whatever else stands behind a label may go on from line to line.
+    let line = memchr::memchr(b'\n', gap).map(|at| &gap[at + 1..]);
+    let names_test = |piece: &Span| may_name_test(&text[piece.range()]);
+    if line.and_then(told_of_test).is_some() && pieces.iter().all(names_test) {
+        return false;
     }
     let quoted = row.len == 1 && gap.iter().any(|b| matches!(b, b'"' | b'\''));
     let min = if quoted {
@@ -362,7 +360,9 @@ mod tests {
     #[test]
     fn lines_with_a_label_each_are_joined_whatever_it_promises() {
         let value = "ghp_Zq7kW2mXv9Lp4TsR8bNc3YdaB1cD2eF3gH4i";
-        for label in ["key", "token", "password", "part", "PASSWORD"] {
+        for label in [
+            "key", "token", "password", "part", "PASSWORD", "PASS", "FAIL",
+        ] {
             let pieces = value.as_bytes().chunks(12).map(String::from_utf8_lossy);
             let lines: Vec<String> = pieces.map(|piece| format!("{label}: {piece}")).collect();
             let found = children(&lines.join("\n"));

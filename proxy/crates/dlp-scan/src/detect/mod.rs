@@ -17,7 +17,7 @@ mod token;
 mod told;
 mod url;
 
-pub(crate) use assign::is_state;
+pub(crate) use assign::{may_name_test, told_of_test};
 pub(crate) use context::head_over;
 pub(crate) use hidden::unseen;
 

@@ -4,7 +4,7 @@
 use super::trim;
 use crate::detect::{Sink, is_value};
 use crate::layout::Layout;
-use crate::text::{Cell, Span};
+use crate::text::{Cell, Parent, Span};
 
 /// Cells that are asked behind a label in its own object; around it in others.
 const OWN_CELLS_MAX: usize = 4;
@@ -96,6 +96,7 @@ pub(super) fn named_beside(cell: (usize, Cell), sink: &Sink<'_>) -> Option<Span>
         below
             .or_else(|| beside.above(own))
             .or_else(|| beside.next(own))
+            .or_else(|| (sink.node.parent == Parent::Root).then(|| beside.near())?)
     });
     Some(trim(text, beside.cells[found?].span))
 }
@@ -127,6 +128,17 @@ impl Beside<'_> {
             is_value(&self.cells[*at])
                 && self.layout.object_of(*at) == own
                 && is(self.called(*at), VALUES)
+        })
+    }
+
+    /// In an object of any name that no other label claims. Of a message itself the objects are known only where it has tables;
+    /// what is found without knowing them is found with them.
+    fn near(&self) -> Option<usize> {
+        self.behind(OWN_CELLS_MAX).find(|at| {
+            let object = self.layout.object_of(*at);
+            is_value(&self.cells[*at])
+                && is(self.called(*at), VALUES)
+                && object.is_none_or(|object| self.is_free(object))
         })
     }
 

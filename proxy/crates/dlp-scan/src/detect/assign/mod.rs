@@ -14,7 +14,9 @@ use reader::{value_after, whose};
 use tables::{Column, Tables};
 use tuples::tuples_under;
 use typed::believe_typed;
-pub(crate) use verdict::is_state;
+pub(crate) use verdict::{may_name_test, told_of_test};
+
+use std::cell::OnceCell;
 
 use super::{Scratch, Sink, is_value};
 use regex_automata::Input;
@@ -120,6 +122,24 @@ enum Asker {
     Rule(RuleId),
 }
 
+/// `pw = conv2d.weight`, `pass = blur3x3Pass;`: in code the short names are of anything. What is given to one with blanks around
+/// the sign and without quotes has to look like a password by itself, or like a word of it that ends its line: `pass = Winter2024`.
+fn is_code(text: &[u8], name: Span, value: Span) -> bool {
+    let called = &text[name.range()];
+    let short = [&b"pass"[..], b"pw"]
+        .iter()
+        .any(|w| called.eq_ignore_ascii_case(w));
+    if !short || !text[name.end as usize..value.start as usize].starts_with(b" =") {
+        return false;
+    }
+    let (told, rest) = (&text[value.range()], &text[value.end as usize..]);
+    let ends = matches!(rest.first(), None | Some(b'\n' | b'\r'));
+    let word = ends && told[0].is_ascii_uppercase() && told.iter().all(u8::is_ascii_alphanumeric);
+    let sums =
+        told.iter().any(|b| b"*+-/.".contains(b)) && !told.iter().any(|b| b"!@#$%^&?~".contains(b));
+    !word && (sums || !value::stands_alone(told))
+}
+
 /// Reads each name once, however many keywords lie in it.
 #[derive(Debug, Default)]
 pub(super) struct Names {
@@ -152,8 +172,9 @@ impl Names {
             return;
         }
         if names_cell(name, &cell.1, sink.text()) {
-            let doubtful = is_doubtful(name, cell, sink);
+            let doubtful = OnceCell::new();
             let is_head = under_head(&cell.1, sink, |value, sink| {
+                let doubtful = *doubtful.get_or_init(|| is_doubtful(name, cell, sink));
                 if !doubtful || value::stands_alone(&sink.text()[value.range()]) {
                     believe(Value::of(value, true), promise, sink);
                 }
@@ -179,9 +200,10 @@ impl Names {
                 .nth(1)
                 .is_some_and(|b| b.is_ascii_alphanumeric() || *b == b':')
             && !before[before.len().saturating_sub(5)..].eq_ignore_ascii_case(b"$env:");
-        let doubtful = is_doubtful(name, cell, sink);
         let asker = Asker::Promise(promise);
+        let doubtful = OnceCell::new();
         self.rows(name, &cell.1, asker, sink, |value, sink| {
+            let doubtful = *doubtful.get_or_init(|| is_doubtful(name, cell, sink));
             if !doubtful || value::stands_alone(&sink.text()[value.span.range()]) {
                 believe(value, promise, sink);
             }
@@ -198,7 +220,8 @@ impl Names {
             }
             let rest = &sink.text()[found.value.end as usize..];
             let verdict = verdict::is_verdict(sink.text(), name, found.value, &cell.1);
-            if !rest.starts_with(b"...") && !verdict {
+            let code = !found.quoted && is_code(sink.text(), name, found.value);
+            if !rest.starts_with(b"...") && !verdict && !code {
                 let mut value = found.taken(&cell.1);
                 if promise == Promise::Passphrase && !found.quoted {
                     value.span = drawn_from(sink.text(), found.value, &cell.1);
@@ -517,6 +540,29 @@ mod tests {
         let name = name_around(text.as_bytes(), at, &cell);
         let found = value_after(text.as_bytes(), name, span)?;
         Some(text[found.value.range()].to_owned())
+    }
+
+    #[test]
+    fn short_names_are_of_anything_in_code() {
+        for (text, code) in [
+            ("pw = conv2d.weight", true),
+            ("pass = frame1.pass2Run", true),
+            ("pass = depth2Color;", true),
+            ("pw = x1*w2+b3+c4", true),
+            ("pw = 1.25e-10", true),
+            ("pass = Winter2024", false),
+            ("pass = Xk9vQ2mZ!", false),
+            ("pass=hunter2x", false),
+            ("password = conv2d.weight", false),
+        ] {
+            let name = text.find([' ', '=']).unwrap();
+            let value = text.find("= ").map_or(name + 1, |at| at + 2);
+            let (name, value) = (
+                Span::new(0, name),
+                Span::new(value, text.trim_end_matches(';').len()),
+            );
+            assert_eq!(is_code(text.as_bytes(), name, value), code, "{text}");
+        }
     }
 
     #[test]

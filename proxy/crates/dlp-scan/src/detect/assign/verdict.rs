@@ -1,5 +1,6 @@
 //! Programs that run tests write `PASS: name-of-the-test-1` for each.
 
+use super::heads::is_of_login;
 use crate::entropy::{Classes, wordiness};
 use crate::text::{Cell, Span};
 use crate::value;
@@ -10,14 +11,10 @@ const LINES: usize = 3;
 const LINE_BYTES_MAX: usize = 512;
 /// What DejaGnu (its manual, "Test states") and others say of a test, and no log says of anything else.
 const STATES: [&[u8]; 6] = [b"PASS", b"FAIL", b"XPASS", b"XFAIL", b"KPASS", b"KFAIL"];
+/// Longer than any of them, with its sign.
+const STATE_BYTES_MAX: usize = 8;
 /// What they say, too, and much else does.
 const DOUBTFUL_STATES: [&[u8]; 4] = [b"SKIP", b"ERROR", b"UNTESTED", b"UNSUPPORTED"];
-/// What is told of an account begins its line so, and its password stands near.
-const OF_LOGINS: &[&str] = &[
-    "user", "username", "usr", "uid", "login", "logon", "email", "mail", "account", "host",
-    "hostname", "server", "db", "database", "url", "port", "ftp", "ssid",
-];
-
 /// Does the name say that a test has passed? It is that word and no other; its value is the name of a test, one of the
 /// next lines tells of a test, too, and none of them of an account.
 pub(super) fn is_verdict(text: &[u8], name: Span, value: Span, cell: &Cell) -> bool {
@@ -125,9 +122,24 @@ fn says(line: &[u8], told: Test) -> bool {
     known && first.is_some_and(|b| !b.is_ascii_digit())
 }
 
-/// Is it what is said of a test?
-pub(crate) fn is_state(word: &[u8]) -> bool {
+fn is_state(word: &[u8]) -> bool {
     STATES.contains(&word)
+}
+
+/// What is told of a test in a line that begins as `PASS: name` does.
+pub(crate) fn told_of_test(line: &[u8]) -> Option<&[u8]> {
+    let line = line.trim_ascii_start();
+    let sign = memchr::memchr(b':', &line[..line.len().min(STATE_BYTES_MAX)]);
+    sign.filter(|at| is_state(&line[..*at]))
+        .map(|at| &line[at + 1..])
+}
+
+/// Could it be of what a test is called? Each word is a name, and none was drawn.
+pub(crate) fn may_name_test(piece: &[u8]) -> bool {
+    let mut words = piece
+        .split(u8::is_ascii_whitespace)
+        .filter(|w| !w.is_empty());
+    words.all(|word| test_in(word).is_some())
 }
 
 /// `... PASS: name` within a line, with or without a blank before it.
@@ -142,12 +154,7 @@ fn tells_of_login(line: &[u8]) -> bool {
     let part = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
     let first = &line[..line.iter().take_while(part).count()];
     let last = first.rsplit(|b| !b.is_ascii_alphanumeric()).next();
-    let is = |word: &[u8]| {
-        OF_LOGINS
-            .iter()
-            .any(|w| word.eq_ignore_ascii_case(w.as_bytes()))
-    };
-    last.is_some_and(is)
+    last.is_some_and(is_of_login)
 }
 
 #[cfg(test)]
