@@ -218,39 +218,6 @@ async fn what_the_gateway_refuses_is_not_stored() {
 }
 
 #[tokio::test]
-async fn a_server_that_the_gateway_takes_no_more_is_not_the_others_trouble() {
-    let plane = Plane::start().await;
-    for id in ["one", "two"] {
-        plane.deployed(id).await;
-    }
-    // The configuration has a server of that name by now.
-    plane
-        .gateway
-        .1
-        .lock()
-        .unwrap()
-        .push(domain::ServerId::parse("two").unwrap());
-    let plane = plane.again().await;
-    let served = |plane: &Plane| {
-        let servers = plane.gateway.0.lock().unwrap();
-        servers.keys().map(ToString::to_string).collect::<Vec<_>>()
-    };
-    assert_eq!(served(&plane), ["one"]);
-    // Others can be changed; it cannot, until the name is free again.
-    let good = json!({"bindings": [{"category": "pii", "action": "redact"}]});
-    let change = async |plane: &Plane, id: &str| {
-        let at = format!("/api/v1/servers/{id}/policy");
-        plane.json("PUT", &at, good.clone()).await.0
-    };
-    assert_eq!(change(&plane, "one").await, 200);
-    assert_eq!(change(&plane, "two").await, 422);
-    assert_eq!(served(&plane), ["one"]);
-    plane.gateway.1.lock().unwrap().clear();
-    assert_eq!(change(&plane, "two").await, 200);
-    assert_eq!(served(&plane), ["one", "two"]);
-}
-
-#[tokio::test]
 async fn one_secret_too_many_is_refused_before_it_is_stored() {
     let plane = Plane::start().await;
     plane.deployed("one").await;

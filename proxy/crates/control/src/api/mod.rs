@@ -124,25 +124,26 @@ impl Api {
         if stored.deployed.is_none() {
             self.check_publishable(&stored).await?;
         }
-        // What could not be published may be by now.
-        let was_refused = self.refused().remove(&stored.id);
         let mut all = self.store.servers(None).await?;
         for server in all.iter_mut().filter(|server| server.id == stored.id) {
             *server = stored.clone();
         }
-        if let Err(error) = self.publish(&all, &spent).await {
-            if was_refused {
-                self.refused().insert(stored.id);
-            }
-            return Err(error);
-        }
+        // What could not be published may be by now. It counts as refused until it is stored: the one that is stored
+        // cannot be published, and would be in the way of every other.
+        let mut refused = self.refused().clone();
+        refused.remove(&stored.id);
+        self.publish_without(&refused, &all, &spent).await?;
         if let Err(error) = self.store.change_server(&stored).await {
             for server in all.iter_mut().filter(|server| server.id == before.id) {
                 *server = before.clone();
             }
-            self.publish(&all, &spent).await?;
+            if let Err(undone) = self.publish(&all, &spent).await {
+                let undone: &dyn std::error::Error = &undone;
+                tracing::error!(server_id = %stored.id, error = undone, "a change that was not stored is served");
+            }
             return Err(error);
         }
+        self.forget_refused(&stored.id);
         Ok(stored)
     }
 
@@ -191,6 +192,15 @@ impl Api {
         spent: &BTreeSet<TenantId>,
     ) -> Result<(), ControlError> {
         let refused = self.refused().clone();
+        self.publish_without(&refused, all, spent).await
+    }
+
+    async fn publish_without(
+        &self,
+        refused: &BTreeSet<ServerId>,
+        all: &[Stored],
+        spent: &BTreeSet<TenantId>,
+    ) -> Result<(), ControlError> {
         let served = |server: &&Stored| server.deployed.is_some() && !refused.contains(&server.id);
         let deployed = || all.iter().filter(served);
         for server in deployed() {
