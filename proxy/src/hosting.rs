@@ -1,6 +1,7 @@
 //! Joins the control plane of hosted servers with the gateway and the runner. Wiring, and no more.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -8,11 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use anyhow::{Context as _, bail};
 use audit_log::AuditLog;
 use control::{AdminToken, Api, ApiOptions, ExecKeys, HostedServers, Publisher, Store};
-use domain::{Desired, Secret, Server, ServerId, TenantId};
+use domain::{Desired, Secret, TenantId};
 use gateway::Gateway;
 use runner_api::Runner;
 use tokio::net::TcpListener;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 use crate::config::Hosting;
 
@@ -29,6 +30,8 @@ pub struct Joint {
     gateway: Weak<Gateway>,
     parts: Mutex<Parts>,
     exec_keys: ExecKeys,
+    /// Another configuration was taken.
+    reloaded: Notify,
 }
 
 struct Parts {
@@ -47,6 +50,7 @@ impl Joint {
             gateway: Arc::downgrade(gateway),
             parts: Mutex::new(parts),
             exec_keys: ExecKeys::random()?,
+            reloaded: Notify::new(),
         }))
     }
 
@@ -58,6 +62,7 @@ impl Joint {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         self.apply(file, &parts.hosted)?;
         parts.file = file.clone();
+        self.reloaded.notify_one();
         Ok(())
     }
 
@@ -102,10 +107,9 @@ impl Publisher for Joint {
         Ok(())
     }
 
-    fn check(&self, id: &ServerId, server: Server) -> Result<(), String> {
+    fn check(&self, servers: HostedServers) -> Result<(), String> {
         let parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
-        let one = HostedServers::from([(id.clone(), server)]);
-        let joined = self.joined(&parts.file, &one);
+        let joined = self.joined(&parts.file, &servers);
         let checked = joined.and_then(|joined| Ok(self.gateway()?.check(&joined)?));
         checked.map_err(|error| format!("{error:#}"))
     }
@@ -156,6 +160,7 @@ impl Plane {
         })
         .await
         .context("the control plane cannot start")?;
+        let joint = Arc::clone(joint);
         let listener = TcpListener::bind(hosting.listen).await;
         let listener = listener
             .with_context(|| format!("hosting.listen: {} cannot be bound", hosting.listen))?;
@@ -171,7 +176,10 @@ impl Plane {
         let serving = tokio::spawn(async move {
             let stopped = async { drop(stopped.await) };
             let token = AdminToken::new(&token);
-            control::serve(api, listener, token, &names, stopped).await
+            tokio::select! {
+                served = control::serve(Arc::clone(&api), listener, token, &names, stopped) => served,
+                never = try_after_reloads(&api, &joint) => match never {},
+            }
         });
         Ok(Self {
             address,
@@ -195,6 +203,14 @@ impl Plane {
         {
             abort.abort();
         }
+    }
+}
+
+/// Another configuration may have what a refused server lacked, or no longer what was in its way.
+async fn try_after_reloads(api: &Api, joint: &Joint) -> Infallible {
+    loop {
+        joint.reloaded.notified().await;
+        api.try_refused().await;
     }
 }
 

@@ -60,7 +60,9 @@ fn tell(told: &AtomicBool, error: &ControlError) {
 
 async fn give_again(api: &Api) -> Result<(), ControlError> {
     api.put_all().await?;
-    api.learn_all_prints().await
+    api.learn_all_prints().await?;
+    api.try_refused().await;
+    Ok(())
 }
 
 /// Follows the events until that fails. While servers are given again it is tried again: they may take for ever.

@@ -27,11 +27,11 @@ pub trait Publisher: Send + Sync {
     /// compile.
     fn publish(&self, servers: HostedServers) -> Result<(), String>;
 
-    /// Whether one server would be taken if it were published, with its policy compiled. Nothing is published.
+    /// Whether these would be taken if they were published, with their policies compiled. Nothing is published.
     ///
     /// # Errors
     /// As for [`Publisher::publish`].
-    fn check(&self, id: &ServerId, server: Server) -> Result<(), String>;
+    fn check(&self, servers: HostedServers) -> Result<(), String>;
 
     /// The tenants of the configuration: a hosted server belongs to one of them.
     fn tenants(&self) -> BTreeSet<TenantId>;

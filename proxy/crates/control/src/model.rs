@@ -227,6 +227,9 @@ pub struct ServerView {
     pub changed_ms: i64,
     /// Its sandboxes now; absent when the runner cannot be asked.
     pub live: Option<Live>,
+    /// Why the gateway does not serve it although it is deployed; absent when it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
 }
 
 /// A server's sandboxes now.
@@ -269,7 +272,7 @@ impl Stored {
         }
     }
 
-    pub fn view(self, public_url: &str, live: Option<Live>) -> ServerView {
+    pub fn view(self, public_url: &str, live: Option<Live>, refused: Option<String>) -> ServerView {
         let state = match (&self.deployed, &self.uploaded) {
             (Some(_), _) => "deployed",
             (None, Some(_)) => "uploaded",
@@ -286,6 +289,7 @@ impl Stored {
             created_ms: self.created_ms,
             changed_ms: self.changed_ms,
             live,
+            refused,
         }
     }
 }

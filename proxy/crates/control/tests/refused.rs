@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::Plane;
+use common::{FakeGateway, Plane, eventually, id};
 use serde_json::json;
 
 #[tokio::test]
@@ -26,6 +26,11 @@ async fn a_server_that_the_gateway_takes_no_more_is_not_the_others_trouble() {
         servers.keys().map(ToString::to_string).collect::<Vec<_>>()
     };
     assert_eq!(served(&plane), ["one"]);
+    let (_, shown) = plane.get("/api/v1/servers/two").await;
+    let reason = shown["refused"].as_str().unwrap();
+    assert!(reason.contains("stands in the configuration"), "{shown}");
+    let (_, all) = plane.get("/api/v1/servers").await;
+    assert!(all[0]["refused"].is_null() && all[1]["refused"].is_string());
     // Others can be changed; it cannot, until the name is free again.
     let good = json!({"bindings": [{"category": "pii", "action": "redact"}]});
     let change = async |plane: &Plane, id: &str| {
@@ -38,6 +43,35 @@ async fn a_server_that_the_gateway_takes_no_more_is_not_the_others_trouble() {
     plane.gateway.1.lock().unwrap().clear();
     assert_eq!(change(&plane, "two").await, 200);
     assert_eq!(served(&plane), ["one", "two"]);
+    let (_, shown) = plane.get("/api/v1/servers/two").await;
+    assert!(shown["refused"].is_null(), "{shown}");
+}
+
+#[tokio::test]
+async fn a_refused_server_is_tried_again_when_the_runner_is_back() {
+    let plane = Plane::start().await;
+    plane.deployed("one").await;
+    plane.gateway.1.lock().unwrap().push(id("one"));
+    *plane.runner.down.lock().unwrap() = true;
+    let plane = plane.again().await;
+    let gateway = std::sync::Arc::clone(&plane.gateway);
+    assert!(gateway.0.lock().unwrap().is_empty());
+    gateway.1.lock().unwrap().clear();
+    *plane.runner.down.lock().unwrap() = false;
+    eventually("it is served", async || {
+        gateway.0.lock().unwrap().contains_key("one")
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_ails_the_file_marks_no_hosted_server() {
+    let plane = Plane::start().await;
+    plane.deployed("one").await;
+    let gateway = FakeGateway::default();
+    *gateway.2.lock().unwrap() = Some("a plugin of another tenant cannot be read");
+    let refused = plane.again_with(gateway).await.err().unwrap();
+    assert!(refused.to_string().contains("cannot be read"), "{refused}");
 }
 
 /// Says something to the database behind the control plane's back.

@@ -131,7 +131,9 @@ async fn list(client: &Client) -> anyhow::Result<()> {
     let all = client.get("/api/v1/servers").await?;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     for server in all.as_array().into_iter().flatten() {
-        let state = if server["stale"] == true {
+        let state = if server["refused"].is_string() {
+            "refused".to_owned()
+        } else if server["stale"] == true {
             "stale".to_owned()
         } else {
             text(&server["state"])

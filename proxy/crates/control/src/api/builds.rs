@@ -97,7 +97,7 @@ pub async fn build(
         let deployed = run(&api, server, bundle, progress, &tell).await;
         let last = match deployed {
             Ok(server) => {
-                json!({"event": "deployed", "server": server.view(&api.public_url, None)})
+                json!({"event": "deployed", "server": api.view(server, None)})
             }
             Err(error) => json!({"event": "failed", "error": error.body().error}),
         };

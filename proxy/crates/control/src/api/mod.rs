@@ -29,7 +29,7 @@ use crate::auth::{AdminToken, Door, guard};
 use crate::error::{ControlError, ErrorBody};
 use crate::exec::ExecKeys;
 use crate::hosted::{self, HostedServers, Publisher};
-use crate::model::{Live, Stored};
+use crate::model::{Live, ServerView, Stored};
 use crate::prints::Prints;
 use crate::store::Store;
 use crate::{follow, ids};
@@ -70,8 +70,8 @@ pub struct Api {
     public_url: String,
     /// Changes come one after the other: each sees what the one before left, in the store and in the gateway.
     changing: Mutex<BTreeSet<TenantId>>,
-    /// Servers that the gateway did not take at the start.
-    refused: std::sync::Mutex<BTreeSet<ServerId>>,
+    /// Servers that the gateway did not take at the start, and why.
+    refused: std::sync::Mutex<BTreeMap<ServerId, String>>,
     prints: Mutex<Prints>,
     long: Arc<Semaphore>,
 }
@@ -149,9 +149,14 @@ impl Api {
 
     /// What is not deployed is not published, and would be in the way when it is.
     pub(crate) async fn check_publishable(&self, server: &Stored) -> Result<(), ControlError> {
-        let (id, view) = (server.id.clone(), hosted::of(server, true, None));
+        let view = hosted::of(server, true, None);
+        self.check([(server.id.clone(), view)].into()).await
+    }
+
+    /// Whether the gateway would take the configuration file and these hosted servers, and no others.
+    async fn check(&self, servers: HostedServers) -> Result<(), ControlError> {
         let publisher = Arc::clone(&self.publisher);
-        let checked = tokio::task::spawn_blocking(move || publisher.check(&id, view)).await;
+        let checked = tokio::task::spawn_blocking(move || publisher.check(servers)).await;
         checked
             .map_err(|_| ControlError::Publish("it failed".to_owned()))?
             .map_err(ControlError::Publish)
@@ -161,14 +166,22 @@ impl Api {
     /// the configuration has by now, is left out and named: it is the trouble of its owner and of no other.
     async fn publish_stored(&self, spent: &BTreeSet<TenantId>) -> Result<(), ControlError> {
         let all = self.store.servers(None).await?;
-        let Err(ControlError::Publish(first)) = self.publish(&all, spent).await else {
-            return Ok(());
+        let first = match self.publish(&all, spent).await {
+            Err(ControlError::Publish(first)) => first,
+            other => return other,
         };
+        // What ails the file is no fault of any hosted server.
+        if self.check(HostedServers::new()).await.is_err() {
+            return Err(ControlError::Publish(first));
+        }
         for server in all.iter().filter(|server| server.deployed.is_some()) {
-            if let Err(error) = self.check_publishable(server).await {
-                let error: &dyn std::error::Error = &error;
-                tracing::error!(server_id = %server.id, error, "a hosted server is not served until it is changed");
-                self.refused().insert(server.id.clone());
+            match self.check_publishable(server).await {
+                Ok(()) => {}
+                Err(ControlError::Publish(reason)) => {
+                    tracing::error!(server_id = %server.id, reason, "a hosted server is refused: it is not served");
+                    self.refused().insert(server.id.clone(), reason);
+                }
+                Err(error) => return Err(error),
             }
         }
         if self.refused().is_empty() {
@@ -177,12 +190,52 @@ impl Api {
         self.publish(&all, spent).await
     }
 
+    /// Tries those again that the gateway did not take: what they lacked may have come.
+    pub async fn try_refused(&self) {
+        let spent = self.changing.lock().await;
+        let before = self.refused().clone();
+        if before.is_empty() {
+            return;
+        }
+        let tried = async {
+            let all = self.store.servers(None).await?;
+            let mut refused = before.clone();
+            for server in all.iter().filter(|server| before.contains_key(&server.id)) {
+                if self.check_publishable(server).await.is_ok() {
+                    refused.remove(&server.id);
+                }
+            }
+            if refused.len() < before.len() {
+                self.publish_without(&refused, &all, &spent).await?;
+            }
+            Ok::<_, ControlError>(refused)
+        };
+        match tried.await {
+            Ok(refused) => {
+                for id in before.keys().filter(|id| !refused.contains_key(*id)) {
+                    tracing::info!(server_id = %id, "a hosted server that was refused is served");
+                }
+                *self.refused() = refused;
+            }
+            Err(error) => {
+                let error: &dyn std::error::Error = &error;
+                tracing::warn!(error, "refused servers could not be tried again");
+            }
+        }
+    }
+
     pub(crate) fn forget_refused(&self, id: &ServerId) {
         self.refused().remove(id);
     }
 
-    fn refused(&self) -> std::sync::MutexGuard<'_, BTreeSet<ServerId>> {
+    fn refused(&self) -> std::sync::MutexGuard<'_, BTreeMap<ServerId, String>> {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A server as it is shown.
+    fn view(&self, server: Stored, live: Option<Live>) -> ServerView {
+        let refused = self.refused().get(&server.id).cloned();
+        server.view(&self.public_url, live, refused)
     }
 
     /// Makes the gateway serve what is deployed.
@@ -197,11 +250,12 @@ impl Api {
 
     async fn publish_without(
         &self,
-        refused: &BTreeSet<ServerId>,
+        refused: &BTreeMap<ServerId, String>,
         all: &[Stored],
         spent: &BTreeSet<TenantId>,
     ) -> Result<(), ControlError> {
-        let served = |server: &&Stored| server.deployed.is_some() && !refused.contains(&server.id);
+        let served =
+            |server: &&Stored| server.deployed.is_some() && !refused.contains_key(&server.id);
         let deployed = || all.iter().filter(served);
         for server in deployed() {
             // One that cannot be asked about now is published closed, and opened when the runner is followed again.

@@ -64,10 +64,7 @@ pub async fn create(
             server.id
         )));
     }
-    Ok((
-        StatusCode::CREATED,
-        Json(server.view(&api.public_url, None)),
-    ))
+    Ok((StatusCode::CREATED, Json(api.view(server, None))))
 }
 
 /// All servers.
@@ -82,7 +79,7 @@ pub async fn list(
     Ok(Json(
         servers
             .into_iter()
-            .map(|server| server.view(&api.public_url, None))
+            .map(|server| api.view(server, None))
             .collect(),
     ))
 }
@@ -96,7 +93,7 @@ pub async fn show(
 ) -> Result<Json<ServerView>, ControlError> {
     let server = api.store.server(&ids::server(&id)?).await?;
     let live = api.live(&server).await;
-    Ok(Json(server.view(&api.public_url, live)))
+    Ok(Json(api.view(server, live)))
 }
 
 /// Changes settings: a merge patch (RFC 7396). Sandboxes that run are drained and new ones take the new settings.
@@ -119,7 +116,7 @@ pub async fn change(
             Ok(())
         })
         .await?;
-    Ok(Json(server.view(&api.public_url, None)))
+    Ok(Json(api.view(server, None)))
 }
 
 /// Ends a server: its sandboxes, its secrets and its log go. Events and usage stay.

@@ -11,7 +11,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use audit_log::{AuditLog, LogConfig};
 use bytes::Bytes;
-use control::{AdminToken, Api, ApiOptions, ExecKeys, HostedServers, Publisher, Store};
+use control::{
+    AdminToken, Api, ApiOptions, ControlError, ExecKeys, HostedServers, Publisher, Store,
+};
 use domain::{Secret, ServerId, TenantId};
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
@@ -328,13 +330,18 @@ impl Runner for FakeRunner {
     }
 }
 
-/// What was published last; refuses policies that name a tool "bad".
+/// What was published last; refuses policies that name a tool "bad", servers of these names, and everything while something
+/// ails the configuration file.
 #[derive(Default)]
-pub struct FakeGateway(pub Mutex<HostedServers>, pub Mutex<Vec<ServerId>>);
+pub struct FakeGateway(
+    pub Mutex<HostedServers>,
+    pub Mutex<Vec<ServerId>>,
+    pub Mutex<Option<&'static str>>,
+);
 
 impl Publisher for FakeGateway {
-    fn check(&self, id: &ServerId, server: domain::Server) -> Result<(), String> {
-        self.take(&[(id.clone(), server)].into())
+    fn check(&self, servers: HostedServers) -> Result<(), String> {
+        self.take(&servers)
     }
 
     fn publish(&self, servers: HostedServers) -> Result<(), String> {
@@ -352,6 +359,9 @@ impl Publisher for FakeGateway {
 
 impl FakeGateway {
     fn take(&self, servers: &HostedServers) -> Result<(), String> {
+        if let Some(ailing) = *self.2.lock().unwrap() {
+            return Err(ailing.to_owned());
+        }
         let taken = self.1.lock().unwrap();
         if let Some(id) = taken.iter().find(|id| servers.contains_key(*id)) {
             return Err(format!("server {id} stands in the configuration file too"));
@@ -400,21 +410,27 @@ impl Plane {
 
     /// The same, on the same database, after an end without warning.
     pub async fn again(self) -> Self {
-        self.task.abort();
-        let (dir, runner) = (Arc::clone(&self.dir), Arc::clone(&self.runner));
-        let door = "127.0.0.1:1".parse().unwrap();
         let gateway = FakeGateway::default();
         gateway
             .1
             .lock()
             .unwrap()
             .extend(self.gateway.1.lock().unwrap().iter().cloned());
-        Self::with_audit(dir, runner, door, Arc::clone(&self.audit), gateway).await
+        self.again_with(gateway).await.unwrap()
+    }
+
+    /// The same before this gateway.
+    pub async fn again_with(self, gateway: FakeGateway) -> Result<Self, ControlError> {
+        self.task.abort();
+        let door = "127.0.0.1:1".parse().unwrap();
+        Self::with_audit(self.dir, self.runner, door, self.audit, gateway).await
     }
 
     async fn at(dir: Arc<tempfile::TempDir>, runner: Arc<FakeRunner>, door: SocketAddr) -> Self {
         let audit = AuditLog::open(LogConfig::new(dir.path().join("audit"))).unwrap();
-        Self::with_audit(dir, runner, door, Arc::new(audit), FakeGateway::default()).await
+        let gateway = FakeGateway::default();
+        let made = Self::with_audit(dir, runner, door, Arc::new(audit), gateway).await;
+        made.unwrap()
     }
 
     async fn with_audit(
@@ -423,7 +439,7 @@ impl Plane {
         door: SocketAddr,
         audit: Arc<AuditLog>,
         gateway: FakeGateway,
-    ) -> Self {
+    ) -> Result<Self, ControlError> {
         let gateway = Arc::new(gateway);
         let api = Api::start(ApiOptions {
             store: Store::open(&dir.path().join("control.db")).await.unwrap(),
@@ -434,22 +450,21 @@ impl Plane {
             audit: Some(Arc::clone(&audit)),
             public_url: "http://weir.example".to_owned(),
         })
-        .await
-        .unwrap();
+        .await?;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let token = AdminToken::new(&Secret::new(TOKEN));
         let task = tokio::spawn(async move {
             control::serve(api, listener, token, &[], std::future::pending()).await
         });
-        Self {
+        Ok(Self {
             runner,
             gateway,
             address,
             dir,
             audit,
             task,
-        }
+        })
     }
 
     pub async fn send(&self, method: &str, path: &str, body: impl Into<Bytes>) -> (u16, Value) {
