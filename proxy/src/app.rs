@@ -178,7 +178,11 @@ async fn watch(
     let mut refused: Option<(String, Instant)> = None;
     loop {
         tokio::select! {
-            _ = hangup.recv() => seen = stamps(&files),
+            _ = hangup.recv() => {
+                seen = stamps(&files);
+                // Whoever asks gets an answer, also one that was said before.
+                refused = None;
+            }
             () = tokio::time::sleep(WATCH_EVERY) => {
                 let now = stamps(&files);
                 let again = refused.as_ref().is_some_and(|(_, at)| at.elapsed() >= REFUSED_AGAIN);

@@ -359,6 +359,14 @@ fn a_good_file_is_taken_and_a_bad_one_refused_while_it_runs() {
         "the error names the field: {line}"
     );
 
+    // Whoever asks again is told again.
+    let word = "weir: the new configuration is refused";
+    let told = || weir.log().matches(word).count();
+    weir.wait_for_log(word);
+    let before = told();
+    weir.signal(Signal::SIGHUP);
+    wait::until("another word", PATIENCE, || (told() > before).then_some(()));
+
     weir.rewrite_config(&config.clone().category("secret", "block").text());
     wait::until("the third policy", PATIENCE, || {
         blocked(&mut client).then_some(())
