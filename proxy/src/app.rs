@@ -25,8 +25,9 @@ use crate::plugins::Plugins;
 
 /// How often watched files are looked at. A look costs a few `stat` calls.
 const WATCH_EVERY: Duration = Duration::from_millis(500);
-/// A configuration that was refused is tried again this often.
+/// A configuration that was refused is tried again after this, then after twice as long each time, up to the second.
 const REFUSED_AGAIN: Duration = Duration::from_secs(3);
+const REFUSED_AGAIN_MAX: Duration = Duration::from_secs(300);
 /// Logs of processes that share a data folder.
 const SHARED_LOGS_MAX: usize = 64;
 
@@ -173,9 +174,7 @@ async fn watch(
     let start = Arc::new(start);
     let mut files = start.loaded.files_watched.clone();
     let mut seen = stamps(&files);
-    // What was said of a configuration that is refused, and when it was tried: what it lacks may come without a change of
-    // any file that is known.
-    let mut refused: Option<(String, Instant)> = None;
+    let mut refused: Option<Refused> = None;
     loop {
         tokio::select! {
             _ = hangup.recv() => {
@@ -185,8 +184,7 @@ async fn watch(
             }
             () = tokio::time::sleep(WATCH_EVERY) => {
                 let now = stamps(&files);
-                let again = refused.as_ref().is_some_and(|(_, at)| at.elapsed() >= REFUSED_AGAIN);
-                if now == seen && !again { continue }
+                if now == seen && !refused.as_ref().is_some_and(Refused::is_due) { continue }
                 if now != seen {
                     refused = None;
                 }
@@ -215,12 +213,12 @@ async fn watch(
                 say("configuration reloaded");
             }
             Err(error) => {
-                let text = format!("{error:#}");
-                let is_known = refused.as_ref().is_some_and(|(said, _)| *said == text);
-                refused = Some((text, Instant::now()));
-                if is_known {
+                let before = refused.take();
+                let now = refused.insert(Refused::again(&error, before.as_ref()));
+                if before.is_some_and(|before| before.text == now.text) {
                     continue;
                 }
+                joint.count_refused();
                 acknowledge(data_dir, Err(&error));
                 tracing::error!("the new configuration is refused, the old one stays: {error:#}");
                 say(&format!(
@@ -229,6 +227,47 @@ async fn watch(
             }
         }
     }
+}
+
+/// A configuration that is refused. What it lacks may come without a change of any file that is known.
+struct Refused {
+    text: String,
+    tried: Instant,
+    wait: Duration,
+    until_restart: bool,
+}
+
+impl Refused {
+    /// Refused once more, or for the first time.
+    fn again(error: &anyhow::Error, before: Option<&Self>) -> Self {
+        let longer = |before: &Self| (before.wait * 2).min(REFUSED_AGAIN_MAX);
+        Self {
+            text: format!("{error:#}"),
+            tried: Instant::now(),
+            wait: before.map_or(REFUSED_AGAIN, longer),
+            until_restart: error.is::<OnlyByRestart>(),
+        }
+    }
+
+    fn is_due(&self) -> bool {
+        !self.until_restart && self.tried.elapsed() >= self.wait
+    }
+}
+
+/// What no other try of the same file changes.
+#[derive(Debug)]
+struct OnlyByRestart(String);
+
+impl std::fmt::Display for OnlyByRestart {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for OnlyByRestart {}
+
+fn only_by_restart<T>(text: impl Into<String>) -> anyhow::Result<T> {
+    Err(OnlyByRestart(text.into()).into())
 }
 
 /// Says what became of what was pushed.
@@ -259,13 +298,14 @@ fn reload(
     let config = match (&loaded.desired.tls, tls) {
         (Some(files), Some(_)) => Some(tls_config(files)?),
         (None, None) => None,
-        _ => bail!("tls can only be switched on or off by a restart"),
+        _ => return only_by_restart("tls can only be switched on or off by a restart"),
     };
     if start.loaded.desired.audit == AuditMode::Off && loaded.desired.audit != AuditMode::Off {
-        bail!("audit.mode: the audit log can only be switched on by a restart, which opens it");
+        let text = "audit.mode: the audit log can only be switched on by a restart, which opens it";
+        return only_by_restart(text);
     }
     if loaded.data_dir != start.loaded.data_dir {
-        bail!("data_dir can only be changed by a restart");
+        return only_by_restart("data_dir can only be changed by a restart");
     }
     may_be_open(start.loaded.listen, loaded.desired.open_access)?;
     joint.reload(&loaded.desired)?;
@@ -287,10 +327,10 @@ fn reload(
 /// The address that it listens on stays, whatever the file says now: without keys, it has to be one of this machine alone.
 fn may_be_open(listen: std::net::SocketAddr, open_access: bool) -> anyhow::Result<()> {
     if open_access && !listen.ip().is_loopback() {
-        bail!(
+        return only_by_restart(format!(
             "no tenant has a key any more, and {listen}, which changes by a restart only, can be reached from other \
              machines: anyone could call; make a key with `weir key new` and add it under `keys`, or restart"
-        );
+        ));
     }
     Ok(())
 }
@@ -554,6 +594,24 @@ mod tests {
             let may_be = may_be_open(listen.parse().unwrap(), open);
             assert_eq!(may_be.is_ok(), may, "{listen} {open}: {may_be:?}");
         }
+    }
+
+    #[test]
+    fn a_refused_file_is_tried_ever_less_often_and_not_for_what_takes_a_restart() {
+        let error = anyhow::anyhow!("no such file");
+        let mut refused = Refused::again(&error, None);
+        let mut waits = vec![refused.wait.as_secs()];
+        for _ in 0..8 {
+            refused = Refused::again(&error, Some(&refused));
+            waits.push(refused.wait.as_secs());
+        }
+        assert_eq!(waits, [3, 6, 12, 24, 48, 96, 192, 300, 300]);
+        refused.wait = Duration::ZERO;
+        assert!(refused.is_due());
+        let open = may_be_open("192.0.2.7:8080".parse().unwrap(), true).unwrap_err();
+        refused = Refused::again(&open, None);
+        refused.wait = Duration::ZERO;
+        assert!(!refused.is_due());
     }
 
     #[test]

@@ -66,6 +66,13 @@ impl Joint {
         Ok(())
     }
 
+    /// Counts a configuration that was refused, once however often it is tried.
+    pub fn count_refused(&self) {
+        if let Some(gateway) = self.gateway.upgrade() {
+            gateway.count_refused();
+        }
+    }
+
     fn gateway(&self) -> anyhow::Result<Arc<Gateway>> {
         self.gateway.upgrade().context("the gateway has stopped")
     }
@@ -101,8 +108,10 @@ impl Joint {
 impl Publisher for Joint {
     fn publish(&self, servers: HostedServers) -> Result<(), String> {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
-        self.apply(&parts.file, &servers)
-            .map_err(|error| format!("{error:#}"))?;
+        if let Err(error) = self.apply(&parts.file, &servers) {
+            self.count_refused();
+            return Err(format!("{error:#}"));
+        }
         parts.hosted = servers;
         Ok(())
     }

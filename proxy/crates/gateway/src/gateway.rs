@@ -114,22 +114,21 @@ impl Gateway {
     /// What does not compile; the old state stays in force then.
     pub fn reload(&self, desired: &Desired) -> Result<(), CompileError> {
         let before = self.snapshot.load_full();
-        match Snapshot::compile(desired, Some(&before), &self.links, self.plugins.as_deref()) {
-            Ok(snapshot) => {
-                if let Some(guard) = self.guard.load_full() {
-                    self.guard.store(Some(Arc::new(
-                        guard.with(&snapshot.hosts, &snapshot.origins),
-                    )));
-                }
-                self.snapshot.store(Arc::new(snapshot));
-                self.metrics.reloads.increment(1);
-                Ok(())
-            }
-            Err(error) => {
-                self.metrics.reloads_refused.increment(1);
-                Err(error)
-            }
+        let plugins = self.plugins.as_deref();
+        let snapshot = Snapshot::compile(desired, Some(&before), &self.links, plugins)?;
+        if let Some(guard) = self.guard.load_full() {
+            self.guard.store(Some(Arc::new(
+                guard.with(&snapshot.hosts, &snapshot.origins),
+            )));
         }
+        self.snapshot.store(Arc::new(snapshot));
+        self.metrics.reloads.increment(1);
+        Ok(())
+    }
+
+    /// Counts a reload that was refused: whoever asks for it knows whether it was refused before, or did not even load.
+    pub fn count_refused(&self) {
+        self.metrics.reloads_refused.increment(1);
     }
 
     /// Whether a desired state would be taken.
