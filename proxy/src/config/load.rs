@@ -82,6 +82,7 @@ pub fn for_proxy(options: &ProxyOptions) -> Result<Loaded, ConfigError> {
     let source = Source {
         file: options.config.as_deref(),
         env: &env,
+        admin_moves: true,
     };
     let loaded = resolve::resolve(config, source).and_then(|loaded| reachable(loaded, options));
     loaded.map_err(|e| {
@@ -187,6 +188,7 @@ pub(super) fn from_text(
     let source = Source {
         file: Some(path),
         env,
+        admin_moves: false,
     };
     resolve::resolve(config, source).map_err(|e| ConfigError {
         file: path.into(),

@@ -1,7 +1,7 @@
 //! What the file means: shapes to [`Desired`], with every reference followed and every value checked.
 
 use std::collections::{BTreeMap, HashMap};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -32,6 +32,8 @@ pub(super) struct Source<'a> {
     pub file: Option<&'a Path>,
     /// Answers for environment variables.
     pub env: &'a dyn Fn(&str) -> Option<String>,
+    /// The admin listener takes a free port where its default is taken (`weir proxy`).
+    pub admin_moves: bool,
 }
 
 /// Resolves a configuration, whole or not at all.
@@ -51,7 +53,7 @@ pub(super) struct Resolver<'a> {
 impl Resolver<'_> {
     fn config(&mut self, raw: raw::Config) -> Result<Loaded, FieldError> {
         let top = FieldPath::default();
-        let (listen, admin_listen) = listeners(&raw, &top)?;
+        let (listen, admin_listen) = listeners(&raw, self.source.admin_moves, &top)?;
         check::ranges(&raw.limits).or_else(|(f, p)| top.key("limits").key(&f).error(p))?;
         let tls = self.tls(raw.tls, &top.key("tls"))?;
         let hosts = each(&raw.hosts, &top.key("hosts"), check::host)?;
@@ -64,7 +66,7 @@ impl Resolver<'_> {
         let otlp = self.otlp(raw.otlp, &top.key("otlp"))?;
         let hosting = self.hosting(
             raw.hosting,
-            [Some(listen), admin_listen],
+            [("listen", Some(listen)), ("admin_listen", admin_listen)],
             &top.key("hosting"),
         )?;
         let mut people = self.tenants(raw.tenants, &rule_set, &top.key("tenants"))?;
@@ -162,14 +164,18 @@ impl Resolver<'_> {
     fn hosting(
         &self,
         raw: Option<raw::Hosting>,
-        taken: [Option<SocketAddr>; 2],
+        taken: [(&str, Option<SocketAddr>); 2],
         at: &FieldPath,
     ) -> Result<Option<Hosting>, FieldError> {
         let Some(raw) = raw else { return Ok(None) };
         let listen = check::socket_address(raw.listen.as_deref().unwrap_or(HOSTING_LISTEN_DEFAULT))
             .or_else(|problem| at.key("listen").error(problem))?;
-        if taken.iter().flatten().any(|at| overlap(*at, listen)) {
-            let problem = "is the address of another listener already; take another port";
+        let overlapping = |(name, at): (&str, Option<SocketAddr>)| {
+            let at = at.filter(|at| overlap(*at, listen))?;
+            Some(format!("`{name}` ({at})"))
+        };
+        if let Some(other) = taken.into_iter().find_map(overlapping) {
+            let problem = format!("overlaps {other}; take another port");
             return at.key("listen").error(problem);
         }
         if !listen.ip().is_loopback() {
@@ -322,14 +328,18 @@ impl People {
     }
 }
 
-/// Whether both cannot be bound: one port, at one address or at all of them.
+/// Whether both cannot be bound: one port, at one address or at all of them. All of IPv6 takes in IPv4.
 fn overlap(a: SocketAddr, b: SocketAddr) -> bool {
-    let every = a.ip().is_unspecified() || b.ip().is_unspecified();
-    a.port() == b.port() && a.port() != 0 && (every || a.ip() == b.ip())
+    let takes_in =
+        |a: IpAddr, b: IpAddr| a == b || a.is_unspecified() && (a.is_ipv6() || b.is_ipv4());
+    let ips = (a.ip().to_canonical(), b.ip().to_canonical());
+    let meet = takes_in(ips.0, ips.1) || takes_in(ips.1, ips.0);
+    a.port() == b.port() && a.port() != 0 && meet
 }
 
 fn listeners(
     raw: &raw::Config,
+    admin_moves: bool,
     top: &FieldPath,
 ) -> Result<(SocketAddr, Option<SocketAddr>), FieldError> {
     let listen = check::socket_address(raw.listen.as_deref().unwrap_or(LISTEN_DEFAULT))
@@ -339,8 +349,10 @@ fn listeners(
         "off" => None,
         text => Some(check::socket_address(text).or_else(|problem| at.error(problem))?),
     };
-    if admin.is_some_and(|admin| overlap(admin, listen)) {
-        return at.error("is the same address as `listen`; take another port");
+    let overlaps = admin.is_some_and(|admin| overlap(admin, listen));
+    // The default was written by nobody, and moves.
+    if overlaps && !(admin_moves && raw.admin_listen.is_none()) {
+        return at.error(format!("overlaps `listen` ({listen}); take another port"));
     }
     Ok((listen, admin))
 }
@@ -428,4 +440,33 @@ fn each(
 
 fn bad_id(what: &str, error: &IdError) -> String {
     format!("a {what} id {error}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listeners_overlap_where_they_cannot_both_be_bound() {
+        for (a, b, expected) in [
+            ("127.0.0.1:8080", "127.0.0.1:8080", true),
+            ("127.0.0.1:8080", "127.0.0.1:8081", false),
+            ("127.0.0.1:0", "127.0.0.1:0", false),
+            ("127.0.0.1:8080", "127.0.0.2:8080", false),
+            ("0.0.0.0:8080", "127.0.0.1:8080", true),
+            ("0.0.0.0:8080", "[::1]:8080", false),
+            ("[::]:8080", "127.0.0.1:8080", true),
+            ("[::]:8080", "0.0.0.0:8080", true),
+            ("[::]:8080", "[::1]:8080", true),
+            ("[::1]:8080", "127.0.0.1:8080", false),
+            ("[::ffff:127.0.0.1]:8080", "127.0.0.1:8080", true),
+        ] {
+            let (a, b) = (a.parse().unwrap(), b.parse().unwrap());
+            assert_eq!(
+                (overlap(a, b), overlap(b, a)),
+                (expected, expected),
+                "{a} {b}"
+            );
+        }
+    }
 }

@@ -224,7 +224,7 @@ fn a_refusal_names_the_place_and_what_to_do() {
         ),
         (
             "admin_listen: 127.0.0.1:8080",
-            "admin_listen: is the same address as `listen`",
+            "admin_listen: overlaps `listen` (127.0.0.1:8080); take another port",
         ),
         (
             "hosts: [a, 'http://b']",
@@ -624,6 +624,23 @@ fn a_command_line_is_a_configuration() {
     let transport = &loaded.desired.servers["default"].upstream.transport;
     assert!(
         matches!(transport, UpstreamTransport::Stdio { command, args, .. } if command == "npx" && args.len() == 2)
+    );
+}
+
+#[test]
+fn a_default_that_nobody_wrote_refuses_no_command_line() {
+    let at = |admin_listen: Option<&str>| {
+        for_proxy(&ProxyOptions {
+            listen: Some("127.0.0.1:8081".parse().unwrap()),
+            admin_listen: admin_listen.map(|at| at.parse().unwrap()),
+            ..proxy(ProxyUpstream::Url("http://x".into()))
+        })
+    };
+    assert!(at(None).is_ok());
+    let error = at(Some("0.0.0.0:8081")).unwrap_err().to_string();
+    assert!(
+        error.contains("overlaps `listen` (127.0.0.1:8081)"),
+        "{error}"
     );
 }
 
