@@ -219,6 +219,29 @@ fn a_server_that_wants_a_handshake_serves_clients_that_know_none() {
     }
 }
 
+/// What is too long to be kept is asked for by `server/discover` alone, and every session has its end.
+#[test]
+fn a_server_with_a_long_handshake_is_called_all_the_same() {
+    let lab = Lab::deployed(&[]);
+    let instructions = "Use the tool. ".repeat(30_000);
+    lab.sandbox.answer(move |request| {
+        if request.header("mcp-protocol-version") == Some(Era::Stateless.revision()) {
+            return Some(Reply::status(400, "text/plain", "no such revision"));
+        }
+        let result = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "instructions": instructions});
+        (request.rpc_method() == "initialize").then(|| Reply::result(request, result).with("Mcp-Session-Id", "own"))
+    });
+    let mut client = lab.client(Era::Stateless);
+    let discovered = client.request("server/discover", json!({}));
+    assert_eq!(discovered.status(), 502, "{}", discovered.text());
+    let answer = client.call("echo", json!({"message": "one"}));
+    assert_eq!(answer.first_text(), "Echo: one");
+    lab.released(2);
+    let requests = lab.sandbox.requests();
+    let ended = requests.iter().filter(|r| r.method == "DELETE").count();
+    assert_eq!(ended, 2);
+}
+
 #[test]
 fn a_session_keeps_to_its_sandbox_and_its_ids_stay_here() {
     let lab = Lab::new();

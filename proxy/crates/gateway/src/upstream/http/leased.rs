@@ -94,7 +94,7 @@ impl HttpLink {
                 return Ok(answer);
             }
         }
-        headers.session_id = self.open_own(resolved).await?.session_id;
+        headers.session_id = self.open_own(resolved).await?;
         if let Some((key, _)) = known {
             hosted.renew(key, headers.session_id.as_deref());
         }

@@ -97,7 +97,7 @@ impl HttpLink {
             // It belongs to no session that the server knows of.
             return Ok(Answer::accepted());
         }
-        let opened = held.guard(self.open_own(resolved)).await?;
+        let opened = held.guard(self.greet(resolved)).await?;
         let inner = UpstreamHeaders {
             session_id: opened.session_id.clone(),
             protocol: older_headers(headers, &opened.version)?,
@@ -112,8 +112,9 @@ impl HttpLink {
                 let _ended = end.await;
             });
         }
+        held.guard(self.begin(resolved, &opened)).await?;
         if let Some(answer) = body.and_then(|body| opened.discovered(body.message()?)) {
-            return Ok(answer);
+            return answer;
         }
         let bytes = body.map(Cleared::bytes);
         let path = &self.target.path;
@@ -123,10 +124,21 @@ impl HttpLink {
         Ok(answer)
     }
 
-    /// Opens a session of Weir's own. What the server says of itself there was told to clients, through the line, or is now.
-    pub(super) async fn open_own(&self, resolved: &Arc<Resolved>) -> Result<Opened, Fault> {
+    /// Opens a session of Weir's own, and gives its id. What the server says of itself there was told to clients, through
+    /// the line.
+    pub(super) async fn open_own(
+        &self,
+        resolved: &Arc<Resolved>,
+    ) -> Result<Option<Box<str>>, Fault> {
+        let opened = self.greet(resolved).await?;
+        self.begin(resolved, &opened).await?;
+        Ok(opened.session_id)
+    }
+
+    /// The first half of the handshake: from here on there is a session, which wants an end.
+    async fn greet(&self, resolved: &Arc<Resolved>) -> Result<Opened, Fault> {
         const REFUSED: Fault = Fault::Broken("the server refuses the handshake");
-        let mut ours = UpstreamHeaders {
+        let ours = UpstreamHeaders {
             purpose: Purpose::Hello,
             accept: Some(ACCEPT),
             ..UpstreamHeaders::default()
@@ -140,17 +152,23 @@ impl HttpLink {
             .and_then(|node| said.str(node))
             .and_then(ProtocolVersion::parse)
             .ok_or(REFUSED)?;
-        let opened = Opened {
+        Ok(Opened {
             session_id: head.session_id,
             version: version.as_str().into(),
-            handshake: Handshake::of(&said)?,
+            handshake: Handshake::of(&said),
+        })
+    }
+
+    /// The second half.
+    async fn begin(&self, resolved: &Arc<Resolved>, opened: &Opened) -> Result<(), Fault> {
+        let ours = UpstreamHeaders {
+            purpose: Purpose::Word,
+            accept: Some(ACCEPT),
+            session_id: opened.session_id.clone(),
+            protocol: vec![spoken(&opened.version)?],
         };
-        ours.purpose = Purpose::Word;
-        ours.session_id.clone_from(&opened.session_id);
-        ours.protocol.push(spoken(&opened.version)?);
         let word = Cleared::<ToServer>::of_ours(reply::initialized());
-        self.ask(resolved, &ours, word.bytes()).await?;
-        Ok(opened)
+        self.ask(resolved, &ours, word.bytes()).await.map(drop)
     }
 
     /// Sends words of our own; gives the head and the first message of the answer.
@@ -192,15 +210,16 @@ fn document(bytes: Bytes) -> Option<Document> {
 }
 
 /// A session of Weir's own in a sandbox.
-pub(super) struct Opened {
-    pub(super) session_id: Option<Box<str>>,
+struct Opened {
+    session_id: Option<Box<str>>,
     version: Box<str>,
-    handshake: Handshake,
+    /// Only a discovery asks for it: one that is too long is no other's trouble.
+    handshake: Result<Handshake, Fault>,
 }
 
 impl Opened {
     /// The answer to `server/discover`, if that is what is asked.
-    fn discovered(&self, asked: &Message) -> Option<Answer> {
+    fn discovered(&self, asked: &Message) -> Option<Result<Answer, Fault>> {
         let id = asked
             .id()
             .filter(|_| asked.method() == Some("server/discover"))?;
@@ -209,7 +228,8 @@ impl Opened {
             older: true,
             ..Head::default()
         };
-        Some(Answer::Json(head, self.handshake.discovered(id)))
+        let handshake = self.handshake.as_ref().map_err(Fault::clone);
+        Some(handshake.map(|said| Answer::Json(head, said.discovered(id))))
     }
 }
 
