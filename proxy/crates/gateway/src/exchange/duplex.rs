@@ -80,6 +80,10 @@ impl Post {
             };
             adapt = facade.is_some() && ready.era == Era::Stateless;
             if let (Some(hello), true, "server/discover") = (facade, adapt, &*ready.call.method) {
+                let hello = match hello {
+                    Ok(hello) => hello,
+                    Err(fault) => return self.fault(session, &ready, fault.clone()).await,
+                };
                 let source = Source::new(Origin::Body(Some(hello.discovered(&id))));
                 return self.carry_duplex(session, ready, source, None, false).await;
             }

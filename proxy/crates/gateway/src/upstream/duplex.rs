@@ -23,8 +23,9 @@ use parking_lot::Mutex;
 use stdio_child::{Backoff, BackoffPolicy, Child, ChildSpec, LineReceiver};
 use tokio::sync::{OnceCell, mpsc, watch};
 
+use super::facade::Told;
 use super::sse_link::{SseReceiver, SseSender};
-use super::{Fault, Handshake, HttpLink};
+use super::{Fault, HttpLink};
 use crate::authn::Principal;
 use crate::pipeline::{Cleared, ToServer};
 use crate::shares::{Share, Shares, Taken};
@@ -96,7 +97,7 @@ pub struct DuplexSession {
     next_handle: AtomicI64,
     pending_max: usize,
     write_timeout: Duration,
-    era: OnceCell<Option<Handshake>>,
+    era: OnceCell<Option<Told>>,
     _share: Share,
 }
 
@@ -368,7 +369,7 @@ impl DuplexSession {
     }
 
     /// Which era the server turned out to speak.
-    pub(super) fn era(&self) -> &OnceCell<Option<Handshake>> {
+    pub(super) fn era(&self) -> &OnceCell<Option<Told>> {
         &self.era
     }
 

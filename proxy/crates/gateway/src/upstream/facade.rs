@@ -30,12 +30,15 @@ pub struct Handshake {
     instructions: Option<Vec<u8>>,
 }
 
+/// Only a discovery asks for it: one that is too long to be kept is no other call's trouble.
+pub type Told = Result<Handshake, Fault>;
+
 impl DuplexSession {
     /// What stands in for the stateless era; `None` when the server speaks it itself.
     ///
     /// # Errors
     /// The server answers neither question.
-    pub async fn facade(self: &Arc<Self>) -> Result<Option<&Handshake>, Fault> {
+    pub async fn facade(self: &Arc<Self>) -> Result<Option<&Told>, Fault> {
         let known = self.era().get_or_try_init(|| async {
             let id = self.fresh_handle();
             let probe = self.ask(&id, reply::probe(&id), PROBE_WAIT).await;
@@ -60,7 +63,7 @@ impl DuplexSession {
         id: &Id,
         own: reply::Own,
         wait: Duration,
-    ) -> Result<Option<Handshake>, Fault> {
+    ) -> Result<Option<Told>, Fault> {
         let request = Cleared::<ToServer>::of_ours(own);
         let asked = self.call(id.clone(), None, &request, None).await;
         let mut answers = asked.map_err(|error| match error {
@@ -74,8 +77,7 @@ impl DuplexSession {
                 };
                 let message = incoming.message;
                 if message.id() == Some(id) && message.method().is_none() {
-                    let said = message.result().map(|_| Handshake::of(message.doc()));
-                    return said.transpose();
+                    return Ok(message.result().map(|_| Handshake::of(message.doc())));
                 }
             }
         };
@@ -90,7 +92,7 @@ impl Handshake {
     ///
     /// # Errors
     /// It is longer than may be kept.
-    pub(super) fn of(doc: &Document) -> Result<Self, Fault> {
+    pub(super) fn of(doc: &Document) -> Told {
         let raw = |name| doc.get(&["result", name]).map(|node| doc.raw(node));
         let said = ["capabilities", "serverInfo", "instructions"].map(raw);
         if said.iter().flatten().map(|text| text.len()).sum::<usize>() > HANDSHAKE_BYTES_MAX {

@@ -26,7 +26,7 @@ use runner_api::Lease;
 use super::{Answer, Head, HttpLink, Purpose, Resolved, UpstreamHeaders, Verb};
 use crate::pipeline::{Cleared, ToServer};
 use crate::reply;
-use crate::upstream::facade::Handshake;
+use crate::upstream::facade::{Handshake, Told};
 use crate::upstream::hosted::Held;
 use crate::upstream::{EventStream, Fault};
 
@@ -213,8 +213,7 @@ fn document(bytes: Bytes) -> Option<Document> {
 struct Opened {
     session_id: Option<Box<str>>,
     version: Box<str>,
-    /// Only a discovery asks for it: one that is too long is no other's trouble.
-    handshake: Result<Handshake, Fault>,
+    handshake: Told,
 }
 
 impl Opened {
