@@ -290,9 +290,12 @@ fn compile_server(
             source,
         }
     })?;
-    let kept = old.filter(|o| {
-        o.runtime.made_from == server.upstream && o.tenant.as_ref() == server.tenant.as_str()
-    });
+    let own = old.filter(|o| o.tenant.as_ref() == server.tenant.as_str());
+    let kept = own.filter(|o| o.runtime.made_from == server.upstream);
+    // Other credentials or another breaker lead to the same server, which has the same tools.
+    let tools = own
+        .filter(|o| o.runtime.made_from.transport == server.upstream.transport)
+        .map(|o| Arc::clone(&o.runtime.tools));
     let runtime = match kept.map(|old| &old.runtime) {
         Some(old) if old.made_for == desired.limits => Arc::clone(old),
         Some(old) => Arc::new(old.with_limits(&desired.limits)),
@@ -308,7 +311,7 @@ fn compile_server(
                 server: id.clone(),
                 source,
             })?,
-            tools: Arc::default(),
+            tools: tools.unwrap_or_default(),
             breaker: Arc::new(Breaker::new(
                 server.upstream.breaker_failures,
                 Duration::from_millis(server.upstream.breaker_open_ms),
@@ -393,5 +396,64 @@ fn keep_gate(old: Option<&Arc<Gate>>, limits: &CallLimits) -> Arc<Gate> {
     match old {
         Some(gate) if gate.limits() == limits => Arc::clone(gate),
         _ => Gate::new(limits),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use domain::{Cors, Detection, Policy, UpstreamAuth, UpstreamTransport};
+
+    use super::*;
+
+    fn desired(upstream: Upstream) -> Desired {
+        let server = Server {
+            tenant: TenantId::parse("acme").unwrap(),
+            upstream,
+            policy: Policy::default(),
+            limits: CallLimits::default(),
+            detection: Detection::default(),
+            plugins: Vec::new(),
+        };
+        Desired {
+            limits: Limits::default(),
+            tenants: BTreeMap::new(),
+            servers: [(ServerId::parse("one").unwrap(), server)].into(),
+            keys: Vec::new(),
+            open_access: true,
+            cors: Cors { origins: vec![] },
+            hosts: Vec::new(),
+            tls: None,
+            rules: Vec::new(),
+            audit: AuditMode::Off,
+        }
+    }
+
+    #[test]
+    fn tools_are_forgotten_with_their_server_only() {
+        let at = |url: &str| Upstream {
+            transport: UpstreamTransport::Http {
+                url: url.to_owned(),
+                ca_file: None::<PathBuf>,
+            },
+            auth: UpstreamAuth::None,
+            breaker_failures: 5,
+            breaker_open_ms: 1000,
+        };
+        let (options, first) = (LinkOptions::default(), at("http://127.0.0.1:9000/mcp"));
+        let compile = |upstream: &Upstream, before: Option<&Snapshot>| {
+            Snapshot::compile(&desired(upstream.clone()), before, &options, None).unwrap()
+        };
+        let before = compile(&first, None);
+        let tools = |of: &Snapshot| Arc::clone(&of.server("one").unwrap().runtime.tools);
+        let breaker = Upstream {
+            breaker_failures: 7,
+            ..first
+        };
+        let other = compile(&breaker, Some(&before));
+        assert!(Arc::ptr_eq(&tools(&before), &tools(&other)));
+        let moved = compile(&at("http://127.0.0.1:9001/mcp"), Some(&other));
+        assert!(!Arc::ptr_eq(&tools(&other), &tools(&moved)));
     }
 }
