@@ -256,3 +256,36 @@ fn write_new(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     file.write_all(bytes)?;
     file.sync_all()
 }
+
+#[cfg(test)]
+mod tests {
+    use domain::ServerId;
+    use gateway::GatewayOptions;
+    use metrics_exporter_prometheus::PrometheusBuilder;
+
+    use super::*;
+
+    #[test]
+    fn what_is_only_checked_is_in_no_metric() {
+        let text = "tenants: {acme: {servers: {one: {upstream: {url: 'http://127.0.0.1:9/mcp'}}}}}";
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("weir.yaml");
+        std::fs::write(&path, text).unwrap();
+        let file = crate::config::load(&path).unwrap().desired;
+        let new = ServerId::parse("new").unwrap();
+        let servers = || {
+            let server = file.servers.values().next().unwrap();
+            HostedServers::from([(new.clone(), server.clone())])
+        };
+        let recorder = PrometheusBuilder::new().build_recorder();
+        let shown = || recorder.handle().render().contains(r#"server="new""#);
+        metrics::with_local_recorder(&recorder, || {
+            let gateway = Gateway::new(&file, GatewayOptions::default()).unwrap();
+            let joint = Joint::new(&gateway, &file).unwrap();
+            joint.check(servers()).unwrap();
+            assert!(!shown());
+            joint.publish(servers()).unwrap();
+            assert!(shown());
+        });
+    }
+}

@@ -90,6 +90,7 @@ impl Gateway {
     pub fn new(desired: &Desired, options: GatewayOptions) -> Result<Arc<Self>, CompileError> {
         let plugins = options.plugins.as_deref();
         let snapshot = Snapshot::compile(desired, None, &options.links, plugins)?;
+        snapshot.register();
         Ok(Arc::new(Self {
             snapshot: ArcSwap::from_pointee(snapshot),
             guard: ArcSwapOption::empty(),
@@ -116,6 +117,7 @@ impl Gateway {
         let before = self.snapshot.load_full();
         let plugins = self.plugins.as_deref();
         let snapshot = Snapshot::compile(desired, Some(&before), &self.links, plugins)?;
+        snapshot.register();
         if let Some(guard) = self.guard.load_full() {
             self.guard.store(Some(Arc::new(
                 guard.with(&snapshot.hosts, &snapshot.origins),

@@ -6,7 +6,7 @@
 //! link is made anew for them.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use dlp_policy::{Evaluators, OwnError, PolicyError, PolicyTable, ToolFilter};
@@ -61,8 +61,15 @@ pub struct ServerEntry {
     pub tenant_gate: Arc<Gate>,
     /// What survives a reload.
     pub runtime: Arc<Runtime>,
-    /// Metric handles.
-    pub metrics: ServerMetrics,
+    metrics: OnceLock<ServerMetrics>,
+}
+
+impl ServerEntry {
+    /// Metric handles, registered when they are first wanted.
+    pub fn metrics(&self) -> &ServerMetrics {
+        let register = || ServerMetrics::new(&self.tenant, &self.id);
+        self.metrics.get_or_init(register)
+    }
 }
 
 /// The part of a server that outlives a snapshot.
@@ -230,6 +237,13 @@ impl Snapshot {
         self.servers.values()
     }
 
+    /// Registers the metrics of all servers. Of what is only checked nothing is to be seen in them.
+    pub fn register(&self) {
+        for server in self.servers.values() {
+            server.metrics();
+        }
+    }
+
     fn tenant_gate(&self, tenant: &str) -> Option<&Arc<Gate>> {
         self.servers
             .values()
@@ -329,7 +343,7 @@ fn compile_server(
         gate: keep_gate(old.map(|o| &o.gate), &server.limits),
         tenant_gate,
         runtime,
-        metrics: ServerMetrics::new(server.tenant.as_str(), id.as_str()),
+        metrics: OnceLock::new(),
     })
 }
 

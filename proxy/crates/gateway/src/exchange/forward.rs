@@ -290,7 +290,7 @@ pub(super) fn circuit_admits(context: &Context, kind: MessageKind) -> bool {
 /// Notes an upstream fault in metrics, breaker and trail.
 pub(super) fn note_fault(context: &Context, trail: &mut Trail, fault: &Fault) {
     let server = &context.server;
-    server.metrics.upstream_faults.increment(1);
+    server.metrics().upstream_faults.increment(1);
     tracing::warn!(server_id = %server.id, %fault, "upstream fault");
     let (word, outcome) = recorded_as(fault);
     trail.failed(word, outcome);

@@ -219,7 +219,7 @@ pub(super) async fn message(
     };
     // The answer must not hold the POST, so each message is a task, and there are only so many.
     let Some(slot) = channel.slot(message.kind()) else {
-        context.server.metrics.throttled.increment(1);
+        context.server.metrics().throttled.increment(1);
         let mut extra = extra;
         extra.push((http::header::RETRY_AFTER, HeaderValue::from_static("1")));
         return post::refuse(&context, session, TOO_MANY_CALLS, message.id(), extra).await;

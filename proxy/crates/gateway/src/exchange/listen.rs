@@ -174,7 +174,7 @@ async fn not_opened(
     let refusal = match why {
         NotOpened::Gone => return left(context, trail).await,
         NotOpened::Faulted(fault) => {
-            context.server.metrics.upstream_faults.increment(1);
+            context.server.metrics().upstream_faults.increment(1);
             tracing::warn!(server_id = %context.server.id, %fault, "upstream fault");
             let (word, outcome) = recorded_as(&fault);
             trail.failed(word, outcome);

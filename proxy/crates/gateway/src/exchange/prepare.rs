@@ -246,7 +246,7 @@ pub(super) struct Limited {
 
 impl Limited {
     fn of(context: &Context, refusal: Refusal, refused: Refused) -> Self {
-        context.server.metrics.throttled.increment(1);
+        context.server.metrics().throttled.increment(1);
         Self {
             refusal,
             after_s: refused.retry_after.as_secs().max(1),

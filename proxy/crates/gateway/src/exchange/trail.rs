@@ -372,22 +372,25 @@ impl Trail {
         self.record.latency_us.total = us(self.started);
         let latency = &self.record.latency_us;
         let seconds = |us: u64| us as f64 / 1e6;
-        server.metrics.count(self.record.action);
+        server.metrics().count(self.record.action);
         let allowed = self
             .record
             .findings
             .iter()
             .filter(|f| f.allowed_by.is_some());
-        server.metrics.allowed.increment(allowed.count() as u64);
-        server.metrics.scan_seconds.record(seconds(latency.scan));
+        server.metrics().allowed.increment(allowed.count() as u64);
+        server.metrics().scan_seconds.record(seconds(latency.scan));
         server
-            .metrics
+            .metrics()
             .policy_seconds
             .record(seconds(latency.policy));
-        server.metrics.total_seconds.record(seconds(latency.total));
+        server
+            .metrics()
+            .total_seconds
+            .record(seconds(latency.total));
         if self.record.upstream != UpstreamOutcome::NotSent {
             server
-                .metrics
+                .metrics()
                 .upstream_seconds
                 .record(seconds(latency.upstream));
         }
