@@ -12,6 +12,8 @@ use serde_json::{Map, Value};
 
 /// Largest schema that is kept, in bytes.
 pub(crate) const SCHEMA_BYTES_MAX: usize = 256 << 10;
+/// What a schema takes once it is compiled, in lengths of its text.
+const COMPILED_TIMES: usize = 16;
 /// Steps that judging one value may take: some 100 ms at the worst.
 const STEPS_MAX: u64 = 2_000_000;
 /// How many schemas may lie within each other where they meet a value, `$ref`s followed.
@@ -50,9 +52,10 @@ impl Schema {
         }
     }
 
-    /// How long it is, in bytes.
+    /// What it takes at the most, in bytes: it may be compiled at any time.
     pub(crate) fn bytes(&self) -> usize {
-        self.text.as_ref().map_or(0, |text| text.len())
+        let text = self.text.as_ref().map_or(0, |text| text.len());
+        text * (1 + COMPILED_TIMES)
     }
 
     /// Whether there is one.

@@ -12,8 +12,8 @@ use crate::session::BoundedMap;
 /// Tools remembered for one server. The oldest give way, and are as if they had never been listed: their redactions are
 /// not held against a schema, and none of their `Mcp-Param-*` headers goes up.
 const TOOLS_MAX: usize = 2048;
-/// What is remembered of them, in bytes; the oldest give way here too.
-const BYTES_MAX: usize = 8 << 20;
+/// What is remembered of them, in bytes, as if every schema were compiled (some 4 MiB of text); the oldest give way here too.
+const BYTES_MAX: usize = 64 << 20;
 /// Arguments of one tool that headers may repeat.
 const MIRRORS_MAX: usize = 64;
 /// How deep such an argument may lie.
@@ -254,7 +254,8 @@ mod tests {
                 .is_some_and(|t| t.declares(Direction::ToClient))
         );
         let known = cache.known.read();
-        assert_eq!(known.tools.len(), BYTES_MAX / (2 * SCHEMA_BYTES_MAX));
+        let pair = 2 * known.tools.get("t99").map_or(0, |t| t.input.bytes());
+        assert_eq!(known.tools.len(), BYTES_MAX / pair);
     }
 
     #[test]
