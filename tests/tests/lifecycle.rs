@@ -380,6 +380,34 @@ fn a_good_file_is_taken_and_a_bad_one_refused_while_it_runs() {
 }
 
 #[test]
+fn a_refused_file_is_tried_again_and_taken_once_what_it_lacks_has_come() {
+    const RULE: &str = "rules:
+- id: house-ticket
+  title: House ticket
+  category: secret
+  keywords: [htk-]
+  pattern: 'htk-[0-9]{12}'
+  examples: ['htk-483920175563']
+";
+    let upstream = Upstream::mcp(|_| None);
+    let config = Config::new(&upstream.url());
+    let weir = Weir::serve(&config);
+    let lacking = config.set("rules", json!(["late.yml"]));
+    weir.rewrite_config(&lacking.text());
+    weir.wait_for_log("late.yml");
+    // A file that was never read is not watched: the configuration itself does not change any more.
+    let beside = weir.dir().join("late.new");
+    std::fs::write(&beside, RULE).expect("the temporary folder is writable");
+    std::fs::rename(beside, weir.dir().join("late.yml")).expect("the same folder");
+    weir.wait_for_log("configuration reloaded");
+    let (_, metrics) = weir.admin_get("/metrics");
+    assert!(
+        metrics.contains("weir_reloads_refused_total 1\n"),
+        "{metrics}"
+    );
+}
+
+#[test]
 fn a_reload_keeps_sessions_and_streams() {
     let upstream = Upstream::mcp(|r| {
         (r.method == "GET").then(|| {
