@@ -180,10 +180,7 @@ impl Life {
             name,
             mut saved,
         } = resting;
-        anyhow::ensure!(
-            self.image_name().as_ref() == Some(&name),
-            "its secrets are not those that it was checkpointed with"
-        );
+        self.has_its_secrets(&name)?;
         // Before the kernel counts anything of it: whoever reads those counters next has to know that they are new.
         self.restores += 1;
         saved.restores = self.restores;
@@ -192,7 +189,17 @@ impl Life {
         self.ctx.metering.wake(id, self.restores);
         let (clear, around) = tokio::join!(ticket.open(), self.surround(saved.placed.place));
         let (clear, around) = (clear?, around?);
+        // Others may have come before they were mounted: its memory has those of before, and its log were searched for these.
+        self.has_its_secrets(&name)?;
         self.launch(around, Launch::Restore(&clear.dir)).await
+    }
+
+    fn has_its_secrets(&self, image: &str) -> Result<()> {
+        anyhow::ensure!(
+            self.image_name().as_deref() == Some(image),
+            "its secrets are not those that it was checkpointed with"
+        );
+        Ok(())
     }
 
     fn lost(&self, what: &str, error: &anyhow::Error) -> NotStarted {
