@@ -102,7 +102,8 @@ pub fn list(packed: &Path, bounds: Bounds) -> Result<Listing, BundleError> {
         ),
         (None, Some(text)) => {
             let dependencies = package_json::check(text).map_err(BundleError::Refused)?;
-            if let Some(lock) = &root.lock {
+            // With nothing to install npm is not run, and nobody reads it.
+            if let (false, Some(lock)) = (dependencies.is_empty(), &root.lock) {
                 package_json::check_lock(lock).map_err(BundleError::Refused)?;
             }
             (Runtime::Node, dependencies)

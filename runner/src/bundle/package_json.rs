@@ -22,7 +22,7 @@ const NOT_TAKEN: [&str; 5] = [
     "acceptDependencies",
 ];
 
-/// Checks a whole file; gives the dependencies as `name@range`, sorted.
+/// Checks a whole file; gives the dependencies as `name@range`, sorted. Without any, npm is not run, and looks nothing up.
 ///
 /// # Errors
 /// Everything that is refused, at most 50.
@@ -35,13 +35,12 @@ pub fn check(bytes: &[u8]) -> Result<Vec<String>, Vec<Refusal>> {
     let value = object(bytes, FILE_BYTES_MAX).map_err(|reason| vec![refuse(reason)])?;
     let mut good = Vec::new();
     let mut bad = Vec::new();
-    for field in INSTALLED.into_iter().chain([LOOKED_UP]) {
+    for field in INSTALLED {
         match value.get(field) {
             None => {}
             Some(Value::Object(map)) => {
                 for (name, range) in map {
                     match dependency(name, range) {
-                        Ok(_) if field == LOOKED_UP => {}
                         Ok(text) => good.push(text),
                         Err(reason) if bad.len() < REFUSALS_MAX => {
                             bad.push(refuse(format!("{field}: {reason}")))
@@ -52,6 +51,10 @@ pub fn check(bytes: &[u8]) -> Result<Vec<String>, Vec<Refusal>> {
             }
             Some(_) => bad.push(refuse(format!("{field} has to be an object"))),
         }
+    }
+    if !good.is_empty() && bad.len() < REFUSALS_MAX {
+        let looked_up = locked_dependencies(LOOKED_UP, value.get(LOOKED_UP));
+        bad.extend(looked_up.err().map(|reason| refuse(format!("it {reason}"))));
     }
     for field in NOT_TAKEN {
         if value.contains_key(field) {
@@ -287,12 +290,20 @@ mod tests {
             "user/repo",
             "x#v1",
         ] {
-            for field in INSTALLED.into_iter().chain([LOOKED_UP]) {
+            for field in INSTALLED {
                 let text = json!({field: {"a": range}}).to_string();
                 let refused = check(text.as_bytes()).expect_err(range);
                 let reason = &refused[0].reason;
                 assert!(reason.starts_with(field), "{range}: {reason}");
                 assert!(reason.contains(": a: packages of the registry only"));
+            }
+            let text = json!({"dependencies": {"b": "1"}, LOOKED_UP: {"a": range}}).to_string();
+            let found = check(text.as_bytes());
+            // What is not installed may have a name of one's own, as in a lock file.
+            assert_eq!(found.is_ok(), range == "npm:b", "{range}: {found:?}");
+            for refused in found.err().into_iter().flatten() {
+                let expected = "it has devDependencies: a: packages of the registry only";
+                assert_eq!(refused.reason, expected, "{range}");
             }
         }
         for field in NOT_TAKEN {
@@ -313,6 +324,16 @@ mod tests {
             ]),
             "what is for development only is not installed"
         );
+    }
+
+    #[test]
+    fn what_is_for_development_may_be_anywhere_where_nothing_is_installed() {
+        for range in ["workspace:*", "file:../x", "catalog:", "git+ssh://git@h/x"] {
+            let alone = json!({"dependencies": {}, LOOKED_UP: {"a": range}});
+            assert_eq!(check(alone.to_string().as_bytes()), Ok(Vec::new()));
+            let beside = json!({"dependencies": {"b": "1"}, LOOKED_UP: {"a": range}});
+            assert!(check(beside.to_string().as_bytes()).is_err(), "{range}");
+        }
     }
 
     #[test]
