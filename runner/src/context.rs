@@ -43,6 +43,8 @@ pub struct Context {
     pub gate: Gate,
     /// Builds at once.
     pub builds: Gate,
+    /// Builds at once with nothing to install. Starts that wait are no builds, so they have not the same gate.
+    pub short_builds: Gate,
     /// Room on the disk of the state folder.
     pub room: Room,
     /// Told when bundles or layers came.

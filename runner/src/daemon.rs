@@ -231,6 +231,7 @@ impl Daemon {
             places: Places::new(saved.iter().map(|s| s.placed.place).chain(present.clone())),
             gate: Gate::new(2 * cores),
             builds: Gate::new(cores),
+            short_builds: Gate::new(cores),
             room: Room::of(&paths.state),
             stocked: Notify::new(),
             enders: Enders::default(),

@@ -285,9 +285,13 @@ pub async fn build(
             })
             .await;
     };
-    // With nothing to install it takes no longer than a start, and does not wait for those that take minutes.
+    // With nothing to install it takes no time, and does not wait for those that take minutes.
     let is_short = info.dependencies.is_empty();
-    let gate = if is_short { &ctx.gate } else { &ctx.builds };
+    let gate = if is_short {
+        &ctx.short_builds
+    } else {
+        &ctx.builds
+    };
     if gate.waiting(&request.tenant) >= BUILDS_WAITING_MAX {
         return Err(ApiError {
             retry_after_ms: Some(BUILD_RETRY_MS),
