@@ -14,7 +14,8 @@ const STATELESS = "2026-07-28";
 const BODY_MAX = 8 * 1024 * 1024;
 // A message as long as the gateway may be told to take. What a line says first and last is enough to tell whose answer it is.
 const [LINE_MAX, ENDS_KEPT] = [64 << 20, 200];
-const [QUEUE_MAX, QUEUE_BYTES_MAX] = [1000, 64 << 20];
+// Of what a server says unasked, which somebody may still come for.
+const [QUEUE_MAX, QUEUE_BYTES_MAX] = [1000, 1 << 20];
 // What a server has not read yet of what it was sent.
 const UNREAD_MAX = 64 << 20;
 // A server that ends before it has said anything is started again after this long, then after twice as long, and so on.
@@ -22,11 +23,25 @@ const [AGAIN_MS, AGAIN_MS_MAX] = [250, 30_000];
 const ENDED = "the server has ended";
 const ID_FIRST = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*,/;
 const ID_LAST = /,\s*"id"\s*:\s*(\d{1,15})\s*\}\s*$/;
+const KIND = /"(method|result|error)"\s*:/;
+const CANCELLED = "notifications/cancelled";
+const WHO = { name: "weir", version: "1" };
+// Whether the probe has ended a server that knows the handshake only: the next one gets the handshake first.
+let probeEndsIt = false;
 
 const [port, , ...command] = process.argv.slice(2);
 
 // There is no answer, and why.
 class Unanswered extends Error {}
+// The same, and the call was not sent: another process may take it.
+class Unsent extends Unanswered {}
+
+// The number of the call that a line answers, as far as its ends tell; null of what is no answer at all.
+function answered(line) {
+  const [first, last] = [line.subarray(0, ENDS_KEPT), line.subarray(-ENDS_KEPT)].map((end) => end.toString("latin1"));
+  if (KIND.exec(first)?.[1] === "method") return null;
+  return Number((ID_FIRST.exec(first) ?? ID_LAST.exec(last))?.[1]);
+}
 
 // Lines out of what comes in pieces, none longer than LINE_MAX; of those that are, both ends.
 class Lines {
@@ -55,19 +70,22 @@ class Lines {
 }
 
 // When a process may be started: servers that end at once would otherwise be started with every call.
-const starts = { failed: 0, after: 0 };
-function started() {
+// What ends the process without sessions does not end those that have one.
+const [withSession, withoutSession] = [0, 1].map(() => ({ failed: 0, after: 0 }));
+function started(starts) {
   const wait = starts.after - performance.now();
   if (wait > 0) {
     const times = `${starts.failed} times by now; it is started again in ${(wait / 1000).toFixed(1)} s`;
     throw new Unanswered(`the server ends as soon as it is started, ${times}`);
   }
-  return new Session();
+  return new Session(starts);
 }
 
 class Session {
-  constructor() {
+  constructor(starts) {
+    this.starts = starts;
     this.waiting = new Map();
+    this.numbers = new Map(); // of a client's calls, by its own ids
     this.next = 0;
     this.unasked = [];
     this.unaskedBytes = 0;
@@ -75,25 +93,33 @@ class Session {
     this.wake = null;
     this.said = false;
     this.ended = false;
+    this.deaf = false;
+    this.listeners = 0;
     this.child = spawn(command[0], command.slice(1), { stdio: ["pipe", "pipe", "inherit"] });
     this.child.on("error", (error) => { console.error(String(error)); this.over(); });
     // Its last words may still be on their way, or a child of its own may hold its output open.
     this.child.stdout.on("close", () => this.over());
     this.child.on("exit", () => setTimeout(() => this.over(), 1000));
-    this.child.stdin.on("error", () => {}); // it has ended, or will be seen to
+    // One that has closed its input takes no call any more.
+    this.child.stdin.on("error", () => { this.deaf = true; setTimeout(() => this.over(), 1000); });
     const lines = new Lines();
     this.child.stdout.on("data", (piece) => {
       for (const [line, tooLong] of lines.take(piece)) tooLong ? this.tooLong(line) : this.take(line);
     });
   }
-  get alive() { return !this.ended && this.child.exitCode === null && this.child.signalCode === null; }
+  get alive() { return !this.ended && !this.deaf && this.child.exitCode === null && this.child.signalCode === null; }
   take(line) {
     let message;
-    try { message = JSON.parse(line.toString("utf8")); } catch { return; }
-    this.said = true;
-    if (message && message.method === undefined && this.waiting.has(message.id)) {
-      this.waiting.get(message.id)(message);
-      this.waiting.delete(message.id);
+    try { message = JSON.parse(line.toString("utf8")); } catch { return this.spoiled(line); }
+    if (!this.said) {
+      this.said = true;
+      Object.assign(this.starts, { failed: 0, after: 0 });
+    }
+    const parts = message && typeof message === "object" && !Array.isArray(message) ? message : {};
+    if (parts.method === undefined && parts.id !== undefined) {
+      this.settle(parts.id, message); // or it comes late
+    } else if (parts.method !== undefined && parts.id !== undefined && this.listeners === 0) {
+      this.refuse(message);
     } else if (this.unasked.length < QUEUE_MAX && this.unaskedBytes + line.length <= QUEUE_BYTES_MAX) {
       this.unasked.push([message, line.length]);
       this.unaskedBytes += line.length;
@@ -106,21 +132,43 @@ class Session {
   tooLong(ends) {
     const message = `the server wrote a message of more than ${LINE_MAX} bytes`;
     console.error(message);
-    const text = ends.toString("latin1");
-    const found = Number((ID_FIRST.exec(text) ?? ID_LAST.exec(text))?.[1]);
+    const found = answered(ends);
+    if (found === null) return;
     for (const number of this.waiting.has(found) ? [found] : [...this.waiting.keys()]) {
-      this.waiting.get(number)({ jsonrpc: "2.0", error: { code: -32000, message } });
-      this.waiting.delete(number);
+      this.settle(number, { jsonrpc: "2.0", error: { code: -32000, message } });
     }
+  }
+  // No JSON: a stray print, or an answer that somebody waits for.
+  spoiled(line) {
+    this.settle(answered(line), { jsonrpc: "2.0", error: { code: -32603, message: "the server's answer is not JSON" } });
+  }
+  settle(number, answer) {
+    const done = this.waiting.get(number);
+    this.waiting.delete(number);
+    done?.(answer);
+  }
+  // Nobody would answer it, and the call that it belongs to would wait.
+  refuse({ id, method }) {
+    if (!Number.isSafeInteger(id) && !(typeof id === "string" && id.length <= ENDS_KEPT)) return;
+    const error = { code: -32601, message: "no client can be asked through this host" };
+    const outcome = method === "ping" ? { result: {} } : { error };
+    try { this.send({ jsonrpc: "2.0", id, ...outcome }); } catch {} // it reads nothing
+  }
+  // The server knows a call by its number. Whoever is cancelled need not answer, so this does. What is over already is nothing to it.
+  cancel(message) {
+    const number = this.numbers.get(JSON.stringify(message.params?.requestId));
+    if (number === undefined) return;
+    this.send({ ...message, params: { ...message.params, requestId: number } });
+    this.settle(number, { jsonrpc: "2.0", error: { code: -32000, message: "the call was cancelled" } });
   }
   send(message) {
     if (this.child.stdin.writableLength > UNREAD_MAX) throw new Unanswered("the server does not read what it is sent");
     this.child.stdin.write(JSON.stringify(message) + "\n");
   }
   ask(message, ms = ANSWER_MS) {
-    const number = ++this.next;
-    return new Promise((done, failed) => {
-      if (this.ended) throw new Unanswered(ENDED);
+    const [number, own] = [++this.next, JSON.stringify(message.id)];
+    const answer = new Promise((done, failed) => {
+      if (this.ended) throw new Unsent(ENDED);
       this.send({ ...message, id: number });
       const timer = setTimeout(() => {
         this.waiting.delete(number);
@@ -130,7 +178,9 @@ class Session {
         clearTimeout(timer);
         answer ? done({ ...answer, id: message.id }) : failed(new Unanswered(ENDED));
       });
+      this.numbers.set(own, number);
     });
+    return answer.finally(() => { if (this.numbers.get(own) === number) this.numbers.delete(own); });
   }
   // What a server that knows the handshake only said in it; {} of one that speaks the stateless era itself.
   face() {
@@ -138,17 +188,32 @@ class Session {
     return this.hello;
   }
   async greet() {
-    const who = { name: "weir", version: "1" };
-    const own = { protocolVersion: STATELESS, clientCapabilities: {}, clientInfo: who };
+    const probed = !probeEndsIt;
+    if (probed && await this.knowsTheStatelessEra()) return {};
+    const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: WHO };
+    const answer = await this.ask({ jsonrpc: "2.0", id: 0, method: "initialize", params }, HELLO_MS);
+    if (answer.result) {
+      this.send({ jsonrpc: "2.0", method: "notifications/initialized" });
+      return answer.result;
+    }
+    probeEndsIt = false; // it was something else that ended the one before
+    if (!probed && await this.knowsTheStatelessEra()) return {};
+    throw new Unanswered("the server refuses the handshake");
+  }
+  async knowsTheStatelessEra() {
+    const own = { protocolVersion: STATELESS, clientCapabilities: {}, clientInfo: WHO };
     const meta = Object.fromEntries(Object.entries(own).map(([name, value]) => ["io.modelcontextprotocol/" + name, value]));
     const probe = { jsonrpc: "2.0", id: 0, method: "server/discover", params: { _meta: meta } };
     const probed = await this.ask(probe, PROBE_MS).catch(() => null); // some say nothing before the handshake
-    if (probed?.result) return {};
-    const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: who };
-    const answer = await this.ask({ jsonrpc: "2.0", id: 0, method: "initialize", params }, HELLO_MS);
-    if (!answer.result) throw new Unanswered("the server refuses the handshake");
-    this.send({ jsonrpc: "2.0", method: "notifications/initialized" });
-    return answer.result;
+    if (probed) return Boolean(probed.result);
+    if (this.alive) return false;
+    if (!probeEndsIt) {
+      // The probe's fault, so the next one need not wait.
+      probeEndsIt = true;
+      this.over();
+      Object.assign(this.starts, { failed: 0, after: 0 });
+    }
+    throw new Unsent(ENDED);
   }
   // A request of the stateless era.
   async askWithoutSession(message) {
@@ -176,9 +241,10 @@ class Session {
   // The process has ended, or says nothing any more; the next call begins another one.
   over() {
     if (this.ended) return;
-    starts.failed = this.said ? 0 : starts.failed + 1;
-    const wait = starts.failed ? Math.min(AGAIN_MS_MAX, AGAIN_MS * 2 ** (starts.failed - 1)) : 0;
-    starts.after = performance.now() + wait;
+    if (!this.said) {
+      this.starts.failed += 1;
+      this.starts.after = performance.now() + Math.min(AGAIN_MS_MAX, AGAIN_MS * 2 ** (this.starts.failed - 1));
+    }
     this.end();
   }
   end() {
@@ -212,7 +278,7 @@ function opened(key) {
       sessions.delete(idle[0]);
       idle[1].end();
     }
-    session = started();
+    session = started(key === "" ? withoutSession : withSession);
   }
   sessions.set(key, session); // at the end: used last
   return session;
@@ -254,15 +320,24 @@ async function post(request, response) {
   let answer;
   try {
     if (message.id === undefined || message.method === undefined) {
-      session.send(message);
+      // Without sessions clients share ids, and it cannot be told whose call is meant.
+      if (message.method !== CANCELLED) session.send(message);
+      else if (key !== "") session.cancel(message);
       return reply(response, 202, undefined, headers);
     }
-    answer = await (key === "" ? session.askWithoutSession(message) : session.ask(message));
+    answer = await (key === "" ? askWithoutSession(session, message) : session.ask(message));
   } catch (reason) {
     if (!(reason instanceof Unanswered)) throw reason;
     return fail(response, 502, reason.message, message.id);
   }
   reply(response, 200, answer, headers);
+}
+
+function askWithoutSession(session, message) {
+  return session.askWithoutSession(message).catch((reason) => {
+    if (reason instanceof Unsent) return opened("").askWithoutSession(message);
+    throw reason;
+  });
 }
 
 async function get(request, response) {
@@ -271,7 +346,12 @@ async function get(request, response) {
   if (!session) return fail(response, key === undefined ? 405 : 404, "no such session");
   response.writeHead(200, { "Content-Type": "text/event-stream" });
   let open = true;
-  const close = () => { open = false; session.wake?.(); };
+  session.listeners += 1;
+  const close = () => {
+    if (open) session.listeners -= 1;
+    open = false;
+    session.wake?.();
+  };
   response.on("close", close);
   while (open && !session.ended) {
     while (session.unasked.length) {
@@ -300,7 +380,7 @@ const server = createServer((request, response) => {
 });
 
 // A server that cannot run at all ends the sandbox now, and not with the first call.
-const probe = new Session();
+const probe = new Session(withoutSession);
 setTimeout(() => {
   if (!probe.alive) process.exit(1);
   sessions.set("", probe);

@@ -47,19 +47,37 @@ mod tests {
 
     use super::*;
 
-    /// Knows the handshake only. It notes each start, and while there is a file `broken` it ends at once.
+    /// Knows the handshake only. It notes each start, and while there is a file `broken` it ends at once, while there is one
+    /// `shy` as soon as it hears anything else first.
     const SERVER: &str = r#"
 import json, os, sys, time
 open("starts", "a").write("x")
 if os.path.exists("broken"): sys.exit(3)
+greeted = False
 for line in sys.stdin:
     message = json.loads(line)
+    if message["method"] == "notifications/cancelled":
+        open("cancelled", "a").write(f"{message['params']['requestId']} ")
     if "id" not in message: continue
+    greeted |= message["method"] == "initialize"
+    if os.path.exists("shy") and not greeted: os._exit(1)
     said = (message.get("params") or {}).get("arguments") or {}
     if message["method"] == "initialize":
         result = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "x", "version": "1"}}
     elif message["method"] == "tools/call":
         if said.get("die"): os._exit(1)
+        if said.get("hold"):
+            open("held", "a").write(f"{message['id']} ")
+            continue
+        if said.get("ask"):
+            print(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "roots/list"}), flush=True)
+            said["text"] = str(json.loads(sys.stdin.readline())["error"]["code"])
+        if said.get("raw"):
+            print(f'{{"jsonrpc": "2.0", "id": {message["id"]}, "result": ', end="", flush=True)
+            os.write(1, bytes(said["raw"]) + b"}\n")
+            continue
+        if said.get("tell"):
+            print('{"jsonrpc": "2.0", "method": "notifications/message", "params": "' + "z" * (65 << 20) + '"}', flush=True)
         time.sleep(said.get("slow", 0))
         text = said.get("text", "")
         result = {"answer": "y" * said.get("n", 0), "length": len(text), "letters": sorted(set(text))}
@@ -67,6 +85,9 @@ for line in sys.stdin:
         print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "no"}}), flush=True)
         continue
     print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+    if said.get("deaf"):
+        os.close(0)
+        while True: time.sleep(1)
 "#;
 
     struct Shim {
@@ -156,6 +177,25 @@ for line in sys.stdin:
             assert_eq!(answer["id"], "a");
             (status, answer)
         }
+
+        fn session(&self) -> String {
+            let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}});
+            let (status, session, _) = self.post("", &hello);
+            assert!(status == 200 && !session.is_empty());
+            session
+        }
+
+        /// What a file holds as soon as there is one.
+        fn noted(&self, name: &str) -> String {
+            let until = Instant::now() + Duration::from_secs(20);
+            loop {
+                match fs::read_to_string(self.file(name)) {
+                    Ok(text) if text.ends_with(' ') => return text,
+                    _ => assert!(Instant::now() < until, "no {name}"),
+                }
+                thread::sleep(Duration::from_millis(10));
+            }
+        }
     }
 
     #[test]
@@ -207,14 +247,12 @@ for line in sys.stdin:
         for shim in both() {
             assert_eq!(shim.call("", json!({"die": true})).0, 502);
             assert_eq!(shim.call("", json!({})).0, 200);
-            let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}});
-            let (status, session, _) = shim.post("", &hello);
-            assert!(status == 200 && !session.is_empty());
+            let session = shim.session();
             assert_eq!(shim.call(&session, json!({})).0, 200);
             assert_eq!(shim.call(&session, json!({"die": true})).0, 502);
             assert_eq!(shim.call(&session, json!({})).0, 404);
-            let (status, next, _) = shim.post("", &hello);
-            assert!(status == 200 && next != session);
+            let next = shim.session();
+            assert_ne!(next, session);
             assert_eq!(shim.call(&next, json!({})).0, 200);
             assert_eq!(shim.call("", json!({})).0, 200, "the other one lives on");
         }
@@ -241,6 +279,94 @@ for line in sys.stdin:
                 assert!(Instant::now() < until, "it is never started again");
                 thread::sleep(Duration::from_millis(100));
             }
+        }
+    }
+
+    #[test]
+    fn a_server_that_the_probe_ends_is_greeted_first() {
+        for shim in both() {
+            fs::write(shim.file("shy"), "").expect("written");
+            for _ in 0..3 {
+                assert_eq!(shim.call("", json!({})).0, 200);
+            }
+            assert_eq!(shim.call(&shim.session(), json!({})).0, 200);
+        }
+    }
+
+    #[test]
+    fn sessions_do_not_wait_for_a_process_without_them() {
+        for shim in both() {
+            fs::write(shim.file("broken"), "").expect("written");
+            assert_eq!(shim.call("", json!({"die": true})).0, 502);
+            let until = Instant::now() + Duration::from_secs(20);
+            while shim.call("", json!({})).0 != 503 {
+                assert!(Instant::now() < until, "it is started with every call");
+            }
+            fs::remove_file(shim.file("broken")).expect("removed");
+            let session = shim.session();
+            assert_eq!(shim.call(&session, json!({})).0, 200);
+        }
+    }
+
+    #[test]
+    fn a_call_is_cancelled_by_its_own_id_and_no_other() {
+        for shim in both() {
+            let session = shim.session();
+            let cancel = |session: &str, id: i32| {
+                let params = json!({"requestId": id});
+                let message = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
+                assert_eq!(shim.post(session, &message).0, 202);
+            };
+            let params = json!({"name": "t", "arguments": {"hold": true}});
+            let held =
+                json!({"jsonrpc": "2.0", "id": 70, "method": "tools/call", "params": params});
+            thread::scope(|scope| {
+                let call = scope.spawn(|| shim.post(&session, &held));
+                let number = shim.noted("held");
+                assert_ne!(number, "70 ", "it has a number of the shim's own");
+                // Its number is no id of a client's.
+                cancel(&session, number.trim().parse().expect("a number"));
+                cancel("", 70);
+                assert!(!shim.file("cancelled").exists());
+                cancel(&session, 70);
+                let (status, _, answer) = call.join().expect("answered");
+                assert_eq!((status, &answer["id"]), (200, &json!(70)));
+                assert_eq!(answer["error"]["message"], "the call was cancelled");
+                assert_eq!(shim.noted("cancelled"), number);
+            });
+            cancel(&session, 70);
+            assert_eq!(shim.call(&session, json!({})).0, 200);
+            assert_eq!(shim.noted("cancelled").split_whitespace().count(), 1);
+        }
+    }
+
+    #[test]
+    fn a_server_that_closed_its_input_is_replaced() {
+        for shim in both() {
+            assert_eq!(shim.call("", json!({"deaf": true})).0, 200);
+            let until = Instant::now() + Duration::from_secs(30);
+            while shim.call("", json!({})).0 != 200 {
+                assert!(Instant::now() < until, "it is never replaced");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_answer_keeps_nobody_waiting() {
+        for shim in both() {
+            let session = shim.session();
+            for key in ["", &session] {
+                let (status, answer) = shim.call(key, json!({"ask": true}));
+                assert_eq!((status, &answer["result"]["length"]), (200, &json!(6)));
+                for raw in [&b"NaN"[..], b"{", b"1e"] {
+                    let (status, answer) = shim.call(key, json!({"raw": raw}));
+                    assert_eq!((status, &answer["error"]["code"]), (200, &json!(-32603)));
+                }
+                let (status, answer) = shim.call(key, json!({"raw": b"\"\xff\""}));
+                assert_eq!((status, &answer["result"]), (200, &json!("\u{fffd}")));
+            }
+            let (status, answer) = shim.call(&session, json!({"tell": true}));
+            assert!(status == 200 && answer["result"].is_object());
         }
     }
 }
