@@ -11,6 +11,8 @@ use runner_api::Runtime;
 const PYPI: &str = "https://pypi.org/simple";
 const NPM: &str = "https://registry.npmjs.org";
 const HIDDEN_BYTES_MIN: usize = 4;
+/// A user's name is often a word, and a token is longer.
+const HIDDEN_USER_BYTES_MIN: usize = 8;
 
 /// The simple index of Python packages, without a slash at the end.
 pub fn python_index() -> String {
@@ -114,19 +116,26 @@ pub fn hide_credentials(text: String, url: &str) -> String {
     let Some(credentials) = credentials(url) else {
         return text;
     };
-    // A token is often the user, without a password.
-    let secret = match credentials.split_once(':') {
-        Some((user, "")) => user,
-        Some((_, password)) => password,
-        None => credentials,
-    };
+    // A token is often the user, without a password or with one that says so.
+    let (user, password) = credentials.split_once(':').unwrap_or((credentials, ""));
+    let secret = if password.is_empty() { user } else { password };
     let mut text = text;
-    for word in [credentials, secret] {
+    for (word, bytes_min) in [
+        (credentials, HIDDEN_BYTES_MIN),
+        (secret, HIDDEN_BYTES_MIN),
+        (user, HIDDEN_USER_BYTES_MIN),
+    ] {
         // What is shorter would be found in words that have nothing to do with it.
         for word in [word.to_owned(), percent_decoded(word)] {
-            if word.len() >= HIDDEN_BYTES_MIN {
+            if word.len() >= bytes_min {
                 text = text.replace(&word, "***");
             }
+        }
+    }
+    for user in [user.to_owned(), percent_decoded(user)] {
+        if !user.is_empty() {
+            text = text.replace(&format!("//{user}:"), "//***:");
+            text = text.replace(&format!("//{user}@"), "//***@");
         }
     }
     text
@@ -231,6 +240,18 @@ mod tests {
             let shown = hide_credentials(said, url);
             assert!(!shown.contains("hunter"), "{shown}");
             assert!(shown.contains("***"), "{shown}");
+            assert!(!shown.contains("svc-user"), "{shown}");
+        }
+        let oauth = "https://ghp%5Ftoken0123:x-oauth-basic@pypi.example/simple";
+        for said in ["bad ghp_token0123", "bad ghp%5Ftoken0123"] {
+            assert_eq!(hide_credentials(said.into(), oauth), "bad ***");
+        }
+        let short = "https://me:hunter2pass@pypi.example/simple";
+        for (said, shown) in [
+            ("some //me:old@h and //me@h", "some //***:old@h and //***@h"),
+            ("https://me:hunter2pass@h/x", "https://***@h/x"),
+        ] {
+            assert_eq!(hide_credentials(said.into(), short), shown);
         }
         let token = "https://a-token-of-ours@pypi.example/simple";
         let colon = "https://a-token-of-ours:@pypi.example/simple";
