@@ -250,7 +250,11 @@ impl Life {
             .cover_again(&saved.tenant, &saved.server, saved.secrets.as_ref())
             .context("open its secrets")?;
         if secrets.is_none() {
-            let words = "what it writes is withheld until it ends: it has secrets of before, which cannot be covered any more";
+            let why = match saved.secrets {
+                Some(_) => "it has secrets of before, which cannot be covered any more",
+                None => "an older runner started it, and did not write down with which secrets",
+            };
+            let words = format!("what it writes is withheld until it ends: {why}");
             self.log.say(&self.plan.id, words);
         }
         self.follow(&ctx.paths.run.join("pipes"), secrets.map(Arc::new))
