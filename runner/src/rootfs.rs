@@ -2,8 +2,10 @@
 //!
 //! Everything that is fetched is either signed (Debian's packages) or pinned by a hash here (uv, Node, npm).
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,6 +13,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
+use nix::mount::{MntFlags, umount2};
 use runner_api::Runtime;
 use sandbox::GUEST_UID;
 use sha2::{Digest, Sha256};
@@ -74,7 +77,7 @@ pub fn build(state: &Path, runtime: Runtime, say: &mut dyn FnMut(&str)) -> Resul
     }
     let id = id(runtime);
     let making = base.join(format!(".making-{id}"));
-    let _ = fs::remove_dir_all(&making);
+    clear(&making)?;
     debian(&making, runtime, say)?;
     match runtime {
         Runtime::Python => python(&base, &making, say)?,
@@ -85,6 +88,40 @@ pub fn build(state: &Path, runtime: Runtime, say: &mut dyn FnMut(&str)) -> Resul
     fs::rename(&making, &path).context("put the root file system in its place")?;
     say(&format!("{id} is ready"));
     Ok(Rootfs { path, id })
+}
+
+/// Removes what a builder left that was killed: mmdebstrap mounts this machine's `/proc`, `/sys` and devices in there, and whoever
+/// removes the folder with them in it stops at the first, or reaches into what is not its own.
+fn clear(making: &Path) -> Result<()> {
+    let left = |at: &Path| at.starts_with(making);
+    let mounts = fs::read_to_string("/proc/self/mountinfo").context("see what is mounted")?;
+    // Last mounted first.
+    for at in mounts
+        .lines()
+        .rev()
+        .filter_map(mounted_at)
+        .filter(|at| left(at))
+    {
+        umount2(&at, MntFlags::MNT_DETACH)
+            .with_context(|| format!("unmount {}, which a killed build left", at.display()))?;
+    }
+    match fs::remove_dir_all(making) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error)
+            .with_context(|| format!("remove {}, which a killed build left", making.display())),
+        _ => Ok(()),
+    }
+}
+
+/// The fifth field of a line of `mountinfo`, where blanks and the like are octal (proc(5)).
+fn mounted_at(line: &str) -> Option<PathBuf> {
+    let field = line.split(' ').nth(4)?;
+    let mut parts = field.split('\\');
+    let mut at = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        at.push(u8::from_str_radix(part.get(..3)?, 8).ok()?);
+        at.extend_from_slice(&part.as_bytes()[3..]);
+    }
+    Some(OsString::from_vec(at).into())
 }
 
 /// One builder at a time in a folder: each would remove what the other has made so far.
@@ -416,4 +453,35 @@ fn follow(mut command: Command, say: &mut dyn FnMut(&str)) -> Result<()> {
         last.into_iter().collect::<Vec<_>>().join(" | ")
     );
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_killed_build_is_cleared_away_with_what_it_mounted() {
+        use nix::mount::{MsFlags, mount};
+        let base = tempfile::tempdir().expect("a folder");
+        let making = base.path().join(".making it");
+        clear(&making).expect("there is none");
+        let (root, kept) = (making.join("root"), base.path().join("kept"));
+        for folder in [&root, &kept] {
+            fs::create_dir_all(folder).expect("made");
+        }
+        fs::write(kept.join("file"), "of this machine").expect("written");
+        if nix::unistd::geteuid().is_root() {
+            let bound = mount(
+                Some(&kept),
+                &root,
+                None::<&str>,
+                MsFlags::MS_BIND,
+                None::<&str>,
+            );
+            bound.expect("mounted");
+            assert!(root.join("file").exists());
+        }
+        clear(&making).expect("cleared");
+        assert!(!making.exists() && kept.join("file").exists());
+    }
 }
