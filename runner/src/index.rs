@@ -102,14 +102,6 @@ pub fn has_credentials(url: &str) -> bool {
     credentials(url).is_some()
 }
 
-/// The URL without them: for what is written down.
-pub fn without_credentials(url: &str) -> String {
-    match credentials(url) {
-        Some(credentials) => url.replacen(&format!("{credentials}@"), "", 1),
-        None => url.to_owned(),
-    }
-}
-
 /// Puts `***` in the place of the credentials of an index, also where they stand alone or are written out, as installers
 /// do in their messages.
 pub fn hide_credentials(text: String, url: &str) -> String {
@@ -231,7 +223,6 @@ mod tests {
     fn credentials_of_an_index_are_hidden() {
         let url = "https://svc-user:hunter%402pass@pypi.example/simple";
         assert!(has_credentials(url));
-        assert_eq!(without_credentials(url), "https://pypi.example/simple");
         for said in [
             format!("GET {url}/numpy/ failed"),
             "user svc-user, password hunter@2pass".into(),
@@ -261,7 +252,6 @@ mod tests {
         }
         for plain in ["https://pypi.org/simple", "https://h/a@b", "no url"] {
             assert!(!has_credentials(plain), "{plain}");
-            assert_eq!(without_credentials(plain), plain);
             assert_eq!(hide_credentials("a@b".into(), plain), "a@b");
         }
     }

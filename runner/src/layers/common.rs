@@ -6,6 +6,7 @@
 //! - It is named after its content, and nothing in it changes. Each build gets a copy: of a file with two names, its link
 //!   count and change time would tell one tenant of another.
 //! - What a tenant's layer holds is what its own installer has decided, of what its own requirements allow.
+//! - There is none where the URL of the package index has a password: npm writes the URL into the cache that is copied.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -125,7 +126,7 @@ impl Made {
         let age = Duration::from_millis(now_ms.saturating_sub(self.built_ms));
         self.list == list.text
             && self.rootfs == rootfs
-            && self.index == index_of(list.runtime)
+            && index_of(list.runtime).as_ref() == Some(&self.index)
             && age <= FRESH_FOR
     }
 
@@ -141,9 +142,10 @@ impl Made {
     }
 }
 
-/// It is written down, so without the operator's password.
-fn index_of(runtime: Runtime) -> String {
-    index::without_credentials(&index::of(runtime))
+/// The one that it is made of; none where it has a password.
+fn index_of(runtime: Runtime) -> Option<String> {
+    let index = index::of(runtime);
+    (!index::has_credentials(&index)).then_some(index)
 }
 
 /// The name in `name[extras]>=1` or `@scope/name@range`.
@@ -218,6 +220,12 @@ pub async fn build(
     let began = Instant::now();
     let elapsed_ms = || u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     let rootfs = rootfs_of(ctx, list.runtime)?;
+    if index_of(list.runtime).is_none() {
+        return Err(ApiError::new(
+            ErrorCode::Conflict,
+            "there is no common layer of a package index that has a password in its URL: the installer's cache has it, and would be copied to every build; servers are built without common layers, or give this host an index without one",
+        ));
+    }
     ctx.room.check()?;
     let stage = async |stage| {
         let elapsed_ms = elapsed_ms();
@@ -274,7 +282,7 @@ fn seal(
     let made = Made {
         list: list.text.to_owned(),
         rootfs,
-        index: index_of(list.runtime),
+        index: index_of(list.runtime).context("the package index has a password by now")?,
         pins: pins(&layer, list.runtime)?,
         bytes: copy.bytes,
         built_ms: now_ms(),
@@ -381,6 +389,10 @@ pub fn checks(state: &Path) -> Vec<Check> {
                 made.bytes >> 20,
                 now_ms().saturating_sub(made.built_ms) / 3_600_000
             ),
+            None if index_of(list.runtime).is_none() => {
+                "none, as the package index has a password in its URL; builds fetch all anew"
+                    .to_owned()
+            }
             None => format!(
                 "none; builds fetch all anew. weir-runner common build {} {}",
                 list.runtime.as_str(),
@@ -429,7 +441,7 @@ mod tests {
         let mut made = Made {
             list: list.text.to_owned(),
             rootfs: "root".to_owned(),
-            index: index_of(list.runtime),
+            index: index_of(list.runtime).expect("it has no password"),
             pins: vec!["mcp-1 sha256:00".to_owned()],
             bytes: 1,
             built_ms: now_ms(),
