@@ -1,6 +1,10 @@
 //! Lines of code that are full of calls on literals: all of them are undone, wherever a secret is among them.
 
+#[path = "common/token.rs"]
+mod token;
+
 use dlp_scan::{Budget, FingerprintKey, LeafInput, LeafKind, Outcome, RuleSet, Scanner};
+use token::token;
 
 fn scan(text: &str) -> Outcome {
     let leaf = LeafInput {
@@ -35,19 +39,6 @@ const CALLS: [fn(&str) -> String; 5] = [
         format!("\"{turned}\"[::-1]")
     },
 ];
-
-/// A token with the checksum that its maker gives it.
-fn token() -> String {
-    let body = "Zq7kW2m9XvT4rByLp0QeHs6JuN3dFa";
-    let mut sum = crc32fast::hash(body.as_bytes());
-    let digits = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    let mut tail = [0; 6];
-    for place in tail.iter_mut().rev() {
-        *place = digits[sum as usize % 62];
-        sum /= 62;
-    }
-    format!("ghp_{body}{}", String::from_utf8_lossy(&tail))
-}
 
 /// So many calls, one of which gives the secret, and where that one stands.
 fn line(

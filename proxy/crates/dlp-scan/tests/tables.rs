@@ -1,7 +1,11 @@
 //! Tables in JSON text: a value stands under the name of its column, and what is cut over a row is still one.
 
+#[path = "common/token.rs"]
+mod token;
+
 use dlp_scan::{Budget, FingerprintKey, LeafInput, LeafKind, RuleSet, Scanner, Step};
 use serde_json::{Value, json};
+use token::token;
 
 /// The rules that find something, each with what it found.
 fn found(text: &str) -> Vec<(String, String)> {
@@ -82,19 +86,6 @@ impl Message {
 
 fn has(text: &str, rule: &str) -> bool {
     found(text).iter().any(|(id, _)| id == rule)
-}
-
-/// A token with the checksum that its maker gives it.
-fn token() -> String {
-    let body = "Zq7kW2m9XvT4rByLp0QeHs6JuN3dFa";
-    let mut sum = crc32fast::hash(body.as_bytes());
-    let digits = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    let mut tail = [0; 6];
-    for place in tail.iter_mut().rev() {
-        *place = digits[sum as usize % 62];
-        sum /= 62;
-    }
-    format!("ghp_{body}{}", String::from_utf8_lossy(&tail))
 }
 
 #[test]
