@@ -93,6 +93,10 @@ pub fn build(state: &Path, runtime: Runtime, say: &mut dyn FnMut(&str)) -> Resul
 /// Removes what a builder left that was killed: mmdebstrap mounts this machine's `/proc`, `/sys` and devices in there, and whoever
 /// removes the folder with them in it stops at the first, or reaches into what is not its own.
 fn clear(making: &Path) -> Result<()> {
+    // As the kernel calls it: a link may lead here.
+    let Ok(making) = &fs::canonicalize(making) else {
+        return Ok(());
+    };
     let left = |at: &Path| at.starts_with(making);
     let mounts = fs::read_to_string("/proc/self/mountinfo").context("see what is mounted")?;
     // Last mounted first.
@@ -105,11 +109,8 @@ fn clear(making: &Path) -> Result<()> {
         umount2(&at, MntFlags::MNT_DETACH)
             .with_context(|| format!("unmount {}, which a killed build left", at.display()))?;
     }
-    match fs::remove_dir_all(making) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error)
-            .with_context(|| format!("remove {}, which a killed build left", making.display())),
-        _ => Ok(()),
-    }
+    fs::remove_dir_all(making)
+        .with_context(|| format!("remove {}, which a killed build left", making.display()))
 }
 
 /// The fifth field of a line of `mountinfo`, where blanks and the like are octal (proc(5)).
@@ -481,7 +482,9 @@ mod tests {
             bound.expect("mounted");
             assert!(root.join("file").exists());
         }
-        clear(&making).expect("cleared");
+        let link = base.path().join("link");
+        symlink(base.path(), &link).expect("linked");
+        clear(&link.join(".making it")).expect("cleared");
         assert!(!making.exists() && kept.join("file").exists());
     }
 }
