@@ -3,50 +3,16 @@
 mod common;
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use common::*;
 use runner_api::{Runner as _, *};
 use serde_json::json;
 
-/// The folder of a sandbox's control group; of one controller, where each has a tree of its own (version 1).
-fn group_of(sandbox: &SandboxId, controller: &str) -> PathBuf {
-    let root = Path::new("/sys/fs/cgroup");
-    let own = root.join(controller);
-    let tree = if root.join("cgroup.controllers").exists() {
-        root
-    } else {
-        own.as_path()
-    };
-    let parents = fs::read_dir(tree).expect("a tree of groups").flatten();
-    parents
-        .map(|parent| parent.path().join(sandbox.as_str()))
-        .find(|group| group.is_dir())
-        .unwrap_or_else(|| panic!("no group of {controller} for {sandbox}"))
-}
-
-/// What one of these files says: the names differ between the versions.
-fn said(sandbox: &SandboxId, controller: &str, names: [&str; 2]) -> String {
-    let group = group_of(sandbox, controller);
-    let file = names.iter().map(|name| group.join(name));
-    let file = file.clone().find(|file| file.exists());
-    let file = file.unwrap_or_else(|| panic!("none of {names:?} in {}", group.display()));
-    fs::read_to_string(file)
-        .expect("readable")
-        .trim()
-        .to_owned()
-}
-
 /// A sandbox is made with more cores than it keeps, but one of the machine's is never its.
 fn assert_confined(list: &str) {
-    let numbers = list.split(',').map(|part| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let number = |text: &str| text.parse::<usize>().expect("a core");
-        number(last) - number(first) + 1
-    });
     let all = std::thread::available_parallelism().map_or(1, usize::from);
-    let (own, most) = (numbers.sum::<usize>(), all.saturating_sub(1).max(1));
+    let (own, most) = (cores_in(list).len(), all.saturating_sub(1).max(1));
     assert!(own <= most, "{list} of {all}");
 }
 

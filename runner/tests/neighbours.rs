@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 use common::bombs::{BOMBS, Bomb};
 use common::*;
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
 use runner_api::{Runner as _, *};
 use serde_json::json;
 
@@ -84,7 +86,11 @@ async fn beside(
         return (window(rig, neighbour, calls).await, 0);
     }
     rig.settled(hostile).await;
-    let mut thrower = Thrower::start(rig, hostile, bomb);
+    let sandboxes = rig.sandboxes().await;
+    let near = sandboxes.iter().find(|s| s.server == neighbour.id);
+    let near = &near.expect("the neighbour lives").sandbox;
+    let cores = said(near, "cpuset", ["cpuset.cpus", "cpuset.cpus"]);
+    let mut thrower = Thrower::start(rig, hostile, bomb, &cores);
     let times = window(rig, neighbour, calls).await;
     let rounds = tokio::task::spawn_blocking(move || thrower.stop())
         .await
@@ -94,16 +100,19 @@ async fn beside(
 }
 
 /// Throws a bomb again and again. Whoever calls a hostile server does so from a machine of his own, whose work (reading an
-/// answer of 16 MiB is some) is not the host's: here a process in a session of its own, which gives way to all others. A
-/// thread would not do: the kernel shares a core between sessions first.
+/// answer of 16 MiB is some) is not the host's: here a process in a session of its own, which gives way to all others and
+/// stays off the neighbour's cores where there are more. A thread would not do: the kernel shares a core between sessions
+/// first.
 struct Thrower(Child);
 
 const SOCKET: &str = "WEIR_THROW_SOCKET";
 const SERVER: &str = "WEIR_THROW_SERVER";
 const BOMB: &str = "WEIR_THROW_BOMB";
+/// Cores that are not the thrower's, as the kernel writes them.
+const NOT_HERE: &str = "WEIR_THROW_NOT_HERE";
 
 impl Thrower {
-    fn start(rig: &Rig, hostile: &ServerSpec, bomb: &Bomb) -> Self {
+    fn start(rig: &Rig, hostile: &ServerSpec, bomb: &Bomb, not_here: &str) -> Self {
         let program = std::env::current_exe().expect("this program");
         let mut command = Command::new(program);
         command
@@ -111,6 +120,7 @@ impl Thrower {
             .env(SOCKET, rig.dir.path().join("run/runner.sock"))
             .env(SERVER, serde_json::to_string(hostile).expect("a text"))
             .env(BOMB, bomb.name)
+            .env(NOT_HERE, not_here)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
         Self(command.spawn().expect("started"))
@@ -146,6 +156,7 @@ async fn throw() {
     // Where the kernel makes no group of a session the process's own priority counts.
     let _ = std::fs::write("/proc/self/autogroup", "19");
     rustix::process::setpriority_process(None, 19).expect("one may always be nicer");
+    keep_off(&cores_in(&std::env::var(NOT_HERE).expect("cores")));
     let stop = Arc::new(AtomicBool::new(false));
     let heard = Arc::clone(&stop);
     std::thread::spawn(move || {
@@ -171,6 +182,17 @@ async fn throw() {
     #[allow(clippy::print_stdout, reason = "who started this reads it")]
     {
         println!("\nrounds {rounds}");
+    }
+}
+
+/// Off these cores, if any are left.
+fn keep_off(cores: &[usize]) {
+    let mut left = sched_getaffinity(Pid::from_raw(0)).expect("the kernel says");
+    for core in cores {
+        left.unset(*core).expect("a core");
+    }
+    if (0..CpuSet::count()).any(|core| left.is_set(core).unwrap_or(false)) {
+        sched_setaffinity(Pid::from_raw(0), &left).expect("fewer cores");
     }
 }
 

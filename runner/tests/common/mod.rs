@@ -572,3 +572,41 @@ pub fn probe_bundle() -> Vec<u8> {
         ("requirements.txt", "# nothing\n"),
     ])
 }
+
+/// The folder of a sandbox's control group; of one controller, where each has a tree of its own (version 1).
+pub fn group_of(sandbox: &SandboxId, controller: &str) -> PathBuf {
+    let root = Path::new("/sys/fs/cgroup");
+    let own = root.join(controller);
+    let tree = if root.join("cgroup.controllers").exists() {
+        root
+    } else {
+        own.as_path()
+    };
+    let parents = std::fs::read_dir(tree).expect("a tree of groups").flatten();
+    parents
+        .map(|parent| parent.path().join(sandbox.as_str()))
+        .find(|group| group.is_dir())
+        .unwrap_or_else(|| panic!("no group of {controller} for {sandbox}"))
+}
+
+/// What one of these files says: the names differ between the versions.
+pub fn said(sandbox: &SandboxId, controller: &str, names: [&str; 2]) -> String {
+    let group = group_of(sandbox, controller);
+    let file = names.iter().map(|name| group.join(name));
+    let file = file.clone().find(|file| file.exists());
+    let file = file.unwrap_or_else(|| panic!("none of {names:?} in {}", group.display()));
+    std::fs::read_to_string(file)
+        .expect("readable")
+        .trim()
+        .to_owned()
+}
+
+/// The cores of a list as the kernel writes it: `0-1,3`.
+pub fn cores_in(list: &str) -> Vec<usize> {
+    let ranges = list.split(',').map(|part| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let number = |text: &str| text.parse::<usize>().expect("a core");
+        number(first)..=number(last)
+    });
+    ranges.flatten().collect()
+}
