@@ -46,6 +46,28 @@ pub(crate) fn is_drawn(value: &[u8]) -> bool {
     words >= words_min && numbers == 1 && words + numbers == parts + usize::from(glued)
 }
 
+/// Two words in lower case and a number of two or three digits (`ribbon-meadow-96`): where a password is asked for by name, two
+/// that name no things are enough.
+pub(super) fn is_numbered(value: &[u8]) -> bool {
+    let Some(sep) = value.iter().copied().find(|b| b"-_.".contains(b)) else {
+        return false;
+    };
+    let mut parts = value.split(|b| *b == sep);
+    let word = |part: Option<&[u8]>| {
+        part.is_some_and(|part| {
+            (4..=10).contains(&part.len())
+                && part.iter().all(u8::is_ascii_lowercase)
+                && !NAMING.iter().any(|n| n.as_bytes() == part)
+        })
+    };
+    let number = |part: Option<&[u8]>| {
+        part.is_some_and(|part| {
+            (2..=3).contains(&part.len()) && part.iter().all(u8::is_ascii_digit)
+        })
+    };
+    word(parts.next()) && word(parts.next()) && number(parts.next()) && parts.next().is_none()
+}
+
 /// Two words with a capital each and a number behind them (`RiverViolin78`, `River_Violin78`), as people choose. Names
 /// of things have no number, or one of a single digit, or a word that things are named with.
 pub(super) fn is_pair(value: &[u8]) -> bool {

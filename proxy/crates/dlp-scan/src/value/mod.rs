@@ -12,7 +12,7 @@ use crate::entropy::{Classes, shannon, wordiness};
 use crate::names::Promise;
 
 pub(crate) use chosen::is_drawn;
-use chosen::{is_pair, is_phrase};
+use chosen::{is_numbered, is_pair, is_phrase};
 pub(crate) use placeholder::{is_placeholder, is_typed, stands_for, without_word};
 
 /// How sure, 0 to 100, or `None` when it is no secret.
@@ -26,7 +26,8 @@ pub(crate) fn judge(value: &[u8], promise: Promise, quoted: bool) -> Option<u8> 
     match promise {
         Promise::Nothing | Promise::Mnemonic => None,
         Promise::Password | Promise::Passphrase => password(value, quoted),
-        Promise::Strong => generated(value, true).then_some(70),
+        Promise::Strong if generated(value, true) => Some(70),
+        Promise::Strong => is_chosen_key(value).then_some(60),
         Promise::Weak => generated(value, false).then_some(60),
     }
 }
@@ -82,6 +83,25 @@ fn generated(value: &[u8], strong: bool) -> bool {
         && (wordiness(value) < 0.72 || c.changes as usize * 3 > value.len())
 }
 
+/// People give passwords of their own to what asks for a key, too. As a key can be anything, only what no name looks like:
+/// a word with figures and a sign (`Summer24!`, `L3m0n@46`), or words with a number as for a password.
+fn is_chosen_key(value: &[u8]) -> bool {
+    const SIGNS: &[u8] = b"!@#$%^&*?";
+    if value.len() < 8 || value.len() > 40 || reference(value) || is_dated(value) {
+        return false;
+    }
+    let c = Classes::of(value);
+    let others = value.iter().filter(|b| !b.is_ascii_alphanumeric());
+    let signed = c.lower >= 2
+        && c.upper >= 1
+        && c.digit >= 2
+        && c.other >= 1
+        && others.clone().all(|b| SIGNS.contains(b) || b"-_.".contains(b))
+        && others.clone().any(|b| SIGNS.contains(b))
+        && value[0].is_ascii_alphabetic();
+    signed && !crate::plain::is_plain(value, true) || is_pair(value) || is_drawn(value)
+}
+
 /// Longest password of digits alone: numbers of invoices and the like are longer.
 const PIN_BYTES_MAX: usize = 32;
 
@@ -110,7 +130,7 @@ fn password(value: &[u8], quoted: bool) -> Option<u8> {
         && value
             .iter()
             .any(|b| matches!(b, b'(' | b')' | b'[' | b']' | b'{' | b'}' | b';'));
-    if is_phrase(value) || is_drawn(value) || is_pair(value) {
+    if is_phrase(value) || is_drawn(value) || is_pair(value) || is_numbered(value) {
         return Some(60);
     }
     if code || is_identifier(value, c) {
