@@ -42,6 +42,13 @@ pub struct Limits {
     /// asked for, all of them. There are 256 of a server at most. Default 64.
     #[schemars(range(min = 1, max = 256))]
     pub processes_per_principal_max: usize,
+    /// Most bytes of request bodies that are held until they were decided about, over all principals; the first 64 KiB of each
+    /// body do not count. Above it: 503 with Retry-After. One message may always be held. Default 512 MiB.
+    #[schemars(range(min = 1_048_576, max = 1_099_511_627_776u64))]
+    pub bodies_bytes_max: usize,
+    /// Most of them of one principal; where no key is asked for, all of them. Above it: 429 with Retry-After. Default 64 MiB.
+    #[schemars(range(min = 1_048_576, max = 1_099_511_627_776u64))]
+    pub bodies_bytes_per_principal_max: usize,
     /// Most sessions kept, over all servers. Default 10,000.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub sessions_max: usize,
@@ -122,6 +129,8 @@ impl Default for Limits {
             streams_max: 1024,
             streams_per_principal_max: 256,
             processes_per_principal_max: 64,
+            bodies_bytes_max: 512 << 20,
+            bodies_bytes_per_principal_max: 64 << 20,
             sessions_max: 10_000,
             sessions_per_principal_max: 1000,
             session_idle_s: 3600,

@@ -10,6 +10,7 @@ use audit_log::{AuditLog, Durability, Record};
 use domain::{Desired, ServerId};
 use tokio::sync::watch;
 
+use crate::bodies::Bodies;
 use crate::exchange::NotAudited;
 use crate::guard::Guard;
 use crate::metrics::GatewayMetrics;
@@ -49,6 +50,8 @@ pub struct Gateway {
     /// Handles of metrics.
     pub(crate) metrics: GatewayMetrics,
     streams: Arc<Shares>,
+    /// Bodies of requests that are held.
+    pub(crate) bodies: Arc<Bodies>,
     connections: AtomicUsize,
     single: Option<ServerId>,
     audit: Option<Arc<AuditLog>>,
@@ -98,6 +101,7 @@ impl Gateway {
             tasks: parking_lot::Mutex::new(BoundedMap::new(TASKS_MAX)),
             metrics: GatewayMetrics::default(),
             streams: Arc::default(),
+            bodies: Arc::default(),
             connections: AtomicUsize::new(0),
             single: options.single,
             audit: options.audit,

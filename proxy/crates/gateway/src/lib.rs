@@ -12,6 +12,7 @@
 
 mod admin;
 mod authn;
+mod bodies;
 mod breaker;
 mod exchange;
 mod gate;

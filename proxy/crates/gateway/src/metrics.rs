@@ -148,6 +148,14 @@ fn describe() {
     );
     describe_gauge!("weir_sessions", "Open sessions");
     describe_gauge!("weir_streams", "Open listen streams");
+    describe_gauge!(
+        "weir_bodies_bytes",
+        "Bytes of request bodies that are held until they were decided about, beyond the first 64 KiB of each"
+    );
+    describe_counter!(
+        "weir_bodies_refused_total",
+        "Request bodies refused since the bytes of all, or of their principal, were at their bound"
+    );
     describe_counter!(
         "weir_unauthenticated_total",
         "Requests without valid credentials"

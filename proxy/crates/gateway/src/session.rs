@@ -135,13 +135,13 @@ struct Table {
 
 impl Table {
     fn insert(&mut self, session: Arc<Session>) {
-        self.tally.add(&session.owner);
+        self.tally.add(&session.owner, 1);
         self.by_id.insert(Arc::clone(&session.id), session);
     }
 
     fn remove(&mut self, id: &str) -> Option<Arc<Session>> {
         let session = self.by_id.remove(id)?;
-        self.tally.take_off(&session.owner);
+        self.tally.take_off(&session.owner, 1);
         Some(session)
     }
 
@@ -155,7 +155,7 @@ impl Table {
         self.by_id.retain(|_, session| {
             let stays = !session.idle_since(now_ms, idle_ms);
             if !stays {
-                tally.take_off(&session.owner);
+                tally.take_off(&session.owner, 1);
             }
             stays
         });

@@ -13,24 +13,25 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// One more of this owner's.
-    pub fn add(&mut self, owner: &Arc<str>) {
-        self.all += 1;
+    /// So many more of this owner's.
+    pub fn add(&mut self, owner: &Arc<str>, more: usize) {
+        self.all += more;
         match self.of.get_mut(owner) {
-            Some(count) => *count += 1,
+            Some(count) => *count += more,
             None => {
-                self.of.insert(Arc::clone(owner), 1);
+                self.of.insert(Arc::clone(owner), more);
             }
         }
     }
 
-    /// One less of this owner's.
-    pub fn take_off(&mut self, owner: &str) {
+    /// So many less of this owner's; no more than there are.
+    pub fn take_off(&mut self, owner: &str, less: usize) {
         let Some(count) = self.of.get_mut(owner) else {
             return;
         };
-        self.all -= 1;
-        *count -= 1;
+        let less = less.min(*count);
+        self.all -= less;
+        *count -= less;
         if *count == 0 {
             self.of.remove(owner);
         }
@@ -64,11 +65,12 @@ pub enum Taken {
 #[derive(Debug, Default)]
 pub struct Shares(Mutex<Tally>);
 
-/// One taken, until it is dropped.
+/// What one taker has, until it is dropped.
 #[derive(Debug)]
 pub struct Share {
     of: Arc<Shares>,
     owner: Arc<str>,
+    count: usize,
 }
 
 impl Shares {
@@ -77,24 +79,66 @@ impl Shares {
     /// # Errors
     /// All, or this owner's share of them, are taken.
     pub fn take(self: &Arc<Self>, owner: &Arc<str>, limits: ShareLimits) -> Result<Share, Taken> {
-        let mut tally = self.0.lock();
-        if tally.all >= limits.all_max {
-            return Err(Taken::All);
-        }
-        if tally.of(owner) >= limits.share_max {
-            return Err(Taken::Share);
-        }
-        tally.add(owner);
-        Ok(Share {
+        let mut share = self.none(owner);
+        share.take_more(1, limits).map(|()| share)
+    }
+
+    /// Takes none yet.
+    pub fn none(self: &Arc<Self>, owner: &Arc<str>) -> Share {
+        Share {
             of: Arc::clone(self),
             owner: Arc::clone(owner),
-        })
+            count: 0,
+        }
+    }
+}
+
+impl Share {
+    /// Takes so many more, or none of them.
+    ///
+    /// # Errors
+    /// They are more than are left of all, or of this owner's share.
+    pub fn take_more(&mut self, more: usize, limits: ShareLimits) -> Result<(), Taken> {
+        if more == 0 {
+            return Ok(());
+        }
+        let mut tally = self.of.0.lock();
+        if more > limits.all_max.saturating_sub(tally.all) {
+            return Err(Taken::All);
+        }
+        if more > limits.share_max.saturating_sub(tally.of(&self.owner)) {
+            return Err(Taken::Share);
+        }
+        tally.add(&self.owner, more);
+        self.count += more;
+        Ok(())
+    }
+
+    /// How many it has.
+    pub fn count(&self) -> usize {
+        self.count
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.of.0.lock().take_off(&self.owner);
+        if self.count > 0 {
+            self.of.0.lock().take_off(&self.owner, self.count);
+        }
+    }
+}
+
+#[cfg(test)]
+impl Shares {
+    /// How many are taken, and by how many owners.
+    pub fn taken(&self) -> (usize, usize) {
+        let tally = self.0.lock();
+        (tally.all, tally.of.len())
+    }
+
+    /// How many are this owner's.
+    pub fn of(&self, owner: &str) -> usize {
+        self.0.lock().of(owner)
     }
 }
 
@@ -118,7 +162,6 @@ mod tests {
         held.remove(0);
         held.push(take("a").unwrap());
         drop(held);
-        let tally = shares.0.lock();
-        assert_eq!((tally.all, tally.of.len()), (0, 0));
+        assert_eq!(shares.taken(), (0, 0));
     }
 }

@@ -17,6 +17,7 @@ use super::io::{self, Extra, Gone};
 use super::post::Post;
 use super::trail::Trail;
 use super::{After, Context, Refusal, drive, post};
+use crate::bodies::Held;
 use crate::pipeline::{Cleared, ToClient};
 use crate::reply::{self, code};
 use crate::session::Session;
@@ -45,6 +46,7 @@ pub(super) async fn serve(
     head: &RequestHead,
     own: Option<Arc<Session>>,
     messages: Vec<Message>,
+    held: Held,
     extra: Extra,
 ) -> Result<After, Gone> {
     let mut ids: Vec<_> = messages.iter().filter_map(Message::id).collect();
@@ -71,10 +73,13 @@ pub(super) async fn serve(
                 extra: Extra::new(),
                 on_pipe: false,
                 compared: None,
+                // The messages are pieces of one body.
+                held: Held::default(),
             };
             one(post, message, &mut answers, closed.as_mut()).await?;
         }
     }
+    drop(held);
     let Some(body) = answers.into_body() else {
         io::empty(session, 202, extra).await?;
         return Ok(After::Keep);

@@ -3,17 +3,19 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use domain::Limits;
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
 use http::{HeaderName, HeaderValue, Version};
 use mcp_codec::sse;
 use pingora_core::protocols::http::ServerSession;
 use pingora_http::ResponseHeader;
 
+use super::Context;
 use super::head::Refusal;
+use crate::bodies::Held;
 use crate::gateway::Gateway;
 use crate::pipeline::{Cleared, Passed, ToClient};
 use crate::reply::{self, code};
+use crate::shares::Taken;
 
 /// The client is gone or too slow; nothing more can be said to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,13 +29,37 @@ const WRITE_WAIT: Duration = Duration::from_secs(30);
 /// Extra headers of an answer.
 pub type Extra = Vec<(HeaderName, HeaderValue)>;
 
+/// Bytes of a body, and the room that they take.
+pub struct Gathered {
+    pub bytes: Bytes,
+    pub held: Held,
+}
+
 /// A request's body, or as much of it as may be held.
 pub enum Body {
     /// All of it.
-    Whole(Bytes),
+    Whole(Gathered),
     /// Its beginning: it is longer than `message_bytes_max`, and may be streamed.
-    Begun(Bytes),
+    Begun(Gathered),
 }
+
+/// Why a body was not read.
+pub enum Unread {
+    /// For what it is, or how it came.
+    Refused(Refusal),
+    /// There is no room for it now.
+    Taken(Taken),
+}
+
+impl From<Refusal> for Unread {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+/// How long, and how many bytes, of a body that was refused are still taken.
+const DISCARD_WAIT: Duration = Duration::from_secs(2);
+const DISCARD_BYTES_MAX: usize = 8 << 20;
 
 const TOO_LARGE: Refusal = Refusal::new(
     413,
@@ -44,11 +70,12 @@ const TOO_LARGE: Refusal = Refusal::new(
 /// Reads the whole request body within the limits.
 ///
 /// # Errors
-/// 413 or 408, or the connection broke.
-pub async fn read_body(session: &mut ServerSession, limits: &Limits) -> Result<Bytes, Refusal> {
-    match read(session, limits, limits.message_bytes_max as u64).await? {
+/// 413 or 408, the connection broke, or there is no room for it.
+pub async fn read_body(session: &mut ServerSession, context: &Context) -> Result<Gathered, Unread> {
+    let bytes_max = context.snapshot.limits.message_bytes_max;
+    match read(session, context, bytes_max as u64).await? {
         Body::Whole(body) => Ok(body),
-        Body::Begun(_) => Err(TOO_LARGE),
+        Body::Begun(_) => Err(TOO_LARGE.into()),
     }
 }
 
@@ -56,18 +83,19 @@ pub async fn read_body(session: &mut ServerSession, limits: &Limits) -> Result<B
 ///
 /// # Errors
 /// The same.
-pub async fn begin_body(session: &mut ServerSession, limits: &Limits) -> Result<Body, Refusal> {
+pub async fn begin_body(session: &mut ServerSession, context: &Context) -> Result<Body, Unread> {
+    let limits = &context.snapshot.limits;
     if !limits.streams() {
-        return read_body(session, limits).await.map(Body::Whole);
+        return read_body(session, context).await.map(Body::Whole);
     }
-    read(session, limits, limits.streamed_bytes_max).await
+    read(session, context, limits.streamed_bytes_max).await
 }
 
 async fn read(
     session: &mut ServerSession,
-    limits: &Limits,
+    context: &Context,
     declared_max: u64,
-) -> Result<Body, Refusal> {
+) -> Result<Body, Unread> {
     const TOO_SLOW: Refusal = Refusal::new(
         408,
         code::INVALID_REQUEST,
@@ -77,48 +105,76 @@ async fn read(
         .get_header(CONTENT_LENGTH)
         .and_then(|v| v.to_str().ok()?.parse().ok());
     if declared.is_some_and(|len: usize| len as u64 > declared_max) {
-        return Err(TOO_LARGE);
+        return Err(TOO_LARGE.into());
     }
     let expects = session.get_header("expect").is_some();
     if expects && session.write_continue_response().await.is_err() {
-        return Err(TOO_SLOW);
+        return Err(TOO_SLOW.into());
     }
-    let read = read_chunks(session, limits.message_bytes_max, declared);
+    let limits = &context.snapshot.limits;
+    let read = read_chunks(session, context, declared);
     match tokio::time::timeout(Duration::from_millis(limits.body_timeout_ms), read).await {
-        Ok(Ok(body)) => Ok(body),
-        Ok(Err(_)) => Err(Refusal::new(
-            400,
-            code::PARSE,
-            "The request body is malformed.",
-        )),
-        Err(_) => Err(TOO_SLOW),
+        Ok(read) => read,
+        Err(_) => Err(TOO_SLOW.into()),
     }
 }
 
 async fn read_chunks(
     session: &mut ServerSession,
-    max: usize,
+    context: &Context,
     declared: Option<usize>,
-) -> pingora_core::Result<Body> {
-    let Some(first) = session.read_request_body().await? else {
-        return Ok(Body::Whole(Bytes::new()));
+) -> Result<Body, Unread> {
+    let max = context.snapshot.limits.message_bytes_max;
+    let mut held = Held::default();
+    let Some(first) = next_chunk(session).await? else {
+        let bytes = Bytes::new();
+        return Ok(Body::Whole(Gathered { bytes, held }));
     };
     if first.len() > max {
-        return Ok(Body::Begun(first));
+        return Ok(Body::Begun(Gathered { bytes: first, held }));
     }
     if declared == Some(first.len()) {
         // The whole body came at once: no copy. The end of the body is already known.
-        return Ok(Body::Whole(first));
+        return Ok(Body::Whole(Gathered { bytes: first, held }));
     }
+    let holder = context.holder();
     let mut body = BytesMut::with_capacity(declared.unwrap_or(0).max(first.len() * 2).min(max));
     body.extend_from_slice(&first);
-    while let Some(chunk) = session.read_request_body().await? {
+    while let Some(chunk) = next_chunk(session).await? {
+        held.grow_to(body.len() + chunk.len(), &holder)
+            .map_err(Unread::Taken)?;
         body.extend_from_slice(&chunk);
         if body.len() > max {
-            return Ok(Body::Begun(body.freeze()));
+            let bytes = body.freeze();
+            return Ok(Body::Begun(Gathered { bytes, held }));
         }
     }
-    Ok(Body::Whole(body.freeze()))
+    let bytes = body.freeze();
+    Ok(Body::Whole(Gathered { bytes, held }))
+}
+
+async fn next_chunk(session: &mut ServerSession) -> Result<Option<Bytes>, Unread> {
+    const MALFORMED: Refusal = Refusal::new(400, code::PARSE, "The request body is malformed.");
+    let read = session.read_request_body().await;
+    read.map_err(|_| MALFORMED.into())
+}
+
+/// Takes what still comes of a body that was refused, and keeps none of it. A connection that is closed over bytes that were not
+/// read is reset, and who is still sending may then never see why. A stream of HTTP/2 is reset with its answer whole.
+pub async fn discard_body(session: &mut ServerSession) {
+    if session.req_header().version == Version::HTTP_2 {
+        return;
+    }
+    let rest = async {
+        let mut left = DISCARD_BYTES_MAX;
+        while let Ok(Some(piece)) = session.read_request_body().await {
+            left = left.saturating_sub(piece.len());
+            if left == 0 {
+                return;
+            }
+        }
+    };
+    let _ = tokio::time::timeout(DISCARD_WAIT, rest).await;
 }
 
 /// Sends a refusal as a JSON-RPC error with its HTTP status.

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 
 use super::call::{Down, Origin, Source, Step};
 use super::head::{self, Refusal, RequestHead, Trace};
-use super::io::{self, Extra, Gone};
+use super::io::{self, Extra, Gathered, Gone};
 use super::post::Post;
 use super::trail::Trail;
 use super::{After, Context, SESSION_NOT_FOUND, TOO_MANY_CALLS, drive, post, prepare, pump};
@@ -193,12 +193,12 @@ pub(super) async fn message(
     let Some(own) = own else {
         return post::refuse(&context, session, SESSION_NOT_FOUND, None, extra).await;
     };
-    let body = match io::read_body(session, &context.snapshot.limits).await {
+    let Gathered { bytes, held } = match io::read_body(session, &context).await {
         Ok(body) => body,
-        Err(refusal) => return post::refuse(&context, session, refusal, None, extra).await,
+        Err(why) => return post::unread(&context, session, why, extra).await,
     };
-    let size = body.len() as u64;
-    let decoded = mcp_codec::decode(body, &context.snapshot.codec, BatchRule::Refused);
+    let size = bytes.len() as u64;
+    let decoded = mcp_codec::decode(bytes, &context.snapshot.codec, BatchRule::Refused);
     let message = match decoded {
         Ok(Payload::Single(message)) => message,
         Ok(Payload::Batch(_)) => return Err(Gone),
@@ -234,6 +234,7 @@ pub(super) async fn message(
         extra: Extra::new(),
         on_pipe: true,
         compared: None,
+        held,
     };
     // The POST is over before it is.
     let under_way = post.context.gateway.turns().begin();

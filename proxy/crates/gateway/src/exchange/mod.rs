@@ -39,6 +39,7 @@ use http::{HeaderValue, Method, Version};
 use pingora_core::protocols::http::ServerSession;
 
 use crate::authn::Principal;
+use crate::bodies::{Bodies, Holder};
 use crate::gateway::{Gateway, StreamSlot};
 use crate::head_watch::{HeadWait, HeadWatch};
 use crate::reply::code;
@@ -95,6 +96,22 @@ impl Context {
             Taken::All => TOO_MANY_STREAMS,
             Taken::Share => TOO_MANY_OF_YOURS,
         })
+    }
+}
+
+impl Context {
+    /// Who holds the body of this exchange. One message at least may always be held.
+    fn holder(&self) -> Holder<'_> {
+        let limits = &self.snapshot.limits;
+        let one = Bodies::taken_by_one(limits.message_bytes_max);
+        Holder {
+            bodies: &self.gateway.bodies,
+            owner: &self.principal.owner,
+            limits: self.principal.share(
+                limits.bodies_bytes_max.max(one),
+                limits.bodies_bytes_per_principal_max.max(one),
+            ),
+        }
     }
 }
 

@@ -9,12 +9,14 @@ use pingora_core::protocols::http::ServerSession;
 
 use super::forward::note_fault;
 use super::head::{self, Refusal, RequestHead};
-use super::io::{self, Body, Extra, Gone};
+use super::io::{self, Body, Extra, Gathered, Gone, Unread};
 use super::prepare::{Limited, Ready};
 use super::trail::Trail;
 use super::{After, Context, SESSION_NOT_FOUND};
+use crate::bodies::Held;
 use crate::reply::{self, code};
 use crate::session::Session;
+use crate::shares::Taken;
 use crate::tools::ToolSchemas;
 use crate::upstream::Fault;
 
@@ -24,16 +26,15 @@ pub(super) async fn post(
     session: &mut ServerSession,
     extra: Extra,
 ) -> Result<After, Gone> {
-    let limits = &context.snapshot.limits;
     let headers = &session.req_header().headers;
     let parsed = head::check_body_headers(headers).and_then(|()| RequestHead::parse(headers));
     let head = match parsed {
         Ok(head) => head,
         Err(refusal) => return refuse(&context, session, refusal, None, extra).await,
     };
-    let body = match io::begin_body(session, limits).await {
+    let body = match io::begin_body(session, &context).await {
         Ok(body) => body,
-        Err(refusal) => return refuse(&context, session, refusal, None, extra).await,
+        Err(why) => return unread(&context, session, why, extra).await,
     };
     serve_body(context, session, head, body, extra).await
 }
@@ -68,11 +69,12 @@ async fn serve_body(
     } else {
         BatchRule::Refused
     };
-    let size = body.len() as u64;
-    let message = match mcp_codec::decode(body, &context.snapshot.codec, rule) {
+    let Gathered { bytes, held } = body;
+    let size = bytes.len() as u64;
+    let message = match mcp_codec::decode(bytes, &context.snapshot.codec, rule) {
         Ok(Payload::Single(message)) => message,
         Ok(Payload::Batch(messages)) => {
-            let batch = super::batch::serve(context, session, &head, own, messages, extra);
+            let batch = super::batch::serve(context, session, &head, own, messages, held, extra);
             return Box::pin(batch).await;
         }
         Err(error) => {
@@ -102,6 +104,7 @@ async fn serve_body(
         extra,
         on_pipe: false,
         compared: None,
+        held,
     });
     post.serve(session, message).await
 }
@@ -117,6 +120,8 @@ pub(super) struct Post {
     pub(super) on_pipe: bool,
     /// What the tool declares whose headers were compared with the body.
     pub(super) compared: Option<Arc<ToolSchemas>>,
+    /// The room that the message's body takes until it was decided about.
+    pub(super) held: Held,
 }
 
 /// A message that Weir answers itself.
@@ -242,6 +247,43 @@ pub(super) async fn limited(
     extra.push((http::header::RETRY_AFTER, after));
     refuse(context, session, limited.refusal, None, extra).await
 }
+
+/// Refuses a request whose body was not read.
+pub(super) async fn unread(
+    context: &Context,
+    session: &mut ServerSession,
+    why: Unread,
+    extra: Extra,
+) -> Result<After, Gone> {
+    let refusal = match why {
+        Unread::Refused(refusal) => return refuse(context, session, refusal, None, extra).await,
+        Unread::Taken(Taken::All) => NO_ROOM,
+        Unread::Taken(Taken::Share) => NO_ROOM_FOR_YOU,
+    };
+    let after = limited(
+        context,
+        session,
+        Limited {
+            refusal,
+            after_s: 1,
+        },
+        extra,
+    )
+    .await?;
+    io::discard_body(session).await;
+    Ok(after)
+}
+
+const NO_ROOM: Refusal = Refusal::new(
+    503,
+    code::UNAVAILABLE,
+    "Too many bytes of messages are on their way; try again later (limits.bodies_bytes_max).",
+);
+const NO_ROOM_FOR_YOU: Refusal = Refusal::new(
+    429,
+    code::LIMITED,
+    "Too many bytes of your messages are on their way; try again later (limits.bodies_bytes_per_principal_max).",
+);
 
 /// Refuses a request whose body was not understood.
 pub(super) async fn refuse(

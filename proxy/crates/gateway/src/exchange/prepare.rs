@@ -100,6 +100,7 @@ impl Post {
         }
         let progress = attribute::progress_token(&message);
         let cleared = self.judge(message, &tie, era).await?;
+        self.held.end();
         Ok(Box::new(Ready {
             cleared,
             call,

@@ -23,6 +23,7 @@ use super::io::Extra;
 use super::post::Post;
 use super::trail::Trail;
 use super::{Context, TOO_MANY_CALLS, drive, legacy};
+use crate::bodies::Held;
 use crate::gateway::Gateway;
 use crate::pipeline::{Cleared, ToClient};
 use crate::reply;
@@ -202,6 +203,8 @@ impl Front {
             extra: Extra::new(),
             on_pipe: true,
             compared: None,
+            // One client, whose lines are read one by one.
+            held: Held::default(),
         };
         let slot = own.channel.as_ref().and_then(|c| c.slot(message.kind()));
         let Some(slot) = slot else {

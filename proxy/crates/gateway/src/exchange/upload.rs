@@ -18,11 +18,12 @@ use tokio::time::Instant;
 use super::attribute::{self, Tie};
 use super::forward::circuit_admits;
 use super::head::{BodyFacts, Refusal, RequestHead};
-use super::io::{Extra, Gone};
+use super::io::{Extra, Gathered, Gone};
 use super::post::{self, Answered, Post};
 use super::prepare::Ready;
 use super::trail::Trail;
 use super::{After, Context};
+use crate::bodies::Held;
 use crate::pipeline::{self, Halted, Judge, Passed, Passing, Stop, ToServer};
 use crate::reply::{self, code};
 use crate::session::Session;
@@ -61,17 +62,22 @@ pub(super) async fn serve(
     session: &mut ServerSession,
     head: RequestHead,
     own: Option<Arc<Session>>,
-    begun: Bytes,
+    begun: Gathered,
     extra: Extra,
 ) -> Result<After, Gone> {
-    let (message, facts) = match beginning(&context, &head, own.as_deref(), &begun) {
+    let (message, facts) = match beginning(&context, &head, own.as_deref(), &begun.bytes) {
         Ok(known) => known,
         Err((refusal, id)) => {
             return post::refuse(&context, session, refusal, id.as_ref(), extra).await;
         }
     };
     let mut trail = Trail::new(&context.server);
-    trail.begun(&context, own.as_deref(), &head.trace, begun.len() as u64);
+    trail.begun(
+        &context,
+        own.as_deref(),
+        &head.trace,
+        begun.bytes.len() as u64,
+    );
     let mut post = Box::new(Post {
         context,
         head,
@@ -80,6 +86,8 @@ pub(super) async fn serve(
         extra,
         on_pipe: false,
         compared: None,
+        // Its beginning is held longer than until the message that says what it says was decided about.
+        held: Held::default(),
     });
     match post.prepare(message).await {
         Ok(ready) => post.upload(session, ready, facts, begun).await,
@@ -164,7 +172,7 @@ impl Post {
         session: &mut ServerSession,
         ready: Box<Ready>,
         facts: Facts,
-        begun: Bytes,
+        begun: Gathered,
     ) -> Result<After, Gone> {
         if !circuit_admits(&self.context, ready.kind) {
             return self.fault(session, &ready, Fault::CircuitOpen).await;
@@ -225,12 +233,12 @@ impl Post {
         passing: &mut Passing<ToServer>,
         judge: &Judge<'_>,
         facts: &Facts,
-        begun: Bytes,
+        begun: Gathered,
         link: &HttpLink,
         upstream: &UpstreamHeaders,
     ) -> Result<Answer, Cut> {
         let mut first = Vec::new();
-        for piece in begun.chunks(TURN_BYTES) {
+        for piece in begun.bytes.chunks(TURN_BYTES) {
             first.push(passing.push(piece, judge)?);
             tokio::task::yield_now().await;
         }
@@ -238,6 +246,7 @@ impl Post {
         for piece in first {
             upload.write(&piece).await?;
         }
+        drop(begun);
         let started = Instant::now();
         while let Some(piece) = self
             .next_piece(session, started, passing.position())
