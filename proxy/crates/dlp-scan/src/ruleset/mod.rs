@@ -460,6 +460,7 @@ static BUILTIN_SOURCES: &[RuleSource<'static>] = sources![
     "injection-frames.yml",
     "injection-roles.yml",
     "injection-roles-intl.yml",
+    "injection-agents.yml",
     "injection-commands.yml",
     "injection-links.yml",
     "injection-places.yml",

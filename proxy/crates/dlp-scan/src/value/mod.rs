@@ -96,7 +96,9 @@ fn is_chosen_key(value: &[u8]) -> bool {
         && c.upper >= 1
         && c.digit >= 2
         && c.other >= 1
-        && others.clone().all(|b| SIGNS.contains(b) || b"-_.".contains(b))
+        && others
+            .clone()
+            .all(|b| SIGNS.contains(b) || b"-_.".contains(b))
         && others.clone().any(|b| SIGNS.contains(b))
         && value[0].is_ascii_alphabetic();
     signed && !crate::plain::is_plain(value, true) || is_pair(value) || is_drawn(value)
