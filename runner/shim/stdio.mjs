@@ -14,8 +14,6 @@ const STATELESS = "2026-07-28";
 const BODY_MAX = 8 * 1024 * 1024;
 // A message as long as the gateway may be told to take. What a line says first and last is enough to tell whose answer it is.
 const [LINE_MAX, ENDS_KEPT] = [64 << 20, 200];
-// Of what a server says unasked, which somebody may still come for.
-const [QUEUE_MAX, QUEUE_BYTES_MAX] = [1000, 1 << 20];
 // What a server has not read yet of what it was sent.
 const UNREAD_MAX = 64 << 20;
 // A server that ends before it has said anything is started again after this long, then after twice as long, and so on.
@@ -87,14 +85,9 @@ class Session {
     this.waiting = new Map();
     this.numbers = new Map(); // of a client's calls, by its own ids
     this.next = 0;
-    this.unasked = [];
-    this.unaskedBytes = 0;
-    this.lost = 0;
-    this.wake = null;
     this.said = false;
     this.ended = false;
     this.deaf = false;
-    this.listeners = 0;
     this.child = spawn(command[0], command.slice(1), { stdio: ["pipe", "pipe", "inherit"] });
     this.child.on("error", (error) => { console.error(String(error)); this.over(); });
     // Its last words may still be on their way, or a child of its own may hold its output open.
@@ -118,14 +111,8 @@ class Session {
     const parts = message && typeof message === "object" && !Array.isArray(message) ? message : {};
     if (parts.method === undefined && parts.id !== undefined) {
       this.settle(parts.id, message); // or it comes late
-    } else if (parts.method !== undefined && parts.id !== undefined && this.listeners === 0) {
+    } else if (parts.method !== undefined && parts.id !== undefined) {
       this.refuse(message);
-    } else if (this.unasked.length < QUEUE_MAX && this.unaskedBytes + line.length <= QUEUE_BYTES_MAX) {
-      this.unasked.push([message, line.length]);
-      this.unaskedBytes += line.length;
-      this.wake?.();
-    } else if ((++this.lost & (this.lost - 1)) === 0) { // 1, 2, 4, 8...
-      console.error(`${this.lost} messages of the server were lost: nobody takes them`);
     }
   }
   // Whoever waits for it is told; if it cannot be seen who that is, all who wait.
@@ -252,7 +239,6 @@ class Session {
     this.ended = true;
     for (const done of this.waiting.values()) done(null);
     this.waiting.clear();
-    this.wake?.();
     this.child.kill("SIGKILL");
   }
 }
@@ -340,30 +326,6 @@ function askWithoutSession(session, message) {
   });
 }
 
-async function get(request, response) {
-  const key = request.headers["mcp-session-id"];
-  const session = living(key);
-  if (!session) return fail(response, key === undefined ? 405 : 404, "no such session");
-  response.writeHead(200, { "Content-Type": "text/event-stream" });
-  let open = true;
-  session.listeners += 1;
-  const close = () => {
-    if (open) session.listeners -= 1;
-    open = false;
-    session.wake?.();
-  };
-  response.on("close", close);
-  while (open && !session.ended) {
-    while (session.unasked.length) {
-      const [message, bytes] = session.unasked.shift();
-      session.unaskedBytes -= bytes;
-      response.write(`data: ${JSON.stringify(message)}\n\n`);
-    }
-    await new Promise((done) => { session.wake = done; });
-  }
-  response.end();
-}
-
 function remove(request, response) {
   const key = request.headers["mcp-session-id"];
   const session = sessions.get(key);
@@ -374,9 +336,9 @@ function remove(request, response) {
 }
 
 const server = createServer((request, response) => {
-  const handler = { POST: post, GET: get, DELETE: remove }[request.method];
+  const handler = { POST: post, DELETE: remove }[request.method];
   if (handler) Promise.resolve(handler(request, response)).catch(() => response.destroy());
-  else fail(response, 405, "POST, GET and DELETE only");
+  else fail(response, 405, "POST and DELETE only: there is no stream to listen to");
 });
 
 // A server that cannot run at all ends the sandbox now, and not with the first call.

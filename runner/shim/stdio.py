@@ -11,8 +11,8 @@ SESSION_KB, SESSIONS_MAX = 48 * 1024, 64
 BODY_MAX = 8 * 1024 * 1024
 # A message as long as the gateway may be told to take. What a line says first and last is enough to tell whose answer it is.
 LINE_MAX, ENDS_KEPT, READ_BYTES = 64 * 1024 * 1024, 200, 256 * 1024
-# Of what a server says unasked, which somebody may still come for.
-QUEUE_MAX, QUEUE_BYTES_MAX = 1000, 1024 * 1024
+# Refusals that a server has not read yet.
+REFUSED_MAX = 1000
 ANSWER_S, PROBE_S, HELLO_S = 900, 5, 60
 STATELESS = "2026-07-28"
 
@@ -122,8 +122,7 @@ class Session:
         self.numbers = {}
         self.writing = threading.Lock()
         self.facing, self.hello = threading.Lock(), None
-        self.unasked, self.unasked_bytes, self.lost = queue.Queue(QUEUE_MAX), 0, 0
-        self.listeners, self.refused, self.refusing = 0, collections.deque(), False
+        self.refused, self.refusing = collections.deque(), False
         self.said = self.asked_to_end = self.deaf = False
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
@@ -158,17 +157,8 @@ class Session:
             if box:
                 box.put(message)
             return
-        if isinstance(message, dict) and "id" in message and not self.listeners:
+        if isinstance(message, dict) and "id" in message:
             self.refuse(message)
-            return
-        with self.lock:
-            if self.unasked.full() or self.unasked_bytes + len(line) > QUEUE_BYTES_MAX:
-                self.lost += 1
-                if self.lost & (self.lost - 1) == 0:  # 1, 2, 4, 8...
-                    print(f"{self.lost} messages of the server were lost: nobody takes them", file=sys.stderr, flush=True)
-                return
-            self.unasked_bytes += len(line)
-            self.unasked.put_nowait((message, len(line)))
 
     def too_long(self, ends):
         """Whoever waits for it is told; if it cannot be seen who that is, all who wait."""
@@ -202,7 +192,7 @@ class Session:
         if request["method"] == "ping":
             outcome = {"result": {}}
         with self.lock:
-            if len(self.refused) < QUEUE_MAX:
+            if len(self.refused) < REFUSED_MAX:
                 self.refused.append({"jsonrpc": "2.0", "id": id, **outcome})
             if self.refusing:
                 return
@@ -430,10 +420,6 @@ class Handler(BaseHTTPRequestHandler):
     def fail(self, status, text, id=None):
         self.reply(status, {"jsonrpc": "2.0", "id": id, "error": {"code": -32000, "message": text}})
 
-    def session(self):
-        with sessions_lock:
-            return living(self.headers.get("Mcp-Session-Id", ""))
-
     def do_POST(self):
         length = self.headers.get("Content-Length", "")
         if not length.isdigit() or int(length) > BODY_MAX:
@@ -480,38 +466,7 @@ class Handler(BaseHTTPRequestHandler):
             return session.ask_without_session(message)
 
     def do_GET(self):
-        session = self.session()
-        if session is None:
-            return self.fail(404 if "Mcp-Session-Id" in self.headers else 405, "no such session")
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
-        self.send_header("Connection", "close")
-        self.end_headers()
-        self.close_connection = True
-        with session.lock:
-            session.listeners += 1
-        try:
-            self.listen(session)
-        finally:
-            with session.lock:
-                session.listeners -= 1
-
-    def listen(self, session):
-        silent = 0
-        while True:
-            try:
-                message, size = session.unasked.get(timeout=1)
-                with session.lock:
-                    session.unasked_bytes -= size
-                self.wfile.write(b"data: " + packed(message) + b"\n\n")
-            except queue.Empty:
-                if session.waiting is None:
-                    return
-                silent += 1
-                if silent % 15:
-                    continue
-                self.wfile.write(b": still here\n\n")
-            self.wfile.flush()
+        self.fail(405, "POST and DELETE only: there is no stream to listen to")
 
     def do_DELETE(self):
         with sessions_lock:
