@@ -1,5 +1,14 @@
 // Speaks Streamable HTTP on a port and JSON lines to a stdio MCP server: one process per session, and one for all requests
 // of the stateless era, which get a handshake of the shim's own if the server knows nothing else.
+// A call is answered as JSON. Where the server says something else first, it is answered as a stream of events:
+//
+//   caller                    shim                     server
+//     POST tools/call  ---->    id 7           ---->
+//          <----  event         progress on 7  <----
+//          <----  event         elicitation/create 1 <---
+//     POST answer to 1 ---->                   ---->       of the same session, or it is refused
+//          <----  event, end    answer to 7    <----
+//
 // Node's own modules only. It is not a wall (the server could as well have listened itself); the sandbox is.
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -14,6 +23,10 @@ const STATELESS = "2026-07-28";
 const BODY_MAX = 8 * 1024 * 1024;
 // A message as long as the gateway may be told to take. What a line says first and last is enough to tell whose answer it is.
 const [LINE_MAX, ENDS_KEPT] = [64 << 20, 200];
+// Of what a server says during a call, as far as its caller has not read it.
+const EVENTS_BYTES_MAX = 1 << 20;
+// What a server may have asked a client that has not answered.
+const ASKED_MAX = 64;
 // What a server has not read yet of what it was sent.
 const UNREAD_MAX = 64 << 20;
 // A server that ends before it has said anything is started again after this long, then after twice as long, and so on.
@@ -79,10 +92,53 @@ function started(starts) {
   return new Session(starts);
 }
 
+const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
+const mayBeAnId = (id) => Number.isSafeInteger(id) || (typeof id === "string" && id.length <= ENDS_KEPT);
+const refusal = (message, id) => ({ jsonrpc: "2.0", id, error: { code: -32000, message } });
+const event = (message) => `data: ${JSON.stringify(message)}\n\n`;
+
+// With a number of the shim's own for its id, and for the token of its progress: those of different clients may be alike.
+// And the client's token, if it gave one.
+function numbered(message, number) {
+  const token = message.params?._meta?.progressToken;
+  if (token === undefined || token === null) return [{ ...message, id: number }, undefined];
+  const params = { ...message.params, _meta: { ...message.params._meta, progressToken: number } };
+  return [{ ...message, id: number, params }, token];
+}
+
+// Whoever takes events before an answer. With the first one the answer becomes a stream.
+class Caller {
+  told = false;
+  gone = false;
+  constructor(response) {
+    this.response = response;
+    response.on("close", () => {
+      this.gone = !response.writableFinished;
+      if (this.gone && this.told) this.leaves?.();
+    });
+  }
+  get unread() { return this.response.writableLength; }
+  tell(text) {
+    if (!this.told) this.response.writeHead(200, { "Content-Type": "text/event-stream" });
+    this.told = true;
+    if (this.gone) return this.leaves?.();
+    this.response.write(text);
+  }
+  end(answer) { this.response.end(event(answer)); }
+}
+
 class Session {
   constructor(starts) {
     this.starts = starts;
-    this.waiting = new Map();
+    // Whether all calls are one client's, and what that can be asked. Without sessions they are anybody's.
+    this.ofOne = starts === withSession;
+    this.can = new Set();
+    // What the server asked and the client has not answered, by the server's ids: on which call, and when. And what came to
+    // nothing lately: an answer to that is late, not wrong.
+    this.asked = new Map();
+    this.past = [];
+    this.lost = 0;
+    this.waiting = new Map(); // calls by their numbers, the one that began last at the end
     this.numbers = new Map(); // of a client's calls, by its own ids
     this.next = 0;
     this.said = false;
@@ -108,11 +164,11 @@ class Session {
       this.said = true;
       Object.assign(this.starts, { failed: 0, after: 0 });
     }
-    const parts = message && typeof message === "object" && !Array.isArray(message) ? message : {};
-    if (parts.method === undefined && parts.id !== undefined) {
-      this.settle(parts.id, message); // or it comes late
-    } else if (parts.method !== undefined && parts.id !== undefined) {
-      this.refuse(message);
+    if (!isObject(message)) return;
+    if (message.method === undefined) {
+      if (message.id !== undefined) this.settle(message.id, message); // or it comes late
+    } else if (!this.passOn(message) && message.id !== undefined) {
+      this.refuse(message.id, message.method); // nobody would answer it, and the call that it belongs to would wait
     }
   }
   // Whoever waits for it is told; if it cannot be seen who that is, all who wait.
@@ -130,14 +186,69 @@ class Session {
     this.settle(answered(line), { jsonrpc: "2.0", error: { code: -32603, message: "the server's answer is not JSON" } });
   }
   settle(number, answer) {
-    const done = this.waiting.get(number);
+    const call = this.waiting.get(number);
     this.waiting.delete(number);
-    done?.(answer);
+    call?.done(answer);
   }
-  // Nobody would answer it, and the call that it belongs to would wait.
-  refuse({ id, method }) {
-    if (!Number.isSafeInteger(id) && !(typeof id === "string" && id.length <= ENDS_KEPT)) return;
-    const error = { code: -32601, message: "no client can be asked through this host" };
+  // Whether a notification or a request goes to a caller.
+  passOn(message) {
+    const [call, said] = this.belonging(message);
+    if (!call || (said.id !== undefined && !this.mayAsk(said))) return false;
+    const text = event(said);
+    if (call.caller.unread + Buffer.byteLength(text) > EVENTS_BYTES_MAX) {
+      if ((++this.lost & (this.lost - 1)) === 0) { // 1, 2, 4, 8...
+        console.error(`${this.lost} messages of the server were lost: too long, or not read by their caller`);
+      }
+      return false;
+    }
+    if (said.id !== undefined) this.asked.set(JSON.stringify(said.id), { on: call, at: performance.now() });
+    else if (said.method === CANCELLED) this.drop(JSON.stringify(said.params?.requestId));
+    call.caller.tell(text);
+    return true;
+  }
+  // The call that a message belongs to, as far as that can be seen, and the message in its client's words.
+  belonging(message) {
+    if (message.method === "notifications/progress") {
+      const call = this.waiting.get(message.params?.progressToken);
+      if (!call?.caller || call.token === undefined) return [];
+      return [call, { ...message, params: { ...message.params, progressToken: call.token } }];
+    }
+    return this.ofOne ? [[...this.waiting.values()].findLast((call) => call.caller), message] : [];
+  }
+  // Whether the client can be asked this: it said so in its handshake. A handshake of Weir's own says nothing, as nobody could
+  // answer.
+  mayAsk({ id, method }) {
+    if (!mayBeAnId(id) || typeof method !== "string" || !this.can.has(method.split("/")[0])) return false;
+    const [oldest] = this.asked;
+    if (this.asked.size >= ASKED_MAX && performance.now() - oldest[1].at > ANSWER_MS) this.drop(oldest[0]);
+    return this.asked.size < ASKED_MAX && !this.asked.has(JSON.stringify(id));
+  }
+  // Nobody waits for an answer to this any more.
+  drop(key) {
+    if (this.asked.delete(key)) this.past = [...this.past, key].slice(-ASKED_MAX);
+  }
+  // The client's answer goes to the server, if that has asked; one that is late goes nowhere. False: it has not.
+  answers(message) {
+    const key = JSON.stringify(message.id);
+    if (!this.asked.delete(key)) return this.past.includes(key);
+    this.send(message);
+    return true;
+  }
+  // A caller has gone who was told events: nobody will hear the answer, or answer what was asked on its stream.
+  left(call) {
+    if (this.ended || this.waiting.get(call.number) !== call) return;
+    for (const [key, { on }] of this.asked) {
+      if (on !== call) continue;
+      this.drop(key);
+      this.refuse(JSON.parse(key));
+    }
+    const params = { requestId: call.number, reason: "the client has gone" };
+    try { this.send({ jsonrpc: "2.0", method: CANCELLED, params }); } catch {} // it reads nothing
+    this.settle(call.number, null);
+  }
+  refuse(id, method) {
+    if (!mayBeAnId(id)) return;
+    const error = { code: -32601, message: "no client can be asked this here" };
     const outcome = method === "ping" ? { result: {} } : { error };
     try { this.send({ jsonrpc: "2.0", id, ...outcome }); } catch {} // it reads nothing
   }
@@ -152,19 +263,23 @@ class Session {
     if (this.child.stdin.writableLength > UNREAD_MAX) throw new Unanswered("the server does not read what it is sent");
     this.child.stdin.write(JSON.stringify(message) + "\n");
   }
-  ask(message, ms = ANSWER_MS) {
+  // The answer. What is said before it goes to the caller, if there is one who takes it.
+  ask(message, { ms = ANSWER_MS, caller } = {}) {
     const [number, own] = [++this.next, JSON.stringify(message.id)];
     const answer = new Promise((done, failed) => {
       if (this.ended) throw new Unsent(ENDED);
-      this.send({ ...message, id: number });
+      const [ours, token] = numbered(message, number);
+      this.send(ours);
       const timer = setTimeout(() => {
         this.waiting.delete(number);
         failed(new Unanswered(`the server did not answer within ${ms / 1000} s`));
       }, ms);
-      this.waiting.set(number, (answer) => {
+      const call = { number, token, caller, done: (answer) => {
         clearTimeout(timer);
         answer ? done({ ...answer, id: message.id }) : failed(new Unanswered(ENDED));
-      });
+      } };
+      if (caller) caller.leaves = () => this.left(call);
+      this.waiting.set(number, call);
       this.numbers.set(own, number);
     });
     return answer.finally(() => { if (this.numbers.get(own) === number) this.numbers.delete(own); });
@@ -178,7 +293,7 @@ class Session {
     const probed = !probeEndsIt;
     if (probed && await this.knowsTheStatelessEra()) return {};
     const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: WHO };
-    const answer = await this.ask({ jsonrpc: "2.0", id: 0, method: "initialize", params }, HELLO_MS);
+    const answer = await this.ask({ jsonrpc: "2.0", id: 0, method: "initialize", params }, { ms: HELLO_MS });
     if (answer.result) {
       this.send({ jsonrpc: "2.0", method: "notifications/initialized" });
       return answer.result;
@@ -191,7 +306,7 @@ class Session {
     const own = { protocolVersion: STATELESS, clientCapabilities: {}, clientInfo: WHO };
     const meta = Object.fromEntries(Object.entries(own).map(([name, value]) => ["io.modelcontextprotocol/" + name, value]));
     const probe = { jsonrpc: "2.0", id: 0, method: "server/discover", params: { _meta: meta } };
-    const probed = await this.ask(probe, PROBE_MS).catch(() => null); // some say nothing before the handshake
+    const probed = await this.ask(probe, { ms: PROBE_MS }).catch(() => null); // some say nothing before the handshake
     if (probed) return Boolean(probed.result);
     if (this.alive) return false;
     if (!probeEndsIt) {
@@ -203,9 +318,9 @@ class Session {
     throw new Unsent(ENDED);
   }
   // A request of the stateless era.
-  async askWithoutSession(message) {
+  async askWithoutSession(message, caller) {
     const hello = await this.face();
-    if (Object.keys(hello).length === 0) return this.ask(message);
+    if (Object.keys(hello).length === 0) return this.ask(message, { caller });
     let answer;
     if (message.method === "server/discover") {
       const result = { supportedVersions: [STATELESS], capabilities: hello.capabilities ?? {} };
@@ -213,7 +328,7 @@ class Session {
       if (hello.serverInfo !== undefined) result._meta = { "io.modelcontextprotocol/serverInfo": hello.serverInfo };
       answer = { jsonrpc: "2.0", id: message.id, result };
     } else {
-      answer = await this.ask(message);
+      answer = await this.ask(message, { caller });
     }
     const result = answer.result;
     if (result && typeof result === "object") { // what the newer revision asks for
@@ -237,7 +352,7 @@ class Session {
   end() {
     if (this.ended) return;
     this.ended = true;
-    for (const done of this.waiting.values()) done(null);
+    for (const call of this.waiting.values()) call.done(null);
     this.waiting.clear();
     this.child.kill("SIGKILL");
   }
@@ -276,7 +391,7 @@ function reply(response, status, body, headers = {}) {
   response.writeHead(status, { ...headers, "Content-Length": Buffer.byteLength(data) }).end(data);
 }
 const fail = (response, status, message, id = null) =>
-  reply(response, status, { jsonrpc: "2.0", id, error: { code: -32000, message } });
+  reply(response, status, refusal(message, id));
 
 async function body(request) {
   const parts = [];
@@ -303,25 +418,37 @@ async function post(request, response) {
   if (message.method !== "initialize" && key !== "" && !living(key)) return fail(response, 404, "no such session", message.id);
   let session;
   try { session = opened(key); } catch (reason) { return fail(response, 503, reason.message, message.id); }
+  if (message.method === "initialize" && isObject(message.params?.capabilities)) {
+    session.can = new Set(Object.keys(message.params.capabilities));
+  }
+  // What the handshake brings with it has no place among events: the id of the session.
+  const events = message.method !== "initialize" && (request.headers.accept ?? "").toLowerCase().includes("text/event-stream");
+  const caller = events ? new Caller(response) : undefined;
   let answer;
   try {
-    if (message.id === undefined || message.method === undefined) {
+    if (message.method === undefined) {
+      if (!session.answers(message)) return fail(response, 400, "the server has asked nothing with this id", message.id);
+      return reply(response, 202);
+    }
+    if (message.id === undefined) {
       // Without sessions clients share ids, and it cannot be told whose call is meant.
       if (message.method !== CANCELLED) session.send(message);
       else if (key !== "") session.cancel(message);
       return reply(response, 202, undefined, headers);
     }
-    answer = await (key === "" ? askWithoutSession(session, message) : session.ask(message));
+    answer = await (key === "" ? askWithoutSession(session, message, caller) : session.ask(message, { caller }));
   } catch (reason) {
     if (!(reason instanceof Unanswered)) throw reason;
+    if (caller?.told) return caller.end(refusal(reason.message, message.id));
     return fail(response, 502, reason.message, message.id);
   }
+  if (caller?.told) return caller.end(answer);
   reply(response, 200, answer, headers);
 }
 
-function askWithoutSession(session, message) {
-  return session.askWithoutSession(message).catch((reason) => {
-    if (reason instanceof Unsent) return opened("").askWithoutSession(message);
+function askWithoutSession(session, message, caller) {
+  return session.askWithoutSession(message, caller).catch((reason) => {
+    if (reason instanceof Unsent) return opened("").askWithoutSession(message, caller);
     throw reason;
   });
 }

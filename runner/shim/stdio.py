@@ -1,10 +1,19 @@
 """Speaks Streamable HTTP on a port and JSON lines to a stdio MCP server: one process per session, and one for all requests
 of the stateless era, which get a handshake of the shim's own if the server knows nothing else.
 
+A call is answered as JSON. Where the server says something else first, it is answered as a stream of events:
+
+    caller                    shim                     server
+      POST tools/call  ---->    id 7           ---->
+           <----  event         progress on 7  <----
+           <----  event         elicitation/create 1 <---
+      POST answer to 1 ---->                   ---->       of the same session, or it is refused
+           <----  event, end    answer to 7    <----
+
 Standard library only, started with -I: nothing of the tenant's is imported here. It is not a wall (the server could
 as well have listened itself); the sandbox is.
 """
-import collections, io, json, math, os, queue, re, secrets, signal, subprocess, sys, threading, time
+import collections, io, json, math, os, queue, re, secrets, signal, socket, subprocess, sys, threading, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 SESSION_KB, SESSIONS_MAX = 48 * 1024, 64
@@ -13,6 +22,12 @@ BODY_MAX = 8 * 1024 * 1024
 LINE_MAX, ENDS_KEPT, READ_BYTES = 64 * 1024 * 1024, 200, 256 * 1024
 # Refusals that a server has not read yet.
 REFUSED_MAX = 1000
+# Of what a server says during a call, as far as its caller has not read it.
+EVENTS_MAX, EVENTS_BYTES_MAX = 1000, 1024 * 1024
+# What a server may have asked a client that has not answered.
+ASKED_MAX = 64
+# How often it is looked whether a caller who is told events is still there.
+LOOK_S = 1
 ANSWER_S, PROBE_S, HELLO_S = 900, 5, 60
 STATELESS = "2026-07-28"
 
@@ -26,6 +41,7 @@ CANCELLED = "notifications/cancelled"
 # Whether the probe has ended a server that knows the handshake only: the next one gets the handshake first.
 probe_ends_it = False
 
+NOT_HERE = {"code": -32601, "message": "no client can be asked this here"}
 WHO = {"name": "weir", "version": "1"}
 
 PORT, COMMAND = int(sys.argv[1]), sys.argv[3:]
@@ -37,6 +53,10 @@ class Unanswered(Exception):
 
 class Unsent(Unanswered):
     """The same, and the call was not sent: another process may take it."""
+
+
+class Gone(Exception):
+    """A caller has closed its connection."""
 
 
 def not_json(text):
@@ -87,6 +107,38 @@ def lines_of(file):
         yield first + last[-ENDS_KEPT:], True
 
 
+def refusal(text, id):
+    return {"jsonrpc": "2.0", "id": id, "error": {"code": -32000, "message": text}}
+
+
+def params_of(message):
+    params = message.get("params")
+    return params if isinstance(params, dict) else {}
+
+
+def numbered(message, number):
+    """With a number of the shim's own for its id, and for the token of its progress: those of different clients may be alike.
+    And the client's token, if it gave one."""
+    params = params_of(message)
+    meta = params.get("_meta")
+    if not isinstance(meta, dict) or meta.get("progressToken") is None:
+        return {**message, "id": number}, None
+    params = {**params, "_meta": {**meta, "progressToken": number}}
+    return {**message, "id": number, "params": params}, meta["progressToken"]
+
+
+def may_be_an_id(id):
+    return type(id) is int or isinstance(id, str) and len(id) <= ENDS_KEPT
+
+
+class Call:
+    """One under way: what is heard of it, events as bytes and last its answer, and who takes events, if anybody does."""
+
+    def __init__(self, caller):
+        self.caller, self.number, self.token = caller, 0, None
+        self.heard, self.bytes = queue.SimpleQueue(), 0
+
+
 class Starts:
     """When a process may be started: servers that end at once would otherwise be started with every call."""
 
@@ -117,9 +169,16 @@ class Session:
     def __init__(self, starts):
         self.starts = starts
         self.process = subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        # Calls by their numbers, the one that began last at the end.
         self.waiting, self.lock, self.next = {}, threading.Lock(), 0
         # The numbers of a client's calls, by its own ids.
         self.numbers = {}
+        # Whether all calls are one client's, and what that can be asked. Without sessions they are anybody's.
+        self.of_one, self.can = starts is with_session, set()
+        # What the server asked and the client has not answered, by the server's ids: on which call, and when. And what came to
+        # nothing lately: an answer to that is late, not wrong.
+        self.asked, self.past = {}, collections.deque(maxlen=ASKED_MAX)
+        self.lost = 0
         self.writing = threading.Lock()
         self.facing, self.hello = threading.Lock(), None
         self.refused, self.refusing = collections.deque(), False
@@ -153,12 +212,12 @@ class Session:
         if isinstance(message, dict) and "method" not in message and "id" in message:
             with self.lock:
                 known = self.waiting and type(message["id"]) is int
-                box = self.waiting.pop(message["id"], None) if known else None
-            if box:
-                box.put(message)
-            return
-        if isinstance(message, dict) and "id" in message:
-            self.refuse(message)
+                call = self.waiting.pop(message["id"], None) if known else None
+            if call:
+                call.heard.put(message)
+        elif isinstance(message, dict) and "method" in message and not self.pass_on(message) and "id" in message:
+            # Nobody would answer it, and the call that it belongs to would wait.
+            self.refuse(message["id"], message["method"])
 
     def too_long(self, ends):
         """Whoever waits for it is told; if it cannot be seen who that is, all who wait."""
@@ -170,27 +229,94 @@ class Session:
         with self.lock:
             waiting = self.waiting or {}
             mine = [number] if number in waiting else list(waiting)
-            boxes = [waiting.pop(number) for number in mine]
-        for box in boxes:
-            box.put({"jsonrpc": "2.0", "error": {"code": -32000, "message": reason}})
+            calls = [waiting.pop(number) for number in mine]
+        for call in calls:
+            call.heard.put({"jsonrpc": "2.0", "error": {"code": -32000, "message": reason}})
 
     def spoiled(self, line):
         """No JSON: a stray print, or an answer that somebody waits for."""
         number = answered(line)
         with self.lock:
-            box = self.waiting.pop(number, None) if self.waiting and number else None
-        if box:
-            box.put({"jsonrpc": "2.0", "error": {"code": -32603, "message": "the server's answer is not JSON"}})
+            call = self.waiting.pop(number, None) if self.waiting and number else None
+        if call:
+            call.heard.put({"jsonrpc": "2.0", "error": {"code": -32603, "message": "the server's answer is not JSON"}})
 
-    def refuse(self, request):
-        """Nobody would answer it, and the call that it belongs to would wait. Not sent by the reader: the server may not read before
-        it is read."""
-        id = request["id"]
-        if type(id) is not int and not (isinstance(id, str) and len(id) <= ENDS_KEPT):
+    def pass_on(self, message):
+        """Whether a notification or a request goes to a caller."""
+        with self.lock:
+            call, message = self.belonging(message)
+            if call is None or "id" in message and not self.may_ask(message):
+                return False
+            event = b"data: " + packed(message) + b"\n\n"
+            if call.heard.qsize() >= EVENTS_MAX or call.bytes + len(event) > EVENTS_BYTES_MAX:
+                self.lost += 1
+                if self.lost & (self.lost - 1) == 0:  # 1, 2, 4, 8...
+                    print(f"{self.lost} messages of the server were lost: too long, or not read by their caller", file=sys.stderr, flush=True)
+                return False
+            if "id" in message:
+                self.asked[packed(message["id"])] = (call.number, time.monotonic())
+            elif message["method"] == CANCELLED:
+                self.drop(packed(params_of(message).get("requestId")))
+            call.bytes += len(event)
+            call.heard.put(event)
+            return True
+
+    def belonging(self, message):
+        """The call that a message belongs to, as far as that can be seen, and the message in its client's words."""
+        calls = self.waiting or {}
+        if message["method"] == "notifications/progress":
+            params = params_of(message)
+            number = params.get("progressToken")
+            call = calls.get(number) if type(number) is int else None
+            if call is None or call.caller is None or call.token is None:
+                return None, message
+            return call, {**message, "params": {**params, "progressToken": call.token}}
+        last = next((call for call in reversed(calls.values()) if call.caller), None)
+        return last if self.of_one else None, message
+
+    def may_ask(self, request):
+        """Whether the client can be asked this: it said so in its handshake. A handshake of Weir's own says nothing, as nobody
+        could answer."""
+        id, method = request["id"], request["method"]
+        if not may_be_an_id(id) or not isinstance(method, str) or method.split("/")[0] not in self.can:
+            return False
+        oldest = next(iter(self.asked), None)
+        if len(self.asked) >= ASKED_MAX and time.monotonic() - self.asked[oldest][1] > ANSWER_S:
+            self.drop(oldest)
+        return len(self.asked) < ASKED_MAX and packed(id) not in self.asked
+
+    def drop(self, key):
+        """Nobody waits for an answer to this any more."""
+        if self.asked.pop(key, None):
+            self.past.append(key)
+
+    def answers(self, message):
+        """The client's answer goes to the server, if that has asked; one that is late goes nowhere. False: it has not."""
+        key = packed(message.get("id"))
+        with self.lock:
+            if self.asked.pop(key, None) is None:
+                return key in self.past
+        self.send(message)
+        return True
+
+    def left(self, number):
+        """A caller has gone who was told events: nobody will hear the answer, or answer what was asked on its stream."""
+        with self.lock:
+            mine = [key for key, (on, _) in self.asked.items() if on == number]
+            for key in mine:
+                self.drop(key)
+        try:
+            for key in mine:
+                self.send({"jsonrpc": "2.0", "id": json.loads(key), "error": NOT_HERE})
+            self.send({"jsonrpc": "2.0", "method": CANCELLED, "params": {"requestId": number, "reason": "the client has gone"}})
+        except Unanswered:
+            pass  # so has the server
+
+    def refuse(self, id, method):
+        """Not sent by the reader: the server may not read before it is read."""
+        if not may_be_an_id(id):
             return
-        outcome = {"error": {"code": -32601, "message": "no client can be asked through this host"}}
-        if request["method"] == "ping":
-            outcome = {"result": {}}
+        outcome = {"result": {}} if method == "ping" else {"error": NOT_HERE}
         with self.lock:
             if len(self.refused) < REFUSED_MAX:
                 self.refused.append({"jsonrpc": "2.0", "id": id, **outcome})
@@ -219,8 +345,8 @@ class Session:
                 return
             if not self.asked_to_end:
                 self.starts.ended(self.said)
-        for box in waiting.values():
-            box.put(None)
+        for call in waiting.values():
+            call.heard.put(None)
         self.end()
 
     def alive(self):
@@ -245,20 +371,23 @@ class Session:
         finally:
             self.writing.release()
 
-    def ask(self, message, wait=ANSWER_S):
-        box = queue.Queue(1)
+    def ask(self, message, wait=ANSWER_S, caller=None):
+        """The answer. What is said before it goes to the caller, if there is one who takes it."""
+        call, own = Call(caller), packed(message["id"])
         with self.lock:
             if self.waiting is None:
                 raise Unanswered(ENDED)
             self.next += 1
-            number, own = self.next, packed(message["id"])
-            self.waiting[number] = box
+            number = call.number = self.next
+            ours, call.token = numbered(message, number)
+            self.waiting[number] = call
             self.numbers[own] = number
         try:
-            self.send({**message, "id": number}, wait)
-            answer = box.get(timeout=wait)
-        except queue.Empty:
-            raise Unanswered(f"the server did not answer within {wait} s") from None
+            self.send(ours, wait)
+            answer = self.heard_of(call, wait)
+        except Gone:
+            self.left(number)
+            raise
         finally:
             with self.lock:
                 if self.waiting:
@@ -269,21 +398,38 @@ class Session:
             raise Unanswered(ENDED)
         return {**answer, "id": message["id"]}
 
+    def heard_of(self, call, wait):
+        until = time.monotonic() + wait
+        while True:
+            rest = until - time.monotonic()
+            looks = call.caller and call.caller.told
+            try:
+                said = call.heard.get(timeout=max(0, min(rest, LOOK_S) if looks else rest))
+            except queue.Empty:
+                if time.monotonic() >= until:
+                    raise Unanswered(f"the server did not answer within {wait} s") from None
+                if looks:
+                    call.caller.look()
+                continue
+            if not isinstance(said, bytes):
+                return said
+            call.caller.tell(said)
+            with self.lock:
+                call.bytes -= len(said)
+
     def cancel(self, message):
         """The server knows a call by its number. Whoever is cancelled need not answer, so this does. What is over already is nothing
         to it."""
-        params = message.get("params")
-        if not isinstance(params, dict):
-            return
+        params = params_of(message)
         with self.lock:
             number = self.numbers.get(packed(params.get("requestId")))
         if number is None:
             return
         self.send({**message, "params": {**params, "requestId": number}})
         with self.lock:
-            box = self.waiting.pop(number, None) if self.waiting else None
-        if box:
-            box.put({"jsonrpc": "2.0", "error": {"code": -32000, "message": "the call was cancelled"}})
+            call = self.waiting.pop(number, None) if self.waiting else None
+        if call:
+            call.heard.put({"jsonrpc": "2.0", "error": {"code": -32000, "message": "the call was cancelled"}})
 
     def face(self):
         """What a server that knows the handshake only said in it; {} of one that speaks the stateless era itself."""
@@ -326,11 +472,11 @@ class Session:
             self.starts.good()
         raise Unsent(ENDED)
 
-    def ask_without_session(self, message):
+    def ask_without_session(self, message, caller):
         """A request of the stateless era."""
         hello = self.face()
         if not hello:
-            return self.ask(message)
+            return self.ask(message, caller=caller)
         if message["method"] == "server/discover":
             result = {"supportedVersions": [STATELESS], "capabilities": hello.get("capabilities", {})}
             if "instructions" in hello:
@@ -339,7 +485,7 @@ class Session:
                 result["_meta"] = {"io.modelcontextprotocol/serverInfo": hello["serverInfo"]}
             answer = {"jsonrpc": "2.0", "id": message["id"], "result": result}
         else:
-            answer = self.ask(message)
+            answer = self.ask(message, caller=caller)
         result = answer.get("result")
         if isinstance(result, dict):  # what the newer revision asks for
             result.setdefault("resultType", "complete")
@@ -400,8 +546,42 @@ def opened(key):
     return session
 
 
+class Caller:
+    """Whoever takes events before an answer. With the first one the answer becomes a stream."""
+
+    def __init__(self, handler):
+        self.handler, self.told = handler, False
+
+    def tell(self, event, end=b""):
+        try:
+            if not self.told:
+                self.told = True
+                self.handler.send_response(200)
+                self.handler.send_header("Content-Type", "text/event-stream")
+                self.handler.send_header("Transfer-Encoding", "chunked")
+                self.handler.end_headers()
+            self.handler.wfile.write(b"%x\r\n%b\r\n%b" % (len(event), event, end))
+        except OSError:
+            raise Gone from None
+
+    def end(self, answer):
+        self.tell(b"data: " + packed(answer) + b"\n\n", b"0\r\n\r\n")
+
+    def look(self):
+        """A connection that has ended can be read to its end; what a caller may have sent already is left there."""
+        try:
+            gone = not self.handler.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return
+        except OSError:
+            gone = True
+        if gone:
+            raise Gone
+
+
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # an event does not wait for the one before to arrive
 
     def log_message(self, *_):
         pass
@@ -418,7 +598,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def fail(self, status, text, id=None):
-        self.reply(status, {"jsonrpc": "2.0", "id": id, "error": {"code": -32000, "message": text}})
+        self.reply(status, refusal(text, id))
 
     def do_POST(self):
         length = self.headers.get("Content-Length", "")
@@ -444,26 +624,40 @@ class Handler(BaseHTTPRequestHandler):
                 session = opened(key)
             except Unanswered as reason:
                 return self.fail(503, str(reason), message.get("id"))
+        if fresh:
+            can = params_of(message).get("capabilities")
+            session.can = set(can) if isinstance(can, dict) else set()
+        # What the handshake brings with it has no place among events: the id of the session.
+        events = not fresh and "text/event-stream" in self.headers.get("Accept", "").lower()
+        caller = Caller(self) if events else None
         try:
-            if "id" not in message or "method" not in message:
+            if "method" not in message:
+                if not session.answers(message):
+                    return self.fail(400, "the server has asked nothing with this id", message.get("id"))
+                return self.reply(202)
+            if "id" not in message:
                 # Without sessions clients share ids, and it cannot be told whose call is meant.
-                if message.get("method") != CANCELLED:
+                if message["method"] != CANCELLED:
                     session.send(message)
                 elif key:
                     session.cancel(message)
                 return self.reply(202, None, headers)
-            answer = session.ask(message) if key else self.ask_without_session(session, message)
+            answer = session.ask(message, caller=caller) if key else self.ask_without_session(session, message, caller)
         except Unanswered as reason:
+            if caller and caller.told:
+                return caller.end(refusal(str(reason), message["id"]))
             return self.fail(502, str(reason), message.get("id"))
+        if caller and caller.told:
+            return caller.end(answer)
         self.reply(200, answer, headers)
 
-    def ask_without_session(self, session, message):
+    def ask_without_session(self, session, message, caller):
         try:
-            return session.ask_without_session(message)
+            return session.ask_without_session(message, caller)
         except Unsent:
             with sessions_lock:
                 session = opened("")
-            return session.ask_without_session(message)
+            return session.ask_without_session(message, caller)
 
     def do_GET(self):
         self.fail(405, "POST and DELETE only: there is no stream to listen to")

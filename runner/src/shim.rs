@@ -35,6 +35,9 @@ pub fn command(runtime: Runtime, port: u16) -> Vec<String> {
 }
 
 #[cfg(test)]
+mod events;
+
+#[cfg(test)]
 mod tests {
     use std::io::{Read as _, Write as _};
     use std::net::{TcpListener, TcpStream};
@@ -53,12 +56,29 @@ mod tests {
 import json, os, sys, time
 open("starts", "a").write("x")
 if os.path.exists("broken"): sys.exit(3)
-greeted = False
-for line in sys.stdin:
-    message = json.loads(line)
-    if message["method"] == "notifications/cancelled":
+greeted, held, later = False, None, []
+def read():
+    line = later.pop(0) if later else sys.stdin.readline()
+    return json.loads(line) if line else sys.exit()
+def note(message):
+    if message.get("method") == "notifications/cancelled":
         open("cancelled", "a").write(f"{message['params']['requestId']} ")
-    if "id" not in message: continue
+        return True
+def answers_to(asked):
+    """What is answered, and whether it was cancelled before."""
+    got, cancelled = [], False
+    while len(got) < asked and not cancelled:
+        line = sys.stdin.readline()
+        if not line: sys.exit()
+        message = json.loads(line)
+        if "method" not in message: got.append(message)
+        elif note(message): cancelled = True
+        else: later.append(line)
+    open("answers", "a").write(json.dumps(got) + " ")
+    return got, cancelled
+while True:
+    message = read()
+    if note(message) or "id" not in message or "method" not in message: continue
     greeted |= message["method"] == "initialize"
     if os.path.exists("shy") and not greeted: os._exit(1)
     said = (message.get("params") or {}).get("arguments") or {}
@@ -68,6 +88,18 @@ for line in sys.stdin:
         if said.get("die"): os._exit(1)
         if said.get("hold"):
             open("held", "a").write(f"{message['id']} ")
+            held = message["params"]["_meta"]["progressToken"] if "_meta" in message["params"] else None
+            continue
+        if said.get("say"):
+            own = (message["params"].get("_meta") or {}).get("progressToken")
+            for word in said["say"]:
+                for _ in range(word.pop("times", 1)):
+                    if word.get("method") == "notifications/progress":
+                        word["params"]["progressToken"] = held if word["params"]["on"] == "held" else own
+                    print(json.dumps({"jsonrpc": "2.0", **word}), flush=True)
+            open("said", "a").write("x ")
+            answers, cancelled = answers_to(said.get("asked", 0))
+            if not cancelled: print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": {"answers": answers}}), flush=True)
             continue
         if said.get("ask"):
             print(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "roots/list"}), flush=True)
@@ -90,10 +122,10 @@ for line in sys.stdin:
         while True: time.sleep(1)
 "#;
 
-    struct Shim {
+    pub(super) struct Shim {
         child: Child,
         dir: tempfile::TempDir,
-        port: u16,
+        pub(super) port: u16,
     }
 
     impl Drop for Shim {
@@ -104,7 +136,7 @@ for line in sys.stdin:
     }
 
     /// Both shims, the second one where there is a Node.
-    fn both() -> Vec<Shim> {
+    pub(super) fn both() -> Vec<Shim> {
         let node = Command::new("node").arg("--version").output().is_ok();
         let python = Shim::start(&["python3", "-I"], "stdio.py", PYTHON);
         let node = node.then(|| Shim::start(&["node"], "stdio.mjs", NODE));
@@ -135,12 +167,12 @@ for line in sys.stdin:
             shim
         }
 
-        fn file(&self, name: &str) -> PathBuf {
+        pub(super) fn file(&self, name: &str) -> PathBuf {
             self.dir.path().join(name)
         }
 
         /// Status, session if one was given, and the answer.
-        fn post(&self, session: &str, message: &Value) -> (u16, String, Value) {
+        pub(super) fn post(&self, session: &str, message: &Value) -> (u16, String, Value) {
             let body = message.to_string();
             let mut to = TcpStream::connect(("127.0.0.1", self.port)).expect("connected");
             to.set_read_timeout(Some(Duration::from_secs(60)))
@@ -169,7 +201,7 @@ for line in sys.stdin:
             (status.expect("a status"), given.to_owned(), body)
         }
 
-        fn call(&self, session: &str, arguments: Value) -> (u16, Value) {
+        pub(super) fn call(&self, session: &str, arguments: Value) -> (u16, Value) {
             let params = json!({"name": "t", "arguments": arguments});
             let message =
                 json!({"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": params});
@@ -178,15 +210,20 @@ for line in sys.stdin:
             (status, answer)
         }
 
-        fn session(&self) -> String {
-            let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}});
+        pub(super) fn session(&self) -> String {
+            self.session_of(&json!({}))
+        }
+
+        /// Of a client that can be asked this.
+        pub(super) fn session_of(&self, capabilities: &Value) -> String {
+            let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": capabilities}});
             let (status, session, _) = self.post("", &hello);
             assert!(status == 200 && !session.is_empty());
             session
         }
 
         /// What a file holds as soon as there is one.
-        fn noted(&self, name: &str) -> String {
+        pub(super) fn noted(&self, name: &str) -> String {
             let until = Instant::now() + Duration::from_secs(20);
             loop {
                 match fs::read_to_string(self.file(name)) {

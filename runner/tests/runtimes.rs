@@ -2,11 +2,14 @@
 
 mod common;
 
+use std::net::SocketAddr;
 use std::time::Instant;
 
 use common::*;
 use runner_api::*;
-use serde_json::json;
+use serde_json::{Value, json};
+use weir_tests::wait::PATIENCE;
+use weir_tests::{Client as McpClient, Era};
 
 const NODE_SERVER: &str = include_str!("../bench/server.js");
 const NODE_PACKAGE: &str = include_str!("../bench/package.json");
@@ -30,6 +33,60 @@ require("readline").createInterface({ input: process.stdin }).on("line", (line) 
     : m.method === "tools/call" ? { content: [{ type: "text", text: "line for: " + m.params.arguments.query }] } : null;
   if (r) console.log(JSON.stringify({ jsonrpc: "2.0", id: m.id, result: r }));
 });
+"#;
+
+/// Tells progress, or asks for a name and uses it.
+const STDIO_TALKS_PYTHON: &str = r#"
+import json, sys
+def say(**words): print(json.dumps({"jsonrpc": "2.0", **words}), flush=True)
+for line in sys.stdin:
+    m = json.loads(line)
+    if m.get("method") == "initialize":
+        r = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "talks", "version": "1"}}
+    elif m.get("method") == "tools/call":
+        text = "nothing said"
+        if m["params"]["name"] == "count":
+            for n in (1, 2):
+                say(method="notifications/progress", params={"progressToken": m["params"]["_meta"]["progressToken"], "progress": n})
+            text = "counted"
+        elif m["params"]["name"] == "ask":
+            say(id=1, method="elicitation/create", params={"message": "who?", "requestedSchema": {"type": "object", "properties": {}}})
+            a = json.loads(sys.stdin.readline())
+            text = a["result"]["content"]["name"] if "result" in a else str(a["error"]["code"])
+        r = {"content": [{"type": "text", "text": text}]}
+    elif "id" in m and "method" in m:
+        say(id=m["id"], error={"code": -32601, "message": "unknown"})
+        continue
+    else:
+        continue
+    say(id=m["id"], result=r)
+"#;
+const STDIO_TALKS_NODE: &str = r#"
+const lines = require("readline").createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+const say = (words) => console.log(JSON.stringify({ jsonrpc: "2.0", ...words }));
+(async () => {
+  for (let line; !(line = await lines.next()).done;) {
+    const m = JSON.parse(line.value);
+    if (m.method === "initialize") {
+      say({ id: m.id, result: { protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo: { name: "talks", version: "1" } } });
+    } else if (m.method === "tools/call") {
+      let text = "nothing said";
+      if (m.params.name === "count") {
+        for (const progress of [1, 2]) {
+          say({ method: "notifications/progress", params: { progressToken: m.params._meta.progressToken, progress } });
+        }
+        text = "counted";
+      } else if (m.params.name === "ask") {
+        say({ id: 1, method: "elicitation/create", params: { message: "who?", requestedSchema: { type: "object", properties: {} } } });
+        const a = JSON.parse((await lines.next()).value);
+        text = a.result ? a.result.content.name : String(a.error.code);
+      }
+      say({ id: m.id, result: { content: [{ type: "text", text }] } });
+    } else if (m.id !== undefined && m.method !== undefined) {
+      say({ id: m.id, error: { code: -32601, message: "unknown" } });
+    }
+  }
+})();
 "#;
 
 /// What `asyncio` says of the running loop, where Python is spared asking for its process id each time.
@@ -138,6 +195,92 @@ async fn stdio_servers_are_served_over_http() {
             };
             assert_eq!(text(&answer), "line for: stdio");
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_stdio_server_says_during_a_call_reaches_its_caller() {
+    if !possible() {
+        return;
+    }
+    let rig = Rig::start().await;
+    let cases = [
+        (
+            "py",
+            tarball(&[("server.py", STDIO_TALKS_PYTHON), ("requirements.txt", "")]),
+        ),
+        (
+            "js",
+            tarball(&[("server.js", STDIO_TALKS_NODE), ("package.json", "{}")]),
+        ),
+    ];
+    for (id, bundle) in cases {
+        let spec = rig
+            .deploy(bundle, |s| {
+                s.id = server_id(id);
+                s.transport = HostedTransport::Stdio;
+            })
+            .await;
+        let lease = rig.lease(&spec, None).await.expect("a sandbox");
+        let address = lease.address;
+        let talk = tokio::task::spawn_blocking(move || talk_with(address)).await;
+        if let Err(error) = talk {
+            panic!("{id}: {error}: {:#?}", rig.logs(&spec).await);
+        }
+        rig.client
+            .release(&lease.id, false)
+            .await
+            .expect("released");
+    }
+}
+
+/// Two sessions and a client without one, of the same sandbox.
+fn talk_with(address: SocketAddr) {
+    let [mut one, mut other] = [0, 1].map(|_| {
+        let mut client = McpClient::at(address, "/mcp", Era::Handshake);
+        client.initialize();
+        client
+    });
+    let plain = one.call("plain", json!({}));
+    assert_eq!(plain.head.header("content-type"), Some("application/json"));
+    assert_eq!(plain.first_text(), "nothing said");
+
+    let mut stateless = McpClient::at(address, "/mcp", Era::Stateless);
+    for client in [&mut one, &mut stateless] {
+        let params = json!({"name": "count", "arguments": {}, "_meta": {"progressToken": "mine"}});
+        let counted = client.request("tools/call", params);
+        let said: Vec<_> = counted.messages.iter().map(|m| &m["params"]).collect();
+        assert_eq!(said.len(), 3, "{}", counted.text());
+        assert_eq!(said[0], &json!({"progressToken": "mine", "progress": 1}));
+        assert_eq!(said[1], &json!({"progressToken": "mine", "progress": 2}));
+        assert_eq!(counted.first_text(), "counted");
+    }
+    // Nobody could answer it.
+    assert_eq!(stateless.call("ask", json!({})).first_text(), "-32601");
+
+    let ask = |client: &mut McpClient| {
+        let call = client.message("tools/call", json!({"name": "ask", "arguments": {}}));
+        let mut stream = client.open(&call);
+        let asked = stream.message(PATIENCE).expect("a request");
+        assert_eq!(asked["method"], "elicitation/create");
+        (stream, asked["id"].clone())
+    };
+    let answer = |client: &McpClient, id: &Value, name: &str| {
+        let result = json!({"action": "accept", "content": {"name": name}});
+        client.post(&json!({"jsonrpc": "2.0", "id": id, "result": result}))
+    };
+    let (mut of_one, id) = ask(&mut one);
+    let unknown = answer(&one, &json!(7), "nobody");
+    assert_eq!(unknown.status(), 400, "{}", unknown.text());
+    // The other session has asked nothing yet, whatever the first one has.
+    assert_eq!(answer(&other, &id, "another's").status(), 400);
+    let (mut of_other, same_id) = ask(&mut other);
+    assert_eq!(id, same_id);
+    assert_eq!(answer(&other, &id, "other").status(), 202);
+    assert_eq!(answer(&one, &id, "one").status(), 202);
+    for (stream, name) in [(&mut of_one, "one"), (&mut of_other, "other")] {
+        let last = stream.message(PATIENCE).expect("an answer");
+        assert_eq!(last["result"]["content"][0]["text"], name, "{last}");
     }
 }
 
