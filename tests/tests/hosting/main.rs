@@ -594,6 +594,13 @@ fn a_session_outlives_its_sandbox() {
         2,
         "it was opened anew once"
     );
+    // An answer or a notification is about what went with the old one: it opens none, and is no error to its client.
+    life.store(3, Ordering::Relaxed);
+    let changed = client.notify("notifications/roots/list_changed", json!({}));
+    assert_eq!(changed.status(), 202, "{}", changed.text());
+    let answer = json!({"jsonrpc": "2.0", "id": 1, "result": {"roots": []}});
+    assert_eq!(client.post(&answer).status(), 202);
+    assert_eq!(lab.sandbox.calls("initialize").len(), 2);
 }
 
 #[test]

@@ -93,6 +93,10 @@ impl HttpLink {
             if !(asks && forgotten) {
                 return Ok(answer);
             }
+            if headers.purpose == Purpose::Word {
+                // What it is about went with the session; and a client that is refused its answer takes the transport for broken.
+                return Ok(Answer::accepted());
+            }
         }
         headers.session_id = self.open_own(resolved).await?;
         if let Some((key, _)) = known {
