@@ -128,7 +128,7 @@ impl Drop for Server {
 }
 
 /// One line of a client's report (see `clients/common.mjs`).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Call {
     /// `result`, `tool_error` or `throw`.
     pub outcome: String,
@@ -136,6 +136,8 @@ pub struct Call {
     pub text: String,
     /// How many tools it still lists after the call; -1 when its session is dead.
     pub tools: i64,
+    /// The progress that it was told before.
+    pub told: Vec<f64>,
 }
 
 /// Makes these calls with a client of `client.sh`, all on one session.
@@ -163,6 +165,9 @@ pub fn client(
             outcome: line["outcome"].as_str().unwrap_or_default().to_owned(),
             text: line["text"].as_str().unwrap_or_default().to_owned(),
             tools: line["tools"].as_i64().unwrap_or(-1),
+            told: line["told"].as_array().map_or_else(Vec::new, |told| {
+                told.iter().filter_map(Value::as_f64).collect()
+            }),
         })
         .collect();
     if report.len() == calls.as_array().map_or(0, Vec::len) {

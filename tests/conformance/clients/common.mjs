@@ -1,5 +1,6 @@
 // What the two TypeScript clients share. CALLS is [[tool, {arguments}], ...], all made on one session; one JSON line each:
-// {"outcome": "result"|"tool_error"|"throw", "text": ..., "tools": how many tools the session still lists, -1 if it died}
+// {"outcome": "result"|"tool_error"|"throw", "text": ..., "tools": how many tools the session still lists, -1 if it died,
+// "told": the progress that was told before, by clients that listen to it}
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 const require = createRequire(process.env.WEIR_KIT + '/clients/');
@@ -12,9 +13,9 @@ export function parse() {
 export async function run(calls, list, callTool) {
   await list();
   for (const [name, args] of calls) {
-    const line = {};
+    const line = { told: [] };
     try {
-      const r = await callTool({ name, arguments: args });
+      const r = await callTool({ name, arguments: args }, ({ progress }) => line.told.push(progress));
       line.outcome = r.isError ? 'tool_error' : 'result';
       line.text = JSON.stringify(r.content);
     } catch (e) {

@@ -7,4 +7,4 @@ const { SSEClientTransport } = await load('@modelcontextprotocol/sdk/client/sse.
 const client = new Client({ name: 'ts1', version: '1' });
 const Transport = kind === 'sse' ? SSEClientTransport : StreamableHTTPClientTransport;
 await client.connect(new Transport(new URL(url), { requestInit: { headers } }));
-await run(calls, () => client.listTools(undefined, { timeout: 20000 }), (call) => client.callTool(call, undefined, { timeout: 20000 }));
+await run(calls, () => client.listTools(undefined, { timeout: 20000 }), (call, onprogress) => client.callTool(call, undefined, { timeout: 20000, onprogress }));

@@ -45,6 +45,8 @@ fn uploaded_servers_run_in_gvisor_and_are_called_by_real_clients() {
     step("four servers are deployed");
     call(&lab);
     step("clients of both eras have called them");
+    what_a_stdio_server_says_during_a_call_is_heard(&lab);
+    step("progress and a question came through");
     a_secret_in_arguments_never_reaches_the_sandbox(&lab);
     a_secret_in_an_answer_never_reaches_the_client(&lab);
     step("secrets were held, both ways");
@@ -140,6 +142,43 @@ fn get_data() -> Tool {
         good: json!({"query": "rain"}),
         bad: |s| json!({ "query": s }),
     }
+}
+
+/// Progress reaches the callback of other people's clients, and a question of the server's is answered by one.
+fn what_a_stdio_server_says_during_a_call_is_heard(lab: &Lab) {
+    let header = format!("X-API-Key: {}", lab.key);
+    let calls = json!([["count", {"to": 3}], ["get_data", {"query": "rain"}]]);
+    let asks = json!([["count", {"to": 3}], ["get_data", {"query": "rain"}], ["ask_name", {}]]);
+    for (client, calls) in [("py1", &asks), ("ts1", &calls)] {
+        let report = kit::client(client, &lab.url("stdio"), calls, Some(&header));
+        let report = report.expect("all calls are reported");
+        assert_eq!(report[0].told, [1.0, 2.0, 3.0], "{client}: {report:?}");
+        assert!(report[0].text.contains("counted to 3"), "{report:?}");
+        assert!(report[1].told.is_empty(), "{client}: {report:?}");
+        if let Some(asked) = report.get(2) {
+            assert!(asked.text.contains("Hello, py1!"), "{report:?}");
+        }
+    }
+    // One that can be asked nothing is refused at once, and hears of its progress all the same.
+    let mut client = lab.client("stdio", Era::Stateless, &lab.key);
+    let counting =
+        json!({"name": "count", "arguments": {"to": 2}, "_meta": {"progressToken": "mine"}});
+    let counted = client.request("tools/call", counting);
+    let told = |m: &Value| m["params"]["progressToken"] == "mine";
+    assert_eq!(
+        counted.messages.iter().filter(|m| told(m)).count(),
+        2,
+        "{}",
+        counted.text()
+    );
+    let refused = client.call("ask_name", json!({}));
+    assert!(refused.text().contains("isError"), "{}", refused.text());
+    // An answer that nobody asked for.
+    let mut client = lab.client("stdio", Era::Handshake, &lab.key);
+    client.initialize();
+    let answer = json!({"jsonrpc": "2.0", "id": 7, "result": {"action": "decline"}});
+    let said = client.post(&answer);
+    assert_eq!(said.status(), 400, "{}", said.text());
 }
 
 /// The stdio server writes down what it is asked: good words are there, so a blocked one would be.
