@@ -716,15 +716,12 @@ async fn a_kill_of_the_runner_leaves_no_image_and_no_orphan() {
         // One that ran again is gone on with, any other is gone: never two, and never half of one.
         let count: u32 = run(&rig, &spec, COUNT).await.parse().expect("a number");
         assert!((1..=20).contains(&count));
+        // An image in clear is there for a moment again if this one is being taken by now; one that was left would stay.
         until("nothing else is left", Duration::from_secs(20), || async {
-            boxes(&rig) == 1 && rig.sandboxes().await.len() == 1
+            let in_clear = files(&rig.dir.path().join("run/images"));
+            boxes(&rig) == 1 && rig.sandboxes().await.len() == 1 && in_clear == 0
         })
         .await;
-        assert_eq!(
-            files(&rig.dir.path().join("run/images")),
-            0,
-            "round {round}"
-        );
     }
     assert!(cut_short >= 6, "{cut_short} of 12 kills hit a checkpoint");
 }
