@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::Ipv4Addr;
+use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::{ServerId, TenantId};
@@ -35,6 +36,8 @@ pub struct Context {
     pub gateway: Ipv4Addr,
     /// What each tenant may take of what all share.
     pub shares: Shares,
+    /// How fast a sandbox writes its storage in the long run, in MiB per second.
+    pub storage_write_mib_s: Option<NonZeroU32>,
     /// Where names may lead that are not public.
     pub targets: Targets,
     /// Places in the address pool.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, File};
 use std::net::Ipv4Addr;
+use std::num::NonZeroU32;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -57,6 +58,8 @@ pub struct Options {
     pub runsc_flags: Vec<String>,
     /// The cores of sandboxes; all that this process may use if none are named.
     pub sandbox_cores: Option<Cores>,
+    /// How fast a sandbox writes its storage in the long run, in MiB per second; `None` as fast as the host can.
+    pub storage_write_mib_s: Option<NonZeroU32>,
     /// Refuse to run with an old runsc, and do not only warn.
     pub refuse_old: bool,
     /// Where names of egress rules may lead although it is not public.
@@ -220,6 +223,7 @@ impl Daemon {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         let ctx = Arc::new(Context {
             backend: Arc::new(backend),
+            storage_write_mib_s: options.storage_write_mib_s,
             filter,
             gateway,
             shares: Shares::of_this_process(),

@@ -1,5 +1,6 @@
 //! The command line of `weir-runner`.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -95,6 +96,10 @@ struct Serve {
     /// rest of the host, which then never wait for a sandbox.
     #[arg(long, value_name = "LIST")]
     sandbox_cores: Option<sandbox::Cores>,
+    /// How fast a sandbox writes its storage once it has written 128 MiB more than the disk has taken, in MiB per second. 0: as
+    /// fast as the host can.
+    #[arg(long, value_name = "MIB", default_value_t = 128)]
+    storage_write_mib_s: u32,
     /// Checkpoints of idle sandboxes, at the most; over it the oldest of the tenant who has the most ends. 0: none are taken.
     #[arg(long, value_name = "NUMBER", default_value_t = 256)]
     idle_checkpoints: usize,
@@ -193,6 +198,7 @@ async fn serve(places: Places, serve: Serve) -> Result<ExitCode> {
         runsc: places.runsc,
         runsc_flags: serve.runsc_flags,
         sandbox_cores: serve.sandbox_cores,
+        storage_write_mib_s: NonZeroU32::new(serve.storage_write_mib_s),
         refuse_old: serve.refuse_old_runsc,
         egress_private: serve.egress_private,
         idle_images: Bounds {
@@ -251,6 +257,7 @@ async fn purge(places: Places) -> Result<ExitCode> {
         runsc: places.runsc,
         runsc_flags: Vec::new(),
         sandbox_cores: None,
+        storage_write_mib_s: None,
         refuse_old: false,
         egress_private: Vec::new(),
         idle_images: Bounds {

@@ -65,6 +65,7 @@ pub(crate) fn order(ctx: &Context, plan: &Plan, place: u32) -> Order {
             cpu_shares: spec.limits.cpu_shares,
             memory_mb: spec.limits.memory_mb,
             storage_mb: spec.limits.storage_gb * 1024,
+            storage_write_mib_s: ctx.storage_write_mib_s,
             processes: spec.limits.processes,
         },
         with_secrets: true,

@@ -3,6 +3,7 @@
 mod common;
 
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use common::*;
@@ -313,4 +314,98 @@ result = 'kept'
         answer.is_ok_and(|answer| text(&answer) == "here")
     };
     until("a new one starts", Duration::from_secs(20), again).await;
+}
+
+/// Writes so many MiB to a file of its own, or until it may not; gives how many there were, the error, and the seconds it took.
+fn filling(mib: u32) -> serde_json::Value {
+    json!({ "code": format!("
+import errno, os, time
+began, done, said = time.monotonic(), 0, ''
+with open('/home/app/x', 'wb', buffering=0) as f:
+    try:
+        while done < {mib}:
+            f.write(b'x' * (1 << 20)); done += 1
+    except OSError as e:
+        said = errno.errorcode[e.errno]
+result = f'{{done}} {{said}} {{time.monotonic() - began:.1f}}'
+") })
+}
+
+/// In a call of its own: MiB, the error, seconds.
+async fn fill(rig: &Rig, spec: &ServerSpec, mib: u32) -> (u32, String, f32) {
+    let answer = rig.call(spec, "run", filling(mib)).await;
+    let answer = text(&answer.expect("an answer")).to_owned();
+    let mut words = answer.split(' ');
+    let mut word = || words.next().unwrap_or_default().to_owned();
+    let (done, said, took) = (word(), word(), word());
+    let done = done.parse().expect("a number");
+    (done, said, took.parse().expect("a number"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn storage_is_written_at_its_speed() {
+    if !possible() {
+        return;
+    }
+    let version_1 = Path::new("/sys/fs/cgroup/blkio/blkio.throttle.write_bps_device").exists();
+    if !(version_1 && Path::new("/sys/class/bdi/7:0/max_bytes").exists()) {
+        // Version 2 bounds the group, which a virtual machine without devices of its own may not let us.
+        eprintln!("LEFT OUT: this kernel bounds no writes of a loop device");
+        return;
+    }
+    let rig = Rig::start_with(&["--storage-write-mib-s", "64"]).await;
+    let spec = rig
+        .deploy(probe_bundle(), |s| {
+            // As little memory as it can have: what waits for the disk counts there.
+            s.limits.memory_mb = 256;
+            s.limits.call_timeout_s = 120;
+        })
+        .await;
+    for round in 0..2 {
+        let (done, said, took) = fill(&rig, &spec, 640).await;
+        assert_eq!((done, said.as_str()), (640, ""), "round {round}");
+        // 512 MiB are more than may be unwritten; some of them at the speed of memory.
+        assert!(took > 6.0, "640 MiB in {took} s");
+    }
+    let sandbox = rig.sandboxes().await;
+    assert_eq!(sandbox.len(), 1, "{sandbox:?}");
+    let gone = rig.events().await;
+    let gone = gone
+        .iter()
+        .filter(|e| matches!(e.kind, EventKind::Gone { .. }));
+    assert_eq!(gone.count(), 0, "it lived on");
+    // Whoever has the device next is not bounded by it.
+    rig.client
+        .remove_server(&spec.tenant, &spec.id)
+        .await
+        .expect("removed");
+    let bounds = || fs::read_to_string("/sys/fs/cgroup/blkio/blkio.throttle.write_bps_device");
+    let mine = (64_u64 << 20).to_string();
+    until("its bound is gone", Duration::from_secs(10), || async {
+        !bounds().is_ok_and(|all| all.lines().any(|line| line.ends_with(&mine)))
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn storage_ends_at_the_sold_size() {
+    if !possible() {
+        return;
+    }
+    let rig = Rig::start_with(&["--storage-write-mib-s", "0"]).await;
+    if weir_runner::room::free_bytes(&rig.state()) < Some(8 << 30) {
+        eprintln!("LEFT OUT: filling 5 GiB of storage, as the disk has less than 8 GiB free");
+        return;
+    }
+    let limits = Limits {
+        call_timeout_s: 120,
+        ..Limits::default()
+    };
+    let spec = rig.deploy(probe_bundle(), |s| s.limits = limits).await;
+    let (done, said, _) = fill(&rig, &spec, 6 * 1024).await;
+    assert_eq!(said, "ENOSPC", "after {done} MiB");
+    assert!((4 * 1024 + 512..=5 * 1024).contains(&done), "{done} MiB");
+    // It goes on, and has the room again that it gives back.
+    let (done, said, _) = fill(&rig, &spec, 64).await;
+    assert_eq!((done, said.as_str()), (64, ""));
 }

@@ -32,7 +32,8 @@ async fn a_neighbours_calls_beside_each_bomb() {
     }
     let (calls, pairs) = (env_or("CALLS", 1000), env_or("PAIRS", 5));
     let only = std::env::var("ONLY").unwrap_or_default();
-    let rig = Rig::start().await;
+    let args = std::env::var("RUNNER_ARGS").unwrap_or_default();
+    let rig = Rig::start_with(&args.split_whitespace().collect::<Vec<_>>()).await;
     let hostile = rig.deploy(probe_bundle(), bounded).await;
     let neighbour = ServerSpec {
         id: server_id("neighbour"),

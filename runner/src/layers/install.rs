@@ -93,7 +93,7 @@ impl Job<'_> {
             .context("make a build folder")?;
         let (image, out) = (self.making.with_extension("ext4"), self.out());
         on_thread("weir-storage", move || {
-            sandbox::make_storage(&image, &out, BUILD_STORAGE_MB)
+            sandbox::make_storage(&image, &out, BUILD_STORAGE_MB, sandbox::Writes::Fast)
         })
         .await?;
         std::os::unix::fs::chown(self.out(), Some(GUEST_UID), Some(GUEST_UID))
@@ -215,6 +215,8 @@ impl Job<'_> {
                 cpu_shares: 1024,
                 memory_mb: 2048,
                 storage_mb: 512,
+                // A build is short, and somebody waits for it.
+                storage_write_mib_s: None,
                 processes: 256,
             },
             with_secrets: false,

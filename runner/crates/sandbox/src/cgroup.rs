@@ -32,6 +32,17 @@ const V1: &[&str] = &[
     "systemd",
 ];
 
+const WRITE_BPS: &str = "blkio.throttle.write_bps_device";
+
+/// A device as the kernel's files name it, `7:3`.
+fn numbers(device: u64) -> String {
+    format!(
+        "{}:{}",
+        rustix::fs::major(device),
+        rustix::fs::minor(device)
+    )
+}
+
 /// Why the kernel ended or stopped something in a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Alarms {
@@ -165,6 +176,28 @@ impl Cgroups {
     pub(crate) fn confine(&self, group: &str, cores: &[usize]) -> Result<(), SandboxError> {
         let path = self.file(group, "cpuset", "cpuset.cpus");
         fs::write(&path, list(cores)).map_err(|e| SandboxError::io("write", &path, e))
+    }
+
+    /// Bounds how fast a group writes to a device, which only it has, in bytes per second.
+    ///
+    /// Version 1 does not know whose the data is that the kernel writes later, so there the device is bounded for all, until
+    /// [`Self::unpace`].
+    pub(crate) fn pace(&self, group: &str, device: u64, bytes_s: u64) -> Result<(), SandboxError> {
+        let (path, words) = if self.v2 {
+            (self.file(group, "", "io.max"), format!("wbps={bytes_s}"))
+        } else {
+            (self.file("", "blkio", WRITE_BPS), bytes_s.to_string())
+        };
+        let line = format!("{} {words}", numbers(device));
+        fs::write(&path, line).map_err(|e| SandboxError::io("write", &path, e))
+    }
+
+    /// Takes the bound of a device away; with version 2 it goes with the group.
+    pub(crate) fn unpace(&self, device: u64) {
+        if !self.v2 {
+            let line = format!("{} 0", numbers(device));
+            let _ = fs::write(self.file("", "blkio", WRITE_BPS), line);
+        }
     }
 
     /// Processes in a group.
@@ -400,6 +433,37 @@ mod tests {
             }
         );
         assert!(groups.is_frozen("w/x"));
+    }
+
+    #[test]
+    fn writes_are_bounded_by_either_version() {
+        let device = rustix::fs::makedev(7, 3);
+        for (is_there, file, bounded, free) in [
+            (
+                ["memory/x", "freezer/x"],
+                "blkio/blkio.throttle.write_bps_device",
+                "7:3 1048576",
+                "7:3 0",
+            ),
+            (
+                ["cgroup.controllers", "w/x/cgroup.events"],
+                "w/x/io.max",
+                "7:3 wbps=1048576",
+                // Its group goes, and the bound with it.
+                "7:3 wbps=1048576",
+            ),
+        ] {
+            let dir = tempfile::tempdir().expect("a folder");
+            let root = dir.path();
+            is_there.iter().for_each(|path| put(root, path, ""));
+            put(root, file, "");
+            let groups = Cgroups::find(root).expect("a version");
+            let said = || fs::read_to_string(root.join(file)).expect("the file");
+            groups.pace("/w/x", device, 1 << 20).expect("bounded");
+            assert_eq!(said(), bounded);
+            groups.unpace(device);
+            assert_eq!(said(), free);
+        }
     }
 
     #[test]

@@ -40,4 +40,4 @@ pub use reaper::Reaper;
 pub use runsc::Runsc;
 pub use secrets::SecretFile;
 pub use spec::{Bind, GUEST_UID, Program, Size};
-pub use storage::{mount_sized as make_storage, unmount as drop_storage};
+pub use storage::{Writes, mount_sized as make_storage, unmount as drop_storage};

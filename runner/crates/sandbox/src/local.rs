@@ -21,7 +21,7 @@ use crate::process::on_thread;
 use crate::runsc::{AndThen, Runsc, Streams};
 use crate::secrets::{self, SecretFile};
 use crate::spec::{self, Bind};
-use crate::storage;
+use crate::storage::{self, Writes};
 
 /// How often a process that is about to end is asked after.
 const REAP_EVERY: Duration = Duration::from_millis(5);
@@ -104,6 +104,22 @@ impl Local {
         self.config.cgroups.confine(&self.group(&order.id), &own)
     }
 
+    /// From now on it writes its storage as fast as it was ordered, whatever it wrote before.
+    fn pace(&self, order: &Order) {
+        let device = storage::own_device(&self.paths(&order.id).store);
+        let (Some(mib_s), Some(device)) = (order.size.storage_write_mib_s, device) else {
+            return;
+        };
+        let bytes_s = u64::from(mib_s.get()) << 20;
+        let groups = &self.config.cgroups;
+        match groups.pace(&self.group(&order.id), device, bytes_s) {
+            Ok(()) => storage::wait_for_disk(device),
+            Err(error) => {
+                tracing::debug!(sandbox = order.id, %error, "storage is written at any speed");
+            }
+        }
+    }
+
     /// The thread of a sandbox's kernel that looks after the others: the first that the Go runtime begins.
     fn watchdog(&self, id: &str) -> Option<Thread> {
         let pid = self.config.runsc.pid(id, &self.paths(id).dir).ok()?;
@@ -157,8 +173,12 @@ impl Backend for Local {
             paths.store.clone(),
             order.size.storage_mb,
         );
+        let writes = match order.size.storage_write_mib_s {
+            Some(_) => Writes::Paced,
+            None => Writes::Fast,
+        };
         let storage = on_thread("weir-storage", move || {
-            storage::mount_sized(&image, &store, mib)
+            storage::mount_sized(&image, &store, mib, writes)
         });
         let wire = async {
             let wire = self.config.wires.make(&order.id, order.place).await?;
@@ -201,6 +221,7 @@ impl Backend for Local {
             Launch::Cold => {
                 runsc.create(id, &paths.dir, &paths.store, streams).await?;
                 self.confine(&prepared.order)?;
+                self.pace(&prepared.order);
                 runsc.start(id, &paths.store).await?;
             }
             Launch::Restore(image) => {
@@ -208,6 +229,7 @@ impl Backend for Local {
                     .restore(id, &paths.dir, image, &paths.store, streams)
                     .await?;
                 self.confine(&prepared.order)?;
+                self.pace(&prepared.order);
             }
         }
         self.assigned().launched(id);
@@ -345,6 +367,10 @@ impl Backend for Local {
         on_thread("weir-destroy", move || {
             if !groups.remove(&group) {
                 tracing::error!(sandbox = name, "processes of a sandbox cannot be killed");
+            }
+            if let Some(device) = storage::own_device(&paths.store) {
+                // What is left to write is written at once.
+                groups.unpace(device);
             }
             storage::unmount(&paths.image, &paths.store);
             secrets::unmount(&paths.secrets);

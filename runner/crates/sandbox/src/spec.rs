@@ -1,5 +1,6 @@
 //! The OCI spec of a sandbox.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -27,6 +28,8 @@ pub struct Size {
     pub memory_mb: u32,
     /// Writable storage, in MiB.
     pub storage_mb: u32,
+    /// How fast it is written in the long run, in MiB per second; `None` as fast as the host can.
+    pub storage_write_mib_s: Option<NonZeroU32>,
     /// Processes and threads of the guest.
     pub processes: u32,
 }
@@ -167,6 +170,7 @@ mod tests {
             cpu_shares: 1024,
             memory_mb: 512,
             storage_mb: 5120,
+            storage_write_mib_s: None,
             processes: 100,
         };
         let spec = oci(&Parts {

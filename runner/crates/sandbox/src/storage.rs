@@ -7,7 +7,7 @@ mod blank;
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use nix::mount::{MntFlags, umount2};
@@ -17,11 +17,20 @@ use crate::process::Run;
 
 const STEP_MAX: Duration = Duration::from_secs(30);
 
+/// How a storage is to be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writes {
+    /// As fast as the host can; for what is short and awaited.
+    Fast,
+    /// At a bounded speed in the long run, once somebody has begun that ([`wait_for_disk`]).
+    Paced,
+}
+
 /// Makes a sparse file with a file system of `mib` MiB and mounts it. About 15 ms, the first of each size 30.
 ///
 /// # Errors
 /// What `mkfs.ext4` or `mount` said.
-pub fn mount_sized(image: &Path, at: &Path, mib: u32) -> Result<(), SandboxError> {
+pub fn mount_sized(image: &Path, at: &Path, mib: u32, writes: Writes) -> Result<(), SandboxError> {
     fs::create_dir_all(at).map_err(|e| SandboxError::io("make", at, e))?;
     // A left-over of a sandbox that was not taken away in order: never used again.
     let _ = fs::remove_file(image);
@@ -30,23 +39,32 @@ pub fn mount_sized(image: &Path, at: &Path, mib: u32) -> Result<(), SandboxError
     let flags = ["-o", "loop,nosuid,nodev,noexec,discard,noatime"].map(str::to_owned);
     run("mount", flags.into_iter().chain([text(image), text(at)]))?;
     if let Some(device) = own_device(at) {
-        write_straight(device);
+        write_straight(device, writes);
     }
     Ok(())
 }
 
-/// Percents of what the kernel lets all of the host leave unwritten, the most first, that one sandbox may use before the
-/// kernel begins to write: its storage is thrown away at its end, so most of it need never be written.
+/// Percents of what the kernel lets all of the host leave unwritten, the most first, that one storage may use before the
+/// kernel begins to write: it is thrown away at its end, so most of it need never be written.
 const UNWRITTEN_PERCENT: &[&str] = &["20", "5", "1"];
+/// What a paced one may leave unwritten, in bytes: so much goes at the speed of memory.
+const UNWRITTEN_BYTES: &str = "134217728";
+/// The same in percents, for kernels that know no bytes (before 6.2).
+const UNWRITTEN_PERCENT_OF_PACED: &str = "4";
 
 /// Spares the host most of the work of writing it out. The kernel's writers run on whichever core is free, which is a
 /// neighbour's. Without any of this it works as well.
-fn write_straight(device: u64) {
+fn write_straight(device: u64, writes: Writes) {
     // The sum of all shares is limited: later sandboxes get less, or what the kernel gives by itself.
-    let share = unwritten_share(device);
-    let _one_of_them = UNWRITTEN_PERCENT
-        .iter()
-        .any(|percent| fs::write(&share, percent).is_ok());
+    let _one_of_them = match writes {
+        Writes::Fast => UNWRITTEN_PERCENT
+            .iter()
+            .any(|percent| tell(device, "min_ratio", percent)),
+        Writes::Paced => {
+            tell(device, "min_bytes", UNWRITTEN_BYTES)
+                || tell(device, "min_ratio", UNWRITTEN_PERCENT_OF_PACED)
+        }
+    };
     // Past the cache of the file that holds the file system, which would be copied once more. Not every disk can. Nobody
     // waits for it: what is written until then goes through the cache, and a device that serves another sandbox by then
     // wants the same.
@@ -64,14 +82,38 @@ fn write_straight(device: u64) {
     }
 }
 
-/// Where that share is set for a device.
-fn unwritten_share(device: u64) -> PathBuf {
+/// Lets whoever writes to a paced storage wait for its device once [`UNWRITTEN_BYTES`] are not on it yet, however much room for
+/// unwritten data the host has left. How fast the device is, somebody else bounds.
+///
+/// Who writes and deletes a gigabyte again and again would take the memory and the caches that all cores share otherwise, and
+/// neighbours wait for those.
+pub(crate) fn wait_for_disk(device: u64) {
+    let most = tell(device, "max_bytes", UNWRITTEN_BYTES)
+        || tell(device, "max_ratio", UNWRITTEN_PERCENT_OF_PACED);
+    if !(most && tell(device, "strict_limit", "1")) {
+        tracing::debug!("storage is written at the speed of memory: this kernel has no such bound");
+    }
+}
+
+/// The device serves another file system next.
+fn forget(device: u64) {
+    for (name, usual) in [
+        ("strict_limit", "0"),
+        ("min_ratio", "0"),
+        ("max_ratio", "100"),
+    ] {
+        tell(device, name, usual);
+    }
+}
+
+/// Sets how much of a device's data may be unwritten. False if the kernel refuses it.
+fn tell(device: u64, name: &str, value: &str) -> bool {
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
-    format!("/sys/class/bdi/{major}:{minor}/min_ratio").into()
+    fs::write(format!("/sys/class/bdi/{major}:{minor}/{name}"), value).is_ok()
 }
 
 /// The device of a file system that is mounted here, and not above.
-fn own_device(at: &Path) -> Option<u64> {
+pub(crate) fn own_device(at: &Path) -> Option<u64> {
     let device = |path: &Path| fs::metadata(path).map(|m| m.dev()).ok();
     device(at).filter(|own| Some(*own) != at.parent().and_then(device))
 }
@@ -79,8 +121,7 @@ fn own_device(at: &Path) -> Option<u64> {
 /// Unmounts and removes. Fine if it is not there.
 pub fn unmount(image: &Path, at: &Path) {
     if let Some(device) = own_device(at) {
-        // The device serves another file system next.
-        let _ = fs::write(unwritten_share(device), "0");
+        forget(device);
     }
     let _ = umount2(at, MntFlags::MNT_DETACH);
     let _ = fs::remove_dir(at);
