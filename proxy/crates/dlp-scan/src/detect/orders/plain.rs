@@ -2,9 +2,13 @@
 
 /// Small letters without accents, single blanks, without the stars of Markdown.
 pub(super) fn plain(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
     // Words may be glued by something else than blanks, to get past those who look for blanks.
     let glue = glue(text.as_bytes());
+    if text.is_ascii() {
+        return plain_ascii(text.as_bytes(), glue);
+    }
+    let mut out = String::with_capacity(text.len());
+    let glue = glue.map(char::from);
     let mut blank = false;
     for c in text.chars() {
         // The lines and blocks that frame a text stand between words as well.
@@ -24,16 +28,46 @@ pub(super) fn plain(text: &str) -> String {
     out
 }
 
+fn plain_ascii(text: &[u8], glue: Option<u8>) -> String {
+    let mut out = vec![0; text.len()];
+    let glue = glue.unwrap_or(b' ');
+    let (mut length, mut blank) = (0, false);
+    for byte in text {
+        let space = *byte <= b' ' || *byte == glue;
+        let left_out = space && blank || *byte == b'*';
+        // Written in any case: what is left out is written over.
+        out[length] = if space {
+            b' '
+        } else {
+            byte.to_ascii_lowercase()
+        };
+        length += usize::from(!left_out);
+        blank = if left_out { blank } else { space };
+    }
+    out.truncate(length);
+    String::from_utf8(out).unwrap_or_default()
+}
+
 /// What stands between the words of a text that has hardly any blanks.
-fn glue(text: &[u8]) -> Option<char> {
-    let mut counts = [0_usize; 256];
-    text.iter().for_each(|b| counts[usize::from(*b)] += 1);
-    let blanks = counts[usize::from(b' ')] + counts[usize::from(b'\n')];
-    let glues = |c: &u8| counts[usize::from(*c)] > 4.max(4 * blanks);
+fn glue(text: &[u8]) -> Option<u8> {
+    // Counters of a byte, which a register holds many of.
+    let some = |part: &[u8], byte| {
+        part.iter()
+            .fold(0_u8, |n, b| n.wrapping_add(u8::from(*b == byte)))
+    };
+    let count = |byte| -> usize {
+        let parts = text.chunks(255);
+        parts.map(|part| usize::from(some(part, byte))).sum()
+    };
+    let blanks = count(b' ') + count(b'\n');
+    let most = 4.max(4 * blanks);
+    // Ordinary text has no room for so many.
+    if most >= text.len() {
+        return None;
+    }
     [b'_', b'.', b'+', b'-']
         .into_iter()
-        .find(glues)
-        .map(char::from)
+        .find(|byte| count(*byte) > most)
 }
 
 fn push_plain(c: char, out: &mut String) {

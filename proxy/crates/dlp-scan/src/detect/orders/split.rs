@@ -6,22 +6,45 @@ pub(super) const SENTENCE_BYTES_MAX: usize = 360;
 /// The sentence around `at` in `text`, as a range of bytes.
 pub(super) fn around(text: &str, at: usize) -> std::ops::Range<usize> {
     let floor = ceil(text, at.saturating_sub(SENTENCE_BYTES_MAX));
-    let start = text[floor..at]
-        .char_indices()
-        .rev()
-        .find(|(i, c)| ends(text, floor + i, *c))
-        .map_or(floor, |(i, c)| floor + i + c.len_utf8());
+    let start = ends_in(text, floor..at).next_back().unwrap_or(floor);
     start..end(text, at)
 }
 
 /// Where the sentence that goes on at `at` ends.
 pub(super) fn end(text: &str, at: usize) -> usize {
     let limit = ceil(text, (at + SENTENCE_BYTES_MAX).min(text.len()));
-    text[at..limit]
-        .char_indices()
-        .find(|(i, c)| ends(text, at + i, *c))
-        .map_or(limit, |(i, c)| at + i + c.len_utf8())
+    ends_in(text, at..limit).next().unwrap_or(limit)
 }
+
+/// Behind each character in `range` that a sentence ends with.
+fn ends_in(
+    text: &str,
+    range: std::ops::Range<usize>,
+) -> impl DoubleEndedIterator<Item = usize> + '_ {
+    let may_end = |at: &usize| MAY_END[usize::from(text.as_bytes()[*at])];
+    range.filter(may_end).filter_map(|at| {
+        let c = text.get(at..)?.chars().next()?;
+        ends(text, at, c).then(|| at + c.len_utf8())
+    })
+}
+
+/// The first bytes of all characters that a sentence may end with.
+static MAY_END: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut i = 0;
+    while i < ENDS.len() {
+        let mut bytes = [0; 4];
+        ENDS[i].encode_utf8(&mut bytes);
+        table[bytes[0] as usize] = true;
+        i += 1;
+    }
+    table
+};
+
+/// What [`ends`] asks about.
+const ENDS: [char; 12] = [
+    '。', '！', '？', '।', '؟', '\u{1b}', '<', '>', '.', '!', '?', '\n',
+];
 
 /// The sentence before the one that begins at `start`.
 pub(super) fn before(text: &str, start: usize) -> std::ops::Range<usize> {
