@@ -391,6 +391,7 @@ fn act(
         Action::Detect(Detector::MisspeltOrders) => {
             orders::scan_misspelt(at, &cell.1, sink, scratch)
         }
+        Action::Detect(Detector::SensedOrders) => orders::scan_sensed(at, &cell.1, sink, scratch),
         Action::Detect(Detector::BareCommand) => command::scan(&cell.1, sink),
         Action::Mark(mark) => scratch.marks.push((at, mark)),
         Action::Context { .. } | Action::Detect(_) | Action::Within(_) => {}

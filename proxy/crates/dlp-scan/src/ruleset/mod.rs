@@ -205,6 +205,7 @@ pub(crate) enum Detector {
     ZeroWidth,
     Orders,
     MisspeltOrders,
+    SensedOrders,
     BareCommand,
 }
 

@@ -4,6 +4,7 @@
 mod bits;
 mod judge;
 mod plain;
+mod sense;
 mod spelling;
 mod split;
 
@@ -17,7 +18,9 @@ use crate::text::{Cell, Span};
 
 /// Reads the sentence around `at`, and those beside it if it takes them to say what it is.
 pub(super) fn scan(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) {
-    search(Detector::Orders, read, at, cell, sink, scratch);
+    if !search(Detector::Orders, read, at, cell, sink, scratch) {
+        sense::scan(at, cell, sink, scratch);
+    }
 }
 
 /// The same for a keyword that is misspelt: the sentence is read as it was meant.
@@ -32,6 +35,12 @@ pub(super) fn scan_misspelt(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: 
     );
 }
 
+/// Weighs the sentence around `at` by the sense of its words.
+pub(super) fn scan_sensed(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) {
+    sense::scan(at, cell, sink, scratch);
+}
+
+/// True if nothing is left to read: an order was found, or all was read before.
 fn search(
     detector: Detector,
     read: fn(&str) -> Classes,
@@ -39,13 +48,13 @@ fn search(
     cell: &Cell,
     sink: &mut Sink<'_>,
     scratch: &mut Scratch,
-) {
+) -> bool {
     let Some(rule) = sink.rules.detectors[detector as usize] else {
-        return;
+        return false;
     };
     // One reading is enough for all keywords of a sentence.
     if at < scratch.done.end(rule) {
-        return;
+        return true;
     }
     let (base, text) = vicinity(sink.text(), at as usize, cell.span);
     let here = split::around(text, split::floor(text, at as usize - base));
@@ -57,7 +66,7 @@ fn search(
         _ => bytes / 4,
     };
     if !sink.limits.spend(8 + cost) {
-        return;
+        return true;
     }
     let classes = read(&text[here.clone()]);
     let edges = [base + here.start, base + here.end].map(crate::text::to_u32);
@@ -69,7 +78,7 @@ fn search(
     // "Hello assistant!" gives no order; what follows may.
     let called = ORDERS.calls(&classes);
     if !ordered && !called {
-        return;
+        return false;
     }
     let next = here.end..split::end(text, here.end);
     let after = read(&text[next.clone()]);
@@ -77,12 +86,14 @@ fn search(
         let before = read(&text[split::before(text, here.start)]);
         if ORDERS.order(&classes, &judge::merge(&[&before, &after])) {
             report(rule, cell, (base, text), here, sink);
-            return;
+            return true;
         }
     }
-    if called && ORDERS.order(&after, &classes) {
+    let next_ordered = called && ORDERS.order(&after, &classes);
+    if next_ordered {
         report(rule, cell, (base, text), next, sink);
     }
+    next_ordered
 }
 
 /// The text that the sentence at `at` and those beside it lie in, and where it begins.

@@ -1,0 +1,88 @@
+//! Orders to a model in words that no combination has: a small trained network reads a sentence and those beside it.
+//!
+//! ```text
+//!  sentence ─▶ pieces of words ─▶ three neighbours make 48 features ─▶ most and sum of each ─▶ one number
+//! ```
+//!
+//! What a piece adds to a feature comes from its meaning, so words that no training text had are near those that one had. They come
+//! from a model of sentences (docs/notices.md), the rest from the rows and the script in `policies/sense/`. All of it is
+//! plain arithmetic in a fixed order: the same text has the same number on every machine.
+
+mod net;
+mod pieces;
+
+use super::{Cell, Scratch, Sink, plain, report, split, vicinity};
+use crate::ruleset::Detector;
+use net::{Features, NET};
+
+/// A sentence above this is an order; `train.py` says how many of what is none lie above it, as docs/detection.md does.
+const ORDERED: f32 = 2.0;
+/// A sentence of fewer bytes or pieces says too little.
+const BYTES_MIN: usize = 24;
+const PIECES_MIN: usize = 5;
+
+/// Weighs the sentence around `at`, whichever word of it was looked for.
+pub(super) fn scan(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) {
+    let Some(rule) = sink.rules.detectors[Detector::SensedOrders as usize] else {
+        return;
+    };
+    if at < scratch.done.end(rule) {
+        return;
+    }
+    let (base, text) = vicinity(sink.text(), at as usize, cell.span);
+    let here = split::around(text, split::floor(text, at as usize - base));
+    scratch.done.set(rule, crate::text::to_u32(base + here.end));
+    if !sink.limits.spend(4 + crate::text::to_u32(here.len()) / 16) {
+        return;
+    }
+    let next = here.end..split::end(text, here.end);
+    let before = split::before(text, here.start);
+    let Some(pieces) = read(&text[here.clone()]) else {
+        return;
+    };
+    let features = NET.here(&pieces);
+    if NET.may_order(&features) && weigh(&text[before], &features, &text[next]) > ORDERED {
+        report(rule, cell, (base, text), here, sink);
+    }
+}
+
+/// The pieces of a sentence, if it is one in English.
+fn read(sentence: &str) -> Option<Vec<u16>> {
+    if sentence.len() < BYTES_MIN || plain::is_code(sentence) {
+        return None;
+    }
+    let pieces = pieces::read(&plain::plain(sentence));
+    // Most of a sentence in another script are pieces that nobody knows.
+    let known = pieces.iter().filter(|p| **p != pieces::UNKNOWN).count();
+    (known >= PIECES_MIN && known * 4 >= pieces.len() * 3).then_some(pieces)
+}
+
+/// How much of an order a sentence is, between these two.
+fn weigh(before: &str, here: &Features, after: &str) -> f32 {
+    let [before, after] = [before, after].map(|text| pieces::read(&plain::plain(text)));
+    NET.weigh(&before, here, &after)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NET, read, weigh};
+
+    /// What the script that trained the network says of the same sentences.
+    #[test]
+    fn it_weighs_as_it_was_trained() {
+        let table = include_str!("../../../../../../../policies/sense/expected.tsv");
+        let mut rows = 0;
+        for line in table.lines() {
+            let parts: Vec<&str> = line.split('\t').collect();
+            let [expected, before, here, after] = parts[..] else {
+                panic!("four columns: {line}")
+            };
+            let expected: f32 = expected.parse().expect("a number");
+            let pieces = read(here).expect("a sentence");
+            let got = weigh(before, &NET.here(&pieces), after);
+            assert!((got - expected).abs() < 0.02, "{got} {expected} {here}");
+            rows += 1;
+        }
+        assert!(rows >= 20);
+    }
+}

@@ -1,0 +1,208 @@
+//! The network and its weights, which `policies/sense/train.py` wrote.
+//!
+//! A piece adds to each feature of the place before it, its own and the one behind it; what it adds was worked out when the
+//! weights were written, so that a place costs three sums of small whole numbers and no product.
+//!
+//! The file, all numbers little-endian: `WSN3`; three `u32`, how many pieces, features and hidden ones; each piece as a byte
+//! of length and its bytes; for each piece three times the features (`i8`): what it adds to the place behind it, to its own,
+//! to the one before it; the same three (`i16`) for any piece that stands before, in and behind the sentence, the features'
+//! bias in its own; then as `f32` a scale for each feature, the two layers with their biases, and the weights and bias of the
+//! sentence by itself.
+
+use std::sync::LazyLock;
+
+/// Pieces of a neighbouring sentence, and of the sentence, that are looked at.
+const BESIDE_MAX: usize = 28;
+const HERE_MAX: usize = 64;
+const FEATURES: usize = 48;
+/// The sums of a whole text fit in 16 bits while a place has no more than this by itself.
+const PLACE_MAX: i16 = (u16::MAX as usize / HERE_MAX - 3 * i8::MAX as usize) as i16;
+const HIDDEN: usize = 32;
+
+pub(super) static NET: LazyLock<Net> = LazyLock::new(|| {
+    Net::read(include_bytes!(
+        "../../../../../../../policies/sense/weights.bin"
+    ))
+});
+
+type Row = [f32; FEATURES];
+type Sums = [i16; FEATURES];
+
+pub(super) struct Net {
+    vocabulary: Vec<&'static [u8]>,
+    /// For each piece what it adds behind itself, at itself and before itself (`i8`).
+    adds: &'static [[u8; FEATURES]],
+    /// What stands in each text: with nothing beside it, with a piece before it, behind it, on both sides.
+    places: [[Sums; 4]; 3],
+    scales: Row,
+    first: Vec<[f32; HIDDEN]>,
+    first_bias: [f32; HIDDEN],
+    last: [f32; HIDDEN],
+    last_bias: f32,
+    alone: [Row; 2],
+    alone_bias: f32,
+}
+
+/// What a text comes to: for each feature the most and the sum.
+pub(super) struct Features {
+    most: Row,
+    sum: Row,
+}
+
+/// Where a text stands.
+#[derive(Clone, Copy)]
+enum Place {
+    Before,
+    Here,
+    After,
+}
+
+impl Net {
+    fn read(file: &'static [u8]) -> Self {
+        let mut file = Reader(file);
+        assert_eq!(file.bytes(4), b"WSN3", "the weights' own file");
+        let [pieces, features, hidden] = [(); 3].map(|()| file.number());
+        assert_eq!([features, hidden], [FEATURES, HIDDEN]);
+        let vocabulary = (0..pieces).map(|_| {
+            let length = usize::from(file.bytes(1)[0]);
+            file.bytes(length)
+        });
+        let net = Self {
+            vocabulary: vocabulary.collect(),
+            adds: file.bytes(pieces * 3 * FEATURES).as_chunks().0,
+            places: [(); 3].map(|()| {
+                let [behind, own, ahead] = [(); 3].map(|()| file.sums());
+                let with = |a, b| sum(&own, a, b);
+                let none = [0; FEATURES];
+                [
+                    own,
+                    with(&behind, &none),
+                    with(&none, &ahead),
+                    with(&behind, &ahead),
+                ]
+            }),
+            scales: file.floats(),
+            first: (0..4 * FEATURES).map(|_| file.floats()).collect(),
+            first_bias: file.floats(),
+            last: file.floats(),
+            last_bias: file.floats::<1>()[0],
+            alone: [(); 2].map(|()| file.floats()),
+            alone_bias: file.floats::<1>()[0],
+        };
+        let most = net.places.as_flattened().as_flattened().iter().max();
+        assert!(most.is_some_and(|most| *most <= PLACE_MAX));
+        assert!(file.0.is_empty(), "the weights' own file");
+        net
+    }
+
+    /// The pieces with their numbers.
+    pub fn vocabulary(&self) -> impl Iterator<Item = (u16, &'static [u8])> {
+        (0..).zip(self.vocabulary.iter().copied())
+    }
+
+    /// What the sentence itself comes to.
+    pub fn here(&self, pieces: &[u16]) -> Features {
+        self.features(&pieces[..pieces.len().min(HERE_MAX)], Place::Here)
+    }
+
+    /// May it be an order, whatever stands beside it? Most that are none are told so, and one in fifty that is.
+    pub fn may_order(&self, here: &Features) -> bool {
+        let [most, sum] = &self.alone;
+        dot(&here.most, most) + dot(&here.sum, sum) + self.alone_bias > 0.0
+    }
+
+    /// How much of an order the sentence is, between these two: a logit.
+    pub fn weigh(&self, before: &[u16], here: &Features, after: &[u16]) -> f32 {
+        let before = &before[before.len().saturating_sub(BESIDE_MAX)..];
+        let before = self.features(before, Place::Before);
+        let after = self.features(&after[..after.len().min(BESIDE_MAX)], Place::After);
+        let mut hidden = self.first_bias;
+        let mut add = |at: usize, value: f32| {
+            if value != 0.0 {
+                let row = hidden.iter_mut().zip(&self.first[at]);
+                row.for_each(|(h, w)| *h += value * w);
+            }
+        };
+        for f in 0..FEATURES {
+            add(f, here.most[f]);
+            add(FEATURES + f, here.sum[f]);
+            add(2 * FEATURES + f, before.most[f].max(after.most[f]));
+            add(3 * FEATURES + f, before.sum[f] + after.sum[f]);
+        }
+        let last = hidden.iter().zip(&self.last);
+        last.fold(self.last_bias, |sum, (h, w)| sum + h.max(0.0) * w)
+    }
+
+    fn features(&self, pieces: &[u16], place: Place) -> Features {
+        let mut most: Sums = [0; FEATURES];
+        let mut total = [0_u16; FEATURES];
+        for (at, piece) in pieces.iter().enumerate() {
+            let (before, next) = (at.checked_sub(1), pieces.get(at + 1));
+            let beside = usize::from(before.is_some()) + 2 * usize::from(next.is_some());
+            let mut value = self.places[place as usize][beside];
+            self.add(&mut value, *piece, 1);
+            if let Some(before) = before {
+                self.add(&mut value, pieces[before], 0);
+            }
+            if let Some(next) = next {
+                self.add(&mut value, *next, 2);
+            }
+            for f in 0..FEATURES {
+                let value = value[f].max(0);
+                most[f] = most[f].max(value);
+                total[f] += value.cast_unsigned();
+            }
+        }
+        let share = 0.3 / (pieces.len() as f32 + 1e-6).sqrt();
+        Features {
+            most: std::array::from_fn(|f| f32::from(most[f]) * self.scales[f]),
+            sum: std::array::from_fn(|f| f32::from(total[f]) * self.scales[f] * share),
+        }
+    }
+
+    /// What a piece adds to the place behind it (0), its own (1), the one before it (2).
+    fn add(&self, value: &mut Sums, piece: u16, to: usize) {
+        let adds = &self.adds[usize::from(piece) * 3 + to];
+        for f in 0..FEATURES {
+            value[f] += i16::from(adds[f].cast_signed());
+        }
+    }
+}
+
+fn sum(a: &Sums, b: &Sums, c: &Sums) -> Sums {
+    std::array::from_fn(|f| a[f] + b[f] + c[f])
+}
+
+/// In order, so that it is the same everywhere.
+fn dot(a: &Row, b: &Row) -> f32 {
+    a.iter().zip(b).fold(0.0, |sum, (a, b)| sum + a * b)
+}
+
+/// The file is a part of the program, and whole.
+struct Reader(&'static [u8]);
+
+impl Reader {
+    fn bytes(&mut self, n: usize) -> &'static [u8] {
+        let (own, rest) = self.0.split_at(n);
+        self.0 = rest;
+        own
+    }
+
+    fn number(&mut self) -> usize {
+        let bytes = self.bytes(4).try_into().expect("four bytes");
+        u32::from_le_bytes(bytes) as usize
+    }
+
+    fn sums(&mut self) -> Sums {
+        let bytes = self.bytes(2 * FEATURES);
+        std::array::from_fn(|f| i16::from_le_bytes([bytes[2 * f], bytes[2 * f + 1]]))
+    }
+
+    fn floats<const N: usize>(&mut self) -> [f32; N] {
+        let bytes = self.bytes(4 * N);
+        std::array::from_fn(|i| {
+            let own = bytes[4 * i..4 * i + 4].try_into().expect("four bytes");
+            f32::from_le_bytes(own)
+        })
+    }
+}
