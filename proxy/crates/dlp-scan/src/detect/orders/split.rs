@@ -121,7 +121,7 @@ pub(super) fn floor(text: &str, mut at: usize) -> usize {
 }
 
 /// The next place that begins a character.
-fn ceil(text: &str, mut at: usize) -> usize {
+pub(super) fn ceil(text: &str, mut at: usize) -> usize {
     while !text.is_char_boundary(at) {
         at += 1;
     }

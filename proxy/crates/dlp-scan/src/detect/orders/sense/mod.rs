@@ -14,6 +14,7 @@ mod pieces;
 use super::{Cell, Scratch, Sink, plain, report, split, vicinity};
 use crate::ruleset::Detector;
 use net::{Features, NET};
+use std::ops::Range;
 
 /// A sentence above this is an order; `train.py` says how many of what is none lie above it, as docs/detection.md does.
 const ORDERED: f32 = 2.0;
@@ -26,17 +27,24 @@ pub(super) fn scan(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scra
     let Some(rule) = sink.rules.detectors[Detector::SensedOrders as usize] else {
         return;
     };
-    if at < scratch.done.end(rule) {
+    let done = scratch.done.end(rule);
+    if at < done {
         return;
     }
     let (base, text) = vicinity(sink.text(), at as usize, cell.span);
-    let here = split::around(text, split::floor(text, at as usize - base));
+    let here = sentence(
+        text,
+        at as usize - base,
+        (done as usize).saturating_sub(base),
+    );
     scratch.done.set(rule, crate::text::to_u32(base + here.end));
     if !sink.limits.spend(4 + crate::text::to_u32(here.len()) / 16) {
         return;
     }
-    let next = here.end..split::end(text, here.end);
     let before = split::before(text, here.start);
+    // What begins behind the blanks is the next one.
+    let next = text.len() - text[here.end..].trim_start().len();
+    let next = next..split::end(text, next);
     let Some(pieces) = read(&text[here.clone()]) else {
         return;
     };
@@ -44,6 +52,14 @@ pub(super) fn scan(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scra
     if NET.may_order(&features) && weigh(&text[before], &features, &text[next]) > ORDERED {
         report(rule, cell, (base, text), here, sink);
     }
+}
+
+/// The sentence around `at`, of what was not read before; a longer one in the parts that it was trained on.
+fn sentence(text: &str, at: usize, unread: usize) -> Range<usize> {
+    let whole = split::around(text, split::floor(text, at));
+    let start = whole.start.max(split::floor(text, unread));
+    let part = split::ceil(text, (start + split::SENTENCE_BYTES_MAX).min(text.len()));
+    start..whole.end.min(part)
 }
 
 /// The pieces of a sentence, if it is one in English.
