@@ -4,7 +4,20 @@ usage: corpus.py WORK     downloads what packages.txt names to WORK/wheels, writ
 
 Read as well, where the machine has them: sources of crates (~/.cargo/registry), manual pages, Debian's descriptions of packages.
 """
-import ast, collections, glob, gzip, hashlib, json, os, random, re, subprocess, sys, zipfile
+
+import ast
+import collections
+import glob
+import gzip
+import hashlib
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import zipfile
+
 from sentences import sentences
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -69,7 +82,21 @@ def main():
     work = sys.argv[1]
     os.makedirs(work, exist_ok=True)
     for package in open(os.path.join(HERE, "packages.txt")).read().split():
-        subprocess.run([sys.executable, "-m", "pip", "-q", "download", "--no-deps", "--only-binary", ":all:", "-d", os.path.join(work, "wheels"), package])
+        subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "pip",
+                "-q",
+                "download",
+                "--no-deps",
+                "--only-binary",
+                ":all:",
+                "-d",
+                os.path.join(work, "wheels"),
+                package,
+            ]
+        )
     random.seed(5)
     seen, per = set(), collections.Counter()
     with open(os.path.join(work, "benign.jsonl"), "w") as out:

@@ -1,9 +1,13 @@
 """The model of sentences whose pieces and meanings are used: all-MiniLM-L6-v2 (Apache-2.0), out of a package of PyPI."""
-import importlib.util, os
+
+import importlib.util
+import os
+
+import jax
+import jax.numpy as jnp
 import numpy as np
-import jax, jax.numpy as jnp
-from safetensors.numpy import load_file
 import pieces
+from safetensors.numpy import load_file
 
 
 def folder():
@@ -38,8 +42,7 @@ def meanings():
         for layer in range(6):
             p = f"encoder.layer.{layer}."
             q, k, v = (
-                linear(x, p + "attention.self." + part).reshape(n, t, 12, 32).transpose(0, 2, 1, 3)
-                for part in ("query", "key", "value")
+                linear(x, p + "attention.self." + part).reshape(n, t, 12, 32).transpose(0, 2, 1, 3) for part in ("query", "key", "value")
             )
             a = jax.nn.softmax(q @ k.transpose(0, 1, 3, 2) / np.sqrt(32), -1) @ v
             a = a.transpose(0, 2, 1, 3).reshape(n, t, h)

@@ -6,12 +6,19 @@ A row with an order is a bag: one of its sentences that lie in the order has to 
 of the corpus, is none. A fifth of the corpus' sources, chosen by a seed, is held back; what is printed at the end is measured on those
 and on test.jsonl.gz, whose author knew neither rules nor rows.
 """
-import gzip, json, os, struct, sys
-import numpy as np
-import yaml
-import jax, jax.numpy as jnp
-import optax
+
+import gzip
+import json
+import os
+import struct
+import sys
+
+import jax
+import jax.numpy as jnp
 import model
+import numpy as np
+import optax
+import yaml
 from pieces import UNK, VOCAB, ids
 from sentences import sentences
 
@@ -236,9 +243,13 @@ def main():
     each, ends = all_weights(p, base, np.concatenate([X for _, X in test])), np.cumsum([len(X) for _, X in test])
     best = np.array([part.max() for part in np.split(each, ends[:-1])])
     order = np.array([bool(r.get("order")) for r, _ in test])
+    author = np.array([r["author"] for r, _ in test])
     for one_of in (100, 200, 400, 800):
         bound = high[len(high) // one_of]
-        print(f"1 of {one_of} held back that are read above {bound:.2f}: recall {(best[order] > bound).mean():.3f}, benign rows {(best[~order] > bound).sum()} of {(~order).sum()}")
+        print(f"1 of {one_of} held back that are read above {bound:.2f}:")
+        for a in sorted(set(author)):
+            found, wrong = best[order & (author == a)] > bound, best[~order & (author == a)] > bound
+            print(f"  test of {a}: recall {found.mean():.3f}, benign rows {wrong.sum()} of {len(wrong)}")
 
     made = tables(p, base)
     some = np.concatenate([ordinary[is_read][:30000], *positive, hard])
