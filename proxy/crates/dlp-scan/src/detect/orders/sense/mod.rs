@@ -41,10 +41,7 @@ pub(super) fn scan(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scra
     if !sink.limits.spend(4 + crate::text::to_u32(here.len()) / 16) {
         return;
     }
-    let before = split::before(text, here.start);
-    // What begins behind the blanks is the next one.
-    let next = text.len() - text[here.end..].trim_start().len();
-    let next = next..split::end(text, next);
+    let (before, next) = (split::before(text, here.start), next(text, here.end));
     let Some(pieces) = read(&text[here.clone()]) else {
         return;
     };
@@ -60,6 +57,12 @@ fn sentence(text: &str, at: usize, unread: usize) -> Range<usize> {
     let start = whole.start.max(split::floor(text, unread));
     let part = split::ceil(text, (start + split::SENTENCE_BYTES_MAX).min(text.len()));
     start..whole.end.min(part)
+}
+
+/// The sentence that begins behind `end` and the blanks there.
+fn next(text: &str, end: usize) -> Range<usize> {
+    let start = text.len() - text[end..].trim_start().len();
+    start..split::end(text, start)
 }
 
 /// The pieces of a sentence, if it is one in English.
@@ -81,7 +84,35 @@ fn weigh(before: &str, here: &Features, after: &str) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{NET, read, weigh};
+    use super::{NET, next, read, sentence, weigh};
+
+    #[test]
+    fn a_long_sentence_is_read_part_by_part() {
+        let text = "word ".repeat(200);
+        for (at, unread, want) in [(10, 0, 0..360), (365, 360, 360..720), (725, 720, 720..1000)] {
+            assert_eq!(sentence(&text, at, unread), want);
+        }
+        // Characters are not cut, wherever a part ends.
+        for offset in 0..4 {
+            let text = "x".repeat(offset) + &"ß漢 ".repeat(300);
+            let mut unread = 0;
+            while unread < text.len() {
+                let part = sentence(&text, unread, unread);
+                assert_eq!(part.start, unread);
+                assert!(text.get(part.clone()).is_some_and(|part| !part.is_empty()));
+                unread = part.end;
+            }
+        }
+    }
+
+    #[test]
+    fn the_next_sentence_may_begin_a_paragraph() {
+        let text = "One is here. \n\nTwo is there. Three.";
+        let ends = [(12, "Two is there."), (28, "Three."), (35, "")];
+        for (end, want) in ends {
+            assert_eq!(&text[next(text, end)], want);
+        }
+    }
 
     /// What the script that trained the network says of the same sentences.
     #[test]
