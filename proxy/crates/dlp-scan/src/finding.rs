@@ -124,7 +124,7 @@ impl Layer {
 }
 
 /// A chain of at most [`Layers::MAX`] decoding steps, outermost first.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Layers {
     steps: [Option<Layer>; Self::MAX],
 }

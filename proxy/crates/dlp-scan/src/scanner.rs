@@ -300,6 +300,9 @@ impl Scanner {
                 std::cmp::Reverse(f.confidence),
                 f.layers.len(),
                 f.rule,
+                // The same one comes first, whatever was read before it.
+                f.layers,
+                f.fingerprint,
             )
         });
         on_boundaries(&mut found, leaves);
