@@ -104,9 +104,10 @@ fn file(engine: &mut Engine, path: &Path, out: &mut dyn Write) -> anyhow::Result
     }
     let text = String::from_utf8_lossy(&bytes);
     let outcome = engine.scan(&text);
+    let line_starts = line_starts(&text);
     for finding in &outcome.findings {
         let rule = engine.rules.rule(finding.rule);
-        let (line, column) = place(&text, finding.start as usize);
+        let (line, column) = place(&text, &line_starts, finding.start as usize);
         let layers = match finding.layers.is_empty() {
             true => String::new(),
             false => format!("  in {}", finding.layers),
@@ -144,13 +145,17 @@ fn masked(text: &str, finding: &Finding) -> String {
     format!("{shown}*** ({count} characters)")
 }
 
-fn place(text: &str, at: usize) -> (usize, usize) {
-    let before = &text[..at];
-    let line_start = before.rfind('\n').map_or(0, |n| n + 1);
-    (
-        before.matches('\n').count() + 1,
-        before[line_start..].chars().count() + 1,
-    )
+/// Where each line begins.
+fn line_starts(text: &str) -> Vec<usize> {
+    let behind = text.match_indices('\n').map(|(at, _)| at + 1);
+    std::iter::once(0).chain(behind).collect()
+}
+
+/// The line and the column of a byte, from 1 on.
+fn place(text: &str, line_starts: &[usize], at: usize) -> (usize, usize) {
+    let line = line_starts.partition_point(|start| *start <= at);
+    let start = line_starts[line - 1];
+    (line, text[start..at].chars().count() + 1)
 }
 
 #[derive(Deserialize)]
