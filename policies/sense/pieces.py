@@ -9,6 +9,18 @@ VOCAB: dict[str, int] = {}  # filled by model.py
 TRIM = ".,;:!?()[]{}<>\"'`_#-"
 
 
+BARE = str.maketrans({"ł": "l", "đ": "d", "ø": "o", "ı": "i", "ß": "ss", "ё": "е", "ς": "σ", "أ": "ا", "إ": "ا", "آ": "ا"})
+
+
+def bare(c):
+    """A Latin or Greek letter without its marks; marks by themselves are nothing."""
+    if "\u0300" <= c <= "\u036f" or "\u200b" <= c <= "\u200f":
+        return ""
+    if c < "\u0400" or "\u1e00" <= c <= "\u1eff":
+        c = "".join(x for x in unicodedata.normalize("NFD", c) if not unicodedata.combining(x))
+    return c.translate(BARE)
+
+
 def plain(t):
     out, blank = [], False
     for c in t:
@@ -28,8 +40,7 @@ def plain(t):
         if c.isascii():
             out.append(c.lower())
             continue
-        d = unicodedata.normalize("NFD", c.lower())
-        out.append("".join(x for x in d if not unicodedata.combining(x)))
+        out.append("".join(map(bare, c.lower())))
     return "".join(out)
 
 
@@ -76,9 +87,6 @@ def word(w):
     return tuple(out)
 
 
-def ids(s):
-    out = []
-    for w in plain(s).split(" "):
-        if w:
-            out.extend(word(w))
-    return out
+def read(plain):
+    """The pieces of a text made plain."""
+    return [piece for w in plain.split(" ") if w for piece in word(w)]

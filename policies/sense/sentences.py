@@ -2,7 +2,7 @@
 
 import re
 
-MAX = 360
+MAX = 360  # bytes
 TAGS = {
     "p",
     "div",
@@ -61,11 +61,19 @@ def ends(t, i):
 
 
 def sentences(t):
-    out, s = [], 0
+    out, s, size = [], 0, 0
     for i in range(len(t)):
-        if ends(t, i) or i + 1 - s >= MAX:
+        size += len(t[i].encode("utf8", "replace"))
+        if ends(t, i) or size >= MAX:
             out.append((s, i + 1))
-            s = i + 1
+            s, size = i + 1, 0
     if s < len(t):
         out.append((s, len(t)))
     return [(a, b) for a, b in out if t[a:b].strip()]
+
+
+def is_read(sentence):
+    """Long enough, and no piece of a program or of data (plain.rs)."""
+    signs = sum(c in "{}();=[]|&\\" for c in sentence)
+    size = len(sentence.encode("utf8", "replace"))
+    return size >= 24 and not (signs > 4 and signs * 14 > size)

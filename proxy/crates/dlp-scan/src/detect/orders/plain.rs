@@ -127,9 +127,9 @@ fn push_plain(c: char, out: &mut String) {
         'ά' => out.push('α'),
         'έ' => out.push('ε'),
         'ή' => out.push('η'),
-        'ί' | 'ϊ' => out.push('ι'),
+        'ί' | 'ϊ' | 'ΐ' => out.push('ι'),
         'ό' => out.push('ο'),
-        'ύ' => out.push('υ'),
+        'ύ' | 'ϋ' | 'ΰ' => out.push('υ'),
         'ώ' => out.push('ω'),
         'ς' => out.push('σ'),
         // Vowel points, joiners and the dot that a large dotted i leaves behind.

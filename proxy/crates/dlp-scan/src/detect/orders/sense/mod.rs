@@ -8,6 +8,7 @@
 //! from a model of sentences (docs/notices.md), the rest from the rows and the script in `policies/sense/`. All of it is
 //! plain arithmetic in a fixed order: the same text has the same number on every machine.
 
+mod gloss;
 mod net;
 mod pieces;
 
@@ -17,7 +18,7 @@ use net::{Features, NET};
 use std::ops::Range;
 
 /// A sentence above this is an order; `train.py` says how many of what is none lie above it, as docs/detection.md does.
-const ORDERED: f32 = 2.0;
+const ORDERED: f32 = 1.5;
 /// A sentence of fewer bytes or pieces says too little.
 const BYTES_MIN: usize = 24;
 const PIECES_MIN: usize = 5;
@@ -32,31 +33,48 @@ pub(super) fn scan(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scra
         return;
     }
     let (base, text) = vicinity(sink.text(), at as usize, cell.span);
-    let here = sentence(
-        text,
-        at as usize - base,
-        (done as usize).saturating_sub(base),
-    );
-    scratch.done.set(rule, crate::text::to_u32(base + here.end));
-    if !sink.limits.spend(4 + crate::text::to_u32(here.len()) / 16) {
-        return;
-    }
-    let (before, next) = (split::before(text, here.start), next(text, here.end));
-    let Some(pieces) = read(&text[here.clone()]) else {
-        return;
-    };
-    let features = NET.here(&pieces);
-    if NET.may_order(&features) && weigh(&text[before], &features, &text[next]) > ORDERED {
-        report(rule, cell, (base, text), here, sink);
+    let unread = (done as usize).saturating_sub(base);
+    for here in parts(text, at as usize - base, unread)
+        .into_iter()
+        .flatten()
+    {
+        scratch.done.set(rule, crate::text::to_u32(base + here.end));
+        if !sink.limits.spend(4 + crate::text::to_u32(here.len()) / 16) {
+            return;
+        }
+        if is_order(text, &here) {
+            return report(rule, cell, (base, text), here, sink);
+        }
     }
 }
 
-/// The sentence around `at`, of what was not read before; a longer one in the parts that it was trained on.
-fn sentence(text: &str, at: usize, unread: usize) -> Range<usize> {
-    let whole = split::around(text, split::floor(text, at));
+/// What is read of the sentence around `at`: what was not read before, in the parts that the network was trained on, and once
+/// more from nearer on where it began long ago, so that what follows `at` belongs to it.
+fn parts(text: &str, at: usize, unread: usize) -> [Option<Range<usize>>; 2] {
+    let at = split::floor(text, at);
+    let whole = split::around(text, at);
+    let part = |start: usize| {
+        let end = split::ceil(text, (start + split::SENTENCE_BYTES_MAX).min(text.len()));
+        start..whole.end.min(end)
+    };
     let start = whole.start.max(split::floor(text, unread));
-    let part = split::ceil(text, (start + split::SENTENCE_BYTES_MAX).min(text.len()));
-    start..whole.end.min(part)
+    let long_ago = at - start > split::SENTENCE_BYTES_MAX / 2;
+    let nearer = long_ago.then(|| {
+        let near = split::ceil(text, at - split::SENTENCE_BYTES_MAX / 3);
+        near + text[near..at].find(' ').map_or(0, |blank| blank + 1)
+    });
+    [Some(part(start)), nearer.map(part)]
+}
+
+fn is_order(text: &str, here: &Range<usize>) -> bool {
+    let Some(pieces) = read(&text[here.clone()]) else {
+        return false;
+    };
+    let features = NET.here(&pieces);
+    NET.may_order(&features) && {
+        let (before, next) = (split::before(text, here.start), next(text, here.end));
+        weigh(&text[before], &features, &text[next]) > ORDERED
+    }
 }
 
 /// The sentence that begins behind `end` and the blanks there.
@@ -65,39 +83,51 @@ fn next(text: &str, end: usize) -> Range<usize> {
     start..split::end(text, start)
 }
 
-/// The pieces of a sentence, if it is one in English.
+/// The pieces of a sentence, if it is one in a language that is known.
 fn read(sentence: &str) -> Option<Vec<u16>> {
     if sentence.len() < BYTES_MIN || plain::is_code(sentence) {
         return None;
     }
-    let pieces = pieces::read(&plain::plain(sentence));
+    let pieces = pieces_of(sentence);
     // Most of a sentence in another script are pieces that nobody knows.
     let known = pieces.iter().filter(|p| **p != pieces::UNKNOWN).count();
     (known >= PIECES_MIN && known * 4 >= pieces.len() * 3).then_some(pieces)
 }
 
+fn pieces_of(text: &str) -> Vec<u16> {
+    pieces::read(&gloss::english(&plain::plain(text)))
+}
+
 /// How much of an order a sentence is, between these two.
 fn weigh(before: &str, here: &Features, after: &str) -> f32 {
-    let [before, after] = [before, after].map(|text| pieces::read(&plain::plain(text)));
+    let [before, after] = [before, after].map(pieces_of);
     NET.weigh(&before, here, &after)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{NET, next, read, sentence, weigh};
+    use super::{NET, next, parts, read, weigh};
 
     #[test]
     fn a_long_sentence_is_read_part_by_part() {
         let text = "word ".repeat(200);
-        for (at, unread, want) in [(10, 0, 0..360), (365, 360, 360..720), (725, 720, 720..1000)] {
-            assert_eq!(sentence(&text, at, unread), want);
+        for (at, unread, want) in [
+            (10, 0, [Some(0..360), None]),
+            (365, 360, [Some(360..720), None]),
+            (725, 720, [Some(720..1000), None]),
+            (200, 0, [Some(0..360), Some(85..445)]),
+            (700, 0, [Some(340..700), Some(585..945)]),
+        ] {
+            assert_eq!(parts(&text, at, unread), want);
         }
         // Characters are not cut, wherever a part ends.
         for offset in 0..4 {
             let text = "x".repeat(offset) + &"ß漢 ".repeat(300);
             let mut unread = 0;
             while unread < text.len() {
-                let part = sentence(&text, unread, unread);
+                let [Some(part), None] = parts(&text, unread, unread) else {
+                    panic!("one part")
+                };
                 assert_eq!(part.start, unread);
                 assert!(text.get(part.clone()).is_some_and(|part| !part.is_empty()));
                 unread = part.end;

@@ -42,6 +42,11 @@ pub(super) fn read(plain: &str) -> Vec<u16> {
     out
 }
 
+/// Is it a word of the vocabulary by itself?
+pub(super) fn is_word(word: &str) -> bool {
+    VOCABULARY.first.contains_key(word.as_bytes())
+}
+
 /// Curly quotation marks as the vocabulary has them.
 fn straight(plain: &str) -> Cow<'_, str> {
     if plain.is_ascii() {

@@ -1,0 +1,428 @@
+//! Words of other languages as English ones, word by word: the network knows no others.
+//!
+//! Grammar is lost, and most of an order survives that. The tables (`policies/sense/words/`) were written by hand: whole words, and
+//! beginnings of words (`forward*`) where a language bends them. `policies/sense/gloss.py` does the same for the training.
+
+use super::pieces;
+use crate::text::to_u32;
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+/// What stands for a word that has no entry, and no piece begins with.
+const UNKNOWN: &str = "\u{FFFD}";
+/// So many languages share a script at most.
+const LANGUAGES_MAX: usize = 15;
+/// A word of another language that is an English one as well has at least so many letters.
+const SHARED_BYTES_MIN: usize = 4;
+
+/// The text, which is [plain](crate::detect::orders::plain::plain), with English words where it is in a language that has a table.
+pub(super) fn english(plain: &str) -> Cow<'_, str> {
+    if is_english(plain) {
+        return plain.into();
+    }
+    let script = Script::of_most(plain);
+    let words = script.words();
+    match words.language(plain) {
+        Some(language) => Translation {
+            words,
+            script,
+            language,
+        }
+        .of(plain)
+        .into(),
+        None => plain.into(),
+    }
+}
+
+/// Is one word in eight one of these, which are common in English and in no other of the languages? English without them is
+/// told by having more English words than others.
+fn is_english(text: &str) -> bool {
+    let words = text.as_bytes().split(|b| !b.is_ascii_lowercase());
+    let (mut all, mut own) = (0, 0);
+    for word in words.filter(|word| !word.is_empty()) {
+        all += 1;
+        own += usize::from(matches!(
+            word,
+            b"the"
+                | b"and"
+                | b"that"
+                | b"with"
+                | b"you"
+                | b"your"
+                | b"this"
+                | b"its"
+                | b"not"
+                | b"from"
+                | b"they"
+                | b"their"
+                | b"these"
+                | b"when"
+                | b"should"
+                | b"must"
+                | b"before"
+                | b"after"
+                | b"any"
+        ));
+    }
+    own * 8 >= all && text.is_ascii()
+}
+
+/// A script that tells the language, or which languages it may be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Script {
+    Latin,
+    Greek,
+    Cyrillic,
+    Arabic,
+    Han,
+    Hangul,
+    Kana,
+}
+
+impl Script {
+    const ALL: [Self; 7] = [
+        Self::Latin,
+        Self::Greek,
+        Self::Cyrillic,
+        Self::Arabic,
+        Self::Han,
+        Self::Hangul,
+        Self::Kana,
+    ];
+
+    /// What is of no other script is taken for Latin.
+    fn of(letter: char) -> Self {
+        match letter {
+            '\u{370}'..='\u{3FF}' => Self::Greek,
+            '\u{400}'..='\u{52F}' => Self::Cyrillic,
+            '\u{600}'..='\u{6FF}' => Self::Arabic,
+            '\u{3040}'..='\u{30FF}' | '々' => Self::Kana,
+            '\u{3400}'..='\u{9FFF}' => Self::Han,
+            '\u{AC00}'..='\u{D7AF}' => Self::Hangul,
+            _ => Self::Latin,
+        }
+    }
+
+    /// The script of a text. Names in Latin letters stand in texts of all others, and Han letters in Japanese ones.
+    fn of_most(text: &str) -> Self {
+        let mut counts = [0; Self::ALL.len()];
+        for letter in text.chars().filter(|c| c.is_alphabetic()) {
+            counts[Self::of(letter) as usize] += 1;
+        }
+        let foreign: usize = counts[1..].iter().sum();
+        if foreign == 0 || foreign * 2 < counts[Self::Latin as usize] {
+            return Self::Latin;
+        }
+        if counts[Self::Kana as usize] > 0 {
+            return Self::Kana;
+        }
+        let more = |best: Self, other: Self| match counts[other as usize] > counts[best as usize] {
+            true => other,
+            false => best,
+        };
+        Self::ALL.into_iter().skip(1).fold(Self::Greek, more)
+    }
+
+    /// The words of all languages that are written in it.
+    fn words(self) -> &'static Words {
+        match self {
+            Self::Latin => &LATIN,
+            Self::Greek => &GREEK,
+            Self::Cyrillic => &CYRILLIC,
+            Self::Arabic => &ARABIC,
+            Self::Han => &HAN,
+            Self::Hangul => &HANGUL,
+            Self::Kana => &KANA,
+        }
+    }
+
+    /// Are words written without blanks between them?
+    fn is_unspaced(self) -> bool {
+        matches!(self, Self::Han | Self::Kana)
+    }
+}
+
+/// The words of the languages of a script, and a tree of their bytes to find them by.
+struct Words {
+    languages: usize,
+    /// Sorted by form, those that words begin with before the whole ones.
+    entries: Vec<Entry>,
+    nodes: Vec<Node>,
+    /// The byte that leads to each node.
+    bytes: Vec<u8>,
+}
+
+struct Entry {
+    form: &'static str,
+    /// A whole word, and not what words begin with.
+    whole: bool,
+    /// Its place among the languages of the script.
+    language: u8,
+    english: &'static str,
+}
+
+struct Node {
+    /// The entries that end here; where no node follows, those of a single form that may go on.
+    entries: Range<u32>,
+    next: Range<u32>,
+}
+
+impl Words {
+    fn read(tables: &[&'static str]) -> Self {
+        let mut entries = Vec::new();
+        for (language, table) in (0..).zip(tables) {
+            entries.extend(table.lines().map(|line| {
+                let (form, english) = line.split_once('\t').expect("the program's own table");
+                let stem = form.strip_suffix('*');
+                Entry {
+                    form: stem.unwrap_or(form),
+                    whole: stem.is_none(),
+                    language,
+                    english,
+                }
+            }));
+        }
+        entries.sort_unstable_by_key(|e| (e.form, e.whole, e.language));
+        let (nodes, bytes) = tree(&entries);
+        Self {
+            languages: tables.len(),
+            entries,
+            nodes,
+            bytes,
+        }
+    }
+
+    /// Calls `found` with each entry that `word` begins with, shorter ones first.
+    fn beginnings(&self, word: &str, mut found: impl FnMut(&Entry)) {
+        let word = word.as_bytes();
+        let mut node = &self.nodes[0];
+        for read in 0..=word.len() {
+            let own = &self.entries[range(&node.entries)];
+            let rest = |e: &Entry| word[read..].starts_with(&e.form.as_bytes()[read..]);
+            if own.first().is_some_and(rest) {
+                own.iter().for_each(&mut found);
+            }
+            let Some(byte) = word.get(read) else {
+                return;
+            };
+            let next = range(&node.next);
+            let Some(at) = self.bytes[next.clone()].iter().position(|b| b == byte) else {
+                return;
+            };
+            node = &self.nodes[next.start + at];
+        }
+    }
+
+    /// The English of a word in each of the languages: of the word itself, or of the longest beginning.
+    fn entries(&self, word: &str) -> [Option<&'static str>; LANGUAGES_MAX] {
+        let mut out = [None; LANGUAGES_MAX];
+        self.beginnings(word, |entry| {
+            if !entry.whole || entry.form.len() == word.len() {
+                out[entry.language as usize] = Some(entry.english);
+            }
+        });
+        out
+    }
+
+    /// The language that has most of the words, if more than English has.
+    fn language(&self, text: &str) -> Option<usize> {
+        if self.languages == 1 {
+            return Some(0);
+        }
+        let words = || runs(text).filter(|run| is_word(run));
+        // Many a foreign word is in the English vocabulary: names, and what was borrowed.
+        let (mut left, english) = words().fold((0, 0), |(all, english), word| {
+            (all + 1, english + usize::from(pieces::is_word(word)))
+        });
+        let (mut counts, mut most) = ([0; LANGUAGES_MAX], 0);
+        for word in words() {
+            // Soon clear in an English text, where each word has to be looked for in all languages.
+            if most + left <= english {
+                return None;
+            }
+            left -= 1;
+            for (count, entry) in counts.iter_mut().zip(self.entries(word)) {
+                *count += usize::from(entry.is_some());
+                most = most.max(*count);
+            }
+        }
+        let most = (0..self.languages).max_by_key(|l| (counts[*l], LANGUAGES_MAX - l))?;
+        (counts[most] > english).then_some(most)
+    }
+}
+
+/// The nodes of sorted entries and the byte before each, level by level.
+fn tree(entries: &[Entry]) -> (Vec<Node>, Vec<u8>) {
+    let (mut nodes, mut bytes) = (Vec::new(), vec![0]);
+    // The entries of a node, which are alike in so many bytes.
+    let mut spans = vec![(0..entries.len(), 0)];
+    let mut done = 0;
+    while let Some((span, read)) = spans.get(done).cloned() {
+        done += 1;
+        let of_node = &entries[span.clone()];
+        let one_form = of_node.first().map(|e| e.form) == of_node.last().map(|e| e.form);
+        let own = match one_form {
+            true => of_node.len(),
+            false => of_node.partition_point(|e| e.form.len() == read),
+        };
+        let first_of_next = spans.len();
+        let byte = |e: &Entry| e.form.as_bytes()[read];
+        let mut start = span.start + own;
+        for group in of_node[own..].chunk_by(|a, b| byte(a) == byte(b)) {
+            spans.push((start..start + group.len(), read + 1));
+            bytes.push(byte(&group[0]));
+            start += group.len();
+        }
+        nodes.push(Node {
+            entries: to_u32(span.start)..to_u32(span.start + own),
+            next: to_u32(first_of_next)..to_u32(spans.len()),
+        });
+    }
+    (nodes, bytes)
+}
+
+fn range(of: &Range<u32>) -> Range<usize> {
+    of.start as usize..of.end as usize
+}
+
+struct Translation {
+    words: &'static Words,
+    script: Script,
+    language: usize,
+}
+
+impl Translation {
+    fn of(&self, text: &str) -> String {
+        let mut out = String::with_capacity(text.len());
+        for token in text.split_inclusive(' ') {
+            if token.is_ascii() && (token.contains('@') || token.contains("://")) {
+                out.push_str(token);
+                continue;
+            }
+            for run in runs(token) {
+                match run.chars().next() {
+                    Some(letter) if letter.is_alphabetic() => self.push(run, letter, &mut out),
+                    _ => out.push_str(run),
+                }
+            }
+        }
+        out
+    }
+
+    /// Adds what `run`, which begins with `letter`, is in English.
+    fn push(&self, run: &str, letter: char, out: &mut String) {
+        if self.script.is_unspaced() && Script::of(letter) != Script::Latin {
+            return self.spell(run, out);
+        }
+        let own = self.words.entries(run)[self.language];
+        out.push_str(own.unwrap_or(if self.keeps(run) { run } else { UNKNOWN }));
+    }
+
+    /// Does a word without an entry stay? In a text of another script all Latin ones do.
+    fn keeps(&self, word: &str) -> bool {
+        let shared = || word.len() >= SHARED_BYTES_MIN && pieces::is_word(word);
+        word.is_ascii() && (self.script != Script::Latin || shared())
+    }
+
+    /// Words without blanks between them: the longest entry from each place on.
+    fn spell(&self, run: &str, out: &mut String) {
+        let (mut rest, mut known) = (run, true);
+        while let Some(letter) = rest.chars().next() {
+            let mut longest = None;
+            self.words.beginnings(rest, |entry| {
+                longest = Some((entry.form.len(), entry.english));
+            });
+            // What is not known is told once.
+            if longest.is_some() || known {
+                out.push(' ');
+                out.push_str(longest.map_or(UNKNOWN, |(_, english)| english));
+            }
+            known = longest.is_some();
+            rest = &rest[longest.map_or(letter.len_utf8(), |(end, _)| end)..];
+        }
+        out.push(' ');
+    }
+}
+
+/// Small Latin letters in a row, other letters in a row, and what stands between them.
+fn runs(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let kind = kind(rest.chars().next()?);
+        let end = rest.find(|c| self::kind(c) != kind).unwrap_or(rest.len());
+        let (run, behind) = rest.split_at(end);
+        rest = behind;
+        Some(run)
+    })
+}
+
+#[derive(PartialEq, Eq)]
+enum Kind {
+    Latin,
+    Letters,
+    Between,
+}
+
+fn kind(c: char) -> Kind {
+    match c {
+        'a'..='z' | 'æ' | 'œ' => Kind::Latin,
+        c if c.is_alphabetic() => Kind::Letters,
+        _ => Kind::Between,
+    }
+}
+
+fn is_word(run: &str) -> bool {
+    run.starts_with(char::is_alphabetic)
+}
+
+macro_rules! words {
+    ($($language:literal)*) => {
+        LazyLock::new(|| {
+            Words::read(&[$(include_str!(concat!("../../../../../../../policies/sense/words/", $language, ".tsv"))),*])
+        })
+    };
+}
+
+static LATIN: LazyLock<Words> =
+    words!("cs" "da" "de" "es" "fi" "fr" "hu" "id" "it" "nl" "pl" "pt" "ro" "sv" "tr");
+static GREEK: LazyLock<Words> = words!("el");
+static CYRILLIC: LazyLock<Words> = words!("ru" "uk");
+static ARABIC: LazyLock<Words> = words!("ar");
+static HAN: LazyLock<Words> = words!("zh");
+static HANGUL: LazyLock<Words> = words!("ko");
+static KANA: LazyLock<Words> = words!("ja");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_read_whole() {
+        for script in Script::ALL {
+            let words = script.words();
+            assert!(words.languages <= LANGUAGES_MAX && words.entries.len() > 1000);
+            for entry in &words.entries {
+                assert!(entry.english.is_ascii() && !entry.english.is_empty());
+                assert_eq!(super::super::plain::plain(entry.form), entry.form);
+                assert_eq!(
+                    runs(entry.form).next(),
+                    Some(entry.form),
+                    "one run of letters"
+                );
+            }
+            for entry in &words.entries {
+                // No form goes on with a digit.
+                let word = [entry.form, if entry.whole { "" } else { "7" }].concat();
+                let found = words.entries(&word)[entry.language as usize];
+                assert_eq!(found, Some(entry.english), "{word}");
+            }
+            let key = |e: &Entry| (e.form, e.whole, e.language);
+            let twice = words
+                .entries
+                .windows(2)
+                .find(|two| key(&two[0]) == key(&two[1]));
+            assert!(twice.is_none_or(|two| panic!("twice: {}", two[0].form)));
+        }
+    }
+}
