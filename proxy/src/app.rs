@@ -81,6 +81,8 @@ pub fn run_stdio(loaded: Loaded) -> anyhow::Result<ExitCode> {
 
 async fn serve(start: Start, metrics: PrometheusHandle) -> anyhow::Result<ExitCode> {
     let loaded = &start.loaded;
+    // A file may change as soon as it is said that Weir listens.
+    let seen = stamps(&loaded.files_watched);
     let audit = open_audit(loaded, start.shared_data_dir)?;
     let traces = loaded.otlp.as_ref().map(Traces::start).transpose()?;
     let gateway = make_gateway(loaded, audit.clone(), traces.as_ref(), start.single)?;
@@ -125,7 +127,7 @@ async fn serve(start: Start, metrics: PrometheusHandle) -> anyhow::Result<ExitCo
     say(&format!("listening on {scheme}://{address}{path}"));
     tokio::spawn(upkeep(metrics));
     tokio::spawn(Arc::clone(&gateway).sweep());
-    let watcher = tokio::spawn(watch(start, Arc::clone(&joint), tls.clone(), hangup));
+    let watcher = tokio::spawn(watch(start, seen, Arc::clone(&joint), tls.clone(), hangup));
     let serving = tokio::spawn(gateway::serve(Arc::clone(&gateway), listener, tls));
     stop.recv().await;
     tracing::info!("stopping: calls under way may end");
@@ -163,17 +165,17 @@ fn make_gateway(
     Gateway::new(&loaded.desired, options).context("the configuration does not compile")
 }
 
-/// Reads changed files again, and everything on SIGHUP. What does not load or compile is refused
+/// Reads files again that are not as they were `seen`, and everything on SIGHUP. What does not load or compile is refused
 /// whole and said; the state in force stays.
 async fn watch(
     start: Start,
+    mut seen: Vec<Stamp>,
     joint: Arc<Joint>,
     tls: Option<TlsSlot>,
     mut hangup: Signal,
 ) -> anyhow::Result<()> {
     let start = Arc::new(start);
     let mut files = start.loaded.files_watched.clone();
-    let mut seen = stamps(&files);
     let mut refused: Option<Refused> = None;
     loop {
         tokio::select! {
