@@ -3,8 +3,9 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::LazyLock;
+
+use foldhash::fast::FixedState;
 
 use super::net::NET;
 
@@ -30,9 +31,14 @@ pub(super) fn read(plain: &str) -> Vec<u16> {
     let plain = straight(plain);
     let mut out = Vec::with_capacity(plain.len() / 4);
     for word in plain.split(' ').filter(|w| !w.is_empty()) {
-        match named(word) {
-            Some(piece) => out.push(piece),
-            None => runs(word, &mut out),
+        let bytes = word.as_bytes();
+        if bytes.len() <= WORD_BYTES_MAX && bytes.iter().all(u8::is_ascii_lowercase) {
+            split(bytes, &mut out);
+        } else {
+            match named(word) {
+                Some(piece) => out.push(piece),
+                None => runs(word, &mut out),
+            }
         }
         if out.len() >= PIECES_MAX {
             break;
@@ -127,18 +133,19 @@ fn split(run: &[u8], out: &mut Vec<u16>) {
             _ => &VOCABULARY.further,
         };
         let most = PIECE_BYTES_MAX.min(run.len() - at);
-        let fits = |n: &usize| pieces.contains_key(&run[at..at + n]);
-        let Some(length) = (1..=most).rev().find(fits) else {
+        let piece = |n| Some((*pieces.get(&run[at..at + n])?, n));
+        let Some((piece, length)) = (1..=most).rev().find_map(piece) else {
             out.truncate(begun);
             out.push(UNKNOWN);
             return;
         };
-        out.push(pieces[&run[at..at + length]]);
+        out.push(piece);
         at += length;
     }
 }
 
-type Pieces = HashMap<&'static [u8], u16, BuildHasherDefault<PieceHasher>>;
+/// The keys are the program's own, so nobody can choose them to collide.
+type Pieces = HashMap<&'static [u8], u16, FixedState>;
 
 struct Vocabulary {
     /// What a word may begin with.
@@ -149,8 +156,8 @@ struct Vocabulary {
 
 static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
     let mut vocabulary = Vocabulary {
-        first: Pieces::with_capacity_and_hasher(1 << 15, BuildHasherDefault::new()),
-        further: Pieces::with_capacity_and_hasher(1 << 13, BuildHasherDefault::new()),
+        first: Pieces::with_capacity_and_hasher(1 << 15, FixedState::default()),
+        further: Pieces::with_capacity_and_hasher(1 << 13, FixedState::default()),
     };
     for (number, piece) in NET.vocabulary() {
         match piece.strip_prefix(b"##") {
@@ -160,23 +167,3 @@ static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
     }
     vocabulary
 });
-
-/// The keys are the program's own, so nobody can choose them to collide.
-#[derive(Default)]
-struct PieceHasher(u64);
-
-impl Hasher for PieceHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for b in bytes {
-            self.0 = (self.0 ^ u64::from(*b)).wrapping_mul(0x0100_0000_01B3);
-        }
-    }
-
-    fn write_usize(&mut self, n: usize) {
-        self.0 = self.0.wrapping_add(n as u64);
-    }
-
-    fn finish(&self) -> u64 {
-        (self.0 ^ self.0 >> 29).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-    }
-}
