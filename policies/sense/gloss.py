@@ -18,8 +18,6 @@ LANGUAGES = dict(
 )
 SCRIPT = {lang: name for name, langs in LANGUAGES.items() for lang in langs}
 UNKNOWN = "\ufffd"
-# A text with one of these in eight words is English; none is a word of another of the languages.
-ENGLISH = frozenset("the and that with you your this its not from they their these when should must before after any".split())
 RUN = re.compile(r"[a-zæœ]+|[^\W\d_a-zæœ]+")
 
 
@@ -31,11 +29,11 @@ def script(c):
         return "arabic"
     if "\u0400" <= c <= "\u052f":
         return "cyrillic"
-    if "\u3040" <= c <= "\u30ff" or c == "々":
+    if "\u3040" <= c <= "\u30ff" or "\uff66" <= c <= "\uff9f":
         return "kana"
-    if "\u3400" <= c <= "\u9fff":
+    if "\u3005" <= c <= "\u3007" or "\u3400" <= c <= "\u9fff":
         return "han"
-    if "\uac00" <= c <= "\ud7af":
+    if "\u1100" <= c <= "\u11ff" or "\u3130" <= c <= "\u318f" or "\uac00" <= c <= "\ud7af":
         return "hangul"
     return "latin"
 
@@ -60,13 +58,13 @@ def entry(lang, word):
 
 def language(text, words):
     """The language of a text made plain, None for English."""
-    if text.isascii() and sum(w in ENGLISH for w in words) * 8 >= len(words):
-        return None
     letters = [script(c) for w in words for c in w]
     foreign = [x for x in letters if x != "latin"]
     name = "latin"
     if foreign and len(foreign) * 2 >= len(letters) - len(foreign):
-        name = "kana" if "kana" in foreign else max(list(LANGUAGES)[1:], key=foreign.count)
+        name = max(list(LANGUAGES)[1:], key=foreign.count)
+        if name in ("han", "kana"):
+            name = "kana" if foreign.count("kana") * 8 >= foreign.count("han") else "han"
     if len(LANGUAGES[name]) == 1:
         return LANGUAGES[name][0]
     best, most = None, sum(w in VOCAB for w in words if w.isascii())
@@ -87,7 +85,7 @@ def english(text):
 
     def one(match):
         word = match[0]
-        if own in ("han", "kana") and script(word[0]) != "latin":
+        if own in ("han", "kana") and any(script(c) != "latin" for c in word):
             return " " + spell(lang, word) + " "
         found = entry(lang, word)
         if found is not None:

@@ -40,7 +40,7 @@ pub(super) fn scan_sensed(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &m
     sense::scan(at, cell, sink, scratch);
 }
 
-/// True if nothing is left to read: an order was found, or all was read before.
+/// True if nothing is left to read: an order was found, or the budget is used up.
 fn search(
     detector: Detector,
     read: fn(&str) -> Classes,
@@ -54,7 +54,7 @@ fn search(
     };
     // One reading is enough for all keywords of a sentence.
     if at < scratch.done.end(rule) {
-        return true;
+        return false;
     }
     let (base, text) = vicinity(sink.text(), at as usize, cell.span);
     let here = split::around(text, split::floor(text, at as usize - base));
@@ -85,12 +85,14 @@ fn search(
     if ordered {
         let before = read(&text[split::before(text, here.start)]);
         if ORDERS.order(&classes, &judge::merge(&[&before, &after])) {
+            sense::pass(edges[1], sink, scratch);
             report(rule, cell, (base, text), here, sink);
             return true;
         }
     }
     let next_ordered = called && ORDERS.order(&after, &classes);
     if next_ordered {
+        sense::pass(crate::text::to_u32(base + next.end), sink, scratch);
         report(rule, cell, (base, text), next, sink);
     }
     next_ordered

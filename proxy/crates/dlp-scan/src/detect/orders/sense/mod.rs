@@ -48,6 +48,13 @@ pub(super) fn scan(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scra
     }
 }
 
+/// Leaves out what comes before `end`: it was reported.
+pub(super) fn pass(end: u32, sink: &Sink<'_>, scratch: &mut Scratch) {
+    if let Some(rule) = sink.rules.detectors[Detector::SensedOrders as usize] {
+        scratch.done.set(rule, end);
+    }
+}
+
 /// What is read of the sentence around `at`: what was not read before, in the parts that the network was trained on, and once
 /// more from nearer on where it began long ago, so that what follows `at` belongs to it.
 fn parts(text: &str, at: usize, unread: usize) -> [Option<Range<usize>>; 2] {
@@ -83,15 +90,16 @@ fn next(text: &str, end: usize) -> Range<usize> {
     start..split::end(text, start)
 }
 
-/// The pieces of a sentence, if it is one in a language that is known.
+/// The pieces of a sentence that are known, if it is one in a language that is known. Strange words between those of an order do
+/// not hide it.
 fn read(sentence: &str) -> Option<Vec<u16>> {
     if sentence.len() < BYTES_MIN || plain::is_code(sentence) {
         return None;
     }
-    let pieces = pieces_of(sentence);
-    // Most of a sentence in another script are pieces that nobody knows.
-    let known = pieces.iter().filter(|p| **p != pieces::UNKNOWN).count();
-    (known >= PIECES_MIN && known * 4 >= pieces.len() * 3).then_some(pieces)
+    let mut pieces = pieces_of(sentence);
+    let all = pieces.len();
+    pieces.retain(|piece| *piece != pieces::UNKNOWN);
+    (pieces.len() >= PIECES_MIN && pieces.len() * 2 >= all).then_some(pieces)
 }
 
 fn pieces_of(text: &str) -> Vec<u16> {
