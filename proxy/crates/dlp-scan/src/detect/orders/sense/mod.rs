@@ -51,6 +51,7 @@ pub(super) fn scan(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scra
 /// Leaves out what comes before `end`: it was reported.
 pub(super) fn pass(end: u32, sink: &Sink<'_>, scratch: &mut Scratch) {
     if let Some(rule) = sink.rules.detectors[Detector::SensedOrders as usize] {
+        let end = end.max(scratch.done.end(rule));
         scratch.done.set(rule, end);
     }
 }
