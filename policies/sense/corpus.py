@@ -157,7 +157,7 @@ def main():
     for deb in DEBS:  # not all there are
         subprocess.run(["apt-get", "-qq", "download", deb], cwd=debs)
     for deb in glob.glob(debs + "/*.deb"):
-        subprocess.run(["dpkg-deb", "-x", deb, deb.split("_")[0]], check=True)
+        subprocess.run(["dpkg-deb", "-x", deb, os.path.join(debs, os.path.basename(deb).split("_")[0])], check=True)
     random.seed(5)
     seen, per = set(), collections.Counter()
     with open(os.path.join(work, "benign.jsonl"), "w") as out:
