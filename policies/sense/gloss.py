@@ -16,8 +16,9 @@ LANGUAGES = dict(
     hangul=["ko"],
     kana=["ja"],
 )
-SCRIPT = {lang: name for name, langs in LANGUAGES.items() for lang in langs}
 UNKNOWN = "\ufffd"
+SHARED = 4  # a word of another language, or an English one in a text of another, has at least so many bytes
+MIXED = 4  # one word of so many that is not English is looked for in all languages of its script
 RUN = re.compile(r"[a-zæœ]+|[^\W\d_a-zæœ]+")
 
 
@@ -56,15 +57,19 @@ def entry(lang, word):
     return next((stems[word[:n]] for n in range(min(len(word), most), 0, -1) if word[:n] in stems), None)
 
 
-def language(text, words):
-    """The language of a text made plain, None for English."""
+def scripts(words):
+    """The script that a text is in, and whether its Han letters are Japanese ones."""
     letters = [script(c) for w in words for c in w]
     foreign = [x for x in letters if x != "latin"]
-    name = "latin"
-    if foreign and len(foreign) * 2 >= len(letters) - len(foreign):
-        name = max(list(LANGUAGES)[1:], key=foreign.count)
-        if name in ("han", "kana"):
-            name = "kana" if foreign.count("kana") * 8 >= foreign.count("han") else "han"
+    japanese = "kana" if foreign.count("kana") * 8 >= foreign.count("han") else "han"
+    if not foreign or len(foreign) * 2 < len(letters) - len(foreign):
+        return "latin", japanese
+    name = max(list(LANGUAGES)[1:], key=foreign.count)
+    return (japanese if name in ("han", "kana") else name), japanese
+
+
+def language(name, words):
+    """The language of words of a script, None for English; words of the English vocabulary have to be fewer than its own."""
     if len(LANGUAGES[name]) == 1:
         return LANGUAGES[name][0]
     best, most = None, sum(w in VOCAB for w in words if w.isascii())
@@ -76,22 +81,30 @@ def language(text, words):
 
 
 def english(text):
-    """A text made plain, its words in English where it is in another language that there is a table of."""
+    """A text made plain, its words in English where it is in another language that there is a table of, or in several."""
     words = RUN.findall(text)
-    lang = language(text, words)
-    if not lang:
+    own, japanese = scripts(words)
+    lang = language(own, words)
+    strange = [w for w in words if not (w.isascii() and w in VOCAB)]
+    if not lang and len(strange) * MIXED < len(words):
         return text
-    own = SCRIPT[lang]
 
     def one(match):
         word = match[0]
-        if own in ("han", "kana") and any(script(c) != "latin" for c in word):
-            return " " + spell(lang, word) + " "
-        found = entry(lang, word)
+        of = next((s for s in map(script, word) if s != "latin"), "latin")
+        of = japanese if of in ("han", "kana") else of
+        if of in ("han", "kana"):
+            return " " + spell(LANGUAGES[of][0], word) + " "
+        found = entry(lang, word) if of == own and lang else None
         if found is not None:
             return found
-        known = word.isascii() and (own != "latin" or len(word) >= 4 and word in VOCAB)
-        return word if known else UNKNOWN
+        if word.isascii() and word in VOCAB and (own != "latin" or not lang or len(word) >= SHARED):
+            return word
+        others = LANGUAGES[of] if len(word.encode()) >= SHARED else []
+        found = next((e for e in (entry(l, word) for l in others) if e is not None), None)
+        if found is not None:
+            return found
+        return word if word.isascii() and lang is None or word.isascii() and own != "latin" else UNKNOWN
 
     kept = lambda token: token.isascii() and ("@" in token or "://" in token)
     return " ".join(token if kept(token) else RUN.sub(one, token) for token in text.split(" "))
