@@ -337,7 +337,7 @@ pub(super) fn rfc1924_digit(b: u8) -> Option<u8> {
 }
 
 /// ZeroMQ RFC 32.
-fn z85_digit(b: u8) -> Option<u8> {
+pub(super) fn z85_digit(b: u8) -> Option<u8> {
     const DIGITS: &[u8; 85] =
         b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
     DIGITS

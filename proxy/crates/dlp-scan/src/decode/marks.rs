@@ -115,11 +115,12 @@ pub(crate) const WORDS: &[(Mark, &[&str])] = &[
             "suffix",
         ],
     ),
-    // Digits of Morse code: a number has some of them.
+    // Digits of Morse code, of which a number has some, and letters, of which a sentence has some.
     (
         Mark::Morse,
         &[
             ".---- ", "..--- ", "...-- ", "....- ", "---.. ", "----. ", "-.... ", "--... ",
+            " .-. ", " -.. ", " --. ", " -.-. ", " .-.. ", " ..- ", " .--. ",
         ],
     ),
     (

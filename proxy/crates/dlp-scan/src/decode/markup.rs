@@ -10,6 +10,9 @@ const COMMENT_BYTES_MAX: usize = 1024;
 /// Shortest word that is worth a look once it is whole.
 const JOINED_BYTES_MIN: usize = 8;
 
+/// A page has a word or two with markup inside.
+const PARTED_WORDS_MIN: usize = 4;
+
 /// Elements that stand within a line of text and show nothing themselves.
 const INLINE: [&[u8]; 22] = [
     b"b", b"i", b"u", b"s", b"em", b"strong", b"span", b"font", b"wbr", b"mark", b"small", b"big",
@@ -39,7 +42,8 @@ pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
         let floor = std::mem::replace(&mut done, word.end as usize);
         let joined: usize = pieces.iter().map(|p| p.len()).sum();
         let digit = |s: &Span| node.text[s.range()].iter().any(u8::is_ascii_digit);
-        if pieces.len() < 2 || joined < JOINED_BYTES_MIN || !pieces.iter().any(digit) {
+        let worth = pieces.iter().any(digit) || parts_words(&node.text, &pieces);
+        if pieces.len() < 2 || joined < JOINED_BYTES_MIN || !worth {
             continue;
         }
         if child.is_none() {
@@ -53,6 +57,13 @@ pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
     if let Some(child) = child {
         spawn.end(child);
     }
+}
+
+/// Does markup stand in the middle of words again and again?
+fn parts_words(text: &[u8], pieces: &[Span]) -> bool {
+    let letter = |at: usize| text[at].is_ascii_alphabetic();
+    let seam = |two: &&[Span]| letter(two[0].end as usize - 1) && letter(two[1].start as usize);
+    pieces.windows(2).filter(seam).count() >= PARTED_WORDS_MIN
 }
 
 /// `floor` is where the word before it ends: what stands before that is with that word.

@@ -34,6 +34,8 @@ mod run;
 mod sentences;
 pub(crate) mod series;
 mod shards;
+mod shifted;
+mod solid;
 mod spoken;
 pub(crate) mod strides;
 mod turned;
@@ -468,12 +470,10 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
         variables::decode(node, &traces.joints, spawn);
     }
     series::decode(node, &scratch.counted, spawn);
-    if traces.strange {
-        for cell in node.cells.iter().filter(|c| c.leaf != NO_LEAF) {
-            fold::decode(node, cell, spawn);
-        }
-    }
+    fold::decode(node, traces, spawn);
     turned::decode(node, scratch, spawn);
+    shifted::decode(node, scratch, spawn);
+    solid::decode(node, scratch, spawn);
     joined::decode(node, scratch, spawn);
     shards::decode(node, spawn);
     sentences::decode(node, scratch, spawn);

@@ -129,6 +129,9 @@ fn row_around(text: &[u8], at: usize, floor: usize, cell: &Cell) -> (Vec<(Word, 
         let Some(word) = word(&text[from..end]).filter(|_| end < before && from < end) else {
             break;
         };
+        if parts_words(&text[end..before]) {
+            words.push((Word::Sign(b' '), Span::new(end, before)));
+        }
         words.push((word, Span::new(from, end)));
         before = from;
     }
@@ -149,9 +152,13 @@ fn row_around(text: &[u8], at: usize, floor: usize, cell: &Cell) -> (Vec<(Word, 
             .take(3)
             .take_while(|b| of_gap(**b))
             .count();
-        next += len + gap;
+        let end = next + len;
+        next = end + gap;
         if gap == 0 {
             break;
+        }
+        if parts_words(&text[end..next]) {
+            words.push((Word::Sign(b' '), Span::new(end, next)));
         }
     }
     // Signs and counts at the ends belong to the sentence.
@@ -171,7 +178,12 @@ fn of_word(b: u8) -> bool {
 }
 
 fn of_gap(b: u8) -> bool {
-    matches!(b, b' ' | b',' | b'-' | b'.' | b'\n')
+    matches!(b, b' ' | b',' | b'-' | b'.' | b'\n' | b'/' | b'|')
+}
+
+/// Do letters stand on either side that belong to two words?
+fn parts_words(gap: &[u8]) -> bool {
+    gap.iter().any(|b| matches!(b, b'/' | b'|'))
 }
 
 fn gap_before(text: &[u8]) -> usize {

@@ -1,6 +1,6 @@
 //! Text read backwards, rotated by 13, or with digits for letters. The gate says where it is worth a try.
 
-use super::Spawner;
+use super::{Spawner, copy};
 use crate::detect::Scratch;
 use crate::ruleset::Action;
 use crate::text::{Cell, How, Node, Span};
@@ -45,11 +45,15 @@ fn turn(node: &Node, scratch: &Scratch, action: Action, spawn: &mut Spawner<'_>)
         done = to;
         let start = child.text.len();
         if layer == Layer::Reversed {
-            reversed(node, from, to, child)
+            reversed(node, from, to, child);
+            child.close_cell(start, Span::default(), cell.kind, 0);
+            let start = child.text.len();
+            each_reversed(node, from, to, child);
+            child.close_cell(start, Span::default(), cell.kind, 0);
         } else {
-            rotated(node, from, to, child)
+            rotated(node, from, to, child);
+            child.close_cell(start, Span::default(), cell.kind, 0);
         }
-        child.close_cell(start, Span::default(), cell.kind, 0);
     }
     if let Some(child) = child {
         spawn.end(child);
@@ -93,6 +97,18 @@ fn reversed(node: &Node, from: usize, to: usize, child: &mut Node) {
             How::Atom,
         );
         end = start;
+    }
+}
+
+/// Each word backwards, in the order that they stand in.
+fn each_reversed(node: &Node, from: usize, to: usize, child: &mut Node) {
+    let mut at = from;
+    for word in node.text[from..to].split_inclusive(|b| *b == b' ') {
+        let end = at + word.len();
+        let blank = usize::from(word.ends_with(b" "));
+        reversed(node, at, end - blank, child);
+        copy(child, node, end - blank, end);
+        at = end;
     }
 }
 

@@ -96,6 +96,35 @@ impl Traces {
         Reader::read::<Plain>(text, self);
     }
 
+    /// Where the next byte stands from `at` on that is not ASCII.
+    pub fn next_wide(&self, at: usize) -> Option<usize> {
+        let mut nth = at / BLOCK;
+        let mut high = self.kinds.get(nth)?.high & (u64::MAX << (at % BLOCK));
+        while high == 0 {
+            nth += 1;
+            high = self.kinds.get(nth)?.high;
+        }
+        Some(nth * BLOCK + high.trailing_zeros() as usize)
+    }
+
+    /// Where the blocks of [`BLOCK`] bytes begin that have at least so many letters.
+    pub fn lettered(&self, least: u32) -> impl Iterator<Item = usize> {
+        let blocks = self.kinds.iter().enumerate();
+        blocks.filter_map(move |(nth, kinds)| {
+            let letters = kinds.alnum & !kinds.digit;
+            (letters.count_ones() >= least).then_some(nth * BLOCK)
+        })
+    }
+
+    /// Where the second halves of blocks begin that have at least so many bytes of ASCII which are no letters or digits.
+    pub fn signed(&self, least: u32) -> impl Iterator<Item = usize> {
+        let blocks = self.kinds.iter().enumerate();
+        blocks.filter_map(move |(nth, kinds)| {
+            let signs = !(kinds.alnum | kinds.high) >> (BLOCK / 2);
+            (signs.count_ones() >= least).then_some(nth * BLOCK + BLOCK / 2)
+        })
+    }
+
     /// Gives back what a long text needed.
     pub fn recycle(&mut self) {
         let lists = [

@@ -1,6 +1,7 @@
 //! What a character is folded to.
 
 use crate::detect::unseen;
+use unicode_normalization::UnicodeNormalization;
 
 /// Drawn around the sign before it, a digit as a rule.
 const KEYCAP: char = '\u{20E3}';
@@ -15,8 +16,16 @@ pub(super) enum Folded {
     Plain(char),
     /// Compatibility form (NFKC): reason enough.
     Compat(char),
+    /// Compatibility form of several letters, as [`spelled`] has them.
+    Several,
     /// A letter of another script that looks like this one: reason enough in a word with Latin letters or digits.
     Look(char),
+    /// A letter of a flag: reason enough where many stand in a row.
+    Flag(char),
+    /// Belongs to the letter before it, where both are one character; else it is drawn over that letter.
+    Mark(char),
+    /// A picture, an arrow or a dot in the middle of the line: left out where each letter stands between two of them.
+    Symbol,
     /// Leaves no ink.
     Gone,
 }
@@ -91,11 +100,110 @@ pub(super) fn fold(c: char) -> Folded {
         '\u{201C}' | '\u{201D}' | '\u{201F}' | '\u{2033}' => Folded::Plain('"'),
         '\u{3002}' | '\u{FF61}' | '\u{2024}' => Folded::Plain('.'),
         '\u{2044}' | '\u{2215}' => Folded::Plain('/'),
-        _ => LOOKS
-            .binary_search_by_key(&c, |(l, _)| *l)
-            .map_or(Folded::Same, |i| Folded::Look(LOOKS[i].1)),
+        '\u{2801}'..='\u{283D}' => braille(c).map_or(Folded::Same, Folded::Compat),
+        '\u{B7}'
+        | '\u{2022}'
+        | '\u{2190}'..='\u{27BF}'
+        | '\u{2900}'..='\u{2BFF}'
+        | '\u{30FB}'
+        | '\u{1F300}'..='\u{1FAFF}' => Folded::Symbol,
+        '\u{1F1E6}'..='\u{1F1FF}' => plus(0x1F1E6, 0x1F1FF, 'A').map_or(Folded::Same, Folded::Flag),
+        _ if is_mark(c) => Folded::Mark(c),
+        _ => look(c).or_else(|| compat(c)).unwrap_or(Folded::Same),
     }
 }
+
+/// The letters of Braille, a to z; digits are letters behind a sign, which are read elsewhere.
+fn braille(c: char) -> Option<char> {
+    let nth = "⠁⠃⠉⠙⠑⠋⠛⠓⠊⠚⠅⠇⠍⠝⠕⠏⠟⠗⠎⠞⠥⠧⠺⠭⠽⠵".chars().position(|b| b == c)?;
+    ('a'..='z').nth(nth)
+}
+
+fn look(c: char) -> Option<Folded> {
+    let of = |table: &[(char, char)]| {
+        let at = table.binary_search_by_key(&c, |(l, _)| *l).ok()?;
+        Some(table[at].1)
+    };
+    of(&LOOKS)
+        .map(Folded::Look)
+        .or_else(|| of(&RARE).map(Folded::Compat))
+}
+
+/// Marks that are drawn over letters, and the parts of Korean and Japanese letters.
+fn is_mark(c: char) -> bool {
+    is_drawn_over(c)
+        || matches!(c, '\u{1161}'..='\u{1175}' | '\u{11A8}'..='\u{11C2}' | '\u{3099}' | '\u{309A}')
+}
+
+/// Is it nothing but ink over the letter before?
+pub(super) fn is_drawn_over(c: char) -> bool {
+    matches!(c, '\u{300}'..='\u{36F}' | '\u{483}'..='\u{489}' | '\u{1AB0}'..='\u{1ACE}' | '\u{1DC0}'..='\u{1DFF}' | '\u{20D0}'..='\u{20F0}' | '\u{FE20}'..='\u{FE2F}')
+}
+
+/// The compatibility form (Unicode Annex 15, NFKC) of what is nothing but another way to write letters.
+fn compat(c: char) -> Option<Folded> {
+    // Scripts that have none, and signs of ordinary typography.
+    if matches!(c, '\u{80}'..='\u{2AF}' | '\u{370}'..='\u{10FF}' | '\u{1200}'..='\u{1CFF}' | '\u{3040}'..='\u{318F}'
+        | '\u{3400}'..='\u{A4CF}' | '\u{AC00}'..='\u{D7A3}' | '™' | '℠' | '№')
+    {
+        return None;
+    }
+    let mut letters = spelled(c);
+    let (first, second) = (letters.next()?, letters.next());
+    match second {
+        None if first == c => None,
+        None if is_mark(first) => Some(Folded::Mark(first)),
+        _ if !spelled(c).all(char::is_alphanumeric) => None,
+        None => Some(Folded::Compat(first)),
+        Some(_) => Some(Folded::Several),
+    }
+}
+
+/// A character in its compatibility form.
+pub(super) fn spelled(c: char) -> impl Iterator<Item = char> {
+    std::iter::once(c).nfkd()
+}
+
+/// A Latin letter without marks and strokes, if it has any.
+pub(super) fn bare(c: char) -> Option<char> {
+    if !matches!(c, '\u{C0}'..='\u{24F}' | '\u{253}'..='\u{2AF}' | '\u{1D6C}'..='\u{1D76}' | '\u{1E00}'..='\u{1EFF}' | '\u{2C60}'..='\u{2C7F}')
+    {
+        return None;
+    }
+    let letter = std::iter::once(c).nfd().next().filter(char::is_ascii);
+    letter.or_else(|| {
+        let stroked = |(letter, all): &(char, &str)| all.contains(c).then_some(*letter);
+        STROKED.iter().find_map(stroked)
+    })
+}
+
+/// Letters with strokes, hooks and tails, which no normal form takes off.
+const STROKED: [(char, &str); 24] = [
+    ('a', "ⱥᶏ"),
+    ('b', "ƀƃɓᵬ"),
+    ('c', "ȼƈɕ"),
+    ('d', "đðƌɖɗᵭ"),
+    ('e', "ɇɛ"),
+    ('f', "ƒᵮ"),
+    ('g', "ǥɠ"),
+    ('h', "ħɦⱨ"),
+    ('i', "ıɨ"),
+    ('j', "ɉʝɟ"),
+    ('k', "ƙⱪ"),
+    ('l', "łƚɫɬɭⱡ"),
+    ('m', "ɱᵯ"),
+    ('n', "ƞɲɳŋᵰ"),
+    ('o', "øɵɔ"),
+    ('p', "ƥᵱ"),
+    ('q', "ɋʠ"),
+    ('r', "ɍɼɽɾᵲ"),
+    ('s', "ʂȿᵴ"),
+    ('t', "ŧƫƭʈⱦᵵ"),
+    ('u', "ʉ"),
+    ('v', "ʋⱴ"),
+    ('w', "ⱳ"),
+    ('z', "ƶȥʐʑɀⱬᵶ"),
+];
 
 /// Zero in scripts whose ten digits follow each other (Unicode general category Nd).
 const DIGIT_ZEROS: [u32; 18] = [
@@ -189,12 +297,95 @@ static LOOKS: [(char, char); 82] = [
     ('\u{585}', 'o'),
 ];
 
+/// Small capitals, and the letters of scripts that hardly anybody writes today, drawn like Latin ones (Lisu and Cherokee, after Unicode
+/// TR 39).
+static RARE: [(char, char); 77] = [
+    ('\u{262}', 'g'),
+    ('\u{26A}', 'i'),
+    ('\u{274}', 'n'),
+    ('\u{280}', 'r'),
+    ('\u{28F}', 'y'),
+    ('\u{299}', 'b'),
+    ('\u{29C}', 'h'),
+    ('\u{29F}', 'l'),
+    ('\u{13A0}', 'D'),
+    ('\u{13A1}', 'R'),
+    ('\u{13A2}', 'T'),
+    ('\u{13A5}', 'i'),
+    ('\u{13AA}', 'A'),
+    ('\u{13AB}', 'J'),
+    ('\u{13AC}', 'E'),
+    ('\u{13B3}', 'W'),
+    ('\u{13B7}', 'M'),
+    ('\u{13BB}', 'H'),
+    ('\u{13BD}', 'Y'),
+    ('\u{13C0}', 'G'),
+    ('\u{13C2}', 'h'),
+    ('\u{13C3}', 'Z'),
+    ('\u{13CE}', '4'),
+    ('\u{13CF}', 'b'),
+    ('\u{13D2}', 'R'),
+    ('\u{13D4}', 'W'),
+    ('\u{13D5}', 'S'),
+    ('\u{13D9}', 'V'),
+    ('\u{13DA}', 'S'),
+    ('\u{13DE}', 'L'),
+    ('\u{13DF}', 'C'),
+    ('\u{13E2}', 'P'),
+    ('\u{13E6}', 'K'),
+    ('\u{13F4}', 'B'),
+    ('\u{1D00}', 'a'),
+    ('\u{1D04}', 'c'),
+    ('\u{1D05}', 'd'),
+    ('\u{1D07}', 'e'),
+    ('\u{1D0A}', 'j'),
+    ('\u{1D0B}', 'k'),
+    ('\u{1D0D}', 'm'),
+    ('\u{1D0F}', 'o'),
+    ('\u{1D18}', 'p'),
+    ('\u{1D1B}', 't'),
+    ('\u{1D1C}', 'u'),
+    ('\u{1D20}', 'v'),
+    ('\u{1D21}', 'w'),
+    ('\u{1D22}', 'z'),
+    ('\u{A4D0}', 'B'),
+    ('\u{A4D1}', 'P'),
+    ('\u{A4D2}', 'd'),
+    ('\u{A4D3}', 'D'),
+    ('\u{A4D4}', 'T'),
+    ('\u{A4D6}', 'G'),
+    ('\u{A4D7}', 'K'),
+    ('\u{A4D9}', 'J'),
+    ('\u{A4DA}', 'C'),
+    ('\u{A4DC}', 'Z'),
+    ('\u{A4DD}', 'F'),
+    ('\u{A4DF}', 'M'),
+    ('\u{A4E0}', 'N'),
+    ('\u{A4E1}', 'L'),
+    ('\u{A4E2}', 'S'),
+    ('\u{A4E3}', 'R'),
+    ('\u{A4E6}', 'V'),
+    ('\u{A4E7}', 'H'),
+    ('\u{A4EA}', 'W'),
+    ('\u{A4EB}', 'X'),
+    ('\u{A4EC}', 'Y'),
+    ('\u{A4EE}', 'A'),
+    ('\u{A4F0}', 'E'),
+    ('\u{A4F2}', 'I'),
+    ('\u{A4F3}', 'O'),
+    ('\u{A4F4}', 'U'),
+    ('\u{A730}', 'f'),
+    ('\u{A731}', 's'),
+    ('\u{A7AF}', 'q'),
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_sorted() {
+    fn the_tables_are_sorted() {
         assert!(LOOKS.windows(2).all(|w| w[0].0 < w[1].0));
+        assert!(RARE.windows(2).all(|w| w[0].0 < w[1].0));
     }
 }

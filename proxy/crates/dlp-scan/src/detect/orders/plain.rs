@@ -65,7 +65,7 @@ fn glue(text: &[u8]) -> Option<u8> {
     if most >= text.len() {
         return None;
     }
-    [b'_', b'.', b'+', b'-']
+    [b'_', b'.', b'+', b'-', b'/']
         .into_iter()
         .find(|byte| count(*byte) > most)
 }
