@@ -59,7 +59,7 @@ pub enum Layer {
     Gzip,
     /// Zlib or raw deflate.
     Zlib,
-    /// Invisible characters taken out, full-width and look-alike letters folded.
+    /// Invisible characters and marks taken out, compatibility forms and look-alike letters folded.
     Fold,
     /// Text hidden in Unicode tag characters or variation selectors.
     Hidden,
@@ -69,7 +69,7 @@ pub enum Layer {
     Spaced,
     /// Read backwards.
     Reversed,
-    /// Letters rotated by 13.
+    /// Letters moved along the alphabet, by 13 as a rule, or mirrored in it.
     Rot13,
     /// Digits and signs standing for letters (`1gn0r3`).
     Leet,

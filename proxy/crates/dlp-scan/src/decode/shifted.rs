@@ -16,9 +16,8 @@ const COMMON_PERCENT: usize = 36;
 const REACH: usize = BLOCK;
 /// Longest text that is moved back.
 const BYTES_MAX: usize = 4096;
-/// For each letter, by so much the letters moved back have to look more like English than they do as they stand. By itself moved text gains
-/// 34, less where other text stands beside it; of 1,971 ordinary texts in 23 languages the middle one loses 18, and Polish ones gain up
-/// to 8.
+/// For each letter, by so much the letters moved back have to look more like English than they do as they stand. Moved text gains 34, less
+/// where a block has other text as well; of 1,971 ordinary texts in 23 languages the middle one loses 18, and Polish ones gain up to 8.
 const GAIN_MIN: i32 = 5;
 
 /// Frequencies of the letters of English text, a to z, by 32 times their natural logarithm to a thousandth.
@@ -55,7 +54,9 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
         let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
         let from = start_of_word(&node.text, first.saturating_sub(REACH).max(floor), floor);
         let to = end_of_word(&node.text, (last + BLOCK + REACH).min(ceil), ceil);
-        let Some(moved) = Moved::of(&node.text[from..to]) else {
+        // What stands beside the blocks may not have been moved.
+        let inner = &node.text[first.max(floor)..(last + BLOCK).min(ceil)];
+        let Some(moved) = Moved::of(inner) else {
             continue;
         };
         if child.is_none() {
@@ -175,10 +176,15 @@ mod tests {
             for around in ["", "Notes of the meeting on Tuesday. "] {
                 let text = [around, &moved(TEXT, by), "\n", around].concat();
                 let got = children(&text);
-                let has = |(layer, text, _): &(Layer, String, _)| {
-                    *layer == Layer::Rot13 && text.contains(TEXT)
+                let read = |what| {
+                    let has = |(layer, text, _): &(Layer, String, _)| {
+                        *layer == Layer::Rot13 && text.contains(what)
+                    };
+                    got.iter().any(has)
                 };
-                assert!(got.iter().any(has), "{by:?} {around:?}");
+                // A block at an end may by chance look like ordinary text.
+                let parts = ["ignore whatever was said", "send it to the new address"];
+                assert!(parts.into_iter().any(read), "{by:?} {around:?}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Text read backwards, rotated by 13, or with digits for letters. The gate says where it is worth a try.
+//! Text read backwards, as a whole and word by word, rotated by 13, or with digits for letters. The gate says where it is worth a try.
 
 use super::{Spawner, copy};
 use crate::detect::Scratch;

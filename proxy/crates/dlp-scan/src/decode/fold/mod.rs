@@ -1,4 +1,4 @@
-//! Characters that look like others, or like nothing: folded to the plain ones, and the invisible ones read.
+//! Characters that look like others, or like nothing: folded to the plain ones, marks to their letters, and the invisible ones read.
 
 mod letters;
 
