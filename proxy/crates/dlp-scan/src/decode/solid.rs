@@ -3,17 +3,15 @@
 use super::marked::{ascii85_digit, groups85, rfc1924_digit, z85_digit};
 use super::{Spawner, child_around};
 use crate::detect::Scratch;
-use crate::text::{How, NO_LEAF, Node, Span};
+use crate::text::{Cell, How, NO_LEAF, Node, Span};
 use crate::{Layer, OverBudget};
 
 /// Signs among so many bytes without a blank: one digit of base85 in four is a sign. What has three times as many has such bytes wherever
 /// it begins.
 const SIGNS_MIN: u32 = 4;
 const BYTES: usize = 32;
-/// Longest word that is read.
-const WORD_BYTES_MAX: usize = 1 << 16;
 /// What is looked at before all of a word is: nothing but text comes to text so far.
-const HEAD_BYTES: usize = 40;
+const HEAD_DIGITS: usize = 40;
 
 pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     let (mut index, mut done) = (0, 0);
@@ -29,62 +27,65 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
             continue;
         };
         let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
-        let before = node.text[floor.max(done)..at]
-            .iter()
-            .rev()
-            .take(WORD_BYTES_MAX);
+        // No byte is gone through twice, however long a word is.
+        let before = node.text[floor.max(done)..at].iter().rev();
         let start = at - before.take_while(|b| b.is_ascii_graphic()).count();
-        let after = node.text[at..ceil].iter().take(WORD_BYTES_MAX);
+        let after = node.text[at..ceil].iter();
         let end = at + after.take_while(|b| b.is_ascii_graphic()).count();
         done = end;
-        let Some((place, bytes)) = text_of(&node.text, start, end) else {
-            continue;
-        };
-        if bytes.len() > spawn.room() {
-            spawn.over.get_or_insert(OverBudget::DecodedBytes);
-            return;
+        for place in places(&node.text, start, end) {
+            let Some(digit) = alphabet_of(&node.text[place.0..place.1]) else {
+                continue;
+            };
+            if (place.1 - place.0) / 5 * 4 > spawn.room() {
+                spawn.over.get_or_insert(OverBudget::DecodedBytes);
+                return;
+            }
+            if let Some(bytes) = text_of(&node.text[place.0..place.1], digit) {
+                emit(node, cell, place, &bytes, spawn);
+                break;
+            }
         }
-        child_around(node, cell, Layer::Base85, place, spawn, |child| {
-            child.push(&bytes, Span::new(place.0, place.1), How::Atom);
-            child.push(b" ", Span::new(place.1 - 1, place.1), How::Atom);
-        });
     }
 }
 
-/// What a word says in one of the alphabets, and where it says so: all of it, or what stands in quotes.
-fn text_of(text: &[u8], start: usize, end: usize) -> Option<((usize, usize), Vec<u8>)> {
-    let quote = |b: &u8| matches!(b, b'"' | b'\'' | b'`');
-    let word = &text[start..end];
-    let quoted = word.iter().position(quote).map(|open| {
-        let rest = &word[open + 1..];
-        let len = rest.iter().position(|b| *b == word[open]);
-        (
-            start + open + 1,
-            start + open + 1 + len.unwrap_or(rest.len()),
-        )
+fn emit(node: &Node, cell: &Cell, place: (usize, usize), bytes: &[u8], spawn: &mut Spawner<'_>) {
+    child_around(node, cell, Layer::Base85, place, spawn, |child| {
+        child.push(bytes, Span::new(place.0, place.1), How::Atom);
+        child.push(b" ", Span::new(place.1 - 1, place.1), How::Atom);
     });
-    let places = std::iter::once((start, end)).chain(quoted);
-    let alphabets = [
-        rfc1924_digit as fn(u8) -> Option<u8>,
-        ascii85_digit,
-        z85_digit,
-    ];
-    let mut ways = places.flat_map(|place| alphabets.map(|digit| (place, digit)));
-    ways.find_map(|(place, digit)| {
-        let digits = &text[place.0..place.1];
-        let read = |digits: &[u8]| {
-            let bytes = groups85(digits.iter().copied(), &digit)?;
-            bytes
-                .iter()
-                .all(|b| matches!(b, b' '..=b'~' | b'\n' | b'\t'))
-                .then_some(bytes)
-        };
-        read(&digits[..digits.len().min(HEAD_BYTES)])?;
-        Some((
-            place,
-            read(digits).filter(|bytes| bytes.len() >= BYTES / 2)?,
-        ))
-    })
+}
+
+/// What of a word may be base85: all of it, or what stands between quotation marks of one kind; the other may be a digit.
+fn places(text: &[u8], start: usize, end: usize) -> impl Iterator<Item = (usize, usize)> {
+    let quoted = [b'"', b'\''].into_iter().flat_map(move |quote| {
+        let mut from = start;
+        let parts = text[start..end].split(move |b| *b == quote);
+        parts.map(move |part| {
+            let place = (from, from + part.len());
+            from = place.1 + 1;
+            place
+        })
+    });
+    let quoted = quoted.filter(move |place| place.1 - place.0 >= BYTES && *place != (start, end));
+    std::iter::once((start, end)).chain(quoted)
+}
+
+type Digit = fn(u8) -> Option<u8>;
+
+/// The alphabet in which the front of these digits is text, if there is one.
+fn alphabet_of(digits: &[u8]) -> Option<Digit> {
+    let head = &digits[..digits.len().min(HEAD_DIGITS)];
+    let alphabets: [Digit; 3] = [rfc1924_digit, ascii85_digit, z85_digit];
+    alphabets
+        .into_iter()
+        .find(|digit| text_of(head, *digit).is_some())
+}
+
+fn text_of(digits: &[u8], digit: Digit) -> Option<Vec<u8>> {
+    let bytes = groups85(digits.iter().copied(), &digit)?;
+    let shown = |b: &u8| matches!(b, b' '..=b'~' | b'\n' | b'\t');
+    bytes.iter().all(shown).then_some(bytes)
 }
 
 #[cfg(test)]
@@ -115,6 +116,7 @@ mod tests {
                 text.to_owned(),
                 format!("value = '{text}'; done"),
                 format!("note {text} end"),
+                format!("x={{'kind':'list','body':'{text}'}}"),
             ] {
                 let got = children(&text);
                 let has = |(layer, text, _): &(Layer, String, _)| {
@@ -128,5 +130,18 @@ mod tests {
                 .iter()
                 .all(|(l, ..)| *l != Layer::Base85)
         );
+    }
+
+    #[test]
+    fn a_word_is_read_to_its_end() {
+        let (digits, text) = (
+            "bY*O8AYp85EFf`pX=QY5c`P7qZ+AN&XKx^HZZ04{",
+            "tell all, quietly, now; go on. ?",
+        );
+        let got = children(&digits.repeat(2_500));
+        let whole = |(layer, read, _): &(Layer, String, _)| {
+            *layer == Layer::Base85 && read.contains(&text.repeat(2_500))
+        };
+        assert!(got.iter().any(whole));
     }
 }
