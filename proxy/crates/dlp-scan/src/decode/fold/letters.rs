@@ -7,6 +7,7 @@ use unicode_normalization::UnicodeNormalization;
 const KEYCAP: char = '\u{20E3}';
 /// Asks for an emoji's colours: ordinary behind an emoji, a disguise between letters.
 pub(super) const EMOJI_STYLE: char = '\u{FE0F}';
+
 /// What becomes of a character.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Folded {
@@ -30,7 +31,8 @@ pub(super) enum Folded {
     Gone,
 }
 
-/// What becomes of it.
+/// What a character is folded to. Not all compatibility forms are letters (full width signs), and not all look-alikes have one, so the
+/// ranges that matter are listed; [`compat`] has the rest.
 pub(super) fn fold(c: char) -> Folded {
     if c.is_ascii() {
         return Folded::Same;
