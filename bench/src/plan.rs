@@ -33,6 +33,8 @@ pub enum Content {
     /// Nothing to find.
     #[default]
     Clean,
+    /// Nothing to find, and the same texts come again and again.
+    Again,
     /// A mail address: found, recorded, passed.
     Logged,
     /// A social security number: cut out.
@@ -80,8 +82,13 @@ const FLOORS: [Kind; 6] = [
 /// The sizes that goals are written for; forms of weir and other people's proxies are measured at these only.
 pub const GOAL_SIZES: [usize; 4] = [300, 4 << 10, 64 << 10, 1 << 20];
 
-/// The contents that are not clean.
-const CONTENTS: [Content; 3] = [Content::Logged, Content::Redacted, Content::Blocked];
+/// The contents beside clean ones that are new each time.
+const CONTENTS: [Content; 4] = [
+    Content::Again,
+    Content::Logged,
+    Content::Redacted,
+    Content::Blocked,
+];
 
 impl Plan {
     /// About three minutes.
@@ -252,6 +259,7 @@ impl Cell {
         let form = if self.form == Form::Sse { ", SSE" } else { "" };
         let content = match self.content {
             Content::Clean => "",
+            Content::Again => ", seen before",
             Content::Logged => ", one finding",
             Content::Redacted => ", redaction",
             Content::Blocked => ", block",

@@ -195,6 +195,7 @@ fn whole_line(case: Case<'_>) -> anyhow::Result<()> {
         End::AsItCame,
     )?;
     line::<ToClient>(case, "line/listing of 40 tools", listing(40), End::AsItCame)?;
+    again(case)?;
     line::<ToClient>(
         case,
         "line/redaction in 4 KiB",
@@ -213,15 +214,41 @@ enum End {
     Blocked,
 }
 
-/// From bytes to what may leave.
+/// Messages that are known to be clean.
+fn again(case: Case<'_>) -> anyhow::Result<()> {
+    for (name, bytes) in [
+        ("line/answer 300 B, seen before", answer(prose(300))),
+        ("line/answer 64 KiB, seen before", answer(prose(65_536))),
+        ("line/listing of 40 tools, seen before", listing(40)),
+    ] {
+        line_within::<ToClient>(case, name, bytes, End::AsItCame, &domain::Limits::default())?;
+    }
+    Ok(())
+}
+
+/// From bytes to what may leave, each time as if for the first time.
 fn line<W: Way>(case: Case<'_>, name: &str, bytes: Bytes, end: End) -> anyhow::Result<()> {
-    let (table, limits) = (table()?, domain::Limits::default());
+    let limits = domain::Limits {
+        clean_messages_max: 0,
+        ..domain::Limits::default()
+    };
+    line_within::<W>(case, name, bytes, end, &limits)
+}
+
+fn line_within<W: Way>(
+    case: Case<'_>,
+    name: &str,
+    bytes: Bytes,
+    end: End,
+    limits: &domain::Limits,
+) -> anyhow::Result<()> {
+    let table = table()?;
     let evaluators = Evaluators::default();
     let judge = Judge {
         rules: RuleSet::builtin(),
         tenant: "acme",
         policy: &table,
-        limits: &limits,
+        limits,
         attribution: Attribution::Tool("echo"),
         schemas: None,
         era: Era::Handshake,

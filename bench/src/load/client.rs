@@ -204,6 +204,8 @@ pub struct Client<'a> {
     prepared: Vec<(Option<String>, Prepared)>,
     link: Option<Link>,
     connects: u64,
+    /// The payload under way.
+    payload: Payload,
     body: Vec<u8>,
     request: Vec<u8>,
     answer: Vec<u8>,
@@ -218,6 +220,7 @@ impl<'a> Client<'a> {
             prepared: Vec::new(),
             link: None,
             connects: 0,
+            payload: Payload::new(String::new()),
             body: Vec::new(),
             request: Vec::new(),
             answer: Vec::new(),
@@ -232,7 +235,8 @@ impl<'a> Client<'a> {
     /// The same, for those who tell a refusal from a failure.
     pub fn attempt(&mut self, payload: &Payload) -> Result<Times, Failure> {
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-        self.ask.body(id, payload, &mut self.body);
+        payload.write_nth(id, &mut self.payload);
+        self.ask.body(id, &self.payload, &mut self.body);
         let (times, head) = self.exchange(self.ask.tool_for(payload)).map_err(|error| {
             self.link = None;
             Failure::Connection(error)
@@ -241,7 +245,7 @@ impl<'a> Client<'a> {
             self.link = None;
         }
         self.ask
-            .check(id, payload, head.status, &head.media, &self.answer)
+            .check(id, &self.payload, head.status, &head.media, &self.answer)
             .map_err(|fault| match fault {
                 Fault::Status(status @ (429 | 503)) => Failure::Refused(status, times),
                 fault => Failure::Fault(fault),

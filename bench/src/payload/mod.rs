@@ -2,7 +2,8 @@
 //!
 //! A tool call carries prose, JSON records and code, so that is what this makes: sentences from a vocabulary, records
 //! with numbers and dates, functions in three languages. It never repeats a block to fill a size (a matcher's caches
-//! would look better than they are) and never contains anything a scanner should find, so a block or a redaction in a
+//! would look better than they are), has a word in each call that is another one the next time (so would the memory of a
+//! firewall that knows what it has seen; [`Content::Again`] is for that) and never contains anything a scanner should find, so a block or a redaction in a
 //! run is a fault of the target.
 
 mod day;
@@ -29,7 +30,12 @@ pub struct Payload {
     pub content: Content,
     /// Another tool than the one that the other calls go to.
     pub tool: Option<&'static str>,
+    /// Where a word begins that is another one in each call, in the text and in its JSON form.
+    pub stamp: Option<(usize, usize)>,
 }
+
+/// Letters of the word that is another one in each call.
+const STAMP_BYTES: usize = 6;
 
 /// What one pool may hold. 1 MiB texts reach it with 16 of them.
 const POOL_BYTES_MAX: usize = 16 << 20;
@@ -70,7 +76,11 @@ fn one(random: &mut Random, size: usize, content: Content, nth: usize) -> Payloa
         Some(planted) => plant(&text, planted),
         None => Payload::new(text),
     };
-    Payload { content, ..payload }
+    let payload = Payload { content, ..payload };
+    match content {
+        Content::Again => payload,
+        _ => payload.varied(),
+    }
 }
 
 impl Payload {
@@ -83,8 +93,55 @@ impl Payload {
             planted: None,
             content: Content::Clean,
             tool: None,
+            stamp: None,
         }
     }
+
+    /// The same with a word in it that is another one in each call: no two messages are the same, so nothing that somebody
+    /// remembers of the one before helps with the next.
+    fn varied(self) -> Payload {
+        let letters = |at: usize| {
+            let word = self.text.as_bytes().get(at..at + STAMP_BYTES);
+            word.is_some_and(|word| word.iter().all(u8::is_ascii_lowercase))
+        };
+        // In prose, if there is some.
+        let in_prose = self.text.match_indices(' ').map(|(blank, _)| blank + 1);
+        let mut found = in_prose.chain(0..self.text.len());
+        let stamp = found.find(|at| letters(*at)).map(|at| {
+            let before = serde_json::to_vec(&self.text[..at]).expect("a string always serialises");
+            (at, before.len() - 1)
+        });
+        Payload { stamp, ..self }
+    }
+
+    /// Writes the form that this has in the n-th call.
+    pub fn write_nth(&self, n: u64, out: &mut Payload) {
+        out.text.clone_from(&self.text);
+        out.json.clone_from(&self.json);
+        out.planted.clone_from(&self.planted);
+        (out.content, out.tool, out.stamp) = (self.content, self.tool, self.stamp);
+        let Some((in_text, in_json)) = self.stamp else {
+            return;
+        };
+        let word = syllables(n);
+        out.text
+            .replace_range(in_text..in_text + STAMP_BYTES, &word);
+        out.json[in_json..in_json + STAMP_BYTES].copy_from_slice(word.as_bytes());
+    }
+}
+
+/// A word that can be spoken; the same only after a million.
+fn syllables(n: u64) -> String {
+    const ONSETS: &[u8; 20] = b"bcdfghjklmnprstvwxyz";
+    const VOWELS: &[u8; 5] = b"aeiou";
+    let mut rest = n as usize;
+    let mut word = String::with_capacity(STAMP_BYTES);
+    for _ in 0..STAMP_BYTES / 2 {
+        word.push(ONSETS[rest % 20].into());
+        word.push(VOWELS[rest / 20 % 5].into());
+        rest /= 100;
+    }
+    word
 }
 
 /// What a text of this content holds. No two neighbours in a pool are the same where a form allows more than one.
@@ -92,7 +149,7 @@ fn snippet(content: Content, nth: usize) -> Option<String> {
     // A GitHub token down to its check digits that is none. In two parts, so that no scanner stumbles over this file.
     const TOKEN: &str = concat!("ghp_Q7dR2mXk9LwZtV4c", "NpB1sYhE6uJgA34eUZEa");
     match content {
-        Content::Clean | Content::Day => None,
+        Content::Clean | Content::Again | Content::Day => None,
         Content::Logged => Some(format!("ana.silva{nth}@mailbox.org")),
         Content::Redacted => Some(format!("219-09-{}", 3100 + nth)),
         Content::Blocked => Some(TOKEN.to_owned()),
@@ -290,6 +347,32 @@ mod tests {
                 serde_json::from_slice::<String>(&payload.json).unwrap(),
                 payload.text
             );
+        }
+    }
+
+    #[test]
+    fn no_call_is_like_another_unless_that_is_asked_for() {
+        let mut sent = Payload::new(String::new());
+        for (content, size) in [
+            (Content::Clean, 300),
+            (Content::Clean, 4096),
+            (Content::Redacted, 4096),
+            (Content::Again, 300),
+        ] {
+            let pool = Pool::generate(5, size, content);
+            for nth in 0..pool.len() as u64 {
+                let forms: HashSet<_> = (0..1000)
+                    .map(|n| {
+                        pool.nth(nth).write_nth(n * 991, &mut sent);
+                        assert_eq!(sent.text.len(), size);
+                        let json = serde_json::from_slice::<String>(&sent.json).unwrap();
+                        assert_eq!(json, sent.text);
+                        json
+                    })
+                    .collect();
+                let wanted = if content == Content::Again { 1 } else { 1000 };
+                assert_eq!(forms.len(), wanted, "{content:?}, {size}, text {nth}");
+            }
         }
     }
 

@@ -100,6 +100,10 @@ pub struct Limits {
     /// How many encodings inside each other are undone. Default 5.
     #[schemars(range(min = 1, max = 8))]
     pub decode_depth_max: usize,
+    /// Clean messages that each worker thread remembers, by a hash: the same again is not scanned again. 80 bytes for each
+    /// four. 0: none. Default 4,096.
+    #[schemars(range(min = 0, max = 1_048_576))]
+    pub clean_messages_max: usize,
     /// Longest wait of a running call when Weir stops, in milliseconds. Default 10,000.
     #[schemars(range(min = 1, max = 3_600_000))]
     pub drain_timeout_ms: u64,
@@ -146,6 +150,7 @@ impl Default for Limits {
             keep_alive_ms: 15_000,
             decoded_bytes_max: 16 << 20,
             decode_depth_max: 5,
+            clean_messages_max: 4096,
             drain_timeout_ms: 10_000,
         }
     }

@@ -22,6 +22,8 @@ pub struct ServerMetrics {
     pub upstream_seconds: Histogram,
     /// The whole exchange.
     pub total_seconds: Histogram,
+    /// Messages that needed no scan, since the same were clean before.
+    pub remembered: Counter,
     /// Findings that an allowlist let pass.
     pub allowed: Counter,
     /// Calls refused by a limit.
@@ -54,6 +56,7 @@ impl ServerMetrics {
             policy_seconds: histogram!("weir_policy_seconds", &labels()),
             upstream_seconds: histogram!("weir_upstream_seconds", &labels()),
             total_seconds: histogram!("weir_exchange_seconds", &labels()),
+            remembered: counter!("weir_messages_remembered_total", &labels()),
             allowed: counter!("weir_findings_allowed_total", &labels()),
             throttled: counter!("weir_throttled_total", &labels()),
             upstream_faults: counter!("weir_upstream_faults_total", &labels()),
@@ -117,6 +120,10 @@ fn describe() {
     describe_counter!(
         "weir_messages_total",
         "Message exchanges by what was done with them"
+    );
+    describe_counter!(
+        "weir_messages_remembered_total",
+        "Messages that needed no scan, since the same were clean before"
     );
     describe_counter!(
         "weir_findings_allowed_total",

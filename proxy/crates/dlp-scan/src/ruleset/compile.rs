@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use regex_automata::meta::Regex;
 use regex_automata::util::syntax;
@@ -581,11 +582,15 @@ impl Builder {
             prints: self.prints,
             marks: self.marks,
             keep_covered: self.keep_covered,
+            serial: MADE.fetch_add(1, Ordering::Relaxed),
             keywords: self.keywords,
             places: self.places,
         }
     }
 }
+
+/// How many sets were made so far.
+static MADE: AtomicU64 = AtomicU64::new(0);
 
 /// The keywords as they are written, for patterns in which case counts.
 fn cased(raw: &RawRule, kind: Kind) -> Vec<Box<[u8]>> {

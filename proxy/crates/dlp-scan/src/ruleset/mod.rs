@@ -59,6 +59,8 @@ pub struct RuleSet {
     pub(crate) keep_covered: bool,
     /// What one look costs at the most, by the rules' weights.
     pub(crate) weight_max: u32,
+    /// No two sets of a process have the same.
+    serial: u64,
     /// What the gates were made of, to make larger ones.
     keywords: Vec<Box<[u8]>>,
     places: Vec<Places>,
@@ -329,6 +331,11 @@ impl RuleSet {
     /// The same rules, with their keywords looked for by that engine.
     pub fn with_engine(&self, engine: Engine) -> Self {
         compile::Builder::from_set(self).made(engine)
+    }
+
+    /// A number that no other set of this process has: what was found by this set was found by no other.
+    pub fn serial(&self) -> u64 {
+        self.serial
     }
 
     /// What looks for the keywords.

@@ -31,6 +31,8 @@ pub struct Trail {
     rules: Arc<RuleSet>,
     started: Instant,
     upstream_since: Option<Instant>,
+    /// Messages that needed no scan.
+    remembered: u64,
     span: Option<SpanIds>,
 }
 
@@ -47,6 +49,7 @@ impl Trail {
             rules: Arc::clone(&server.rules),
             started: Instant::now(),
             upstream_since: None,
+            remembered: 0,
             span: None,
         }
     }
@@ -128,6 +131,7 @@ impl Trail {
             rules: Arc::clone(&self.rules),
             started: Instant::now(),
             upstream_since: None,
+            remembered: 0,
             span: None,
         }
     }
@@ -176,6 +180,7 @@ impl Trail {
         }
         self.record.latency_us.scan += report.times.scan_us;
         self.record.latency_us.policy += report.times.policy_us;
+        self.remembered += u64::from(report.times.remembered);
         let action = match stop {
             Some(_) => Action::Block,
             None => audit_action(report.decision.action),
@@ -379,6 +384,7 @@ impl Trail {
             .iter()
             .filter(|f| f.allowed_by.is_some());
         server.metrics().allowed.increment(allowed.count() as u64);
+        server.metrics().remembered.increment(self.remembered);
         server.metrics().scan_seconds.record(seconds(latency.scan));
         server
             .metrics()

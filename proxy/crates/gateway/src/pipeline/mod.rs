@@ -1,12 +1,14 @@
 //! decode -> scan -> policy -> decide: pure, bounded, the same code in both directions.
 //!
-//! Nothing in here awaits, reads a socket or keeps state between messages; what a stream said before is lent to the judge.
+//! Nothing in here awaits or reads a socket. Between messages nothing is kept but which ones were clean (`remembered.rs`); what
+//! a stream said before is lent to the judge.
 
 mod forms;
 mod judge;
 mod passing;
 mod plugins;
 mod redact;
+mod remembered;
 mod said;
 mod scratch;
 mod stage;

@@ -209,7 +209,7 @@ impl Work<'_> {
     }
 
     fn still_found(&self, doc: &Document, headers: &[HeaderLeaf], made_up: &MadeUp) -> bool {
-        let outcome = scan_leaves(self.direction, doc, headers, self.judge);
+        let (outcome, _) = scan_leaves(self.direction, doc, headers, self.judge);
         if outcome.over_budget.is_some() {
             return true;
         }

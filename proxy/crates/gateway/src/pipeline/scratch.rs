@@ -33,7 +33,7 @@ pub(super) fn with_scanner<T>(work: impl FnOnce(&mut Scanner) -> T) -> T {
     })
 }
 
-fn random_key() -> [u8; 32] {
+pub(super) fn random_key() -> [u8; 32] {
     let mut bytes = [0u8; 32];
     getrandom::fill(&mut bytes).expect("the kernel has random bytes after boot");
     bytes

@@ -1,0 +1,425 @@
+//! Messages in which nothing was found are known again, and need no second scan.
+//!
+//! Agents ask for the same listing at the start of each session, poll the same status, read the same document. What a scan
+//! finds follows from the rules, the budget and the bytes alone, so the same bytes are as clean the second time.
+//!
+//! Kept of a message is a hash by a key of this process (keyed BLAKE3, <https://github.com/BLAKE3-team/BLAKE3-specs>, of
+//! which 128 bits are kept): nobody who lacks the key can make another message with the same. It covers everything that a
+//! scan depends on, and the tenant, who shall not learn by the clock what another one's servers say. Nothing is kept of a
+//! message that something was found in, or whose scan ran over its budget. What was said before on the same stream is no part
+//! of it: [`Said`](super::Said) looks at the seam each time.
+
+use std::cell::RefCell;
+use std::sync::OnceLock;
+
+use dlp_scan::{Budget, Outcome};
+use mcp_codec::Document;
+use smallvec::SmallVec;
+
+use super::judge::Judge;
+use super::scratch::random_key;
+use super::stage::HeaderLeaf;
+
+/// Prints beside each other, of which one gives way to a new one.
+const WAYS: usize = 4;
+/// The handles of a message, which are new each time, are no part of its print where they are numbers of so few digits: too
+/// few for anything that a rule would find in one.
+const HANDLE_DIGITS_MAX: usize = 8;
+/// Where a client puts them: the id, and the token that it wants progress to be reported under.
+const HANDLES: [&[&str]; 2] = [&["id"], &["params", "_meta", "progressToken"]];
+
+static KEY: OnceLock<[u8; 32]> = OnceLock::new();
+
+thread_local! {
+    static REMEMBERED: RefCell<Remembered> = const { RefCell::new(Remembered { sets: Vec::new() }) };
+}
+
+/// What a message is known by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Print(u128);
+
+/// The prints of clean messages that one worker has seen, in a table that never grows.
+#[derive(Debug, Default)]
+struct Remembered {
+    sets: Vec<Set>,
+}
+
+/// Prints that fall into the same place; 0 is none. The oldest that was not asked for since the hand came by last gives way
+/// (CLOCK), so that a flood of new messages does not wash out what comes again and again.
+#[derive(Clone, Copy, Debug, Default)]
+struct Set {
+    prints: [u128; WAYS],
+    asked_for: [bool; WAYS],
+    hand: u8,
+}
+
+/// What `scan` finds in this message, or nothing where it is remembered as clean. The second says which it was.
+pub(super) fn unless_remembered(
+    doc: &Document,
+    headers: &[HeaderLeaf],
+    judge: &Judge<'_>,
+    budget: &Budget,
+    scan: impl FnOnce() -> Outcome,
+) -> (Outcome, bool) {
+    let most = judge.limits.clean_messages_max;
+    if most == 0 {
+        return (scan(), false);
+    }
+    let print = Print::of(doc, headers, judge, budget);
+    if REMEMBERED.with_borrow_mut(|all| all.sized(most).knows(print)) {
+        return (Outcome::default(), true);
+    }
+    let outcome = scan();
+    if outcome.findings.is_empty() && outcome.over_budget.is_none() {
+        REMEMBERED.with_borrow_mut(|all| all.sized(most).keep(print));
+    }
+    (outcome, false)
+}
+
+impl Print {
+    fn of(doc: &Document, headers: &[HeaderLeaf], judge: &Judge<'_>, budget: &Budget) -> Self {
+        let source = doc.source();
+        let mut handles: SmallVec<[_; HANDLES.len()]> = HANDLES
+            .iter()
+            .filter_map(|path| doc.get(path))
+            .filter(|node| {
+                doc.number(*node).is_some_and(|digits| {
+                    digits.len() <= HANDLE_DIGITS_MAX && digits.bytes().all(|b| b.is_ascii_digit())
+                })
+            })
+            .map(|node| doc.raw_span(node))
+            .collect();
+        handles.sort_unstable_by_key(|span| span.start);
+
+        // Each part has its length before it, so that no two messages are written alike.
+        let mut hasher = blake3::Hasher::new_keyed(KEY.get_or_init(random_key));
+        let mut numbers: SmallVec<[u64; 16]> = SmallVec::from_slice(&[
+            judge.rules.serial(),
+            budget.decoded_bytes_max.into(),
+            budget.depth_max.into(),
+            budget.candidates_max.into(),
+            budget.findings_max.into(),
+            judge.tenant.len() as u64,
+            headers.len() as u64,
+            handles.len() as u64,
+        ]);
+        for header in headers {
+            numbers.extend([header.name.len() as u64, header.value.len() as u64]);
+        }
+        let mut from = 0;
+        for span in &handles {
+            numbers.push((span.start - from) as u64);
+            from = span.end;
+        }
+        for number in &numbers {
+            hasher.update(&number.to_le_bytes());
+        }
+        hasher.update(judge.tenant.as_bytes());
+        for header in headers {
+            hasher.update(header.name.as_bytes());
+            hasher.update(header.value.as_bytes());
+        }
+        let mut from = 0;
+        for span in &handles {
+            hasher.update(&source[from..span.start]);
+            from = span.end;
+        }
+        hasher.update(&source[from..]);
+        let mut print = [0; 16];
+        hasher.finalize_xof().fill(&mut print);
+        // 0 is the mark of a free place.
+        Self(u128::from_le_bytes(print).max(1))
+    }
+}
+
+impl Remembered {
+    /// The table with room for so many, empty if it had another size.
+    fn sized(&mut self, most: usize) -> &mut Self {
+        let sets = most.div_ceil(WAYS);
+        if self.sets.len() != sets {
+            self.sets = vec![Set::default(); sets];
+        }
+        self
+    }
+
+    fn set_of(&mut self, print: Print) -> &mut Set {
+        let at = print.0 % self.sets.len() as u128;
+        &mut self.sets[at as usize]
+    }
+
+    fn knows(&mut self, print: Print) -> bool {
+        let set = self.set_of(print);
+        let at = set.prints.iter().position(|known| *known == print.0);
+        if let Some(at) = at {
+            set.asked_for[at] = true;
+        }
+        at.is_some()
+    }
+
+    fn keep(&mut self, print: Print) {
+        let set = self.set_of(print);
+        // One round takes all marks away, so the second finds a place.
+        for _ in 0..2 * WAYS {
+            let at = usize::from(set.hand);
+            set.hand = (set.hand + 1) % WAYS as u8;
+            if !std::mem::take(&mut set.asked_for[at]) {
+                set.prints[at] = print.0;
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use dlp_policy::{Evaluators, PolicyTable};
+    use dlp_scan::{Own, RuleSet, RuleSource};
+    use domain::{Era, Limits, Policy};
+    use mcp_codec::Message;
+
+    use super::*;
+    use crate::pipeline::{Attribution, Decoded, Release, ToClient, Whose};
+
+    /// What a message is judged by here.
+    struct Bench {
+        rules: Arc<RuleSet>,
+        policy: PolicyTable,
+        limits: Limits,
+        tenant: &'static str,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            Self::with(RuleSet::builtin())
+        }
+
+        fn with(rules: &Arc<RuleSet>) -> Self {
+            let (none, rules) = (Policy::default(), Arc::clone(rules));
+            Self {
+                policy: PolicyTable::compile(&none, &none, &rules).expect("a policy"),
+                rules,
+                limits: Limits::default(),
+                tenant: "acme",
+            }
+        }
+
+        fn limited(limits: Limits) -> Self {
+            Self {
+                limits,
+                ..Self::new()
+            }
+        }
+
+        /// What was found, and whether the message was remembered.
+        fn look(&self, text: &str, headers: Vec<HeaderLeaf>) -> (Outcome, bool) {
+            let judge = Judge {
+                rules: &self.rules,
+                tenant: self.tenant,
+                policy: &self.policy,
+                limits: &self.limits,
+                attribution: Attribution::NoTool,
+                schemas: None,
+                era: Era::Handshake,
+                evaluators: &Evaluators::default(),
+                whose: Whose::default(),
+                said: None,
+            };
+            let message =
+                Message::decode(text.to_owned().into(), &crate::codec_limits(&self.limits));
+            let decoded = Decoded::<ToClient>::new(message.expect("a message"), headers);
+            let report = match crate::pipeline::run(decoded, &judge) {
+                Release::Cleared(mut cleared) => cleared.take_report().expect("a report"),
+                Release::Blocked(blocked) => blocked.report,
+            };
+            (report.outcome, report.times.remembered)
+        }
+
+        fn remembers(&self, text: &str) -> bool {
+            self.look(text, Vec::new()).1
+        }
+    }
+
+    fn answer(id: &str, text: &str) -> String {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#
+        )
+    }
+
+    fn call(token: &str, text: &str) -> String {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"_meta":{{"progressToken":{token}}},"name":"{text}"}}}}"#
+        )
+    }
+
+    #[test]
+    fn the_same_again_needs_no_scan() {
+        let bench = Bench::new();
+        let said = answer("1", "ten ships lay in the harbour");
+        assert!(!bench.remembers(&said));
+        assert!(bench.remembers(&said));
+        assert_eq!(
+            bench.look(&said, Vec::new()),
+            (Outcome::default(), true),
+            "nothing was found in it"
+        );
+    }
+
+    #[test]
+    fn handles_are_new_each_time() {
+        let bench = Bench::new();
+        let text = "ten ships lay in the harbour";
+        assert!(!bench.remembers(&answer("1", text)));
+        for id in ["2", "12345678"] {
+            assert!(bench.remembers(&answer(id, text)), "{id}");
+        }
+        assert!(!bench.remembers(&call("1", text)));
+        assert!(bench.remembers(&call("98765", text)));
+        // What could be more than a handle is looked at.
+        for id in ["123456789", "\"1\"", "-1", "1.5", "1e3"] {
+            assert!(!bench.remembers(&answer(id, text)), "{id}");
+        }
+        assert!(!bench.remembers(&call("\"1\"", text)));
+        let blind = Bench::limited(Limits {
+            clean_messages_max: 0,
+            ..Limits::default()
+        });
+        let card = call("4929420573595709", text);
+        assert_eq!(
+            bench.look(&card, Vec::new()).0,
+            blind.look(&card, Vec::new()).0
+        );
+    }
+
+    #[test]
+    fn anything_else_makes_another_message_of_it() {
+        let text = "ten ships lay in the harbour";
+        let said = answer("1", text);
+        let known = || {
+            let bench = Bench::new();
+            bench.remembers(&said);
+            assert!(bench.remembers(&said));
+            bench
+        };
+        for other in [
+            answer("1", "ten ships lay in the harbous"),
+            answer("1", "ten ships lay in the harbour "),
+            said.replace("\"id\":1,", "\"id\": 1,"),
+            said.replace("\"text\":", "\"text2\":"),
+        ] {
+            assert!(!known().remembers(&other), "{other}");
+        }
+        let mut bench = known();
+        bench.tenant = "globex";
+        assert!(!bench.remembers(&said), "another tenant");
+        let mut bench = known();
+        bench.limits.decode_depth_max += 1;
+        assert!(!bench.remembers(&said), "another budget");
+        let bench = known();
+        let header = |name: &str, value: &str| HeaderLeaf {
+            name: name.into(),
+            value: value.into(),
+        };
+        assert!(!bench.look(&said, vec![header("a", "bc")]).1, "a header");
+        assert!(bench.look(&said, vec![header("a", "bc")]).1);
+        assert!(
+            !bench.look(&said, vec![header("ab", "c")]).1,
+            "another header"
+        );
+        assert!(!Bench::with(&own_rules()).remembers(&said), "other rules");
+    }
+
+    fn own_rules() -> Arc<RuleSet> {
+        let yaml = "rules: [{id: acme-ships, title: Ships, category: pii, keywords: [ships], pattern: 'ten ships',
+          examples: [ten ships]}]";
+        let sources = [RuleSource {
+            name: "acme.yml",
+            yaml,
+        }];
+        let own = Own {
+            sources: &sources,
+            ..Own::default()
+        };
+        Arc::new(RuleSet::builtin().with(&own).expect("a rule"))
+    }
+
+    #[test]
+    fn what_was_clean_to_other_rules_is_found() {
+        let said = answer("1", "ten ships lay in the harbour");
+        let (builtin, own) = (Bench::new(), Bench::with(&own_rules()));
+        builtin.remembers(&said);
+        assert!(builtin.remembers(&said));
+        assert_eq!(own.look(&said, Vec::new()).0.findings.len(), 1);
+    }
+
+    #[test]
+    fn what_something_was_found_in_is_never_remembered() {
+        let bench = Bench::new();
+        let said = answer("1", "write to ana@mailbox.org");
+        let (first, _) = bench.look(&said, Vec::new());
+        assert_eq!(first.findings.len(), 1);
+        for _ in 0..3 {
+            assert_eq!(bench.look(&said, Vec::new()), (first.clone(), false));
+        }
+    }
+
+    #[test]
+    fn what_was_not_looked_at_to_its_end_is_never_remembered() {
+        let bench = Bench::limited(Limits {
+            decoded_bytes_max: 1024,
+            ..Limits::default()
+        });
+        let long = "aGFsbG8gd29ybGQsIHRoaXMgaXMgYSB0ZXN0".repeat(100);
+        for _ in 0..3 {
+            let (outcome, remembered) = bench.look(&answer("1", &long), Vec::new());
+            assert!(outcome.over_budget.is_some() && !remembered);
+        }
+    }
+
+    #[test]
+    fn with_and_without_a_memory_the_same_is_found() {
+        let with = Bench::limited(Limits {
+            clean_messages_max: 8,
+            ..Limits::default()
+        });
+        let without = Bench::limited(Limits {
+            clean_messages_max: 0,
+            ..Limits::default()
+        });
+        let words = ["ana@mailbox.org", "harbour", "ships", "219-09-3100", "ten"];
+        let (mut seed, mut remembered) = (7_u64, 0);
+        for _ in 0..3000 {
+            let mut draw = |n: usize| {
+                seed = seed
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                (seed >> 33) as usize % n
+            };
+            let text: Vec<_> = (0..draw(3)).map(|_| words[draw(words.len())]).collect();
+            let said = answer(&draw(1000).to_string(), &text.join(" "));
+            let (found, known) = with.look(&said, Vec::new());
+            assert_eq!(found, without.look(&said, Vec::new()).0, "{said}");
+            remembered += usize::from(known);
+        }
+        assert!(remembered > 500, "{remembered}");
+    }
+
+    #[test]
+    fn a_flood_of_new_messages_does_not_grow_it_nor_wash_out_what_is_asked_for() {
+        let mut all = Remembered::default();
+        let print = |n: u128| Print((n * 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835).max(1));
+        let often = print(0);
+        all.sized(64).keep(often);
+        for n in 1..100_000 {
+            all.sized(64).keep(print(n));
+            if n % 16 == 0 {
+                assert!(all.knows(often), "lost after {n}");
+            }
+        }
+        assert_eq!(all.sets.len() * WAYS, 64);
+        let known = (0..100_000).filter(|n| all.knows(print(*n))).count();
+        assert_eq!(known, 64, "all places are taken, and by the last");
+        assert!(!all.sized(128).knows(often), "another size begins anew");
+    }
+}
