@@ -6,14 +6,15 @@
 //! Kept of a message is a hash by a key of this process (keyed BLAKE3, <https://github.com/BLAKE3-team/BLAKE3-specs>, of
 //! which 128 bits are kept): nobody who lacks the key can make another message with the same. It covers everything that a
 //! scan depends on, and the tenant, who shall not learn by the clock what another one's servers say. Nothing is kept of a
-//! message that something was found in, or whose scan ran over its budget. What was said before on the same stream is no part
+//! message that something was found in, or whose scan ran over its budget. Most messages never come again: a hash is made only of
+//! those that look like one before, by a few of their bytes. What was said before on the same stream is no part
 //! of it: [`Said`](super::Said) looks at the seam each time.
 
 use std::cell::RefCell;
 use std::sync::OnceLock;
 
 use dlp_scan::{Budget, Outcome};
-use mcp_codec::Document;
+use mcp_codec::{Document, Node};
 use smallvec::SmallVec;
 
 use super::judge::Judge;
@@ -30,8 +31,12 @@ const HANDLES: [&[&str]; 2] = [&["id"], &["params", "_meta", "progressToken"]];
 
 static KEY: OnceLock<[u8; 32]> = OnceLock::new();
 
+/// Bits of the filter for each print that there is room for, and marks after which it is wiped.
+const BITS: usize = 16;
+const MARKS: usize = 4;
+
 thread_local! {
-    static REMEMBERED: RefCell<Remembered> = const { RefCell::new(Remembered { sets: Vec::new() }) };
+    static REMEMBERED: RefCell<Remembered> = const { RefCell::new(Remembered::new()) };
 }
 
 /// What a message is known by.
@@ -39,9 +44,12 @@ thread_local! {
 struct Print(u128);
 
 /// The prints of clean messages that one worker has seen, in a table that never grows.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Remembered {
     sets: Vec<Set>,
+    /// A bit for each look of a message that came, and how many are set.
+    looks: Vec<u64>,
+    marks: usize,
 }
 
 /// Prints that fall into the same place; 0 is none. The oldest that was not asked for since the hand came by last gives way
@@ -65,7 +73,11 @@ pub(super) fn unless_remembered(
     if most == 0 {
         return (scan(), false);
     }
-    let print = Print::of(doc, headers, judge, budget);
+    let pieces = Pieces::of(doc);
+    if !REMEMBERED.with_borrow_mut(|all| all.sized(most).seems_known(pieces.look())) {
+        return (scan(), false);
+    }
+    let print = Print::of(&pieces, headers, judge, budget);
     if REMEMBERED.with_borrow_mut(|all| all.sized(most).knows(print)) {
         return (Outcome::default(), true);
     }
@@ -76,21 +88,49 @@ pub(super) fn unless_remembered(
     (outcome, false)
 }
 
-impl Print {
-    fn of(doc: &Document, headers: &[HeaderLeaf], judge: &Judge<'_>, budget: &Budget) -> Self {
-        let source = doc.source();
-        let mut handles: SmallVec<[_; HANDLES.len()]> = HANDLES
-            .iter()
-            .filter_map(|path| doc.get(path))
-            .filter(|node| {
-                doc.number(*node).is_some_and(|digits| {
-                    digits.len() <= HANDLE_DIGITS_MAX && digits.bytes().all(|b| b.is_ascii_digit())
-                })
+/// A message without its handles.
+struct Pieces<'a>(SmallVec<[&'a [u8]; HANDLES.len() + 1]>);
+
+impl<'a> Pieces<'a> {
+    fn of(doc: &'a Document) -> Self {
+        let is_handle = |node: &Node| {
+            doc.number(*node).is_some_and(|digits| {
+                digits.len() <= HANDLE_DIGITS_MAX && digits.bytes().all(|b| b.is_ascii_digit())
             })
+        };
+        let handles = HANDLES.iter().filter_map(|path| doc.get(path));
+        let mut handles: SmallVec<[_; HANDLES.len()]> = handles
+            .filter(is_handle)
             .map(|node| doc.raw_span(node))
             .collect();
         handles.sort_unstable_by_key(|span| span.start);
+        let (source, mut from) = (doc.source(), 0);
+        let mut pieces = SmallVec::new();
+        for span in handles {
+            pieces.push(&source[from..span.start]);
+            from = span.end;
+        }
+        pieces.push(&source[from..]);
+        Self(pieces)
+    }
 
+    /// The same for messages that are the same, and seldom for others: the length of the longest piece and some of its bytes.
+    fn look(&self) -> u64 {
+        const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+        let longest = self.0.iter().max_by_key(|piece| piece.len());
+        let longest = longest.copied().unwrap_or_default();
+        let words = longest.as_chunks::<8>().0;
+        let some = (0..8).filter_map(|part| words.get((words.len() * (2 * part + 1)) / 16));
+        some.fold(longest.len() as u64, |look, word| {
+            (look ^ u64::from_le_bytes(*word))
+                .wrapping_mul(ODD)
+                .rotate_left(29)
+        })
+    }
+}
+
+impl Print {
+    fn of(pieces: &Pieces<'_>, headers: &[HeaderLeaf], judge: &Judge<'_>, budget: &Budget) -> Self {
         // Each part has its length before it, so that no two messages are written alike.
         let mut hasher = blake3::Hasher::new_keyed(KEY.get_or_init(random_key));
         let mut numbers: SmallVec<[u64; 16]> = SmallVec::from_slice(&[
@@ -101,16 +141,12 @@ impl Print {
             budget.findings_max.into(),
             judge.tenant.len() as u64,
             headers.len() as u64,
-            handles.len() as u64,
+            pieces.0.len() as u64,
         ]);
         for header in headers {
             numbers.extend([header.name.len() as u64, header.value.len() as u64]);
         }
-        let mut from = 0;
-        for span in &handles {
-            numbers.push((span.start - from) as u64);
-            from = span.end;
-        }
+        numbers.extend(pieces.0.iter().map(|piece| piece.len() as u64));
         for number in &numbers {
             hasher.update(&number.to_le_bytes());
         }
@@ -119,12 +155,9 @@ impl Print {
             hasher.update(header.name.as_bytes());
             hasher.update(header.value.as_bytes());
         }
-        let mut from = 0;
-        for span in &handles {
-            hasher.update(&source[from..span.start]);
-            from = span.end;
+        for piece in &pieces.0 {
+            hasher.update(piece);
         }
-        hasher.update(&source[from..]);
         let mut print = [0; 16];
         hasher.finalize_xof().fill(&mut print);
         // 0 is the mark of a free place.
@@ -133,13 +166,41 @@ impl Print {
 }
 
 impl Remembered {
+    const fn new() -> Self {
+        Self {
+            sets: Vec::new(),
+            looks: Vec::new(),
+            marks: 0,
+        }
+    }
+
     /// The table with room for so many, empty if it had another size.
     fn sized(&mut self, most: usize) -> &mut Self {
         let sets = most.div_ceil(WAYS);
         if self.sets.len() != sets {
-            self.sets = vec![Set::default(); sets];
+            *self = Self {
+                sets: vec![Set::default(); sets],
+                looks: vec![0; (most * BITS).div_ceil(64)],
+                marks: 0,
+            };
         }
         self
+    }
+
+    /// Did a message come lately that looks like this? There are false ones among them.
+    fn seems_known(&mut self, look: u64) -> bool {
+        let bit = look as usize % (self.looks.len() * 64);
+        let (word, bit) = (&mut self.looks[bit / 64], 1 << (bit % 64));
+        if *word & bit != 0 {
+            return true;
+        }
+        *word |= bit;
+        self.marks += 1;
+        if self.marks > self.sets.len() * WAYS * MARKS {
+            self.looks.fill(0);
+            self.marks = 0;
+        }
+        false
     }
 
     fn set_of(&mut self, print: Print) -> &mut Set {
@@ -239,6 +300,14 @@ mod tests {
         fn remembers(&self, text: &str) -> bool {
             self.look(text, Vec::new()).1
         }
+
+        /// The first time shows that it comes at all, the second that it comes again.
+        fn learns(&self, text: &str) {
+            for _ in 0..2 {
+                assert!(!self.remembers(text), "{text}");
+            }
+            assert!(self.remembers(text), "{text}");
+        }
     }
 
     fn answer(id: &str, text: &str) -> String {
@@ -257,8 +326,7 @@ mod tests {
     fn the_same_again_needs_no_scan() {
         let bench = Bench::new();
         let said = answer("1", "ten ships lay in the harbour");
-        assert!(!bench.remembers(&said));
-        assert!(bench.remembers(&said));
+        bench.learns(&said);
         assert_eq!(
             bench.look(&said, Vec::new()),
             (Outcome::default(), true),
@@ -270,11 +338,11 @@ mod tests {
     fn handles_are_new_each_time() {
         let bench = Bench::new();
         let text = "ten ships lay in the harbour";
-        assert!(!bench.remembers(&answer("1", text)));
+        bench.learns(&answer("1", text));
         for id in ["2", "12345678"] {
             assert!(bench.remembers(&answer(id, text)), "{id}");
         }
-        assert!(!bench.remembers(&call("1", text)));
+        bench.learns(&call("1", text));
         assert!(bench.remembers(&call("98765", text)));
         // What could be more than a handle is looked at.
         for id in ["123456789", "\"1\"", "-1", "1.5", "1e3"] {
@@ -296,9 +364,9 @@ mod tests {
     fn anything_else_makes_another_message_of_it() {
         let text = "ten ships lay in the harbour";
         let said = answer("1", text);
+        Bench::new().learns(&said);
         let known = || {
             let bench = Bench::new();
-            bench.remembers(&said);
             assert!(bench.remembers(&said));
             bench
         };
@@ -308,7 +376,7 @@ mod tests {
             said.replace("\"id\":1,", "\"id\": 1,"),
             said.replace("\"text\":", "\"text2\":"),
         ] {
-            assert!(!known().remembers(&other), "{other}");
+            known().learns(&other);
         }
         let mut bench = known();
         bench.tenant = "globex";
@@ -348,8 +416,7 @@ mod tests {
     fn what_was_clean_to_other_rules_is_found() {
         let said = answer("1", "ten ships lay in the harbour");
         let (builtin, own) = (Bench::new(), Bench::with(&own_rules()));
-        builtin.remembers(&said);
-        assert!(builtin.remembers(&said));
+        builtin.learns(&said);
         assert_eq!(own.look(&said, Vec::new()).0.findings.len(), 1);
     }
 
@@ -406,8 +473,22 @@ mod tests {
     }
 
     #[test]
+    fn what_comes_once_is_not_hashed() {
+        let mut all = Remembered::new();
+        let looks =
+            || (1..50_000_u64).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29));
+        let known = looks()
+            .filter(|look| all.sized(4096).seems_known(*look))
+            .count();
+        assert!(known < 50_000 / 6, "{known} seem to have come before");
+        let last = looks().next_back().expect("some");
+        assert!(all.seems_known(last));
+        assert_eq!(all.looks.len() * 64, 4096 * BITS);
+    }
+
+    #[test]
     fn a_flood_of_new_messages_does_not_grow_it_nor_wash_out_what_is_asked_for() {
-        let mut all = Remembered::default();
+        let mut all = Remembered::new();
         let print = |n: u128| Print((n * 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835).max(1));
         let often = print(0);
         all.sized(64).keep(often);
