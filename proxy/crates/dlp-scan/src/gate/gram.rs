@@ -198,21 +198,10 @@ impl GramGate {
     /// Confirms the places that are left of `near` once the sieve has had them. None is within eight bytes of the end.
     #[inline(always)]
     fn sift(&self, text: &[u8], near: &mut Near, out: &mut Vec<Hit>) {
-        let around = |at: u32| {
-            let at = at as usize;
-            let word = word_at(text, at).map_or(0, |w| w | FOLD64);
-            (word, before_word(text, at))
-        };
-        near.keep(|at| {
-            let (word, before) = around(at);
-            self.sieve.passes(word, before)
-        });
-        near.keep(|at| {
-            let (word, before) = around(at);
-            self.fine.passes(word, before)
-        });
+        near.keep(&self.sieve, text);
+        near.keep(&self.fine, text);
         for at in &near.at[..near.len] {
-            self.look_up(around(*at), text, *at as usize, out);
+            self.look_up(around(text, *at), text, *at as usize, out);
         }
         near.len = 0;
     }
@@ -301,6 +290,14 @@ impl Entry {
 
 /// The offset of a gram of which only the last three bytes are the keyword's.
 const ANY_BEFORE: i8 = -1;
+
+/// The eight bytes from a place on and the eight before it, folded.
+#[inline(always)]
+fn around(text: &[u8], at: u32) -> (u64, u64) {
+    let at = at as usize;
+    let word = word_at(text, at).map_or(0, |w| w | FOLD64);
+    (word, before_word(text, at))
+}
 
 /// Eight bytes from `at` on with letters folded; past the end, blanks.
 fn folded_word(text: &[u8], at: usize) -> u64 {
@@ -457,14 +454,16 @@ impl Near {
         }
     }
 
-    /// Keeps the places for which `is` holds, without a branch: whether a place is left is a matter of chance.
+    /// Keeps the places that pass, without a branch: whether a place is left is a matter of chance. (With a closure in place of
+    /// the sieve it would be a call for each place.)
     #[inline(always)]
-    fn keep(&mut self, is: impl Fn(u32) -> bool) {
+    fn keep(&mut self, sieve: &impl Sift, text: &[u8]) {
         let mut left = 0;
         for nth in 0..self.len {
             let at = self.at[nth];
             self.at[left] = at;
-            left += usize::from(is(at));
+            let (word, before) = around(text, at);
+            left += usize::from(sieve.passes(word, before));
         }
         self.len = left;
     }
@@ -547,16 +546,6 @@ impl Sieve {
     /// The two bytes before a gram and its own.
     fn upto(word: u64, before: u64) -> u64 {
         word << 16 | before >> 48
-    }
-
-    /// May a keyword have a gram here? `word` and `before` are folded.
-    #[inline(always)]
-    fn passes(&self, word: u64, before: u64) -> bool {
-        (u64::from(self.short(word))
-            | Self::bit(&self.from, Self::of_six(word))
-            | Self::bit(&self.upto, Self::of_six(Self::upto(word, before)))
-            | Self::bit(&self.four, Self::of_four(word as u32)))
-            != 0
     }
 
     /// May a short keyword begin after the first byte?
@@ -647,8 +636,26 @@ impl FineSieve {
     fn hash(told: u64) -> u64 {
         told.wrapping_mul(Sieve::FACTOR) >> (64 - Sieve::BITS - 12)
     }
+}
 
+/// Tells places by the bytes around them.
+trait Sift {
     /// May a keyword have a gram here? `word` and `before` are folded.
+    fn passes(&self, word: u64, before: u64) -> bool;
+}
+
+impl Sift for Sieve {
+    #[inline(always)]
+    fn passes(&self, word: u64, before: u64) -> bool {
+        (u64::from(self.short(word))
+            | Self::bit(&self.from, Self::of_six(word))
+            | Self::bit(&self.upto, Self::of_six(Self::upto(word, before)))
+            | Self::bit(&self.four, Self::of_four(word as u32)))
+            != 0
+    }
+}
+
+impl Sift for FineSieve {
     #[inline(always)]
     fn passes(&self, word: u64, before: u64) -> bool {
         let mut any = 0;

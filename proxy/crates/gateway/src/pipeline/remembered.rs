@@ -345,7 +345,7 @@ mod tests {
         bench.learns(&call("1", text));
         assert!(bench.remembers(&call("98765", text)));
         // What could be more than a handle is looked at.
-        for id in ["123456789", "\"1\"", "-1", "1.5", "1e3"] {
+        for id in ["123456789", "\"1\"", "-1"] {
             assert!(!bench.remembers(&answer(id, text)), "{id}");
         }
         assert!(!bench.remembers(&call("\"1\"", text)));
@@ -376,7 +376,13 @@ mod tests {
             said.replace("\"id\":1,", "\"id\": 1,"),
             said.replace("\"text\":", "\"text2\":"),
         ] {
-            known().learns(&other);
+            // That another tenant's looked like it is enough to have it hashed.
+            let mut bench = known();
+            bench.tenant = "globex";
+            bench.remembers(&other);
+            bench.tenant = "acme";
+            assert!(!bench.remembers(&other), "{other}");
+            assert!(bench.remembers(&other), "{other}");
         }
         let mut bench = known();
         bench.tenant = "globex";
@@ -399,8 +405,8 @@ mod tests {
     }
 
     fn own_rules() -> Arc<RuleSet> {
-        let yaml = "rules: [{id: acme-ships, title: Ships, category: pii, keywords: [ships], pattern: 'ten ships',
-          examples: [ten ships]}]";
+        let yaml = "rules: [{id: acme-ships, title: Ships, category: pii, keywords: [ships], pattern: 'ships lay',
+          examples: [ships lay]}]";
         let sources = [RuleSource {
             name: "acme.yml",
             yaml,

@@ -28,21 +28,47 @@ pub(super) fn plain(text: &str) -> String {
     out
 }
 
+/// Bytes that are looked at together.
+const BLOCK: usize = 16;
+
+/// Are these as they will be but for large letters? Without a branch, so that registers hold all of them.
+fn is_ordinary(block: &[u8; BLOCK], blank: bool) -> bool {
+    let [mut odd, mut before] = [0, u8::from(blank)];
+    for byte in block {
+        let space = u8::from(*byte == b' ');
+        odd |= u8::from(*byte < b' ') | u8::from(*byte == b'*') | (space & before);
+        before = space;
+    }
+    odd == 0
+}
+
 fn plain_ascii(text: &[u8], glue: Option<u8>) -> String {
     let mut out = vec![0; text.len()];
+    let ordinary = glue.is_none();
     let glue = glue.unwrap_or(b' ');
     let (mut length, mut blank) = (0, false);
-    for byte in text {
-        let space = *byte <= b' ' || *byte == glue;
-        let left_out = space && blank || *byte == b'*';
-        // Written in any case: what is left out is written over.
-        out[length] = if space {
-            b' '
-        } else {
-            byte.to_ascii_lowercase()
-        };
-        length += usize::from(!left_out);
-        blank = if left_out { blank } else { space };
+    let (blocks, rest) = text.as_chunks::<BLOCK>();
+    for part in blocks.iter().map(|b| &b[..]).chain([rest]) {
+        if let Ok(block) = <&[u8; BLOCK]>::try_from(part)
+            && ordinary
+            && is_ordinary(block, blank)
+        {
+            out[length..length + BLOCK].copy_from_slice(&block.map(|b| b.to_ascii_lowercase()));
+            (length, blank) = (length + BLOCK, block[BLOCK - 1] == b' ');
+            continue;
+        }
+        for byte in part {
+            let space = *byte <= b' ' || *byte == glue;
+            let left_out = space && blank || *byte == b'*';
+            // Written in any case: what is left out is written over.
+            out[length] = if space {
+                b' '
+            } else {
+                byte.to_ascii_lowercase()
+            };
+            length += usize::from(!left_out);
+            blank = if left_out { blank } else { space };
+        }
     }
     out.truncate(length);
     String::from_utf8(out).unwrap_or_default()
@@ -158,4 +184,37 @@ pub(super) fn is_code(sentence: &str) -> bool {
 pub(super) fn unspaced(c: char) -> bool {
     matches!(u32::from(c),
         0x0590..=0x06FF | 0x0E00..=0x0E7F | 0x3040..=0x30FF | 0x3400..=0x9FFF | 0xAC00..=0xD7AF)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BLOCK, plain};
+
+    #[test]
+    fn blocks_are_as_their_bytes_would_be() {
+        // Letter by letter, as a text that is not ASCII is read.
+        let slowly = |text: &str| {
+            let with_more = plain(&format!("{text}\u{2018}"));
+            with_more.trim_end_matches('\u{2018}').to_owned()
+        };
+        let some = b"aZ *\t\n .e7-TZ  x";
+        let mut seed = 11_u64;
+        for length in 0..4 * BLOCK {
+            for _ in 0..200 {
+                let text: String = (0..length)
+                    .map(|_| {
+                        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                        let at = (seed >> 40) as usize;
+                        // Mostly letters, so that some blocks are ordinary.
+                        char::from(if at % 7 == 0 {
+                            some[at / 7 % some.len()]
+                        } else {
+                            b'k'
+                        })
+                    })
+                    .collect();
+                assert_eq!(plain(&text), slowly(&text), "{text:?}");
+            }
+        }
+    }
 }

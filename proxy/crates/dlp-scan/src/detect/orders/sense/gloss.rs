@@ -39,6 +39,10 @@ struct Counted {
 
 impl Counted {
     fn of(plain: &str) -> Self {
+        if plain.is_ascii() {
+            let (words, english) = pieces::count_words(plain.as_bytes());
+            return Self { words, english };
+        }
         let mut counted = Self {
             words: 0,
             english: 0,

@@ -3,9 +3,12 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use foldhash::fast::FixedState;
+
+use memchr::memchr;
 
 use super::net::NET;
 
@@ -29,28 +32,52 @@ const PIECES_MAX: usize = 360;
 /// The pieces of a sentence that was made [plain](super::plain::plain).
 pub(super) fn read(plain: &str) -> Vec<u16> {
     let plain = straight(plain);
-    let mut out = Vec::with_capacity(plain.len() / 4);
-    for word in plain.split(' ').filter(|w| !w.is_empty()) {
-        let bytes = word.as_bytes();
-        if bytes.len() <= WORD_BYTES_MAX && bytes.iter().all(u8::is_ascii_lowercase) {
-            split(bytes, &mut out);
+    let text = plain.as_bytes();
+    let mut out = Vec::with_capacity(text.len() / 4);
+    let mut at = 0;
+    while at < text.len() && out.len() < PIECES_MAX {
+        let letters = letters(&text[at..]);
+        let rest = &text[at + letters..];
+        let word = at..at + letters + memchr(b' ', rest).unwrap_or(rest.len());
+        at = word.end + 1;
+        if word.len() == letters && letters <= WORD_BYTES_MAX {
+            split(text, word, &mut out);
         } else {
-            match named(word) {
+            match named(&plain[word.clone()]) {
                 Some(piece) => out.push(piece),
-                None => runs(word, &mut out),
+                None => runs(text, word, &mut out),
             }
-        }
-        if out.len() >= PIECES_MAX {
-            break;
         }
     }
     out.truncate(PIECES_MAX);
     out
 }
 
+/// How many words of small letters there are in a text of ASCII, and how many of them are words of the vocabulary.
+pub(super) fn count_words(text: &[u8]) -> (usize, usize) {
+    let (mut words, mut known, mut at) = (0, 0, 0);
+    while at < text.len() {
+        let letters = letters(&text[at..]);
+        if letters > 0 {
+            words += 1;
+            known += usize::from(VOCABULARY.first.get(text, at..at + letters).is_some());
+        }
+        at += letters + 1;
+    }
+    (words, known)
+}
+
 /// Is it a word of the vocabulary by itself?
 pub(super) fn is_word(word: &str) -> bool {
-    VOCABULARY.first.contains_key(word.as_bytes())
+    VOCABULARY
+        .first
+        .get(word.as_bytes(), 0..word.len())
+        .is_some()
+}
+
+fn letters(text: &[u8]) -> usize {
+    let other = text.iter().position(|b| !b.is_ascii_lowercase());
+    other.unwrap_or(text.len())
 }
 
 /// Curly quotation marks as the vocabulary has them.
@@ -87,25 +114,24 @@ fn named(word: &str) -> Option<u16> {
 }
 
 /// Letters and digits in a row, each sign by itself, and what is not ASCII as one.
-fn runs(word: &str, out: &mut Vec<u16>) {
-    let bytes = word.as_bytes();
-    let mut at = 0;
-    while at < bytes.len() {
-        let kind = kind(bytes[at]);
+fn runs(text: &[u8], word: Range<usize>, out: &mut Vec<u16>) {
+    let mut at = word.start;
+    while at < word.end {
+        let kind = kind(text[at]);
         let length = match kind {
             Kind::Sign => 1,
-            _ => bytes[at..]
+            _ => text[at..word.end]
                 .iter()
                 .take_while(|b| self::kind(**b) == kind)
                 .count(),
         };
-        let run = &bytes[at..at + length];
+        let run = at..at + length;
+        at = run.end;
         match kind {
-            Kind::Sign => out.push(VOCABULARY.first.get(run).copied().unwrap_or(UNKNOWN)),
-            Kind::Letters => split(run, out),
+            Kind::Sign => out.push(VOCABULARY.first.get(text, run).unwrap_or(UNKNOWN)),
+            Kind::Letters => split(text, run, out),
             Kind::Foreign => out.push(UNKNOWN),
         }
-        at += length;
     }
 }
 
@@ -124,16 +150,16 @@ fn kind(byte: u8) -> Kind {
     }
 }
 
-fn split(run: &[u8], out: &mut Vec<u16>) {
+fn split(text: &[u8], run: Range<usize>, out: &mut Vec<u16>) {
     let begun = out.len();
-    let mut at = 0;
-    while at < run.len() {
-        let pieces = match at {
-            0 => &VOCABULARY.first,
-            _ => &VOCABULARY.further,
+    let mut at = run.start;
+    while at < run.end {
+        let pieces = match at == run.start {
+            true => &VOCABULARY.first,
+            false => &VOCABULARY.further,
         };
-        let most = PIECE_BYTES_MAX.min(run.len() - at);
-        let piece = |n| Some((*pieces.get(&run[at..at + n])?, n));
+        let most = PIECE_BYTES_MAX.min(run.end - at);
+        let piece = |n| Some((pieces.get(text, at..at + n)?, n));
         let Some((piece, length)) = (1..=most).rev().find_map(piece) else {
             out.truncate(begun);
             out.push(UNKNOWN);
@@ -144,8 +170,67 @@ fn split(run: &[u8], out: &mut Vec<u16>) {
     }
 }
 
-/// The keys are the program's own, so nobody can choose them to collide.
-type Pieces = HashMap<&'static [u8], u16, FixedState>;
+/// Pieces by their bytes, which are the program's own, so that nobody can choose them to collide.
+struct Pieces {
+    /// Those of up to eight bytes, as a number, each at the first free place from its own on; 0 is none.
+    short: Box<[u64]>,
+    /// Theirs.
+    numbers: Box<[u16]>,
+    long: HashMap<&'static [u8], u16, FixedState>,
+}
+
+impl Pieces {
+    const SHORT_BYTES: usize = 8;
+
+    fn new(pieces: &[(&'static [u8], u16)]) -> Self {
+        let (short, long): (Vec<_>, Vec<_>) = pieces
+            .iter()
+            .partition(|(piece, _)| piece.len() <= Self::SHORT_BYTES);
+        let places = (short.len() * 3 / 2).next_power_of_two();
+        let mut all = Self {
+            short: vec![0; places].into(),
+            numbers: vec![0; places].into(),
+            long: long.into_iter().collect(),
+        };
+        for (piece, number) in short {
+            let key = Self::key(piece, 0..piece.len());
+            let at = all.place(key);
+            (all.short[at], all.numbers[at]) = (key, number);
+        }
+        all
+    }
+
+    #[inline]
+    fn get(&self, text: &[u8], piece: Range<usize>) -> Option<u16> {
+        if piece.len() > Self::SHORT_BYTES {
+            return self.long.get(&text[piece]).copied();
+        }
+        let at = self.place(Self::key(text, piece));
+        (self.short[at] != 0).then(|| self.numbers[at])
+    }
+
+    /// Where it stands, or would.
+    #[inline]
+    fn place(&self, key: u64) -> usize {
+        let last = self.short.len() - 1;
+        let mut at = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & last;
+        while self.short[at] != key && self.short[at] != 0 {
+            at = (at + 1) & last;
+        }
+        at
+    }
+
+    /// One to eight bytes as a number.
+    #[inline]
+    fn key(text: &[u8], piece: Range<usize>) -> u64 {
+        if let Some(eight) = text[piece.start..].first_chunk() {
+            return u64::from_le_bytes(*eight) & (u64::MAX >> (64 - 8 * piece.len()));
+        }
+        let mut eight = [0; 8];
+        eight[..piece.len()].copy_from_slice(&text[piece]);
+        u64::from_le_bytes(eight)
+    }
+}
 
 struct Vocabulary {
     /// What a word may begin with.
@@ -155,15 +240,67 @@ struct Vocabulary {
 }
 
 static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
-    let mut vocabulary = Vocabulary {
-        first: Pieces::with_capacity_and_hasher(1 << 15, FixedState::default()),
-        further: Pieces::with_capacity_and_hasher(1 << 13, FixedState::default()),
-    };
-    for (number, piece) in NET.vocabulary() {
+    let (mut first, mut further) = (Vec::new(), Vec::new());
+    // What stands for all words of a kind has no letters.
+    for (number, piece) in NET.vocabulary().filter(|(_, piece)| !piece.is_empty()) {
         match piece.strip_prefix(b"##") {
-            Some(rest) if !rest.is_empty() => vocabulary.further.insert(rest, number),
-            _ => vocabulary.first.insert(piece, number),
+            Some(rest) if !rest.is_empty() => further.push((rest, number)),
+            _ => first.push((piece, number)),
         };
     }
-    vocabulary
+    Vocabulary {
+        first: Pieces::new(&first),
+        further: Pieces::new(&further),
+    }
 });
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_piece_is_found_wherever_it_stands() {
+        let pieces = |further: bool| {
+            let pieces = NET.vocabulary().filter(|(_, piece)| !piece.is_empty());
+            pieces.filter_map(move |(number, piece)| {
+                let rest = piece.strip_prefix(b"##").filter(|rest| !rest.is_empty());
+                match further {
+                    true => Some((number, rest?)),
+                    false => rest.is_none().then_some((number, piece)),
+                }
+            })
+        };
+        for (table, further) in [(&VOCABULARY.first, false), (&VOCABULARY.further, true)] {
+            let known: HashMap<&[u8], u16> = pieces(further).map(|(n, p)| (p, n)).collect();
+            assert!(known.len() > 4000);
+            for (piece, number) in &known {
+                for around in ["", "x", " and more text"] {
+                    let text = [around.as_bytes(), piece, around.as_bytes()].concat();
+                    let at = around.len()..around.len() + piece.len();
+                    assert_eq!(table.get(&text, at), Some(*number));
+                }
+                // One letter less or more is another piece, or none.
+                for other in [&piece[1..], &[piece, b"q".as_slice()].concat()] {
+                    if !other.is_empty() {
+                        let found = table.get(other, 0..other.len());
+                        assert_eq!(found, known.get(other).copied());
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn words_of_a_text_are_counted() {
+        for (text, want) in [
+            ("", (0, 0)),
+            ("  ", (0, 0)),
+            ("send it", (2, 2)),
+            (" send,it-now! ", (3, 3)),
+            ("zqxv send 12 mail", (3, 2)),
+            ("don't", (2, 2)),
+        ] {
+            assert_eq!(count_words(text.as_bytes()), want, "{text}");
+        }
+    }
+}
