@@ -207,6 +207,7 @@ fn reference(value: &[u8]) -> bool {
                 .iter()
                 .all(|b| b.is_ascii_alphanumeric() || b"@_./-:".contains(b))
         || starts("&")
+        || is_file(value)
         || refers(value)
         || starts("arn:")
         || starts("vault:")
@@ -226,6 +227,30 @@ fn reference(value: &[u8]) -> bool {
         .any(|tag| {
             value.len() >= tag.len() && value[..tag.len()].eq_ignore_ascii_case(tag.as_bytes())
         })
+}
+
+/// `exports/2024/01/77c66f29-5f06-ecee-c0a1-c291bca8b8ba.parquet`: folders of words and numbers, and a name with an extension.
+fn is_file(value: &[u8]) -> bool {
+    let Some((folders, file)) = value
+        .iter()
+        .rposition(|b| *b == b'/')
+        .map(|at| (&value[..at], &value[at + 1..]))
+    else {
+        return false;
+    };
+    let extension = file.rsplit(|b| *b == b'.').next().unwrap_or(file);
+    let has_one = extension.len() + 1 < file.len()
+        && (2..=8).contains(&extension.len())
+        && extension[0].is_ascii_lowercase()
+        && extension
+            .iter()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    let name_of = |b: &u8| b.is_ascii_alphanumeric() || b"-_.".contains(b);
+    let folder = |part: &[u8]| {
+        let digits = part.iter().filter(|b| b.is_ascii_digit()).count();
+        part.iter().all(name_of) && (digits == part.len() || is_identifier(part, Classes::of(part)))
+    };
+    has_one && file.iter().all(name_of) && folders.split(|b| *b == b'/').all(folder)
 }
 
 /// `some_name`, `SomeName`, `some.name.here`, `kebab-name-2`: parts that are words.
@@ -364,6 +389,8 @@ mod tests {
             "gpt-4o-2024-08-06",
             "nightly-backup_20240806.v2",
             "claude-3-5-sonnet-20241022",
+            "exports/2024/01/77c66f29-5f06-ecee-c0a1-c291bca8b8ba.parquet",
+            "img/9f8c27d41b6e5a30c2d4.png",
         ];
         for v in nothing {
             assert!(judge(v.as_bytes(), Promise::Strong, true).is_none(), "{v}");
@@ -399,6 +426,8 @@ mod tests {
         assert!(judge(words, Promise::Password, false).is_none());
         for v in [
             "password",
+            "String!",
+            "[String!]!",
             "getPassword",
             "user.password",
             "<password>",

@@ -141,6 +141,17 @@ const WHOLE: &[&str] = &[
     "mypassword",
 ];
 
+/// A type of GraphQL that must be there: `String!`, `[ID!]!`.
+fn is_type(lower: &[u8]) -> bool {
+    let mut bare = lower;
+    while let [inner @ .., b'!' | b']'] = bare {
+        bare = inner;
+    }
+    let bare = bare.strip_prefix(b"[").unwrap_or(bare);
+    let types: [&[u8]; 6] = [b"string", b"id", b"int", b"float", b"boolean", b"datetime"];
+    bare.len() < lower.len() && types.contains(&bare)
+}
+
 /// So much of a value that is masked or cut off still shows where it is not the value any more.
 const SHOWN_BYTES_MAX: usize = 40;
 
@@ -213,7 +224,8 @@ fn in_lower_case(value: &[u8], ask: impl Fn(&[u8]) -> bool) -> bool {
 
 /// Says by its words, its signs or by one character repeated that the value is yet to come, or is gone.
 fn marks_a_place(value: &[u8], lower: &[u8], least: impl Fn() -> usize) -> bool {
-    if WHOLE.iter().any(|w| w.as_bytes() == lower) || excused(value, lower, least) {
+    if WHOLE.iter().any(|w| w.as_bytes() == lower) || is_type(lower) || excused(value, lower, least)
+    {
         return true;
     }
     let first = lower.first();

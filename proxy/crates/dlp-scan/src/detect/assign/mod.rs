@@ -520,6 +520,14 @@ fn name_around(text: &[u8], at: usize, cell: &Cell) -> Span {
     while end > start && matches!(text[end - 1], b'-' | b'.') {
         end -= 1;
     }
+    // `public key`, `cache key`: the word before says that it is no secret.
+    if text[start..end].eq_ignore_ascii_case(b"key") && text[floor..start].ends_with(b" ") {
+        let letters = text[floor..start - 1].iter().rev().take(NAME_BYTES_MAX);
+        let first = start - 1 - letters.take_while(|b| b.is_ascii_alphabetic()).count();
+        if names::promise(&text[first..end]) == Promise::Nothing {
+            start = first;
+        }
+    }
     Span::new(start, end)
 }
 

@@ -206,7 +206,7 @@ mod tests {
                         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                         let at = (seed >> 40) as usize;
                         // Mostly letters, so that some blocks are ordinary.
-                        char::from(if at % 7 == 0 {
+                        char::from(if at.is_multiple_of(7) {
                             some[at / 7 % some.len()]
                         } else {
                             b'k'
