@@ -89,6 +89,8 @@ pub enum Layer {
     Terminal,
     /// A number as what it means: `4.5395e15`.
     Number,
+    /// A table in text, each field under the name of its column.
+    Table,
 }
 
 impl Layer {
@@ -119,6 +121,7 @@ impl Layer {
             Self::Uuencode => "uuencode",
             Self::Terminal => "terminal",
             Self::Number => "number",
+            Self::Table => "table",
         }
     }
 }

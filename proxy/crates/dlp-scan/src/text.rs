@@ -292,6 +292,7 @@ impl Node {
                     | Layer::Rot13
                     | Layer::Leet
                     | Layer::Number
+                    | Layer::Table
             )
         );
         if whole {

@@ -450,7 +450,7 @@ impl<'n> FirstRow<'n> {
 }
 
 /// May it be the name of a column? No number is, no address, no sentence.
-fn may_head(text: &[u8]) -> bool {
+pub(super) fn may_head(text: &[u8]) -> bool {
     let letter = |b: u8| b.is_ascii_alphabetic() || b >= 0x80;
     let part = |b: &u8| letter(*b) || b.is_ascii_digit() || b" _-./()#&':".contains(b);
     let begins = text.first().is_some_and(|b| letter(*b) || *b == b'_');
@@ -459,7 +459,7 @@ fn may_head(text: &[u8]) -> bool {
 }
 
 /// Is it surely the name of a column: one that programs write, one that promises a secret, or with a word that tables have?
-fn is_head(text: &[u8]) -> bool {
+pub(super) fn is_head(text: &[u8]) -> bool {
     let camel = |pair: &[u8]| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase();
     let mut words = text.split(|b| !b.is_ascii_alphabetic() && *b < 0x80);
     text.contains(&b'_')

@@ -18,6 +18,7 @@ mod dumps;
 mod figures;
 mod fold;
 mod gathered;
+mod grid;
 mod joined;
 pub(crate) mod json;
 pub(crate) mod listed;
@@ -449,6 +450,9 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     }
     strides::decode(node, scratch, spawn);
     listed::decode(node, scratch, spawn);
+    if signs.any(Signs::LINE) {
+        grid::decode(node, traces, spawn);
+    }
     dumps::decode(node, scratch, spawn);
     if traces.zeros || signs.any(Signs::MARK.or(Signs::OF_MARKS)) {
         marked::decode(node, spawn);
@@ -559,7 +563,8 @@ fn embedded_json(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
         let mut read = spawn.free.pop().unwrap_or_default();
         read.clear();
         let walked = json::walk_first(&text[at..], base + at, &mut read);
-        let is_worth = walked.is_ok() && joined::may_be_in_pieces(&read);
+        let is_worth =
+            walked.is_ok() && (joined::may_be_in_pieces(&read) || grid::may_hold_lines(&read));
         if is_worth && let Some(mut child) = spawn.begin(Layer::Json) {
             child.text.append(&mut read.text);
             child.cells.append(&mut read.cells);

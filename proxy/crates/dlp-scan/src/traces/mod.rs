@@ -43,6 +43,9 @@ pub(crate) struct Traces {
     pub phones: Vec<u32>,
     /// Signs that may join two literals, behind a quotation mark or a blank.
     pub joints: Vec<u32>,
+    /// For each block of [`BLOCK`] bytes the first place that may part columns: the second of two blanks behind something, what
+    /// stands behind a tab, a bar, or a comma or semicolon that has no blank on either side; a line of a box.
+    pub cuts: Vec<u32>,
     /// The last of seven equal separators, every second byte.
     pub spaced: Vec<u32>,
     /// The separator behind the last of seven pairs of hexadecimal digits.
@@ -134,6 +137,7 @@ impl Traces {
             &self.commas,
             &self.phones,
             &self.joints,
+            &self.cuts,
             &self.spaced,
             &self.pairs,
         ];
@@ -157,6 +161,7 @@ impl Traces {
             &mut self.commas,
             &mut self.phones,
             &mut self.joints,
+            &mut self.cuts,
             &mut self.spaced,
             &mut self.pairs,
         ] {
@@ -248,6 +253,10 @@ struct Answers {
     twice: [u64; 2],
     /// A separator behind a pair of digits; the same behind two, three pairs.
     pair: [u64; 3],
+    /// Tabs and their like, commas and semicolons, and first bytes of a line of a box.
+    tab: u64,
+    parted: u64,
+    boxed: u64,
     /// Bytes of rows of words; the last of 2, 4, 8, 16 and 32 such.
     words: [u64; 6],
     /// The last of [`WORDS_BYTES_MIN`] such.
@@ -364,6 +373,23 @@ impl Reader {
             sign & (quote_1 | space_1) | beside,
         );
 
+        let (line, bar, semicolon) = (block.eq(b'\n'), block.eq(b'|'), block.eq(b';'));
+        let space_2 = back(space, last.space, 2);
+        let gap = blank & back(blank, last.blank, 1) & !space_2;
+        let tabbed = alnum & back(tab_of(space, blank, line), last.tab, 1);
+        let parted = comma | semicolon;
+        let solid = alnum | quote;
+        let inner = solid & back(parted, last.parted, 1) & back(solid, last.alnum | last.quote, 2);
+        let boxed = match high | last.high {
+            0 => 0,
+            _ => {
+                let first = block.eq(0xE2) | block.eq(0xEF);
+                (block.within(0x94, 0x95) | block.eq(0xBD)) & back(first, last.boxed, 1)
+            }
+        };
+        let cuts = gap | tabbed | bar | inner | boxed;
+        push(&mut traces.cuts, base, cuts & cuts.wrapping_neg());
+
         if equals | last.equals != 0 {
             let equals_1 = back(equals, last.equals, 1);
             let pairs = equals & hex_n(1) & hex_n(2) & back(equals, last.equals, 3);
@@ -451,10 +477,22 @@ impl Reader {
             run,
             twice,
             pair,
+            tab: tab_of(space, blank, line),
+            parted,
+            boxed: match high {
+                0 => 0,
+                _ => block.eq(0xE2) | block.eq(0xEF),
+            },
             words,
             enough_words,
         };
     }
+}
+
+/// What of blank bytes is neither a blank nor a line end.
+#[inline(always)]
+fn tab_of(space: u64, blank: u64, line: u64) -> u64 {
+    space & !blank & !line
 }
 
 /// The last of 1, 2, 4 and so on of the bytes in a row.

@@ -77,6 +77,23 @@ fn naive(t: &[u8]) -> Traces {
             let beside = quote(t[i]) && i > 1 && space(t[i - 1]) && quote(t[i - 2]);
             signs || beside || t[i] == b'\n' && is(i, 1, quote)
         }),
+        cuts: {
+            let solid = |b: u8| b.is_ascii_alphanumeric() || b"\"'`".contains(&b);
+            let cut = |i: usize| {
+                let gap = t[i] == b' ' && is(i, 1, |b| b == b' ') && !(i > 1 && space(t[i - 2]));
+                let parted = is(i, 1, |b| b",;".contains(&b));
+                gap || t[i].is_ascii_alphanumeric()
+                    && i > 0
+                    && (b'\t'..=b'\r').contains(&t[i - 1])
+                    && t[i - 1] != b'\n'
+                    || t[i] == b'|'
+                    || solid(t[i]) && parted && i > 1 && solid(t[i - 2])
+                    || matches!(t[i], 0x94 | 0x95 | 0xBD) && is(i, 1, |b| b == 0xE2 || b == 0xEF)
+            };
+            let mut cuts = all(&cut);
+            cuts.dedup_by_key(|at| *at as usize / crate::traces::BLOCK);
+            cuts
+        },
         spaced: all(&seven),
         pairs: all(&pairs),
         words: rows(WORDS_BYTES_MIN, &words),
@@ -156,6 +173,7 @@ fn same(text: &[u8], got: &Traces, what: &str) {
             t.commas.clone(),
             t.phones.clone(),
             t.joints.clone(),
+            t.cuts.clone(),
             t.spaced.clone(),
             t.pairs.clone(),
         ]
