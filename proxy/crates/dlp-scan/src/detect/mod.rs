@@ -12,6 +12,7 @@ mod orders;
 mod pem;
 mod phone;
 mod phrase;
+mod postal;
 mod prints;
 mod token;
 mod told;
@@ -258,6 +259,7 @@ pub(crate) fn detect(sink: &mut Sink<'_>, scratch: &mut Scratch) {
         number::scan(sink, scratch);
         net::scan(sink, &scratch.traces);
         phone::scan(sink, &scratch.traces);
+        postal::scan(sink, &scratch.traces);
         phrase::scan(sink, scratch);
         prints::scan(sink, scratch);
     }
@@ -387,6 +389,7 @@ fn act(
         Action::Detect(Detector::PrivateKey) => pem::private_key(at, &cell.1, sink),
         Action::Detect(Detector::UrlCredentials) => url::credentials(at, &cell.1, unbroken, sink),
         Action::Detect(Detector::AuthHeader) => url::auth_header(at, &cell.1, sink),
+        Action::Detect(Detector::PostalAddress) => names.postal(at, cell, sink),
         Action::Detect(Detector::Orders) => orders::scan(at, &cell.1, sink, scratch),
         Action::Detect(Detector::MisspeltOrders) => {
             orders::scan_misspelt(at, &cell.1, sink, scratch)

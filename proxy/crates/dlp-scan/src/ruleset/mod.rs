@@ -201,6 +201,7 @@ pub(crate) enum Detector {
     Ipv6,
     Mac,
     Phone,
+    PostalAddress,
     UnicodeTags,
     VariationSelectors,
     Bidi,
@@ -427,7 +428,10 @@ impl RuleSet {
             Action::Try(rule) => self.rule(rule).category == Category::Injection,
             Action::Detect(of) => !matches!(
                 of,
-                Detector::PrivateKey | Detector::UrlCredentials | Detector::AuthHeader
+                Detector::PrivateKey
+                    | Detector::UrlCredentials
+                    | Detector::AuthHeader
+                    | Detector::PostalAddress
             ),
             Action::SecretName | Action::Context { .. } | Action::Within(_) => false,
             Action::Exact | Action::Reversed | Action::Rot13 | Action::Mark(_) => true,

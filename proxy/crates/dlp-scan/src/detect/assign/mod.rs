@@ -18,7 +18,7 @@ pub(crate) use verdict::{may_name_test, told_of_test};
 
 use std::cell::OnceCell;
 
-use super::{Scratch, Sink, is_value};
+use super::{Scratch, Sink, is_value, postal};
 use regex_automata::Input;
 
 use crate::names::{self, Promise};
@@ -144,6 +144,7 @@ fn is_code(text: &[u8], name: Span, value: Span) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct Names {
     secret_done: u32,
+    postal_done: u32,
     last: Option<(Span, Option<Assigned>)>,
     tables: Tables,
 }
@@ -281,6 +282,50 @@ impl Names {
         self.rows(name, &cell.1, Asker::Rule(rule), sink, &mut take);
         if let Some(found) = self.read(name, &cell.1, sink) {
             take(found.taken(&cell.1), sink);
+        }
+    }
+
+    /// A word for where somebody lives, in a name or in a sentence.
+    pub fn postal(&mut self, at: u32, cell: (usize, Cell), sink: &mut Sink<'_>) {
+        if at < self.postal_done || !sink.limits.spend(1) {
+            return;
+        }
+        let text = sink.text();
+        let name = name_around(text, at as usize, &cell.1);
+        self.postal_done = name.end.max(at + 1);
+        let take = |value: Span, sink: &mut Sink<'_>| {
+            let known = postal::is_postal(&sink.text()[value.range()]);
+            if known {
+                sink.report_for(Detector::PostalAddress, value, None);
+            }
+            known
+        };
+        if !is_value(&cell.1) {
+            return under_key(cell, sink, |value, sink| {
+                take(value, sink);
+            });
+        }
+        if names_cell(name, &cell.1, text) {
+            let mut found = under_head(&cell.1, sink, |value, sink| {
+                take(value, sink);
+            });
+            if let Some(value) = named_beside(cell, sink) {
+                found |= take(value, sink);
+            }
+            if found {
+                return;
+            }
+        }
+        let asker = Asker::Promise(Promise::Nothing);
+        self.rows(name, &cell.1, asker, sink, |value, sink| {
+            take(value.span, sink);
+        });
+        let quoted = self.read(name, &cell.1, sink).filter(|found| found.quoted);
+        if quoted.is_some_and(|found| take(found.value, sink)) {
+            return;
+        }
+        if let Some(span) = postal::after(text, name.end as usize, cell.1.span.end as usize) {
+            sink.report_for(Detector::PostalAddress, span, None);
         }
     }
 

@@ -121,6 +121,9 @@ impl Reader<'_> {
             }
             self.at += 1;
         }
+        if closed {
+            self.reference();
+        }
         let from = self.at;
         let blanks = self.blanks();
         if self.leaders() {
@@ -175,6 +178,32 @@ impl Reader<'_> {
             }
         }
         Some(sep.0)
+    }
+
+    /// `textbox "Password" [ref=e48]: `: what a snapshot of a page notes of an element stands between its name and its value.
+    fn reference(&mut self) {
+        const NOTES_MAX: usize = 4;
+        const NOTE_BYTES_MAX: usize = 24;
+        let mut at = 0;
+        let rest = self.rest();
+        for _ in 0..NOTES_MAX {
+            let Some(note) = rest[at..].strip_prefix(b" [") else {
+                break;
+            };
+            let part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'=' | b'-' | b'_');
+            let len = note
+                .iter()
+                .take(NOTE_BYTES_MAX)
+                .take_while(|b| part(b))
+                .count();
+            if note.get(len) != Some(&b']') {
+                return;
+            }
+            at += 2 + len + 1;
+        }
+        if rest.get(at) == Some(&b':') {
+            self.at += at;
+        }
     }
 
     /// Words that say whose it is, when the name ends behind them.

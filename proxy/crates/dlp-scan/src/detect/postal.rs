@@ -1,0 +1,1010 @@
+//! Postal addresses behind a word that says "address": the forms of the world's post offices have a street with a number in
+//! common, and a town with a postcode (Universal Postal Union, S42). What is no address for a letter (of memory, of a host, of
+//! mail, of a wallet) has neither.
+
+use smallvec::SmallVec;
+
+use super::Sink;
+use crate::ruleset::Detector;
+use crate::text::Span;
+use crate::traces::{Signs, Traces};
+
+/// Longest address, and most lines of it.
+const BYTES_MAX: usize = 200;
+const LINES_MAX: usize = 5;
+/// Shorter ones name no place.
+const BYTES_MIN: usize = 8;
+/// How far behind the word the address may begin in a sentence, and at how many words of that it is looked for.
+const REACH: usize = 72;
+const STARTS_MAX: usize = 8;
+/// So close to its beginning an address has a number.
+const NUMBER_REACH: usize = 56;
+
+/// The address that follows a label which ends at `at`: right behind the signs that part a label from its value, or a few words on.
+pub(super) fn after(text: &[u8], at: usize, ceil: usize) -> Option<Span> {
+    let near = &text[at..ceil.min(at + REACH)];
+    let begins = |nth: usize| {
+        let before = nth.checked_sub(1).map_or(b' ', |i| near[i]);
+        let parted =
+            !before.is_ascii_alphanumeric() && before < 0x80 && !b"_/-.'@".contains(&before);
+        let b = near[nth];
+        let first = b.is_ascii_digit() || b.is_ascii_uppercase() || b >= 0xC3 || b == b'#';
+        parted && (first || lower_street(&near[nth..]))
+    };
+    let starts = (0..near.len()).filter(|nth| begins(*nth)).take(STARTS_MAX);
+    for (tried, nth) in starts.enumerate() {
+        let direct = tried == 0 && near[..nth].iter().all(|b| !b.is_ascii_alphanumeric());
+        // `Yes, it's 9 Mill Lane`
+        let word = near[nth..].iter().take_while(|b| b.is_ascii_alphabetic());
+        let word = word.count();
+        if !direct && word > 0 && near.get(nth + word) == Some(&b',') {
+            continue;
+        }
+        let head = &text[at + nth..ceil.min(at + nth + NUMBER_REACH)];
+        let numbered = |b: &u8| b.is_ascii_digit() || *b >= 0x80;
+        if !head.iter().any(numbered) {
+            continue;
+        }
+        if let Some(len) = address(&text[at + nth..ceil]) {
+            let span = Span::new(at + nth, at + nth + len);
+            // In a sentence only what is an address by itself.
+            if direct || is_whole(&text[span.range()]) {
+                return Some(span);
+            }
+        }
+    }
+    None
+}
+
+/// Addresses as letters have them: below a line with somebody's name.
+pub(super) fn scan(sink: &mut Sink<'_>, traces: &Traces) {
+    if !traces.signs.any(Signs::LINE)
+        || sink.rules.detectors[Detector::PostalAddress as usize].is_none()
+    {
+        return;
+    }
+    let node = sink.node;
+    let (mut at, mut index) = (0, 0);
+    while let Some(next) = memchr::memchr(b'\n', &node.text[at..]) {
+        let end = at + next;
+        let Some(cell) = node.cell_from(end, &mut index) else {
+            at = end + 1;
+            continue;
+        };
+        let line = at.max(cell.span.start as usize);
+        at = end + 1;
+        if end - line > NAME_BYTES_MAX || !is_name(&node.text[line..end]) {
+            continue;
+        }
+        if !sink.limits.spend(1) {
+            return;
+        }
+        let below = &node.text[at..cell.span.end as usize];
+        let Some(len) = address(below) else {
+            continue;
+        };
+        if judge(&below[..len]).is_some_and(|seen| seen.is_block()) {
+            sink.report_for(Detector::PostalAddress, Span::new(at, at + len), None);
+            at += len;
+        }
+    }
+}
+
+/// Longest line with a name.
+const NAME_BYTES_MAX: usize = 48;
+
+/// Is a line a person's name, and nothing else? Two to four words with capitals, or the few characters of one in East Asia.
+fn is_name(line: &[u8]) -> bool {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let first = |b: &u8| b.is_ascii_uppercase() || *b >= 0xC3;
+    let signs = |b: &u8| b.is_ascii_digit() || b"@:;,/<>(){}[]=_|#*\"!?&\\+".contains(b);
+    if !(4..=NAME_BYTES_MAX).contains(&line.len())
+        || !line.first().is_some_and(first)
+        || line.iter().any(signs)
+    {
+        return false;
+    }
+    let Ok(text) = std::str::from_utf8(line) else {
+        return false;
+    };
+    let eastern = |c: char| ('\u{3400}'..='\u{9FFF}').contains(&c) || ('가'..='힣').contains(&c);
+    let letters = text.chars().filter(|c| *c != ' ');
+    if letters.clone().all(eastern) {
+        return (2..=5).contains(&letters.count());
+    }
+    const PARTICLES: [&str; 18] = [
+        "de", "la", "del", "da", "do", "dos", "van", "der", "den", "von", "zu", "di", "bin", "al",
+        "el", "y", "e", "ten",
+    ];
+    let words: SmallVec<[&str; 6]> = text.split(' ').collect();
+    let named = |word: &&str| {
+        let mut chars = word.chars();
+        let capital = chars
+            .next()
+            .is_some_and(|c| c.is_uppercase() || c.is_alphabetic() && !c.is_lowercase());
+        let rest = |c: char| {
+            c.is_alphabetic()
+                || matches!(c, '-' | '\'' | '’' | '.')
+                || ('\u{900}'..='\u{DFF}').contains(&c)
+        };
+        capital && chars.all(rest)
+    };
+    (2..=5).contains(&words.len())
+        && words.iter().filter(|w| named(w)).count() >= 2
+        && words.iter().all(|w| named(w) || PARTICLES.contains(w))
+        && !words.iter().any(|w| is_house_of_many(&w.to_lowercase()))
+}
+
+/// Words in the names of companies and of places that are everybody's.
+fn is_house_of_many(word: &str) -> bool {
+    const WORDS: [&str; 64] = [
+        "gmbh",
+        "inc",
+        "inc.",
+        "ltd",
+        "ltd.",
+        "llc",
+        "llp",
+        "plc",
+        "ag",
+        "kg",
+        "ohg",
+        "ug",
+        "s.a.",
+        "sarl",
+        "sas",
+        "s.r.l.",
+        "srl",
+        "s.p.a.",
+        "spa",
+        "bv",
+        "b.v.",
+        "nv",
+        "n.v.",
+        "ab",
+        "oy",
+        "as",
+        "aps",
+        "corp",
+        "corp.",
+        "corporation",
+        "company",
+        "co.",
+        "group",
+        "university",
+        "college",
+        "school",
+        "hotel",
+        "hostel",
+        "museum",
+        "restaurant",
+        "library",
+        "church",
+        "office",
+        "department",
+        "institute",
+        "center",
+        "centre",
+        "bank",
+        "hospital",
+        "clinic",
+        "store",
+        "shop",
+        "cafe",
+        "bar",
+        "theatre",
+        "theater",
+        "gallery",
+        "station",
+        "airport",
+        "city",
+        "foundation",
+        "services",
+        "solutions",
+        "headquarters",
+    ];
+    WORDS.contains(&word)
+}
+
+/// Words that begin an address in small letters.
+fn lower_street(text: &[u8]) -> bool {
+    const BEGIN: [&str; 16] = [
+        "ul.", "ul ", "al.", "os.", "rue ", "via ", "calle ", "c/", "av. ", "av ", "avda", "rua ",
+        "jl. ", "jalan ", "str. ", "nám",
+    ];
+    BEGIN.iter().any(|word| text.starts_with(word.as_bytes()))
+}
+
+/// How long the address is that a text begins with, if it does.
+fn address(text: &[u8]) -> Option<usize> {
+    let whole = &text[..extent(text)];
+    let mut len = whole.len();
+    // What follows may belong to the sentence: the longest that is an address counts.
+    for _ in 0..3 {
+        let piece = &whole[..len];
+        let piece = &piece[..piece.len()
+            - piece
+                .iter()
+                .rev()
+                .take_while(|b| b" ,.-/(\n:".contains(b))
+                .count()];
+        if is_postal(piece) {
+            return Some(piece.len());
+        }
+        len = memchr::memrchr(b'\n', piece)?;
+    }
+    None
+}
+
+/// How far a text goes that could be an address.
+fn extent(text: &[u8]) -> usize {
+    let (mut at, mut lines, mut line) = (0, 1, 0);
+    while at < text.len().min(BYTES_MAX) {
+        let b = text[at];
+        let part = b.is_ascii_alphanumeric() || b >= 0x80 || b" ,.-/#'&()".contains(&b);
+        match b {
+            b'\n' => {
+                let next = &text[at + 1..];
+                let end = memchr::memchr(b'\n', next).unwrap_or(next.len()).min(80);
+                let next = next[..end].trim_ascii();
+                lines += 1;
+                if lines > LINES_MAX || next.is_empty() || end == 80 || next.contains(&b':') {
+                    return at;
+                }
+                line = at + 1;
+            }
+            b'\r' => {}
+            b':' if at > line && text[..at].to_ascii_lowercase().ends_with(b"no") => {}
+            b':' if text[..at].ends_with(b"D") || text[..at].ends_with(b"Kat") => {}
+            b';' | b':' => return at,
+            // The end of a sentence is none behind an abbreviation.
+            b'.' if text[at + 1..].starts_with(b" ") => {
+                let word = text[..at]
+                    .iter()
+                    .rev()
+                    .take_while(|b| b.is_ascii_alphanumeric() || **b >= 0x80);
+                let word = &text[at - word.count()..at];
+                let digits = word.iter().any(u8::is_ascii_digit);
+                let next = text.get(at + 2).is_some_and(u8::is_ascii_uppercase);
+                if next && (word.len() > 6 || digits) {
+                    return at;
+                }
+            }
+            b' ' if text[at..].starts_with(b"  ") => return at,
+            b')' if !text[..at].contains(&b'(') => return at,
+            _ if !part => return at,
+            _ => {}
+        }
+        at += 1;
+    }
+    let mut end = at;
+    while end > 0 && end < text.len() && text[end] & 0xC0 == 0x80 {
+        end -= 1;
+    }
+    end
+}
+
+/// May all of a value be an address?
+pub(crate) fn is_postal(value: &[u8]) -> bool {
+    judge(value).is_some_and(|seen| seen.is_address())
+}
+
+/// Is it one that no word before has to explain: a street and a town with a postcode?
+fn is_whole(value: &[u8]) -> bool {
+    judge(value)
+        .is_some_and(|seen| seen.east || seen.named && seen.house || seen.house && seen.post)
+}
+
+#[derive(Default)]
+struct Seen {
+    /// A word for streets, and a number beside a name.
+    named: bool,
+    house: bool,
+    /// A postcode beside a town, elsewhere than the house.
+    post: bool,
+    /// Two of the words that order an address in East Asia, and a number.
+    east: bool,
+    parts: usize,
+}
+
+impl Seen {
+    /// May it stand below a name without a word that says what it is?
+    fn is_block(&self) -> bool {
+        self.east || self.house && self.post || self.named && self.house && self.parts > 1
+    }
+
+    fn is_address(&self) -> bool {
+        self.east || self.named && self.house || self.house && self.post && self.parts > 1
+    }
+}
+
+fn judge(value: &[u8]) -> Option<Seen> {
+    if !(BYTES_MIN..=BYTES_MAX).contains(&value.len())
+        || !value.iter().any(|b| b.is_ascii_digit() || *b >= 0x80)
+    {
+        return None;
+    }
+    let text = std::str::from_utf8(value).ok()?;
+    let strange =
+        |c: char| c.is_ascii_control() && c != '\n' && c != '\r' || "@=<>{}[]\\|_*?!\"".contains(c);
+    if text.contains(strange) || text.contains("://") || text.contains("0x") {
+        return None;
+    }
+    let lower = text.to_lowercase();
+    let mut seen = Seen {
+        east: !text.is_ascii() && is_eastern(text),
+        ..Seen::default()
+    };
+    let cut = [',', '\n', '，', '、', '،', ';'];
+    let own: Vec<&str> = text
+        .split(cut)
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .collect();
+    let low: Vec<&str> = lower
+        .split(cut)
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .collect();
+    seen.parts = own.len();
+    let (mut house, mut street) = (None, None);
+    for (nth, (own, low)) in own.iter().zip(&low).enumerate() {
+        let named = says_street(own, low);
+        if named {
+            street = street.or(Some(nth));
+        }
+        if house.is_none() && has_house(own, low, named) {
+            house = Some(nth);
+        }
+    }
+    // `Rua Augusta\nn.º 228`: the number stands by itself, behind the street.
+    if house.is_none()
+        && let Some(street) = street
+    {
+        house = low
+            .iter()
+            .skip(street + 1)
+            .position(|part| is_number(part))
+            .map(|n| n + street + 1);
+    }
+    seen.named = street.is_some();
+    seen.house = house.is_some();
+    seen.post = own
+        .iter()
+        .enumerate()
+        .any(|(nth, part)| Some(nth) != house && has_postcode(part, own.get(nth + 1)));
+    Some(seen)
+}
+
+/// Words of a part, without what stands around them.
+fn words(part: &str) -> impl Iterator<Item = &str> {
+    part.split([' ', '(', ')', '\r'])
+        .map(|w| w.trim_matches(['.', '-', '\'']))
+        .filter(|w| !w.is_empty())
+}
+
+fn says_street(own: &str, low: &str) -> bool {
+    // A name stands beside the word, or in it.
+    let name = |word: &str| {
+        word.chars().next().is_some_and(|c| {
+            c.is_uppercase() || c.is_alphabetic() && !c.is_ascii() && !c.is_lowercase()
+        })
+    };
+    let named = words(own).filter(|w| name(w)).count();
+    if !low.is_ascii() && SCRIPTS.iter().any(|w| low.contains(w))
+        || ["p.o. box", "po box", "postfach"]
+            .iter()
+            .any(|box_| low.starts_with(box_))
+    {
+        return true;
+    }
+    if named == 0 {
+        return false;
+    }
+    let glued = |w: &str| {
+        PREFIXES
+            .iter()
+            .any(|p| w.len() > p.len() + 2 && w.starts_with(p))
+    };
+    let street = |w: &&str| STREETS.binary_search(w).is_ok();
+    let ending = |w: &str| {
+        SUFFIXES
+            .iter()
+            .any(|s| w.len() >= s.len() + 3 && w.ends_with(s))
+    };
+    if low.split(' ').any(glued)
+        || words(low).any(|w| street(&w) && !AMBIGUOUS.contains(&w))
+        || words(low).any(ending)
+    {
+        return true;
+    }
+    let ends = |w: &str| ["st", "nd", "rd", "th"].iter().any(|end| w.ends_with(end));
+    let ordinal = || words(low).any(|w| ends(w) || is_short_number(w));
+    words(low).any(|w| street(&w)) && (named > 1 || ordinal())
+}
+
+/// `12`, `12B`, `12/4`, `12-14`, `n.º 228`, `#71-21`.
+fn is_short_number(word: &str) -> bool {
+    let word = word.trim_start_matches(['#', '№']);
+    let digits = word.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = &word[digits..];
+    (1..=5).contains(&digits)
+        && rest.len() <= 6
+        && rest
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'-'))
+        && rest.bytes().filter(u8::is_ascii_alphabetic).count() <= 3
+}
+
+fn is_number(part: &str) -> bool {
+    let part = part.trim_start_matches(|c: char| !c.is_ascii_digit());
+    is_short_number(part.split(' ').next().unwrap_or_default())
+}
+
+/// A number beside a name, as houses have one. Where no street is named the name begins with a capital, as names do.
+fn has_house(own: &str, low: &str, named: bool) -> bool {
+    let number = words(own).any(is_short_number)
+        || !low.is_ascii()
+            && low.contains(|c: char| c.is_ascii_digit())
+            && SCRIPTS.iter().any(|w| low.contains(w));
+    let first = words(own).find(|w| w.chars().next().is_some_and(char::is_alphabetic));
+    let letters = first.is_some_and(|w| w.chars().count() > 1);
+    let capital = first.is_some_and(|w| w.chars().next().is_some_and(|c| !c.is_lowercase()));
+    number && letters && (named || capital && words(own).count() <= 6 && !no_house(low))
+}
+
+/// Words with a number behind them that are no street.
+fn no_house(low: &str) -> bool {
+    const WORDS: [&str; 40] = [
+        "page",
+        "version",
+        "release",
+        "seite",
+        "chapter",
+        "section",
+        "port",
+        "line",
+        "step",
+        "table",
+        "figure",
+        "row",
+        "node",
+        "host",
+        "level",
+        "phase",
+        "part",
+        "item",
+        "id",
+        "order",
+        "ticket",
+        "invoice",
+        "bytes",
+        "slot",
+        "channel",
+        "bank",
+        "register",
+        "kapitel",
+        "artikel",
+        "january",
+        "february",
+        "march",
+        "april",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+    ];
+    words(low).any(|w| WORDS.contains(&w))
+}
+
+/// A postcode with a town beside it: in the same part, or the next.
+fn has_postcode(part: &str, next: Option<&&str>) -> bool {
+    let all: Vec<&str> = part.split([' ', '\r']).filter(|w| !w.is_empty()).collect();
+    let town = |w: &&str| {
+        w.chars()
+            .next()
+            .is_some_and(|c| c.is_alphabetic() && !c.is_lowercase())
+            && w.chars().filter(|c| c.is_alphabetic()).count() > 2
+    };
+    let code = all
+        .iter()
+        .enumerate()
+        .any(|(nth, word)| is_postcode(word, all.get(nth + 1).copied()));
+    let region = all.len() <= 3
+        && all
+            .iter()
+            .any(|w| (2..=3).contains(&w.len()) && w.bytes().all(|b| b.is_ascii_uppercase()));
+    code && (all.iter().any(town)
+        || region
+        || all.len() <= 2
+            && next.is_some_and(|next| town(&next.split(' ').next().unwrap_or_default())))
+}
+
+/// By the shapes that the post offices publish; of codes in two words both are given.
+fn is_postcode(word: &str, next: Option<&str>) -> bool {
+    let shape = |word: &str| -> String {
+        let of = |c: char| match c {
+            c if c.is_ascii_digit() => '9',
+            c if c.is_ascii_uppercase() => 'A',
+            c => c,
+        };
+        word.chars().map(of).collect()
+    };
+    let own = shape(word.trim_start_matches('〒').trim_end_matches(['.', ',']));
+    let two = next.map(|next| shape(next.trim_end_matches(['.', ','])));
+    let country = own
+        .split_once('-')
+        .filter(|(land, _)| matches!(land.len(), 1 | 2) && land.bytes().all(|b| b == b'A'));
+    let bare = country.map_or(own.as_str(), |(_, code)| code);
+    matches!(
+        bare,
+        "9999"
+            | "99999"
+            | "999999"
+            | "99999-9999"
+            | "99999-999"
+            | "9999-999"
+            | "99-999"
+            | "999-9999"
+            | "9999AA"
+            | "9999999"
+            | "A9999AAA"
+            | "A9999"
+    ) || matches!(
+        (bare, two.as_deref()),
+        ("999", Some("99"))
+            | ("9999", Some("AA"))
+            | ("A9A", Some("9A9"))
+            | (
+                "A99" | "A9A",
+                Some("A9A9" | "AA99" | "99A9" | "9999" | "A999")
+            )
+            | ("A9" | "A99" | "AA9" | "AA99" | "A9A" | "AA9A", Some("9AA"))
+    )
+}
+
+/// Provinces, towns, wards, streets and numbers, the largest first: `东区xx路12号`, `서울 ... 로 12`, `千代田区1-2-3`.
+fn is_eastern(text: &str) -> bool {
+    const CHINESE: [char; 24] = [
+        '省', '市', '区', '區', '县', '縣', '乡', '鄉', '镇', '鎮', '村', '路', '街', '巷', '弄',
+        '号', '號', '栋', '棟', '楼', '樓', '室', '段', '里',
+    ];
+    const JAPANESE: [char; 9] = ['都', '道', '府', '県', '町', '丁', '番', '郡', '〒'];
+    let digit = text.contains(|c: char| c.is_ascii_digit() || ('０'..='９').contains(&c))
+        || text.contains(['一', '二', '三', '四', '五', '六', '七', '八', '九', '十']);
+    let of = |c: &char| text.contains(*c);
+    let marks =
+        CHINESE.iter().filter(|c| of(c)).count() + JAPANESE.iter().filter(|c| of(c)).count();
+    let letters = text
+        .chars()
+        .filter(|c| ('\u{3040}'..='\u{9FFF}').contains(c))
+        .count();
+    if digit && letters >= 5 && marks >= 2 {
+        return true;
+    }
+    let korean = words(text).filter(|w| {
+        let mut chars = w.chars().rev();
+        let last = chars.find(|c| !c.is_ascii_digit() && *c != '-');
+        let hangul = |c: char| ('가'..='힣').contains(&c);
+        w.chars().filter(|c| hangul(*c)).count() >= 2
+            && last.is_some_and(|c| "시도군구읍면동리로길".contains(c))
+            || w.ends_with("번길")
+    });
+    digit && korean.count() >= 2
+}
+
+/// Words for streets that mean something else more often.
+const AMBIGUOUS: [&str; 40] = [
+    "way", "place", "pl", "court", "ct", "drive", "dr", "square", "sq", "close", "circle", "row",
+    "hill", "park", "view", "rise", "vale", "green", "main", "cross", "layout", "phase", "st",
+    "str", "al", "os", "ter", "main", "walk", "route", "cours", "passage", "ring", "plaza",
+    "estate", "cl", "pr", "g", "tee", "top",
+];
+
+/// Words for streets in other scripts, and for what is counted along them.
+const SCRIPTS: [&str; 40] = [
+    "شارع",
+    "شقة",
+    "طريق",
+    "زنقة",
+    "نهج",
+    "برج",
+    "عمارة",
+    "خیابان",
+    "کوچه",
+    "بلوار",
+    "پلاک",
+    "רחוב",
+    "שדרות",
+    "רח'",
+    "רח׳",
+    "שד'",
+    "ถนน",
+    "ซอย",
+    "แขวง",
+    "ตำบล",
+    "หมู่ที่",
+    "मार्ग",
+    "नगर",
+    "रोड",
+    "गली",
+    "फ्लैट",
+    "मकान",
+    "সড়ক",
+    "রোড",
+    "வீதி",
+    "தெரு",
+    "వీధి",
+    "đường",
+    "phường",
+    "phố",
+    "ngõ",
+    "quận",
+    "ქუჩა",
+    "փողոց",
+    "οδός",
+];
+
+/// Words that are glued to the name: `ул.Ленина`, `c/Mayor`.
+const PREFIXES: [&str; 9] = [
+    "ул.", "пр.", "вул.", "c/", "ul.", "jl.", "av.", "бул.", "пер.",
+];
+
+/// Endings of streets' names.
+const SUFFIXES: [&str; 52] = [
+    "straße", "strasse", "str", "weg", "platz", "gasse", "allee", "ring", "damm", "ufer", "steig",
+    "straat", "laan", "plein", "gracht", "kade", "dijk", "singel", "hof", "steeg", "gatan", "gata",
+    "vägen", "väg", "gränd", "torg", "torget", "backen", "stigen", "veien", "vegen", "vei", "gate",
+    "gaten", "bakken", "gade", "vej", "vænget", "stræde", "plads", "alle", "allé", "tie", "katu",
+    "kuja", "polku", "tänav", "iela", "gatvė", "vegur", "braut", "stígur",
+];
+
+/// Words for streets, in the order of their bytes.
+const STREETS: [&str; 229] = [
+    "al",
+    "alameda",
+    "aleea",
+    "aleja",
+    "aleje",
+    "allee",
+    "alley",
+    "allée",
+    "allées",
+    "av",
+    "avda",
+    "ave",
+    "avenida",
+    "avenue",
+    "barangay",
+    "barrio",
+    "bazaar",
+    "bd",
+    "blvd",
+    "boulevard",
+    "brgy",
+    "bulevar",
+    "bulevardul",
+    "bulvarı",
+    "cad",
+    "caddesi",
+    "calea",
+    "calle",
+    "calzada",
+    "camino",
+    "carrer",
+    "carrera",
+    "carretera",
+    "cesta",
+    "chaussee",
+    "chemin",
+    "chowk",
+    "cir",
+    "circle",
+    "circuito",
+    "cl",
+    "clos",
+    "close",
+    "colonia",
+    "colony",
+    "contrada",
+    "corso",
+    "cours",
+    "court",
+    "cra",
+    "cres",
+    "crescent",
+    "cross",
+    "ct",
+    "damm",
+    "diagonal",
+    "dijk",
+    "dr",
+    "drive",
+    "enclave",
+    "esplanade",
+    "estate",
+    "estrada",
+    "faubourg",
+    "fracc",
+    "gade",
+    "gali",
+    "gang",
+    "gardens",
+    "gasse",
+    "gatan",
+    "gate",
+    "gatvė",
+    "gracht",
+    "green",
+    "grove",
+    "gränd",
+    "highway",
+    "hill",
+    "hwy",
+    "iela",
+    "impasse",
+    "jalan",
+    "jirón",
+    "jl",
+    "jln",
+    "jr",
+    "kade",
+    "katu",
+    "kr",
+    "krt",
+    "kuja",
+    "körút",
+    "köz",
+    "laan",
+    "lane",
+    "largo",
+    "layout",
+    "lebuh",
+    "ln",
+    "lorong",
+    "mah",
+    "mahallesi",
+    "main",
+    "marg",
+    "mews",
+    "mnt",
+    "nagar",
+    "nábřeží",
+    "nám",
+    "námestie",
+    "náměstí",
+    "os",
+    "osiedle",
+    "parade",
+    "park",
+    "parkway",
+    "pasaje",
+    "paseo",
+    "passage",
+    "passeig",
+    "persiaran",
+    "piazza",
+    "piazzale",
+    "pkwy",
+    "pl",
+    "place",
+    "plads",
+    "platz",
+    "plaza",
+    "plaça",
+    "plein",
+    "polku",
+    "pr",
+    "praca",
+    "praça",
+    "privada",
+    "promenade",
+    "prospekts",
+    "puiestee",
+    "purok",
+    "pza",
+    "quadra",
+    "quai",
+    "quay",
+    "rd",
+    "ring",
+    "rise",
+    "road",
+    "rodovia",
+    "ronda",
+    "route",
+    "row",
+    "rua",
+    "rue",
+    "résidence",
+    "salita",
+    "sentier",
+    "soi",
+    "sok",
+    "sokak",
+    "sokağı",
+    "sos",
+    "sq",
+    "square",
+    "st",
+    "str",
+    "straat",
+    "strada",
+    "strasse",
+    "straße",
+    "street",
+    "stræde",
+    "tee",
+    "ter",
+    "terrace",
+    "thanon",
+    "torg",
+    "trail",
+    "transversal",
+    "travessa",
+    "travesía",
+    "trg",
+    "trl",
+    "tänav",
+    "tér",
+    "třída",
+    "ufer",
+    "ul",
+    "ulica",
+    "ulice",
+    "urbanización",
+    "utca",
+    "vale",
+    "vei",
+    "veien",
+    "vej",
+    "via",
+    "viale",
+    "vicolo",
+    "view",
+    "vägen",
+    "walk",
+    "way",
+    "weg",
+    "wharf",
+    "út",
+    "útja",
+    "șoseaua",
+    "λεωφ",
+    "λεωφόρος",
+    "οδος",
+    "πλατεία",
+    "бул",
+    "бульвар",
+    "вул",
+    "вулиця",
+    "наб",
+    "пер",
+    "переулок",
+    "пл",
+    "площадь",
+    "пр",
+    "просп",
+    "проспект",
+    "ул",
+    "улица",
+    "улиця",
+    "шоссе",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::{STREETS, after, is_postal};
+
+    #[test]
+    fn words_are_in_order() {
+        assert!(
+            STREETS.is_sorted(),
+            "{:?}",
+            STREETS.iter().zip(&STREETS[1..]).find(|(a, b)| a >= b)
+        );
+    }
+
+    #[test]
+    fn addresses_of_the_world() {
+        for text in [
+            "Kerkstraat 45 bus 6, 2018 Antwerpen",
+            "ul. Mickiewicza 14/40, 00-676 Warszawa",
+            "Wiener Gasse 31/5, 1060 Linz",
+            "11 Ashfield Park, Dublin 6W, D6W 6UR7",
+            "191025, г. Санкт-Петербург, ул. Гагарина, д. 110, кв. 176",
+            "Caferağa Mah. Çınar Sok. No:15 D:11, 06490 Çankaya/Ankara",
+            "Lipová 1170/17\n301 00 Plzeň",
+            "서울특별시 마포구 양화로 61\n112동 1784호",
+            "Na Příkopě 108/33, 301 00 Plzeň",
+            "Rua Augusta\nn.º 228\n3º Dto.\n1100-404 Lisboa",
+            "Calle Insurgentes 108\nCol. Centro\nC.P. 03100\nGuadalajara\nJal.",
+            "88 Mill Lane\nSheffield S10 5GY",
+            "1767 Queen St W, Toronto, ON M5V 9R9",
+            "Unit 4/177 Wattle Grove, Fitzroy VIC 3065",
+            "Via San Martino 87, 20131 Milano MI",
+            "Solbakken 52, 7030 Trondheim",
+            "Flat 341, Lotus Apartments, MG Road, Bengaluru 560072",
+            "高雄市左營區自由二路5號7樓",
+            "浙江省杭州市西湖区文三路433号5栋1225室",
+            "شقة 905، برج المرجان، الخالدية، أبوظبي",
+            "4024 Budapest, Kossuth utca 70. 5/8.",
+            "Egevej 166\n3. tv\n2200 København N",
+            "〒566-7465 福岡県福岡市中央区大名3-7-11",
+            "Blk 574 Ang Mo Kio Ave 3 #04-75, Singapore 178274",
+            "Avenida de la Constitución 51, 8º A, 28012 Madrid",
+            "Av. Rivadavia 2143\npiso 1\ndepto. C\nC1406 CABA",
+            "40 Protea Street\nRandburg\n2194",
+            "Dorpsstraat 132\n3554 UJ Utrecht",
+            "12 bis rue des Lilas, 31000 Toulouse",
+            "742 Evergreen Terrace",
+            "4521 N 3rd Ave, Phoenix, AZ 85013",
+            "P.O. Box 4417, Nairobi 00100",
+        ] {
+            assert!(is_postal(text.as_bytes()), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_addresses_are_none() {
+        for text in [
+            "10.0.0.1",
+            "0x52908400098527886E0F7030069857D2E4169EE7",
+            "localhost, 8080",
+            "host 12, 8080 Port",
+            "siehe Seite 12, 2026 Auflage",
+            "Version 2 of 2024, Release 7",
+            "see Main Street, next to the Station",
+            "12 bytes, Little Endian",
+            "fe80::1ff:fe23:4567:890a",
+            "info@firma.de",
+            "https://host/12 Main Street",
+            "0.0.0.0:8080",
+            "Register 4, Bank 2",
+            "required, 1 to 200 characters",
+            "the first 64 bytes of the header",
+            "Tuesday, 14 March 2026",
+            "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq",
+        ] {
+            assert!(!is_postal(text.as_bytes()), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_address_ends_where_it_ends() {
+        for (text, want) in [
+            (
+                "address: 12 High Street, Leeds LS1 4AB. Please call.",
+                Some("12 High Street, Leeds LS1 4AB"),
+            ),
+            (
+                "address\": \"Ilica 12, 10000 Zagreb\", \"x\": 1",
+                Some("Ilica 12, 10000 Zagreb"),
+            ),
+            (
+                "address (Solbakken 9, 7030 Trondheim) har",
+                Some("Solbakken 9, 7030 Trondheim"),
+            ),
+            (
+                "address on your file?\nCaller: Yes, it's 9 Mill Lane, Oxford OX1 2AB.",
+                Some("9 Mill Lane, Oxford OX1 2AB"),
+            ),
+            (
+                "address\n40 Banksia Street\nNewtown NSW 2042\n\nPhone: 1",
+                Some("40 Banksia Street\nNewtown NSW 2042"),
+            ),
+            (
+                "address she gave is 5 Rue Foch, 69006 Lyon.",
+                Some("5 Rue Foch, 69006 Lyon"),
+            ),
+            ("address of the host is 10.0.0.1, port 8080", None),
+            ("address the 3 open issues in Milestone 12 first", None),
+        ] {
+            let found = after(text.as_bytes(), 7, text.len());
+            assert_eq!(found.map(|s| &text[s.range()]), want, "{text}");
+        }
+    }
+}
