@@ -22,6 +22,8 @@ const ORDERED: f32 = 1.5;
 /// A sentence of fewer bytes or pieces says too little.
 const BYTES_MIN: usize = 24;
 const PIECES_MIN: usize = 5;
+/// Fewer words with blanks between them are an address or a path (`file:///srv/read/me.md`), however many words that has.
+const WORDS_MIN: usize = 4;
 
 /// Weighs the sentence around `at`, whichever word of it was looked for.
 pub(super) fn scan(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) {
@@ -75,7 +77,11 @@ fn parts(text: &str, at: usize, unread: usize) -> [Option<Range<usize>>; 2] {
 }
 
 fn is_order(text: &str, here: &Range<usize>) -> bool {
-    let Some(pieces) = read(&text[here.clone()]) else {
+    let sentence = &text[here.clone()];
+    if sentence.is_ascii() && sentence.split_ascii_whitespace().count() < WORDS_MIN {
+        return false;
+    }
+    let Some(pieces) = read(sentence) else {
         return false;
     };
     let features = NET.here(&pieces);
