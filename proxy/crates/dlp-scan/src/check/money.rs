@@ -26,7 +26,7 @@ pub(crate) const CHECKS: Table = &[
     }),
 ];
 
-/// ISO/IEC 7812-1: an issuer's leading digits with the length it issues, and Luhn.
+/// ISO/IEC 7812-1: an issuer's leading digits with the length it issues (9792: Troy, Türkiye), and Luhn.
 fn card(v: &[u8]) -> bool {
     let Some(lead) = v.get(..4).and_then(number) else {
         return false;
@@ -44,6 +44,7 @@ fn card(v: &[u8]) -> bool {
                 || (644..=649).contains(&(lead / 10))
                 || matches!(lead / 100, 65 | 60 | 81 | 82 | 50 | 56..=58 | 62 | 63 | 67)
                 || (2200..=2205).contains(&lead)
+                || lead == 9792
         }
         17 | 18 => matches!(lead / 100, 62 | 67 | 63),
         19 => lead / 1000 == 4 || matches!(lead / 100, 62 | 65 | 67 | 63) || lead == 6011,

@@ -280,7 +280,9 @@ fn chain(
             1
         };
         let second = text[stop + 1..ceil].first().is_some_and(|b| is_sep(*b));
-        if second && gap == 1 && *sep != b')' {
+        // `13. 03. 1993`
+        let ordinal = *sep == b'.' && len <= 2 && digits && !letters;
+        if second && gap == 1 && *sep != b')' && !(ordinal && text[stop + 1] == b' ') {
             break;
         }
         from = stop + gap.max(1 + usize::from(second));

@@ -13,7 +13,7 @@ use words::Words;
 
 pub(crate) use lists::KEYWORDS_TURNED;
 pub(crate) use owner::says_whose;
-pub(crate) use words::{cases, plain, plain_byte};
+pub(crate) use words::{cases, plain, plain_byte, unmarked};
 
 /// How much a name promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,5 +1,46 @@
 //! Names cut into words: by `_ - . / space` and by humps, whatever the case.
 
+use unicode_normalization::UnicodeNormalization;
+
+/// Shorter words without their marks are other words.
+const UNMARKED_LETTERS_MIN: usize = 5;
+
+/// A word of Latin letters as programs and keyboards without its marks write it: `szemelyi szam`, `pruefnummer` and `prufnummer`.
+pub(crate) fn unmarked(word: &str) -> Vec<String> {
+    if word.is_ascii() {
+        return Vec::new();
+    }
+    let lower = word.to_lowercase();
+    let german = lower
+        .replace('ä', "ae")
+        .replace('ö', "oe")
+        .replace('ü', "ue");
+    let bare = |word: &str| -> String {
+        let letters = word.nfd().filter(|c| !('\u{300}'..='\u{36F}').contains(c));
+        letters.fold(String::new(), |mut out, c| {
+            match c {
+                'ß' => out.push_str("ss"),
+                'æ' => out.push_str("ae"),
+                'œ' => out.push_str("oe"),
+                'ø' => out.push('o'),
+                'ł' => out.push('l'),
+                'đ' | 'ð' => out.push('d'),
+                'ı' => out.push('i'),
+                'ə' => out.push('e'),
+                'þ' => out.push_str("th"),
+                '’' => out.push('\''),
+                c => out.push(c),
+            }
+            out
+        })
+    };
+    let letters = |word: &String| word.bytes().filter(u8::is_ascii_alphabetic).count();
+    let mut out = vec![bare(&lower), bare(&german)];
+    out.retain(|word| word.is_ascii() && letters(word) >= UNMARKED_LETTERS_MIN);
+    out.dedup();
+    out
+}
+
 /// The ways a word is commonly written. The gate and [`plain`] fold the case of ASCII alone, so a word of another
 /// script is looked for in lower case, upper case, with a capital, and with one for each word.
 pub(crate) fn cases(word: &str) -> Vec<String> {
@@ -110,5 +151,27 @@ impl Words {
 
     pub(super) fn any(&self, list: &[&str]) -> bool {
         (0..self.n).any(|i| super::is_in(self.get(i), list))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unmarked;
+
+    #[test]
+    fn words_without_their_marks() {
+        for (word, want) in [
+            ("személyi szám", &["szemelyi szam"][..]),
+            ("Prüfnummer", &["prufnummer", "pruefnummer"]),
+            ("číslo op", &["cislo op"]),
+            ("né", &[]),
+            ("ascii word", &[]),
+            ("омс полис", &[]),
+            ("führerschein 电话", &[]),
+            ("doğum tarixi", &["dogum tarixi"]),
+            ("złoty numer", &["zloty numer"]),
+        ] {
+            assert_eq!(unmarked(word), want, "{word}");
+        }
     }
 }

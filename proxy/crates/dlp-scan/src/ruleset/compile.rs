@@ -391,7 +391,7 @@ impl Builder {
         for word in raw
             .context
             .iter()
-            .flat_map(|w| names::cases(w))
+            .flat_map(|w| names::cases(w).into_iter().chain(names::unmarked(w)))
             .flat_map(in_one)
         {
             let phrase: Box<[u8]> = names::plain(word.as_bytes()).trim_ascii().into();
