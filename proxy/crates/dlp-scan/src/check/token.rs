@@ -121,7 +121,8 @@ fn base64_text(value: &[u8]) -> bool {
 /// BIP-39: 12, 15, 18, 21 or 24 words of one of its lists. The check digits may be wrong, as in a phrase copied with a
 /// mistake: the list alone leaves no room for prose.
 fn mnemonic(value: &[u8]) -> bool {
-    const WORDS_MAX: usize = 24;
+    // Monero and Algorand have one more word.
+    const WORDS_MAX: usize = 25;
     let Ok(text) = std::str::from_utf8(value) else {
         return false;
     };
@@ -129,7 +130,7 @@ fn mnemonic(value: &[u8]) -> bool {
         .split(|c: char| c.is_whitespace() || c == ',')
         .filter(|w| !w.is_empty());
     let words: SmallVec<[&str; WORDS_MAX]> = words.take(WORDS_MAX + 1).collect();
-    matches!(words.len(), 12 | 15 | 18 | 21 | 24)
+    matches!(words.len(), 12 | 13 | 15 | 18 | 21 | 24 | 25)
         && bip39::Language::ALL
             .iter()
             .any(|list| words.iter().all(|word| list.find_word(word).is_some()))

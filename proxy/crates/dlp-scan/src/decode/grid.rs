@@ -202,7 +202,7 @@ fn read(node: &Node, mut lines: Lines<'_>, cuts: &mut Cuts<'_>, spawn: &mut Spaw
             return;
         };
         let head = text[line.range()].trim_ascii();
-        let begins = |b: &u8| b.is_ascii_alphanumeric() || *b >= 0x80 || b"|^\"`*_#%".contains(b);
+        let begins = |b: &u8| b.is_ascii_alphanumeric() || *b >= 0x80 || b"|^!\"`*_#%".contains(b);
         if !(6..=LINE_BYTES_MAX).contains(&head.len())
             || !head.first().is_some_and(begins)
             || is_rule(head)
@@ -229,6 +229,7 @@ fn is_rule(line: &[u8]) -> bool {
     let ascii = |b: &u8| b"-=+|: *_~".contains(b);
     match line.first() {
         None => false,
+        Some(b'|') if line.starts_with(b"|-") && !line.contains(&b' ') => true,
         Some(0xE2) => {
             line.chunks_exact(3).all(|c| drawn(c) || c == FRAMES[0])
                 && line.len() % 3 == 0
@@ -280,6 +281,8 @@ impl Table {
             Between::Frame([*a, *b])
         } else if head.trim_ascii().starts_with(b"||") && row.trim_ascii().starts_with(b"|") {
             Between::Wiki(b'|')
+        } else if head.trim_ascii().starts_with(b"!") && row.trim_ascii().starts_with(b"|") {
+            Between::Wiki(b'!')
         } else if head.trim_ascii().starts_with(b"^") && row.trim_ascii().starts_with(b"|") {
             Between::Wiki(b'^')
         } else if same(b'|', 1) && !first {
@@ -477,6 +480,18 @@ fn fields(text: &[u8], line: Span, between: Between, head: bool) -> Fields {
             &mut push,
         ),
         Between::Wiki(b'|') if head => split(trimmed, from, b"||", true, &mut push),
+        Between::Wiki(b'!') => {
+            // `! User !! Password` over `| bob || ...`.
+            let (lead, sign): (&[u8], &[u8]) = if head { (b"!", b"!!") } else { (b"|", b"||") };
+            let bare = trimmed.strip_prefix(lead).unwrap_or(trimmed);
+            split(
+                bare,
+                from + trimmed.len() - bare.len(),
+                sign,
+                false,
+                &mut push,
+            );
+        }
         Between::Wiki(sign) if head => split(trimmed, from, &[sign], true, &mut push),
         Between::Wiki(_) => split(trimmed, from, b"|", true, &mut push),
     }
@@ -549,6 +564,7 @@ mod tests {
             "=====  =====  ===========\nid     name   password\n=====  =====  ===========\n1      bob    Xk39dkfj2kd\n=====  =====  ===========\n",
             "||name||password||\n|bob|Xk39dkfj2kd|\n",
             "^ name ^ password ^\n| bob | Xk39dkfj2kd |\n",
+            "{| class=\"wikitable\"\n! name !! password\n|-\n| bob || Xk39dkfj2kd\n|}",
             "Below is the export.\nname\tpassword\nbob\tXk39dkfj2kd\n",
             "name   age  password\nbob         Xk39dkfj2kd\n",
             "name  note  password     x\nbob   ok    Xk39dkfj2kd\n",

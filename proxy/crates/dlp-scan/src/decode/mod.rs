@@ -298,9 +298,17 @@ pub(crate) fn on_char(text: &[u8], mut at: usize, ceil: usize) -> usize {
     at
 }
 
-/// Up to [`MARGIN_BEFORE`] bytes before `at`, on a character's boundary.
+/// Up to [`MARGIN_BEFORE`] bytes before `at`, on a character's boundary. A line that begins a little earlier comes along from there:
+/// its first words say what the rest is (`public key: ...`).
 pub(crate) fn margin_before(text: &[u8], at: usize, floor: usize) -> usize {
+    const LINE_BYTES: usize = 32;
     let mut from = at.saturating_sub(MARGIN_BEFORE).max(floor);
+    let earlier = &text[from.saturating_sub(LINE_BYTES).max(floor)..from];
+    match memchr::memrchr(b'\n', earlier) {
+        Some(line) => from -= earlier.len() - line - 1,
+        None if from - floor == earlier.len() => from = floor,
+        None => {}
+    }
     while from < at && text[from] & 0xC0 == 0x80 {
         from += 1;
     }

@@ -389,6 +389,7 @@ fn act(
         Action::Detect(Detector::PrivateKey) => pem::private_key(at, &cell.1, sink),
         Action::Detect(Detector::UrlCredentials) => url::credentials(at, &cell.1, unbroken, sink),
         Action::Detect(Detector::AuthHeader) => url::auth_header(at, &cell.1, sink),
+        Action::Detect(Detector::PrivateWebKey) => assign::Names::web_key(cell, sink),
         Action::Detect(Detector::PostalAddress) => names.postal(at, cell, sink),
         Action::Detect(Detector::Orders) => orders::scan(at, &cell.1, sink, scratch),
         Action::Detect(Detector::MisspeltOrders) => {

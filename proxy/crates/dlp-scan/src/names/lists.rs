@@ -76,6 +76,10 @@ pub(crate) const KEYWORDS: &[&str] = &[
     "_key=",
     "_key:",
     "_key =",
+    "key_hex",
+    "key_b64",
+    "key_base64",
+    "key_raw",
     "_key\"",
     "_key'",
     "_key\u{1e}",
@@ -777,3 +781,6 @@ pub(super) const MNEMONIC: &[&str] = &[
     "recoveryphrase",
     "bip39",
 ];
+
+/// Last words of names that say how a value is written down.
+pub(super) const WRITTEN: &[&str] = &["hex", "b64", "base64", "b32", "raw", "bin", "txt"];

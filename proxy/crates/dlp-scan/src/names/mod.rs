@@ -7,7 +7,7 @@ mod words;
 
 use lists::{
     ABOUT, KEY_BEFORE, KEY_DENIED, MNEMONIC, OF_WHAT, PASS_BEFORE, PASSWORD, STRONG, TOKEN_DENIED,
-    WEAK,
+    WEAK, WRITTEN,
 };
 use words::Words;
 
@@ -51,6 +51,11 @@ pub(crate) fn promise(name: &[u8]) -> Promise {
         (w.back(1), w.back(2))
     } else {
         (last, w.back(1))
+    };
+    // `AES_KEY_HEX`, `.vault_pass.txt`: how it is written down.
+    let (last, before) = match w.n > 1 && is_in(last, WRITTEN) {
+        true => (w.back(1), w.back(2)),
+        false => (last, before),
     };
     if is_in(last, MNEMONIC)
         || (is_in(last, &["phrase", "seed", "words"])

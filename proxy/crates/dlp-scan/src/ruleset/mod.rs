@@ -202,6 +202,7 @@ pub(crate) enum Detector {
     Mac,
     Phone,
     PostalAddress,
+    PrivateWebKey,
     UnicodeTags,
     VariationSelectors,
     Bidi,
@@ -432,6 +433,7 @@ impl RuleSet {
                     | Detector::UrlCredentials
                     | Detector::AuthHeader
                     | Detector::PostalAddress
+                    | Detector::PrivateWebKey
             ),
             Action::SecretName | Action::Context { .. } | Action::Within(_) => false,
             Action::Exact | Action::Reversed | Action::Rot13 | Action::Mark(_) => true,
@@ -461,6 +463,7 @@ static BUILTIN_SOURCES: &[RuleSource<'static>] = sources![
     "secrets-words.yml",
     "secrets-forms.yml",
     "secrets-services-more.yml",
+    "secrets-places.yml",
     "pii.yml",
     "pii-registers.yml",
     "pii-places.yml",

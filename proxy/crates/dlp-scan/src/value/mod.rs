@@ -69,7 +69,8 @@ fn generated(value: &[u8], strong: bool) -> bool {
         return strong && value.len() >= 20 && odd && wordiness(value) < 0.55;
     }
     // A short one has to be drawn from all of the alphabet, as no name is.
-    let drawn = c.lower >= 2 && c.upper >= 2 && c.digit >= 2 && c.changes >= 6;
+    let mixed = c.lower >= 2 && c.upper >= 2 && c.changes >= 6;
+    let drawn = mixed && (c.digit >= 2 || c.digit == 1 && wordiness(value) < 0.3);
     let len_min = match strong {
         true if drawn => 12,
         true => 14,
@@ -110,6 +111,9 @@ const PIN_BYTES_MAX: usize = 32;
 /// What people choose and machines make.
 fn password(value: &[u8], quoted: bool) -> Option<u8> {
     let c = Classes::of(value);
+    if is_titled(value) {
+        return Some(60);
+    }
     if value.len() < 6
         || value.len() > 256
         || reference(value)
@@ -146,6 +150,27 @@ fn password(value: &[u8], quoted: bool) -> Option<u8> {
         || (kinds == 2 && (c.digit > 0 || value.len() >= 10))
         || (value.len() >= 8 && wordiness(value) < 0.4))
         .then_some(65)
+}
+
+/// `Guide.Lonely53`: two words with capitals, a sign between them, and a number. What a program calls a member has no such number.
+fn is_titled(value: &[u8]) -> bool {
+    const WORD_MIN: usize = 3;
+    let digits = value
+        .iter()
+        .rev()
+        .take_while(|b| b.is_ascii_digit())
+        .count();
+    let words = &value[..value.len() - digits];
+    let mut parts = words.split(|b| b"._-+=~".contains(b));
+    let titled = |part: &[u8]| {
+        part.len() >= WORD_MIN
+            && part[0].is_ascii_uppercase()
+            && part[1..].iter().all(u8::is_ascii_lowercase)
+    };
+    (2..=4).contains(&digits)
+        && parts.next().is_some_and(titled)
+        && parts.next().is_some_and(titled)
+        && parts.next().is_none()
 }
 
 /// What only stands in code, URLs and lookups.

@@ -33,6 +33,12 @@ const LABELS: &[&str] = &[
     "attribute",
     "property",
     "caption",
+    "type",
+    "uri",
+    "path",
+    "file",
+    "filename",
+    "file_name",
 ];
 /// What an object with a label in it is called, by the end of its name.
 const HOLDERS: &[&str] = &[

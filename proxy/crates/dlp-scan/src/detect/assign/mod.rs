@@ -21,6 +21,7 @@ use std::cell::OnceCell;
 use super::{Scratch, Sink, is_value, postal};
 use regex_automata::Input;
 
+use crate::LeafKind;
 use crate::names::{self, Promise};
 use crate::rule::RuleId;
 use crate::ruleset::Detector;
@@ -285,6 +286,34 @@ impl Names {
         }
     }
 
+    /// The members of a JSON Web Key that only its owner may know (RFC 7518, 6.2.2, 6.3.2 and 6.4.1; RFC 8037, 2).
+    pub fn web_key(cell: (usize, Cell), sink: &mut Sink<'_>) {
+        const CELLS_MAX: usize = 48;
+        const BYTES_MIN: usize = 16;
+        let (index, own) = cell;
+        let node = sink.node;
+        let called = |span: Span| &node.text[span.range()];
+        let object = node.layout.object_of(index);
+        if is_value(&own) || called(own.span) != b"kty" || object.is_none() {
+            return;
+        }
+        let near = index.saturating_sub(CELLS_MAX)..(index + CELLS_MAX).min(node.cells.len());
+        for nth in near {
+            let c = &node.cells[nth];
+            let value = called(c.span);
+            let secret = c.kind == LeafKind::String
+                && matches!(
+                    called(c.name),
+                    b"d" | b"k" | b"p" | b"q" | b"dp" | b"dq" | b"qi"
+                )
+                && node.layout.object_of(nth) == object;
+            let coded = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'=');
+            if secret && value.len() >= BYTES_MIN && value.iter().all(coded) {
+                sink.report_for(Detector::PrivateWebKey, c.span, None);
+            }
+        }
+    }
+
     /// A word for where somebody lives, in a name or in a sentence.
     pub fn postal(&mut self, at: u32, cell: (usize, Cell), sink: &mut Sink<'_>) {
         if at < self.postal_done || !sink.limits.spend(1) {
@@ -466,7 +495,7 @@ fn under_head(cell: &Cell, sink: &mut Sink<'_>, mut take: impl FnMut(Span, &mut 
 /// `{"password": {"value": "..."}}`: the value in an object that has one member of such a name and at most a few.
 fn inside(cell: (usize, Cell), sink: &Sink<'_>) -> Option<Span> {
     const MEMBERS_CELLS_MAX: usize = 8;
-    const NAMES: [&str; 8] = [
+    const NAMES: [&str; 9] = [
         "value",
         "content",
         "text",
@@ -475,6 +504,7 @@ fn inside(cell: (usize, Cell), sink: &Sink<'_>) -> Option<Span> {
         "stringvalue",
         "string_value",
         "s",
+        "default",
     ];
     let from = cell.0 + 1;
     let near = &sink.node.cells[from..(from + MEMBERS_CELLS_MAX).min(sink.node.cells.len())];
@@ -502,7 +532,8 @@ fn inside(cell: (usize, Cell), sink: &Sink<'_>) -> Option<Span> {
 fn names_cell(name: Span, cell: &Cell, text: &[u8]) -> bool {
     let before = &text[cell.span.start as usize..name.start as usize];
     let path = || {
-        let part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'_' | b'-' | b'.');
+        let part =
+            |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'_' | b'-' | b'.' | b':');
         before.ends_with(b"/") && before.iter().all(part)
     };
     name.end == cell.span.end && (before.is_empty() || path())
