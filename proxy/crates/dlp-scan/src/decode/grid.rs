@@ -26,6 +26,9 @@ const TABLE_BYTES_MIN: usize = 16;
 /// The fields of a line, or the heads.
 type Fields = SmallVec<[Span; 12]>;
 
+/// From which column of a screen to which each head is shown.
+type Columns = SmallVec<[(usize, usize); 12]>;
+
 /// What keeps the columns apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Between {
@@ -232,7 +235,7 @@ fn is_rule(line: &[u8]) -> bool {
         Some(b'|') if line.starts_with(b"|-") && !line.contains(&b' ') => true,
         Some(0xE2) => {
             line.chunks_exact(3).all(|c| drawn(c) || c == FRAMES[0])
-                && line.len() % 3 == 0
+                && line.len().is_multiple_of(3)
                 && line.len() >= 9
         }
         Some(_) => {
@@ -330,7 +333,9 @@ impl Table {
     /// A text of the heads and then the fields, each in a cell with the name of its column. Gives the lines behind the table.
     fn emit<'t>(&self, node: &Node, mut lines: Lines<'t>, spawn: &mut Spawner<'_>) -> Lines<'t> {
         let text = &node.text;
-        let Some(mut child) = spawn.begin(Layer::Table) else {
+        // Too deep for a text of its own the fields are looked at where they stand, as all else.
+        let child = (!spawn.is_deepest()).then(|| spawn.begin(Layer::Table));
+        let Some(mut child) = child.flatten() else {
             return lines;
         };
         let promises = |head: &Span| names::promise(&text[head.range()]) > Promise::Nothing;
@@ -348,6 +353,8 @@ impl Table {
         let telling = self.heads.iter().any(promises);
         let known = |head: &Span| is_head(&text[head.range()]);
         let mut worth = telling || self.heads.iter().any(known);
+        let over = |head: &Span| columns_of(text, self.head, *head);
+        let over: Columns = self.heads.iter().map(over).collect();
         let (mut places, mut rest) = (Vec::new(), lines);
         while let Some(line) = lines.next() {
             let row = &text[line.range()];
@@ -365,7 +372,7 @@ impl Table {
                 break;
             }
             rest = lines;
-            for (field, nth) in self.placed(text, line, &fields) {
+            for (field, nth) in self.placed(text, line, &fields, &over) {
                 let name = names.get(nth).filter(|name| !name.is_empty());
                 let Some(name) = name.filter(|_| !field.is_empty()) else {
                     continue;
@@ -397,7 +404,13 @@ impl Table {
 
     /// Each field and in which column it stands: by counting where the row has as many as there are heads, or one more in
     /// front that no head stands over; else by what it stands under.
-    fn placed(&self, text: &[u8], line: Span, fields: &Fields) -> SmallVec<[(Span, usize); 12]> {
+    fn placed(
+        &self,
+        text: &[u8],
+        line: Span,
+        fields: &Fields,
+        over: &Columns,
+    ) -> SmallVec<[(Span, usize); 12]> {
         let heads = self.heads.len();
         let counted = self.between != Between::Blanks || fields.len() == heads;
         if counted {
@@ -407,11 +420,6 @@ impl Table {
         if fields.len() == heads + 1 && !index.is_empty() && index.iter().all(u8::is_ascii_digit) {
             return fields.iter().skip(1).copied().zip(0..).collect();
         }
-        let over: SmallVec<[(usize, usize); 12]> = self
-            .heads
-            .iter()
-            .map(|head| columns_of(text, self.head, *head))
-            .collect();
         let shared =
             |a: (usize, usize), b: (usize, usize)| a.1.min(b.1).saturating_sub(a.0.max(b.0));
         let placed = fields.iter().filter_map(|field| {
@@ -458,8 +466,9 @@ fn fields(text: &[u8], line: Span, between: Between, head: bool) -> Fields {
     };
     match between {
         Between::Blanks => {
-            let mut at = 0;
-            while at < trimmed.len() {
+            let (mut at, mut n) = (0, 0);
+            while at < trimmed.len() && n < COLUMNS_MAX {
+                n += 1;
                 let gap =
                     memchr::memmem::find(&trimmed[at..], b"  ").map_or(trimmed.len(), |n| at + n);
                 let gap = memchr::memchr(b'\t', &trimmed[at..gap]).map_or(gap, |n| at + n);
@@ -637,5 +646,7 @@ mod tests {
         assert_eq!(told.len(), 3 * 19_999);
         let dull = "alpha  beta  gamma\n".repeat(200_000);
         assert!(told_in(node_of(&[("", &dull)])).is_empty());
+        let wide = format!("{}\n{}", "ab  ".repeat(1000), "x1  y\n".repeat(100_000));
+        assert_eq!(told_in(node_of(&[("", &wide)])).len(), 200_000);
     }
 }

@@ -4,7 +4,7 @@
 
 use smallvec::SmallVec;
 
-use super::Sink;
+use super::{Limits, Sink};
 use crate::ruleset::Detector;
 use crate::text::Span;
 use crate::traces::{Signs, Traces};
@@ -19,9 +19,11 @@ const REACH: usize = 72;
 const STARTS_MAX: usize = 8;
 /// So close to its beginning an address has a number.
 const NUMBER_REACH: usize = 56;
+/// What it costs to look whether an address begins somewhere.
+const LOOK: u32 = 32;
 
 /// The address that follows a label which ends at `at`: right behind the signs that part a label from its value, or a few words on.
-pub(super) fn after(text: &[u8], at: usize, ceil: usize) -> Option<Span> {
+pub(super) fn after(text: &[u8], at: usize, ceil: usize, limits: &mut Limits) -> Option<Span> {
     let near = &text[at..ceil.min(at + REACH)];
     let begins = |nth: usize| {
         let before = nth.checked_sub(1).map_or(b' ', |i| near[i]);
@@ -44,6 +46,9 @@ pub(super) fn after(text: &[u8], at: usize, ceil: usize) -> Option<Span> {
         let numbered = |b: &u8| b.is_ascii_digit() || *b >= 0x80;
         if !head.iter().any(numbered) {
             continue;
+        }
+        if !limits.spend(LOOK) {
+            return None;
         }
         if let Some(len) = address(&text[at + nth..ceil]) {
             let span = Span::new(at + nth, at + nth + len);
@@ -76,7 +81,7 @@ pub(super) fn scan(sink: &mut Sink<'_>, traces: &Traces) {
         if end - line > NAME_BYTES_MAX || !is_name(&node.text[line..end]) {
             continue;
         }
-        if !sink.limits.spend(1) {
+        if !sink.limits.spend(LOOK) {
             return;
         }
         let below = &node.text[at..cell.span.end as usize];
@@ -266,7 +271,9 @@ fn extent(text: &[u8]) -> usize {
                 let word = &text[at - word.count()..at];
                 let digits = word.iter().any(u8::is_ascii_digit);
                 let next = text.get(at + 2).is_some_and(u8::is_ascii_uppercase);
-                if next && (word.len() > 6 || digits) {
+                let goes_on = text.get(at + 3).is_some_and(u8::is_ascii_lowercase);
+                let small = word.len() > 3 && word.iter().all(u8::is_ascii_lowercase);
+                if next && (word.len() > 6 || digits || small && goes_on) {
                     return at;
                 }
             }
@@ -394,11 +401,11 @@ fn says_street(own: &str, low: &str) -> bool {
     if !low.is_ascii() && SCRIPTS.iter().any(|w| low.contains(w))
         || ["p.o. box", "po box", "postfach"]
             .iter()
-            .any(|box_| low.starts_with(box_))
+            .any(|lead| low.starts_with(lead))
     {
         return true;
     }
-    if named == 0 {
+    if named == 0 || is_sentence(own) {
         return false;
     }
     let glued = |w: &str| {
@@ -421,6 +428,17 @@ fn says_street(own: &str, low: &str) -> bool {
     let ends = |w: &str| ["st", "nd", "rd", "th"].iter().any(|end| w.ends_with(end));
     let ordinal = || words(low).any(|w| ends(w) || is_short_number(w));
     words(low).any(|w| street(&w)) && (named > 1 || ordinal())
+}
+
+/// Is it more words of a sentence than an address has?
+fn is_sentence(part: &str) -> bool {
+    const SMALL_MAX: usize = 2;
+    let small = |w: &&str| {
+        w.len() > 3
+            && w.bytes().all(|b| b.is_ascii_lowercase())
+            && STREETS.binary_search(w).is_err()
+    };
+    words(part).filter(small).count() > SMALL_MAX
 }
 
 /// `12`, `12B`, `12/4`, `12-14`, `n.º 228`, `#71-21`.
@@ -450,7 +468,10 @@ fn has_house(own: &str, low: &str, named: bool) -> bool {
     let first = words(own).find(|w| w.chars().next().is_some_and(char::is_alphabetic));
     let letters = first.is_some_and(|w| w.chars().count() > 1);
     let capital = first.is_some_and(|w| w.chars().next().is_some_and(|c| !c.is_lowercase()));
-    number && letters && (named || capital && words(own).count() <= 6 && !no_house(low))
+    number
+        && letters
+        && !is_sentence(own)
+        && (named || capital && words(own).count() <= 6 && !no_house(low))
 }
 
 /// Words with a number behind them that are no street.
@@ -898,6 +919,7 @@ const STREETS: [&str; 229] = [
 #[cfg(test)]
 mod tests {
     use super::{STREETS, after, is_postal};
+    use crate::detect::Limits;
 
     #[test]
     fn words_are_in_order() {
@@ -1002,8 +1024,24 @@ mod tests {
             ),
             ("address of the host is 10.0.0.1, port 8080", None),
             ("address the 3 open issues in Milestone 12 first", None),
+            (
+                "address, often 328 files. However, the square opens no street, nearly 65 lines.",
+                None,
+            ),
+            (
+                "address. The street filters the common gallery, rarely 162 days.",
+                None,
+            ),
+            (
+                "address – 12 °C at noon. Our turbine waits for its museum. Their queue is brief",
+                None,
+            ),
         ] {
-            let found = after(text.as_bytes(), 7, text.len());
+            let mut limits = Limits {
+                candidates: 1000,
+                ..Limits::default()
+            };
+            let found = after(text.as_bytes(), 7, text.len(), &mut limits);
             assert_eq!(found.map(|s| &text[s.range()]), want, "{text}");
         }
     }

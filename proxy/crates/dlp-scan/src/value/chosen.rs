@@ -71,11 +71,7 @@ pub(super) fn is_numbered(value: &[u8]) -> bool {
 /// Two words with a capital each and a number behind them (`RiverViolin78`, `River_Violin78`), as people choose. Names
 /// of things have no number, or one of a single digit, or a word that things are named with.
 pub(super) fn is_pair(value: &[u8]) -> bool {
-    let digits = value
-        .iter()
-        .rev()
-        .take_while(|b| b.is_ascii_digit())
-        .count();
+    let digits = super::digits_behind(value);
     let words = &value[..value.len() - digits];
     let Some(second) = words.iter().rposition(u8::is_ascii_uppercase) else {
         return false;

@@ -155,11 +155,7 @@ fn password(value: &[u8], quoted: bool) -> Option<u8> {
 /// `Guide.Lonely53`: two words with capitals, a sign between them, and a number. What a program calls a member has no such number.
 fn is_titled(value: &[u8]) -> bool {
     const WORD_MIN: usize = 3;
-    let digits = value
-        .iter()
-        .rev()
-        .take_while(|b| b.is_ascii_digit())
-        .count();
+    let digits = digits_behind(value);
     let words = &value[..value.len() - digits];
     let mut parts = words.split(|b| b"._-+=~".contains(b));
     let titled = |part: &[u8]| {
@@ -171,6 +167,12 @@ fn is_titled(value: &[u8]) -> bool {
         && parts.next().is_some_and(titled)
         && parts.next().is_some_and(titled)
         && parts.next().is_none()
+}
+
+/// How many digits a value ends with.
+fn digits_behind(value: &[u8]) -> usize {
+    let behind = value.iter().rev().take_while(|b| b.is_ascii_digit());
+    behind.count()
 }
 
 /// What only stands in code, URLs and lookups.
@@ -294,7 +296,7 @@ fn is_identifier(value: &[u8], c: Classes) -> bool {
     {
         parts += 1;
         let letters = Classes::of(part);
-        let tail_digits = part.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+        let tail_digits = digits_behind(part);
         let plain = letters.digit as usize == tail_digits
             && (letters.upper == 0 || letters.lower == 0 || humps(part));
         words += i32::from(plain && (part.len() <= 3 || wordiness(part) > 0.5));

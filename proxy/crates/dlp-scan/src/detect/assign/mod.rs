@@ -294,7 +294,11 @@ impl Names {
         let node = sink.node;
         let called = |span: Span| &node.text[span.range()];
         let object = node.layout.object_of(index);
-        if is_value(&own) || called(own.span) != b"kty" || object.is_none() {
+        if is_value(&own)
+            || called(own.span) != b"kty"
+            || object.is_none()
+            || !sink.limits.spend(16)
+        {
             return;
         }
         let near = index.saturating_sub(CELLS_MAX)..(index + CELLS_MAX).min(node.cells.len());
@@ -353,7 +357,8 @@ impl Names {
         if quoted.is_some_and(|found| take(found.value, sink)) {
             return;
         }
-        if let Some(span) = postal::after(text, name.end as usize, cell.1.span.end as usize) {
+        let ceil = cell.1.span.end as usize;
+        if let Some(span) = postal::after(text, name.end as usize, ceil, sink.limits) {
             sink.report_for(Detector::PostalAddress, span, None);
         }
     }
