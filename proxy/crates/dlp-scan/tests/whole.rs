@@ -329,3 +329,41 @@ fn a_neighbour_hides_no_card_account_or_social_number() {
         assert_eq!(findings(text, LeafKind::String, None), [], "{text}");
     }
 }
+
+/// Leaves of a message, of which nothing says how they lie in objects: a public key beside a private one stays as it is.
+#[test]
+fn private_members_of_a_web_key_are_found_in_a_message() {
+    let key = |text| LeafInput {
+        text,
+        kind: LeafKind::Key,
+        name: None,
+    };
+    let under = |name, text| LeafInput {
+        text,
+        kind: LeafKind::String,
+        name: Some(name),
+    };
+    let (public, private) = (drawn(43, 8), drawn(43, 9));
+    let one = |secret| {
+        let mut leaves = vec![
+            key("kty"),
+            under("kty", "OKP"),
+            key("x"),
+            under("x", &public),
+        ];
+        if secret {
+            leaves.extend([key("d"), under("d", &private)]);
+        }
+        leaves
+    };
+    for (leaves, want) in [
+        ([one(true), one(false)].concat(), &[5][..]),
+        ([one(false), one(true)].concat(), &[9]),
+        ([one(false), one(false)].concat(), &[]),
+    ] {
+        let mut scanner = Scanner::new(FingerprintKey::new([3; 32]));
+        let outcome = scanner.scan(RuleSet::builtin(), leaves.into_iter(), &Budget::default());
+        let found: Vec<u32> = outcome.findings.iter().map(|f| f.leaf).collect();
+        assert_eq!(found, want);
+    }
+}

@@ -286,24 +286,34 @@ impl Names {
         }
     }
 
-    /// The members of a JSON Web Key that only its owner may know (RFC 7518, 6.2.2, 6.3.2 and 6.4.1; RFC 8037, 2).
+    /// The members of a JSON Web Key that only its owner may know (RFC 7518, 6.2.2, 6.3.2 and 6.4.1; RFC 8037, 2). Of a message
+    /// itself the objects may not be known: there a key goes as far as the next one.
     pub fn web_key(cell: (usize, Cell), sink: &mut Sink<'_>) {
         const CELLS_MAX: usize = 48;
         const BYTES_MIN: usize = 16;
         let (index, own) = cell;
         let node = sink.node;
         let called = |span: Span| &node.text[span.range()];
-        let object = node.layout.object_of(index);
+        let kind = node.cells.get(index + 1).filter(|c| c.name == own.span);
+        let known = |c: &Cell| matches!(called(c.span), b"RSA" | b"EC" | b"OKP" | b"oct");
         if is_value(&own)
             || called(own.span) != b"kty"
-            || object.is_none()
+            || !kind.is_some_and(known)
             || !sink.limits.spend(16)
         {
             return;
         }
-        let near = index.saturating_sub(CELLS_MAX)..(index + CELLS_MAX).min(node.cells.len());
-        for nth in near {
-            let c = &node.cells[nth];
+        let object = node.layout.object_of(index);
+        let other = |c: &Cell| c.kind == LeafKind::Key && called(c.span) == b"kty";
+        let before = node.cells[index.saturating_sub(CELLS_MAX)..index].iter();
+        let behind = node.cells[index + 1..].iter().take(CELLS_MAX);
+        let before = before.rev().zip((0..index).rev());
+        let behind = behind.zip(index + 1..);
+        let in_reach = |c: &(&Cell, usize)| object.is_some() || !other(c.0);
+        let near = before
+            .take_while(in_reach)
+            .chain(behind.take_while(in_reach));
+        for (c, nth) in near {
             let value = called(c.span);
             let secret = c.kind == LeafKind::String
                 && matches!(
