@@ -167,6 +167,12 @@ impl Scanner {
             if let Some(kept) = &mut self.kept {
                 kept.push(Kept::of(&node, &self.nodes));
             }
+            // What stands in the fields of a table was decoded where it stands.
+            if node.layer == Some(Layer::Table) {
+                self.nodes[index] = node;
+                index += 1;
+                continue;
+            }
             if self.nodes.len() < NODES_MAX {
                 let mut spawn = Spawner {
                     parent: to_u32(index),

@@ -18,6 +18,9 @@ const LINE_BYTES_MAX: usize = 4 * 1024;
 const COLUMNS_MAX: usize = 64;
 /// A table with a name over one column only is a list.
 const HEADS_MIN: usize = 2;
+/// A table takes no more than this part of what decoding may still produce: what is longer is no attack, and its other rows are
+/// looked at where they stand.
+const ROOM_SHARE: usize = 4;
 /// A list of lines has at least a head and a row.
 const LINES_MIN: usize = 2;
 /// Fewer bytes hold no head and row.
@@ -356,6 +359,7 @@ impl Table {
         let over = |head: &Span| columns_of(text, self.head, *head);
         let over: Columns = self.heads.iter().map(over).collect();
         let (mut places, mut rest) = (Vec::new(), lines);
+        let room = spawn.room() / ROOM_SHARE;
         while let Some(line) = lines.next() {
             let row = &text[line.range()];
             if is_rule(row) {
@@ -372,6 +376,9 @@ impl Table {
                 break;
             }
             rest = lines;
+            if child.text.len() > room {
+                continue;
+            }
             for (field, nth) in self.placed(text, line, &fields, &over) {
                 let name = names.get(nth).filter(|name| !name.is_empty());
                 let Some(name) = name.filter(|_| !field.is_empty()) else {
@@ -388,9 +395,6 @@ impl Table {
                     head: *name,
                 });
                 child.close_cell(start, *name, LeafKind::String, 0);
-            }
-            if child.text.len() > spawn.room() {
-                break;
             }
         }
         if places.is_empty() || !worth {
@@ -534,7 +538,7 @@ mod tests {
 
     /// What stands under each head of the tables in a node.
     fn told_in(node: Node) -> Vec<(String, String)> {
-        let (nodes, _) = children_in(node, 1 << 20);
+        let (nodes, _) = children_in(node, 1 << 24);
         let tables = nodes.iter().filter(|n| n.layer == Some(Layer::Table));
         let fields = tables.flat_map(|n| {
             let text =
@@ -635,6 +639,18 @@ mod tests {
         assert_told(
             "ready  yes\nstate  open\nname  password\nbob   Xk39dkfj2kd\n",
             &[("password", "Xk39dkfj2kd")],
+        );
+    }
+
+    /// Long tables are what tools return every day: they leave room for others, and are no reason to refuse a message.
+    #[test]
+    fn a_long_table_is_not_over_budget() {
+        let rows = "NAME  AGE\nalpha  31\n".to_owned() + &"alpha  31\n".repeat(200_000);
+        let (nodes, over) = children_in(node_of(&[("", &rows)]), 1 << 20);
+        let bytes: usize = nodes.iter().map(|n| n.text.len()).sum();
+        assert!(
+            over.is_none() && bytes > 200_000 && bytes < 300_000,
+            "{over:?} {bytes}"
         );
     }
 
