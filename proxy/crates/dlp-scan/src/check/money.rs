@@ -136,6 +136,7 @@ const IBAN_LENGTHS: &[(&str, usize)] = &[
     ("IE", 22),
     ("IL", 23),
     ("IQ", 23),
+    ("IR", 26),
     ("IS", 26),
     ("IT", 27),
     ("JO", 30),

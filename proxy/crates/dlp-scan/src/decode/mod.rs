@@ -31,6 +31,7 @@ pub(crate) mod outline;
 mod packed;
 mod padded;
 mod pieces;
+mod resumed;
 mod run;
 mod sentences;
 pub(crate) mod series;
@@ -475,6 +476,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
         backwards::decode(node, &scratch.marks, spawn);
         declared::decode(node, &scratch.marks, spawn);
         called::decode(node, &scratch.marks, spawn);
+        resumed::decode(node, &scratch.marks, spawn);
         beside::end_all(node, spawn);
     }
     let joining = Signs::BRACE.or(Signs::DOLLAR).or(Signs::BACKSLASH);

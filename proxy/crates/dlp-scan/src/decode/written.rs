@@ -248,9 +248,18 @@ fn backslash(text: &[u8], at: usize) -> Option<(char, usize)> {
         b'"' => ('"', 1),
         // Markdown and TeX.
         b'_' if at > 0 && text[at - 1].is_ascii_alphanumeric() => ('_', 1),
+        b'@' if at > 0 && text[at - 1].is_ascii_alphanumeric() => ('@', 1),
+        b'.' if at > 0 && text[at - 1].is_ascii_alphanumeric() && near_sign(text, at) => ('.', 1),
         _ => return None,
     };
     Some((c, run + len))
+}
+
+/// Is the `@` of a mail address escaped nearby, too? A dot alone may be a pattern's.
+fn near_sign(text: &[u8], at: usize) -> bool {
+    const REACH: usize = 32;
+    let near = &text[at.saturating_sub(REACH)..text.len().min(at + REACH)];
+    near.windows(2).any(|two| two == b"\\@")
 }
 
 /// A character of two octal digits, as a shell writes it, where another in octal stands before or behind it: alone it may be

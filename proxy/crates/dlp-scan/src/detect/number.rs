@@ -495,13 +495,20 @@ fn touched(text: &[u8], start: usize, end: usize, cell: &Cell) -> Beside {
     // The sign of a number, `#`, and the dot of `no.` are none of it.
     let negative = cell.kind == LeafKind::Number && start == floor + 1 && before == Some(b'-');
     let signed = before == Some(b'#') || before == Some(b'.') && start >= 2 && letter(start - 2);
-    let part_before = before.is_some_and(|b| {
-        b == b'_'
-            || glue(b)
-                && (start < floor + 2
-                    || word(text[start - 2])
-                    || matches!(b, b'.' | b'$' | b'#' | b'/'))
-    });
+    // `:59:/DE89...`: the account in a message of SWIFT.
+    let field = before == Some(b'/')
+        && start >= floor + 2
+        && text[start - 2] == b':'
+        && text[start].is_ascii_uppercase()
+        && end - start >= 15;
+    let part_before = !field
+        && before.is_some_and(|b| {
+            b == b'_'
+                || glue(b)
+                    && (start < floor + 2
+                        || word(text[start - 2])
+                        || matches!(b, b'.' | b'$' | b'#' | b'/'))
+        });
     // `4539578763621486.0`: a whole number that a program took for a decimal.
     let decimal = end - start >= 9
         && text[end..ceil].starts_with(b".0")

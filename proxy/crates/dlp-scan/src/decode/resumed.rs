@@ -1,0 +1,253 @@
+//! A token of which only the head stands where it begins: `frag=ghp_Zq7k` in one line of a log, `frag=W2mXv9Lt` in the next; a cell
+//! of a table each, a name of a file, a member of a query, a content block. Whatever stands between, the pieces are as long as each
+//! other and stand between the same signs; only the last may be shorter. Where numbers count them, they count.
+
+use smallvec::SmallVec;
+
+use super::Spawner;
+use super::marks::Mark;
+use crate::text::{CELL_END, How, Node, Span};
+use crate::{Layer, LeafKind};
+
+/// Shortest and longest piece. Longer ones are tokens by themselves.
+const PIECE: std::ops::RangeInclusive<usize> = 4..=48;
+/// How far a piece may be behind the one before.
+const GAP_BYTES_MAX: usize = 160;
+/// Most pieces, and shortest token.
+const PIECES_MAX: usize = 64;
+const TOKEN_BYTES_MIN: usize = 20;
+/// Signs before the second piece that are tried.
+const TRIES_MAX: usize = 4;
+/// What stands before a head in its word: `img_000_`.
+const LEAD_BYTES_MAX: usize = 24;
+/// Heads that are looked at in one text.
+const HEADS_MAX: usize = 64;
+
+pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>) {
+    if node.layer == Some(Layer::Joined) {
+        return;
+    }
+    let mut done = 0;
+    let heads = marks.iter().filter(|(_, mark)| *mark == Mark::Head);
+    for at in heads.map(|(at, _)| *at as usize).take(HEADS_MAX) {
+        let signs = node.text[at..].iter().take(1);
+        let at = at + signs.take_while(|b| !b.is_ascii_alphanumeric()).count();
+        if at < done {
+            continue;
+        }
+        let Some(pieces) = pieces(&node.text, at) else {
+            continue;
+        };
+        done = pieces.iter().map(|p| p.end as usize).max().unwrap_or(at);
+        join(node, &pieces, spawn);
+    }
+}
+
+/// What tokens are written with.
+fn is_part(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')
+}
+
+/// A word of such characters, and the signs around it.
+#[derive(Clone, Copy)]
+struct Word {
+    start: usize,
+    end: usize,
+}
+
+impl Word {
+    fn after(text: &[u8], from: usize) -> Option<Self> {
+        let near = &text[from..text.len().min(from + GAP_BYTES_MAX)];
+        let start = from + near.iter().position(|b| is_part(*b))?;
+        let most = text[start..].iter().take(PIECE.end() + LEAD_BYTES_MAX + 1);
+        let end = start + most.take_while(|b| is_part(**b)).count();
+        Some(Self { start, end })
+    }
+
+    fn len(self) -> usize {
+        self.end - self.start
+    }
+
+    /// Two signs before it, as far as they are signs; one behind it.
+    fn signs(self, text: &[u8]) -> ([u8; 2], u8) {
+        let sign = |at: Option<usize>| at.map_or(0, |at| text[at]);
+        let one = sign(self.start.checked_sub(1));
+        let two = sign(self.start.checked_sub(2));
+        let two = if is_part(two) { 0 } else { two };
+        ([two, one], text.get(self.end).copied().unwrap_or(0))
+    }
+
+    /// The number before its signs.
+    fn number(self, text: &[u8]) -> Option<u32> {
+        let before = &text[self.start.saturating_sub(12)..self.start];
+        let signs = before.iter().rev().take(4);
+        let signs = signs.take_while(|b| !b.is_ascii_alphanumeric()).count();
+        let before = &before[..before.len() - signs];
+        let digits = before.iter().rev().take(4);
+        let digits = digits.take_while(|b| b.is_ascii_digit()).count();
+        let number = &before[before.len() - digits..];
+        std::str::from_utf8(number).ok()?.parse().ok()
+    }
+}
+
+/// The pieces of the token whose head is at `at`, in their order.
+fn pieces(text: &[u8], at: usize) -> Option<SmallVec<[Span; 8]>> {
+    let lead = text[..at].iter().rev().take(LEAD_BYTES_MAX);
+    let lead = lead.take_while(|b| is_part(**b)).count();
+    let head = Word::after(text, at - lead).filter(|w| w.start == at - lead)?;
+    let len = head.len().checked_sub(lead)?;
+    if !PIECE.contains(&len) || lead > 0 && text[at - 1].is_ascii_alphanumeric() {
+        return None;
+    }
+    let (_, closing) = head.signs(text);
+    let mut tried: SmallVec<[[u8; 2]; TRIES_MAX]> = SmallVec::new();
+    let mut from = head.end;
+    while let Some(word) = Word::after(text, from) {
+        from = word.end;
+        let (opening, behind) = word.signs(text);
+        let alike = word.len() == head.len() && behind == closing || word.len() < head.len();
+        if word.start - head.end > GAP_BYTES_MAX || tried.len() == TRIES_MAX {
+            break;
+        }
+        if !alike || word.len() <= lead || tried.contains(&opening) {
+            continue;
+        }
+        tried.push(opening);
+        let found = row(text, head, lead, opening);
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
+}
+
+/// The words behind the head that stand between the same signs and are as long, up to the first that is shorter.
+fn row(text: &[u8], head: Word, lead: usize, opening: [u8; 2]) -> Option<SmallVec<[Span; 8]>> {
+    let piece = |w: Word| Span::new(w.start + lead, w.end);
+    let (_, closing) = head.signs(text);
+    let counted = head.number(text);
+    let mut words: SmallVec<[Word; 8]> = SmallVec::new();
+    words.push(head);
+    let (mut from, mut near) = (head.end, head.end);
+    while let Some(word) = Word::after(text, from).filter(|w| w.start - near <= GAP_BYTES_MAX) {
+        from = word.end;
+        let (before, behind) = word.signs(text);
+        // The last piece may be the last of its text; what else stands there is nearer to the piece before.
+        let first = words.get(1).map_or(0, |second| second.start - head.end);
+        let last = text[word.end..].len() < 2 || behind == CELL_END;
+        let ends = behind == closing || last && (word.start - near) * 2 >= first;
+        let fits = before == opening && ends && word.len() > lead && word.len() <= head.len();
+        if !fits {
+            continue;
+        }
+        if counted.is_some() && word.number(text).is_none() && before[1] != b' ' {
+            continue;
+        }
+        words.push(word);
+        near = word.end;
+        // The last one.
+        if word.len() < head.len() || words.len() == PIECES_MAX {
+            break;
+        }
+    }
+    // Where numbers count the pieces, some may stand before the head.
+    let first = counted.filter(|n| *n <= 1);
+    let numbers: SmallVec<[Option<u32>; 8]> = words.iter().map(|w| w.number(text)).collect();
+    let mixed = numbers.windows(2).any(|pair| pair[0] >= pair[1]);
+    if let Some(first) = first
+        && (mixed || words.len() == 1)
+        && numbers.iter().all(Option::is_some)
+    {
+        return shuffled(text, head, lead, first);
+    }
+    let total: usize = words.iter().map(|w| w.len() - lead).sum();
+    (words.len() > 1 && total >= TOKEN_BYTES_MIN).then(|| words.into_iter().map(piece).collect())
+}
+
+/// Pieces in any order, each with its number before it.
+fn shuffled(text: &[u8], head: Word, lead: usize, first: u32) -> Option<SmallVec<[Span; 8]>> {
+    const REACH: usize = 400;
+    let (opening, _) = head.signs(text);
+    let mut found: SmallVec<[(u32, Word); 8]> = SmallVec::new();
+    let mut from = head.start.saturating_sub(REACH);
+    while let Some(word) = Word::after(text, from).filter(|w| w.start < head.end + REACH) {
+        from = word.end;
+        let fits = word.signs(text).0[1] == opening[1] && word.len() > lead;
+        let number = word
+            .number(text)
+            .filter(|_| fits && word.len() <= head.len());
+        if let Some(number) = number.filter(|_| found.len() < PIECES_MAX) {
+            found.push((number, word));
+        }
+    }
+    found.sort_by_key(|(number, word)| (*number, word.start));
+    found.dedup_by_key(|(number, _)| *number);
+    let counts = |(nth, (number, _)): (usize, &(u32, Word))| *number == first + nth as u32;
+    let row = found
+        .iter()
+        .enumerate()
+        .take_while(|pair| counts(*pair))
+        .count();
+    found.truncate(row);
+    let total: usize = found.iter().map(|(_, w)| w.len() - lead).sum();
+    let piece = |(_, w): (u32, Word)| Span::new(w.start + lead, w.end);
+    (found.len() > 2 && total >= TOKEN_BYTES_MIN).then(|| found.into_iter().map(piece).collect())
+}
+
+fn join(node: &Node, pieces: &[Span], spawn: &mut Spawner<'_>) {
+    let Some(mut child) = spawn.begin(Layer::Joined) else {
+        return;
+    };
+    let start = child.text.len();
+    for piece in pieces {
+        child.push(&node.text[piece.range()], *piece, How::Copy);
+    }
+    child.close_cell(start, Span::default(), LeafKind::String, 0);
+    spawn.end(child);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pieces;
+
+    fn joined(text: &str, head: &str) -> Option<String> {
+        let at = text.find(head).unwrap();
+        let found = pieces(text.as_bytes(), at)?;
+        Some(found.iter().map(|p| &text[p.range()]).collect())
+    }
+
+    #[test]
+    fn pieces_between_the_same_signs() {
+        let token = Some("ghp_Zq7kW2mXv9LtR4nB8sYd");
+        for text in [
+            "09:10 DEBUG frag=ghp_Zq7k\n09:11 DEBUG frag=W2mXv9Lt\n09:12 DEBUG frag=R4nB8sYd\n",
+            "img_000_ghp_Zq7k.png\nimg_001_W2mXv9Lt.png\nimg_002_R4nB8sYd.png",
+            "/x?a=ghp_Zq7k&b=W2mXv9Lt&c=R4nB8sYd",
+            "X-Ray: ghp_Zq7k\nX-Edge: W2mXv9Lt\nX-Pop: R4nB8sYd\n",
+            "int a = 1;  // ghp_Zq7k\nint b = 2;  // W2mXv9Lt\na += b;  // R4nB8sYd",
+            "{\"ghp_Zq7k\": 0, \"W2mXv9Lt\": 1, \"R4nB8sYd\": 2}",
+            "nr | val | loc\n 0 | ghp_Zq7k | XSV\n 1 | W2mXv9Lt | NMY\n 2 | R4nB8sYd | DLW",
+            "3;R4nB8sYd\n1;ghp_Zq7k\n2;W2mXv9Lt",
+            "1\n00:00:00,000 --> 00:00:01,500\nghp_Zq7k\n\n2\n00:00:02,000 --> 00:00:03,500\nW2mXv9Lt\n\n3\n             00:00:04,000 --> 00:00:05,500\nR4nB8sYd\n",
+            "+k = \"ghp_Zq7k\"\n+k += \"W2mXv9Lt\"\n+k += \"R4nB8sYd\"",
+        ] {
+            assert_eq!(joined(text, "ghp_").as_deref(), token, "{text}");
+        }
+        let short = "frag=ghp_Zq7k;\nfrag=W2mXv9Lt;\nfrag=R4nB;\nother=1;";
+        assert_eq!(
+            joined(short, "ghp_").as_deref(),
+            Some("ghp_Zq7kW2mXv9LtR4nB")
+        );
+    }
+
+    #[test]
+    fn a_head_by_itself_is_no_token() {
+        for text in [
+            "ghp_ is how they begin",
+            "prefix ghp_Zq7k, and more words of a text",
+            "ghp_abcd",
+        ] {
+            assert_eq!(joined(text, "ghp_"), None, "{text}");
+        }
+    }
+}
