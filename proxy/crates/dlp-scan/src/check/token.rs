@@ -21,6 +21,11 @@ pub(crate) const CHECKS: Table = &[
     ("password-like", |v| {
         crate::value::judge(v, crate::names::Promise::Password, false).is_some()
     }),
+    ("told-password", crate::value::is_told),
+    ("told-or-made", |v| {
+        let told = crate::value::judge(v, crate::names::Promise::Password, false).is_some();
+        told && (v.iter().any(u8::is_ascii_digit) || crate::value::is_listed(v, 4))
+    }),
     ("generated", |v| {
         crate::value::judge(v, crate::names::Promise::Strong, false).is_some()
     }),

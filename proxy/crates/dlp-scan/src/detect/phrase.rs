@@ -71,7 +71,8 @@ fn whole_word(traces: &Traces, at: usize) -> std::ops::Range<usize> {
     }
 }
 
-fn in_list(word: &[u8]) -> bool {
+/// Is it a word of the English list?
+pub(crate) fn in_list(word: &[u8]) -> bool {
     let key = head(word);
     let (heads, seen) = (&*HEADS, hash(key) >> (32 - HEADS_BITS));
     let seen = heads[seen as usize / 64] >> (seen % 64) & 1 == 1;
@@ -183,7 +184,32 @@ fn phrase(text: &[u8], words: &[(usize, usize)]) -> Option<(usize, usize)> {
             }
         }
     }
-    None
+    lone(text, words)
+}
+
+/// A phrase whose check digits do not hold, as those of other wallets (TON, Electrum) do not: so many words of the list as
+/// phrases have, in no order, with no other words of a sentence beside them.
+fn lone(text: &[u8], words: &[(usize, usize)]) -> Option<(usize, usize)> {
+    let (start, end) = (words.first()?.0, words.last()?.1);
+    let said = |beside: Option<&[u8]>| {
+        beside.is_some_and(|two| two.iter().any(|b| b.is_ascii_alphabetic() || *b >= 0x80))
+    };
+    let before = text[..start]
+        .len()
+        .checked_sub(2)
+        .map(|at| &text[at..start]);
+    let behind = &text[end..text.len().min(end + 2)];
+    let word = |at: usize| &text[words[at].0..words[at].1];
+    let rising = (1..words.len())
+        .filter(|at| word(at - 1) < word(*at))
+        .count();
+    let twice = (1..words.len())
+        .filter(|at| (0..*at).any(|n| word(n) == word(*at)))
+        .count();
+    let ordered = |n: usize| n * 5 >= words.len() * 4;
+    let known = matches!(words.len(), 12 | 13 | 15 | 18 | 21 | 24 | 25);
+    let lone = known && !said(before) && !said(Some(behind)) && twice <= 2;
+    (lone && !ordered(rising) && !ordered(words.len() - 1 - rising)).then_some((start, end))
 }
 
 #[cfg(test)]

@@ -183,7 +183,9 @@ fn about(w: &Words, last: &[u8], before: &[u8]) -> Promise {
 }
 
 fn key_promise(before: &[u8], w: &Words) -> Promise {
-    if is_in(before, KEY_DENIED) {
+    // What a browser subscribes to messages with is public (RFC 8292).
+    let subscribes = before == b"server" && w.any(&["application"]);
+    if is_in(before, KEY_DENIED) || subscribes {
         Promise::Nothing
     } else if is_in(before, KEY_BEFORE) || w.any(&["secret", "private", "api"]) {
         Promise::Strong
@@ -243,6 +245,7 @@ fn by_ending(last: &[u8], w: &Words) -> Promise {
                 "hotkey",
                 "pubkey",
                 "publickey",
+                "sitekey",
                 "hockey",
                 "whiskey",
                 "jockey",

@@ -46,6 +46,35 @@ pub(crate) fn is_drawn(value: &[u8]) -> bool {
     words >= words_min && numbers == 1 && words + numbers == parts + usize::from(glued)
 }
 
+/// Words in lower case without a number, of the list that wallets and generators of passphrases draw from (BIP-39), or four and more
+/// of which none names a thing: `juniper-goblin-harbor-nutmeg`.
+pub(crate) fn is_listed(value: &[u8], words_min: usize) -> bool {
+    const LIKELY: usize = 4;
+    let Some(sep) = value.iter().copied().find(|b| b"-._ ".contains(b)) else {
+        return false;
+    };
+    let (mut words, mut listed) = (0, 0);
+    for part in value.split(|b| *b == sep) {
+        let word = (3..=10).contains(&part.len()) && part.iter().all(u8::is_ascii_lowercase);
+        let told = NAMING.iter().chain(SPOKEN).any(|n| n.as_bytes() == part);
+        if !word || told {
+            return false;
+        }
+        words += 1;
+        listed += usize::from(crate::detect::is_listed_word(part));
+    }
+    words >= words_min && listed == words || sep != b' ' && words >= LIKELY
+}
+
+/// Words of the same list that tell somebody what to type.
+const SPOKEN: &[&str] = &[
+    "your", "you", "own", "enter", "choose", "pick", "set", "any", "other", "same", "random",
+    "private", "strong", "real", "actual", "this", "that", "here", "there", "into", "only", "add",
+    "create", "find", "give", "keep", "make", "need", "put", "replace", "write", "type", "insert",
+    "never", "share", "when", "where", "what", "which", "access", "online", "code", "word",
+    "phrase", "sign", "open", "network", "device", "machine", "system", "public",
+];
+
 /// Two words in lower case and a number of two or three digits (`ribbon-meadow-96`): where a password is asked for by name, two
 /// that name no things are enough.
 pub(super) fn is_numbered(value: &[u8]) -> bool {
@@ -76,8 +105,10 @@ pub(super) fn is_pair(value: &[u8]) -> bool {
     let Some(second) = words.iter().rposition(u8::is_ascii_uppercase) else {
         return false;
     };
+    // `RiverViolin--78`: with a sign or two at the seams.
     let word = |w: &[u8]| {
-        let w = w.strip_suffix(b"_").or(w.strip_suffix(b"-")).unwrap_or(w);
+        let signs = w.iter().rev().take(2).take_while(|b| b"_-.".contains(b));
+        let w = &w[..w.len() - signs.count()];
         let lower = w.to_ascii_lowercase();
         (4..=10).contains(&w.len())
             && w[0].is_ascii_uppercase()

@@ -11,17 +11,22 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use crate::entropy::{Classes, shannon, wordiness};
 use crate::names::Promise;
 
-pub(crate) use chosen::is_drawn;
+pub(crate) use chosen::{is_drawn, is_listed};
 use chosen::{is_numbered, is_pair, is_phrase};
 pub(crate) use placeholder::{is_placeholder, is_typed, stands_for, without_word};
 
 /// How sure, 0 to 100, or `None` when it is no secret.
 pub(crate) fn judge(value: &[u8], promise: Promise, quoted: bool) -> Option<u8> {
-    if promise == Promise::Passphrase && is_drawn(value) && !is_placeholder(value) {
+    let phrase = promise == Promise::Passphrase && (is_drawn(value) || is_listed(value, 4));
+    if phrase && !is_placeholder(value) {
         return Some(60);
     }
-    if is_placeholder(value) || !value.iter().all(|b| (0x21..0x7F).contains(b)) {
+    if is_placeholder(value) {
         return None;
+    }
+    if !value.iter().all(|b| (0x21..0x7F).contains(b)) {
+        let person = promise == Promise::Password || promise == Promise::Passphrase;
+        return (person && quoted && is_foreign(value)).then_some(55);
     }
     match promise {
         Promise::Nothing | Promise::Mnemonic => None,
@@ -30,6 +35,24 @@ pub(crate) fn judge(value: &[u8], promise: Promise, quoted: bool) -> Option<u8> 
         Promise::Strong => is_chosen_key(value).then_some(60),
         Promise::Weak => generated(value, false).then_some(60),
     }
+}
+
+/// `Снегирь-Маяк_31`: letters of another script in both cases with a number and a sign.
+fn is_foreign(value: &[u8]) -> bool {
+    const CHARS_MAX: usize = 40;
+    let Ok(text) = std::str::from_utf8(value) else {
+        return false;
+    };
+    let any = |is: fn(char) -> bool| text.chars().any(is);
+    text.chars().take(CHARS_MAX + 1).count() <= CHARS_MAX
+        && value.len() >= 8
+        && !any(|c| c.is_whitespace() || c.is_control())
+        && any(char::is_uppercase)
+        && any(char::is_lowercase)
+        && any(|c| !c.is_ascii() && c.is_alphabetic())
+        && value.iter().any(u8::is_ascii_digit)
+        && value.iter().any(u8::is_ascii_punctuation)
+        && !value.iter().any(|b| b"()[]{}<>=,;:/\\".contains(b))
 }
 
 /// What generators make: long, mixed, no words.
@@ -102,7 +125,10 @@ fn is_chosen_key(value: &[u8]) -> bool {
             .all(|b| SIGNS.contains(b) || b"-_.".contains(b))
         && others.clone().any(|b| SIGNS.contains(b))
         && value[0].is_ascii_alphabetic();
-    signed && !crate::plain::is_plain(value, true) || is_pair(value) || is_drawn(value)
+    signed && !crate::plain::is_plain(value, true)
+        || is_pair(value)
+        || is_drawn(value)
+        || is_listed(value, 4)
 }
 
 /// Longest password of digits alone: numbers of invoices and the like are longer.
@@ -136,7 +162,12 @@ fn password(value: &[u8], quoted: bool) -> Option<u8> {
         && value
             .iter()
             .any(|b| matches!(b, b'(' | b')' | b'[' | b']' | b'{' | b'}' | b';'));
-    if is_phrase(value) || is_drawn(value) || is_pair(value) || is_numbered(value) {
+    if is_phrase(value)
+        || is_drawn(value)
+        || is_pair(value)
+        || is_numbered(value)
+        || is_listed(value, 3)
+    {
         return Some(60);
     }
     if code || is_identifier(value, c) {
@@ -150,6 +181,11 @@ fn password(value: &[u8], quoted: bool) -> Option<u8> {
         || (kinds == 2 && (c.digit > 0 || value.len() >= 10))
         || (value.len() >= 8 && wordiness(value) < 0.4))
         .then_some(65)
+}
+
+/// Chosen by a person, and nothing that things are named like.
+pub(crate) fn is_chosen(value: &[u8]) -> bool {
+    is_titled(value) || is_drawn(value) || is_pair(value)
 }
 
 /// `Guide.Lonely53`: two words with capitals, a sign between them, and a number. What a program calls a member has no such number.
@@ -244,6 +280,9 @@ fn reference(value: &[u8]) -> bool {
         || starts("data:")
         // What Mapbox calls a public token.
         || starts("pk.eyJ")
+        // What Stripe and others call publishable keys.
+        || starts("pk_live_")
+        || starts("pk_test_")
         || starts("sha256:")
         || starts("ssh-")
         || starts("urn:")
@@ -364,6 +403,32 @@ pub(crate) fn stands_alone(value: &[u8]) -> bool {
     let c = Classes::of(value);
     let sign = value.iter().any(|b| b"!@#$^&*?~+=".contains(b));
     generated(value, true) || sign && c.letters() > 0 && c.digit > 0 && value.len() >= 8
+}
+
+/// A password that a sentence tells of without a sign before it: nothing else that sentences have in them.
+pub(crate) fn is_told(value: &[u8]) -> bool {
+    const BYTES: std::ops::RangeInclusive<usize> = 7..=64;
+    // A sentence ends.
+    let dots = value.iter().rev().take_while(|b| b".,;:".contains(b));
+    let value = &value[..value.len() - dots.count()];
+    if value.is_empty() {
+        return false;
+    }
+    let c = Classes::of(value);
+    let hex = value.iter().all(|b| b.is_ascii_hexdigit() || *b == b'-');
+    let mail = value.contains(&b'@') && value.contains(&b'.');
+    if !BYTES.contains(&value.len()) || hex || mail || is_dated(value) {
+        return false;
+    }
+    let signed = value.iter().any(|b| b"!@#$%^&*?".contains(b)) && value[0] != b'@';
+    let cased = c.lower >= 2 && c.upper >= 1 && c.digit >= 2;
+    let odd = !is_identifier(value, c) || c.digit >= 4;
+    let plain = value.iter().all(u8::is_ascii_alphanumeric);
+    is_chosen(value)
+        || is_numbered(value)
+        || signed && c.letters() >= 2 && c.digit >= 1
+        || cased && plain && odd && c.changes >= 3
+        || c.digit >= 3 && stands_alone(value)
 }
 
 /// Upper case only where words begin.

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 
-use super::{generated, is_drawn, pieces, words};
+use super::{generated, is_drawn, is_listed, pieces, words};
 use crate::entropy::wordiness;
 
 /// Words that only stand where somebody is told to put their own.
@@ -12,6 +12,7 @@ const PLACEHOLDERS: &[&str] = &[
     "example",
     "your_",
     "your-",
+    "<your",
     "yourkey",
     "yourtoken",
     "yoursecret",
@@ -283,7 +284,11 @@ fn counts_up(v: &[u8]) -> bool {
 fn prose(v: &[u8]) -> bool {
     let letters = v.iter().filter(|b| b.is_ascii_alphabetic()).count();
     let one = !v.iter().any(u8::is_ascii_whitespace);
-    one && v.len() >= 24 && letters * 4 >= v.len() * 3 && wordiness(v) > 0.8 && !is_drawn(v)
+    one && v.len() >= 24
+        && letters * 4 >= v.len() * 3
+        && wordiness(v) > 0.8
+        && !is_drawn(v)
+        && !is_listed(v, 3)
 }
 
 /// One character makes up most of it.

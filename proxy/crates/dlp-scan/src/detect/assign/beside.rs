@@ -39,6 +39,20 @@ const LABELS: &[&str] = &[
     "file",
     "filename",
     "file_name",
+    "element",
+    "option_name",
+    "setting_name",
+    "config_name",
+    "config_key",
+    "meta_key",
+    "env_name",
+    "param_name",
+    "field_name",
+    "variable_name",
+    "secret_name",
+    "key_name",
+    "attr_name",
+    "item_name",
 ];
 /// What an object with a label in it is called, by the end of its name.
 const HOLDERS: &[&str] = &[
@@ -60,7 +74,25 @@ const HOLDERS: &[&str] = &[
 ];
 /// What values are called beside a label, and farther off.
 const VALUES: &[&str] = &[
-    "value", "val", "content", "data", "default", "secret", "text",
+    "value",
+    "val",
+    "content",
+    "data",
+    "default",
+    "secret",
+    "text",
+    "option_value",
+    "setting_value",
+    "config_value",
+    "meta_value",
+    "env_value",
+    "param_value",
+    "field_value",
+    "variable_value",
+    "secret_value",
+    "key_value",
+    "attr_value",
+    "item_value",
 ];
 const FAR_VALUES: &[&str] = &[
     "value",

@@ -1,13 +1,16 @@
 //! `name = value` in its many dresses: JSON members, env files, YAML, code, flags, tables, XML, URL queries.
 
+mod announced;
 mod beside;
 mod heads;
+mod looks;
 mod reader;
 mod tables;
 mod tuples;
 mod typed;
 mod verdict;
 
+use announced::announced;
 use beside::named_beside;
 use heads::is_doubtful;
 use reader::{value_after, whose};
@@ -188,6 +191,14 @@ impl Names {
             if is_head || beside.is_some() {
                 return;
             }
+        } else if ends_label(name, &cell.1, sink.text())
+            && let Some(value) = named_beside(cell, sink)
+        {
+            let told = &sink.text()[value.range()];
+            if value::is_told(told) || value::stands_alone(told) {
+                believe(Value::of(value, true), promise, sink);
+                return;
+            }
         }
         let before = &sink.text()[..name.start as usize];
         // `arn:aws:secretsmanager:...:secret:name` names no secret by itself.
@@ -210,7 +221,14 @@ impl Names {
                 believe(value, promise, sink);
             }
         });
-        if let Some(found) = self.read(name, &cell.1, sink).filter(|_| !in_urn) {
+        let read = self.read(name, &cell.1, sink).filter(|_| !in_urn);
+        if read.is_none() && !in_urn && sink.limits.spend(2) {
+            let told = announced(sink.text(), name, cell.1.span, promise);
+            if let Some(value) = told {
+                believe(Value::of(value, true), promise, sink);
+            }
+        }
+        if let Some(found) = read {
             if promise == Promise::Mnemonic {
                 let words = words_from(sink.text(), found.value, &cell.1);
                 believe(Value::of(words, true), promise, sink);
@@ -439,7 +457,8 @@ fn drawn_from(text: &[u8], value: Span, cell: &Cell) -> Span {
     let part = |b: &&u8| b.is_ascii_lowercase() || b.is_ascii_digit() || **b == b' ';
     let len = rest.iter().take_while(part).count();
     let len = rest[..len].trim_ascii_end().len();
-    match len > value.len() && value::is_drawn(&rest[..len]) {
+    let drawn = |phrase: &[u8]| value::is_drawn(phrase) || value::is_listed(phrase, 4);
+    match len > value.len() && drawn(&rest[..len]) {
         true => Span::new(start, start + len),
         false => value,
     }
@@ -549,9 +568,30 @@ fn names_cell(name: Span, cell: &Cell, text: &[u8]) -> bool {
     let path = || {
         let part =
             |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'_' | b'-' | b'.' | b':');
-        before.ends_with(b"/") && before.iter().all(part)
+        // Files that are hidden begin with a dot.
+        let folders = before.strip_suffix(b".").unwrap_or(before);
+        folders.ends_with(b"/") && before.iter().all(part)
     };
     name.end == cell.span.end && (before.is_empty() || path())
+}
+
+/// `Password input`, `Prod DB password`: a few words that end in the name, or in it and what a form calls its fields.
+fn ends_label(name: Span, cell: &Cell, text: &[u8]) -> bool {
+    const WORDS_BYTES_MAX: usize = 40;
+    const FIELDS: [&[u8]; 7] = [
+        b"",
+        b":",
+        b" input",
+        b" field",
+        b" box",
+        b" textbox",
+        b" entry",
+    ];
+    let before = &text[cell.span.start as usize..name.start as usize];
+    let behind = &text[name.end as usize..cell.span.end as usize];
+    let word = |b: &u8| b.is_ascii_alphanumeric() || *b >= 0x80 || b" -_'/().".contains(b);
+    let spoken = before.len() <= WORDS_BYTES_MAX && before.iter().all(word);
+    spoken && (FIELDS.iter()).any(|field| behind.eq_ignore_ascii_case(field))
 }
 
 fn trim(text: &[u8], span: Span) -> Span {

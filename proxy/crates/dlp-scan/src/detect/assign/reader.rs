@@ -1,5 +1,6 @@
 //! Reads what stands between a name and its value, and where the value ends, in every dress they wear.
 
+use super::looks::{begins_sign, drawn, lone, opening};
 use super::typed::is_typed_key;
 use super::{Assigned, Ends};
 use super::{BARE_BYTES_MAX, VALUE_BYTES_MAX, trim};
@@ -121,9 +122,7 @@ impl Reader<'_> {
             }
             self.at += 1;
         }
-        if closed {
-            self.reference();
-        }
+        self.reference();
         let from = self.at;
         let blanks = self.blanks();
         if self.leaders() {
@@ -142,8 +141,11 @@ impl Reader<'_> {
             b'?' | b'+' if self.peek(1) == b'=' => (Sep::Equals, 2),
             b'|' if self.starts("||=") => (Sep::Equals, 3),
             b'?' if self.starts("??=") => (Sep::Equals, 3),
+            b'?' if self.starts("?? \"") || self.starts("?? '") => (Sep::Equals, 2),
+            b'|' if self.starts("|| \"") || self.starts("|| '") => (Sep::Equals, 2),
             b'{' if closed => (Sep::Equals, self.block_default()?),
             b'\t' => (Sep::Loose, 1),
+            b'|' if self.in_template() => return None,
             b'|' => (Sep::Table, 1),
             b'>' => (Sep::Tag, 1),
             b'<' if self.peek(1) == b'/' => (
@@ -165,7 +167,12 @@ impl Reader<'_> {
             _ if blanks == 1 && !closed && (self.generated_next() || self.chosen_next()) => {
                 (Sep::Blank, 0)
             }
+            b'.' if closed && self.typed_in() > 0 => (Sep::Loose, self.typed_in()),
             b'\'' | b'"' if blanks > 0 => (Sep::Loose, 0),
+            _ if blanks > 0 && !closed && opening(self.rest()).is_some() => (Sep::Loose, 0),
+            _ if blanks == 1 && !closed && self.text[from - 1] >= 0x80 && self.foreign_next() => {
+                (Sep::Blank, 0)
+            }
             b'(' if blanks == 1 && !closed && self.bracketed() => (Sep::Loose, 1),
             _ => return None,
         };
@@ -206,6 +213,16 @@ impl Reader<'_> {
         }
     }
 
+    /// `{{ .Values.password | b64enc | quote }}`: what the value goes through.
+    fn in_template(&self) -> bool {
+        const REACH: usize = 80;
+        let before = &self.text[self.at.saturating_sub(REACH)..self.at];
+        let line = &before[memchr::memrchr(b'\n', before).map_or(0, |n| n + 1)..];
+        let open = memchr::memmem::rfind(line, b"{{");
+        let close = memchr::memmem::rfind(line, b"}}");
+        open.is_some_and(|open| close.is_none_or(|close| close < open))
+    }
+
     /// Words that say whose it is, when the name ends behind them.
     fn whose_to_sign(&self) -> usize {
         let len = whose(self.rest());
@@ -221,6 +238,9 @@ impl Reader<'_> {
             b"**",
             b"</",
             b" |",
+            b"\n",
+            b"]\n",
+            b")\n",
         ];
         match len > 0 && told.iter().any(|sign| after.starts_with(sign)) {
             true => len,
@@ -367,6 +387,28 @@ impl Reader<'_> {
             && inner.iter().any(u8::is_ascii_alphabetic)
             && inner.iter().any(sign)
             && !inner[..inner.len() - 1].contains(&b'@')
+            || inner.iter().all(u8::is_ascii_alphanumeric) && drawn(inner)
+            || crate::value::is_listed(inner, 4)
+    }
+
+    /// `密码 fRgkOptcn39`: letters and digits of ASCII, which words of such a language have not.
+    fn foreign_next(&self) -> bool {
+        let rest = &self.rest()[..self.rest().len().min(64)];
+        let len = rest.iter().take_while(|b| b.is_ascii_graphic()).count();
+        let word = &rest[..len];
+        let dots = word
+            .iter()
+            .rev()
+            .take_while(|b| b".,;:".contains(b))
+            .count();
+        let word = &word[..len - dots];
+        let c = crate::entropy::Classes::of(word);
+        let plain = |b: &u8| b.is_ascii_alphanumeric() || b"!@#$%^&*?-_.+=~".contains(b);
+        (6..64).contains(&word.len())
+            && word.iter().all(plain)
+            && c.digit > 0
+            && c.letters() > 1
+            && !(word.contains(&b'@') && word.contains(&b'.'))
     }
 
     /// `DB_PASSWORD,u8K2rTqa1,2025-02-01`: the next field of a line whose first field the name is.
@@ -399,8 +441,12 @@ impl Reader<'_> {
             return;
         };
         let note = &rest[from..eq];
+        // `&[u8; 32]`, `char[17]`
+        let array = note.contains(&b'[');
         let plain = note.iter().all(|b| {
-            b.is_ascii_alphabetic() || matches!(b, b' ' | b'&' | b'<' | b'>' | b'?' | b'|' | b'\'')
+            b.is_ascii_alphabetic()
+                || matches!(b, b' ' | b'&' | b'<' | b'>' | b'?' | b'|' | b'\'')
+                || array && (b.is_ascii_digit() || matches!(b, b'[' | b']' | b';'))
         });
         if eq > from + 2
             && plain
@@ -433,6 +479,33 @@ impl Reader<'_> {
             || !line.contains(&b' ') && (self.generated_next() || self.chosen_next() || lone(line))
     }
 
+    /// `getByLabel("Password").fill("...")`: how long the call is that types the value.
+    fn typed_in(&self) -> usize {
+        const CALLS: [&str; 6] = [
+            ".fill(",
+            ".type(",
+            ".sendKeys(",
+            ".send_keys(",
+            ".setValue(",
+            ".pressSequentially(",
+        ];
+        let call = CALLS.iter().find(|call| self.starts(call));
+        call.map_or(0, |call| call.len())
+    }
+
+    /// The same in quotes, as a client of a store prints it.
+    fn alone_in_quotes(&self) -> bool {
+        let rest = &self.rest()[..self.rest().len().min(BARE_BYTES_MAX)];
+        let ends = |b: &u8| matches!(b, b'\n' | b'\r');
+        let line = rest.split(ends).next().unwrap_or_default().trim_ascii_end();
+        match line {
+            [open @ (b'"' | b'\'' | b'`'), inner @ .., close] if open == close => {
+                crate::value::is_chosen(inner) || crate::value::stands_alone(inner) || lone(inner)
+            }
+            _ => false,
+        }
+    }
+
     /// `What is the password?` and on the next line `A: Tq7m!Z2vX`.
     fn answer_line(&mut self) -> Option<Sep> {
         self.at += 2;
@@ -454,7 +527,7 @@ impl Reader<'_> {
             }
         }
         self.blanks();
-        if self.alone_next() {
+        if self.alone_next() || self.alone_in_quotes() {
             return Some(Sep::Blank);
         }
         // A line's number, or the sign of a diff or a quotation.
@@ -498,7 +571,7 @@ impl Reader<'_> {
                 .take_while(|b| matches!(b, b'\n' | b'\r'))
                 .count();
             // YAML: what belongs to the key is indented.
-            if self.blanks() == 0 {
+            if self.blanks() == 0 && !self.alone_next() {
                 return None;
             }
             let rest = self.rest();
@@ -538,6 +611,12 @@ impl Reader<'_> {
             let start = self.at + 2;
             return self.finish(start, start + len, true, Ends::Here);
         }
+        if let Some((open, close)) = opening(self.rest()) {
+            let start = self.at + open.len();
+            let rest = &self.text[start..self.ceil.min(start + BARE_BYTES_MAX)];
+            let len = memchr::memmem::find(rest, close.as_bytes())?;
+            return self.finish(start, start + len, true, Ends::Here);
+        }
         let escaped = self.peek(0) == b'\\' && matches!(self.peek(1), b'"' | b'\'');
         self.at += usize::from(escaped);
         let quote = self.peek(0);
@@ -572,6 +651,11 @@ impl Reader<'_> {
         }
         while end < ceil && !stops(self.text[end], whole_line) {
             end += 1;
+        }
+        let cut = self.text[start..end].iter().position(|b| *b >= 0x80);
+        if let Some(cut) = cut.filter(|cut| *cut >= 5 && begins_sign(&self.text[start + cut..end]))
+        {
+            end = start + cut;
         }
         let ends = Ends::Bare { whole_line };
         if end == ceil && end < self.end && !ends.at(self.text[end]) {
@@ -660,25 +744,6 @@ impl Reader<'_> {
         let span = trim(self.text, Span::new(start, end.min(self.ceil)));
         (!span.is_empty()).then_some((span, quoted, ends))
     }
-}
-
-/// What stands alone on its line and is neither a word nor code: three kinds of characters, a sign of passwords too.
-fn lone(line: &[u8]) -> bool {
-    let c = crate::entropy::Classes::of(line);
-    let sign = |b: &u8| b"!@#$%^&*?+~".contains(b);
-    let code = |b: &u8| b"()[]{}<>=:;,/\\|\"'`".contains(b);
-    let mail = line.contains(&b'@') && line.contains(&b'.');
-    let kinds = [c.lower, c.upper, c.digit]
-        .iter()
-        .filter(|n| **n > 0)
-        .count();
-    (8..64).contains(&line.len())
-        && line[0].is_ascii_alphanumeric()
-        && line.iter().all(u8::is_ascii_graphic)
-        && !line.iter().any(code)
-        && !mail
-        && kinds >= 2
-        && line.iter().any(sign)
 }
 
 /// ` for the shop`, ` do banco`: how long the words are that say whose password it is.
