@@ -40,12 +40,19 @@ pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>
         };
         done = pieces.iter().map(|p| p.end as usize).max().unwrap_or(at);
         join(node, &pieces, spawn);
+        // What is shorter may be the sentence's.
+        if let [first, .., last] = &pieces[..]
+            && pieces.len() > 2
+            && last.len() < first.len()
+        {
+            join(node, &pieces[..pieces.len() - 1], spawn);
+        }
     }
 }
 
 /// What tokens are written with.
 fn is_part(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')
+    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'+')
 }
 
 /// A word of such characters, and the signs around it.
@@ -68,13 +75,19 @@ impl Word {
         self.end - self.start
     }
 
-    /// Two signs before it, as far as they are signs; one behind it.
+    /// Two signs before it, as far as they are signs; one behind it and its padding.
     fn signs(self, text: &[u8]) -> ([u8; 2], u8) {
         let sign = |at: Option<usize>| at.map_or(0, |at| text[at]);
         let one = sign(self.start.checked_sub(1));
         let two = sign(self.start.checked_sub(2));
         let two = if is_part(two) { 0 } else { two };
-        ([two, one], text.get(self.end).copied().unwrap_or(0))
+        // Base64 ends in them.
+        let padding = text[self.end..].iter().take(2);
+        let padding = padding.take_while(|b| **b == b'=').count();
+        (
+            [two, one],
+            text.get(self.end + padding).copied().unwrap_or(0),
+        )
     }
 
     /// The number before its signs.
@@ -99,16 +112,29 @@ fn pieces(text: &[u8], at: usize) -> Option<SmallVec<[Span; 8]>> {
     if !PIECE.contains(&len) || lead > 0 && text[at - 1].is_ascii_alphanumeric() {
         return None;
     }
+    // Most pieces are as long as each other; of two the second may be shorter.
+    next_alike(text, head, lead, |word| word.len() == head.len())
+        .or_else(|| next_alike(text, head, lead, |word| word.len() < head.len()))
+}
+
+/// The pieces that begin with a word of such a length behind the head.
+fn next_alike(
+    text: &[u8],
+    head: Word,
+    lead: usize,
+    long: impl Fn(Word) -> bool,
+) -> Option<SmallVec<[Span; 8]>> {
     let (_, closing) = head.signs(text);
     let mut tried: SmallVec<[[u8; 2]; TRIES_MAX]> = SmallVec::new();
     let mut from = head.end;
     while let Some(word) = Word::after(text, from) {
         from = word.end;
         let (opening, behind) = word.signs(text);
-        let alike = word.len() == head.len() && behind == closing || word.len() < head.len();
         if word.start - head.end > GAP_BYTES_MAX || tried.len() == TRIES_MAX {
             break;
         }
+        let short = word.len() < head.len();
+        let alike = long(word) && (short || behind == closing);
         if !alike || word.len() <= lead || tried.contains(&opening) {
             continue;
         }
@@ -138,9 +164,6 @@ fn row(text: &[u8], head: Word, lead: usize, opening: [u8; 2]) -> Option<SmallVe
         let ends = behind == closing || last && (word.start - near) * 2 >= first;
         let fits = before == opening && ends && word.len() > lead && word.len() <= head.len();
         if !fits {
-            continue;
-        }
-        if counted.is_some() && word.number(text).is_none() && before[1] != b' ' {
             continue;
         }
         words.push(word);
@@ -229,6 +252,10 @@ mod tests {
             "nr | val | loc\n 0 | ghp_Zq7k | XSV\n 1 | W2mXv9Lt | NMY\n 2 | R4nB8sYd | DLW",
             "3;R4nB8sYd\n1;ghp_Zq7k\n2;W2mXv9Lt",
             "1\n00:00:00,000 --> 00:00:01,500\nghp_Zq7k\n\n2\n00:00:02,000 --> 00:00:03,500\nW2mXv9Lt\n\n3\n             00:00:04,000 --> 00:00:05,500\nR4nB8sYd\n",
+            "$ ls -1\nimg_000_ghp_Zq7k.png\nimg_001_W2mXv9Lt.png\nimg_002_R4nB8sYd.png\n",
+            "<150>1 - bac knoo - seq 0 free 23% tag=ghp_Zq7k\n<59>1 - hbh rosp - seq 1 free 42% tag=W2mXv9Lt\n<7>1 - a b - \
+             seq 2 tag=R4nB8sYd\n",
+            "query { a0: node(id:\"ghp_Zq7k\"){id} a1: node(id:\"W2mXv9Lt\"){id} a2: node(id:\"R4nB8sYd\"){id} }",
             "+k = \"ghp_Zq7k\"\n+k += \"W2mXv9Lt\"\n+k += \"R4nB8sYd\"",
         ] {
             assert_eq!(joined(text, "ghp_").as_deref(), token, "{text}");

@@ -27,6 +27,7 @@ pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
     };
     let named_alike = |a: &Cell, b: &Cell| a.name == b.name && piece(a) && piece(b);
     rows_in(node, named_alike, spawn);
+    counted_in(node, spawn);
     // Over all columns of a table, too, of which one row may be cut.
     if node.layout.has_tables() {
         let listed = |a: &Cell, b: &Cell| piece(a) && piece(b) && node.layout.are_together(a, b);
@@ -50,6 +51,53 @@ fn rows_in(node: &Node, same: impl Fn(&Cell, &Cell) -> bool, spawn: &mut Spawner
         }
         at += n + row.len();
     }
+}
+
+/// `"card_1": "4539", "card_2": "5787", ...`: groups of digits under names that count.
+fn counted_in(node: &Node, spawn: &mut Spawner<'_>) {
+    const GROUP: std::ops::RangeInclusive<usize> = 2..=6;
+    const DIGITS_MIN: usize = 12;
+    let group = |c: &Cell| {
+        let text = &node.text[c.span.range()];
+        is_value(c) && GROUP.contains(&text.len()) && text.iter().all(u8::is_ascii_digit)
+    };
+    let number = |c: &Cell| counted(&node.text[c.name.range()]);
+    let mut at = 0;
+    while let Some(n) = node.cells[at..].iter().position(group) {
+        let first = at + n;
+        at = first + 1;
+        let Some((stem, start)) = number(&node.cells[first]).filter(|(_, n)| *n <= 1) else {
+            continue;
+        };
+        let mut row: smallvec::SmallVec<[Cell; 8]> = smallvec::SmallVec::new();
+        row.push(node.cells[first]);
+        // A key stands before each value.
+        for (nth, cell) in node.cells[first + 1..]
+            .iter()
+            .filter(|c| is_value(c))
+            .enumerate()
+        {
+            let next = number(cell).filter(|(other, _)| *other == stem);
+            let follows = next.is_some_and(|(_, n)| n as usize == start as usize + nth + 1);
+            if !follows || !group(cell) || row.len() == *PIECES.end() {
+                break;
+            }
+            row.push(*cell);
+        }
+        let digits: usize = row.iter().map(|c| c.span.len()).sum();
+        if row.len() > 1 && digits >= DIGITS_MIN {
+            join(node, &row, spawn);
+        }
+        at = first + row.len();
+    }
+}
+
+/// A name and the number it ends with.
+fn counted(name: &[u8]) -> Option<(&[u8], u32)> {
+    let digits = name.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+    let (stem, number) = name.split_at(name.len() - digits.min(2));
+    let number = std::str::from_utf8(number).ok()?.parse().ok()?;
+    (digits <= 2 && !stem.is_empty()).then_some((stem, number))
 }
 
 fn in_pieces(node: &Node, cells: &[Cell]) -> bool {

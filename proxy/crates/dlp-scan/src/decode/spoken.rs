@@ -101,6 +101,10 @@ enum Word {
     Sign(u8),
     /// The next one so many times.
     Times(u8),
+    /// `fifty`: with the digit behind it one number of two figures.
+    Tens(u8),
+    /// `eleven`: as much above ten.
+    Teen(u8),
 }
 
 /// The row of such words around the place, and where it ends. Nothing before `floor` is looked at.
@@ -197,10 +201,22 @@ fn gap_before(text: &[u8]) -> usize {
 /// What the words stand for, character by character.
 fn plain_of(words: &[(Word, Span)], lettered: bool) -> Vec<(u8, Span)> {
     let (mut out, mut times) = (Vec::new(), 1);
-    for (word, span) in words {
+    for (nth, (word, span)) in words.iter().enumerate() {
         let c = match *word {
             Word::Times(n) => {
                 times = n;
+                continue;
+            }
+            Word::Tens(tens) => {
+                out.push((b'0' + tens, *span));
+                let next = words.get(nth + 1).map(|(word, _)| *word);
+                if !matches!(next, Some(Word::Digit(1..) | Word::Either(1.., _))) {
+                    out.push((b'0', *span));
+                }
+                continue;
+            }
+            Word::Teen(above) => {
+                out.extend([(b'1', *span), (b'0' + above, *span)]);
                 continue;
             }
             Word::Digit(d) => b'0' + d,
@@ -244,11 +260,40 @@ fn word(bytes: &[u8]) -> Option<Word> {
         (Some(d), Some(c)) => Some(Word::Either(d, c)),
         (Some(d), None) => Some(Word::Digit(d)),
         (None, Some(c)) => Some(Word::Letter(c)),
+        _ if TENS.contains(&lower) => tens(lower).map(Word::Tens),
+        _ if TEENS.contains(&lower) => teen(lower).map(Word::Teen),
         _ => SIGNS
             .iter()
             .find(|(words, _)| words.contains(&lower))
             .map(|(_, word)| *word),
     }
+}
+
+/// Numbers of two figures, as callers read out cards (`fifty-two ninety-three`).
+const TENS: [&str; 8] = [
+    "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety",
+];
+const TEENS: [&str; 10] = [
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+];
+
+fn tens(word: &str) -> Option<u8> {
+    let nth = TENS.iter().position(|tens| *tens == word)?;
+    u8::try_from(nth + 2).ok()
+}
+
+fn teen(word: &str) -> Option<u8> {
+    let nth = TEENS.iter().position(|teen| *teen == word)?;
+    u8::try_from(nth).ok()
 }
 
 /// The digits in the languages that numbers are read out in, zero first. No word stands for two of them.

@@ -182,6 +182,18 @@ fn nobody(local: &[u8], host: &[u8], after: Option<u8>, text: &[u8], start: usiz
         b"test",
         b"me",
         b"deploy",
+        b"ops",
+        b"cron",
+        b"postmaster",
+        b"hostmaster",
+        b"webmaster",
+        b"abuse",
+        b"noc",
+        b"mailer",
+        b"bounce",
+        b"bounces",
+        b"alerts",
+        b"monitoring",
     ];
     const GENERIC: &[&str] = &["users.noreply.github.com"];
     let top = host.rsplit(|b| *b == b'.').next().unwrap_or(b"");
@@ -197,6 +209,37 @@ fn nobody(local: &[u8], host: &[u8], after: Option<u8>, text: &[u8], start: usiz
         || DOCS.iter().chain(GENERIC).any(|d| is_or_under(d))
         || FILES.iter().any(|f| f.as_bytes() == top)
         || MACHINES.contains(&local.as_slice())
+        || is_number_of_message(&local)
+        || [&local, &host].iter().any(|part| is_masked(part))
+}
+
+/// `UID:ab4e63c5-5955-46fa-8523-44df5e2d9545@cal.nordkai.eu`: what a calendar or a mail is known by (RFC 5545, 3.8.4.7; RFC 5322, 3.6.4).
+fn is_number_of_message(local: &[u8]) -> bool {
+    const HEX_MIN: usize = 24;
+    let hex = local.iter().all(u8::is_ascii_hexdigit) && local.len() >= HEX_MIN;
+    hex || crate::value::is_uuid(local)
+}
+
+/// `h•••@g•••.com`
+fn is_masked(part: &[u8]) -> bool {
+    memchr::memmem::find(part, "•".as_bytes()).is_some()
+        || memchr::memmem::find(part, "…".as_bytes()).is_some()
+}
+
+/// `/64` behind an address: a network, and no machine of anybody's.
+fn is_network(after: &[u8], bits: u8) -> bool {
+    let Some((b'/', rest)) = after.split_first() else {
+        return false;
+    };
+    let len = rest
+        .iter()
+        .take(4)
+        .take_while(|b| b.is_ascii_digit())
+        .count();
+    let length = std::str::from_utf8(&rest[..len]).ok();
+    let length = length.and_then(|len| len.parse::<u8>().ok());
+    length.is_some_and(|length| length < bits - 1)
+        && !rest.get(len).is_some_and(u8::is_ascii_alphanumeric)
 }
 
 /// IPv6 (RFC 4291) and EUI-48: hex groups and colons.
@@ -238,7 +281,10 @@ fn colons(text: &[u8], base: usize, sink: &mut Sink<'_>) {
         let span = Span::new(base + start, base + end);
         if is_mac(token, b':') {
             sink.report_for(Detector::Mac, span, None);
-        } else if is_ipv6(token) {
+        } else if is_ipv6(token)
+            && !is_network(&text[end..], 128)
+            && !text[..start].trim_ascii_end().ends_with(b" AAAA")
+        {
             sink.report_for(Detector::Ipv6, span, None);
         }
     }
@@ -259,6 +305,8 @@ fn is_mac(token: &[u8], sep: u8) -> bool {
             .any(|b| !matches!(b, b'f' | b'F' | b':' | b'-'))
         && !token.eq_ignore_ascii_case(b"aa:bb:cc:dd:ee:ff")
         && !token.starts_with(b"00:11:22:33:44")
+        // Docker makes them of the addresses of its containers.
+        && !token.starts_with(b"02:42:")
 }
 
 fn is_ipv6(token: &[u8]) -> bool {
@@ -273,11 +321,21 @@ fn is_ipv6(token: &[u8]) -> bool {
         .filter(|g| !g.is_empty())
         .count();
     let telling = token.len() >= 8 && groups >= 3;
+    // The resolvers that everybody asks.
+    const RESOLVERS: [&str; 6] = [
+        "2001:4860:4860::8888",
+        "2001:4860:4860::8844",
+        "2606:4700:4700::1111",
+        "2606:4700:4700::1001",
+        "2620:fe::fe",
+        "2620:fe::9",
+    ];
     !ip.is_loopback()
         && !ip.is_unspecified()
         // Names a machine in some network, and nobody.
         && !ip.is_unicast_link_local()
         && telling
+        && !RESOLVERS.contains(&text)
         && token.iter().filter(|b| **b == b':').count() >= 2
 }
 
@@ -319,7 +377,10 @@ fn ipv4s(text: &[u8], base: usize, sink: &mut Sink<'_>) {
         {
             continue;
         }
-        if is_public_v4(&text[start..end]) && !version_before(&text[..start]) {
+        if is_public_v4(&text[start..end])
+            && !version_before(&text[..start])
+            && !is_network(&text[end..], 32)
+        {
             sink.report_for(Detector::Ipv4, Span::new(base + start, base + end), None);
         }
     }
@@ -360,10 +421,12 @@ fn version_before(before: &[u8]) -> bool {
     let lower = tail.to_ascii_lowercase();
     [
         "version", "ver.", "ver ", "release", "build", "chrome/", "safari/", "edg/", "firefox/",
-        "rev", "assembly", "oid", "section",
+        "rev", "assembly", "oid", "section", "upgrade",
     ]
     .iter()
     .any(|w| memchr::memmem::find(&lower, w.as_bytes()).is_some())
+        // Enzymes (IUBMB): `EC 3.4.21.4`.
+        || lower.ends_with(b"ec ")
         || lower.ends_with(b"/")
             && lower
                 .iter()

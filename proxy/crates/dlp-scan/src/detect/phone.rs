@@ -78,7 +78,11 @@ fn number(text: &[u8], from: usize) -> Option<(usize, [u8; 16], usize)> {
             digits[n] = *b;
             n += 1;
             (end, gap) = (at + 1, 0);
-        } else if matches!(b, b' ' | b'-' | b'.' | b'(' | b')' | b'/') && gap < 2 {
+        } else if matches!(b, b' ' | b'-' | b'.' | b'(' | b')' | b'/')
+            && gap < 2
+            // Two blanks part columns.
+            && !(gap == 1 && *b == b' ' && text[at - 1] == b' ')
+        {
             gap += 1;
         } else {
             break;
