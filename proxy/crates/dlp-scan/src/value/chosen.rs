@@ -53,18 +53,36 @@ pub(crate) fn is_listed(value: &[u8], words_min: usize) -> bool {
     let Some(sep) = value.iter().copied().find(|b| b"-._ ".contains(b)) else {
         return false;
     };
-    let (mut words, mut listed) = (0, 0);
+    let (mut words, mut listed, mut things) = (0, 0, 0);
     for part in value.split(|b| *b == sep) {
         let word = (3..=10).contains(&part.len()) && part.iter().all(u8::is_ascii_lowercase);
-        let told = NAMING.iter().chain(SPOKEN).any(|n| n.as_bytes() == part);
-        if !word || told {
+        let any_of = |list: &[&str]| list.iter().any(|n| n.as_bytes() == part);
+        if !word || any_of(NAMING) || any_of(SPOKEN) {
             return false;
         }
         words += 1;
         listed += usize::from(crate::detect::is_listed_word(part));
+        things += usize::from(any_of(THINGS));
     }
-    words >= words_min && listed == words || sep != b' ' && words >= LIKELY
+    words >= words_min && listed == words || sep != b' ' && words >= LIKELY && things == 0
 }
+
+/// Is it made of words of that list alone?
+pub(crate) fn is_all_listed(value: &[u8]) -> bool {
+    let mut words = value.split(|b| !b.is_ascii_lowercase());
+    words.all(crate::detect::is_listed_word)
+}
+
+/// Words of packages and programs, of which names of four words are made.
+const THINGS: &[&str] = &[
+    "google", "cloud", "cli", "emulator", "plugin", "plugins", "python", "lib", "libs", "utils",
+    "core", "desktop", "update", "icon", "icons", "cache", "linux", "kernel", "headers", "image",
+    "images", "docker", "java", "perl", "ruby", "rust", "fonts", "tools", "library", "package",
+    "packages", "module", "modules", "generic", "runtime", "engine", "extras", "browser", "driver",
+    "drivers", "adapter", "handler", "helper", "wrapper", "loader", "parser", "binding",
+    "bindings", "proxy", "gateway", "frontend", "backend", "worker", "checkout", "billing",
+    "payment", "payments", "orders", "monitor", "metrics", "logs", "pipeline", "release", "build",
+];
 
 /// Words of the same list that tell somebody what to type.
 const SPOKEN: &[&str] = &[

@@ -11,7 +11,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use crate::entropy::{Classes, shannon, wordiness};
 use crate::names::Promise;
 
-pub(crate) use chosen::{is_drawn, is_listed};
+pub(crate) use chosen::{is_all_listed, is_drawn, is_listed};
 use chosen::{is_numbered, is_pair, is_phrase};
 pub(crate) use placeholder::{is_placeholder, is_typed, stands_for, without_word};
 

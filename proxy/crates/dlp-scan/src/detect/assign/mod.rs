@@ -217,7 +217,10 @@ impl Names {
         let doubtful = OnceCell::new();
         self.rows(name, &cell.1, asker, sink, |value, sink| {
             let doubtful = *doubtful.get_or_init(|| is_doubtful(name, cell, sink));
-            if !doubtful || value::stands_alone(&sink.text()[value.span.range()]) {
+            let told = &sink.text()[value.span.range()];
+            // The column may be one of names.
+            let named = value::is_listed(told, 3) && !value::is_all_listed(told);
+            if !named && (!doubtful || value::stands_alone(told)) {
                 believe(value, promise, sink);
             }
         });
