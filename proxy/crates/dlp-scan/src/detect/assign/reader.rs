@@ -220,7 +220,8 @@ impl Reader<'_> {
         let line = &before[memchr::memrchr(b'\n', before).map_or(0, |n| n + 1)..];
         let open = memchr::memmem::rfind(line, b"{{");
         let close = memchr::memmem::rfind(line, b"}}");
-        open.is_some_and(|open| close.is_none_or(|close| close < open))
+        let ends = memchr::memmem::find(&self.rest()[..self.rest().len().min(REACH)], b"}}");
+        ends.is_some() && open.is_some_and(|open| close.is_none_or(|close| close < open))
     }
 
     /// Words that say whose it is, when the name ends behind them.
@@ -612,10 +613,12 @@ impl Reader<'_> {
             return self.finish(start, start + len, true, Ends::Here);
         }
         if let Some((open, close)) = opening(self.rest()) {
-            let start = self.at + open.len();
-            let rest = &self.text[start..self.ceil.min(start + BARE_BYTES_MAX)];
-            let len = memchr::memmem::find(rest, close.as_bytes())?;
-            return self.finish(start, start + len, true, Ends::Here);
+            self.at += open.len();
+            let rest = &self.rest()[..self.rest().len().min(BARE_BYTES_MAX)];
+            // One that is not closed hides no value: it is read as if it were not there.
+            if let Some(len) = memchr::memmem::find(rest, close.as_bytes()) {
+                return self.finish(self.at, self.at + len, true, Ends::Here);
+            }
         }
         let escaped = self.peek(0) == b'\\' && matches!(self.peek(1), b'"' | b'\'');
         self.at += usize::from(escaped);
