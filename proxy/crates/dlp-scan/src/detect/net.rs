@@ -220,26 +220,21 @@ fn is_number_of_message(local: &[u8]) -> bool {
     hex || crate::value::is_uuid(local)
 }
 
-/// `h•••@g•••.com`
+/// `h•••@g•••.com`: a single one between letters takes nothing away.
 fn is_masked(part: &[u8]) -> bool {
-    memchr::memmem::find(part, "•".as_bytes()).is_some()
-        || memchr::memmem::find(part, "…".as_bytes()).is_some()
+    memchr::memmem::find(part, "••".as_bytes()).is_some()
 }
 
-/// `/64` behind an address: a network, and no machine of anybody's.
-fn is_network(after: &[u8], bits: u8) -> bool {
+/// `2001:db8:41::/64`, `100.64.0.0/10`: a network, in which nothing behind its prefix is set. With a prefix a machine's own address is
+/// still one.
+fn is_network(address: u128, bits: u32, after: &[u8]) -> bool {
     let Some((b'/', rest)) = after.split_first() else {
         return false;
     };
-    let len = rest
-        .iter()
-        .take(4)
-        .take_while(|b| b.is_ascii_digit())
-        .count();
-    let length = std::str::from_utf8(&rest[..len]).ok();
-    let length = length.and_then(|len| len.parse::<u8>().ok());
-    length.is_some_and(|length| length < bits - 1)
-        && !rest.get(len).is_some_and(u8::is_ascii_alphanumeric)
+    let len = rest.iter().take(4).take_while(|b| b.is_ascii_digit());
+    let length = std::str::from_utf8(&rest[..len.count()]).ok();
+    let length = length.and_then(|len| len.parse::<u32>().ok());
+    length.is_some_and(|length| length + 1 < bits && address.trailing_zeros() >= bits - length)
 }
 
 /// IPv6 (RFC 4291) and EUI-48: hex groups and colons.
@@ -282,7 +277,7 @@ fn colons(text: &[u8], base: usize, sink: &mut Sink<'_>) {
         if is_mac(token, b':') {
             sink.report_for(Detector::Mac, span, None);
         } else if is_ipv6(token)
-            && !is_network(&text[end..], 128)
+            && !v6(token).is_some_and(|ip| is_network(ip.to_bits(), 128, &text[end..]))
             && !text[..start].trim_ascii_end().ends_with(b" AAAA")
         {
             sink.report_for(Detector::Ipv6, span, None);
@@ -309,11 +304,16 @@ fn is_mac(token: &[u8], sep: u8) -> bool {
         && !token.starts_with(b"02:42:")
 }
 
+fn v6(token: &[u8]) -> Option<std::net::Ipv6Addr> {
+    std::str::from_utf8(token).ok()?.parse().ok()
+}
+
+fn v4(token: &[u8]) -> Option<std::net::Ipv4Addr> {
+    std::str::from_utf8(token).ok()?.parse().ok()
+}
+
 fn is_ipv6(token: &[u8]) -> bool {
-    let Ok(text) = std::str::from_utf8(token) else {
-        return false;
-    };
-    let Ok(ip) = text.parse::<std::net::Ipv6Addr>() else {
+    let Some(ip) = v6(token) else {
         return false;
     };
     let groups = token
@@ -335,7 +335,7 @@ fn is_ipv6(token: &[u8]) -> bool {
         // Names a machine in some network, and nobody.
         && !ip.is_unicast_link_local()
         && telling
-        && !RESOLVERS.contains(&text)
+        && !RESOLVERS.iter().any(|known| token.eq_ignore_ascii_case(known.as_bytes()))
         && token.iter().filter(|b| **b == b':').count() >= 2
 }
 
@@ -379,7 +379,8 @@ fn ipv4s(text: &[u8], base: usize, sink: &mut Sink<'_>) {
         }
         if is_public_v4(&text[start..end])
             && !version_before(&text[..start])
-            && !is_network(&text[end..], 32)
+            && !v4(&text[start..end])
+                .is_some_and(|ip| is_network(ip.to_bits().into(), 32, &text[end..]))
         {
             sink.report_for(Detector::Ipv4, Span::new(base + start, base + end), None);
         }
@@ -387,10 +388,7 @@ fn ipv4s(text: &[u8], base: usize, sink: &mut Sink<'_>) {
 }
 
 fn is_public_v4(token: &[u8]) -> bool {
-    let Ok(text) = std::str::from_utf8(token) else {
-        return false;
-    };
-    let Ok(ip) = text.parse::<std::net::Ipv4Addr>() else {
+    let Some(ip) = v4(token) else {
         return false;
     };
     let o = ip.octets();
