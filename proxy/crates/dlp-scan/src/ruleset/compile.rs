@@ -13,6 +13,7 @@ use super::boundary;
 use super::lead;
 use super::load::{Edge, RawKind, RawNeed, RawRule, load};
 use super::own::OwnBounds;
+use super::pattern;
 use super::place;
 use super::{
     Action, Compiled, Detector, ExactSet, Kind, Lettered, Need, Pattern, RuleError, RuleSet,
@@ -44,8 +45,9 @@ pub(crate) enum Patterns {
     Trusted,
 }
 
-/// A pattern, read. What is written in ASCII matches bytes, else characters.
+/// A pattern, read. What is written in ASCII, or begins with `(?i-u)`, matches bytes, else characters.
 pub(super) fn parse(source: &str) -> Result<Hir, String> {
+    let source = &*pattern::spelled(source)?;
     let config = syntax::Config::new()
         .utf8(false)
         .unicode(!source.is_ascii())

@@ -2,7 +2,9 @@
 
 use serde::Deserialize;
 
-use super::{Detector, RuleError, RuleSource};
+use super::compile::Refusal;
+use super::pattern::{Filler, Lists};
+use super::{Detector, RuleError, RuleSource, place};
 use crate::Category;
 
 /// A file.
@@ -11,6 +13,9 @@ use crate::Category;
 pub(crate) struct File {
     #[serde(default)]
     pub defaults: Defaults,
+    /// Words that patterns and keywords of several rules have in common.
+    #[serde(default)]
+    pub lists: Lists,
     pub rules: Vec<RawRule>,
 }
 
@@ -121,9 +126,9 @@ impl Example {
     }
 }
 
-/// Reads one file.
+/// Reads one file; its patterns are in one line then, and its lists filled in.
 pub(crate) fn load(source: &RuleSource<'_>) -> Result<File, RuleError> {
-    serde_saphyr::from_str(source.yaml).map_err(|e| RuleError {
+    let mut file: File = serde_saphyr::from_str(source.yaml).map_err(|e| RuleError {
         file: source.name.to_owned(),
         line: e
             .location()
@@ -131,5 +136,27 @@ pub(crate) fn load(source: &RuleSource<'_>) -> Result<File, RuleError> {
         rule: None,
         field: "file",
         problem: e.to_string(),
-    })
+    })?;
+    let mut filler = Filler::new(&file.lists);
+    for (nth, rule) in file.rules.iter_mut().enumerate() {
+        rule.fill(&mut filler)
+            .map_err(|(field, problem)| RuleError {
+                file: source.name.to_owned(),
+                line: place::line_of(source.yaml, nth, field),
+                rule: Some(rule.id.clone()),
+                field,
+                problem,
+            })?;
+    }
+    Ok(file)
+}
+
+impl RawRule {
+    fn fill(&mut self, filler: &mut Filler<'_>) -> Result<(), Refusal> {
+        if let Some(pattern) = &mut self.pattern {
+            *pattern = filler.pattern(pattern)?;
+        }
+        self.keywords = filler.keywords(std::mem::take(&mut self.keywords))?;
+        Ok(())
+    }
 }

@@ -8,6 +8,7 @@ mod lead;
 pub(crate) mod load;
 mod needs;
 mod own;
+mod pattern;
 mod phrases;
 mod place;
 mod shapes;

@@ -10,6 +10,7 @@ use secret_prints::{PrintSet, SecretPrints, codes_of_short};
 
 use super::compile::{Builder, Looked, Patterns, Refusal};
 use super::load::{Defaults, RawKind, RawRule};
+use super::pattern::spelled;
 use super::{Action, Kind, RuleError, RuleSet, RuleSource, exact};
 use crate::Category;
 use crate::rule::Rule;
@@ -266,6 +267,7 @@ impl OwnBounds {
 
 /// How many states the pattern's automaton has.
 fn states(pattern: &str) -> Result<usize, String> {
+    let pattern = &*spelled(pattern)?;
     NFA::compiler()
         .configure(
             thompson::Config::new()
