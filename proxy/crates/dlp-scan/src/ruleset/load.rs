@@ -156,7 +156,12 @@ impl RawRule {
         if let Some(pattern) = &mut self.pattern {
             *pattern = filler.pattern(pattern)?;
         }
-        self.keywords = filler.keywords(std::mem::take(&mut self.keywords))?;
+        for (field, words) in [
+            ("keywords", &mut self.keywords),
+            ("context", &mut self.context),
+        ] {
+            *words = filler.words(field, std::mem::take(words))?;
+        }
         Ok(())
     }
 }

@@ -54,12 +54,16 @@ impl<'l> Filler<'l> {
         Ok(whole)
     }
 
-    /// The keywords with the words of lists in place of their names.
-    pub fn keywords(&mut self, written: Vec<String>) -> Result<Vec<String>, Refusal> {
+    /// The words of a field, those of lists in place of their names.
+    pub fn words(
+        &mut self,
+        field: &'static str,
+        written: Vec<String>,
+    ) -> Result<Vec<String>, Refusal> {
         let mut all = Vec::with_capacity(written.len());
         for word in written {
             match word.strip_prefix(LIST).and_then(|w| w.strip_suffix(')')) {
-                Some(name) => all.extend_from_slice(self.list("keywords", name)?),
+                Some(name) => all.extend_from_slice(self.list(field, name)?),
                 None => all.push(word),
             }
         }
@@ -221,13 +225,13 @@ mod tests {
     }
 
     #[test]
-    fn keywords_are_those_of_their_lists() {
+    fn words_are_those_of_their_lists() {
         let written = |words: &[&str]| words.iter().map(|w| (*w).to_owned()).collect();
         let lists = lists();
         let mut filler = Filler::new(&lists);
-        let got = filler.keywords(written(&["x", "(?&word)", "&word"]));
+        let got = filler.words("keywords", written(&["x", "(?&word)", "&word"]));
         assert_eq!(got.unwrap(), ["x", "a.b", "ç d", "&word"]);
-        assert!(filler.keywords(written(&["(?&other)"])).is_err());
+        assert!(filler.words("keywords", written(&["(?&other)"])).is_err());
     }
 
     #[test]
