@@ -59,6 +59,12 @@ pub enum Layer {
     Gzip,
     /// Zlib or raw deflate.
     Zlib,
+    /// Bzip2.
+    Bzip2,
+    /// LZMA, in .xz files or alone.
+    Xz,
+    /// Zstandard (RFC 8878).
+    Zstd,
     /// Invisible characters and marks taken out, compatibility forms and look-alike letters folded.
     Fold,
     /// Text hidden in Unicode tag characters or variation selectors.
@@ -106,6 +112,9 @@ impl Layer {
             Self::Html => "html",
             Self::Gzip => "gzip",
             Self::Zlib => "zlib",
+            Self::Bzip2 => "bzip2",
+            Self::Xz => "xz",
+            Self::Zstd => "zstd",
             Self::Fold => "fold",
             Self::Hidden => "hidden",
             Self::Concat => "concat",

@@ -1,11 +1,11 @@
-//! What is packed: gzip, zlib, deflate alone, and the files of a zip archive.
+//! What is packed: streams, and the files of a zip archive.
 
 use std::io::Read;
 
 use memchr::memmem;
 
 use super::base::texty;
-use super::{Spawner, begin_cell, copy, margin_after, margin_before};
+use super::{Spawner, begin_cell, copy, margin_after, margin_before, streams};
 use crate::text::{Cell, How, Node, Span};
 use crate::{Layer, OverBudget};
 
@@ -19,6 +19,12 @@ pub(super) enum Packed {
     Zlib,
     Deflate,
     Zip,
+    Bzip2,
+    /// Of .xz files.
+    Xz,
+    /// LZMA alone.
+    Lzma,
+    Zstd,
 }
 
 /// Reads what is packed into a child; whether there was anything.
@@ -59,6 +65,9 @@ pub(super) fn unpack(
     outer.layer = Some(match inner {
         Packed::Gzip => Layer::Gzip,
         Packed::Zlib | Packed::Deflate | Packed::Zip => Layer::Zlib,
+        Packed::Bzip2 => Layer::Bzip2,
+        Packed::Xz | Packed::Lzma => Layer::Xz,
+        Packed::Zstd => Layer::Zstd,
     });
     outer.under = Some(layer);
     let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
@@ -117,6 +126,12 @@ impl Files {
                 reader.read_to_end(&mut plain)
             }
             Packed::Zip => return self.zip(bytes, layers),
+            Packed::Bzip2 | Packed::Xz | Packed::Lzma | Packed::Zstd => {
+                let (read, spent) = streams::read(bytes, packed, limit);
+                self.spent += spent.saturating_sub(read.len() as u64);
+                plain = read;
+                Ok(plain.len())
+            }
         };
         self.spent += plain.len() as u64;
         self.file(&plain, layers);
@@ -227,7 +242,7 @@ fn packed_in(file: &[u8]) -> Option<Packed> {
         {
             Some(Packed::Zlib)
         }
-        _ => None,
+        _ => streams::packed(file),
     }
 }
 

@@ -190,6 +190,9 @@ pub(super) fn never_text(source: &[u8], alphabet: Alphabet) -> bool {
     let control = |b: u8| b < 0x20 && !matches!(b, b'\n' | b'\r' | b'\t' | 0x1B) || b == 0x7F;
     match first {
         0x1F => second != 0x8B,
+        // Of .xz files and of Zstandard.
+        0xFD if second == b'7' => false,
+        0x28 if second == 0xB5 => false,
         // Where the first is zero, it may be UTF-16, the higher byte first.
         0 => !(0x20..0x7F).contains(&second),
         // Neither text nor the half of a character of two bytes,

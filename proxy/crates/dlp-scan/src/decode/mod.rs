@@ -39,6 +39,7 @@ mod shards;
 mod shifted;
 mod solid;
 mod spoken;
+mod streams;
 pub(crate) mod strides;
 mod turned;
 mod variables;

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use super::archive::Packed;
 use super::base::{texty, utf16_order};
 use super::digits::{Alphabet, Digits, first_bytes};
+use super::streams;
 use crate::OverBudget;
 
 /// Decoded bytes that have to be text before the rest is decoded.
@@ -52,17 +53,17 @@ fn deflated(head: &[u8; HEAD], digits: usize) -> bool {
     }
 }
 
-/// Gzip (RFC 1952), zlib (RFC 1950), an archive or deflate alone by their first bytes.
+/// Gzip (RFC 1952), zlib (RFC 1950), an archive, another stream or deflate alone by their first bytes.
 pub(super) fn packed(head: &[u8], digits: usize) -> Option<Packed> {
     match head {
         [0x1F, 0x8B, 8, ..] => Some(Packed::Gzip),
         [b'P', b'K', 3, 4, ..] => Some(Packed::Zip),
         [0x78, 0x01 | 0x5E | 0x9C | 0xDA, ..] => Some(Packed::Zlib),
-        _ => {
+        _ => streams::packed(head).or_else(|| {
             let whole: &[u8; HEAD] = head.try_into().ok()?;
             let deflated = deflated(whole, digits) && utf16_order(head).is_none() && !texty(head);
             deflated.then_some(Packed::Deflate)
-        }
+        }),
     }
 }
 

@@ -1,0 +1,239 @@
+//! Streams that are packed in other ways than deflated: bzip2, xz and LZMA alone, Zstandard (RFC 8878).
+//!
+//! Their windows are as large as their writers like, and no larger here than what may still come out.
+
+use std::io::Read;
+
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+
+use super::archive::Packed;
+
+/// What a stream costs at the least, for the memory that it is read in.
+const STREAM_BYTES: u64 = 16 << 10;
+/// Smallest window of LZMA.
+const WINDOW_BYTES_MIN: u32 = 4096;
+
+/// What begins with these bytes.
+pub(super) fn packed(head: &[u8]) -> Option<Packed> {
+    match head {
+        // A number from 1 to 9, and the digits of pi that a block begins with.
+        [
+            b'B',
+            b'Z',
+            b'h',
+            b'1'..=b'9',
+            0x31,
+            0x41,
+            0x59,
+            0x26,
+            0x53,
+            0x59,
+            ..,
+        ] => Some(Packed::Bzip2),
+        [0xFD, b'7', b'z', b'X', b'Z', 0, ..] => Some(Packed::Xz),
+        [0x28, 0xB5, 0x2F, 0xFD, ..] => Some(Packed::Zstd),
+        // The usual properties, a window that is a power of two or half as much again, and a length that is not known or
+        // has four bytes.
+        [0x5D, 0, 0, window, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, ..]
+        | [0x5D, 0, 0, window, 0, _, _, _, _, 0, ..]
+            if window.count_ones() <= 2 =>
+        {
+            Some(Packed::Lzma)
+        }
+        _ => None,
+    }
+}
+
+/// What comes out of a stream, up to `limit` bytes and to where it is broken, and what that costs.
+pub(super) fn read(bytes: &[u8], packed: Packed, limit: u64) -> (Vec<u8>, u64) {
+    let mut plain = Vec::new();
+    let window = u32::try_from(limit)
+        .unwrap_or(u32::MAX)
+        .max(WINDOW_BYTES_MIN);
+    let whole = match packed {
+        Packed::Bzip2 => {
+            let reader = bzip2::bufread::MultiBzDecoder::new(bytes);
+            reader.take(limit).read_to_end(&mut plain).is_ok()
+        }
+        Packed::Xz => xz(bytes, window).is_some_and(|reader| {
+            let mut reader = reader.take(limit);
+            reader.read_to_end(&mut plain).is_ok()
+        }),
+        Packed::Lzma => lzma(bytes, window).is_some_and(|reader| {
+            let mut reader = reader.take(limit);
+            reader.read_to_end(&mut plain).is_ok()
+        }),
+        Packed::Zstd => return zstd(bytes, limit),
+        Packed::Gzip | Packed::Zlib | Packed::Deflate | Packed::Zip => false,
+    };
+    // What fails may have filled a window before.
+    let spent = match whole {
+        true => plain.len() as u64,
+        false => (plain.len() + bytes.len()) as u64 * 4,
+    };
+    (plain, spent.max(STREAM_BYTES))
+}
+
+/// Frames of Zstandard behind each other.
+fn zstd(mut bytes: &[u8], limit: u64) -> (Vec<u8>, u64) {
+    /// What writers take for the largest files, unless they are told otherwise (section 3.1.1.1.2 recommends as much).
+    const WINDOW_BYTES_MAX: u64 = 8 << 20;
+    const BLOCK_BYTES_MAX: usize = 128 << 10;
+    let (mut plain, mut spent) = (Vec::new(), STREAM_BYTES);
+    let mut frames = FrameDecoder::new();
+    frames.set_max_window_size(WINDOW_BYTES_MAX);
+    while !bytes.is_empty() && spent < limit && frames.init(&mut bytes).is_ok() {
+        let upto = BlockDecodingStrategy::UptoBytes((limit - spent) as usize);
+        let read = frames.decode_blocks(&mut bytes, upto);
+        // Nothing comes out of a frame before its window is full or it ends.
+        let decoded = match frames.collect() {
+            Some(text) => {
+                plain.extend_from_slice(&text);
+                text.len()
+            }
+            None => 0,
+        };
+        spent += match read {
+            Ok(true) => decoded.max(1),
+            _ => decoded.max(frames.blocks_decoded() * BLOCK_BYTES_MAX),
+        } as u64;
+        if !matches!(read, Ok(true)) {
+            break;
+        }
+    }
+    (plain, spent)
+}
+
+/// The first block of an .xz file (The .xz File Format 1.2.1, sections 2.1 and 3.1) that only LZMA2 was used for.
+fn xz(bytes: &[u8], window: u32) -> Option<lzma_rust2::Lzma2Reader<&[u8]>> {
+    const STREAM_HEAD_BYTES: usize = 12;
+    const LZMA2: u64 = 0x21;
+    let block = bytes.get(STREAM_HEAD_BYTES..)?;
+    let len = (usize::from(*block.first()?) + 1) * 4;
+    // Zero is the index of a file without blocks.
+    let (head, body) = block.split_at_checked(len).filter(|_| len > 4)?;
+    let flags = head[1];
+    let mut fields = &head[2..];
+    if flags & 3 != 0 {
+        return None;
+    }
+    for sized in [0x40, 0x80] {
+        if flags & sized != 0 {
+            number(&mut fields)?;
+        }
+    }
+    if number(&mut fields)? != LZMA2 || number(&mut fields)? != 1 {
+        return None;
+    }
+    let bits = u32::from(*fields.first()?);
+    let size = match bits {
+        0..40 => (2 | bits & 1) << (bits / 2 + 11),
+        _ => u32::MAX,
+    };
+    Some(lzma_rust2::Lzma2Reader::new(body, size.min(window), None))
+}
+
+/// A number of seven bits in each byte, the lowest first (section 1.2).
+fn number(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for nth in 0..9 {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u64::from(byte & 0x7F) << (7 * nth);
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// LZMA alone: properties, the size of the window and the length of what comes out, all bits set if that is not known.
+fn lzma(bytes: &[u8], window: u32) -> Option<lzma_rust2::LzmaReader<&[u8]>> {
+    let (props, rest) = bytes.split_first()?;
+    let (size, rest) = rest.split_first_chunk()?;
+    let (length, body) = rest.split_first_chunk()?;
+    let size = u32::from_le_bytes(*size).clamp(WINDOW_BYTES_MIN, window);
+    let length = u64::from_le_bytes(*length);
+    lzma_rust2::LzmaReader::new_with_props(body, length, *props, size, None).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+
+    use super::*;
+    use crate::Layer;
+    use crate::decode::tests::{children, run};
+
+    /// `password: Kx7mQ2vRt9 for all of them, and so on, and so on, and so on`, by Python's modules and by zstd.
+    const PACKED: [(Layer, &str); 4] = [
+        (Layer::Bzip2, BZIP2),
+        (Layer::Xz, XZ),
+        (Layer::Xz, LZMA),
+        (Layer::Zstd, ZSTD),
+    ];
+    const BZIP2: &str = "QlpoOTFBWSZTWXDJlfcAABwfgEAEELAACDAAJ0fdwCAASGVGnlNGaJkPQKGjQAaBkT2BWtyxra4pl1ZcbgPE0eadN+/yiB2weQLZminLEUAwT4u5IpwoSDhkyvuA";
+    const XZ: &str = "/Td6WFoAAATm1rRGAgAhARYAAAB0L+Wj4ABEADZdADgYSuADCc/39R7qGuYrllg1xzqS7D7Gz/lF7g7MHqPFZ2HvZFlx0ukKURJSNjxNrvoerQMAAAAAABocDgjihKo2AAFSReI/va4ftvN9AQAAAAAEWVo=";
+    const LZMA: &str = "XQAAgAD//////////wA4GErgAwnP9/Ue6hrmK5ZYNcc6kuw+xs/5Re4OzB6jxWdh72RZcdLpClESUjY8Ta76HsWD+///9IiQAA==";
+    const ZSTD: &str = "KLUv/QRYtQEA9AJwYXNzd29yZDogS3g3bVEydlJ0OSBmb3IgYWxsIG9mIHRoZW0sIGFuZCBzbyBvbgEAt1LKlrha0Q==";
+
+    #[test]
+    fn every_kind_of_stream_is_read() {
+        for (layer, text) in PACKED {
+            let hex: String = STANDARD
+                .decode(text)
+                .unwrap()
+                .iter()
+                .map(|b| format!("{b:02x}"))
+                .collect();
+            for written in [text, &hex] {
+                let got = children(&format!("see {written} there"));
+                let read = |(l, t, _): &(Layer, String, _)| {
+                    *l == layer && t.contains("password: Kx7mQ2vRt9 for all")
+                };
+                assert!(got.iter().any(read), "{layer:?} {written}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_stream_that_is_cut_or_bent_is_no_harm() {
+        for (layer, text) in PACKED {
+            let bytes = STANDARD.decode(text).unwrap();
+            let kind = packed(&bytes).unwrap_or_else(|| panic!("{layer:?}"));
+            for len in 0..bytes.len() {
+                let (plain, spent) = read(&bytes[..len], kind, 1 << 20);
+                assert!(
+                    plain.len() < 100 && spent >= STREAM_BYTES,
+                    "{layer:?} {len}"
+                );
+                let mut bent = bytes.clone();
+                bent[len] ^= 0x41;
+                read(&bent, kind, 1 << 16);
+            }
+        }
+    }
+
+    #[test]
+    fn a_bomb_is_bounded() {
+        for (layer, text) in [
+            (
+                Layer::Bzip2,
+                "QlpoOTFBWSZTWZtj4uoAQEABgKAAAAQACCAAMMwFKaYBANiAgHi7kinChITbHxdQ",
+            ),
+            (
+                Layer::Xz,
+                "/Td6WFoAAATm1rRGAgAhARYAAAB0L+Wj//8RAWxdADDv+7/+o7Fe5fg/sqomVfhocEFwFQ+N/R5MG4pCtxn0aRhxrmYjiopNL6MN2X+m44wjEVPgWRjFdYrid/i2lH8MasDedElk4ulcU7IE2PdEDKtfDW1G6eXDdoi3llestk3haR1v+0uIEGxCy4g/XACP0E6vJiiUcR89jyThcJ6nI1/sKMuF0ZWYin4qkfIndfcZwAaYTZj92K/VkA/EJVP49ZE2MQWlsO5vwXBNRwzRkRGqrWAdus6xJxhcWYbpZlJYvul2rFnk5VsFCPnH2q38+1IrdM0eWyBC+d1TPfgpZAk7gMsqbN+1O/DEvS5fqg8+S2ZCkBMO/xCT+HF4WfgLzf+VKEYPqfx83vuaMC5WwI+F84OBwGXEJVP49ZE2MQWlsO5vwXBNRwzRkRGqrWAdus6xJxhcWYbpZlJYvul2rFnk5VsFCPnH2q38+1IrdM0eWyBC+d1TPfgpZAk7gMsqbN+1O/DEvEgn5liAAO0ABQAcpiTxAAAAuP1OSuvl3m4AAZMDgICAAYbP71+xxGf7AgAAAAAEWVo=",
+            ),
+            (
+                Layer::Zstd,
+                "KLUv/QRYVAAAEGFhAQD7/znAAgIAEGECABBhAgAQYQIAEGECABBhAgAQYQIAEGECABBhAgAQYQIAEGECABBhAgAQYQIAEGECABBhAgAQYQIAEGECABBhAgAQYQIAEGECABBhAgAQYQIAEGECABBhAgAQYQIAEGECABBhAgAQYQIAEGECABBhAgAQYQIAEGECABBhAgAQYQIAEGECABBhAgAQYQIAEGECABBhAgAQYQIAEGECABBhAgAQYQIAEGECABBhAgAQYQIAEGECABBhAgAQYQIAEGECABBhAgAQYQIAEGECABBhAgAQYQIAEGECABBhAgAQYQIAEGECABBhAgAQYQIAEGECABBhAgAQYQEAAFpj/B8=",
+            ),
+        ] {
+            let (nodes, over) = run(text, 1 << 20);
+            assert!(nodes.iter().map(|n| n.text.len()).sum::<usize>() <= 1 << 20);
+            assert_eq!(over, Some(crate::OverBudget::DecodedBytes), "{layer:?}");
+        }
+    }
+}
