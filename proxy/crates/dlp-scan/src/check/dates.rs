@@ -46,6 +46,9 @@ fn month_name(word: &[u8]) -> Option<u64> {
 /// Years of the Buddhist era, which Thai documents count in, are 543 more.
 const BUDDHIST_ERA: std::ops::RangeInclusive<u64> = 1900 + 543..=2050 + 543;
 
+/// Years of the solar Hijri calendar, which Persian documents count in, are 621 fewer.
+const PERSIAN_ERA: std::ops::RangeInclusive<u64> = 1900 - 621..=2050 - 621;
+
 /// A date somebody living can be born on, in one of the usual ways to write it: `1967-08-11`, `05/05/1983`,
 /// `5.5.83`, with any of `-/.` or blanks between.
 pub(crate) fn day_of_life(value: &[u8]) -> bool {
@@ -63,7 +66,9 @@ pub(crate) fn day_of_life(value: &[u8]) -> bool {
         n += 1;
     }
     let year = |v: u64, len: usize| {
-        len == 4 && ((1900..=2050).contains(&v) || BUDDHIST_ERA.contains(&v)) || len == 2
+        len == 4
+            && ((1900..=2050).contains(&v) || BUDDHIST_ERA.contains(&v) || PERSIAN_ERA.contains(&v))
+            || len == 2
     };
     n == 3
         && ((lens[0] == 4 && year(parts[0], 4) && valid_md(parts[1], parts[2]))

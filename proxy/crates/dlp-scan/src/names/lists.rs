@@ -303,6 +303,7 @@ pub(super) const PASS_BEFORE: &[&str] = &[
     "imap", "pop3", "ldap", "login", "logon", "sudo", "db", "my", "wifi", "redis", "mongo", "sql",
     "rdp", "vnc", "svc", "api", "master", "vpn", "http", "proxy", "jenkins", "grafana", "oracle",
     "sap", "sys", "auth", "default", "new", "backup", "cert", "pfx", "p12", "client", "server",
+    "remote", "pop", "owner", "host", "ssl", "tls", "web", "app", "account", "agent", "enable",
 ];
 /// What a password is for, behind its word: `senha_banco`, `mdpAdmin`.
 pub(super) const OF_WHAT: &[&str] = &[

@@ -52,6 +52,11 @@ pub(crate) fn promise(name: &[u8]) -> Promise {
     } else {
         (last, w.back(1))
     };
+    // `MERCHANT_KEY1`: the first of several.
+    let last = match last.split_last() {
+        Some((b'1'..=b'9', word)) if is_in(word, &["key", "token", "secret", "apikey"]) => word,
+        _ => last,
+    };
     // `AES_KEY_HEX`, `.vault_pass.txt`: how it is written down.
     let (last, before) = match w.n > 1 && is_in(last, WRITTEN) {
         true => (w.back(1), w.back(2)),
@@ -103,6 +108,7 @@ pub(crate) fn promise(name: &[u8]) -> Promise {
         "public",
         "pubkey",
         "publishable",
+        "hashed",
         "example",
         "sample",
         "dummy",

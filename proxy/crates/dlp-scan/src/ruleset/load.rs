@@ -159,6 +159,7 @@ impl RawRule {
         for (field, words) in [
             ("keywords", &mut self.keywords),
             ("context", &mut self.context),
+            ("shapes", &mut self.shapes),
         ] {
             *words = filler.words(field, std::mem::take(words))?;
         }

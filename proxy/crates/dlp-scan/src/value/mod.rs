@@ -60,7 +60,7 @@ fn generated(value: &[u8], strong: bool) -> bool {
     if reference(value) || value.len() > 4096 {
         return false;
     }
-    if is_uuid(value) {
+    if is_uuid(value) || !strong && is_named_hash(value) {
         return strong;
     }
     // Brackets are code's, unless there are signs in it that code does not have.
@@ -105,6 +105,15 @@ fn generated(value: &[u8], strong: bool) -> bool {
         && !is_identifier(value, c)
         && !is_dated(value)
         && (wordiness(value) < 0.72 || c.changes as usize * 3 > value.len())
+}
+
+/// `linux-node-modules-7ba62e74...`: words and a hash behind them, as caches name what they keep.
+fn is_named_hash(value: &[u8]) -> bool {
+    let mut parts = value.rsplit(|b| *b == b'-');
+    let hash = |part: &[u8]| part.len() >= 32 && part.iter().all(u8::is_ascii_hexdigit);
+    parts.next().is_some_and(hash)
+        && parts.clone().count() >= 2
+        && parts.all(|part| !part.is_empty() && part.iter().all(u8::is_ascii_alphanumeric))
 }
 
 /// People give passwords of their own to what asks for a key, too. As a key can be anything, only what no name looks like:
@@ -162,15 +171,12 @@ fn password(value: &[u8], quoted: bool) -> Option<u8> {
         && value
             .iter()
             .any(|b| matches!(b, b'(' | b')' | b'[' | b']' | b'{' | b'}' | b';'));
-    if is_phrase(value)
-        || is_drawn(value)
-        || is_pair(value)
-        || is_numbered(value)
-        || is_listed(value, 3)
+    let told = without_last_sign(value);
+    if is_phrase(told) || is_drawn(told) || is_pair(told) || is_numbered(told) || is_listed(told, 3)
     {
         return Some(60);
     }
-    if code || is_identifier(value, c) {
+    if code || told.len() == value.len() && is_identifier(value, c) {
         return None;
     }
     if c.letters() == 0 {
@@ -189,20 +195,30 @@ pub(crate) fn is_chosen(value: &[u8]) -> bool {
 }
 
 /// `Guide.Lonely53`: two words with capitals, a sign between them, and a number. What a program calls a member has no such number.
+/// With a year the second word need not have a capital: `Copper-lantern2023`.
 fn is_titled(value: &[u8]) -> bool {
     const WORD_MIN: usize = 3;
+    let value = without_last_sign(value);
     let digits = digits_behind(value);
     let words = &value[..value.len() - digits];
     let mut parts = words.split(|b| b"._-+=~".contains(b));
-    let titled = |part: &[u8]| {
-        part.len() >= WORD_MIN
-            && part[0].is_ascii_uppercase()
-            && part[1..].iter().all(u8::is_ascii_lowercase)
-    };
+    let word = |part: &[u8]| part.len() >= WORD_MIN && part[1..].iter().all(u8::is_ascii_lowercase);
+    let titled = |part: &[u8]| word(part) && part[0].is_ascii_uppercase();
+    let year = digits == 4 && matches!(&value[words.len()..words.len() + 2], b"19" | b"20");
     (2..=4).contains(&digits)
         && parts.next().is_some_and(titled)
-        && parts.next().is_some_and(titled)
+        && parts
+            .next()
+            .is_some_and(|part| titled(part) || year && word(part))
         && parts.next().is_none()
+}
+
+/// `Lantern_Copper84_`: people hang a sign behind the number, which names do not have.
+fn without_last_sign(value: &[u8]) -> &[u8] {
+    match value {
+        [rest @ .., b'-' | b'_' | b'.'] if rest.last().is_some_and(u8::is_ascii_digit) => rest,
+        _ => value,
+    }
 }
 
 /// How many digits a value ends with.
@@ -222,6 +238,7 @@ static REFERENCES: LazyLock<AhoCorasick> = LazyLock::new(|| {
         "os.environ",
         "getenv",
         "$(",
+        "[type=",
     ])
 });
 
@@ -258,6 +275,18 @@ fn words(words: &[&str]) -> AhoCorasick {
         .expect("a few short words")
 }
 
+/// What public keys begin with in base64 (RFC 5280, 4.1; RFC 5480, 2; RFC 8410, 4): RSA of 1,024, 2,048, 3,072 and 4,096 bits, P-256,
+/// P-384, Ed25519.
+const PUBLIC_KEYS: [&str; 7] = [
+    "MIGfMA0GCSqGSIb3DQEBAQUAA4GNAD",
+    "MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A",
+    "MIIBojANBgkqhkiG9w0BAQEFAAOCAY8A",
+    "MIICIjANBgkqhkiG9w0BAQEFAAOCAg8A",
+    "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE",
+    "MHYwEAYHKoZIzj0CAQYFK4EEACIDYgAE",
+    "MCowBQYDK2Vw",
+];
+
 /// Something that points to a value instead of being one: a path, a URL, a variable, a call, a lookup.
 fn reference(value: &[u8]) -> bool {
     let starts = |p: &str| value.starts_with(p.as_bytes());
@@ -278,6 +307,7 @@ fn reference(value: &[u8]) -> bool {
         || starts("secret/")
         || starts("secrets.")
         || starts("data:")
+        || PUBLIC_KEYS.iter().any(|head| starts(head))
         // What Mapbox calls a public token.
         || starts("pk.eyJ")
         // What Stripe and others call publishable keys.

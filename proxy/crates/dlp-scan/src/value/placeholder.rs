@@ -83,6 +83,10 @@ const PLACEHOLDERS: &[&str] = &[
     "removed",
     "hidden",
     "masked",
+    "wrongpass",
+    "wrong-pass",
+    "wrong_pass",
+    "incorrect",
     "null",
 ];
 static PLACEHOLDER: LazyLock<AhoCorasick> = LazyLock::new(|| words(PLACEHOLDERS));

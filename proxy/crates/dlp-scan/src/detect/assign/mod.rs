@@ -610,6 +610,14 @@ fn trim(text: &[u8], span: Span) -> Span {
     Span::new(start, end)
 }
 
+/// Where a name in ASCII ends, if a particle of a language without blanks stands behind it.
+fn particle(name: &[u8]) -> Option<usize> {
+    const PARTICLES: [&str; 7] = ["は", "です", "が", "는", "은", "是", "为"];
+    let ascii = name.iter().take_while(|b| b.is_ascii()).count();
+    let begins = |p: &&str| name[ascii..].starts_with(p.as_bytes());
+    (ascii > 0 && PARTICLES.iter().any(|p| begins(&p))).then_some(ascii)
+}
+
 /// The identifier that `at` lies in.
 fn name_around(text: &[u8], at: usize, cell: &Cell) -> Span {
     let part = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.') || b >= 0x80;
@@ -621,6 +629,10 @@ fn name_around(text: &[u8], at: usize, cell: &Cell) -> Span {
     let mut end = at;
     while end < ceil && end - at < NAME_BYTES_MAX && part(text[end]) {
         end += 1;
+    }
+    // `api_keyは`: no blank stands before the word that says that the value follows.
+    if let Some(particle) = particle(&text[at..end]) {
+        end = at + particle;
     }
     // `api key`, `recovery phrase`: two words that are one name.
     if let Some((b' ', rest)) = text[end..ceil].split_first() {

@@ -110,6 +110,7 @@ impl Reader<'_> {
     /// `flag`: the name is one of a command line; `line`: it begins its line.
     fn separator(&mut self, flag: bool, line: bool) -> Option<Sep> {
         self.at += self.whose_to_sign();
+        self.bounds();
         let mut closed = false;
         for _ in 0..4 {
             match self.peek(0) {
@@ -185,6 +186,27 @@ impl Reader<'_> {
             }
         }
         Some(sep.0)
+    }
+
+    /// C: `char name[] = `, `name[33] = `. The bounds are skipped.
+    fn bounds(&mut self) {
+        const BOUND_BYTES_MAX: usize = 24;
+        let Some(inner) = self.rest().strip_prefix(b"[") else {
+            return;
+        };
+        let part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'+' | b' ');
+        let len = inner
+            .iter()
+            .take(BOUND_BYTES_MAX)
+            .take_while(|b| part(b))
+            .count();
+        let behind = inner.get(len..).unwrap_or_default();
+        let Some(behind) = behind.strip_prefix(b"]") else {
+            return;
+        };
+        if matches!(behind.trim_ascii_start(), [b'=', sign, ..] if *sign != b'=') {
+            self.at += len + 2;
+        }
     }
 
     /// `textbox "Password" [ref=e48]: `: what a snapshot of a page notes of an element stands between its name and its value.
@@ -291,9 +313,31 @@ impl Reader<'_> {
 
     /// How long the word is that says in a sentence that the value follows, with what stands after it.
     fn copula(&self) -> usize {
-        const WORDS: [&str; 14] = [
-            "is", "to", "are", "was", "ist", "lautet", "est", "es", "er", "är", "é", "è", "este",
+        const WORDS: [&str; 24] = [
+            "is",
+            "to",
+            "are",
+            "was",
+            "ist",
+            "lautet",
+            "est",
+            "es",
+            "er",
+            "är",
+            "é",
+            "è",
+            "este",
             "jest",
+            "は",
+            "です",
+            "는",
+            "은",
+            "이",
+            "是",
+            "为",
+            "為",
+            "คือ",
+            "là",
         ];
         let said = WORDS
             .iter()
@@ -305,6 +349,8 @@ impl Reader<'_> {
         match (after.first(), after.get(1)) {
             (Some(b' '), _) | (Some(b':'), Some(b'\n')) => word + 1,
             (Some(b':'), Some(b' ')) => word + 2,
+            // Where no blank stands between words.
+            (Some(b'!'..=b'~'), _) if after.len() < self.rest().len() - 2 => word,
             _ => 0,
         }
     }
@@ -564,6 +610,14 @@ impl Reader<'_> {
         if matches!(sep, Sep::Xml | Sep::Tag) {
             self.xml_value();
         }
+        // A literal too long for the line of its name.
+        if sep == Sep::Equals && matches!(self.peek(0), b'\n' | b'\r') {
+            let white = |b: &&u8| b.is_ascii_whitespace();
+            let gap = self.rest().iter().take(64).take_while(white).count();
+            if matches!(self.peek(gap), b'"' | b'\'' | b'`') {
+                self.at += gap;
+            }
+        }
         if sep == Sep::Colon && matches!(self.peek(0), b'\n' | b'\r') {
             self.at += self
                 .rest()
@@ -591,8 +645,13 @@ impl Reader<'_> {
             self.at += 2;
             self.blanks();
         }
-        if matches!(self.peek(0), b'[' | b'(') && matches!(self.peek(1), b'"' | b'\'') {
-            self.at += 1;
+        // The first of a list; C and Java write those in braces.
+        if matches!(self.peek(0), b'[' | b'(' | b'{') {
+            let blank = usize::from(self.peek(1) == b' ');
+            if matches!(self.peek(1 + blank), b'"' | b'\'') && (blank == 0 || self.peek(0) == b'{')
+            {
+                self.at += 1 + blank;
+            }
         }
         for scheme in [
             "Bearer ",
