@@ -140,6 +140,8 @@ fn scan_cell(text: &str, base: u32, sink: &mut Sink<'_>) {
                 row.add(c, start, end);
                 zero.add(start, end);
             }
+            // `[\u{202A}-\u{202E}]`: a range in a pattern that looks for them.
+            Unseen::Bidi if of_range(text, i, c) => {}
             Unseen::Bidi => {
                 overrides |= matches!(c, '\u{202D}' | '\u{202E}');
                 bidi.add(start, end);
@@ -171,16 +173,30 @@ fn scan_cell(text: &str, base: u32, sink: &mut Sink<'_>) {
     }
 }
 
+/// Does it stand at an end of a range?
+fn of_range(text: &str, at: usize, c: char) -> bool {
+    let ends = |c: char| unseen(c) == Some(Unseen::Bidi);
+    let behind = text[at + c.len_utf8()..].strip_prefix('-');
+    let before = text[..at].strip_suffix('-');
+    behind.is_some_and(|rest| rest.starts_with(ends))
+        || before.is_some_and(|rest| rest.ends_with(ends))
+}
+
 fn between_letters(text: &str) -> u32 {
+    const SOFT_HYPHEN: char = '\u{AD}';
     let mut count = 0;
     let mut prev = ' ';
-    let mut pending = false;
+    let (mut pending, mut piece) = (false, 0);
     for c in text.chars() {
         if unseen(c) == Some(Unseen::ZeroWidth) {
-            pending = prev.is_ascii_alphanumeric();
+            // Typesetters put soft hyphens between syllables, not between letters.
+            let syllable = c == SOFT_HYPHEN && piece > 1;
+            pending = prev.is_ascii_alphanumeric() && !syllable;
+            piece = 0;
         } else {
             count += u32::from(pending && c.is_ascii_alphanumeric());
             pending = false;
+            piece = if c.is_alphanumeric() { piece + 1 } else { 0 };
             prev = c;
         }
     }

@@ -6,6 +6,8 @@ use crate::text::Span;
 
 /// How far before an order what is said of it is looked for.
 const LEAD: usize = 200;
+/// The same in letters of several bytes.
+const WIDE_LEAD: usize = 400;
 /// How far after it, in languages that put the verb last.
 const TAIL: usize = 48;
 
@@ -13,7 +15,7 @@ const TAIL: usize = 48;
 const QUOTES_MAX: usize = 4;
 
 /// Words for what is told of. In lower case, as everything here.
-const ATTACK: [&str; 36] = [
+const ATTACK: [&str; 66] = [
     "attack",
     "payload",
     "injection",
@@ -50,13 +52,53 @@ const ATTACK: [&str; 36] = [
     "blocklist",
     "denylist",
     "blacklist",
+    "angreif",
+    "forscher",
+    "pirate",
+    "chercheurs",
+    "atacante",
+    "investigador",
+    "pesquisador",
+    "aggressor",
+    "ricercator",
+    "onderzoeker",
+    "napastnik",
+    "badacz",
+    "мошенник",
+    "внедрение инструкц",
+    "исследовател",
+    "дослідник",
+    "зловмисник",
+    "saldırgan",
+    "araştırmacı",
+    "penyerang",
+    "serangan",
+    "perintah tersembunyi",
+    "kẻ tấn công",
+    "kẻ xấu",
+    "研究人员",
+    "研究者",
+    "연구진",
+    "الباحثون",
+    "शोधकर्ता",
+    "researchers",
 ];
 
 /// The same where the verb comes last.
-const ATTACK_AFTER: [&str; 5] = ["攻击", "攻擊", "攻撃", "공격", "インジェクション"];
+const ATTACK_AFTER: [&str; 9] = [
+    "攻击",
+    "攻擊",
+    "攻撃",
+    "공격",
+    "インジェクション",
+    "定型句",
+    "고 명령할 수",
+    "라는 문구",
+    "gibi kalıp",
+];
 
 /// Words that announce an example.
-const EXAMPLE: [&str; 27] = [
+const EXAMPLE: [&str; 42] = [
     "such as",
     "for example",
     "for instance",
@@ -84,6 +126,21 @@ const EXAMPLE: [&str; 27] = [
     "przykład",
     "пример",
     "приклад",
+    "sätze wie",
+    "wendungen wie",
+    "phrases comme",
+    "frases como",
+    "frasi come",
+    "zinnen als",
+    "zdania takie jak",
+    "такие как",
+    "фразы вроде",
+    "misalnya",
+    "مثل عبارة",
+    "जैसे वाक्य",
+    "những câu như",
+    "variant of",
+    "variants of",
 ];
 
 /// Words that make a text speak of what somebody else is led to do.
@@ -238,7 +295,7 @@ const MASTERS: [&str; 8] = [
 const LED_WORDS_MAX: usize = 6;
 
 /// What says that somebody's words follow.
-const SAID: [&str; 15] = [
+const SAID: [&str; 24] = [
     " said",
     " catches",
     " detects",
@@ -254,6 +311,15 @@ const SAID: [&str; 15] = [
     "classic",
     "what does",
     "the term",
+    "wording (",
+    "grep ",
+    "users ask",
+    "flagged: ",
+    "expanded to",
+    "expands to",
+    "refusing to run",
+    "never run",
+    "contains:",
 ];
 
 const QUOTES: [&str; 9] = ["\"", "'", "`", "“", "‘", "„", "«", "「", "\\\""];
@@ -272,7 +338,10 @@ const PAIRS: [(char, char); 7] = [
 /// Is the order at `found` one that the text around it, within the cell, only tells of?
 pub(super) fn tells_of(text: &[u8], cell: Span, found: Span) -> bool {
     let (start, end) = (found.start as usize, found.end as usize);
-    let from = start.saturating_sub(LEAD).max(cell.start as usize);
+    let near = &text[start.saturating_sub(LEAD).max(cell.start as usize)..start];
+    let wide = near.iter().filter(|b| !b.is_ascii()).count() > near.len() / 2;
+    let reach = if wide { WIDE_LEAD } else { LEAD };
+    let from = start.saturating_sub(reach).max(cell.start as usize);
     let to = (end + TAIL).min(cell.end as usize);
     let lead = String::from_utf8_lossy(&text[from..start]).to_lowercase();
     let order = String::from_utf8_lossy(&text[start..end]).to_lowercase();

@@ -484,6 +484,8 @@ static BUILTIN_SOURCES: &[RuleSource<'static>] = sources![
     "injection-roles.yml",
     "injection-roles-intl.yml",
     "injection-agents.yml",
+    "injection-handover.yml",
+    "injection-readers.yml",
     "injection-commands.yml",
     "injection-links.yml",
     "injection-places.yml",

@@ -95,6 +95,7 @@ fn generated(value: &[u8], strong: bool) -> bool {
     let mixed = c.lower >= 2 && c.upper >= 2 && c.changes >= 6;
     let drawn = mixed && (c.digit >= 2 || c.digit == 1 && wordiness(value) < 0.3);
     let len_min = match strong {
+        true if drawn && wordiness(value) < 0.3 => 10,
         true if drawn => 12,
         true => 14,
         false => 20,

@@ -6,12 +6,16 @@ use super::{Assigned, Ends};
 use super::{BARE_BYTES_MAX, VALUE_BYTES_MAX, trim};
 use crate::text::Span;
 
+/// Flags behind one dash are as long as `-password`; shorter ones are letters put together.
+const FLAG_BYTES_MIN: usize = 8;
+
 /// The value that stands after a name, if something between them says that it is its value.
 pub(super) fn value_after(text: &[u8], name: Span, cell: Span) -> Option<Assigned> {
     let ceil = (cell.end as usize).min(name.end as usize + VALUE_BYTES_MAX);
     let floor = cell.start as usize;
-    let flag = name.start as usize >= floor + 2
-        && &text[name.start as usize - 2..name.start as usize] == b"--";
+    let before = &text[floor..name.start as usize];
+    // `tool --password x`, and with one dash where that is the whole of the flag.
+    let flag = before.ends_with(b"--") || before.ends_with(b" -") && name.len() >= FLAG_BYTES_MIN;
     let mut r = Reader {
         text,
         at: name.end as usize,
