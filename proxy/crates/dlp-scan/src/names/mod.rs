@@ -54,7 +54,11 @@ pub(crate) fn promise(name: &[u8]) -> Promise {
     };
     // `MERCHANT_KEY1`: the first of several.
     let last = match last.split_last() {
-        Some((b'1'..=b'9', word)) if is_in(word, &["key", "token", "secret", "apikey"]) => word,
+        Some((b'1'..=b'9', word))
+            if w.n > 1 && is_in(word, &["key", "token", "secret", "apikey"]) =>
+        {
+            word
+        }
         _ => last,
     };
     // `AES_KEY_HEX`, `.vault_pass.txt`: how it is written down.

@@ -112,9 +112,8 @@ fn generated(value: &[u8], strong: bool) -> bool {
 fn is_named_hash(value: &[u8]) -> bool {
     let mut parts = value.rsplit(|b| *b == b'-');
     let hash = |part: &[u8]| part.len() >= 32 && part.iter().all(u8::is_ascii_hexdigit);
-    parts.next().is_some_and(hash)
-        && parts.clone().count() >= 2
-        && parts.all(|part| !part.is_empty() && part.iter().all(u8::is_ascii_alphanumeric))
+    let word = |part: &&[u8]| part.len() >= 3 && part.iter().all(u8::is_ascii_alphabetic);
+    parts.next().is_some_and(hash) && parts.filter(word).count() >= 2
 }
 
 /// People give passwords of their own to what asks for a key, too. As a key can be anything, only what no name looks like:
