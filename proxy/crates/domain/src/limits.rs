@@ -82,7 +82,8 @@ pub struct Limits {
     /// Longest silence of an upstream that owes an answer, in milliseconds, over every transport:
     /// from the request until something comes of it (the answer, the head of an answer over HTTP,
     /// progress or another message of the call), and again from each such sign until the answer is
-    /// whole. `upstream_idle_timeout_ms` takes its place once the answer is an event stream over
+    /// whole. Over HTTP the head and a JSON body that is held have it together, however slowly they
+    /// drip. `upstream_idle_timeout_ms` takes its place once the answer is an event stream over
     /// HTTP, and once the server asked the client something itself. Default 60,000.
     #[schemars(range(min = 10, max = 86_400_000))]
     pub upstream_response_timeout_ms: u64,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use audit_log::{AuditLog, Durability, Record};
 use domain::{Desired, ServerId};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::bodies::Bodies;
 use crate::exchange::NotAudited;
@@ -23,6 +23,8 @@ use crate::upstream::LinkOptions;
 
 /// Tasks remembered over all servers, by owner and id.
 const TASKS_MAX: usize = 100_000;
+/// Sessions of servers that may be told at once that they are over.
+pub(crate) const FAREWELLS_MAX: usize = 256;
 
 /// What a gateway is made with, beside the desired state.
 #[derive(Default)]
@@ -52,6 +54,8 @@ pub struct Gateway {
     streams: Arc<Shares>,
     /// Bodies of requests that are held.
     pub(crate) bodies: Arc<Bodies>,
+    /// Places for sessions of servers that are being ended.
+    pub(crate) farewells: Arc<Semaphore>,
     connections: AtomicUsize,
     single: Option<ServerId>,
     audit: Option<Arc<AuditLog>>,
@@ -102,6 +106,7 @@ impl Gateway {
             metrics: GatewayMetrics::default(),
             streams: Arc::default(),
             bodies: Arc::default(),
+            farewells: Arc::new(Semaphore::new(FAREWELLS_MAX)),
             connections: AtomicUsize::new(0),
             single: options.single,
             audit: options.audit,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use domain::{Era, ProtocolVersion};
+use domain::{Era, Limits, ProtocolVersion};
 use mcp_codec::{Edits, Id, Message, MessageKind};
 
 use super::attribute::{self, Came, Tie};
@@ -77,11 +77,23 @@ impl Source {
     }
 
     /// The revision that the result of an `initialize` names, read before the result's turn.
-    /// `None`: there is no such result, or nobody here inspects that revision.
-    pub(super) async fn peek_version(
-        &mut self,
-        codec: &mcp_codec::Limits,
-    ) -> Option<ProtocolVersion> {
+    /// `None`: there is no such result in its time, or nobody here inspects that revision.
+    pub(super) async fn peek_version(&mut self, limits: &Limits) -> Option<ProtocolVersion> {
+        // Comments, progress and the like end no silence here: nothing is asked of a client that is not answered yet.
+        let wait_ms = limits
+            .upstream_response_timeout_ms
+            .max(limits.upstream_idle_timeout_ms);
+        let codec = crate::codec_limits(limits);
+        let version = self.look_for_version(&codec);
+        let version = tokio::time::timeout(Duration::from_millis(wait_ms), version).await;
+        version.unwrap_or_else(|_| {
+            self.failed = Some(Fault::TimedOut);
+            None
+        })
+    }
+
+    /// May be dropped between polls: what was read stays.
+    async fn look_for_version(&mut self, codec: &mcp_codec::Limits) -> Option<ProtocolVersion> {
         while self.peeked.len() < PEEKED_MAX {
             let mut item = match self.origin.next().await {
                 Ok(item) => item?,

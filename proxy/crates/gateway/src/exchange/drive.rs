@@ -227,7 +227,12 @@ async fn carry(
             Ok(Step::Skip {
                 to_server: Some(word),
             }) => {
-                pump::tell_server(down.context, &source, &upstream, &word).await;
+                tokio::select! {
+                    biased;
+                    () = pump::tell_server(down.context, &source, &upstream, &word) => {}
+                    // The next turn says so.
+                    () = out.closed() => {}
+                }
             }
             Err(halt) => break halt,
         }

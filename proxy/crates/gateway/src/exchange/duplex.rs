@@ -8,8 +8,9 @@ use mcp_codec::{Id, MessageKind};
 use pingora_core::protocols::http::ServerSession;
 
 use super::call::{Down, Handles, Origin, Source, silence};
+use super::forward::NotOpened;
 use super::head::Refusal;
-use super::io::Gone;
+use super::io::{self, Gone};
 use super::post::{Answered, Post};
 use super::prepare::Ready;
 use super::pump::Pump;
@@ -34,10 +35,9 @@ impl Post {
         if ready.kind != MessageKind::Request {
             return self.tell_duplex(session, ready).await;
         }
-        let opened = match (ready.era, &self.own) {
-            (Era::Stateless, _) => link.shared(&self.context.principal).await,
+        let own = match (ready.era, &self.own) {
             (Era::Handshake, Some(own)) => match &own.duplex {
-                Some(duplex) if duplex.is_open() => Ok(Arc::clone(duplex)),
+                Some(duplex) if duplex.is_open() => Some(Arc::clone(duplex)),
                 _ => {
                     self.context.gateway.sessions.close(own);
                     return self
@@ -48,16 +48,27 @@ impl Post {
                         .await;
                 }
             },
-            (Era::Handshake, None) if &*ready.call.method == "initialize" => {
-                link.open(&self.context.principal).await
+            _ => None,
+        };
+        let principal = &self.context.principal;
+        let opened = async {
+            match own {
+                Some(duplex) => Ok(duplex),
+                None if &*ready.call.method == "initialize" && ready.era == Era::Handshake => {
+                    link.open(principal).await
+                }
+                None => link.shared(principal).await,
             }
-            (Era::Handshake, None) => link.shared(&self.context.principal).await,
         };
-        let duplex = match opened {
-            Ok(duplex) => duplex,
-            Err(fault) => return self.fault(session, &ready, fault).await,
+        let opened = tokio::select! {
+            biased;
+            opened = opened => opened,
+            () = io::closed(session, &self.context.gateway) => return self.left().await,
         };
-        self.call_duplex(session, ready, duplex).await
+        match opened {
+            Ok(duplex) => self.call_duplex(session, ready, duplex).await,
+            Err(fault) => self.fault(session, &ready, fault).await,
+        }
     }
 
     async fn call_duplex(
@@ -74,7 +85,12 @@ impl Post {
         let mut handles = None;
         let mut adapt = false;
         if !own_duplex {
-            let facade = match duplex.facade().await {
+            let facade = tokio::select! {
+                biased;
+                facade = duplex.facade() => facade,
+                () = io::closed(session, &self.context.gateway) => return self.left().await,
+            };
+            let facade = match facade {
                 Ok(facade) => facade,
                 Err(fault) => return self.fault(session, &ready, fault).await,
             };
@@ -110,7 +126,11 @@ impl Post {
             None => (id, ready.progress.clone()),
         };
         let silence = silence(&self.context, &ready.call);
-        let called = duplex.call(wire_id, token, &ready.cleared, silence).await;
+        let called = tokio::select! {
+            biased;
+            called = duplex.call(wire_id, token, &ready.cleared, silence) => called,
+            () = io::closed(session, &self.context.gateway) => return self.left().await,
+        };
         let subscription = match called {
             Ok(subscription) => subscription,
             Err(CallError::DuplicateId) => {
@@ -133,12 +153,14 @@ impl Post {
         }
         let mut source = Source::new(Origin::Duplex(subscription));
         if initializes {
+            let duplex = Some(Arc::clone(&duplex));
             match self
-                .open_session(&ready, &mut source, None, Some(Arc::clone(&duplex)))
+                .open_session(session, &ready, &mut source, None, duplex)
                 .await
             {
                 Ok(_) => {}
-                Err(answered) => return self.answer(session, *answered).await,
+                Err(NotOpened::Answered(answered)) => return self.answer(session, *answered).await,
+                Err(NotOpened::Left) => return self.left().await,
             }
         }
         self.carry_duplex(session, ready, source, handles, adapt)

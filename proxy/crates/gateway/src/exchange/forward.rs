@@ -43,7 +43,7 @@ impl Post {
     }
 
     async fn forward_http(
-        mut self: Box<Self>,
+        self: Box<Self>,
         session: &mut ServerSession,
         ready: Box<Ready>,
         link: &HttpLink,
@@ -55,11 +55,7 @@ impl Post {
         let answer = tokio::select! {
             biased;
             answer = link.send(Verb::Post, &upstream, Some(&ready.cleared)) => answer,
-            () = io::closed(session, &self.context.gateway) => {
-                self.trail.upstream_done(UpstreamOutcome::Cancelled);
-                self.close(499).await;
-                return Err(Gone);
-            }
+            () = io::closed(session, &self.context.gateway) => return self.left().await,
         };
         self.answered(session, ready, upstream, answer).await
     }
@@ -127,12 +123,13 @@ impl Post {
         let mut calls = Arc::clone(&ready.calls);
         if &*ready.call.method == "initialize" && head.status == 200 {
             match self
-                .open_session(&ready, &mut source, head.session_id, None)
+                .open_session(session, &ready, &mut source, head.session_id, None)
                 .await
             {
                 Ok(Some(opened)) => calls = Arc::clone(&opened.calls),
                 Ok(None) => {}
-                Err(answered) => return self.answer(session, *answered).await,
+                Err(NotOpened::Answered(answered)) => return self.answer(session, *answered).await,
+                Err(NotOpened::Left) => return self.left().await,
             }
         }
         let down = Down {
@@ -201,15 +198,20 @@ impl Post {
     /// The answer is looked at only for that; the pump takes it through the line like any other.
     pub(super) async fn open_session(
         &mut self,
+        session: &mut ServerSession,
         ready: &Ready,
         source: &mut Source,
         upstream_id: Option<Box<str>>,
         duplex: Option<Arc<DuplexSession>>,
-    ) -> Result<Option<Arc<Session>>, Box<Answered>> {
+    ) -> Result<Option<Arc<Session>>, NotOpened> {
         if upstream_id.is_none() && duplex.is_none() {
             return Ok(None);
         }
-        let version = source.peek_version(&self.context.snapshot.codec).await;
+        let version = tokio::select! {
+            biased;
+            version = source.peek_version(&self.context.snapshot.limits) => version,
+            () = io::closed(session, &self.context.gateway) => return Err(NotOpened::Left),
+        };
         let Some(version) = version else {
             return Ok(None);
         };
@@ -235,11 +237,8 @@ impl Post {
             Err(SessionError::Full | SessionError::PrincipalFull) => {
                 let text = "Too many sessions are open; try again later.";
                 let refusal = Refusal::new(429, code::LIMITED, text);
-                Err(Box::new(Answered::Refused(
-                    refusal,
-                    ready.call.id.clone(),
-                    Some(30),
-                )))
+                let answered = Answered::Refused(refusal, ready.call.id.clone(), Some(30));
+                Err(NotOpened::Answered(Box::new(answered)))
             }
         }
     }
@@ -277,6 +276,14 @@ impl Post {
             protocol,
         }
     }
+}
+
+/// Why an `initialize` has no session.
+pub(super) enum NotOpened {
+    /// It is answered by this.
+    Answered(Box<Answered>),
+    /// Its client left.
+    Left,
 }
 
 /// Whether the upstream's circuit lets a message through. A duplex never says that it took one that

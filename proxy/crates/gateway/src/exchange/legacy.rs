@@ -16,12 +16,13 @@ use super::head::{self, Refusal, RequestHead, Trace};
 use super::io::{self, Extra, Gathered, Gone};
 use super::post::Post;
 use super::trail::Trail;
-use super::{After, Context, SESSION_NOT_FOUND, TOO_MANY_CALLS, drive, post, prepare, pump};
+use super::{After, Context, SESSION_NOT_FOUND, TOO_MANY_CALLS};
+use super::{drive, farewell, post, prepare, pump};
 use crate::gateway::Gateway;
 use crate::pipeline::{Cleared, ToClient};
 use crate::reply::code;
 use crate::session::{Channel, Session, SessionError};
-use crate::upstream::{Link, UpstreamHeaders, Verb};
+use crate::upstream::{Link, UpstreamHeaders};
 
 /// Answers that may wait for a slow client; above it the upstream waits.
 const CHANNEL_MAX: usize = 64;
@@ -52,22 +53,8 @@ pub(super) async fn stream(
     let ended = carry(&context, session, &own, answers, extra).await;
     // However it ended, also before its first byte: the session, and its process, live no longer than the stream.
     context.gateway.sessions.close(&own);
-    end_upstream(&context, &own).await;
+    farewell::say(&context, own.upstream_id());
     ended
-}
-
-/// The upstream's session ends with the stream it was opened for.
-async fn end_upstream(context: &Context, own: &Session) {
-    let (Link::Http(link), Some(id)) = (&context.server.runtime.link, own.upstream_id()) else {
-        return;
-    };
-    let headers = UpstreamHeaders {
-        session_id: Some(id),
-        ..UpstreamHeaders::default()
-    };
-    if let Err(fault) = link.send(Verb::Delete, &headers, None).await {
-        tracing::debug!(server_id = %context.server.id, %fault, "the upstream's session stays");
-    }
 }
 
 /// `/servers/x/sse` -> `/servers/x/`; the path was checked by the router.

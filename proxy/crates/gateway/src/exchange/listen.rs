@@ -312,7 +312,11 @@ async fn carry(
             Ok(Step::Skip {
                 to_server: Some(word),
             }) => {
-                pump::tell_server(down.context, &source, upstream, &word).await;
+                tokio::select! {
+                    biased;
+                    () = pump::tell_server(down.context, &source, upstream, &word) => {}
+                    () = io::closed(session, &down.context.gateway) => return Err(Gone),
+                }
             }
             Ok(Step::Skip { to_server: None }) => {}
             // A message that is none, or whose record cannot be kept, is not shown; the stream ends.

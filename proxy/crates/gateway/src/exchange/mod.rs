@@ -4,7 +4,8 @@
 //!
 //! Which file does what: `head` checks headers, `post` `listen` `delete` `legacy` are the four
 //! things a client can ask for, `prepare` checks and judges a message, `forward` and `duplex` send
-//! it up, `attribute` ties messages to calls, `pump` carries an answer back, `long` one that is too long to be held (`upload` carries such a call up), `trail` gathers the
+//! it up, `attribute` ties messages to calls, `pump` carries an answer back, `farewell` ends
+//! a server's session that no client will end, `long` one that is too long to be held (`upload` carries such a call up), `trail` gathers the
 //! audit record, `io` speaks HTTP.
 //!
 //! What seldom happens is awaited in a box of its own. The whole exchange is one future that pingora moves for each
@@ -16,6 +17,7 @@ mod call;
 mod delete;
 mod drive;
 mod duplex;
+mod farewell;
 mod forward;
 mod head;
 mod io;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use audit_log::UpstreamOutcome;
 use domain::ProtocolVersion;
 use http::HeaderValue;
 use mcp_codec::{BatchRule, Id, Message, Payload};
@@ -225,6 +226,13 @@ impl Post {
             None => io::empty(session, status, self.extra).await?,
         }
         Ok(After::Keep)
+    }
+
+    /// The client left before there was an answer.
+    pub(super) async fn left(mut self: Box<Self>) -> Result<After, Gone> {
+        self.trail.upstream_done(UpstreamOutcome::Cancelled);
+        self.close(499).await;
+        Err(Gone)
     }
 
     pub(super) async fn close(self: Box<Self>, status: u16) {

@@ -155,7 +155,11 @@ impl Pump<'_> {
                 }
                 Step::Skip { to_server } => {
                     if let Some(message) = to_server {
-                        Box::pin(self.tell_server(&message)).await;
+                        tokio::select! {
+                            biased;
+                            () = Box::pin(self.tell_server(&message)) => {}
+                            () = io::closed(session, &self.down.context.gateway) => return Err(Stopped::Gone),
+                        }
                     }
                 }
             }

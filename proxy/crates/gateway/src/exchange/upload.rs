@@ -7,7 +7,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use audit_log::UpstreamOutcome;
 use bytes::Bytes;
 use domain::{Direction, Era};
 use mcp_codec::stream::Facts;
@@ -329,11 +328,7 @@ impl Post {
                     .await
             }
             Cut::Fault(fault) => self.fault(session, &ready, fault).await,
-            Cut::Ended => {
-                self.trail.upstream_done(UpstreamOutcome::Cancelled);
-                self.close(499).await;
-                Err(Gone)
-            }
+            Cut::Ended => self.left().await,
             Cut::Stopped(stop) => {
                 let text = stop.client_text(Direction::ToServer, &self.context.server.rules);
                 let text = format!("{text} Audit id: {}", self.trail.id());

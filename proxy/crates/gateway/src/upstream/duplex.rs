@@ -44,8 +44,12 @@ pub struct DuplexLink {
     write_timeout: Duration,
     open: Arc<Shares>,
     backoff: Arc<Mutex<Restart>>,
-    shared: tokio::sync::Mutex<HashMap<Arc<str>, Weak<DuplexSession>>>,
+    /// By owner. Nobody waits under this lock: who opens one holds its cell only.
+    shared: Mutex<HashMap<Arc<str>, Arc<Shared>>>,
 }
+
+/// A duplex that is shared, once it was opened.
+type Shared = OnceCell<Weak<DuplexSession>>;
 
 /// When the server may be started again.
 struct Restart {
@@ -254,7 +258,7 @@ impl DuplexLink {
                 backoff: Backoff::new(BackoffPolicy::default(), jitter_seed()),
                 not_before: None,
             })),
-            shared: tokio::sync::Mutex::default(),
+            shared: Mutex::default(),
         }
     }
 
@@ -317,27 +321,28 @@ impl DuplexLink {
     /// # Errors
     /// As for [`DuplexLink::open`].
     pub async fn shared(&self, principal: &Principal) -> Result<Arc<DuplexSession>, Fault> {
-        let owner = &principal.owner;
-        let mut shared = self.shared.lock().await;
-        shared.retain(|_, session| session.strong_count() > 0);
-        if let Some(session) = shared.get(owner).and_then(Weak::upgrade)
-            && session.is_open()
-        {
-            return Ok(session);
-        }
-        let session = self.open(principal).await?;
-        shared.insert(Arc::clone(owner), Arc::downgrade(&session));
-        // Kept for a while after its last request, so that the next need not start it again.
-        let keep = Arc::clone(&session);
-        tokio::spawn(async move {
-            while Arc::strong_count(&keep) > 1 || keep.used_lately() {
-                tokio::time::sleep(SHARED_IDLE).await;
-                if !keep.is_open() {
-                    break;
-                }
-            }
+        let shared = self.shared_of(&principal.owner);
+        // Held until this returns: the cell itself keeps no server running.
+        let mut opened = None;
+        let held = &mut opened;
+        let session = shared.get_or_try_init(|| async move {
+            let session = self.open(principal).await?;
+            keep_for_the_next(&session);
+            Ok(Arc::downgrade(held.insert(session)))
         });
-        Ok(session)
+        let session = session.await?.upgrade();
+        session.ok_or(Fault::Broken("the server ended"))
+    }
+
+    /// The cell of an owner: what is in it runs, or it is empty and whoever comes first fills it. One who leaves while it
+    /// does gives way to the next.
+    fn shared_of(&self, owner: &Arc<str>) -> Arc<Shared> {
+        let mut all = self.shared.lock();
+        all.retain(|_, shared| match shared.get() {
+            Some(session) => session.upgrade().is_some_and(|session| session.is_open()),
+            None => Arc::strong_count(shared) > 1,
+        });
+        Arc::clone(all.entry(Arc::clone(owner)).or_default())
     }
 
     fn wait_out_backoff(&self) -> Result<(), Fault> {
@@ -350,6 +355,19 @@ impl DuplexLink {
 
 /// How long a shared duplex is kept without a request.
 const SHARED_IDLE: Duration = Duration::from_secs(60);
+
+/// Keeps a shared duplex for a while after its last request, so that the next need not start it again.
+fn keep_for_the_next(session: &Arc<DuplexSession>) {
+    let keep = Arc::clone(session);
+    tokio::spawn(async move {
+        while Arc::strong_count(&keep) > 1 || keep.used_lately() {
+            tokio::time::sleep(SHARED_IDLE).await;
+            if !keep.is_open() {
+                break;
+            }
+        }
+    });
+}
 
 impl DuplexSession {
     /// Whether the server is still there.

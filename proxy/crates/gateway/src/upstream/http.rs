@@ -229,6 +229,13 @@ impl HttpLink {
         self.bounds.response_timeout
     }
 
+    /// The same where it is bounded here: a sandbox has a bound of its own, which may be longer.
+    fn patience(&self) -> Option<Duration> {
+        self.hosted
+            .is_none()
+            .then_some(self.bounds.response_timeout)
+    }
+
     /// Sends one request and reads its answer up to the head, or whole if it is not a stream.
     ///
     /// # Errors
@@ -318,16 +325,26 @@ impl HttpLink {
         }
         let mut session = HttpSession::H1(H1Session::new(stream));
         session.set_write_timeout(Some(self.bounds.write_timeout));
-        // A sandbox has its own bound, which may be longer.
-        let patience = self
-            .hosted
-            .is_none()
-            .then_some(self.bounds.response_timeout);
-        session.set_read_timeout(patience);
         Ok(session)
     }
 
+    /// Reads an answer up to the head, or whole if it is not a stream. One deadline for all of that: a server that sends a
+    /// byte now and then would be in time with each of them for ever.
     pub(super) async fn read_answer(
+        &self,
+        session: HttpSession,
+        resolved: Arc<Resolved>,
+    ) -> Result<Answer, Fault> {
+        let answer = self.read_up_to_a_stream(session, resolved);
+        match self.patience() {
+            Some(patience) => pingora_timeout::timeout(patience, answer)
+                .await
+                .unwrap_or(Err(Fault::TimedOut)),
+            None => answer.await,
+        }
+    }
+
+    async fn read_up_to_a_stream(
         &self,
         mut session: HttpSession,
         resolved: Arc<Resolved>,
@@ -335,6 +352,7 @@ impl HttpLink {
         let (head, kind) = read_head(&mut session).await?;
         match kind {
             BodyKind::Events => {
+                session.set_read_timeout(self.patience());
                 let stream = EventStream::new(session, resolved, self.bounds.sse);
                 Ok(Answer::Events(head, Box::new(stream)))
             }
@@ -348,6 +366,7 @@ impl HttpLink {
                         Ok(Answer::Json(head, body))
                     }
                     (Body::Over(begun), Some(bytes_max)) => {
+                        session.set_read_timeout(self.patience());
                         let body = LongBody::new(begun, session, resolved, bytes_max);
                         Ok(Answer::Long(head, Box::new(body)))
                     }
