@@ -191,6 +191,50 @@ fn what_wants_no_answer_has_a_rate_too_and_leaves_calls_theirs() {
 }
 
 #[test]
+fn a_process_that_nobody_heard_of_ends_with_the_clients_patience() {
+    let dir = tempfile::TempDir::new().expect("a temporary folder");
+    let (started, may_speak) = (dir.path().join("started"), dir.path().join("go"));
+    let slow = format!(
+        "echo x >> {}; until [ -e {} ]; do sleep 0.02; done; exec {STDIO_SERVER}",
+        started.display(),
+        may_speak.display()
+    );
+    let upstream = json!({ "command": "sh", "args": ["-c", slow] });
+    let mut config = Config::of(upstream)
+        .set("audit", json!({ "mode": "all" }))
+        .set("limits.processes_per_principal_max", json!(2));
+    let key = config.key(TENANT, "a");
+    let weir = Weir::serve(&config);
+    let mut client = Client::new(&weir, Era::Handshake, &[("X-API-Key", &key)]);
+    let params = json!({ "protocolVersion": client.revision, "capabilities": {},
+        "clientInfo": { "name": "c", "version": "1" } });
+    let message = client.message("initialize", params);
+    let bytes = client.request_bytes(
+        "POST",
+        &client.headers_for(&message),
+        message.to_string().as_bytes(),
+    );
+    let mut impatient: Vec<Conn> = (0..2).map(|_| Conn::open(weir.addr)).collect();
+    for conn in &mut impatient {
+        conn.send(&bytes);
+    }
+    wait::until("both processes", PATIENCE, || {
+        let lines = std::fs::read_to_string(&started).unwrap_or_default();
+        (lines.lines().count() == 2).then_some(())
+    });
+    assert_eq!(hello(&mut client).status(), 429, "both places are taken");
+    drop(impatient);
+    wait::until("both to be seen leaving", PATIENCE, || {
+        let records = audit(&weir, &["--method", "initialize"]);
+        (records.iter().filter(|r| r["status"] == 499).count() == 2).then_some(())
+    });
+    std::fs::write(&may_speak, "").expect("a file");
+    wait::until("a place for a process", PATIENCE, || {
+        (hello(&mut client).status() == 200).then_some(())
+    });
+}
+
+#[test]
 fn one_principal_leaves_processes_and_streams_to_the_others() {
     let mut config = stdio().set(
         "limits",

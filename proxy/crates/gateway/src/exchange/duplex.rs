@@ -8,7 +8,7 @@ use mcp_codec::{Id, MessageKind};
 use pingora_core::protocols::http::ServerSession;
 
 use super::call::{Down, Handles, Origin, Source, silence};
-use super::forward::NotOpened;
+use super::forward::{NotOpened, unless_heard_of};
 use super::head::Refusal;
 use super::io::{self, Gone};
 use super::post::{Answered, Post};
@@ -16,6 +16,7 @@ use super::prepare::Ready;
 use super::pump::Pump;
 use super::{After, SESSION_NOT_FOUND, TOO_MANY_CALLS};
 use crate::reply::code;
+use crate::session::Session;
 use crate::upstream::{CallError, DuplexLink, DuplexSession, Fault, UpstreamHeaders};
 
 const DUPLICATE_ID: Refusal = Refusal::new(
@@ -101,7 +102,9 @@ impl Post {
                     Err(fault) => return self.fault(session, &ready, fault.clone()).await,
                 };
                 let source = Source::new(Origin::Body(Some(hello.discovered(&id))));
-                return self.carry_duplex(session, ready, source, None, false).await;
+                return self
+                    .carry_duplex(session, ready, source, None, false, None)
+                    .await;
             }
             let ours = duplex.fresh_handle();
             let changes: [(&[&str], Id); 2] = [
@@ -152,18 +155,19 @@ impl Post {
             ready.calls.opened(&ready.call, ready.progress.clone());
         }
         let mut source = Source::new(Origin::Duplex(subscription));
+        let mut opened = None;
         if initializes {
             let duplex = Some(Arc::clone(&duplex));
             match self
                 .open_session(session, &ready, &mut source, None, duplex)
                 .await
             {
-                Ok(_) => {}
+                Ok(new) => opened = new,
                 Err(NotOpened::Answered(answered)) => return self.answer(session, *answered).await,
                 Err(NotOpened::Left) => return self.left().await,
             }
         }
-        self.carry_duplex(session, ready, source, handles, adapt)
+        self.carry_duplex(session, ready, source, handles, adapt, opened)
             .await
     }
 
@@ -174,6 +178,7 @@ impl Post {
         source: Source,
         handles: Option<Handles>,
         adapt: bool,
+        opened: Option<Arc<Session>>,
     ) -> Result<After, Gone> {
         let down = Down {
             context: &self.context,
@@ -196,7 +201,8 @@ impl Post {
             events: false,
             resumable: false,
         };
-        pump.run(session, self.trail).await
+        let ended = pump.run(session, self.trail).await;
+        unless_heard_of(&self.context, opened.as_deref(), ended)
     }
 
     async fn tell_duplex(

@@ -17,7 +17,7 @@ use super::prepare::Ready;
 use super::pump::Pump;
 use super::trail::Trail;
 use super::usable::{Usable, usable};
-use super::{After, Context, SESSION_NOT_FOUND};
+use super::{After, Context, SESSION_NOT_FOUND, farewell};
 use crate::reply::code;
 use crate::session::{NewSession, Session, SessionError};
 use crate::upstream::{
@@ -121,15 +121,18 @@ impl Post {
                 .await;
         }
         let mut calls = Arc::clone(&ready.calls);
+        let mut opened = None;
         if &*ready.call.method == "initialize" && head.status == 200 {
             match self
                 .open_session(session, &ready, &mut source, head.session_id, None)
                 .await
             {
-                Ok(Some(opened)) => calls = Arc::clone(&opened.calls),
-                Ok(None) => {}
+                Ok(new) => opened = new,
                 Err(NotOpened::Answered(answered)) => return self.answer(session, *answered).await,
                 Err(NotOpened::Left) => return self.left().await,
+            }
+            if let Some(opened) = &opened {
+                calls = Arc::clone(&opened.calls);
             }
         }
         let down = Down {
@@ -152,7 +155,8 @@ impl Post {
             events,
             resumable: false,
         };
-        pump.run(session, self.trail).await
+        let ended = pump.run(session, self.trail).await;
+        unless_heard_of(&self.context, opened.as_deref(), ended)
     }
 
     /// A status without content.
@@ -210,11 +214,15 @@ impl Post {
         let version = tokio::select! {
             biased;
             version = source.peek_version(&self.context.snapshot.limits) => version,
-            () = io::closed(session, &self.context.gateway) => return Err(NotOpened::Left),
+            () = io::closed(session, &self.context.gateway) => {
+                farewell::say(&self.context, upstream_id);
+                return Err(NotOpened::Left);
+            }
         };
         let Some(version) = version else {
             return Ok(None);
         };
+        let minted = upstream_id.clone();
         let new = NewSession {
             owner: Arc::clone(&self.context.principal.owner),
             server: Arc::clone(&self.context.server.id),
@@ -237,6 +245,7 @@ impl Post {
             Err(SessionError::Full | SessionError::PrincipalFull) => {
                 let text = "Too many sessions are open; try again later.";
                 let refusal = Refusal::new(429, code::LIMITED, text);
+                farewell::say(&self.context, minted);
                 let answered = Answered::Refused(refusal, ready.call.id.clone(), Some(30));
                 Err(NotOpened::Answered(Box::new(answered)))
             }
@@ -276,6 +285,19 @@ impl Post {
             protocol,
         }
     }
+}
+
+/// A session whose id nobody heard of is over with the answer that was to name it, and its process with it.
+pub(super) fn unless_heard_of(
+    context: &Context,
+    opened: Option<&Session>,
+    ended: Result<After, Gone>,
+) -> Result<After, Gone> {
+    if let (Err(Gone), Some(opened)) = (ended, opened) {
+        context.gateway.sessions.close(opened);
+        farewell::say(context, opened.upstream_id());
+    }
+    ended
 }
 
 /// Why an `initialize` has no session.
