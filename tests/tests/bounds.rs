@@ -234,6 +234,77 @@ fn a_process_that_nobody_heard_of_ends_with_the_clients_patience() {
     });
 }
 
+/// A tool that says how long its argument was, and one that says something again and again.
+fn lengths(request: &weir_tests::Request) -> Option<weir_tests::Reply> {
+    let params = &request.json()["params"];
+    let arguments = &params["arguments"];
+    let said = match params["name"].as_str()? {
+        "length" => arguments["message"].as_str()?.len().to_string(),
+        "repeat" => {
+            "joe@corp.io ann@corp.io ".repeat(usize::try_from(arguments["times"].as_u64()?).ok()?)
+        }
+        _ => return None,
+    };
+    let result = json!({ "content": [{ "type": "text", "text": said }] });
+    Some(weir_tests::Reply::result(request, result))
+}
+
+#[test]
+fn what_redaction_makes_longer_than_a_message_may_be_goes_on() {
+    let upstream = Upstream::mcp(lengths);
+    let pipes = json!({ "command": STDIO_SERVER });
+    for upstream in [json!({ "url": upstream.url() }), pipes] {
+        let redact = |tool: &str, direction: &str| json!({ "tool": tool, "direction": direction, "rule": "email*", "action": "redact" });
+        let config = Config::of(upstream.clone())
+            .set("audit", json!({ "mode": "all" }))
+            .set("limits.message_bytes_max", json!(8192))
+            .bind(redact("length", "to_server"))
+            .bind(redact("repeat", "to_client"));
+        let weir = Weir::serve(&config);
+        for era in Era::ALL {
+            let mut client = Client::connect(&weir, era);
+            let long = "joe@corp.io ann@corp.io ".repeat(300);
+            let answer = client.call("length", json!({ "message": long }));
+            let up: usize = answer.first_text().parse().unwrap_or_default();
+            assert!(up > 8192, "{upstream} {era:?}: {}", answer.text());
+            let answer = client.call("repeat", json!({ "times": 300 }));
+            let down = answer.first_text();
+            assert!(
+                down.len() > 8192 && !down.contains('@'),
+                "{upstream} {era:?}: {down:.200}"
+            );
+        }
+        let redacted = wait::until("four records", PATIENCE, || {
+            let records = audit(&weir, &["--action", "redact"]);
+            (records.len() == 4).then_some(records)
+        });
+        assert!(redacted.iter().all(|r| r["status"] == 200), "{redacted:?}");
+    }
+}
+
+#[test]
+fn what_redaction_makes_too_long_for_a_pipe_is_answered_and_recorded() {
+    let redact = json!({ "direction": "to_server", "rule": "email*", "action": "redact" });
+    let config = stdio()
+        .set("limits.message_bytes_max", json!(1024))
+        .bind(redact);
+    let weir = Weir::serve(&config);
+    let mut client = Client::new(&weir, Era::Handshake, &[]);
+    // An unknown revision is replaced before it is judged, so that both may make it longer.
+    let name = "a@b.io ".repeat(125);
+    let params = json!({ "protocolVersion": "2024-01-01", "capabilities": {},
+        "clientInfo": { "name": name, "version": "1" } });
+    let answer = client.request("initialize", params);
+    assert_eq!(answer.status(), 413, "{}", answer.text());
+    assert_eq!(answer.response()["id"], answer.id, "{}", answer.text());
+    let record = wait::until("its record", PATIENCE, || {
+        let records = audit(&weir, &["--method", "initialize"]);
+        records.into_iter().next()
+    });
+    assert_eq!(record["status"], 413, "{record}");
+    assert_eq!(record["upstream"], "not_sent", "{record}");
+}
+
 #[test]
 fn one_principal_leaves_processes_and_streams_to_the_others() {
     let mut config = stdio().set(

@@ -1,6 +1,6 @@
 //! A small stdio MCP server of the handshake era for the end-to-end tests. Its tools do what real servers should not.
 //!
-//! `echo` says it back, `pid` names this process, `spawn` starts a long-lived child in a session of its own and names
+//! `echo` says it back, `length` says how long it was, `repeat` says two mail addresses so many times, `pid` names this process, `spawn` starts a long-lived child in a session of its own and names
 //! it, `exit` ends the process in mid-call, `silent` never answers, `flood` writes a line of that many bytes,
 //! `garbage` writes a line that is no JSON before its answer, `progress` reports so many times at such intervals
 //! before it answers, `ask` asks the client to elicit something and answers when the client did, `heard` tells
@@ -114,6 +114,11 @@ fn call(params: &Value) -> Option<Value> {
             .as_str()
             .unwrap_or_default()
             .to_owned(),
+        "length" => params["arguments"]["message"].as_str()?.len().to_string(),
+        "repeat" => {
+            let times = usize::try_from(params["arguments"]["times"].as_u64()?).ok()?;
+            "joe@corp.io ann@corp.io ".repeat(times)
+        }
         "pid" => std::process::id().to_string(),
         "spawn" => spawn(),
         "exit" => std::process::exit(3),

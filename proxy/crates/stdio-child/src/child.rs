@@ -34,7 +34,7 @@ const TAG_NAME: &str = "WEIR_CHILD_TAG";
 pub struct Child {
     pid: u32,
     program: String,
-    line_bytes_max: usize,
+    written_bytes_max: usize,
     queue: mpsc::Sender<Bytes>,
     stop: watch::Sender<bool>,
     exit: watch::Receiver<Option<Exit>>,
@@ -72,7 +72,7 @@ impl Child {
         let mut child = Child {
             pid: 0,
             program,
-            line_bytes_max: spec.line_bytes_max,
+            written_bytes_max: spec.written_bytes_max.unwrap_or(spec.line_bytes_max),
             queue,
             stop,
             exit,
@@ -88,10 +88,10 @@ impl Child {
     /// returns `Ok` the line is written whole or, if the server ends, not at all; never in part because
     /// the caller went away.
     pub async fn send(&self, line: Bytes) -> Result<(), SendError> {
-        if line.len() > self.line_bytes_max {
+        if line.len() > self.written_bytes_max {
             return Err(SendError::TooLong {
                 bytes: line.len(),
-                bytes_max: self.line_bytes_max,
+                bytes_max: self.written_bytes_max,
             });
         }
         if memchr::memchr(b'\n', &line).is_some() {

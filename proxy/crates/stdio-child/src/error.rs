@@ -59,7 +59,7 @@ pub enum SendError {
     /// The line holds a line feed, which would make two messages of one.
     #[error("a line must not hold a line feed")]
     LineFeed,
-    /// The line is longer than `line_bytes_max`.
+    /// The line is longer than may be written.
     #[error("a line of {bytes} bytes is over the limit of {bytes_max}")]
     TooLong {
         /// Its length.

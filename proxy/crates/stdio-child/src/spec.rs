@@ -31,6 +31,8 @@ pub struct ChildSpec {
     pub cwd: Option<PathBuf>,
     /// The longest line in bytes, both ways, the line end not counted.
     pub line_bytes_max: usize,
+    /// The longest line that is written, where that may be longer than one that is read.
+    pub written_bytes_max: Option<usize>,
     /// Where the server's stderr goes.
     pub stderr: StderrSink,
     /// How many lines may wait for a server that does not read its stdin.
@@ -53,6 +55,7 @@ impl ChildSpec {
             env_clear: false,
             cwd: None,
             line_bytes_max: 4 * 1024 * 1024,
+            written_bytes_max: None,
             stderr: StderrSink::Inherit,
             queue_max: 64,
             stop_grace: Duration::from_secs(2),
@@ -72,6 +75,7 @@ impl fmt::Debug for ChildSpec {
             .field("env_clear", &self.env_clear)
             .field("cwd", &self.cwd)
             .field("line_bytes_max", &self.line_bytes_max)
+            .field("written_bytes_max", &self.written_bytes_max)
             .field("stderr", &self.stderr)
             .field("queue_max", &self.queue_max)
             .field("stop_grace", &self.stop_grace)

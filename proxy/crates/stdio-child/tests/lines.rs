@@ -91,6 +91,15 @@ async fn what_is_no_line_is_refused() {
     send("1234567890").await.unwrap();
     assert_eq!(line(&mut lines).await, "1234567890");
     child.stop().await;
+
+    spec.written_bytes_max = Some(11);
+    let (child, mut lines) = spawn(&spec).await;
+    let send = |text: &'static str| child.send(Bytes::from_static(text.as_bytes()));
+    assert!(send("123456789012").await.is_err());
+    send("12345678901").await.unwrap();
+    let read = within(lines.recv()).await.unwrap();
+    assert!(matches!(read, Err(LineError::TooLong { bytes_max: 10 })));
+    child.stop().await;
 }
 
 #[tokio::test]

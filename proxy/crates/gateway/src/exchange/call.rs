@@ -547,7 +547,7 @@ impl Down<'_> {
         edits
     }
 
-    fn handles_put_back(&self, cleared: Cleared<ToClient>) -> Result<Cleared<ToClient>, Halt> {
+    fn handles_put_back(&self, mut cleared: Cleared<ToClient>) -> Result<Cleared<ToClient>, Halt> {
         let Some(handles) = self.handles else {
             return Ok(cleared);
         };
@@ -566,10 +566,9 @@ impl Down<'_> {
             changes.push((&["params", "progressToken"], token.clone()));
         }
         changes.push((SUBSCRIPTION, handles.id.clone()));
-        let limits = &self.context.snapshot.codec;
-        cleared
-            .with_handles(&changes, limits)
-            .map_err(|_| Halt::Fault(Fault::Broken("a message that cannot be put back")))
+        let put = cleared.put_handles(&changes, &self.context.snapshot.codec);
+        put.map_err(|_| Halt::Fault(Fault::Broken("a message that cannot be put back")))?;
+        Ok(cleared)
     }
 
     /// Whether an event's id may go down.

@@ -111,13 +111,10 @@ impl Post {
                 (&["id"], ours.clone()),
                 (&["params", "_meta", "progressToken"], ours.clone()),
             ];
-            ready.cleared = match ready
-                .cleared
-                .with_handles(&changes, &self.context.snapshot.codec)
-            {
-                Ok(cleared) => cleared,
-                Err(_) => return Err(Gone),
-            };
+            let codec = &self.context.snapshot.codec;
+            if ready.cleared.put_handles(&changes, codec).is_err() {
+                return self.fault(session, &ready, Fault::Grown).await;
+            }
             handles = Some(Handles {
                 ours,
                 id: id.clone(),

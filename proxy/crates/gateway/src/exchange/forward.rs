@@ -330,6 +330,7 @@ pub(super) fn note_fault(context: &Context, trail: &mut Trail, fault: &Fault) {
         Fault::ShareTaken,
         Fault::Crowded,
         Fault::NoRunner,
+        Fault::Grown,
     ];
     let counts = !ours.contains(fault) && !matches!(fault, Fault::TooLarge(_));
     if counts && server.runtime.breaker.failed(Instant::now()) {
@@ -346,6 +347,10 @@ pub(super) fn recorded_as(fault: &Fault) -> (&'static str, UpstreamOutcome) {
         Fault::Busy => ("too many upstream sessions", UpstreamOutcome::NotSent),
         Fault::ShareTaken => (
             "too many upstream sessions of one principal",
+            UpstreamOutcome::NotSent,
+        ),
+        Fault::Grown => (
+            "message too large once redacted",
             UpstreamOutcome::NotSent,
         ),
         Fault::Credentials(_) => ("upstream refused credentials", UpstreamOutcome::Answered),

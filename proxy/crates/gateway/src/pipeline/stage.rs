@@ -347,19 +347,24 @@ impl<W: Way> Cleared<W> {
         self.report.take()
     }
 
-    /// The same clearance with handles (ids, progress tokens) replaced by others.
+    /// Replaces handles (ids, progress tokens) by others; it stays cleared.
     ///
     /// The new ones are integers of ours, or what the client itself sent and was scanned with its
     /// request, so nothing unscanned enters.
     ///
     /// # Errors
     /// What was cleared does not parse any more, which would be a defect of ours.
-    pub(crate) fn with_handles(
-        self,
+    pub(crate) fn put_handles(
+        &mut self,
         changes: &[(&[&str], Id)],
         limits: &mcp_codec::Limits,
-    ) -> Result<Self, EditError> {
-        let Ok(doc) = Document::parse(self.bytes.clone(), limits) else {
+    ) -> Result<(), EditError> {
+        // Redaction may have made it longer than a message may be that comes in.
+        let limits = mcp_codec::Limits {
+            bytes_max: limits.bytes_max.max(self.bytes.len()),
+            ..*limits
+        };
+        let Ok(doc) = Document::parse(self.bytes.clone(), &limits) else {
             return Err(EditError::TooLarge);
         };
         let mut edits = Edits::new();
@@ -368,12 +373,10 @@ impl<W: Way> Cleared<W> {
                 edits.replace_value(node, &id.to_json());
             }
         }
-        let bytes = if edits.is_empty() {
-            self.bytes.clone()
-        } else {
-            doc.edit(&edits)?
-        };
-        Ok(Self { bytes, ..self })
+        if !edits.is_empty() {
+            self.bytes = doc.edit(&edits)?;
+        }
+        Ok(())
     }
 }
 

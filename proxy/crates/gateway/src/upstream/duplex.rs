@@ -20,7 +20,7 @@ use bytes::Bytes;
 use domain::Limits;
 use mcp_codec::{Id, Message, MessageKind};
 use parking_lot::Mutex;
-use stdio_child::{Backoff, BackoffPolicy, Child, ChildSpec, LineReceiver};
+use stdio_child::{Backoff, BackoffPolicy, Child, ChildSpec, LineReceiver, SendError};
 use tokio::sync::{OnceCell, mpsc, watch};
 
 use super::facade::Told;
@@ -34,6 +34,9 @@ use crate::shares::{Share, Shares, Taken};
 const CHANNEL_MAX: usize = 64;
 /// Processes or streams of one server.
 const SESSIONS_MAX: usize = 256;
+
+/// What two handles of ours add to a message at most: twenty digits each.
+const HANDLES_BYTES_MAX: usize = 64;
 
 /// How a duplex upstream is opened.
 pub struct DuplexLink {
@@ -65,14 +68,17 @@ impl Restart {
 }
 
 enum Opener {
-    Stdio(ChildSpec),
+    Stdio(Box<ChildSpec>),
     Sse(Arc<HttpLink>),
 }
 
 impl Opener {
     fn stdio(mut spec: ChildSpec, limits: &Limits) -> Self {
         spec.line_bytes_max = limits.message_bytes_max;
-        Self::Stdio(spec)
+        // What redaction made longer goes up here as it does over HTTP.
+        let edited_bytes_max = crate::codec_limits(limits).edited_bytes_max();
+        spec.written_bytes_max = Some(edited_bytes_max + HANDLES_BYTES_MAX);
+        Self::Stdio(Box::new(spec))
     }
 }
 
@@ -236,7 +242,7 @@ impl DuplexLink {
     /// share a new one from now on.
     pub fn with_limits(&self, limits: &Limits) -> Self {
         let opener = match &self.opener {
-            Opener::Stdio(spec) => Opener::stdio(spec.clone(), limits),
+            Opener::Stdio(spec) => Opener::stdio(ChildSpec::clone(spec), limits),
             Opener::Sse(http) => Opener::Sse(Arc::new(http.with_limits(limits))),
         };
         Self {
@@ -441,7 +447,10 @@ impl DuplexSession {
                 tokio::time::timeout(self.write_timeout, sent)
                     .await
                     .map_err(|_| Fault::TimedOut)?
-                    .map_err(|_| Fault::Broken("the process ended"))
+                    .map_err(|error| match error {
+                        SendError::TooLong { .. } => Fault::Grown,
+                        _ => Fault::Broken("the process ended"),
+                    })
             }
             Sender::Sse(sender) => sender.send(message).await,
         }

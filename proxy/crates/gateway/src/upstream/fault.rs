@@ -15,6 +15,9 @@ pub enum Fault {
     /// Its answer is larger than may be held, and may not pass in steps.
     #[error("an answer above the size limit: {0}")]
     TooLarge(Oversize),
+    /// The message became longer than may be sent to it when something in it was redacted.
+    #[error("not sent: redaction made the message too long")]
+    Grown,
     /// It refused Weir's credentials.
     #[error("refused Weir's credentials (HTTP {0})")]
     Credentials(u16),
@@ -45,12 +48,13 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// The status for the client: 504 for lateness, 503 for our own bounds, else 502.
+    /// The status for the client: 504 for lateness, 503, 429 and 413 for our own bounds, else 502.
     pub fn status(&self) -> u16 {
         match self {
             Self::TimedOut => 504,
             Self::CircuitOpen | Self::Busy | Self::NoRunner => 503,
             Self::Crowded | Self::ShareTaken => 429,
+            Self::Grown => 413,
             _ => 502,
         }
     }
@@ -63,6 +67,7 @@ impl Fault {
             | Self::CircuitOpen
             | Self::Busy
             | Self::ShareTaken
+            | Self::Grown
             | Self::NotStarted
             | Self::Crowded
             | Self::NoRunner => true,
@@ -93,6 +98,9 @@ impl Fault {
             }
             Self::TooLarge(Oversize::Off) => "The MCP server gave an answer that cannot be used.",
             Self::TooLarge(why) => why.text(),
+            Self::Grown => {
+                "The message is larger than allowed, once what may not go on in it is redacted."
+            }
             Self::Credentials(_) => "The MCP server refused the gateway's credentials.",
             Self::CircuitOpen => "The MCP server failed repeatedly and is not called for a while.",
             Self::Busy => "Too many sessions of this MCP server are running.",
