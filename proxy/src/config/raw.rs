@@ -271,7 +271,8 @@ pub struct Auth {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Breaker {
-    /// Calls failing in a row until the circuit opens; 0 switches the breaker off. Default 5.
+    /// Calls of one key failing in a row until the circuit opens for that key, and for all keys where it is open for another
+    /// already; 0 switches the breaker off. A status below 500 is no failure. Default 5.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub failures: u32,
     /// How long it stays open, in milliseconds. Default 10,000.

@@ -456,3 +456,36 @@ fn a_failing_upstream_opens_the_circuit_and_a_well_one_closes_it() {
         (client.call("echo", json!({ "message": "hi" })).first_text() == "Echo: hi").then_some(())
     });
 }
+
+#[test]
+fn one_key_opens_no_circuit_for_another() {
+    let upstream = Upstream::mcp(|r| match r.json()["params"]["name"].as_str() {
+        Some("fails") => Some(Reply::status(500, "text/plain", "")),
+        Some("refuses") => Some(Reply::status(403, "text/plain", "")),
+        _ => None,
+    });
+    let mut config = Config::new(&upstream.url()).set(
+        &format!("tenants.{TENANT}.servers.{SERVER}.upstream.breaker"),
+        json!({ "failures": 2, "open_ms": 600_000 }),
+    );
+    let keys = ["a", "b", "c"].map(|id| config.key(TENANT, id));
+    let weir = Weir::serve(&config);
+    let [mut a, mut b, mut c] = keys
+        .each_ref()
+        .map(|key| Client::connect_with(&weir, Era::Stateless, &[("X-API-Key", key)]));
+    let ask = |client: &mut Client, tool: &str| client.call(tool, json!({})).status();
+    // A status for one call is no sign that the server fails.
+    let statuses: Vec<u16> = (0..4).map(|_| ask(&mut a, "refuses")).collect();
+    assert_eq!(statuses, [502; 4]);
+    assert_eq!(ask(&mut a, "echo"), 200);
+
+    let statuses: Vec<u16> = (0..3).map(|_| ask(&mut a, "fails")).collect();
+    assert_eq!(statuses, [502, 502, 503]);
+    assert_eq!(ask(&mut a, "echo"), 503, "a's circuit is open");
+    assert_eq!(ask(&mut b, "echo"), 200, "b's is not");
+
+    // Where a second key finds the same, it is the server.
+    let statuses: Vec<u16> = (0..2).map(|_| ask(&mut b, "fails")).collect();
+    assert_eq!(statuses, [502, 502]);
+    assert_eq!(ask(&mut c, "echo"), 503, "nobody is let through");
+}

@@ -6,7 +6,7 @@ use mcp_codec::{Message, MessageKind};
 use tokio::sync::mpsc;
 
 use super::call::{Down, Halt, Origin, Source, Step, silence, stream_silence};
-use super::forward::{circuit_admits, note_fault};
+use super::forward::{circuit_admits, note_fault, well};
 use super::post::{Answered, Post};
 use super::prepare::Ready;
 use super::pump;
@@ -146,7 +146,7 @@ async fn source_of(
                 .send(Verb::Post, &upstream, Some(&ready.cleared))
                 .await?;
             let (origin, head) = usable_answer(answer)?;
-            runtime.breaker.succeeded();
+            well(&post.context);
             if let (Some(id), Some(own)) = (head.session_id, &post.own) {
                 own.upstream_says(id);
             }
@@ -176,7 +176,7 @@ async fn source_of(
             let subscription = subscription.map_err(|error| match error {
                 CallError::Fault(fault) => fault,
                 CallError::TooMany => Fault::Busy,
-                CallError::DuplicateId => Fault::Broken("an id that is in use"),
+                CallError::DuplicateId => Fault::IdInUse,
             })?;
             // Only now: one that is refused for its id may not touch the call that has it.
             ready.calls.opened(&ready.call, ready.progress.clone());
@@ -216,7 +216,7 @@ async fn carry(
             }) => {
                 trail.upstream_done(UpstreamOutcome::Answered);
                 // For a duplex this is the first sign that it is well.
-                down.context.server.runtime.breaker.succeeded();
+                well(down.context);
                 if close(down.context, trail, 200).await {
                     send(out, Some(message)).await;
                 }

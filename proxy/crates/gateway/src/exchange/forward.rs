@@ -18,10 +18,11 @@ use super::pump::Pump;
 use super::trail::Trail;
 use super::usable::{Usable, usable};
 use super::{After, Context, SESSION_NOT_FOUND, farewell};
+use crate::breaker::Opened;
 use crate::reply::code;
 use crate::session::{NewSession, Session, SessionError};
 use crate::upstream::{
-    Answer, DuplexSession, Fault, Head, HttpLink, Link, Purpose, UpstreamHeaders, Verb,
+    Answer, DuplexSession, Fault, Head, Health, HttpLink, Link, Purpose, UpstreamHeaders, Verb,
 };
 
 impl Post {
@@ -72,7 +73,7 @@ impl Post {
             Ok(answer) => answer,
             Err(fault) => return Box::pin(self.fault(session, &ready, fault)).await,
         };
-        self.context.server.runtime.breaker.succeeded();
+        well(&self.context);
         match answer {
             Usable::Json(head, body) => {
                 self.answer_up(
@@ -313,7 +314,14 @@ pub(super) enum NotOpened {
 pub(super) fn circuit_admits(context: &Context, kind: MessageKind) -> bool {
     let runtime = &context.server.runtime;
     let unanswered = matches!(runtime.link, Link::Duplex(_)) && kind != MessageKind::Request;
-    unanswered || runtime.breaker.admits(Instant::now())
+    let owner = &context.principal.owner;
+    unanswered || runtime.breaker.admits(owner, Instant::now())
+}
+
+/// Notes that the upstream answered a call.
+pub(super) fn well(context: &Context) {
+    let owner = &context.principal.owner;
+    context.server.runtime.breaker.succeeded(owner);
 }
 
 /// Notes an upstream fault in metrics, breaker and trail.
@@ -323,18 +331,20 @@ pub(super) fn note_fault(context: &Context, trail: &mut Trail, fault: &Fault) {
     tracing::warn!(server_id = %server.id, %fault, "upstream fault");
     let (word, outcome) = recorded_as(fault);
     trail.failed(word, outcome);
-    // Our own bounds, the runner's queue and its absence are no fault of the server.
-    let ours = [
-        Fault::CircuitOpen,
-        Fault::Busy,
-        Fault::ShareTaken,
-        Fault::Crowded,
-        Fault::NoRunner,
-        Fault::Grown,
-    ];
-    let counts = !ours.contains(fault) && !matches!(fault, Fault::TooLarge(_));
-    if counts && server.runtime.breaker.failed(Instant::now()) {
-        tracing::warn!(server_id = %server.id, "the upstream's circuit is open");
+    let owner = &context.principal.owner;
+    let opened = match fault.health() {
+        Health::Unknown => return,
+        Health::Lives => return server.runtime.breaker.succeeded(owner),
+        Health::Fails => server.runtime.breaker.failed(owner, Instant::now()),
+    };
+    match opened {
+        Opened::No => {}
+        Opened::ForKey => {
+            tracing::warn!(server_id = %server.id, %owner, "the upstream's circuit is open for a key");
+        }
+        Opened::ForAll => {
+            tracing::warn!(server_id = %server.id, "the upstream's circuit is open");
+        }
     }
 }
 
@@ -349,6 +359,7 @@ pub(super) fn recorded_as(fault: &Fault) -> (&'static str, UpstreamOutcome) {
             "too many upstream sessions of one principal",
             UpstreamOutcome::NotSent,
         ),
+        Fault::IdInUse => ("id in use", UpstreamOutcome::NotSent),
         Fault::Grown => (
             "message too large once redacted",
             UpstreamOutcome::NotSent,

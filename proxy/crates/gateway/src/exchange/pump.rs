@@ -237,7 +237,7 @@ impl Pump<'_> {
         trail.upstream_done(UpstreamOutcome::Answered);
         let context = self.down.context;
         // For a duplex this is the first sign that it is well.
-        context.server.runtime.breaker.succeeded();
+        super::forward::well(context);
         let status = self.status_of(&message);
         let kept = trail
             .close(&context.gateway, &context.snapshot, &context.server, status)

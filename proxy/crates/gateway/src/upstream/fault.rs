@@ -1,5 +1,16 @@
 //! What can go wrong with an upstream. The client hears fixed words about it.
 
+/// What a fault tells of the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Health {
+    /// Nothing: it is a bound of Weir's own.
+    Unknown,
+    /// It lives: it answered, though not what was wanted.
+    Lives,
+    /// It fails.
+    Fails,
+}
+
 /// An upstream that did not do its part.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
@@ -24,6 +35,9 @@ pub enum Fault {
     /// It answered with a status that says it failed.
     #[error("answered HTTP {0}")]
     Status(u16),
+    /// The client uses an id or progress token again that is still in use.
+    #[error("an id that is in use")]
+    IdInUse,
     /// Its circuit is open.
     #[error("the circuit is open")]
     CircuitOpen,
@@ -48,14 +62,35 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// The status for the client: 504 for lateness, 503, 429 and 413 for our own bounds, else 502.
+    /// The status for the client: 504 for lateness, 503, 429, 413 and 400 for what is not sent, else 502.
     pub fn status(&self) -> u16 {
         match self {
             Self::TimedOut => 504,
             Self::CircuitOpen | Self::Busy | Self::NoRunner => 503,
             Self::Crowded | Self::ShareTaken => 429,
             Self::Grown => 413,
+            Self::IdInUse => 400,
             _ => 502,
+        }
+    }
+
+    /// What it tells of the server. A status below 500 is its answer to one call: it may be another's to another.
+    pub fn health(&self) -> Health {
+        match self {
+            Self::CircuitOpen
+            | Self::Busy
+            | Self::ShareTaken
+            | Self::Grown
+            | Self::IdInUse
+            | Self::Crowded
+            | Self::NoRunner => Health::Unknown,
+            Self::Credentials(_) | Self::TooLarge(_) | Self::Status(..500) => Health::Lives,
+            Self::Unreachable(_)
+            | Self::TimedOut
+            | Self::Broken(_)
+            | Self::Status(_)
+            | Self::Gone(_)
+            | Self::NotStarted => Health::Fails,
         }
     }
 
@@ -71,6 +106,8 @@ impl Fault {
             | Self::NotStarted
             | Self::Crowded
             | Self::NoRunner => true,
+            // The call that has the id goes on.
+            Self::IdInUse => false,
             // It may still work on it, or what stands between may have lost its answer.
             Self::TimedOut
             | Self::Broken(_)
@@ -101,6 +138,7 @@ impl Fault {
             Self::Grown => {
                 "The message is larger than allowed, once what may not go on in it is redacted."
             }
+            Self::IdInUse => "This id or progress token is already in use.",
             Self::Credentials(_) => "The MCP server refused the gateway's credentials.",
             Self::CircuitOpen => "The MCP server failed repeatedly and is not called for a while.",
             Self::Busy => "Too many sessions of this MCP server are running.",

@@ -27,7 +27,7 @@ use pingora_core::connectors::TransportConnector;
 
 pub use duplex::{CallError, DuplexLink, DuplexSession, Silence, Subscription};
 pub use events::EventStream;
-pub use fault::{Fault, Oversize};
+pub use fault::{Fault, Health, Oversize};
 pub use hosted::Hosted;
 pub use http::{Answer, Head, HttpLink, Purpose, UpstreamHeaders, Verb};
 pub use long::{LongBody, Upload};
