@@ -19,6 +19,10 @@ pub const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
 
 pub use crate::sse_long::LongEvent;
 
+/// Longest wait that a server may ask for, an hour; a longer one is not handed on. It is the one number of a stream that
+/// nobody scans, and no card or phone number is as short.
+const RETRY_MS_MAX: u64 = 3_600_000;
+
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The bounds on one event.
@@ -60,7 +64,7 @@ pub struct Event {
     pub data: Option<Bytes>,
     /// The `id` field.
     pub id: Option<Box<str>>,
-    /// The `retry` field.
+    /// The `retry` field; from a decoder an hour at most.
     pub retry_ms: Option<u64>,
 }
 
@@ -336,6 +340,7 @@ impl Decoder {
             "retry" => {
                 let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
                 let retry_ms = value.parse().ok().filter(|_| is_number);
+                let retry_ms = retry_ms.filter(|ms| *ms <= RETRY_MS_MAX);
                 self.event.retry_ms = retry_ms.or(self.event.retry_ms);
                 Ok(())
             }

@@ -87,6 +87,12 @@ fn cases() -> Vec<(&'static [u8], Vec<Event>, Option<SseError>)> {
             None,
         ),
         (b"retry: 500\n\n", vec![retry(500)], None),
+        (b"retry: 3600000\n\n", vec![retry(3_600_000)], None),
+        (
+            b"retry: 500\nretry: 3600001\n\nretry: 4929420573595709\ndata: x\n\n",
+            vec![retry(500), data("x")],
+            None,
+        ),
         (b"id\n\n", vec![with_id("", Event::default())], None),
         (
             b"event: message\ndata: {}\nid: a:b\n\n",
