@@ -2,6 +2,7 @@
 
 use weir_tests::config::{Config, SERVER, TENANT};
 use weir_tests::http::Conn;
+use weir_tests::wait::{self, PATIENCE};
 use weir_tests::weir::Start;
 use weir_tests::{Answer, Canary, Client, Era, Reply, Upstream, Value, Weir, json};
 
@@ -254,6 +255,40 @@ fn a_browser_client_of_a_configured_origin_is_served() {
     let bad = preflight("https://evil.example");
     assert_eq!(bad.head.header("access-control-allow-origin"), None);
     assert!(upstream.requests().is_empty(), "a preflight was passed on");
+}
+
+#[test]
+fn a_trace_context_is_judged_before_it_goes_anywhere() {
+    // Sixteen bytes in hexadecimal, as a trace's id; half of them as a span's.
+    let (listed, half) = ("9f8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c", "e7d6c5b4a3928170");
+    let plain = ("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7");
+    let upstream = Upstream::mcp(|_| None);
+    let config = Config::new(&upstream.url())
+        .set("audit", json!({ "mode": "all" }))
+        .set(
+            &format!("tenants.{TENANT}.values"),
+            json!({ "vault": { "list": [listed, half] } }),
+        );
+    let weir = Weir::serve(&config);
+    let traced = |(trace, span): (&str, &str)| {
+        let parent = format!("00-{trace}-{span}-01");
+        let mut client = Client::new(&weir, Era::Stateless, &[("traceparent", &parent)]);
+        upstream.forget();
+        let answer = client.call("echo", json!({ "message": "hi" }));
+        assert_eq!(answer.first_text(), "Echo: hi", "{}", answer.text());
+        let call = upstream.calls("tools/call").pop().expect("the call");
+        call.header("traceparent").map(str::to_owned)
+    };
+    let carried = traced(plain).expect("it is carried on");
+    assert!(carried.contains(plain.0), "{carried}");
+    assert_eq!(traced((listed, plain.1)), None);
+    assert_eq!(traced((plain.0, half)), None);
+    let records = wait::until("three records", PATIENCE, || {
+        let records = weir_tests::weir::audit(&weir, &["--method", "tools/call"]);
+        (records.len() == 3).then_some(records)
+    });
+    let told = format!("{records:?}");
+    assert!(told.contains(plain.0) && !told.contains(listed), "{told}");
 }
 
 #[test]

@@ -100,7 +100,10 @@ impl Breaker {
         let mut circuits = self.circuits.lock();
         circuits.all_until = None;
         if circuits.of_keys.remove(owner).is_some()
-            && circuits.opened.as_ref().is_some_and(|(whose, _)| whose == owner)
+            && circuits
+                .opened
+                .as_ref()
+                .is_some_and(|(whose, _)| whose == owner)
         {
             circuits.opened = None;
         }
@@ -175,7 +178,10 @@ mod tests {
         assert!(!breaker.admits(&a, now));
         assert!(breaker.admits(&b, now) && breaker.admits(&c, now));
         breaker.succeeded(&b);
-        assert!(!breaker.admits(&a, now), "another's good call says nothing of a's");
+        assert!(
+            !breaker.admits(&a, now),
+            "another's good call says nothing of a's"
+        );
 
         // A second key that finds the same does.
         assert_eq!(breaker.failed(&b, now), Opened::No);
@@ -184,7 +190,11 @@ mod tests {
         let later = now + Duration::from_secs(11);
         assert!(breaker.admits(&c, later));
         assert_eq!(breaker.failed(&c, later), Opened::No);
-        assert_eq!(breaker.failed(&c, later), Opened::ForKey, "the others' are over");
+        assert_eq!(
+            breaker.failed(&c, later),
+            Opened::ForKey,
+            "the others' are over"
+        );
     }
 
     #[test]

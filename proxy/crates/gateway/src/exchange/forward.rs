@@ -360,10 +360,7 @@ pub(super) fn recorded_as(fault: &Fault) -> (&'static str, UpstreamOutcome) {
             UpstreamOutcome::NotSent,
         ),
         Fault::IdInUse => ("id in use", UpstreamOutcome::NotSent),
-        Fault::Grown => (
-            "message too large once redacted",
-            UpstreamOutcome::NotSent,
-        ),
+        Fault::Grown => ("message too large once redacted", UpstreamOutcome::NotSent),
         Fault::Credentials(_) => ("upstream refused credentials", UpstreamOutcome::Answered),
         Fault::Status(_) | Fault::Broken(_) => ("upstream broken", UpstreamOutcome::Broken),
         Fault::Gone(_) => ("sandbox gone", UpstreamOutcome::Broken),

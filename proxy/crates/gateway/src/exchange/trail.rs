@@ -9,15 +9,30 @@ use domain::{AuditMode, Direction, Era, PolicyAction, ProtocolVersion};
 use mcp_codec::{Document, LeafId};
 
 use super::Context;
+use super::attribute::Tie;
 use super::head::Trace;
 use crate::gateway::Gateway;
-use crate::pipeline::{Cleared, PassingReport, Place, Places, Report, Stop, Way};
+use crate::pipeline::{self, Cleared, HeaderLeaf, PassingReport, Place, Places, Report, Stop, Way};
 use crate::session::Session;
 use crate::snapshot::{ServerEntry, Snapshot};
 use crate::span::SpanIds;
 
 /// Findings kept in memory for one exchange; the log keeps fewer.
 const FINDINGS_MAX: usize = 64;
+
+/// A trace context that may go up, and into the record. Its ids are text of the caller's choice; one that policy would not let
+/// pass begins no trace here. The call goes on all the same: ids are random, and some look like what rules look for.
+fn passable(context: &Context, trace: &Trace) -> Trace {
+    let ids = [trace.trace_id.as_deref(), trace.parent_id.as_deref()];
+    let ids: Vec<HeaderLeaf> = ids.into_iter().flatten().map(HeaderLeaf::fixed).collect();
+    let tie = Tie::unknown();
+    let judge = tie.judge(context, Era::Handshake, None);
+    if ids.is_empty() || pipeline::may_go_up(&ids, &judge) {
+        return trace.clone();
+    }
+    tracing::warn!(server_id = %context.server.id, "a trace context was left out: policy does not allow it");
+    Trace::default()
+}
 
 /// The audit log could not take a record that must be kept: the answer is not released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,6 +95,7 @@ impl Trail {
         self.record.principal = Some(Arc::clone(&context.principal.key_id));
         self.record.client.clone_from(&context.client);
         self.record.session = session.map(|s| Arc::clone(&s.tag));
+        let trace = &passable(context, trace);
         self.span = SpanIds::new(trace, context.gateway.spans.is_some());
         self.record.trace_id = match &self.span {
             Some(span) => Some(span.trace_id().into()),

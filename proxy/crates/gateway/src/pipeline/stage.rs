@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use dlp_policy::{Action, Decision};
-use dlp_scan::{Budget, LeafInput, LeafKind, Outcome, Outline, Scanner, Step};
+use dlp_scan::{Budget, Finding, LeafInput, LeafKind, Outcome, Outline, Scanner, Step};
 use domain::{Direction, PolicyAction};
 use mcp_codec::{Document, EditError, Edits, Id, Leaf, LeafId, Message};
 
@@ -418,11 +418,7 @@ pub(super) fn scan_leaves(
         .leaves()
         .map(leaf_input)
         .chain(headers.iter().map(header_input));
-    let budget = Budget {
-        decoded_bytes_max: u32::try_from(judge.limits.decoded_bytes_max).unwrap_or(u32::MAX),
-        depth_max: u8::try_from(judge.limits.decode_depth_max).unwrap_or(u8::MAX),
-        ..Budget::default()
-    };
+    let budget = budget_of(judge);
     let keeps = judge.keeps(direction);
     // What stands over a value is its column's name only in a table, and few messages have any.
     let mut outline = doc.has_rows().then(|| doc.outline().map(step_of));
@@ -436,6 +432,28 @@ pub(super) fn scan_leaves(
         said.scan(direction, doc, judge, &budget, &mut outcome);
     }
     (outcome, remembered)
+}
+
+/// Whether texts of the head that are no part of any message may go up as they are. Plugins are not asked, and nothing is
+/// remembered: such texts are others each time.
+pub(crate) fn may_go_up(texts: &[HeaderLeaf], judge: &Judge<'_>) -> bool {
+    let direction = Direction::ToServer;
+    let (budget, keeps) = (budget_of(judge), judge.keeps(direction));
+    let leaves = texts.iter().map(header_input);
+    let outcome = scratch::with_scanner(|scanner| {
+        scanner.scan_laid_out(judge.rules, leaves, None, &budget, &keeps)
+    });
+    let place = |finding: &Finding| format!("header[{}]", finding.leaf);
+    let decision = judge.decide_about(direction, &outcome, &place);
+    decision.enforced < Action::Redact
+}
+
+fn budget_of(judge: &Judge<'_>) -> Budget {
+    Budget {
+        decoded_bytes_max: u32::try_from(judge.limits.decoded_bytes_max).unwrap_or(u32::MAX),
+        depth_max: u8::try_from(judge.limits.decode_depth_max).unwrap_or(u8::MAX),
+        ..Budget::default()
+    }
 }
 
 fn leaf_input(leaf: Leaf<'_>) -> LeafInput<'_> {
