@@ -8,7 +8,8 @@ use weir_tests::config::{Config, SERVER, TENANT};
 use weir_tests::http::Conn;
 use weir_tests::upstream::Wire;
 use weir_tests::wait::{self, PATIENCE};
-use weir_tests::{Client, Era, Reply, Request, Upstream, Value, Weir, json};
+use weir_tests::weir::audit;
+use weir_tests::{Canary, Client, Era, Reply, Request, Upstream, Value, Weir, json};
 
 const STDIO_SERVER: &str = env!("CARGO_BIN_EXE_stdio-server");
 /// What the tests allow a server, in milliseconds.
@@ -110,6 +111,32 @@ fn a_server_that_waits_for_the_client_is_not_silent() {
         last["result"]["content"][0]["text"], "the client answered",
         "{last}"
     );
+}
+
+#[test]
+fn a_server_whose_answer_is_blocked_hears_that() {
+    let weir = Weir::serve(&stdio().category("secret", "block"));
+    let mut client = Client::connect(&weir, Era::Handshake);
+    let call = client.message("tools/call", json!({ "name": "ask", "arguments": {} }));
+    let mut stream = client.open(&call);
+    let asked = stream.message(PATIENCE).expect("the server's question");
+    let canary = Canary::github();
+    let content = json!({ "action": "accept", "content": { "a": canary.value() } });
+    let answer = json!({ "jsonrpc": "2.0", "id": asked["id"], "result": content });
+    assert_eq!(client.post(&answer).status(), 202);
+    let last = stream.message(PATIENCE).expect("the call's answer");
+    let text = &last["result"]["content"][0]["text"];
+    assert_eq!(text, "the client answered", "{last}");
+    let blocked = wait::until("its record", PATIENCE, || {
+        let records = audit(&weir, &["--action", "block"]);
+        records.into_iter().next()
+    });
+    assert_eq!(blocked["status"], 202, "{blocked}");
+    // An answer to nothing is not one to tell of: its id is the client's text.
+    let nothing = json!({ "jsonrpc": "2.0", "id": "nobody asked", "result": content });
+    assert_eq!(client.post(&nothing).status(), 202);
+    let heard = client.call("heard", json!({})).first_text().to_owned();
+    assert!(!heard.contains("nobody asked"), "{heard}");
 }
 
 #[test]

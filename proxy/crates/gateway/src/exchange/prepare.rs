@@ -134,6 +134,9 @@ impl Post {
                 let (doc, stop) = (blocked.message.doc(), &blocked.stop);
                 self.trail
                     .absorb(Direction::ToServer, doc, &blocked.report, Some(stop));
+                if let Some(word) = in_place_of_answer(&blocked.message, tie) {
+                    return Ok(word);
+                }
                 let text = stop.client_text(Direction::ToServer, &self.context.server.rules);
                 Err(Box::new(Answered::Blocked(self.block(
                     &blocked.message,
@@ -226,6 +229,22 @@ impl Post {
         let text = "Weir blocked this request: this tool may not be called.";
         Err(Box::new(Answered::Blocked(self.block(message, era, text))))
     }
+}
+
+/// What goes up in place of an answer of the client's that was blocked: who asked would wait for one until its time limit.
+/// Only where the id is one that the server asked by; any other is text of the client.
+fn in_place_of_answer(blocked: &Message, tie: &Tie) -> Option<Cleared<ToServer>> {
+    let answers = matches!(
+        blocked.kind(),
+        MessageKind::Response | MessageKind::ErrorResponse
+    );
+    let id = blocked.id().filter(|_| answers && tie.call.is_some())?;
+    let text = "Blocked by the gateway's policy.";
+    Some(Cleared::of_ours(reply::error(
+        Some(id),
+        code::BLOCKED,
+        text,
+    )))
 }
 
 const ENDS: Refusal = Refusal::new(503, code::UNAVAILABLE, "The gateway is ending.");
