@@ -310,6 +310,39 @@ fn a_client_of_the_first_revision_hears_of_it_on_its_stream() {
 }
 
 #[test]
+fn what_a_client_of_the_first_revision_sends_goes_up_in_its_order() {
+    let weir = Weir::serve(&Config::of(json!({ "command": STDIO_SERVER })));
+    let mut first = First::connect(&weir);
+    for n in 0..40 {
+        // Large and small by turns: the large ones take longer to judge.
+        let words = "some words of text here ".repeat(if n % 2 == 0 { 40_000 } else { 1 });
+        let params = json!({ "n": n, "level": "info", "data": words });
+        let answer = first.poster.notify("notifications/message", params);
+        assert_eq!(answer.status(), 202, "{}", answer.text());
+    }
+    let order = first.call("order");
+    let wanted = json!((0..40).collect::<Vec<_>>()).to_string();
+    assert_eq!(order["result"]["content"][0]["text"], wanted, "{order}");
+}
+
+#[test]
+fn a_slow_call_of_the_first_revision_holds_up_no_other() {
+    let slow = |r: &Request| (r.json()["params"]["name"] == "slow").then_some(Reply::Hang);
+    let upstream = Upstream::mcp(slow);
+    let pipes = Config::of(json!({ "command": STDIO_SERVER }));
+    for (config, tool) in [(Config::new(&upstream.url()), "slow"), (pipes, "silent")] {
+        let weir = Weir::serve(&config);
+        let mut first = First::connect(&weir);
+        let params = json!({ "name": tool, "arguments": {} });
+        let call = first.poster.message("tools/call", params);
+        assert_eq!(first.poster.post(&call).status(), 202);
+        // The next answer on the stream is not its.
+        let echo = first.call("echo");
+        assert!(echo["result"].is_object(), "{echo}");
+    }
+}
+
+#[test]
 fn a_batch_is_answered_though_one_of_its_calls_is_not() {
     let weir = Weir::serve(&stdio());
     let mut client = Client::new(&weir, Era::Handshake, &[]);

@@ -4,7 +4,7 @@
 //! it, `exit` ends the process in mid-call, `silent` never answers, `flood` writes a line of that many bytes,
 //! `garbage` writes a line that is no JSON before its answer, `progress` reports so many times at such intervals
 //! before it answers, `ask` asks the client to elicit something and answers when the client did, `heard` tells
-//! which notifications came. `IGNORE_TERM=1` makes it deaf to SIGTERM.
+//! which notifications came, `order` only their `n`. `IGNORE_TERM=1` makes it deaf to SIGTERM.
 
 use std::io::{BufRead, Write};
 use std::process::{Command, Stdio};
@@ -39,6 +39,12 @@ fn main() {
                     &json!({ "jsonrpc": "2.0", "id": "asked", "method": "elicitation/create",
                     "params": { "message": "?", "requestedSchema": { "type": "object", "properties": {} } } }),
                 );
+                continue;
+            }
+            Some("order") => {
+                let numbers: Vec<&Value> = heard.iter().map(|m| &m["params"]["n"]).collect();
+                let numbers = text(&json!(numbers).to_string());
+                say(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": numbers }));
                 continue;
             }
             Some("heard") => {

@@ -5,6 +5,7 @@
 
 mod calls;
 mod claims;
+mod order;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,6 +22,7 @@ use crate::shares::Tally;
 use crate::upstream::DuplexSession;
 
 pub use calls::{BoundedMap, Call, Calls, Capabilities};
+pub use order::{Order, Turn};
 
 /// When all sessions are full, idle ones are looked for no more often than this.
 const LOOK_AGAIN_MS: u64 = 1000;
@@ -32,6 +34,7 @@ pub struct Channel {
     answers: mpsc::Sender<Cleared<ToClient>>,
     calls: Arc<Semaphore>,
     words: Arc<Semaphore>,
+    order: Arc<Order>,
 }
 
 impl Channel {
@@ -42,12 +45,22 @@ impl Channel {
             answers,
             calls: slots(),
             words: slots(),
+            order: Arc::default(),
         }
     }
 
     /// Where answers go.
     pub fn answers(&self) -> &mpsc::Sender<Cleared<ToClient>> {
         &self.answers
+    }
+
+    /// The turn of a message that was accepted now. What answers a question of the server's waits for nobody: a call before
+    /// it may wait for that answer.
+    pub fn turn(&self, kind: MessageKind) -> Turn {
+        match kind {
+            MessageKind::Request | MessageKind::Notification => self.order.turn(),
+            MessageKind::Response | MessageKind::ErrorResponse => Turn::default(),
+        }
     }
 
     /// A place for one message, or `None` when all are taken. Calls cannot take the places of

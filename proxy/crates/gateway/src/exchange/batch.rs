@@ -20,7 +20,7 @@ use super::{After, Context, Refusal, drive, post};
 use crate::bodies::Held;
 use crate::pipeline::{Cleared, ToClient};
 use crate::reply::{self, code};
-use crate::session::Session;
+use crate::session::{Session, Turn};
 
 /// Two answers could not be told apart, nor tied to their tools.
 const SAME_ID: Refusal = Refusal::new(
@@ -106,7 +106,7 @@ async fn one(
         return Ok(());
     }
     let begun = answers.array.len();
-    let work = async move { drive::drive(post, message, &out).await };
+    let work = async move { drive::drive(post, message, Turn::default(), &out).await };
     // Where this ends early, the channel closes and the work ends: nobody waits for it.
     let gather = async {
         loop {

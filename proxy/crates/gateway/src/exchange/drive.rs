@@ -15,12 +15,17 @@ use super::usable::usable_answer;
 use super::{Context, Refusal};
 use crate::pipeline::{Cleared, ToClient};
 use crate::reply::{self, code};
-use crate::session::NewSession;
+use crate::session::{NewSession, Turn};
 use crate::upstream::{CallError, Fault, Link, UpstreamHeaders, Verb};
 
 /// Serves one message; what the client is to get goes into `out`, in order.
-pub(super) async fn drive(post: Post, message: Message, out: &mpsc::Sender<Cleared<ToClient>>) {
-    if let Some(sent) = send_up(post, message, out).await {
+pub(super) async fn drive(
+    post: Post,
+    message: Message,
+    turn: Turn,
+    out: &mpsc::Sender<Cleared<ToClient>>,
+) {
+    if let Some(sent) = send_up(post, message, turn, out).await {
         sent.bring_back(out).await;
     }
 }
@@ -50,12 +55,14 @@ impl Sent {
     }
 }
 
-/// Judges one message and sends it up. `None`: nothing more comes of it.
+/// Judges one message and sends it up when it is its turn. `None`: nothing more comes of it.
 pub(super) async fn send_up(
     mut post: Post,
     message: Message,
+    mut turn: Turn,
     out: &mpsc::Sender<Cleared<ToClient>>,
 ) -> Option<Sent> {
+    turn.come().await;
     let ready = match post.prepare(message).await {
         Ok(ready) => ready,
         Err(answered) => {
@@ -72,7 +79,7 @@ pub(super) async fn send_up(
     post.trail.upstream_asked();
     let opened = tokio::select! {
         biased;
-        opened = source_of(&mut post, &ready) => opened,
+        opened = source_of(&mut post, &ready, &mut turn) => opened,
         () = out.closed() => {
             cancelled(&post.context, post.trail).await;
             return None;
@@ -129,10 +136,12 @@ async fn faulted(
     None
 }
 
-/// Sends the message up. `None`: it wants no answer and was taken.
+/// Sends the message up. `None`: it wants no answer and was taken. The turn of a call is over when the server has it, that
+/// of a word when the server took it.
 async fn source_of(
     post: &mut Post,
     ready: &Ready,
+    turn: &mut Turn,
 ) -> Result<Option<(Source, UpstreamHeaders)>, Fault> {
     let wants_answer = ready.kind == MessageKind::Request;
     let runtime = std::sync::Arc::clone(&post.context.server.runtime);
@@ -142,8 +151,13 @@ async fn source_of(
             if wants_answer {
                 ready.calls.opened(&ready.call, ready.progress.clone());
             }
+            let sent = || {
+                if wants_answer {
+                    turn.over();
+                }
+            };
             let answer = link
-                .send(Verb::Post, &upstream, Some(&ready.cleared))
+                .send_telling(Verb::Post, &upstream, Some(&ready.cleared), sent)
                 .await?;
             let (origin, head) = usable_answer(answer)?;
             well(&post.context);

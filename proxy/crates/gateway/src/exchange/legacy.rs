@@ -204,13 +204,15 @@ pub(super) async fn message(
     let Some(channel) = own.channel.clone() else {
         return Err(Gone);
     };
-    // The answer must not hold the POST, so each message is a task, and there are only so many.
+    // The answer must not hold the POST, so each message is a task, and there are only so many. They go up in the order in
+    // which they were accepted: what cancels a call must not overtake it.
     let Some(slot) = channel.slot(message.kind()) else {
         context.server.metrics().throttled.increment(1);
         let mut extra = extra;
         extra.push((http::header::RETRY_AFTER, HeaderValue::from_static("1")));
         return post::refuse(&context, session, TOO_MANY_CALLS, message.id(), extra).await;
     };
+    let turn = channel.turn(message.kind());
     let mut trail = Trail::new(&context.server);
     trail.begun(&context, Some(&own), &head.trace, size);
     let post = Post {
@@ -226,7 +228,7 @@ pub(super) async fn message(
     // The POST is over before it is.
     let under_way = post.context.gateway.turns().begin();
     tokio::spawn(async move {
-        drive::drive(post, message, channel.answers()).await;
+        drive::drive(post, message, turn, channel.answers()).await;
         drop((slot, under_way));
     });
     io::empty(session, 202, extra).await?;

@@ -27,7 +27,7 @@ use crate::bodies::Held;
 use crate::gateway::Gateway;
 use crate::pipeline::{Cleared, ToClient};
 use crate::reply;
-use crate::session::Session;
+use crate::session::{Session, Turn};
 
 /// Answers that may wait for a slow client.
 const CHANNEL_MAX: usize = 64;
@@ -210,7 +210,7 @@ impl Front {
         let Some(slot) = slot else {
             return drive::refuse(post, &message, TOO_MANY_CALLS, channel).await;
         };
-        if let Some(sent) = drive::send_up(post, message, channel).await {
+        if let Some(sent) = drive::send_up(post, message, Turn::default(), channel).await {
             let channel = channel.clone();
             while self.under_way.try_join_next().is_some() {}
             self.under_way.spawn(async move {

@@ -249,6 +249,30 @@ impl HttpLink {
         self.send_to(&self.target.path, verb, headers, body).await
     }
 
+    /// The same, and says when the request is written and only its answer is awaited. Of a sandbox it says so with the answer.
+    ///
+    /// # Errors
+    /// As for [`HttpLink::send`].
+    pub async fn send_telling(
+        &self,
+        verb: Verb,
+        headers: &UpstreamHeaders,
+        body: Option<&Cleared<ToServer>>,
+        sent: impl FnOnce() + Send,
+    ) -> Result<Answer, Fault> {
+        if self.is_hosted() {
+            let answer = self.send(verb, headers, body).await;
+            sent();
+            return answer;
+        }
+        let resolved = self.resolve().await?;
+        let body = body.map(Cleared::bytes);
+        let path = &self.target.path;
+        let session = self.write(path, &resolved, verb, headers, body).await?;
+        sent();
+        self.read_answer(session, resolved).await
+    }
+
     /// The same to another path of the same origin.
     ///
     /// # Errors
@@ -276,8 +300,21 @@ impl HttpLink {
         headers: &UpstreamHeaders,
         body: Option<&Bytes>,
     ) -> Result<Answer, Fault> {
+        let session = self.write(path, &resolved, verb, headers, body).await?;
+        self.read_answer(session, resolved).await
+    }
+
+    /// Writes a request.
+    async fn write(
+        &self,
+        path: &str,
+        resolved: &Resolved,
+        verb: Verb,
+        headers: &UpstreamHeaders,
+        body: Option<&Bytes>,
+    ) -> Result<HttpSession, Fault> {
         let more_follows = body.is_some_and(|body| !body.is_empty());
-        let mut session = self.connect_to(&resolved, more_follows).await?;
+        let mut session = self.connect_to(resolved, more_follows).await?;
         let framing = body.map(|body| Framing::Sized(body.len()));
         let request = self.request(path, verb, headers, framing)?;
         session
@@ -294,7 +331,7 @@ impl HttpLink {
             .finish_request_body()
             .await
             .map_err(|e| io_fault(&e))?;
-        self.read_answer(session, resolved).await
+        Ok(session)
     }
 
     /// A connection, of the pool or a new one. `more_follows` on the head.
