@@ -20,6 +20,9 @@ pub enum ControlError {
         /// The id.
         id: String,
     },
+    /// No such thing can be done there.
+    #[error("{0} is not supported here")]
+    Method(http::Method),
     /// The request is wrong.
     #[error("{0}")]
     BadRequest(String),
@@ -89,6 +92,7 @@ impl ControlError {
         let plain = |status, code| (status, code, None);
         match self {
             Self::NotFound { .. } => plain(StatusCode::NOT_FOUND, "not_found"),
+            Self::Method(_) => plain(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"),
             Self::BadRequest(_) => plain(StatusCode::BAD_REQUEST, "bad_request"),
             Self::Fields(_) => plain(StatusCode::UNPROCESSABLE_ENTITY, "invalid_settings"),
             Self::Conflict(_) => plain(StatusCode::CONFLICT, "conflict"),

@@ -20,6 +20,7 @@ mod follow;
 mod hosted;
 mod ids;
 mod model;
+mod objects;
 mod prints;
 mod store;
 

@@ -12,6 +12,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::error::ControlError;
+use crate::objects::Objects;
 
 /// What a server is made of, beside its bundle and its secrets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -78,6 +79,7 @@ impl Settings {
         let mut value = serde_json::to_value(self).map_err(|_| ControlError::Damaged("server"))?;
         merge(&mut value, patch, 0);
         serde_json::from_value(value)
+            .map(|Objects(settings)| settings)
             .map_err(|error| ControlError::BadRequest(format!("settings: {error}")))
     }
 

@@ -74,6 +74,52 @@ async fn a_server_is_made_uploaded_built_and_served() {
 }
 
 #[tokio::test]
+async fn what_is_wrong_changes_nothing_and_is_said_in_one_form() {
+    let plane = Plane::start().await;
+    plane.deployed("one").await;
+    let (new, policy) = ("/api/v1/servers", "/api/v1/servers/one/policy");
+    let good = json!({"bindings": [{"category": "secret", "action": "block"}]});
+    assert_eq!(plane.json("PUT", policy, good).await.0, 200);
+    let (_, before) = plane.get(policy).await;
+    let bad = (400, "bad_request");
+    for (method, path, body, wanted) in [
+        ("POST", new, json!(["two", "acme", {}]), bad),
+        ("PUT", policy, json!([]), bad),
+        ("PUT", policy, json!([true]), bad),
+        ("PUT", policy, json!({"tools": [[], ["echo"]]}), bad),
+        (
+            "PATCH",
+            "/api/v1/servers/one",
+            json!({"limits": [512]}),
+            bad,
+        ),
+        ("PATCH", "/api/v1/tenants/acme", json!(["power"]), bad),
+        ("GET", "/api/v1/usage?from=x", Value::Null, bad),
+        ("GET", "/api/v1/servers/one/logs?tail=-1", Value::Null, bad),
+        (
+            "PUT",
+            "/api/v1/tenants/acme",
+            json!({}),
+            (405, "method_not_allowed"),
+        ),
+        ("GET", "/api/v1/nowhere", Value::Null, (404, "not_found")),
+    ] {
+        let (status, said) = plane.json(method, path, body.clone()).await;
+        let code = said["error"]["code"].as_str();
+        assert_eq!(
+            (status, code),
+            (wanted.0, Some(wanted.1)),
+            "{method} {path} {body}: {said}"
+        );
+        let message = said["error"]["message"].as_str().unwrap_or_default();
+        assert!(!message.is_empty(), "{method} {path} {body}: {said}");
+    }
+    assert_eq!(plane.get(policy).await.1, before);
+    assert_eq!(plane.get("/api/v1/servers/two").await.0, 404);
+    assert_eq!(plane.get("/api/v1/tenants/acme").await.1["plan"], "starter");
+}
+
+#[tokio::test]
 async fn nobody_gets_in_without_the_token() {
     let plane = Plane::start().await;
     for path in [

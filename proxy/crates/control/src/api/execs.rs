@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Json;
-use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, State};
 use domain::ToolName;
 use futures_util::StreamExt as _;
 use runner_api::{Isolation, LogQuery};
 
 use super::Api;
-use super::servers::body;
+use super::servers::{Sent, body};
 use crate::error::{ControlError, ErrorBody};
 use crate::exec::call_tool;
 use crate::ids;
@@ -27,7 +26,7 @@ const LOG_WAIT_MAX: Duration = Duration::from_secs(2);
 pub async fn exec(
     State(api): State<Arc<Api>>,
     Path(id): Path<String>,
-    wanted: Result<Json<ExecRequest>, JsonRejection>,
+    wanted: Sent<ExecRequest>,
 ) -> Result<Json<ExecReply>, ControlError> {
     let wanted = body(wanted)?;
     let tool = ToolName::parse(&wanted.tool)

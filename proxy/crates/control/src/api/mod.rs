@@ -18,6 +18,7 @@ use axum::extract::DefaultBodyLimit;
 use axum::routing::get;
 use axum::{Json, Router, middleware};
 use domain::{Plan, ServerId, TenantId};
+use http::{Method, Uri};
 use runner_api::{ErrorCode, Runner, SecretName, SecretValue, ServerSpec};
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, Semaphore};
@@ -547,12 +548,13 @@ pub async fn serve(
     let (routes, document) = routes().split_for_parts();
     let router: Router = routes
         .route("/api/v1/openapi.json", get(|| async { Json(document) }))
-        .fallback(|| async {
+        .fallback(|uri: Uri| async move {
             ControlError::NotFound {
                 what: "route",
-                id: String::new(),
+                id: uri.path().to_owned(),
             }
         })
+        .method_not_allowed_fallback(|method: Method| async move { ControlError::Method(method) })
         .layer(middleware::from_fn_with_state(
             Arc::clone(&changes),
             connections::whole,

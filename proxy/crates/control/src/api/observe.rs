@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::response::Response;
 use futures_util::StreamExt as _;
 use http::header::CONTENT_TYPE;
@@ -14,6 +14,7 @@ use serde_json::Value;
 use utoipa::IntoParams;
 
 use super::Api;
+use super::servers::Asked;
 use crate::error::{ControlError, ErrorBody};
 use crate::ids;
 use crate::model::{LogView, UsageView};
@@ -36,7 +37,7 @@ pub struct LogsOf {
 pub async fn logs(
     State(api): State<Arc<Api>>,
     Path(id): Path<String>,
-    Query(of): Query<LogsOf>,
+    Asked(of): Asked<LogsOf>,
 ) -> Result<Response, ControlError> {
     let long = api.long_request()?;
     let server = api.store.server(&ids::server(&id)?).await?;
@@ -74,7 +75,7 @@ pub struct EventsOf {
 pub async fn events(
     State(api): State<Arc<Api>>,
     Path(id): Path<String>,
-    Query(of): Query<EventsOf>,
+    Asked(of): Asked<EventsOf>,
 ) -> Result<Json<Vec<Value>>, ControlError> {
     let server = api.store.server(&ids::server(&id)?).await?;
     let events = api
@@ -100,7 +101,7 @@ pub struct UsageOf {
     responses((status = 200, body = Vec<UsageView>), (status = "default", body = ErrorBody)))]
 pub async fn usage(
     State(api): State<Arc<Api>>,
-    Query(of): Query<UsageOf>,
+    Asked(of): Asked<UsageOf>,
 ) -> Result<Json<Vec<UsageView>>, ControlError> {
     let tenant = of.tenant.as_deref().map(ids::tenant).transpose()?;
     let server = of.server.as_deref().map(ids::server).transpose()?;

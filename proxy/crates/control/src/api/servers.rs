@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
-use axum::extract::{Path, Query, State};
+use axum::extract::{FromRequestParts, Path, Query, State};
 use domain::Policy;
 use http::StatusCode;
+use http::request::Parts;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
@@ -15,11 +17,28 @@ use super::Api;
 use crate::error::{ControlError, ErrorBody};
 use crate::ids;
 use crate::model::{NewServer, ServerView, Settings, Stored};
+use crate::objects::Objects;
+
+/// A body as it comes.
+pub type Sent<T> = Result<Json<Objects<T>>, JsonRejection>;
 
 /// A body, or an error of ours.
-pub fn body<T>(body: Result<Json<T>, JsonRejection>) -> Result<T, ControlError> {
-    body.map(|Json(body)| body)
+pub fn body<T>(body: Sent<T>) -> Result<T, ControlError> {
+    body.map(|Json(Objects(body))| body)
         .map_err(|error| ControlError::BadRequest(error.body_text()))
+}
+
+/// What a query string asks for, or an error of ours.
+pub struct Asked<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Asked<T> {
+    type Rejection = ControlError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ControlError> {
+        Query::try_from_uri(&parts.uri)
+            .map(|Query(asked)| Self(asked))
+            .map_err(|error| ControlError::BadRequest(error.body_text()))
+    }
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -33,7 +52,7 @@ pub struct OfTenant {
     responses((status = 201, body = ServerView), (status = "default", body = ErrorBody)))]
 pub async fn create(
     State(api): State<Arc<Api>>,
-    new: Result<Json<NewServer>, JsonRejection>,
+    new: Sent<NewServer>,
 ) -> Result<(StatusCode, Json<ServerView>), ControlError> {
     let new = body(new)?;
     let tenant = ids::tenant(&new.tenant)?;
@@ -72,7 +91,7 @@ pub async fn create(
     responses((status = 200, body = Vec<ServerView>), (status = "default", body = ErrorBody)))]
 pub async fn list(
     State(api): State<Arc<Api>>,
-    Query(of): Query<OfTenant>,
+    Asked(of): Asked<OfTenant>,
 ) -> Result<Json<Vec<ServerView>>, ControlError> {
     let tenant = of.tenant.as_deref().map(ids::tenant).transpose()?;
     let servers = api.store.servers(tenant.as_ref()).await?;
@@ -102,7 +121,7 @@ pub async fn show(
 pub async fn change(
     State(api): State<Arc<Api>>,
     Path(id): Path<String>,
-    patch: Result<Json<Value>, JsonRejection>,
+    patch: Sent<Value>,
 ) -> Result<Json<ServerView>, ControlError> {
     let patch = body(patch)?;
     let server = api.store.server(&ids::server(&id)?).await?;
@@ -180,7 +199,7 @@ pub async fn policy(
 pub async fn set_policy(
     State(api): State<Arc<Api>>,
     Path(id): Path<String>,
-    policy: Result<Json<Policy>, JsonRejection>,
+    policy: Sent<Policy>,
 ) -> Result<Json<Policy>, ControlError> {
     let policy = body(policy)?;
     let server = api.store.server(&ids::server(&id)?).await?;

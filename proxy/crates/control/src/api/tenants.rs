@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, State};
 use domain::Plan;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::servers::body;
+use super::servers::{Sent, body};
 use super::{Api, month_start_s};
 use crate::error::{ControlError, ErrorBody};
 use crate::ids;
@@ -54,7 +53,7 @@ pub async fn show(
 pub async fn set(
     State(api): State<Arc<Api>>,
     Path(tenant): Path<String>,
-    change: Result<Json<TenantChange>, JsonRejection>,
+    change: Sent<TenantChange>,
 ) -> Result<Json<TenantView>, ControlError> {
     let change = body(change)?;
     let names = Plan::built_in().map(|(name, _)| name);
