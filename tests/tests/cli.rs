@@ -223,6 +223,27 @@ fn config_is_validated_described_and_shown() {
 }
 
 #[test]
+fn what_has_no_end_is_read_up_to_its_bound_or_not_at_all() {
+    let shown = run(&["policy", "show", "/dev/zero"], "");
+    assert!(!shown.status.success());
+    assert!(text(&shown).contains("larger than"), "{}", text(&shown));
+
+    // A pipe into which nobody writes.
+    let dir = tempfile::TempDir::new().expect("a temporary folder");
+    let (file, pipe) = (dir.path().join("weir.yaml"), dir.path().join("pipe"));
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    let path = file.display().to_string();
+    for named in ["pipe", "/dev/zero"] {
+        let config = Config::new("http://127.0.0.1:1/mcp").set("rules", json!([named]));
+        std::fs::write(&file, config.text()).expect("a file");
+        let validated = run(&["config", "validate", &path], "");
+        assert_eq!(validated.status.code(), Some(1));
+        let said = text(&validated);
+        assert!(said.contains("is a pipe or a device"), "{named}: {said}");
+    }
+}
+
+#[test]
 fn client_snippets_are_ready_to_use() {
     for client in ["claude-desktop", "claude-code", "cursor", "vscode"] {
         let output = run(

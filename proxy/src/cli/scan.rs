@@ -90,13 +90,10 @@ fn file(engine: &mut Engine, path: &Path, out: &mut dyn Write) -> anyhow::Result
             .read_to_end(&mut bytes)?;
         ("standard input".to_owned(), bytes)
     } else {
-        let size = fs::metadata(path)
-            .with_context(|| format!("{}", path.display()))?
-            .len();
-        if size > INPUT_BYTES_MAX {
-            bail!("{}: larger than {INPUT_BYTES_MAX} bytes", path.display());
-        }
-        let bytes = fs::read(path).with_context(|| format!("{}", path.display()))?;
+        let mut bytes = Vec::new();
+        fs::File::open(path)
+            .and_then(|file| file.take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes))
+            .with_context(|| format!("{}", path.display()))?;
         (path.display().to_string(), bytes)
     };
     if bytes.len() as u64 > INPUT_BYTES_MAX {

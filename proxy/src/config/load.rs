@@ -22,7 +22,8 @@ pub(super) const FILE_BYTES_MAX: u64 = 1 << 20;
 /// # Errors
 /// The first thing that is wrong with it, with its place in the file. Nothing of it is taken then.
 pub fn load(path: &Path) -> Result<Loaded, ConfigError> {
-    let text = read_bounded(path, FILE_BYTES_MAX).map_err(|p| ConfigError::file(path, p))?;
+    let text = read_given(path, FILE_BYTES_MAX).and_then(text_of);
+    let text = text.map_err(|p| ConfigError::file(path, p))?;
     from_text(path, &text, &env)
 }
 
@@ -72,8 +73,8 @@ pub fn for_proxy(options: &ProxyOptions) -> Result<Loaded, ConfigError> {
     let command_line = Path::new("command line");
     let (mut config, places) = match &options.config {
         Some(path) => {
-            let text =
-                read_bounded(path, FILE_BYTES_MAX).map_err(|p| ConfigError::file(path, p))?;
+            let text = read_given(path, FILE_BYTES_MAX).and_then(text_of);
+            let text = text.map_err(|p| ConfigError::file(path, p))?;
             parse(path, &text)?
         }
         None => (raw::Config::default(), None),
@@ -294,18 +295,39 @@ fn strip_place(text: &str) -> String {
     text[..end].trim_end_matches([',', ':']).to_owned()
 }
 
-/// Reads a text file up to a bound.
-pub fn read_bounded(path: &Path, bytes_max: u64) -> Result<String, String> {
-    let bytes = read_bytes_bounded(path, bytes_max)?;
-    String::from_utf8(bytes).map_err(|_| "is not UTF-8 text".into())
-}
-
-/// Reads a file that may not be larger than this.
-pub(super) fn read_bytes_bounded(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
+/// Reads a file that was named on the command line, up to a bound. It may be a pipe: whoever names one waits for it.
+pub fn read_given(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
     let file = std::fs::File::open(path).map_err(|e| format!("cannot be opened: {e}"))?;
     if file.metadata().is_ok_and(|m| m.is_dir()) {
         return Err("is a folder; name a file".into());
     }
+    read_up_to(file, bytes_max)
+}
+
+/// Reads a text file that something else names, up to a bound.
+pub fn read_bounded(path: &Path, bytes_max: u64) -> Result<String, String> {
+    text_of(read_bytes_bounded(path, bytes_max)?)
+}
+
+/// Reads a file that something else names and that may not be larger than this. A pipe or a device would be waited for, or have no end: it is not even opened.
+pub(super) fn read_bytes_bounded(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
+    let opened = |e| format!("cannot be opened: {e}");
+    let kind = std::fs::metadata(path).map_err(opened)?.file_type();
+    if kind.is_dir() {
+        return Err("is a folder; name a file".into());
+    }
+    if !kind.is_file() {
+        return Err("is a pipe or a device; name a file".into());
+    }
+    read_up_to(std::fs::File::open(path).map_err(opened)?, bytes_max)
+}
+
+/// What was read, as text.
+pub fn text_of(bytes: Vec<u8>) -> Result<String, String> {
+    String::from_utf8(bytes).map_err(|_| "is not UTF-8 text".into())
+}
+
+fn read_up_to(file: std::fs::File, bytes_max: u64) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     file.take(bytes_max + 1)
         .read_to_end(&mut bytes)

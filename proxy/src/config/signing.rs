@@ -8,6 +8,9 @@ use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 
 use super::load::read_bounded;
 
+/// Longest file of a key or a signature.
+pub const FILE_BYTES_MAX: u64 = 1024;
+
 /// Beginning of a public key as text.
 const PREFIX: &str = "ed25519:";
 /// What is signed begins with this, so that no other signature of the key fits.
@@ -82,7 +85,7 @@ pub fn check_file<'k>(
     component: &[u8],
     keys: &'k [String],
 ) -> Result<&'k str, String> {
-    let signature = read_bounded(file, 1024).map_err(|problem| {
+    let signature = read_bounded(file, FILE_BYTES_MAX).map_err(|problem| {
         format!(
             "{} {problem}; sign the plugin with `weir policy sign`",
             file.display()

@@ -19,6 +19,7 @@ use plugin_host::{Bound, PluginHost};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::config;
 use crate::taps;
 
 /// What to test.
@@ -62,6 +63,9 @@ enum ShadowOn {
         live: super::live::LiveArgs,
     },
 }
+
+/// Longest file of cases.
+const FILE_BYTES_MAX: u64 = 64 << 20;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -461,8 +465,9 @@ fn differences(expect: &Expect, judged: &Judged) -> Vec<String> {
 }
 
 fn read(path: &Path) -> anyhow::Result<File> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("{} cannot be read", path.display()))?;
+    let text = config::read_given(path, FILE_BYTES_MAX)
+        .and_then(config::text_of)
+        .map_err(|problem| anyhow::anyhow!("{} {problem}", path.display()))?;
     serde_saphyr::from_str(&text).with_context(|| format!("{}", path.display()))
 }
 

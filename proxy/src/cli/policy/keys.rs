@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::Args;
 
-use crate::config::signing;
+use crate::config::{self, signing};
 
 /// The key pair to make.
 #[derive(Debug, Args)]
@@ -54,8 +54,9 @@ pub fn key(args: &KeyArgs, out: &mut dyn Write) -> anyhow::Result<()> {
 
 /// Signs.
 pub fn sign(args: &SignArgs, out: &mut dyn Write) -> anyhow::Result<()> {
-    let private = std::fs::read_to_string(&args.key)
-        .with_context(|| format!("{} cannot be read", args.key.display()))?;
+    let private = config::read_given(&args.key, signing::FILE_BYTES_MAX)
+        .and_then(config::text_of)
+        .map_err(|problem| anyhow::anyhow!("{} {problem}", args.key.display()))?;
     let signature = signing::sign(&private, &super::read(&args.component)?)?;
     let path = signing::beside(&args.component);
     std::fs::write(&path, format!("{signature}\n"))?;

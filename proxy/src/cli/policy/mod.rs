@@ -17,7 +17,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use plugin_host::{CompileLimits, Compiler, HostOptions, PluginHost};
 
-use crate::config::COMPONENT_BYTES_MAX;
+use crate::config::{self, COMPONENT_BYTES_MAX};
 
 /// `weir policy ...`
 #[derive(Debug, clap::Subcommand)]
@@ -127,13 +127,6 @@ fn load(host: &PluginHost, component: &Path) -> anyhow::Result<Arc<plugin_host::
 }
 
 fn read(component: &Path) -> anyhow::Result<Vec<u8>> {
-    let size = std::fs::metadata(component)
-        .with_context(|| format!("{} cannot be read", component.display()))?
-        .len();
-    anyhow::ensure!(
-        size <= COMPONENT_BYTES_MAX,
-        "{} is larger than {COMPONENT_BYTES_MAX} bytes",
-        component.display()
-    );
-    std::fs::read(component).with_context(|| format!("{} cannot be read", component.display()))
+    config::read_given(component, COMPONENT_BYTES_MAX)
+        .map_err(|problem| anyhow::anyhow!("{} {problem}", component.display()))
 }

@@ -168,7 +168,7 @@ pub fn push(args: &PushArgs, out: &mut dyn Write) -> anyhow::Result<()> {
         None => project::built(&project::find(None)?)?,
     };
     let component = super::read(&path)?;
-    let signature = std::fs::read_to_string(signing::beside(&path)).ok();
+    let signature = config::read_bounded(&signing::beside(&path), signing::FILE_BYTES_MAX).ok();
     let signature = signature.map(|text| text.trim().to_owned());
     if !tenant.plugin_keys.is_empty() {
         let signature = signature
