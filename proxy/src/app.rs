@@ -165,6 +165,21 @@ fn make_gateway(
     Gateway::new(&loaded.desired, options).context("the configuration does not compile")
 }
 
+/// Compiles a configuration as a start would, its plugins too, and keeps nothing of it.
+///
+/// # Errors
+/// What a start would say.
+pub fn check_compiles(loaded: &Loaded) -> anyhow::Result<()> {
+    let options = GatewayOptions {
+        plugins: Some(Arc::new(Plugins::trying(&loaded.data_dir))),
+        ..GatewayOptions::default()
+    };
+    let gateway = Gateway::new(&loaded.desired, options);
+    gateway
+        .map(drop)
+        .context("the configuration does not compile")
+}
+
 /// Reads files again that are not as they were `seen`, and everything on SIGHUP. What does not load or compile is refused
 /// whole and said; the state in force stays.
 async fn watch(

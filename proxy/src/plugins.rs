@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 
+use anyhow::Context as _;
 use dlp_policy::{Evaluator, Evaluators};
 use dlp_scan::RuleSet;
 use domain::{Plugin, PluginBinding, Server, ServerId, TenantId};
@@ -22,6 +23,8 @@ const LOADED_MAX: usize = 256;
 /// Loads and binds the plugins of all tenants.
 pub struct Plugins {
     data_dir: PathBuf,
+    /// Whether what was compiled stays in the data folder.
+    keeps: bool,
     /// Made with the first plugin: a gateway without any reserves nothing.
     host: OnceLock<PluginHost>,
     loaded: Mutex<HashMap<[u8; 32], Arc<plugin_host::Plugin>>>,
@@ -37,9 +40,18 @@ impl Plugins {
     pub fn new(data_dir: &Path) -> Self {
         Self {
             data_dir: data_dir.to_owned(),
+            keeps: true,
             host: OnceLock::new(),
             loaded: Mutex::default(),
             registry: Mutex::default(),
+        }
+    }
+
+    /// The same for trying things out: nothing is written into the data folder.
+    pub fn trying(data_dir: &Path) -> Self {
+        Self {
+            keeps: false,
+            ..Self::new(data_dir)
         }
     }
 
@@ -124,6 +136,9 @@ impl Plugins {
     }
 
     fn make_host(&self) -> anyhow::Result<PluginHost> {
+        if !self.keeps {
+            return host_for_trying();
+        }
         let folder = store::folder(&self.data_dir);
         let program = std::env::current_exe()?;
         let options = HostOptions {
@@ -139,6 +154,20 @@ impl Plugins {
         };
         Ok(PluginHost::new(options)?)
     }
+}
+
+/// A host for trying things out: nothing is kept.
+pub fn host_for_trying() -> anyhow::Result<PluginHost> {
+    let mut hash_key = [0u8; 32];
+    getrandom::fill(&mut hash_key).context("the system gives no random numbers")?;
+    Ok(PluginHost::new(HostOptions {
+        compiler: Compiler::Process {
+            program: std::env::current_exe()?,
+            limits: CompileLimits::default(),
+        },
+        cache: None,
+        hash_key,
+    })?)
 }
 
 impl PluginSource for Plugins {

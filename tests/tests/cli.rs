@@ -222,6 +222,40 @@ fn config_is_validated_described_and_shown() {
     }
 }
 
+/// A configuration whose server has this file as a plugin.
+fn with_plugin(file: &std::path::Path) -> Config {
+    let plugin = json!({ "guard": { "file": file } });
+    let server = format!("tenants.{TENANT}.servers.{SERVER}");
+    Config::new("http://127.0.0.1:1/mcp")
+        .set(&format!("tenants.{TENANT}.plugins"), plugin)
+        .set(&format!("{server}.plugins"), json!([{ "plugin": "guard" }]))
+}
+
+#[test]
+fn a_plugin_that_serve_would_refuse_is_not_valid() {
+    let dir = tempfile::TempDir::new().expect("a temporary folder");
+    let (file, module) = (dir.path().join("weir.yaml"), dir.path().join("guard.wasm"));
+    let path = file.display().to_string();
+    for bytes in [&b"\0asm\x01\0\0\0"[..], b"this is no component"] {
+        std::fs::write(&module, bytes).expect("a file");
+        std::fs::write(&file, with_plugin(&module).text()).expect("a file");
+        let validated = run(&["config", "validate", &path], "");
+        assert_eq!(validated.status.code(), Some(1), "{}", text(&validated));
+        let served = run(&["serve", "-c", &path], "");
+        assert_eq!(served.status.code(), Some(1), "{}", text(&served));
+        for said in [text(&validated), text(&served)] {
+            assert!(said.contains("plugin guard"), "{said}");
+        }
+    }
+    let fixtures = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/plugins");
+    let good = with_plugin(&fixtures.join("word-guard.wasm"));
+    let data = dir.path().join("other");
+    std::fs::write(&file, good.set("data_dir", json!(data)).text()).expect("a file");
+    let validated = run(&["config", "validate", &path], "");
+    assert!(validated.status.success(), "{}", text(&validated));
+    assert!(!data.exists(), "nothing is kept of a trial");
+}
+
 #[test]
 fn what_has_no_end_is_read_up_to_its_bound_or_not_at_all() {
     let shown = run(&["policy", "show", "/dev/zero"], "");

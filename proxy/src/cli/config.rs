@@ -57,6 +57,10 @@ fn validate(file: &Path, out: &mut dyn Write, err: &mut dyn Write) -> std::io::R
                 writeln!(err, "{}: data_dir: {dir} is no folder", file.display())?;
                 return Ok(ExitCode::FAILURE);
             }
+            if let Err(error) = app::check_compiles(&loaded) {
+                writeln!(err, "{}: {error:#}", file.display())?;
+                return Ok(ExitCode::FAILURE);
+            }
             writeln!(out, "{}: {}", file.display(), summary(&loaded))?;
             Ok(ExitCode::SUCCESS)
         }

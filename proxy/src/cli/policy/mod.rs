@@ -15,9 +15,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use plugin_host::{CompileLimits, Compiler, HostOptions, PluginHost};
+use plugin_host::PluginHost;
 
 use crate::config::{self, COMPONENT_BYTES_MAX};
+use crate::plugins::host_for_trying as host;
 
 /// `weir policy ...`
 #[derive(Debug, clap::Subcommand)]
@@ -104,20 +105,6 @@ fn show(component: &Path, out: &mut dyn Write) -> anyhow::Result<()> {
         serde_json::to_string_pretty(&schema)?
     )?;
     Ok(())
-}
-
-/// A host for trying things out: nothing is kept.
-fn host() -> anyhow::Result<PluginHost> {
-    let mut hash_key = [0u8; 32];
-    getrandom::fill(&mut hash_key).context("the system gives no random numbers")?;
-    Ok(PluginHost::new(HostOptions {
-        compiler: Compiler::Process {
-            program: std::env::current_exe()?,
-            limits: CompileLimits::default(),
-        },
-        cache: None,
-        hash_key,
-    })?)
 }
 
 fn load(host: &PluginHost, component: &Path) -> anyhow::Result<Arc<plugin_host::Plugin>> {
