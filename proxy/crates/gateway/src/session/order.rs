@@ -11,14 +11,18 @@ use tokio::sync::oneshot;
 #[derive(Debug, Default)]
 pub struct Order {
     /// Ends with the turn that was given last.
-    last: Mutex<Option<oneshot::Receiver<()>>>,
+    last: Mutex<Option<Wait>>,
 }
 
-/// A message's place in the order. Dropped, the next one's turn has come.
+/// Ends when a turn is over; or says what else to wait for, where that turn was given up before it came.
+#[derive(Debug)]
+struct Wait(oneshot::Receiver<Wait>);
+
+/// A message's place in the order. Dropped, the next one's turn comes when that of this one would have.
 #[derive(Debug, Default)]
 pub struct Turn {
-    before: Option<oneshot::Receiver<()>>,
-    over: Option<oneshot::Sender<()>>,
+    before: Option<Wait>,
+    over: Option<oneshot::Sender<Wait>>,
 }
 
 impl Order {
@@ -26,7 +30,7 @@ impl Order {
     pub fn turn(&self) -> Turn {
         let (over, next) = oneshot::channel();
         Turn {
-            before: self.last.lock().replace(next),
+            before: self.last.lock().replace(Wait(next)),
             over: Some(over),
         }
     }
@@ -35,15 +39,24 @@ impl Order {
 impl Turn {
     /// Waits until every turn before it is over. One that was given by nobody waits for nothing.
     pub async fn come(&mut self) {
-        if let Some(before) = self.before.take() {
-            // An error is what ends a turn: nothing is ever sent.
-            let _ = before.await;
+        while let Some(Wait(before)) = &mut self.before {
+            // An error is what ends a turn.
+            self.before = before.await.ok();
         }
     }
 
     /// The next may go.
     pub fn over(&mut self) {
         self.over = None;
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if let (Some(before), Some(over)) = (self.before.take(), self.over.take()) {
+            // Nobody waits where this fails.
+            let _ = over.send(before);
+        }
     }
 }
 
@@ -83,12 +96,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_who_gives_up_holds_up_nobody() {
+    async fn one_who_gives_up_holds_up_nobody_and_lets_nobody_overtake() {
         let order = Order::default();
-        let (first, second, mut third) = (order.turn(), order.turn(), order.turn());
-        drop(second);
-        third.come().await;
+        let mut turns: Vec<Turn> = (0..5).map(|_| order.turn()).collect();
+        let (mut last, first) = (turns.pop().unwrap(), turns.swap_remove(0));
+        drop(turns);
+        tokio::select! {
+            biased;
+            () = last.come() => panic!("the first is not over"),
+            () = tokio::task::yield_now() => {}
+        }
         drop(first);
+        last.come().await;
         Turn::default().come().await;
     }
 }

@@ -614,8 +614,8 @@ fn trim(text: &[u8], span: Span) -> Span {
 fn particle(name: &[u8]) -> Option<usize> {
     const PARTICLES: [&str; 7] = ["は", "です", "が", "는", "은", "是", "为"];
     let ascii = name.iter().take_while(|b| b.is_ascii()).count();
-    let begins = |p: &&str| name[ascii..].starts_with(p.as_bytes());
-    (ascii > 0 && PARTICLES.iter().any(|p| begins(&p))).then_some(ascii)
+    let begins = |p: &str| name[ascii..].starts_with(p.as_bytes());
+    (ascii > 0 && PARTICLES.iter().any(|p| begins(p))).then_some(ascii)
 }
 
 /// The identifier that `at` lies in.
