@@ -1,6 +1,7 @@
 //! Text that people do not see and models do.
 
 use super::Sink;
+use crate::Layer;
 use crate::ruleset::Detector;
 use crate::text::{Span, Wide};
 
@@ -115,6 +116,8 @@ fn scan_cell(text: &str, base: u32, sink: &mut Sink<'_>) {
         Run::default(),
     );
     let mut row = Row::default();
+    // `[\u202A-\u202E]`: in a pattern that looks for them they are written out. As they are they turn what stands behind.
+    let written = sink.node.layer == Some(Layer::Escapes);
     let mut overrides = false;
     let mut last_end = base;
     for (i, c) in Wide::new(text) {
@@ -140,8 +143,7 @@ fn scan_cell(text: &str, base: u32, sink: &mut Sink<'_>) {
                 row.add(c, start, end);
                 zero.add(start, end);
             }
-            // `[\u{202A}-\u{202E}]`: a range in a pattern that looks for them.
-            Unseen::Bidi if of_range(text, i, c) => {}
+            Unseen::Bidi if written && of_range(text, i, c) => {}
             Unseen::Bidi => {
                 overrides |= matches!(c, '\u{202D}' | '\u{202E}');
                 bidi.add(start, end);

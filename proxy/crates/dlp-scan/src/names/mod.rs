@@ -112,7 +112,6 @@ pub(crate) fn promise(name: &[u8]) -> Promise {
         "public",
         "pubkey",
         "publishable",
-        "hashed",
         "example",
         "sample",
         "dummy",
@@ -123,6 +122,10 @@ pub(crate) fn promise(name: &[u8]) -> Promise {
     }
     if last == b"key" || last == b"keys" {
         return key_promise(before, &w);
+    }
+    // What lists of known secrets keep of each.
+    if last == b"secret" && before == b"hashed" {
+        return Promise::Nothing;
     }
     if is_in(last, STRONG) {
         let token = last.ends_with(b"token");
