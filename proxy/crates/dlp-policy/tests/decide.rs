@@ -186,6 +186,7 @@ fn everyday_personal_data_by_name() {
             .collect();
         let expected = [
             "email",
+            "email-told-in-words",
             "email-written-out",
             "ipv4",
             "ipv6",
