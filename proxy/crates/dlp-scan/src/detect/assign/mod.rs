@@ -2,6 +2,7 @@
 
 mod announced;
 mod beside;
+mod between;
 mod heads;
 mod looks;
 mod reader;

@@ -81,9 +81,9 @@ enum Sep {
     Loose,
 }
 
-struct Reader<'t> {
+pub(super) struct Reader<'t> {
     text: &'t [u8],
-    at: usize,
+    pub(super) at: usize,
     /// How far is read, and where the cell ends.
     ceil: usize,
     end: usize,
@@ -95,11 +95,11 @@ impl Reader<'_> {
         if i < self.ceil { self.text[i] } else { 0 }
     }
 
-    fn rest(&self) -> &[u8] {
+    pub(super) fn rest(&self) -> &[u8] {
         self.text.get(self.at..self.ceil).unwrap_or_default()
     }
 
-    fn blanks(&mut self) -> usize {
+    pub(super) fn blanks(&mut self) -> usize {
         let from = self.at;
         while matches!(self.peek(0), b' ' | b'\t') && self.at - from < 40 {
             self.at += 1;
@@ -190,53 +190,6 @@ impl Reader<'_> {
             }
         }
         Some(sep.0)
-    }
-
-    /// C: `char name[] = `, `name[33] = `. The bounds are skipped.
-    fn bounds(&mut self) {
-        const BOUND_BYTES_MAX: usize = 24;
-        let Some(inner) = self.rest().strip_prefix(b"[") else {
-            return;
-        };
-        let part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'+' | b' ');
-        let len = inner
-            .iter()
-            .take(BOUND_BYTES_MAX)
-            .take_while(|b| part(b))
-            .count();
-        let behind = inner.get(len..).unwrap_or_default();
-        let Some(behind) = behind.strip_prefix(b"]") else {
-            return;
-        };
-        if matches!(behind.trim_ascii_start(), [b'=', sign, ..] if *sign != b'=') {
-            self.at += len + 2;
-        }
-    }
-
-    /// `textbox "Password" [ref=e48]: `: what a snapshot of a page notes of an element stands between its name and its value.
-    fn reference(&mut self) {
-        const NOTES_MAX: usize = 4;
-        const NOTE_BYTES_MAX: usize = 24;
-        let mut at = 0;
-        let rest = self.rest();
-        for _ in 0..NOTES_MAX {
-            let Some(note) = rest[at..].strip_prefix(b" [") else {
-                break;
-            };
-            let part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'=' | b'-' | b'_');
-            let len = note
-                .iter()
-                .take(NOTE_BYTES_MAX)
-                .take_while(|b| part(b))
-                .count();
-            if note.get(len) != Some(&b']') {
-                return;
-            }
-            at += 2 + len + 1;
-        }
-        if rest.get(at) == Some(&b':') {
-            self.at += at;
-        }
     }
 
     /// `{{ .Values.password | b64enc | quote }}`: what the value goes through.
@@ -357,23 +310,6 @@ impl Reader<'_> {
             (Some(b'!'..=b'~'), _) if after.len() < self.rest().len() - 2 => word,
             _ => 0,
         }
-    }
-
-    /// C#: `Name { get; set; } = `. The accessors are skipped.
-    fn accessors(&mut self) {
-        let rest = &self.rest()[..self.rest().len().min(48)];
-        if (rest.starts_with(b"{ get") || rest.starts_with(b"{get"))
-            && let Some(end) = rest.iter().position(|b| *b == b'}')
-        {
-            self.at += end + 1;
-            self.blanks();
-        }
-    }
-
-    /// COBOL: `PIC X(14) VALUE '...'`; how far it is to the value.
-    fn picture(&self) -> Option<usize> {
-        let rest = &self.rest()[..self.rest().len().min(40)];
-        memchr::memmem::find(rest, b"VALUE ").map(|at| at + 6)
     }
 
     /// A fence of Markdown (with the name of its language) is no part of the value in it.
