@@ -31,7 +31,8 @@ pub(super) fn packed(head: &[u8]) -> Option<Packed> {
             ..,
         ] => Some(Packed::Bzip2),
         [0xFD, b'7', b'z', b'X', b'Z', 0, ..] => Some(Packed::Xz),
-        [0x28, 0xB5, 0x2F, 0xFD, ..] => Some(Packed::Zstd),
+        // A frame, or one that readers leap over (section 3.1.2).
+        [0x28, 0xB5, 0x2F, 0xFD, ..] | [0x50..=0x5F, 0x2A, 0x4D, 0x18, ..] => Some(Packed::Zstd),
         // The usual properties, a window that is a power of two or half as much again, and a length that is not known or
         // has four bytes.
         [0x5D, 0, 0, window, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, ..]
@@ -47,19 +48,13 @@ pub(super) fn packed(head: &[u8]) -> Option<Packed> {
 /// What comes out of a stream, up to `limit` bytes and to where it is broken, and what that costs.
 pub(super) fn read(bytes: &[u8], packed: Packed, limit: u64) -> (Vec<u8>, u64) {
     let mut plain = Vec::new();
-    let window = u32::try_from(limit)
-        .unwrap_or(u32::MAX)
-        .max(WINDOW_BYTES_MIN);
     let whole = match packed {
         Packed::Bzip2 => {
             let reader = bzip2::bufread::MultiBzDecoder::new(bytes);
             reader.take(limit).read_to_end(&mut plain).is_ok()
         }
-        Packed::Xz => xz(bytes, window).is_some_and(|reader| {
-            let mut reader = reader.take(limit);
-            reader.read_to_end(&mut plain).is_ok()
-        }),
-        Packed::Lzma => lzma(bytes, window).is_some_and(|reader| {
+        Packed::Xz => return xz(bytes, limit),
+        Packed::Lzma => lzma(bytes, window(limit)).is_some_and(|reader| {
             let mut reader = reader.take(limit);
             reader.read_to_end(&mut plain).is_ok()
         }),
@@ -74,7 +69,15 @@ pub(super) fn read(bytes: &[u8], packed: Packed, limit: u64) -> (Vec<u8>, u64) {
     (plain, spent.max(STREAM_BYTES))
 }
 
-/// Frames of Zstandard behind each other.
+/// No window need be larger than what may still come out.
+fn window(limit: u64) -> u32 {
+    u32::try_from(limit)
+        .unwrap_or(u32::MAX)
+        .max(WINDOW_BYTES_MIN)
+}
+
+/// Frames of Zstandard behind each other. One that cannot be read here, for its window or its dictionary, takes all that is
+/// left: somebody else may read it.
 fn zstd(mut bytes: &[u8], limit: u64) -> (Vec<u8>, u64) {
     /// What writers take for the largest files, unless they are told otherwise (section 3.1.1.1.2 recommends as much).
     const WINDOW_BYTES_MAX: u64 = 8 << 20;
@@ -82,7 +85,18 @@ fn zstd(mut bytes: &[u8], limit: u64) -> (Vec<u8>, u64) {
     let (mut plain, mut spent) = (Vec::new(), STREAM_BYTES);
     let mut frames = FrameDecoder::new();
     frames.set_max_window_size(WINDOW_BYTES_MAX);
-    while !bytes.is_empty() && spent < limit && frames.init(&mut bytes).is_ok() {
+    while spent < limit {
+        if let Some(behind) = behind_skipped(bytes) {
+            bytes = behind;
+            spent += 1;
+            continue;
+        }
+        if packed(bytes) != Some(Packed::Zstd) {
+            break;
+        }
+        if frames.init(&mut bytes).is_err() {
+            return (plain, limit);
+        }
         let upto = BlockDecodingStrategy::UptoBytes((limit - spent) as usize);
         let read = frames.decode_blocks(&mut bytes, upto);
         // Nothing comes out of a frame before its window is full or it ends.
@@ -104,33 +118,112 @@ fn zstd(mut bytes: &[u8], limit: u64) -> (Vec<u8>, u64) {
     (plain, spent)
 }
 
-/// The first block of an .xz file (The .xz File Format 1.2.1, sections 2.1 and 3.1) that only LZMA2 was used for.
-fn xz(bytes: &[u8], window: u32) -> Option<lzma_rust2::Lzma2Reader<&[u8]>> {
+/// What stands behind a frame that readers leap over.
+fn behind_skipped(bytes: &[u8]) -> Option<&[u8]> {
+    let (head, rest) = bytes.split_first_chunk::<4>()?;
+    let (size, rest) = rest.split_first_chunk()?;
+    let size = usize::try_from(u32::from_le_bytes(*size)).unwrap_or(usize::MAX);
+    matches!(head, [0x50..=0x5F, 0x2A, 0x4D, 0x18]).then(|| rest.get(size..).unwrap_or_default())
+}
+
+/// The blocks of .xz files behind each other (The .xz File Format 1.2.1, sections 2 and 3). One that more than LZMA2 was used
+/// for takes all that is left: somebody else may read it.
+fn xz(bytes: &[u8], limit: u64) -> (Vec<u8>, u64) {
+    const MAGIC: &[u8] = b"\xFD7zXZ\0";
     const STREAM_HEAD_BYTES: usize = 12;
-    const LZMA2: u64 = 0x21;
-    let block = bytes.get(STREAM_HEAD_BYTES..)?;
-    let len = (usize::from(*block.first()?) + 1) * 4;
-    // Zero is the index of a file without blocks.
-    let (head, body) = block.split_at_checked(len).filter(|_| len > 4)?;
-    let flags = head[1];
-    let mut fields = &head[2..];
-    if flags & 3 != 0 {
-        return None;
-    }
-    for sized in [0x40, 0x80] {
-        if flags & sized != 0 {
-            number(&mut fields)?;
+    let (mut plain, mut spent) = (Vec::new(), 0);
+    for at in memchr::memmem::find_iter(bytes, MAGIC) {
+        let stream = &bytes[at..];
+        // Its second byte says how long the check behind each block is (section 2.1.1.2).
+        let Some(check) = stream.get(MAGIC.len() + 1) else {
+            break;
+        };
+        let check_bytes = match check & 0xF {
+            0 => 0,
+            kind @ 1.. => 4usize << ((kind - 1) / 3),
+        };
+        let mut rest = stream.get(STREAM_HEAD_BYTES..).unwrap_or_default();
+        while let Some(block) = Block::of(rest) {
+            spent += STREAM_BYTES;
+            let Some(size) = block.window.filter(|_| spent < limit) else {
+                return (plain, limit);
+            };
+            let before = plain.len();
+            let reader = lzma_rust2::Lzma2Reader::new(block.body, size.min(window(limit)), None);
+            let whole = reader.take(limit - spent).read_to_end(&mut plain).is_ok();
+            spent += (plain.len() - before) as u64;
+            if !whole {
+                break;
+            }
+            let end = block.len.next_multiple_of(4) + check_bytes;
+            rest = rest.get(end..).unwrap_or_default();
         }
     }
-    if number(&mut fields)? != LZMA2 || number(&mut fields)? != 1 {
-        return None;
+    (plain, spent.max(STREAM_BYTES))
+}
+
+/// A block of an .xz file (section 3).
+struct Block<'b> {
+    /// How much of a window it takes; `None` where something else than LZMA2 was used.
+    window: Option<u32>,
+    body: &'b [u8],
+    /// With its head, and without what pads it.
+    len: usize,
+}
+
+impl<'b> Block<'b> {
+    fn of(bytes: &'b [u8]) -> Option<Self> {
+        const LZMA2: u64 = 0x21;
+        let head_bytes = (usize::from(*bytes.first()?) + 1) * 4;
+        // Zero is the index behind all blocks.
+        let (head, body) = bytes
+            .split_at_checked(head_bytes)
+            .filter(|_| head_bytes > 4)?;
+        let flags = head[1];
+        let mut fields = &head[2..];
+        for sized in [0x40, 0x80] {
+            if flags & sized != 0 {
+                number(&mut fields)?;
+            }
+        }
+        let plain = flags & 3 == 0 && number(&mut fields)? == LZMA2 && number(&mut fields)? == 1;
+        let window = plain.then(|| fields.first()).flatten().map(|bits| {
+            let bits = u32::from(*bits);
+            match bits {
+                0..40 => (2 | bits & 1) << (bits / 2 + 11),
+                _ => u32::MAX,
+            }
+        });
+        Some(Self {
+            window,
+            body,
+            len: head_bytes + chunks_len(body),
+        })
     }
-    let bits = u32::from(*fields.first()?);
-    let size = match bits {
-        0..40 => (2 | bits & 1) << (bits / 2 + 11),
-        _ => u32::MAX,
-    };
-    Some(lzma_rust2::Lzma2Reader::new(body, size.min(window), None))
+}
+
+/// How long the chunks of LZMA2 are that begin here, with the zero behind them.
+fn chunks_len(body: &[u8]) -> usize {
+    let u16_at =
+        |at: usize| Some(usize::from(*body.get(at)?) << 8 | usize::from(*body.get(at + 1)?));
+    let mut at = 0;
+    loop {
+        let len = match body.get(at) {
+            None => return body.len(),
+            Some(0) => return at + 1,
+            // As it is: its size, less one, and the bytes.
+            Some(1..0x80) => u16_at(at + 1).map(|size| 3 + size + 1),
+            // Both sizes, less one; new properties.
+            Some(control @ 0x80..) => {
+                let props = usize::from(*control >= 0xC0);
+                u16_at(at + 3).map(|size| 5 + props + size + 1)
+            }
+        };
+        let Some(len) = len else {
+            return body.len();
+        };
+        at += len;
+    }
 }
 
 /// A number of seven bits in each byte, the lowest first (section 1.2).
@@ -212,6 +305,44 @@ mod tests {
                 bent[len] ^= 0x41;
                 read(&bent, kind, 1 << 16);
             }
+        }
+    }
+
+    #[test]
+    fn no_stream_hides_behind_another() {
+        let harmless = |text: &str| STANDARD.decode(text).unwrap();
+        // `nothing to see` alone, and a frame that is leapt over.
+        let (xz, zstd) = (
+            harmless(
+                "/Td6WFoAAATm1rRGAgAhARYAAAB0L+WjAQANbm90aGluZyB0byBzZWUAAADnNFA7vBwwfAABJg4IG+AEH7bzfQEAAAAABFla",
+            ),
+            harmless("KLUv/QRYcQAAbm90aGluZyB0byBzZWUQFgCo"),
+        );
+        let skipped = b"\x53\x2A\x4D\x18\x03\0\0\0abc".to_vec();
+        for (layer, parts) in [
+            (Layer::Xz, vec![xz, STANDARD.decode(XZ).unwrap()]),
+            (Layer::Xz, vec![STANDARD.decode("/Td6WFoAAATm1rRGAgAhARYAAAB0L+WjAQANbm90aGluZyB0byBzZWUAAADnNFA7vBwwfAIAIQEWAAAAdC/lo+AARAA2XQA4GErgAwnP9/Ue6hrmK5ZYNcc6kuw+xs/5Re4OzB6jxWdh72RZcdLpClESUjY8Ta76Hq0DAAAAAAAaHA4I4oSqNgAAAAA=").unwrap()]),
+            (Layer::Zstd, vec![zstd, skipped.clone(), STANDARD.decode(ZSTD).unwrap()]),
+            (Layer::Zstd, vec![skipped, STANDARD.decode(ZSTD).unwrap()]),
+        ] {
+            let text = format!("see {} there", STANDARD.encode(parts.concat()));
+            let got = children(&text);
+            let read = |(l, t, _): &(Layer, String, _)| {
+                *l == layer && t.contains("password: Kx7mQ2vRt9 for all")
+            };
+            assert!(got.iter().any(read), "{layer:?} {text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_here_is_said() {
+        // Delta before LZMA2; a window of 64 MiB.
+        for text in [
+            "/Td6WFoAAATm1rRGAgEDAQAhARZ5IMTu4ABEADtdADg8PkAALEZx4fCd/RDSDY3Uxek84cKssAXfvJan/ak5HrNg4zj4ItSmVSFVedMHrQsrdJhGb/mc5AAAAAAaHA4I4oSqNgABV0Wny8rTH7bzfQEAAAAABFla",
+            "KLUv/QCAAQAAeHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eA==",
+        ] {
+            let (_, over) = run(&format!("see {text} there"), 1 << 20);
+            assert_eq!(over, Some(crate::OverBudget::DecodedBytes), "{text}");
         }
     }
 
