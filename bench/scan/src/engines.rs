@@ -8,6 +8,7 @@ use regex_automata::hybrid::dfa::DFA;
 use regex_automata::nfa::thompson::{self, WhichCaptures};
 use regex_automata::util::syntax;
 use regex_automata::{Input, MatchKind, PatternSet};
+use regex_syntax::hir::Hir;
 
 use crate::texts::Message;
 
@@ -74,19 +75,7 @@ pub fn scanner(name: &str, rules: RuleSet) -> Engine {
 
 /// Every shipped pattern in one set, asked which of them match: no keywords, no decoding, no checks.
 fn regex_set() -> anyhow::Result<Engine> {
-    let mut patterns = Vec::new();
-    for source in RuleSet::builtin_sources() {
-        let facts = RuleFacts::of(source).context("the shipped rules")?;
-        patterns.extend(facts.into_iter().filter_map(|f| f.pattern));
-    }
-    let mut hirs = Vec::new();
-    for pattern in &patterns {
-        let config = syntax::Config::new()
-            .utf8(false)
-            .unicode(!pattern.is_ascii())
-            .dot_matches_new_line(true);
-        hirs.push(syntax::parse_with(pattern, &config)?);
-    }
+    let hirs = shipped_patterns()?;
     let nfa = thompson::Compiler::new()
         .configure(
             thompson::Config::new()
@@ -104,9 +93,9 @@ fn regex_set() -> anyhow::Result<Engine> {
         )
         .build_from_nfa(nfa)?;
     let mut cache = dfa.create_cache();
-    let mut seen = PatternSet::new(patterns.len());
+    let mut seen = PatternSet::new(hirs.len());
     Ok(Engine {
-        name: format!("one set of {} regexes", patterns.len()),
+        name: format!("one set of {} regexes", hirs.len()),
         // It builds states faster than it reuses them.
         bytes_max: 10_000,
         finds: true,
@@ -126,4 +115,32 @@ fn regex_set() -> anyhow::Result<Engine> {
             n
         }),
     })
+}
+
+fn shipped_patterns() -> anyhow::Result<Vec<Hir>> {
+    let mut hirs = Vec::new();
+    for source in RuleSet::builtin_sources() {
+        for rule in RuleFacts::of(source).context("the shipped rules")? {
+            let pattern = rule.portable_pattern().map_err(anyhow::Error::msg)?;
+            let Some(pattern) = pattern else { continue };
+            let config = syntax::Config::new()
+                .utf8(false)
+                .unicode(!pattern.is_ascii())
+                .dot_matches_new_line(true);
+            let hir = syntax::parse_with(&pattern, &config);
+            hirs.push(hir.with_context(|| format!("the pattern of {}", rule.id))?);
+        }
+    }
+    Ok(hirs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shipped_pattern_is_one_to_another_engine_too() {
+        let patterns = shipped_patterns().unwrap();
+        assert!(patterns.len() > 400, "{}", patterns.len());
+    }
 }

@@ -1,7 +1,9 @@
 //! What a rule file says about its rules, for people: lists, reference pages, explanations.
 
+use std::borrow::Cow;
+
 use super::load::{self, Edge, RawKind, RawNeed};
-use super::{RuleError, RuleSource};
+use super::{RuleError, RuleSource, pattern};
 use crate::Category;
 
 /// All that stands in a file about one rule, its defaults filled in.
@@ -92,5 +94,14 @@ impl RuleFacts {
             entropy: raw.entropy,
         });
         Ok(facts.collect())
+    }
+
+    /// The pattern as any engine of regular expressions over bytes reads it: letters beyond ASCII that stand in a pattern of
+    /// bytes are spelled out. A pattern that is ASCII then is meant without Unicode, another one with it.
+    ///
+    /// # Errors
+    /// The pattern has such a letter where none can stand.
+    pub fn portable_pattern(&self) -> Result<Option<Cow<'_, str>>, String> {
+        self.pattern.as_deref().map(pattern::spelled).transpose()
     }
 }
