@@ -1,8 +1,9 @@
 //! Call limits: concurrency and rate, per key, server and tenant.
 //!
 //! A call that finds all places taken waits a moment for one: most bursts are over by then, and who is refused anyway
-//! comes back later than one who is refused at once, so that refusing never becomes most of the work. Both the time
-//! and the number of those who wait are bounded.
+//! comes back later than one who is refused at once, so that refusing never becomes most of the work. After that moment
+//! it stays only where the line has moved so fast that its turn will come soon. Both the time and the number of those
+//! who wait are bounded.
 //!
 //! What wants no answer (a word: a notification, a response, the opening or ending of a stream or session) takes no
 //! place and is counted by itself: a client at its limit of calls must still be able to cancel one, or to answer what
@@ -15,16 +16,27 @@ use std::time::{Duration, Instant};
 use domain::{CallLimits, RateLimit};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time;
 
 /// Shortest wait that a refusal asks for.
 const RETRY_MIN: Duration = Duration::from_secs(1);
-/// How long a call may wait for places, over all its gates: with what a worker under overload adds before and after, a
-/// refusal is out after some 40 ms.
-const PATIENCE: Duration = Duration::from_millis(25);
+/// When a call that waits looks how far the line in front of it has moved: with what a worker under overload adds before
+/// and after, a refusal is out after some 30 ms.
+const LOOK: Duration = Duration::from_millis(25);
+/// How long a call may wait for places, over all its gates, where the line moves.
+const PATIENCE: Duration = Duration::from_millis(150);
 /// Words for each call of the rate: a call may be followed by its progress, by answers to what it asks, by its end.
 const WORDS_PER_CALL: u32 = 4;
 /// Calls that may wait for each place.
 const WAITING_PER_PLACE: usize = 8;
+
+/// Calls that wait for a place, at all gates.
+static ALL_WAITING: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether calls wait for places: then whatever is done for one holds up others.
+pub fn calls_wait() -> bool {
+    ALL_WAITING.load(Ordering::Relaxed) > 0
+}
 
 /// Bounds the calls of one key, server or tenant.
 #[derive(Debug)]
@@ -70,12 +82,12 @@ impl Gate {
     /// # Errors
     /// Says how long to wait when the rate or the concurrency of one of them is used up.
     pub async fn enter_all<const N: usize>(gates: [&Self; N]) -> Result<[Permit; N], Refused> {
-        let mut until = None;
+        let mut since = None;
         let mut permits = [const { Permit { _place: None } }; N];
         let mut tokens = [const { Token(None) }; N];
         for ((gate, permit), token) in gates.into_iter().zip(&mut permits).zip(&mut tokens) {
             *token = Token::take(gate.bucket.as_ref())?;
-            *permit = gate.enter(&mut until).await?;
+            *permit = gate.enter(&mut since).await?;
         }
         tokens.into_iter().for_each(Token::keep);
         Ok(permits)
@@ -100,12 +112,12 @@ impl Gate {
         Ok(())
     }
 
-    /// `until` is when patience ends; it begins with the first wait.
-    async fn enter(&self, until: &mut Option<Instant>) -> Result<Permit, Refused> {
+    /// `since` is when the first wait began.
+    async fn enter(&self, since: &mut Option<time::Instant>) -> Result<Permit, Refused> {
         let Some(places) = &self.places else {
             return Ok(Permit { _place: None });
         };
-        match places.take(until).await {
+        match places.take(since).await {
             Some(place) => Ok(Permit {
                 _place: Some(place),
             }),
@@ -154,6 +166,8 @@ struct Places {
     free: Arc<Semaphore>,
     waiting: AtomicUsize,
     waiting_max: usize,
+    /// How many of those who waited got a place, ever.
+    served: AtomicUsize,
 }
 
 impl Places {
@@ -163,20 +177,30 @@ impl Places {
             free: Arc::new(Semaphore::new(places)),
             waiting: AtomicUsize::new(0),
             waiting_max: places.saturating_mul(WAITING_PER_PLACE),
+            served: AtomicUsize::new(0),
         }
     }
 
-    async fn take(&self, until: &mut Option<Instant>) -> Option<OwnedSemaphorePermit> {
+    async fn take(&self, since: &mut Option<time::Instant>) -> Option<OwnedSemaphorePermit> {
         if let Ok(place) = Arc::clone(&self.free).try_acquire_owned() {
             return Some(place);
         }
-        let _waiting = self.wait()?;
-        let until = *until.get_or_insert_with(|| Instant::now() + PATIENCE);
-        let place = Arc::clone(&self.free).acquire_owned();
-        tokio::time::timeout_at(until.into(), place)
-            .await
-            .ok()?
-            .ok()
+        let line = Line {
+            waiting: self.wait()?,
+            served: self.served.load(Ordering::Acquire),
+            joined: time::Instant::now(),
+        };
+        let since = *since.get_or_insert(line.joined);
+        let mut place = std::pin::pin!(Arc::clone(&self.free).acquire_owned());
+        let place = match time::timeout_at(since + LOOK, &mut place).await {
+            Ok(place) => place,
+            Err(_) if line.turn(self, time::Instant::now())? <= since + PATIENCE => {
+                time::timeout_at(since + PATIENCE, place).await.ok()?
+            }
+            Err(_) => return None,
+        };
+        self.served.fetch_add(1, Ordering::AcqRel);
+        place.ok()
     }
 
     /// One more who waits, unless there are too many.
@@ -185,16 +209,45 @@ impl Places {
         self.waiting
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, more)
             .ok()
-            .map(|_| Waiting(&self.waiting))
+            .map(|ahead| {
+                ALL_WAITING.fetch_add(1, Ordering::Relaxed);
+                Waiting {
+                    all: &self.waiting,
+                    ahead,
+                }
+            })
+    }
+}
+
+/// Where a call stood when it began to wait.
+struct Line<'a> {
+    waiting: Waiting<'a>,
+    served: usize,
+    joined: time::Instant,
+}
+
+impl Line<'_> {
+    /// When its turn will come, if the line moves on as it did. Those in front who give up are counted as if they stayed:
+    /// whoever is told to wait shall not have waited for nothing.
+    fn turn(&self, places: &Places, now: time::Instant) -> Option<time::Instant> {
+        let served = places.served.load(Ordering::Acquire);
+        let served = u32::try_from(served.wrapping_sub(self.served)).ok()?;
+        let ahead = u32::try_from(self.waiting.ahead).ok()?;
+        let each = now.duration_since(self.joined).checked_div(served)?;
+        now.checked_add(each * (ahead.saturating_sub(served) + 1))
     }
 }
 
 /// Counted while a call waits.
-struct Waiting<'a>(&'a AtomicUsize);
+struct Waiting<'a> {
+    all: &'a AtomicUsize,
+    ahead: usize,
+}
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
+        ALL_WAITING.fetch_sub(1, Ordering::Relaxed);
+        self.all.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -257,7 +310,7 @@ mod tests {
         let _second = enter(&gate).await.unwrap();
         let begun = Instant::now();
         assert_eq!(enter(&gate).await.unwrap_err().retry_after, RETRY_MIN);
-        assert!(begun.elapsed() >= PATIENCE, "it waited for a place");
+        assert!(begun.elapsed() >= LOOK, "it waited for a place");
         drop(first);
         assert!(enter(&gate).await.is_ok());
     }
@@ -274,6 +327,41 @@ mod tests {
         assert!(enter(&gate).await.is_err(), "the place is taken");
         drop(permit);
         assert!(enter(&gate).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_stays_while_the_line_moves_fast_enough() {
+        // Each row: a place becomes free every so many milliseconds, how many stand in front, whether the last one is served.
+        for (every, ahead, served) in [
+            (5, 10, true),
+            (5, 28, true),
+            (5, 33, false),
+            (20, 4, true),
+            (20, 6, false),
+            (60, 0, false),
+        ] {
+            let gate = gate(5, None);
+            let held = Arc::new(Mutex::new(Vec::new()));
+            let join = |gate: Arc<Gate>, held: Arc<Mutex<Vec<_>>>| async move {
+                let begun = time::Instant::now();
+                let entered = enter(&gate).await.map(|permit| held.lock().push(permit));
+                (entered.is_ok(), begun.elapsed())
+            };
+            let mut line = Vec::new();
+            for _ in 0..5 + ahead + 1 {
+                line.push(tokio::spawn(join(Arc::clone(&gate), Arc::clone(&held))));
+                tokio::task::yield_now().await;
+            }
+            let last = line.pop().unwrap();
+            while !last.is_finished() {
+                time::sleep(Duration::from_millis(every)).await;
+                held.lock().pop();
+            }
+            let (entered, after) = last.await.unwrap();
+            assert_eq!(entered, served, "{every} ms, {ahead} in front");
+            let bound = if served { PATIENCE } else { LOOK };
+            assert!(after <= bound + Duration::from_millis(2), "{after:?}");
+        }
     }
 
     #[tokio::test]

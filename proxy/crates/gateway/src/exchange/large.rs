@@ -4,6 +4,9 @@
 //! small call of its worker for tens of milliseconds, and a few such callers hold up all workers. Where there are small ones,
 //! such a message waits for its turn, and is then the work of a thread that the system runs where they leave a processor
 //! idle. Where there are none it is done at once, which costs less.
+//!
+//! Small messages take turns as well while calls wait for places: one scan is ready for each worker, and the others come
+//! after what else is ready. Calls are read, refused and forwarded meanwhile, instead of waiting for dozens of scans.
 
 use std::num::NonZero;
 use std::sync::LazyLock;
@@ -16,6 +19,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use crate::gate::calls_wait;
 use crate::pipeline::{self, Decoded, Judge, Release, Way};
 
 /// A message of so many bytes is scanned in about a millisecond, which is far more than handing it over takes.
@@ -33,8 +37,23 @@ static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 /// There is nothing to be gained from more threads than processors.
 static TURNS: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(processors()));
 
+/// The same for small messages, of which each worker has one at a time anyway.
+static SMALL_TURNS: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(processors()));
+
 /// When a message may go through the line: at once, or as one of few.
-pub(super) struct Turn(Option<SemaphorePermit<'static>>);
+pub(super) struct Turn {
+    place: Place,
+    permit: Option<SemaphorePermit<'static>>,
+}
+
+/// Where a message goes through the line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Where it came.
+    Here,
+    /// On a thread that stands back.
+    Aside,
+}
 
 /// Waits for the turn of a message.
 pub(super) async fn turn(message: &Message) -> Turn {
@@ -45,24 +64,49 @@ pub(super) async fn turn(message: &Message) -> Turn {
         if small_at != now {
             SMALL_AT_MS.store(now, Ordering::Relaxed);
         }
-        return Turn(None);
+        return match calls_wait() {
+            true => Turn::small().await,
+            false => Turn::here(None),
+        };
     }
     let others = small_at > 0 && now.saturating_sub(small_at) < LATELY_MS;
     if !others || !may_stand_back() {
-        return Turn(None);
+        return Turn::here(None);
     }
-    Turn::next().await
+    Turn::aside().await
 }
 
 impl Turn {
-    async fn next() -> Self {
-        // Nobody closes it.
-        Self(Box::pin(TURNS.acquire()).await.ok())
+    fn here(permit: Option<SemaphorePermit<'static>>) -> Self {
+        Self {
+            place: Place::Here,
+            permit,
+        }
+    }
+
+    async fn aside() -> Self {
+        Self {
+            place: Place::Aside,
+            // Nobody closes it.
+            permit: Box::pin(TURNS.acquire()).await.ok(),
+        }
+    }
+
+    /// Behind all that is ready now.
+    async fn small() -> Self {
+        let permit = match SMALL_TURNS.try_acquire() {
+            Ok(permit) => {
+                tokio::task::yield_now().await;
+                Some(permit)
+            }
+            Err(_) => Box::pin(SMALL_TURNS.acquire()).await.ok(),
+        };
+        Self::here(permit)
     }
 
     /// Through the whole line, and what is to be read of what came out.
     pub async fn run<W: Way, T: Send>(
-        self,
+        mut self,
         decoded: Decoded<W>,
         judge: &Judge<'_>,
         after: impl FnOnce(&Release<W>) -> T + Send,
@@ -71,21 +115,25 @@ impl Turn {
             let read = after(&release);
             (release, read)
         };
-        if self.0.is_none() || judge.evaluators.is_empty() {
+        if judge.evaluators.is_empty() {
             return self.take(|| then(pipeline::run(decoded, judge)));
         }
         // What a plugin takes is its tenant's time: meanwhile it is somebody else's turn.
+        if self.place == Place::Here {
+            self.permit = None;
+            return self.take(|| then(pipeline::run(decoded, judge)));
+        }
         let scanned = self.take(|| decoded.scan(judge));
         let decided = scanned.decide(judge);
-        let turn = Box::pin(Self::next()).await;
+        let turn = Box::pin(Self::aside()).await;
         turn.take(|| then(decided.release(judge)))
     }
 
     /// Does it now, where it was waited for on a thread that stands back.
     fn take<T: Send>(self, work: impl FnOnce() -> T + Send) -> T {
-        match self.0 {
-            None => work(),
-            Some(_) => tokio::task::block_in_place(|| match &*ASIDE {
+        match self.place {
+            Place::Here => work(),
+            Place::Aside => tokio::task::block_in_place(|| match &*ASIDE {
                 Some(threads) => threads.install(work),
                 None => work(),
             }),
@@ -183,7 +231,7 @@ mod tests {
         };
         let turn = turn(&message).await;
         assert_eq!(
-            turn.0.is_some(),
+            turn.place == Place::Aside,
             message.doc().source().len() >= LARGE_BYTES
         );
         let decoded = Decoded::<ToServer>::new(message, Vec::new());
