@@ -129,7 +129,12 @@ fn phone_plausible(v: &[u8]) -> bool {
     let counting = v.windows(2).filter(|w| w[1] == w[0] + 1).count() + 1 == v.len();
     // NANPA: 555-0100 to 555-0199 belong to nobody.
     let fiction = matches!(v.len(), 7 | 10 | 11) && v[v.len() - 7..].starts_with(b"55501");
+    // What forms show, and the bounds of a number of 32 bits.
+    let sample = v.ends_with(b"0000000");
+    let bound = matches!(v, b"2147483647" | b"2147483648" | b"4294967295" | b"4294967296");
     (7..=15).contains(&v.len())
+        && !sample
+        && !bound
         && v.iter().all(u8::is_ascii_digit)
         && !one_digit(v)
         && !counting

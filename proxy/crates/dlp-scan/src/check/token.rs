@@ -24,7 +24,8 @@ pub(crate) const CHECKS: Table = &[
     ("told-password", crate::value::is_told),
     ("told-or-made", |v| {
         let told = crate::value::judge(v, crate::names::Promise::Password, false).is_some();
-        told && (v.iter().any(u8::is_ascii_digit) || crate::value::is_listed(v, 4))
+        let chosen = crate::value::is_listed(v, 4) || crate::value::is_joined_by_sign(v);
+        told && (v.iter().any(u8::is_ascii_digit) || chosen)
     }),
     ("generated", |v| {
         crate::value::judge(v, crate::names::Promise::Strong, false).is_some()

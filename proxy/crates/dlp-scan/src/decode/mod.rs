@@ -53,6 +53,7 @@ use crate::text::{Cell, Fresh, How, NO_LEAF, Node, Parent, Span};
 use crate::traces::Signs;
 use crate::{Layer, LeafKind, OverBudget};
 
+pub(crate) use fold::bare_letter;
 pub(crate) use turned::{LEET_WORDS_MIN, rot13};
 
 /// Bytes of the surrounding text that come along.

@@ -136,6 +136,45 @@ pub(super) fn is_pair(value: &[u8]) -> bool {
     (2..=4).contains(&digits) && word(&words[..second]) && word(&words[second..])
 }
 
+/// `Turbin-Hall.2`, `Kadakas_Meresool8`, `Kalyna.Bilya.Richky7`: words, the first with a capital, a number behind them, and
+/// more signs than two words of a name and a number have: three words, or a sign that names do not have or before the number.
+pub(super) fn is_worded(value: &[u8]) -> bool {
+    const JOINTS: &[u8] = b"._-+=~!&#*/@$%^";
+    let digits = super::digits_behind(value);
+    let words = &value[..value.len() - digits];
+    let (words, apart) = match words {
+        [rest @ .., sign] if JOINTS.contains(sign) => (rest, true),
+        _ => (words, false),
+    };
+    let (mut count, mut titled, mut bytes) = (0, 0, 0);
+    for word in words.split(|b| JOINTS.contains(b)) {
+        let lower = word.to_ascii_lowercase();
+        let plain = word.len() >= 2 && word[1..].iter().all(u8::is_ascii_lowercase);
+        if !plain || !word[0].is_ascii_alphabetic() || NAMING.iter().any(|n| n.as_bytes() == lower)
+        {
+            return false;
+        }
+        count += 1;
+        titled += usize::from(word[0].is_ascii_uppercase());
+        bytes += word.len();
+    }
+    let odd = words.iter().any(|b| b"+=~!&#*@$%^".contains(b));
+    let underlined = words.contains(&b'_') && titled == 2 && bytes >= 12;
+    (1..=4).contains(&digits)
+        && (2..=4).contains(&count)
+        && bytes >= 8
+        && value[0].is_ascii_uppercase()
+        && (apart || odd || underlined || digits >= 2 || count >= 3 && titled >= 2)
+        && (titled >= 2 || odd || words.contains(&b'-'))
+}
+
+/// Letters with a sign between them that words of a language do not have there.
+pub(crate) fn is_joined_by_sign(value: &[u8]) -> bool {
+    value.windows(3).any(|w| {
+        b"!&*#+$%^".contains(&w[1]) && w[0].is_ascii_alphabetic() && w[2].is_ascii_alphabetic()
+    })
+}
+
 /// Words that things in programs are named with.
 const NAMING: &[&str] = &[
     "password",

@@ -11,8 +11,8 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use crate::entropy::{Classes, shannon, wordiness};
 use crate::names::Promise;
 
-pub(crate) use chosen::{is_all_listed, is_drawn, is_listed};
-use chosen::{is_numbered, is_pair, is_phrase};
+pub(crate) use chosen::{is_all_listed, is_drawn, is_joined_by_sign, is_listed};
+use chosen::{is_numbered, is_pair, is_phrase, is_worded};
 pub(crate) use placeholder::{is_placeholder, is_typed, stands_for, without_word};
 
 /// How sure, 0 to 100, or `None` when it is no secret.
@@ -26,7 +26,8 @@ pub(crate) fn judge(value: &[u8], promise: Promise, quoted: bool) -> Option<u8> 
     }
     if !value.iter().all(|b| (0x21..0x7F).contains(b)) {
         let person = promise == Promise::Password || promise == Promise::Passphrase;
-        return (person && quoted && is_foreign(value)).then_some(55);
+        let latin = || in_ascii(value).is_some_and(|ascii| password(&ascii, quoted).is_some());
+        return (person && (quoted && is_foreign(value) || latin())).then_some(55);
     }
     match promise {
         Promise::Nothing | Promise::Mnemonic => None,
@@ -53,6 +54,22 @@ fn is_foreign(value: &[u8]) -> bool {
         && value.iter().any(u8::is_ascii_digit)
         && value.iter().any(u8::is_ascii_punctuation)
         && !value.iter().any(|b| b"()[]{}<>=,;:/\\".contains(b))
+}
+
+/// `Kråkbo-vind5` without its marks, if it has a number or a sign as passwords have: words of other languages have neither.
+fn in_ascii(value: &[u8]) -> Option<Vec<u8>> {
+    const BYTES_MAX: usize = 80;
+    let text = std::str::from_utf8(value)
+        .ok()
+        .filter(|text| text.len() <= BYTES_MAX)?;
+    let bare = |c: char| match c.is_ascii_graphic() {
+        true => Some(c as u8),
+        false => crate::decode::bare_letter(c).map(|c| c as u8),
+    };
+    let ascii: Vec<u8> = text.chars().map(bare).collect::<Option<_>>()?;
+    let cased = ascii.iter().any(u8::is_ascii_uppercase);
+    let signed = cased && chosen::is_joined_by_sign(&ascii);
+    (ascii.iter().any(u8::is_ascii_digit) || signed).then_some(ascii)
 }
 
 /// What generators make: long, mixed, no words.
@@ -146,7 +163,7 @@ const PIN_BYTES_MAX: usize = 32;
 /// What people choose and machines make.
 fn password(value: &[u8], quoted: bool) -> Option<u8> {
     let c = Classes::of(value);
-    if is_titled(value) {
+    if is_titled(value) || is_worded(value) {
         return Some(60);
     }
     if value.len() < 6
@@ -191,7 +208,7 @@ fn password(value: &[u8], quoted: bool) -> Option<u8> {
 
 /// Chosen by a person, and nothing that things are named like.
 pub(crate) fn is_chosen(value: &[u8]) -> bool {
-    is_titled(value) || is_drawn(value) || is_pair(value)
+    is_titled(value) || is_worded(value) || is_drawn(value) || is_pair(value)
 }
 
 /// `Guide.Lonely53`: two words with capitals, a sign between them, and a number. What a program calls a member has no such number.
@@ -314,6 +331,7 @@ fn reference(value: &[u8]) -> bool {
         || starts("pk_live_")
         || starts("pk_test_")
         || starts("sha256:")
+        || starts("hmac-sha")
         || starts("ssh-")
         || starts("urn:")
         || [
@@ -444,6 +462,9 @@ pub(crate) fn is_told(value: &[u8]) -> bool {
     if value.is_empty() {
         return false;
     }
+    if !value.is_ascii() {
+        return in_ascii(value).is_some_and(|ascii| is_told(&ascii));
+    }
     let c = Classes::of(value);
     let hex = value.iter().all(|b| b.is_ascii_hexdigit() || *b == b'-');
     let mail = value.contains(&b'@') && value.contains(&b'.');
@@ -537,6 +558,14 @@ mod tests {
             "k9->Zq72LmPw4t",
             "otter-sable-umber-ripple48",
             "7.copper.lantern.walrus",
+            "Turbin-Hall.2",
+            "Kadakas_Meresool8",
+            "Zmeură&Cozonac12",
+            "Kalyna.Bilya.Richky7",
+            "Kråkbo-vind5",
+            "Çınaraltı-Simit58",
+            "Gångjärn*Olja",
+            "Mnazi-Dau+Pwani3",
         ] {
             assert!(
                 judge(v.as_bytes(), Promise::Password, true).is_some(),
@@ -570,6 +599,13 @@ mod tests {
             "null",
             "abc",
             "RiverViolin",
+            "Windows_Server_2",
+            "Settings.Value2",
+            "oublié",
+            "zurücksetzen",
+            "contraseña_nueva",
+            "Größe/Länge",
+            "vergeßlich-heute",
         ] {
             assert!(
                 judge(v.as_bytes(), Promise::Password, true).is_none(),

@@ -15,6 +15,17 @@ const SELECTOR_BASE: u32 = 0xE0100;
 /// A word is looked at this far to either side.
 const WORD_CHARS_MAX: usize = 512;
 
+/// A Latin letter as people write it who have no keys for its marks; `ß`, `æ` and `þ` as any letter.
+pub(crate) fn bare_letter(c: char) -> Option<char> {
+    let lower = c.to_lowercase().next()?;
+    let any = || matches!(lower, 'ß' | 'æ' | 'þ' | 'œ').then_some('a');
+    let letter = letters::bare(lower).or_else(any)?;
+    Some(match c.is_uppercase() {
+        true => letter.to_ascii_uppercase(),
+        false => letter,
+    })
+}
+
 pub(super) fn decode(node: &Node, traces: &Traces, spawn: &mut Spawner<'_>) {
     let (mut index, mut at) = (0, 0);
     // Most cells have ASCII only.
