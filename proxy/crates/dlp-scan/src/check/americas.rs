@@ -131,7 +131,10 @@ fn phone_plausible(v: &[u8]) -> bool {
     let fiction = matches!(v.len(), 7 | 10 | 11) && v[v.len() - 7..].starts_with(b"55501");
     // What forms show, and the bounds of a number of 32 bits.
     let sample = v.ends_with(b"0000000");
-    let bound = matches!(v, b"2147483647" | b"2147483648" | b"4294967295" | b"4294967296");
+    let bound = matches!(
+        v,
+        b"2147483647" | b"2147483648" | b"4294967295" | b"4294967296"
+    );
     (7..=15).contains(&v.len())
         && !sample
         && !bound
