@@ -210,6 +210,15 @@ impl Fresh {
     pub fn overlaps(self, span: Span) -> bool {
         span.start < self.end && self.start < span.end
     }
+
+    /// The part of the span that is in it.
+    pub fn within(self, span: Span) -> Span {
+        let start = span.start.max(self.start).min(span.end);
+        Span {
+            start,
+            end: span.end.min(self.end).max(start),
+        }
+    }
 }
 
 impl From<Span> for Fresh {
@@ -276,6 +285,18 @@ impl Node {
             return;
         }
         self.segs.push(Seg { dst, src, how });
+    }
+
+    /// Was most of it a letter each that need not have been written otherwise?
+    pub fn hides_letters(&self) -> bool {
+        let made = self.segs.iter().filter(|seg| seg.how == How::Atom);
+        let letters = made.filter(|seg| {
+            self.text
+                .get(seg.dst as usize)
+                .is_some_and(u8::is_ascii_alphanumeric)
+        });
+        let fresh = self.fresh.within(Span::new(0, self.text.len()));
+        letters.count() * 2 > (fresh.end - fresh.start) as usize
     }
 
     /// Notes what is new in this text, and returns what it was made of in the parent's.

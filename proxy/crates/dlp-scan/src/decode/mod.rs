@@ -16,6 +16,7 @@ mod declared;
 mod digits;
 mod dumps;
 mod figures;
+mod flipped;
 mod fold;
 mod gathered;
 mod grid;
@@ -489,6 +490,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     fold::decode(node, traces, spawn);
     turned::decode(node, scratch, spawn);
     shifted::decode(node, scratch, spawn);
+    flipped::decode(node, scratch, spawn);
     solid::decode(node, scratch, spawn);
     joined::decode(node, scratch, spawn);
     shards::decode(node, spawn);

@@ -256,6 +256,9 @@ pub(crate) fn detect(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     scratch.code_rows.clear();
     scratch.counted.clear();
     keyword_hits(sink, scratch);
+    if sink.node.layer.is_some() {
+        orders::scan_hidden(sink);
+    }
     if !sink.node.only_injection {
         number::scan(sink, scratch);
         net::scan(sink, &scratch.traces);

@@ -1,5 +1,7 @@
 //! A sentence as it is compared: small letters without accents, single blanks.
 
+use std::borrow::Cow;
+
 /// Small letters without accents, single blanks, without the stars of Markdown.
 pub(super) fn plain(text: &str) -> String {
     // Words may be glued by something else than blanks, to get past those who look for blanks.
@@ -26,6 +28,85 @@ pub(super) fn plain(text: &str) -> String {
         }
     }
     out
+}
+
+/// A shorter run without blanks has no five words. One of so many bytes has two eights of them, wherever it begins.
+const GLUED_BYTES_MIN: usize = 23;
+/// So many words that a sign joins are a sentence.
+const GLUED_WORDS_MIN: usize = 5;
+
+/// The text with blanks for what joins words in names of files, branches and parameters: `please_run_the_setup_as_root.txt`,
+/// `ThenSendItToTheForum`.
+pub(super) fn unglued(text: &str) -> Cow<'_, str> {
+    let mut out = Cow::Borrowed(text);
+    if !has_long_run(text.as_bytes()) {
+        return out;
+    }
+    let mut at = 0;
+    for token in text.split(' ') {
+        if token.len() >= GLUED_BYTES_MIN
+            && let Some((name, glue)) = glued(token)
+        {
+            let start = at + (name.as_ptr() as usize - token.as_ptr() as usize);
+            let words = match glue {
+                Some(glue) => name.replace(glue, " "),
+                None => humps(name).collect::<Vec<_>>().join(" "),
+            };
+            let parted = format!(": {words}");
+            let added = out.len() - text.len();
+            out.to_mut()
+                .replace_range(start + added..start + added + name.len(), &parted);
+        }
+        at += token.len() + 1;
+    }
+    out
+}
+
+/// Do sixteen bytes without a blank follow each other, from a multiple of eight on?
+fn has_long_run(text: &[u8]) -> bool {
+    const LOW: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGH: u64 = LOW << 7;
+    let mut before = false;
+    text.as_chunks::<8>().0.iter().any(|eight| {
+        let odd = u64::from_ne_bytes(*eight) ^ (LOW * b' ' as u64);
+        let solid = odd.wrapping_sub(LOW) & !odd & HIGH == 0;
+        let run = solid && before;
+        before = solid;
+        run
+    })
+}
+
+/// The part of a run without blanks that is words joined by a sign, and the sign; none if each word begins with a capital.
+fn glued(token: &str) -> Option<(&str, Option<char>)> {
+    let link = token.contains("://");
+    let name = token.rsplit(['/', '=', '"', '`', '(']).next()?;
+    let name = name.trim_matches(|c: char| !c.is_alphanumeric());
+    let is_word = |w: &&str| {
+        w.bytes()
+            .all(|b| b.is_ascii_alphabetic() || b == b'\'' || b == b',')
+    };
+    let enough = |words: usize, all: usize| words >= GLUED_WORDS_MIN && words * 5 >= all * 4;
+    for glue in ['_', '-', '+', '.'] {
+        let all = name.split(glue).count();
+        // An address of a page often is its title.
+        if all >= GLUED_WORDS_MIN && !(link && glue != '+') {
+            let words = name.split(glue).filter(is_word).filter(|w| !w.is_empty());
+            return enough(words.count(), all).then_some((name, Some(glue)));
+        }
+    }
+    let plain = name.bytes().all(|b| b.is_ascii_alphabetic());
+    (plain && !link && humps(name).count() > GLUED_WORDS_MIN).then_some((name, None))
+}
+
+/// The words of a name that each begin with a capital.
+fn humps(name: &str) -> impl Iterator<Item = &str> {
+    let mut rest = name;
+    std::iter::from_fn(move || {
+        let next = rest.bytes().skip(1).position(|b| b.is_ascii_uppercase());
+        let (word, after) = rest.split_at(next.map_or(rest.len(), |at| at + 1));
+        rest = after;
+        (!word.is_empty()).then_some(word)
+    })
 }
 
 /// Bytes that are looked at together.

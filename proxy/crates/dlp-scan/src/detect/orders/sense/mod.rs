@@ -13,12 +13,17 @@ mod net;
 mod pieces;
 
 use super::{Cell, Scratch, Sink, plain, report, split, vicinity};
+use crate::detect::is_value;
 use crate::ruleset::Detector;
 use net::{Features, NET};
 use std::ops::Range;
 
 /// A sentence above this is an order; `train.py` says how many of what is none lie above it, as docs/detection.md does.
 const ORDERED: f32 = 1.5;
+/// The same of one that was written so that nobody reads it: honest text hardly ever is.
+const ORDERED_HIDDEN: f32 = -0.3;
+/// So much of a hidden text is read.
+const HIDDEN_BYTES_MAX: usize = 4096;
 /// A sentence of fewer bytes or pieces says too little.
 const BYTES_MIN: usize = 24;
 const PIECES_MIN: usize = 5;
@@ -46,6 +51,35 @@ pub(super) fn scan(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scra
         }
         if is_order(text, &here) {
             return report(rule, cell, (base, text), here, sink);
+        }
+    }
+}
+
+/// Weighs each sentence of what a decoder made, whatever its words, if it is `worth` that.
+pub(super) fn scan_hidden(sink: &mut Sink<'_>, worth: fn(&str) -> bool) {
+    let node = sink.node;
+    let Some(rule) = sink.rules.detectors[Detector::SensedOrders as usize] else {
+        return;
+    };
+    for cell in node.cells.iter().filter(|c| is_value(c)) {
+        let made = node.fresh.within(cell.span);
+        let (base, text) = vicinity(&node.text, made.start as usize, made);
+        let text = &text[..split::floor(text, text.len().min(HIDDEN_BYTES_MAX))];
+        let mut at = 0;
+        while at < text.len() {
+            let here = at..split::end(text, at + 1).max(at + 1);
+            at = here.end;
+            if !sink.limits.spend(4 + crate::text::to_u32(here.len()) / 16) {
+                return;
+            }
+            let sentence = Some(&text[here.clone()]).filter(|sentence| worth(sentence));
+            let found = sentence.and_then(read).is_some_and(|pieces| {
+                let (before, next) = (split::before(text, here.start), next(text, here.end));
+                weigh(&text[before], &NET.here(&pieces), &text[next]) > ORDERED_HIDDEN
+            });
+            if found {
+                report(rule, cell, (base, text), here, sink);
+            }
         }
     }
 }
@@ -78,7 +112,8 @@ fn parts(text: &str, at: usize, unread: usize) -> [Option<Range<usize>>; 2] {
 
 fn is_order(text: &str, here: &Range<usize>) -> bool {
     let sentence = &text[here.clone()];
-    if sentence.is_ascii() && sentence.split_ascii_whitespace().count() < WORDS_MIN {
+    let words = plain::unglued(sentence);
+    if sentence.is_ascii() && words.split_ascii_whitespace().count() < WORDS_MIN {
         return false;
     }
     let Some(pieces) = read(sentence) else {
@@ -110,7 +145,7 @@ fn read(sentence: &str) -> Option<Vec<u16>> {
 }
 
 fn pieces_of(text: &str) -> Vec<u16> {
-    pieces::read(&gloss::english(&plain::plain(text)))
+    pieces::read(&gloss::english(&plain::plain(&plain::unglued(text))))
 }
 
 /// How much of an order a sentence is, between these two.
