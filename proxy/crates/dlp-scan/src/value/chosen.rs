@@ -160,13 +160,148 @@ pub(super) fn is_worded(value: &[u8]) -> bool {
     }
     let odd = words.iter().any(|b| b"+=~!&#*@$%^".contains(b));
     let underlined = words.contains(&b'_') && titled == 2 && bytes >= 12;
+    let first = value[0].is_ascii_uppercase() || titled > 0 && digits >= 2 && bytes >= 10;
     (1..=4).contains(&digits)
         && (2..=4).contains(&count)
         && bytes >= 8
-        && value[0].is_ascii_uppercase()
+        && first
         && (apart || odd || underlined || digits >= 2 || count >= 3 && titled >= 2)
         && (titled >= 2 || odd || words.contains(&b'-'))
 }
+
+/// One word and a number: `Midnattssol365`, `brezel7412`. What names have such numbers for are versions, sizes and places in a row.
+pub(super) fn is_word_and_number(value: &[u8]) -> bool {
+    let digits = super::digits_behind(value);
+    let word = &value[..value.len() - digits];
+    let Some((first, rest)) = word.split_first() else {
+        return false;
+    };
+    let lower = word.to_ascii_lowercase();
+    let any_of = |list: &[&str]| list.iter().any(|n| n.as_bytes() == lower);
+    let (word_min, digits_min) = match first.is_ascii_uppercase() {
+        true => (5, 2),
+        false if word.len() >= 8 => (8, 2),
+        false => (6, 3),
+    };
+    first.is_ascii_alphabetic()
+        && rest.iter().all(u8::is_ascii_lowercase)
+        && (word_min..=16).contains(&word.len())
+        && (digits_min..=4).contains(&digits)
+        && !any_of(NAMING)
+        && !any_of(THINGS)
+        && !any_of(SPOKEN)
+        && !any_of(COUNTED)
+}
+
+/// Words that numbers stand behind in names.
+const COUNTED: &[&str] = &[
+    "argon",
+    "blake",
+    "float",
+    "keccak",
+    "curve",
+    "ripemd",
+    "camellia",
+    "threefish",
+    "serpent",
+    "twofish",
+    "salsa",
+    "chacha",
+    "poseidon",
+    "bcrypt",
+    "scrypt",
+    "pbkdf",
+    "shake",
+    "windows",
+    "ubuntu",
+    "debian",
+    "fedora",
+    "centos",
+    "oracle",
+    "release",
+    "revision",
+    "level",
+    "layer",
+    "block",
+    "chapter",
+    "section",
+    "figure",
+    "table",
+    "line",
+    "column",
+    "items",
+    "option",
+    "options",
+    "fields",
+    "param",
+    "params",
+    "argument",
+    "arguments",
+    "output",
+    "string",
+    "strings",
+    "buffer",
+    "bytes",
+    "sample",
+    "customer",
+    "employee",
+    "member",
+    "guest",
+    "worker",
+    "workers",
+    "port",
+    "channel",
+    "camera",
+    "sensor",
+    "device",
+    "printer",
+    "room",
+    "floor",
+    "thread",
+    "process",
+    "session",
+    "status",
+    "event",
+    "record",
+    "entry",
+    "index",
+    "index",
+    "vector",
+    "matrix",
+    "point",
+    "slot",
+    "stack",
+    "frame",
+    "window",
+    "button",
+    "color",
+    "colour",
+    "image",
+    "header",
+    "footer",
+    "title",
+    "number",
+    "count",
+    "total",
+    "limit",
+    "timeout",
+    "delay",
+    "passwd",
+    "passwort",
+    "passwords",
+    "contrasena",
+    "senha",
+    "wachtwoord",
+    "haslo",
+    "heslo",
+    "parola",
+    "salasana",
+    "kennwort",
+    "testuser",
+    "testing",
+    "dummy",
+    "placeholder",
+];
 
 /// Letters with a sign between them that words of a language do not have there.
 pub(crate) fn is_joined_by_sign(value: &[u8]) -> bool {

@@ -12,7 +12,7 @@ use crate::entropy::{Classes, shannon, wordiness};
 use crate::names::Promise;
 
 pub(crate) use chosen::{is_all_listed, is_drawn, is_joined_by_sign, is_listed};
-use chosen::{is_numbered, is_pair, is_phrase, is_worded};
+use chosen::{is_numbered, is_pair, is_phrase, is_word_and_number, is_worded};
 pub(crate) use placeholder::{is_placeholder, is_typed, stands_for, without_word};
 
 /// How sure, 0 to 100, or `None` when it is no secret.
@@ -189,7 +189,12 @@ fn password(value: &[u8], quoted: bool) -> Option<u8> {
             .iter()
             .any(|b| matches!(b, b'(' | b')' | b'[' | b']' | b'{' | b'}' | b';'));
     let told = without_last_sign(value);
-    if is_phrase(told) || is_drawn(told) || is_pair(told) || is_numbered(told) || is_listed(told, 3)
+    if is_phrase(told)
+        || is_drawn(told)
+        || is_pair(told)
+        || is_numbered(told)
+        || is_listed(told, 3)
+        || is_word_and_number(told)
     {
         return Some(60);
     }
@@ -566,6 +571,10 @@ mod tests {
             "Çınaraltı-Simit58",
             "Gångjärn*Olja",
             "Mnazi-Dau+Pwani3",
+            "horse-Battery42",
+            "Midnattssol365",
+            "brezel7412",
+            "fossekall19",
         ] {
             assert!(
                 judge(v.as_bytes(), Promise::Password, true).is_some(),
@@ -600,6 +609,9 @@ mod tests {
             "abc",
             "RiverViolin",
             "Windows_Server_2",
+            "employee42",
+            "Section12",
+            "redis-Cluster42",
             "Settings.Value2",
             "oublié",
             "zurücksetzen",
