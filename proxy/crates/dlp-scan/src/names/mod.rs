@@ -36,7 +36,39 @@ pub(crate) fn keywords() -> impl Iterator<Item = String> {
     let one = lists::KEYWORDS.iter().chain(tongues::WORDS);
     let several = tongues::SEVERAL.iter();
     let several = several.flat_map(|words| [" ", "_", "-"].map(|sign| words.replace(' ', sign)));
-    one.map(ToString::to_string).chain(several)
+    let keys = tongues::KEYS.iter().flat_map(|key| {
+        [" ", "_", "-", ""].into_iter().flat_map(move |sign| {
+            // Only scripts that part no words run these together.
+            let glued = sign.is_empty() && key.is_ascii();
+            let both = [format!("api{sign}{key}"), format!("{key}{sign}api")];
+            both.into_iter().filter(move |_| !glued)
+        })
+    });
+    let pairs = tongues::SECRET_PAIRS
+        .iter()
+        .filter(|(first, _)| first.len() > 2);
+    let pairs = pairs.flat_map(|(a, b)| [" ", "_", "-"].map(|sign| format!("{a}{sign}{b}")));
+    let third = tongues::KEYS
+        .iter()
+        .flat_map(|key| [" de ", " wa ", "_de_"].map(|of| format!("{key}{of}api")));
+    let third = third.filter(|words| words.is_ascii());
+    let secret = tongues::SECRET_WORDS.iter().map(ToString::to_string);
+    let others = [
+        "khóa bí mật",
+        "mã truy cập",
+        "ufunguo wa siri",
+        "token de acceso",
+        "token de acesso",
+        "token di accesso",
+    ];
+    let others = others.into_iter().map(str::to_owned);
+    one.map(ToString::to_string)
+        .chain(several)
+        .chain(keys)
+        .chain(pairs)
+        .chain(third)
+        .chain(secret)
+        .chain(others)
 }
 
 /// What the identifier `name` promises about its value.
@@ -95,6 +127,9 @@ pub(crate) fn promise(name: &[u8]) -> Promise {
         |(first, second): &(&str, &str)| last == second.as_bytes() && before == first.as_bytes();
     if tongues::PAIRS.iter().any(pair) {
         return Promise::Password;
+    }
+    if is_secret(last, before) || tongues::SECRET_PAIRS.iter().any(pair) {
+        return Promise::Strong;
     }
     if is_in(last, PASSWORD) || is_in(last, tongues::WORDS) {
         return if is_in(
@@ -171,17 +206,42 @@ fn is_foreign(last: &[u8], before: &[u8], w: &Words) -> bool {
     })
 }
 
-/// Two words with a blank between them that name a password together.
-pub(crate) fn is_pair(both: &[u8]) -> bool {
-    let mut words = both.splitn(2, |b| *b == b' ');
-    let (first, second) = (words.next().unwrap_or_default(), words.next());
-    let same = |word: &[u8], want: &str| {
-        word.eq_ignore_ascii_case(want.as_bytes())
-            || !want.is_ascii() && String::from_utf8_lossy(word).to_lowercase() == want
+/// `API-Schlüssel`, `clé API`, `APIキー`, `密钥`: a key or a token in another language. In lower case.
+fn is_secret(last: &[u8], before: &[u8]) -> bool {
+    let key = |word: &[u8]| is_in(word, tongues::KEYS);
+    let glued = || {
+        let rest = last
+            .strip_prefix(b"api")
+            .or_else(|| last.strip_suffix(b"api"));
+        !last.is_ascii() && rest.is_some_and(key)
     };
-    tongues::PAIRS.iter().any(|(a, b)| {
-        second.is_some_and(|s| s.len() <= 2 * b.len() && same(s, b)) && same(first, a)
-    })
+    last == b"api" && key(before)
+        || before == b"api" && key(last)
+        || is_in(last, tongues::SECRET_WORDS)
+        || glued()
+}
+
+/// Two words with a blank between them that name a password, or a key, together.
+pub(crate) fn is_pair(both: &[u8]) -> bool {
+    const WORD_BYTES_MAX: usize = 48;
+    let Some(blank) = both.iter().position(|b| *b == b' ') else {
+        return false;
+    };
+    let (first, second) = (&both[..blank], &both[blank + 1..]);
+    if first.len().max(second.len()) > WORD_BYTES_MAX {
+        return false;
+    }
+    let lower = |word: &[u8]| match word.is_ascii() {
+        true => word.to_ascii_lowercase(),
+        false => String::from_utf8_lossy(word).to_lowercase().into_bytes(),
+    };
+    let (first, second) = (lower(first), lower(second));
+    let key = |word: &[u8]| is_in(word, tongues::KEYS);
+    let pair = |(a, b): &(&str, &str)| second == b.as_bytes() && first == a.as_bytes();
+    first == b"api" && key(&second)
+        || second == b"api" && key(&first)
+        || tongues::PAIRS.iter().any(pair)
+        || tongues::SECRET_PAIRS.iter().any(pair)
 }
 
 /// `secret_id`, `token_value`: mostly about, sometimes the thing itself.
@@ -430,6 +490,17 @@ mod tests {
             ("Password2", Password),
             ("snmp_community", Password),
             ("heslo_length", Nothing),
+            ("API-Schlüssel", Strong),
+            ("chave_api", Strong),
+            ("CLE_API", Nothing),
+            ("clé_api", Strong),
+            ("APIキー", Strong),
+            ("API密钥", Strong),
+            ("ключ_API", Strong),
+            ("Секретный ключ", Strong),
+            ("kunci_rahasia", Strong),
+            ("ключ", Nothing),
+            ("キーワード", Nothing),
         ];
         for (name, want) in cases {
             assert_eq!(promise(name.as_bytes()), want, "{name}");
