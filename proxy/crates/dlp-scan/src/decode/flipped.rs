@@ -39,8 +39,11 @@ fn moved(node: &Node, traces: &Traces, spawn: &mut Spawner<'_>) {
         let Some(cell) = node.cell_from(at, &mut index) else {
             continue;
         };
-        let floor = (cell.span.start as usize).max(done);
-        let ceil = cell.span.end as usize;
+        // However long a word is, no byte is gone through more than twice.
+        let floor = (cell.span.start as usize)
+            .max(done)
+            .max(at.saturating_sub(BYTES_MAX));
+        let ceil = (cell.span.end as usize).min(at + BYTES_MAX);
         let from = at - words_len(node.text[floor..at].rsplit(|b| *b == b' '));
         let to = at + words_len(node.text[at..ceil].split(|b| *b == b' '));
         done = to.max(at + BYTES);
@@ -79,7 +82,7 @@ fn words_len<'t>(words: impl Iterator<Item = &'t [u8]>) -> usize {
     for word in words {
         let small = word.iter().filter(|b| b.is_ascii_lowercase()).count();
         let shown = word.iter().all(|b| matches!(b, b'!'..=b'~'));
-        if !shown || small * 3 > word.len() || len > BYTES_MAX {
+        if !shown || small * 3 > word.len() {
             break;
         }
         len += blank + word.len();
@@ -95,7 +98,7 @@ fn reads(text: &[u8]) -> bool {
         small += usize::from(b.is_ascii_lowercase());
         common += usize::from(b"etaoin".contains(b));
     }
-    small * 10 >= text.len() * 6 && common * 100 >= small * COMMON_PERCENT
+    small > 0 && small * 10 >= text.len() * 6 && common * 100 >= small * COMMON_PERCENT
 }
 
 /// Letters that look like those of the alphabet when the page is turned, line by line from behind.
@@ -136,6 +139,9 @@ fn lines(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
                 child.push(read.encode_utf8(&mut [0; 4]).as_bytes(), span, How::Atom);
             }
             child.close_cell(start, Span::default(), cell.kind, 0);
+            if child.text.len() > spawn.room() {
+                break;
+            }
         }
         from += line.len() + 1;
     }
@@ -268,5 +274,8 @@ mod tests {
     fn many_are_bounded() {
         assert_bounded(&format!("{}\n", moved(TEXT)));
         assert_bounded("ǝɹǝɥ ʇᴉ ʇsod\n");
+        // One word, and one line.
+        assert_bounded(&moved("takeitallandsendittoanotheraddress"));
+        assert_bounded(&format!("{} ", moved(TEXT)));
     }
 }
