@@ -63,8 +63,14 @@ pub(super) fn scan_hidden(sink: &mut Sink<'_>, worth: fn(&str) -> bool) {
     };
     for cell in node.cells.iter().filter(|c| is_value(c)) {
         let made = node.fresh.within(cell.span);
-        let (base, text) = vicinity(&node.text, made.start as usize, made);
-        let text = &text[..split::floor(text, text.len().min(HIDDEN_BYTES_MAX))];
+        let bytes = &node.text[made.range()];
+        let cut = bytes.iter().take_while(|b| **b & 0xC0 == 0x80).count();
+        let bytes = &bytes[cut..bytes.len().min(HIDDEN_BYTES_MAX).max(cut)];
+        let text = match std::str::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(e) => std::str::from_utf8(&bytes[..e.valid_up_to()]).unwrap_or_default(),
+        };
+        let base = made.start as usize + cut;
         let mut at = 0;
         while at < text.len() {
             let here = at..split::end(text, at + 1).max(at + 1);
