@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use egress::{Allowlist, Net, Targets};
@@ -11,6 +12,13 @@ use runner_api::Runtime;
 const PYPI: &str = "https://pypi.org/simple";
 const NPM: &str = "https://registry.npmjs.org";
 const HIDDEN_BYTES_MIN: usize = 4;
+/// A resolver that is busy or was just started says "try again"; a build that waited minutes for its turn can.
+const RESOLVE_PAUSES: [Duration; 4] = [
+    Duration::from_millis(250),
+    Duration::from_millis(500),
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+];
 /// A user's name is often a word, and a token is longer.
 const HIDDEN_USER_BYTES_MIN: usize = 8;
 
@@ -76,10 +84,13 @@ pub async fn way_out(
         .context("the package index is no host name that can be allowed")?;
     let mut targets = targets.clone();
     for (host, port) in hosts {
-        let found = tokio::net::lookup_host((host.as_str(), *port)).await;
-        for address in
-            found.with_context(|| format!("the package index {host} cannot be resolved"))?
-        {
+        let found = again(&RESOLVE_PAUSES, || async {
+            let found = tokio::net::lookup_host((host.as_str(), *port)).await;
+            found.map(Vec::from_iter)
+        })
+        .await
+        .with_context(|| format!("the package index {host} cannot be resolved"))?;
+        for address in found {
             let bits = if address.is_ipv4() { 32 } else { 128 };
             targets
                 .private
@@ -87,6 +98,20 @@ pub async fn way_out(
         }
     }
     Ok((rules, targets))
+}
+
+/// Tries until it works or the pauses are used up; the last error is the one that is told.
+async fn again<T, E, F: Future<Output = Result<T, E>>>(
+    pauses: &[Duration],
+    mut attempt: impl FnMut() -> F,
+) -> Result<T, E> {
+    for &pause in pauses {
+        match attempt().await {
+            Ok(done) => return Ok(done),
+            Err(_) => tokio::time::sleep(pause).await,
+        }
+    }
+    attempt().await
 }
 
 /// What says who the operator is in the URL of an index, before its host.
@@ -217,6 +242,20 @@ mod tests {
             Some(("mirror.example".into(), 8081))
         );
         assert_eq!(host("no url"), None);
+    }
+
+    #[tokio::test]
+    async fn a_resolver_that_is_busy_is_asked_again() {
+        for (failures, expected) in [(0, Ok(0)), (3, Ok(3)), (4, Ok(4)), (5, Err(4))] {
+            let mut asked = 0;
+            let outcome = again(&[Duration::ZERO; 4], || {
+                let now = asked;
+                asked += 1;
+                std::future::ready(if now < failures { Err(now) } else { Ok(now) })
+            })
+            .await;
+            assert_eq!(outcome, expected, "{failures} failures");
+        }
     }
 
     #[test]
