@@ -12,8 +12,8 @@ use crate::{Budget, Category, Layer, LeafInput, LeafKind, OverBudget, RuleId, Ru
 
 /// Nodes are reused; more than this many are given back after a message that needed them.
 const NODES_KEPT: usize = 64;
-/// So are buffers longer than this.
-const BUFFER_KEPT: usize = 1 << 20;
+/// So is what the nodes hold beyond this, all together: any of them may once have held a long text.
+const BYTES_KEPT: usize = 2 << 20;
 /// Texts are addressed with 32 bits; what is longer is over budget.
 const TEXT_BYTES_MAX: usize = 1 << 30;
 /// Most texts made out of one message, by any decoder.
@@ -378,12 +378,16 @@ impl Scanner {
 
     fn recycle(&mut self) {
         self.raw.clear();
-        self.free.append(&mut self.nodes);
-        self.free.truncate(NODES_KEPT);
+        // The next root takes what this one grew to, and so on down, so that one long message makes no other node long.
+        self.free.extend(self.nodes.drain(..).rev());
+        let extra = self.free.len().saturating_sub(NODES_KEPT);
+        self.free.drain(..extra);
         self.scratch.recycle();
-        for node in &mut self.free {
-            if node.text.capacity().max(node.layout.bytes_kept()) > BUFFER_KEPT {
-                *node = Node::default();
+        let mut left = BYTES_KEPT;
+        for node in self.free.iter_mut().rev() {
+            match left.checked_sub(node.bytes_kept()) {
+                Some(rest) => left = rest,
+                None => *node = Node::default(),
             }
         }
     }
@@ -556,6 +560,38 @@ mod tests {
             .into_iter()
             .map(|(r, _, t, l)| (r, t, l))
             .collect()
+    }
+
+    /// Most long texts have a few short ones in them; which node held which must not go round until all are long.
+    #[test]
+    fn what_a_scanner_keeps_is_bounded_and_does_not_grow_with_use() {
+        let mut scanner = Scanner::new(FingerprintKey::new([3; 32]));
+        let mut kept = |text: &str| {
+            let leaf = LeafInput {
+                text,
+                kind: LeafKind::String,
+                name: Some("note"),
+            };
+            let rules = RuleSet::builtin();
+            scanner.scan(rules, [leaf].into_iter(), &Budget::default());
+            scanner.free.iter().map(Node::bytes_kept).sum::<usize>()
+        };
+        let hidden = [
+            "aGVsbG8gdGhlcmUgYWxs",
+            "d2hhdCBpcyB0aGlzIG5vdw",
+            "%68%65%6c%6c%6f",
+        ];
+        let text = format!(
+            "{} {}",
+            hidden.join(" and "),
+            "some more words ".repeat(5_000)
+        );
+        let first = kept(&text);
+        assert!(first > text.len(), "nothing is kept to be used again");
+        let later = (0..80).map(|_| kept(&text)).max().unwrap_or_default();
+        assert!(later < first + first / 4, "{later} after {first} bytes");
+        let after = kept(&text.repeat(40));
+        assert!(after <= BYTES_KEPT, "{after} bytes");
     }
 
     /// A token whose checksum holds, put together here so that none stands in the repository.

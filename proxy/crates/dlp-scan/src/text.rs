@@ -268,6 +268,15 @@ impl Node {
         self.made.clear();
     }
 
+    /// How much memory it holds on to.
+    pub fn bytes_kept(&self) -> usize {
+        self.text.capacity()
+            + self.cells.capacity() * size_of::<Cell>()
+            + self.segs.capacity() * size_of::<Seg>()
+            + self.made.capacity() * size_of::<Span>()
+            + self.layout.bytes_kept()
+    }
+
     /// Appends decoded bytes and notes where they came from. Adjoining copies become one segment.
     pub fn push(&mut self, bytes: &[u8], src: Span, how: How) {
         if bytes.is_empty() {
