@@ -18,6 +18,7 @@ pub(crate) const CHECKS: Table = &[
     ("not-negated", not_negated),
     ("not-advice", not_advice),
     ("not-filler", not_filler),
+    ("bitlocker", bitlocker),
     ("password-like", |v| {
         crate::value::judge(v, crate::names::Promise::Password, false).is_some()
     }),
@@ -286,6 +287,20 @@ fn not_filler(value: &[u8]) -> bool {
             .any(|f| memchr::memmem::find(&lower, f).is_some())
 }
 
+/// A recovery password of BitLocker: each group of six digits is 11 times a number of 16 bits.
+fn bitlocker(value: &[u8]) -> bool {
+    let digits: Vec<u32> = value
+        .iter()
+        .filter(|b| b.is_ascii_digit())
+        .map(|b| u32::from(b - b'0'))
+        .collect();
+    let groups = digits
+        .chunks(6)
+        .map(|g| g.iter().fold(0, |n, d| n * 10 + d));
+    let right = |n: u32| n % 11 == 0 && n / 11 <= u32::from(u16::MAX);
+    digits.len() == 48 && groups.clone().all(right) && groups.sum::<u32>() > 0
+}
+
 /// Not one character repeated.
 fn mixed_digits(value: &[u8]) -> bool {
     value
@@ -361,6 +376,29 @@ mod tests {
                 false,
             ),
             ("mixed", "aB3dE5", true),
+            (
+                "bitlocker",
+                "256586-024321-209187-010967-582406-633787-625438-278344",
+                true,
+            ),
+            (
+                "bitlocker",
+                "256587-024321-209187-010967-582406-633787-625438-278344",
+                false,
+            ),
+            (
+                "bitlocker",
+                "999999-024321-209187-010967-582406-633787-625438-278344",
+                false,
+            ),
+            ("told-password", "iguana-414Ananas", true),
+            ("told-password", "maple_Nordwind-761", true),
+            ("told-password", "7551Brambory$iguana", true),
+            ("told-password", "Tramonto1135_", true),
+            ("told-password", "report-2024Final", false),
+            ("told-password", "backup_server-761", false),
+            ("told-password", "worker-12Pool", false),
+            ("told-password", "my_Module-12", false),
             ("mixed", "abcdef123", false),
         ];
         for (check, value, want) in cases {

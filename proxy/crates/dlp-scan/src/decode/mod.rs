@@ -453,8 +453,8 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     if signs.any(Signs::EQUALS.or(Signs::SEMICOLON)) {
         padded::decode(node, spawn);
     }
-    if traces.strange || signs.any(Signs::STAR) {
-        pieces::decode(node, traces.strange, spawn);
+    if traces.strange || signs.any(Signs::STAR.or(Signs::CARET)) {
+        pieces::decode(node, traces.strange, signs.any(Signs::CARET), spawn);
     }
     breaks::decode(node, scratch, spawn);
     if signs.any(Signs::LINE) {

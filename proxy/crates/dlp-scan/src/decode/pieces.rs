@@ -1,5 +1,5 @@
-//! A value in pieces that are bold each (`**0908****6421**`), or with thin blanks between its digits: the signs go, the
-//! pieces close up.
+//! A value in pieces that are bold each (`**0908****6421**`), or with thin blanks between its digits, and a command with signs
+//! in its words that its shell takes away (`c^e^r^t^u^t^i^l`): the signs go, the pieces close up.
 
 use std::sync::LazyLock;
 
@@ -13,16 +13,24 @@ use crate::text::{Node, Span};
 static BOLD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"****"));
 /// U+2009 and U+202F, the blanks that are set inside numbers, begin with these bytes.
 static THIN: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\xE2\x80"));
+/// What `cmd.exe` takes away from the words of a command.
+static CARET: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"^"));
+/// So many pieces are no power and no pattern, and half of them are so short.
+const CARET_PIECES_MIN: usize = 6;
+const CARET_BYTES_MAX: usize = 2;
 /// Longest value that is put together.
 const VALUE_BYTES_MAX: usize = 1024;
 
-pub(super) fn decode(node: &Node, strange: bool, spawn: &mut Spawner<'_>) {
+pub(super) fn decode(node: &Node, strange: bool, carets: bool, spawn: &mut Spawner<'_>) {
     // Most texts have no such sign at all, and looking for one costs a third.
     if memchr::memchr(b'*', &node.text).is_some() {
         joined(node, &BOLD, Signs::Bold, spawn);
     }
     if strange {
         joined(node, &THIN, Signs::Thin, spawn);
+    }
+    if carets {
+        joined(node, &CARET, Signs::Caret, spawn);
     }
 }
 
@@ -31,6 +39,7 @@ pub(super) fn decode(node: &Node, strange: bool, spawn: &mut Spawner<'_>) {
 enum Signs {
     Bold,
     Thin,
+    Caret,
 }
 
 impl Signs {
@@ -43,6 +52,7 @@ impl Signs {
             {
                 3
             }
+            Self::Caret if text.first() == Some(&b'^') => 1,
             _ => 0,
         }
     }
@@ -77,6 +87,10 @@ fn joined(node: &Node, finder: &Finder<'_>, signs: Signs, spawn: &mut Spawner<'_
                 node.text[floor..from].ends_with(b"**") && node.text[to..ceil].starts_with(b"**")
             }
             Signs::Thin => text.iter().filter(|b| b.is_ascii_digit()).count() >= 7,
+            Signs::Caret => {
+                let short = pieces.iter().filter(|p| p.len() <= CARET_BYTES_MAX).count();
+                pieces.len() >= CARET_PIECES_MIN && short * 2 >= pieces.len()
+            }
         };
         if !whole || pieces.iter().any(|p| p.is_empty()) {
             continue;
@@ -101,6 +115,7 @@ fn joined(node: &Node, finder: &Finder<'_>, signs: Signs, spawn: &mut Spawner<'_
 fn value(text: &[u8], floor: usize, at: usize, signs: Signs) -> (usize, usize) {
     let part = |b: u8| match signs {
         Signs::Bold => b.is_ascii_graphic() && b != b'*' || b == b' ',
+        Signs::Caret => b.is_ascii_graphic() || b == b' ',
         Signs::Thin => {
             b.is_ascii_digit() || b.is_ascii_uppercase() || matches!(b, b'-' | b'.' | b'/')
         }
@@ -153,6 +168,12 @@ mod tests {
                 Some("370878770896224"),
             ),
             ("12\u{2009}km and 3\u{2009}m", None),
+            (
+                "c^e^r^t^u^t^i^l -u^r^l^c^a^c^h^e -f h^t^t^p://a",
+                Some("certutil -urlcache -f http://a"),
+            ),
+            ("x^2 + y^2 + z^2 = r^2, a^b^c", None),
+            ("[^a-z]+^[^0-9]", None),
         ];
         for (text, want) in cases {
             assert_eq!(read(text).as_deref(), want, "{text}");

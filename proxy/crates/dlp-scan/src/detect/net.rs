@@ -302,6 +302,11 @@ fn is_mac(token: &[u8], sep: u8) -> bool {
         && !token.starts_with(b"00:11:22:33:44")
         // Docker makes them of the addresses of its containers.
         && !token.starts_with(b"02:42:")
+        // Groups of IPv4 and IPv6, and of bridges: nobody's card.
+        && !["01:00:5e:", "33:33:", "01:80:c2:"].iter().any(|group| {
+            let head = token.get(..group.len());
+            head.is_some_and(|head| head.eq_ignore_ascii_case(group.as_bytes()))
+        })
 }
 
 fn v6(token: &[u8]) -> Option<std::net::Ipv6Addr> {

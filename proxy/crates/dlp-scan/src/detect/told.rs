@@ -86,7 +86,7 @@ const ATTACK: [&str; 66] = [
 
 /// Words of those who report how an order was hidden, or who tried. They excuse a quotation that its sentence goes on behind. That it
 /// stands in an article or a report does not: anybody may call what he sends so.
-const REPORT: [&str; 40] = [
+const REPORT: [&str; 56] = [
     "white letters",
     "white text",
     "white on white",
@@ -127,6 +127,22 @@ const REPORT: [&str; 40] = [
     "흰 글씨",
     "숨긴",
     "أخفى",
+    "letras brancas",
+    "lettere bianche",
+    "lettres blanches",
+    "weiß auf weiß",
+    "witte letters",
+    "vita bokstäver",
+    "hvide bogstaver",
+    "hvit tekst",
+    "белыми буквами",
+    "beyaz harfle",
+    "gömde",
+    "gizliyor",
+    "숨겨",
+    "白字",
+    "trắng",
+    "huruf putih",
 ];
 
 /// So far behind a quotation its sentence is looked at.
@@ -148,7 +164,7 @@ const ATTACK_AFTER: [&str; 9] = [
 ];
 
 /// Words that announce an example.
-const EXAMPLE: [&str; 42] = [
+const EXAMPLE: [&str; 64] = [
     "such as",
     "for example",
     "for instance",
@@ -191,6 +207,28 @@ const EXAMPLE: [&str; 42] = [
     "những câu như",
     "variant of",
     "variants of",
+    "frase come",
+    "zin staan als",
+    "zin als",
+    "meningen",
+    "gibi cümleler",
+    "gibi bir cümle",
+    "frase como",
+    "phrase comme",
+    "satz wie",
+    "zdanie takie",
+    "větu jako",
+    "фраза вроде",
+    "фразу вроде",
+    "фраза типу",
+    "문장을",
+    "文言を",
+    "一句话如",
+    "câu như",
+    "kalimat seperti",
+    "setning som",
+    "sætning som",
+    "lause kuten",
 ];
 
 /// Words that make a text speak of what somebody else is led to do.
@@ -233,7 +271,7 @@ const CAUSING: [&str; 35] = [
 ];
 
 /// Who tells the model to do it, in a sentence that has no word for an attack.
-const BEARERS: [&str; 12] = [
+const BEARERS: [&str; 17] = [
     "description",
     "the page",
     "a page",
@@ -246,6 +284,11 @@ const BEARERS: [&str; 12] = [
     "steps",
     "as a test",
     "the mail",
+    "web page your",
+    "page your assistant",
+    "somebody writes",
+    "someone writes",
+    "comment field",
 ];
 
 /// What stands before the verb when it is no imperative: "asks the model to forget", "makes agents forget".

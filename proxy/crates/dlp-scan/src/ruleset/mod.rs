@@ -487,6 +487,7 @@ static BUILTIN_SOURCES: &[RuleSource<'static>] = sources![
     "injection-handover.yml",
     "injection-readers.yml",
     "injection-commands.yml",
+    "injection-code.yml",
     "injection-links.yml",
     "injection-places.yml",
 ];

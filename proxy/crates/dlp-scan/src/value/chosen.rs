@@ -160,13 +160,15 @@ pub(super) fn is_worded(value: &[u8]) -> bool {
     }
     let odd = words.iter().any(|b| b"+=~!&#*@$%^".contains(b));
     let underlined = words.contains(&b'_') && titled == 2 && bytes >= 12;
+    // `maple_Nordwind-761`: names keep to one sign.
+    let mixed = apart && titled > 0 && !words.contains(&value[words.len()]);
     let first = value[0].is_ascii_uppercase() || titled > 0 && digits >= 2 && bytes >= 10;
     (1..=4).contains(&digits)
         && (2..=4).contains(&count)
         && bytes >= 8
         && first
         && (apart || odd || underlined || digits >= 2 || count >= 3 && titled >= 2)
-        && (titled >= 2 || odd || words.contains(&b'-'))
+        && (titled >= 2 || odd || mixed || words.contains(&b'-'))
 }
 
 /// One word and a number: `Midnattssol365`, `brezel7412`. What names have such numbers for are versions, sizes and places in a row.
@@ -191,6 +193,35 @@ pub(super) fn is_word_and_number(value: &[u8]) -> bool {
         && !any_of(THINGS)
         && !any_of(SPOKEN)
         && !any_of(COUNTED)
+}
+
+/// Two words and a number between them that is right at the second: `iguana-414Ananas`. What is named for a year or a version
+/// has its number at the end.
+pub(super) fn is_parted_by_number(value: &[u8]) -> bool {
+    let digit = |b: &u8| b.is_ascii_digit();
+    let Some(start) = value.iter().position(digit) else {
+        return false;
+    };
+    let digits = value[start..].iter().take_while(|b| digit(b)).count();
+    let before = &value[..start];
+    let word = |w: &[u8]| {
+        let lower = w.to_ascii_lowercase();
+        (4..=12).contains(&w.len())
+            && w[1..].iter().all(u8::is_ascii_lowercase)
+            && w[0].is_ascii_alphabetic()
+            && !NAMING.iter().any(|n| n.as_bytes() == lower)
+            && !THINGS.iter().any(|n| n.as_bytes() == lower)
+    };
+    let year =
+        digits == 4 && (value[start..].starts_with(b"19") || value[start..].starts_with(b"20"));
+    let first = before.strip_suffix(b"-").or(before.strip_suffix(b"_"));
+    (3..=5).contains(&digits)
+        && !year
+        && first.is_some_and(word)
+        && value
+            .get(start + digits)
+            .is_some_and(u8::is_ascii_uppercase)
+        && word(&value[start + digits..])
 }
 
 /// Words that numbers stand behind in names.

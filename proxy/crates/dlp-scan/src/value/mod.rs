@@ -12,7 +12,7 @@ use crate::entropy::{Classes, shannon, wordiness};
 use crate::names::Promise;
 
 pub(crate) use chosen::{is_all_listed, is_drawn, is_joined_by_sign, is_listed};
-use chosen::{is_numbered, is_pair, is_phrase, is_word_and_number, is_worded};
+use chosen::{is_numbered, is_pair, is_parted_by_number, is_phrase, is_word_and_number, is_worded};
 pub(crate) use placeholder::{is_placeholder, is_typed, stands_for, without_word};
 
 /// How sure, 0 to 100, or `None` when it is no secret.
@@ -480,8 +480,13 @@ pub(crate) fn is_told(value: &[u8]) -> bool {
     let cased = c.lower >= 2 && c.upper >= 1 && c.digit >= 2;
     let odd = !is_identifier(value, c) || c.digit >= 4;
     let plain = value.iter().all(u8::is_ascii_alphanumeric);
+    // `Tramonto1135_`: no name ends so.
+    let signed_off = matches!(value.last(), Some(b'_' | b'+' | b'=' | b'~'))
+        && is_word_and_number(&value[..value.len() - 1]);
     is_chosen(value)
         || is_numbered(value)
+        || is_parted_by_number(value)
+        || signed_off
         || signed && c.letters() >= 2 && c.digit >= 1
         || cased && plain && odd && c.changes >= 3
         || c.digit >= 3 && stands_alone(value)
