@@ -196,13 +196,18 @@ fn ar_cuit(v: &[u8]) -> bool {
     matches!(number(&v[..2]), Some(20 | 23 | 24 | 27 | 30 | 33 | 34)) && check == d[10]
 }
 
-/// DIAN: primes from the right, mod 11.
+/// DIAN: primes from the right, mod 11. Nine digits and one for companies, the number of the card and one for persons.
 fn co_nit(v: &[u8]) -> bool {
-    let Some(d) = digits::<10>(v) else {
+    const WEIGHTS: [u32; 10] = [3, 7, 13, 17, 19, 23, 29, 37, 41, 43];
+    let Some((check, number)) = v.split_last() else {
         return false;
     };
-    let rest = weighted(&d, &[41, 37, 29, 23, 19, 17, 13, 7, 3]) % 11;
-    d[9] == if rest < 2 { rest } else { 11 - rest }
+    if !(6..=WEIGHTS.len()).contains(&number.len()) || !v.iter().all(u8::is_ascii_digit) {
+        return false;
+    }
+    let digits = number.iter().rev().map(|b| u32::from(b - b'0'));
+    let rest = digits.zip(WEIGHTS).map(|(d, w)| d * w).sum::<u32>() % 11;
+    u32::from(check - b'0') == if rest < 2 { rest } else { 11 - rest }
 }
 
 /// RENAPO, Instructivo normativo: weights 18 down over an alphabet with Ñ, mod 10.
