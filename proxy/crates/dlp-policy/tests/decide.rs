@@ -195,7 +195,9 @@ fn everyday_personal_data_by_name() {
             "mac-address-plain",
             "ph-mobile",
             "phone-eight-digits",
+            "phone-in-signature",
             "phone-international",
+            "phone-mobile-by-its-form",
             "phone-national",
             "tr-mobile",
         ];
