@@ -297,7 +297,7 @@ fn bitlocker(value: &[u8]) -> bool {
     let groups = digits
         .chunks(6)
         .map(|g| g.iter().fold(0, |n, d| n * 10 + d));
-    let right = |n: u32| n % 11 == 0 && n / 11 <= u32::from(u16::MAX);
+    let right = |n: u32| n.is_multiple_of(11) && n / 11 <= u32::from(u16::MAX);
     digits.len() == 48 && groups.clone().all(right) && groups.sum::<u32>() > 0
 }
 
