@@ -81,6 +81,10 @@ fn joined(node: &Node, finder: &Finder<'_>, signs: Signs, spawn: &mut Spawner<'_
             start = end + signs.len(&node.text[end..to]);
         }
         pieces.push(Span::new(start, to));
+        // The shell takes away what stands before the first letter, too, and one of two.
+        if signs == Signs::Caret {
+            pieces.retain(|p| !p.is_empty());
+        }
         // Masked numbers (`4539****1234`) open no piece and close none.
         let whole = match signs {
             Signs::Bold => {
@@ -172,6 +176,7 @@ mod tests {
                 "c^e^r^t^u^t^i^l -u^r^l^c^a^c^h^e -f h^t^t^p://a",
                 Some("certutil -urlcache -f http://a"),
             ),
+            ("^c^e^r^t^u^t^i^^l^ ^-u", Some("certutil -u")),
             ("x^2 + y^2 + z^2 = r^2, a^b^c", None),
             ("[^a-z]+^[^0-9]", None),
         ];
