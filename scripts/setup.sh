@@ -163,7 +163,9 @@ apt_install() {
   [ "$(id -u)" = 0 ] || { have sudo || die "please install (as root): apt-get install -y $*"; sudo=(sudo); }
   say "apt-get install $*"
   if [ -z "${apt_updated:-}" ]; then "${sudo[@]}" apt-get update -qq; apt_updated=1; fi
-  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" > /dev/null
+  # A fresh machine may still be at its own first updates: they are waited for.
+  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq -o DPkg::Lock::Timeout=600 --no-install-recommends "$@" > /dev/null
 }
 
 # part_is_new NAME FILE...: true when the part was not installed from exactly these files.
