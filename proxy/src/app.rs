@@ -66,7 +66,7 @@ pub fn run_stdio(loaded: Loaded) -> anyhow::Result<ExitCode> {
             stop.stop();
         });
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
-        let end = gateway::front_stdio(&gateway, input, output).await;
+        let end = gateway::front_stdio(&gateway, Box::new(input), Box::new(output)).await;
         stop_traces(traces).await;
         close_audit(audit);
         anyhow::Ok(end)

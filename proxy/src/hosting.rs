@@ -183,10 +183,10 @@ impl Plane {
             .into_iter()
             .collect();
         let serving = tokio::spawn(async move {
-            let stopped = async { drop(stopped.await) };
+            let stopped = Box::pin(async { drop(stopped.await) });
             let token = AdminToken::new(&token);
             tokio::select! {
-                served = control::serve(Arc::clone(&api), listener, token, &names, stopped) => served,
+                served = control::serve(Arc::clone(&api), listener, token, names, stopped) => served,
                 never = try_after_reloads(&api, &joint) => match never {},
             }
         });

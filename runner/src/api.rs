@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use domain::{ServerId, TenantId};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use runner_api::frame::{self, FrameError};
 use runner_api::{
     ApiError, BuildEvent, BuildRequest, ErrorCode, GoneReason, Hello, LayerInfo, LeaseId,
@@ -34,8 +36,12 @@ const ROOM_EVERY_BYTES: u64 = 8 * 1024 * 1024;
 
 type Connection = BufStream<UnixStream>;
 
-/// Serves until the task is dropped.
-pub async fn serve(daemon: Arc<Daemon>, listener: UnixListener) {
+/// Serves until the task is dropped. Boxed, as all that the program polls: so it is compiled here, and not again there.
+pub fn serve(daemon: Arc<Daemon>, listener: UnixListener) -> BoxFuture<'static, ()> {
+    accept_all(daemon, listener).boxed()
+}
+
+async fn accept_all(daemon: Arc<Daemon>, listener: UnixListener) {
     let places = Arc::new(Semaphore::new(daemon.ctx.shares.callers_max));
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else {

@@ -11,6 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use anyhow::{Context as _, Result, ensure};
 use domain::{ServerId, TenantId};
 use egress::{Filter, Guest, Targets};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use nix::fcntl::Flock;
 use runner_api::{
     ApiError, ErrorCode, EventKind, GoneReason, LeaseId, SandboxId, SecretName, SecretValue,
@@ -153,8 +155,9 @@ impl Daemon {
     ///
     /// # Errors
     /// The machine cannot run sandboxes, or another runner has one of the folders.
-    pub async fn start(options: &Options) -> Result<Arc<Self>> {
-        Self::start_with(options, Servers::Resumed).await
+    pub fn start(options: &Options) -> BoxFuture<'_, Result<Arc<Self>>> {
+        // Boxed, as all that the program polls: so it is compiled here, and not again there.
+        Self::start_with(options, Servers::Resumed).boxed()
     }
 
     async fn start_with(options: &Options, what: Servers) -> Result<Arc<Self>> {
@@ -651,7 +654,11 @@ fn in_use(base: Ipv4Addr) -> bool {
 ///
 /// # Errors
 /// A runner works with one of the folders, or the machine cannot run sandboxes.
-pub async fn purge(options: &Options) -> Result<()> {
+pub fn purge(options: &Options) -> BoxFuture<'_, Result<()>> {
+    forget(options).boxed()
+}
+
+async fn forget(options: &Options) -> Result<()> {
     let daemon = Daemon::start_with(options, Servers::Forgotten).await?;
     daemon
         .ctx

@@ -8,6 +8,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use domain::{Plan, ServerId, TenantId};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use runner_api::{Event, UsageWindow};
 use serde::de::DeserializeOwned;
 use sqlx::sqlite::{
@@ -38,7 +40,11 @@ impl Store {
     ///
     /// # Errors
     /// The database's.
-    pub async fn open(path: &Path) -> Result<Self, ControlError> {
+    pub fn open(path: &Path) -> BoxFuture<'_, Result<Self, ControlError>> {
+        Self::opened(path).boxed()
+    }
+
+    async fn opened(path: &Path) -> Result<Self, ControlError> {
         keep_private(path).map_err(sqlx::Error::Io)?;
         let options = SqliteConnectOptions::new()
             .filename(path)

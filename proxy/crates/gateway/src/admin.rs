@@ -20,6 +20,7 @@ use crate::gateway::Gateway;
 use crate::gather::Gather;
 use crate::guard::Guard;
 use crate::head_watch::HeadWatch;
+use crate::listener::Serving;
 
 /// Connections served at once.
 const CONNECTIONS_MAX: usize = 64;
@@ -36,7 +37,11 @@ const FINISH_WAIT: Duration = Duration::from_secs(10);
 pub type AdminPage = Arc<dyn Fn() -> String + Send + Sync>;
 
 /// Serves `/metrics` (text from `metrics`), `/healthz` and `/readyz` until the gateway stops.
-pub async fn serve_admin(gateway: Arc<Gateway>, listener: TcpListener, metrics: AdminPage) {
+pub fn serve_admin(gateway: Arc<Gateway>, listener: TcpListener, metrics: AdminPage) -> Serving {
+    Box::pin(accept_all(gateway, listener, metrics))
+}
+
+async fn accept_all(gateway: Arc<Gateway>, listener: TcpListener, metrics: AdminPage) {
     let ip = listener
         .local_addr()
         .map_or(IpAddr::from([127, 0, 0, 1]), |a| a.ip());

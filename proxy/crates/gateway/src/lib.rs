@@ -35,9 +35,9 @@ mod upstream;
 
 pub use admin::{AdminPage, serve_admin};
 pub use authn::hash_key;
-pub use exchange::{StdioEnd, front_stdio};
+pub use exchange::{FrontingStdio, Input, Output, StdioEnd, front_stdio};
 pub use gateway::{Gateway, GatewayOptions};
-pub use listener::{TlsSlot, serve};
+pub use listener::{Serving, TlsSlot, serve};
 pub use snapshot::{CompileError, PluginSource, Snapshot};
 pub use span::{ExchangeSpan, SpanSink};
 pub use upstream::LinkOptions;

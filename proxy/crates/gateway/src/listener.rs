@@ -4,6 +4,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,8 +46,16 @@ const H2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// TLS of a listener; swapped when the certificate changes, without touching open connections.
 pub type TlsSlot = Arc<ArcSwap<ServerConfig>>;
 
+/// A listener that is served. Boxed, so that the whole way of a call is compiled once, here, and not again in each program
+/// and test that serves one: what an `async fn` does is compiled by whoever polls it.
+pub type Serving = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// Serves a gateway on a bound listener until [`Gateway::stop`], then waits for calls under way.
-pub async fn serve(gateway: Arc<Gateway>, listener: TcpListener, tls: Option<TlsSlot>) {
+pub fn serve(gateway: Arc<Gateway>, listener: TcpListener, tls: Option<TlsSlot>) -> Serving {
+    Box::pin(accept_all(gateway, listener, tls))
+}
+
+async fn accept_all(gateway: Arc<Gateway>, listener: TcpListener, tls: Option<TlsSlot>) {
     let mut stopping = gateway.stopping();
     let workers = tokio::runtime::Handle::current().metrics().num_workers();
     gateway.turns().shared_by(workers);

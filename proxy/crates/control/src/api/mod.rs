@@ -9,7 +9,6 @@ mod servers;
 mod tenants;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError};
 
@@ -18,6 +17,8 @@ use axum::extract::DefaultBodyLimit;
 use axum::routing::get;
 use axum::{Json, Router, middleware};
 use domain::{Plan, ServerId, TenantId};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use http::{Method, Uri};
 use runner_api::{ErrorCode, Runner, SecretName, SecretValue, ServerSpec};
 use tokio::net::TcpListener;
@@ -82,7 +83,12 @@ impl Api {
     ///
     /// # Errors
     /// The store's, or what the gateway does not take.
-    pub async fn start(options: ApiOptions) -> Result<Arc<Self>, ControlError> {
+    pub fn start(options: ApiOptions) -> BoxFuture<'static, Result<Arc<Self>, ControlError>> {
+        Self::started(options).boxed()
+    }
+
+    // Boxed at the door, as everything else that programs poll: so it is compiled here, and not again in each of them.
+    async fn started(options: ApiOptions) -> Result<Arc<Self>, ControlError> {
         let ApiOptions {
             store,
             runner,
@@ -192,7 +198,11 @@ impl Api {
     }
 
     /// Tries those again that the gateway did not take: what they lacked may have come.
-    pub async fn try_refused(&self) {
+    pub fn try_refused(&self) -> BoxFuture<'_, ()> {
+        self.tried_refused().boxed()
+    }
+
+    async fn tried_refused(&self) {
         let spent = self.changing.lock().await;
         let before = self.refused().clone();
         if before.is_empty() {
@@ -532,14 +542,24 @@ pub fn openapi_json() -> String {
 ///
 /// # Errors
 /// The listener's.
-pub async fn serve(
+pub fn serve(
     api: Arc<Api>,
     listener: TcpListener,
     token: AdminToken,
-    names: &[String],
-    stop: impl Future<Output = ()> + Send + 'static,
+    names: Vec<String>,
+    stop: BoxFuture<'static, ()>,
+) -> BoxFuture<'static, std::io::Result<()>> {
+    served(api, listener, token, names, stop).boxed()
+}
+
+async fn served(
+    api: Arc<Api>,
+    listener: TcpListener,
+    token: AdminToken,
+    names: Vec<String>,
+    stop: BoxFuture<'static, ()>,
 ) -> std::io::Result<()> {
-    let door = Door::new(token, listener.local_addr()?, names);
+    let door = Door::new(token, listener.local_addr()?, &names);
     let following = [
         tokio::spawn(follow::events(Arc::clone(&api))),
         tokio::spawn(follow::usage(Arc::clone(&api))),

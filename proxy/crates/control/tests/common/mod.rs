@@ -455,7 +455,14 @@ impl Plane {
         let address = listener.local_addr().unwrap();
         let token = AdminToken::new(&Secret::new(TOKEN));
         let task = tokio::spawn(async move {
-            control::serve(api, listener, token, &[], std::future::pending()).await
+            control::serve(
+                api,
+                listener,
+                token,
+                vec![],
+                Box::pin(std::future::pending()),
+            )
+            .await
         });
         Ok(Self {
             runner,

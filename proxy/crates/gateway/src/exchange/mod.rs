@@ -53,7 +53,7 @@ use crate::upstream::Link;
 pub(crate) use attribute::{handle as handle_of, subscription as subscription_of};
 pub use head::Refusal;
 pub(crate) use head::Trace;
-pub use stdio::{StdioEnd, front_stdio};
+pub use stdio::{FrontingStdio, Input, Output, StdioEnd, front_stdio};
 pub use trail::NotAudited;
 
 use io::{Extra, Gone};

@@ -8,6 +8,7 @@
 //! Messages go up in the order they came; each answer is brought back as it arrives. A client that closes its side still
 //! hears the answers to what it asked, within `limits.drain_timeout_ms`.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,12 +54,20 @@ pub enum StdioEnd {
     NoServer,
 }
 
+/// What comes from a client.
+pub type Input = Box<dyn AsyncRead + Unpin>;
+/// What goes to it.
+pub type Output = Box<dyn AsyncWrite + Unpin>;
+
 /// Fronts the gateway's single server on a pair of pipes until either side ends.
-pub async fn front_stdio(
-    gateway: &Arc<Gateway>,
-    input: impl AsyncRead + Unpin,
-    output: impl AsyncWrite + Unpin,
-) -> StdioEnd {
+pub fn front_stdio(gateway: &Arc<Gateway>, input: Input, output: Output) -> FrontingStdio<'_> {
+    Box::pin(front(gateway, input, output))
+}
+
+/// Boxed for the same reason as [`crate::Serving`].
+pub type FrontingStdio<'g> = Pin<Box<dyn Future<Output = StdioEnd> + 'g>>;
+
+async fn front(gateway: &Arc<Gateway>, input: Input, output: Output) -> StdioEnd {
     let snapshot = gateway.snapshot();
     let server = gateway
         .single()
@@ -106,8 +115,8 @@ impl Front {
     /// Both ways until either side ends; what was asked before that is still answered.
     async fn carry(
         mut self,
-        input: impl AsyncRead + Unpin,
-        output: impl AsyncWrite + Unpin,
+        input: Input,
+        output: Output,
         answers: mpsc::Receiver<Cleared<ToClient>>,
     ) -> StdioEnd {
         let gateway = Arc::clone(&self.context.gateway);
@@ -148,7 +157,7 @@ impl Front {
         while self.under_way.join_next().await.is_some() {}
     }
 
-    async fn up(&mut self, mut input: impl AsyncRead + Unpin) -> StdioEnd {
+    async fn up(&mut self, mut input: Input) -> StdioEnd {
         let mut lines = Decoder::new(self.context.snapshot.limits.message_bytes_max);
         let mut buffer = vec![0; READ_BYTES];
         loop {
@@ -237,7 +246,7 @@ impl Drop for AbortOnDrop {
 
 /// Answers go down until the client takes none; or, once there will be no more, until the last is written.
 async fn down(
-    mut output: impl AsyncWrite + Unpin,
+    mut output: Output,
     mut answers: mpsc::Receiver<Cleared<ToClient>>,
     mut no_more: oneshot::Receiver<()>,
 ) -> StdioEnd {
