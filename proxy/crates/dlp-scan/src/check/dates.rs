@@ -70,7 +70,10 @@ pub(crate) fn day_of_life(value: &[u8]) -> bool {
             && ((1900..=2050).contains(&v) || BUDDHIST_ERA.contains(&v) || PERSIAN_ERA.contains(&v))
             || len == 2
     };
+    // What stands for no day at all.
+    let none = n == 3 && parts == [1900, 1, 1];
     n == 3
+        && !none
         && ((lens[0] == 4 && year(parts[0], 4) && valid_md(parts[1], parts[2]))
             || (year(parts[2], lens[2])
                 && (valid_md(parts[1], parts[0]) || valid_md(parts[0], parts[1]))))

@@ -7,6 +7,7 @@ mod americas;
 mod asia;
 mod dates;
 mod europe;
+mod mobiles;
 mod money;
 mod plates;
 mod sums;

@@ -28,6 +28,17 @@ pub(crate) const CHECKS: Table = &[
         let chosen = crate::value::is_listed(v, 4) || crate::value::is_joined_by_sign(v);
         told && (v.iter().any(u8::is_ascii_digit) || chosen)
     }),
+    ("typed", typed),
+    ("mobile-form", super::mobiles::mobile_form),
+    ("recovery-words", |v| {
+        let words = v.split(|b| !b.is_ascii_lowercase());
+        let mut words = words.filter(|word| !word.is_empty());
+        words.all(crate::detect::is_listed_word)
+    }),
+    ("verhoeff", |v| {
+        let digits: Vec<u8> = v.iter().copied().filter(u8::is_ascii_digit).collect();
+        super::sums::verhoeff(&digits)
+    }),
     ("generated", |v| {
         crate::value::judge(v, crate::names::Promise::Strong, false).is_some()
     }),
@@ -54,6 +65,28 @@ pub(crate) const CHECKS: Table = &[
     ("no-words", |v| crate::entropy::wordiness(v) < 0.75),
     ("not-hex", |v| !v.iter().all(u8::is_ascii_hexdigit)),
 ];
+
+/// What somebody types where a password is asked for: one that people or machines make, or some words that say nothing.
+fn typed(value: &[u8]) -> bool {
+    const SAID: &[&str] = &[
+        "the", "of", "to", "must", "be", "is", "a", "an", "your", "and", "or", "for", "in", "not",
+        "at", "least", "with", "enter", "please", "this", "that", "name", "no", "none", "it", "on",
+        "from", "by", "was", "are", "if", "you",
+    ];
+    let words = || value.split(|b| *b == b' ');
+    let judge = |promise| crate::value::judge(value, promise, false).is_some();
+    let letters = |word: &[u8]| {
+        word.len() <= 16 && word.iter().all(|b| b.is_ascii_alphanumeric() || *b >= 0x80)
+    };
+    let said = |word: &[u8]| {
+        let lower = word.to_ascii_lowercase();
+        SAID.iter().any(|said| said.as_bytes() == lower)
+    };
+    judge(crate::names::Promise::Password)
+        || judge(crate::names::Promise::Passphrase)
+        || (3..=10).contains(&words().count())
+            && words().all(|word| letters(word) && !word.is_empty() && !said(word))
+}
 
 /// GitHub (and npm) tokens end in CRC32 of the 30 characters after the prefix, in 6 base62 digits
 /// (GitHub engineering blog, "Behind GitHub's new authentication token formats", 2021).

@@ -32,6 +32,7 @@ pub(crate) mod outline;
 mod packed;
 mod padded;
 mod pieces;
+mod recited;
 mod resumed;
 mod run;
 mod sentences;
@@ -494,6 +495,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     solid::decode(node, scratch, spawn);
     joined::decode(node, scratch, spawn);
     shards::decode(node, spawn);
+    recited::decode(node, spawn);
     sentences::decode(node, scratch, spawn);
     numeral::decode(node, spawn);
 }

@@ -150,6 +150,8 @@ fn nobody(local: &[u8], host: &[u8], after: Option<u8>, text: &[u8], start: usiz
         "email.com",
         "yourdomain.com",
         "company.com",
+        // Accounts of programs at Google Cloud.
+        "gserviceaccount.com",
     ];
     const FILES: &[&str] = &[
         "png", "jpg", "jpeg", "gif", "svg", "webp", "js", "ts", "css", "py", "rs", "go", "json",
@@ -404,6 +406,8 @@ fn is_public_v4(token: &[u8]) -> bool {
     );
     // RFC 5737: for documentation.
     let example = matches!(o, [192, 0, 2, _] | [198, 51, 100, _] | [203, 0, 113, _]);
+    // RFC 6598: between a provider and its customers' routers.
+    let shared = o[0] == 100 && (64..128).contains(&o[1]);
     let version_like = o.iter().all(|n| *n < 20) && o[0] < 10;
     !(ip.is_loopback()
         || ip.is_unspecified()
@@ -411,6 +415,7 @@ fn is_public_v4(token: &[u8]) -> bool {
         || mask
         || resolver
         || example
+        || shared
         // Names a machine in some network, and nobody.
         || ip.is_private()
         || ip.is_link_local()

@@ -224,6 +224,77 @@ pub(super) fn is_parted_by_number(value: &[u8]) -> bool {
         && word(&value[start + digits..])
 }
 
+/// `Skomaker.Bunn3`, `ostehøvel-1925`, `gAmle_Erik5`: words of any script that programs name nothing with, figures and signs
+/// together. Without a capital or a letter that programs do not have, a longer word and a number behind it: `hakkebrett_60`.
+pub(super) fn is_own_words(value: &[u8]) -> bool {
+    const CHARS: std::ops::RangeInclusive<usize> = 8..=40;
+    const SIGNS: &str = "._-+=~!&#*@$%^?";
+    let Some(text) = std::str::from_utf8(value)
+        .ok()
+        .filter(|t| t.len() <= 4 * CHARS.end())
+    else {
+        return false;
+    };
+    let of = |c: char| c.is_alphabetic() || c.is_ascii_digit() || SIGNS.contains(c);
+    if !CHARS.contains(&text.chars().count())
+        || !text.chars().all(of)
+        || !text.starts_with(|c: char| c.is_alphanumeric())
+    {
+        return false;
+    }
+    let (mut letters, mut longest, mut capitals, mut words) = (0, 0, 0, 0);
+    for run in text.split(|c: char| !c.is_alphabetic()) {
+        letters += run.chars().count();
+        capitals += run.chars().filter(|c| c.is_uppercase()).count();
+        for word in in_humps(run) {
+            words += 1;
+            longest = longest.max(word.chars().count());
+            if is_naming(word) {
+                return false;
+            }
+        }
+    }
+    let digits = text.bytes().filter(u8::is_ascii_digit).count();
+    // `report-2024Final` is a file's name.
+    let mut numbers = text.split(|c: char| !c.is_ascii_digit());
+    let dated = numbers.any(|n| n.len() == 4 && (n.starts_with("19") || n.starts_with("20")));
+    let odd = text.contains(['!', '&', '#', '*', '@', '$', '%', '^', '+', '=', '~']);
+    let signs = text.bytes().filter(u8::is_ascii_punctuation).count();
+    let foreign = !text.is_ascii();
+    // A word in capitals and a number is what standards are called.
+    let mixed = capitals > 0 && capitals * 2 <= letters;
+    let counted = longest >= 7 && digits >= 2 && super::digits_behind(value) == digits;
+    let joined = signs > 0 && (mixed || foreign)
+        || mixed && (words >= 2 && digits >= 2 || foreign && digits >= 1);
+    let named = counted && signs == 1 && text.contains(['_', '-']);
+    // `ti-små-Hvaler` has no figure, and letters that programs do not have.
+    let figured = (1..=8).contains(&digits) || foreign && signs > 0 && capitals > 0 && letters >= 9;
+    longest >= 4 && letters >= 5 && (odd || !dated) && figured && (joined || named)
+}
+
+/// The words of `hakkeSpett`.
+fn in_humps(run: &str) -> impl Iterator<Item = &str> {
+    let mut rest = run;
+    std::iter::from_fn(move || {
+        let mut last = rest.chars().next()?;
+        let end = rest.char_indices().skip(1).find(|(_, c)| {
+            let begins = c.is_uppercase() && last.is_lowercase();
+            last = *c;
+            begins
+        });
+        let (word, left) = rest.split_at(end.map_or(rest.len(), |(at, _)| at));
+        rest = left;
+        Some(word)
+    })
+}
+
+/// Is it a word that things in programs are called?
+fn is_naming(word: &str) -> bool {
+    let lower = word.to_lowercase();
+    let any_of = |list: &[&str]| list.contains(&&*lower);
+    any_of(NAMING) || any_of(THINGS) || any_of(SPOKEN) || any_of(COUNTED)
+}
+
 /// Words that numbers stand behind in names.
 const COUNTED: &[&str] = &[
     "argon",

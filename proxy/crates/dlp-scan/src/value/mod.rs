@@ -12,7 +12,10 @@ use crate::entropy::{Classes, shannon, wordiness};
 use crate::names::Promise;
 
 pub(crate) use chosen::{is_all_listed, is_drawn, is_joined_by_sign, is_listed};
-use chosen::{is_numbered, is_pair, is_parted_by_number, is_phrase, is_word_and_number, is_worded};
+use chosen::{
+    is_numbered, is_own_words, is_pair, is_parted_by_number, is_phrase, is_word_and_number,
+    is_worded,
+};
 pub(crate) use placeholder::{is_placeholder, is_typed, stands_for, without_word};
 
 /// How sure, 0 to 100, or `None` when it is no secret.
@@ -27,7 +30,8 @@ pub(crate) fn judge(value: &[u8], promise: Promise, quoted: bool) -> Option<u8> 
     if !value.iter().all(|b| (0x21..0x7F).contains(b)) {
         let person = promise == Promise::Password || promise == Promise::Passphrase;
         let latin = || in_ascii(value).is_some_and(|ascii| password(&ascii, quoted).is_some());
-        return (person && (quoted && is_foreign(value) || latin())).then_some(55);
+        let own = || is_own_words(value) && !is_dated(value);
+        return (person && (quoted && is_foreign(value) || latin() || own())).then_some(55);
     }
     match promise {
         Promise::Nothing | Promise::Mnemonic => None,
@@ -195,6 +199,7 @@ fn password(value: &[u8], quoted: bool) -> Option<u8> {
         || is_numbered(told)
         || is_listed(told, 3)
         || is_word_and_number(told)
+        || is_own_words(value) && !is_dated(value) && (quoted || !is_member(value))
     {
         return Some(60);
     }
@@ -329,6 +334,7 @@ fn reference(value: &[u8]) -> bool {
         || starts("secret/")
         || starts("secrets.")
         || starts("data:")
+        || is_sealed(value)
         || PUBLIC_KEYS.iter().any(|head| starts(head))
         // What Mapbox calls a public token.
         || starts("pk.eyJ")
@@ -346,6 +352,11 @@ fn reference(value: &[u8]) -> bool {
         .any(|tag| {
             value.len() >= tag.len() && value[..tag.len()].eq_ignore_ascii_case(tag.as_bytes())
         })
+}
+
+/// What `kubeseal` makes for a cluster that alone can read it (Sealed Secrets: RSA-OAEP with a key of 4,096 bits, its length first).
+fn is_sealed(value: &[u8]) -> bool {
+    value.len() >= 60 && value.starts_with(b"Ag") && matches!(value[2], b'A'..=b'D')
 }
 
 /// `exports/2024/01/77c66f29-5f06-ecee-c0a1-c291bca8b8ba.parquet`: folders of words and numbers, and a name with an extension.
@@ -370,6 +381,15 @@ fn is_file(value: &[u8]) -> bool {
         part.iter().all(name_of) && (digits == part.len() || is_identifier(part, Classes::of(part)))
     };
     has_one && file.iter().all(name_of) && folders.split(|b| *b == b'/').all(folder)
+}
+
+/// `Settings.item_2`: what code calls the member of something.
+fn is_member(value: &[u8]) -> bool {
+    let name = |part: &[u8]| {
+        part.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
+            && part.first().is_some_and(|b| !b.is_ascii_digit())
+    };
+    value.contains(&b'.') && value.split(|b| *b == b'.').all(name)
 }
 
 /// `some_name`, `SomeName`, `some.name.here`, `kebab-name-2`: parts that are words.
@@ -468,7 +488,7 @@ pub(crate) fn is_told(value: &[u8]) -> bool {
         return false;
     }
     if !value.is_ascii() {
-        return in_ascii(value).is_some_and(|ascii| is_told(&ascii));
+        return is_own_words(value) || in_ascii(value).is_some_and(|ascii| is_told(&ascii));
     }
     let c = Classes::of(value);
     let hex = value.iter().all(|b| b.is_ascii_hexdigit() || *b == b'-');
@@ -484,6 +504,7 @@ pub(crate) fn is_told(value: &[u8]) -> bool {
     let signed_off = matches!(value.last(), Some(b'_' | b'+' | b'=' | b'~'))
         && is_word_and_number(&value[..value.len() - 1]);
     is_chosen(value)
+        || is_own_words(value)
         || is_numbered(value)
         || is_parted_by_number(value)
         || signed_off
@@ -580,6 +601,15 @@ mod tests {
             "Midnattssol365",
             "brezel7412",
             "fossekall19",
+            "Skomaker.Bunn3",
+            "Gruvlampa.442-Z",
+            "Ruska_77-lampi",
+            "Brosme_hav_14",
+            "gAmle_Erik5",
+            "hakkeSpett_208",
+            "hakkebrett_60",
+            "кисель-дом-58",
+            "fløteis-8-kuler",
         ] {
             assert!(
                 judge(v.as_bytes(), Promise::Password, true).is_some(),
@@ -618,6 +648,9 @@ mod tests {
             "Section12",
             "redis-Cluster42",
             "Settings.Value2",
+            "Forms.Password1",
+            "param_12",
+            "notifications.v2",
             "oublié",
             "zurücksetzen",
             "contraseña_nueva",
