@@ -197,6 +197,7 @@ fn everyday_personal_data_by_name() {
             "phone-eight-digits",
             "phone-in-signature",
             "phone-international",
+            "phone-mobile-by-groups",
             "phone-mobile-by-its-form",
             "phone-national",
             "tr-mobile",

@@ -1,4 +1,4 @@
-//! Characters written out: `\u0041`, `\x41`, `\101`, `\"`, `\_`, `%41`, `&#65;`, `&amp;`, `=41`.
+//! Characters written out: `\u0041`, `\x41`, `\101`, `\"`, `\/`, `\_`, `%41`, `&#65;`, `&amp;`, `=41`.
 
 use super::{Spawner, begin_cell, copy, margin_after, margin_before};
 use crate::Layer;
@@ -246,6 +246,8 @@ fn backslash(text: &[u8], at: usize) -> Option<(char, usize)> {
         }
         b'4'..=b'7' => (octal_in_row(text, at, run)?, 2),
         b'"' => ('"', 1),
+        // JSON as some write it (`https:\/\/`), within text that was read as JSON before.
+        b'/' => ('/', 1),
         // Markdown and TeX.
         b'_' if at > 0 && text[at - 1].is_ascii_alphanumeric() => ('_', 1),
         b'@' if at > 0 && text[at - 1].is_ascii_alphanumeric() => ('@', 1),
@@ -367,6 +369,11 @@ mod tests {
             (r"caf\xe9 \u00e9t\u00e9", Layer::Escapes, "café été"),
             (r#"{\"a\":\"b\"} and"#, Layer::Escapes, r#"{"a":"b"} and"#),
             (r"the key ghp\_a1\_b2", Layer::Escapes, "the key ghp_a1_b2"),
+            (
+                r"at https:\/\/a.example\/b",
+                Layer::Escapes,
+                "https://a.example/b",
+            ),
             (r"$'\147\62\160'", Layer::Escapes, "$'g2p'"),
             (r"$'\160\62'", Layer::Escapes, "$'p2'"),
             ("d=%67%68p%5F end", Layer::Percent, "d=ghp_ end"),

@@ -405,7 +405,7 @@ impl Reader {
         let written = &mut traces.written;
         if backslash | last.backslash != 0 {
             let named = block.eq(b'u') | block.eq(b'U') | block.eq(b'x') | block.eq(b'"');
-            let escaped = named | score | block.within(b'0', b'7');
+            let escaped = named | score | slash | block.within(b'0', b'7');
             written.backslash |= escaped & back(backslash, last.backslash, 1) != 0;
         }
         if percent | last.percent != 0 {

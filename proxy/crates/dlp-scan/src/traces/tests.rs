@@ -122,7 +122,7 @@ fn naive(t: &[u8]) -> Traces {
         written: Written {
             backslash: t
                 .windows(2)
-                .any(|w| w[0] == b'\\' && b"uUx\"_01234567".contains(&w[1])),
+                .any(|w| w[0] == b'\\' && b"uUx\"_/01234567".contains(&w[1])),
             percent: t.windows(2).any(|w| w == b"%u")
                 || t.windows(3).any(|w| w[0] == b'%' && hex(w[1]) && hex(w[2])),
             entity: t
