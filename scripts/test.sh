@@ -47,7 +47,7 @@ step_test() {
 
 # The optional engine needs a system library, so it is built apart from the rest.
 step_engines() {
-  one "engines agree" cargo nextest run --release -p dlp-scan --features vectorscan --cargo-quiet --no-fail-fast \
+  one "engines agree" cargo nextest run --release -p dlp-scan --features vectorscan --lib --test engines --cargo-quiet --no-fail-fast \
     -E 'binary(engines) or test(gate)'
 }
 
