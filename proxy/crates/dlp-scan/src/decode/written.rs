@@ -372,7 +372,7 @@ mod tests {
             (
                 r"at https:\/\/a.example\/b",
                 Layer::Escapes,
-                "https://a.example/b",
+                "at https://a.example/b",
             ),
             (r"$'\147\62\160'", Layer::Escapes, "$'g2p'"),
             (r"$'\160\62'", Layer::Escapes, "$'p2'"),
