@@ -71,7 +71,7 @@ pub(crate) fn day_of_life(value: &[u8]) -> bool {
             || len == 2
     };
     // What stands for no day at all.
-    let none = n == 3 && parts == [1900, 1, 1];
+    let none = n == 3 && (parts == [1900, 1, 1] || parts == [1, 1, 1900]);
     n == 3
         && !none
         && ((lens[0] == 4 && year(parts[0], 4) && valid_md(parts[1], parts[2]))

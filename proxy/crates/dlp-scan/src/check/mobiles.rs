@@ -3,10 +3,13 @@
 
 /// Its form, and what its first digits may be.
 const FORMS: &[(&str, &[&str])] = &[
-    // The Netherlands, Germany, Sweden, Austria.
+    // The Netherlands, Germany, Sweden.
     (
         "99-99999999",
-        &["06-1", "06-2", "06-3", "06-4", "06-5", "06-8"],
+        &[
+            "06-1", "06-21", "06-22", "06-23", "06-24", "06-25", "06-26", "06-27", "06-28",
+            "06-29", "06-3", "06-4", "06-5", "06-8",
+        ],
     ),
     ("9999/99999999", &["015", "016", "017"]),
     ("9999/9999999", &["015", "016", "017"]),
@@ -15,10 +18,9 @@ const FORMS: &[(&str, &[&str])] = &[
     // Taiwan, Pakistan.
     ("9999-999-999", &["09"]),
     ("9999-9999999", &["030", "031", "032", "033", "034"]),
-    // Switzerland, Vietnam, France, South Africa.
+    // Switzerland, Vietnam, South Africa.
     ("999 999 99 99", &["075", "076", "077", "078", "079"]),
-    ("9999 999 999", &["03", "05", "07", "08", "09"]),
-    ("99 99 99 99 99", &["06", "07"]),
+    ("9999 999 999", &["05", "07", "09"]),
     ("999 999 9999", &["06", "07", "08"]),
 ];
 
@@ -36,6 +38,7 @@ pub(super) fn mobile_form(value: &[u8]) -> bool {
     let kinds = (b'0'..=b'9').filter(|d| digits().any(|b| b == d)).count();
     known.is_some_and(|(_, heads)| heads.iter().any(|head| value.starts_with(head.as_bytes())))
         && kinds >= 4
+        && !value[value.len() - 7..].starts_with(b"202")
 }
 
 #[cfg(test)]
@@ -51,7 +54,7 @@ mod tests {
             ("0943-391-022", true),
             ("0325-3118813", true),
             ("076 747 26 08", true),
-            ("06 63 05 81 04", true),
+            ("06-20240115", false),
             ("16-27221100", false),
             ("0172/9309286", true),
             ("0272/9309286", false),

@@ -3,7 +3,7 @@
 
 use smallvec::SmallVec;
 
-use super::Spawner;
+use super::{Spawner, begin_cell};
 use crate::detect::is_listed_word;
 use crate::text::{Cell, How, Node, Span};
 use crate::{Layer, LeafKind};
@@ -21,8 +21,9 @@ pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
     let near = BETWEEN_MAX + 1;
     let (mut at, mut floor) = (0, 0);
     // Of so many cells one after the other, wherever they begin, some are looked at, and as many as may stand between.
-    while at + WORDS.start() <= node.cells.len() {
-        let Some(hit) = node.cells[at..at + near].iter().position(word) else {
+    while at < node.cells.len() {
+        let probed = &node.cells[at..node.cells.len().min(at + near)];
+        let Some(hit) = probed.iter().position(word) else {
             at += WORDS.start();
             continue;
         };
@@ -46,15 +47,17 @@ pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
         // What was a row is looked at once.
         (at, floor) = (last + 1, last + 1);
         if WORDS.contains(&row.len()) {
-            join(node, &row, spawn);
+            join(node, node.cells[first].name, &row, spawn);
         }
     }
 }
 
-fn join(node: &Node, words: &[Span], spawn: &mut Spawner<'_>) {
+fn join(node: &Node, name: Span, words: &[Span], spawn: &mut Spawner<'_>) {
     let Some(mut child) = spawn.begin(Layer::Joined) else {
         return;
     };
+    let name = begin_cell(&mut child, node, name);
+    let start = child.text.len();
     for (nth, word) in words.iter().enumerate() {
         if nth > 0 {
             let at = word.start as usize;
@@ -62,7 +65,7 @@ fn join(node: &Node, words: &[Span], spawn: &mut Spawner<'_>) {
         }
         child.push(&node.text[word.range()], *word, How::Copy);
     }
-    child.close_cell(0, Span::default(), LeafKind::String, 0);
+    child.close_cell(start, name, LeafKind::String, 0);
     spawn.end(child);
 }
 
@@ -77,13 +80,20 @@ mod tests {
     fn joined(cells: &[(&str, &str)]) -> bool {
         children_of(cells)
             .iter()
-            .any(|(layer, text, _)| *layer == Layer::Joined && text == WORDS)
+            .any(|(layer, text, _)| *layer == Layer::Joined && text.ends_with(WORDS))
     }
 
     #[test]
     fn words_in_cells_are_one_phrase() {
-        let listed: Vec<_> = WORDS.split(' ').map(|word| ("seed", word)).collect();
-        assert!(joined(&listed));
+        let others: Vec<_> = (0..40).map(|n| format!("none of it, {n}")).collect();
+        for before in 0..others.len() {
+            let other = others[..before]
+                .iter()
+                .map(|other| ("seed", other.as_str()));
+            let listed = WORDS.split(' ').map(|word| ("seed", word));
+            let cells: Vec<_> = other.chain(listed).collect();
+            assert!(joined(&cells), "{before}");
+        }
         for before in 0..20 {
             let names: Vec<_> = (0..40).map(|n| format!("{n:02}")).collect();
             let other = names[..before]

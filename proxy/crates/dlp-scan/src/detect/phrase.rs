@@ -24,6 +24,8 @@ pub(super) fn scan(sink: &mut Sink<'_>, scratch: &mut Scratch) {
         return;
     }
     let node = sink.node;
+    // Words of cells have nothing beside them, and labels are lists of everyday words, too.
+    let is_row = node.layer == Some(crate::Layer::Joined);
     let mut index = 0;
     for i in 0..scratch.traces.words.len() {
         let row = scratch.traces.words[i];
@@ -49,7 +51,7 @@ pub(super) fn scan(sink: &mut Sink<'_>, scratch: &mut Scratch) {
                 if !sink.limits.spend(8) {
                     return;
                 }
-                if let Some((start, end)) = phrase(text, run) {
+                if let Some((start, end)) = phrase(text, run, is_row) {
                     let span = Span::new(base + start, base + end);
                     sink.report_for(Detector::Mnemonic, span, None);
                 }
@@ -172,10 +174,12 @@ fn around(text: &[u8], first: std::ops::Range<usize>, scratch: &mut Scratch) -> 
     end
 }
 
-/// The phrase among neighbouring words whose check digits hold. One or two words beside it may be the sentence's.
-fn phrase(text: &[u8], words: &[(usize, usize)]) -> Option<(usize, usize)> {
+/// The phrase among neighbouring words whose check digits hold. One or two words beside it may be the sentence's, if it is no row
+/// of words that stood by themselves.
+fn phrase(text: &[u8], words: &[(usize, usize)], is_row: bool) -> Option<(usize, usize)> {
     let lens = [24, 21, 18, 15, 12].into_iter();
-    for n in lens.filter(|n| (*n..=n + SLACK).contains(&words.len())) {
+    let slack = if is_row { 0 } else { SLACK };
+    for n in lens.filter(|n| (*n..=n + slack).contains(&words.len())) {
         for run in words.windows(n) {
             let (start, end) = (run[0].0, run[n - 1].1);
             let phrase = std::str::from_utf8(&text[start..end]).ok()?;
@@ -184,7 +188,7 @@ fn phrase(text: &[u8], words: &[(usize, usize)]) -> Option<(usize, usize)> {
             }
         }
     }
-    lone(text, words)
+    (!is_row).then(|| lone(text, words)).flatten()
 }
 
 /// A phrase whose check digits do not hold, as those of other wallets (TON, Electrum) do not: so many words of the list as

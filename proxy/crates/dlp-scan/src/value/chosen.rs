@@ -224,9 +224,9 @@ pub(super) fn is_parted_by_number(value: &[u8]) -> bool {
         && word(&value[start + digits..])
 }
 
-/// `Skomaker.Bunn3`, `ostehøvel-1925`, `gAmle_Erik5`: words of any script that programs name nothing with, figures and signs
-/// together. Without a capital or a letter that programs do not have, a longer word and a number behind it: `hakkebrett_60`.
-pub(super) fn is_own_words(value: &[u8]) -> bool {
+/// `Skomaker.Bunn3`, `fløteis-8-kuler`, `gAmle_Erik5`: words of any script that programs name nothing with, figures and signs
+/// together, and in a sentence (`told`) two words at least. Without a capital or a letter that programs do not have, a longer word and a number behind it: `hakkebrett_60`.
+pub(super) fn is_own_words(value: &[u8], told: bool) -> bool {
     const CHARS: std::ops::RangeInclusive<usize> = 8..=40;
     const SIGNS: &str = "._-+=~!&#*@$%^?";
     let Some(text) = std::str::from_utf8(value)
@@ -242,13 +242,16 @@ pub(super) fn is_own_words(value: &[u8]) -> bool {
     {
         return false;
     }
-    let (mut letters, mut longest, mut capitals, mut words) = (0, 0, 0, 0);
+    let (mut letters, mut longest, mut capitals) = (0, 0, 0);
+    let (mut words, mut long) = (0, 0);
     for run in text.split(|c: char| !c.is_alphabetic()) {
         letters += run.chars().count();
         capitals += run.chars().filter(|c| c.is_uppercase()).count();
         for word in in_humps(run) {
             words += 1;
-            longest = longest.max(word.chars().count());
+            let len = word.chars().count();
+            longest = longest.max(len);
+            long += usize::from(len >= 3);
             if is_naming(word) {
                 return false;
             }
@@ -258,8 +261,16 @@ pub(super) fn is_own_words(value: &[u8]) -> bool {
     // `report-2024Final` is a file's name.
     let mut numbers = text.split(|c: char| !c.is_ascii_digit());
     let dated = numbers.any(|n| n.len() == 4 && (n.starts_with("19") || n.starts_with("20")));
-    let odd = text.contains(['!', '&', '#', '*', '@', '$', '%', '^', '+', '=', '~']);
+    // `OpenSSH-9.6`, and in a sentence `Chrome-118`: what programs and chapters are called.
+    let digit = |b: &u8| b.is_ascii_digit();
+    let version = value
+        .windows(3)
+        .any(|w| w[1] == b'.' && digit(&w[0]) && digit(&w[2]));
     let signs = text.bytes().filter(u8::is_ascii_punctuation).count();
+    if version || told && (long < 2 || signs == 0 || digits == 0) {
+        return false;
+    }
+    let odd = text.contains(['!', '&', '#', '*', '@', '$', '%', '^', '+', '=', '~']);
     let foreign = !text.is_ascii();
     // A word in capitals and a number is what standards are called.
     let mixed = capitals > 0 && capitals * 2 <= letters;

@@ -30,7 +30,7 @@ pub(crate) fn judge(value: &[u8], promise: Promise, quoted: bool) -> Option<u8> 
     if !value.iter().all(|b| (0x21..0x7F).contains(b)) {
         let person = promise == Promise::Password || promise == Promise::Passphrase;
         let latin = || in_ascii(value).is_some_and(|ascii| password(&ascii, quoted).is_some());
-        let own = || is_own_words(value) && !is_dated(value);
+        let own = || is_own_words(value, false) && !is_dated(value);
         return (person && (quoted && is_foreign(value) || latin() || own())).then_some(55);
     }
     match promise {
@@ -199,7 +199,7 @@ fn password(value: &[u8], quoted: bool) -> Option<u8> {
         || is_numbered(told)
         || is_listed(told, 3)
         || is_word_and_number(told)
-        || is_own_words(value) && !is_dated(value) && (quoted || !is_member(value))
+        || is_own_words(value, false) && !is_dated(value) && (quoted || !is_member(value))
     {
         return Some(60);
     }
@@ -488,7 +488,7 @@ pub(crate) fn is_told(value: &[u8]) -> bool {
         return false;
     }
     if !value.is_ascii() {
-        return is_own_words(value) || in_ascii(value).is_some_and(|ascii| is_told(&ascii));
+        return is_own_words(value, true) || in_ascii(value).is_some_and(|ascii| is_told(&ascii));
     }
     let c = Classes::of(value);
     let hex = value.iter().all(|b| b.is_ascii_hexdigit() || *b == b'-');
@@ -504,7 +504,7 @@ pub(crate) fn is_told(value: &[u8]) -> bool {
     let signed_off = matches!(value.last(), Some(b'_' | b'+' | b'=' | b'~'))
         && is_word_and_number(&value[..value.len() - 1]);
     is_chosen(value)
-        || is_own_words(value)
+        || is_own_words(value, true) && !is_member(value)
         || is_numbered(value)
         || is_parted_by_number(value)
         || signed_off
