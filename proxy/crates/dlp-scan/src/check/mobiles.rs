@@ -38,6 +38,7 @@ pub(super) fn mobile_form(value: &[u8]) -> bool {
     let kinds = (b'0'..=b'9').filter(|d| digits().any(|b| b == d)).count();
     known.is_some_and(|(_, heads)| heads.iter().any(|head| value.starts_with(head.as_bytes())))
         && kinds >= 4
+        // `0171/2024001`: the seventeenth of a year is no number.
         && !value[value.len() - 7..].starts_with(b"202")
 }
 

@@ -24,8 +24,6 @@ pub(super) fn scan(sink: &mut Sink<'_>, scratch: &mut Scratch) {
         return;
     }
     let node = sink.node;
-    // Words of cells have nothing beside them, and labels are lists of everyday words, too.
-    let is_row = node.layer == Some(crate::Layer::Joined);
     let mut index = 0;
     for i in 0..scratch.traces.words.len() {
         let row = scratch.traces.words[i];
@@ -51,6 +49,9 @@ pub(super) fn scan(sink: &mut Sink<'_>, scratch: &mut Scratch) {
                 if !sink.limits.spend(8) {
                     return;
                 }
+                // Words that were cells have nothing beside them, and labels are lists of everyday words, too.
+                let whole = run.first().is_some_and(|word| word.0 == 0) && end == text.len();
+                let is_row = whole && node.layer == Some(crate::Layer::Joined);
                 if let Some((start, end)) = phrase(text, run, is_row) {
                     let span = Span::new(base + start, base + end);
                     sink.report_for(Detector::Mnemonic, span, None);

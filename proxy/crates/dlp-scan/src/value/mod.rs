@@ -354,9 +354,15 @@ fn reference(value: &[u8]) -> bool {
         })
 }
 
-/// What `kubeseal` makes for a cluster that alone can read it (Sealed Secrets: RSA-OAEP with a key of 4,096 bits, its length first).
+/// What `kubeseal` makes for a cluster that alone can read it (Sealed Secrets: the length of what RSA-OAEP made with a key of 4,096
+/// bits, then that): far longer than keys are. A rule's pattern may have taken its first 80 bytes only.
 fn is_sealed(value: &[u8]) -> bool {
-    value.len() >= 60 && value.starts_with(b"Ag") && matches!(value[2], b'A'..=b'D')
+    const BYTES_MIN: usize = 78;
+    let base64 = |b: &u8| b.is_ascii_alphanumeric() || b"+/=".contains(b);
+    value.len() >= BYTES_MIN
+        && value.starts_with(b"Ag")
+        && matches!(value[2], b'A'..=b'D')
+        && value.iter().all(base64)
 }
 
 /// `exports/2024/01/77c66f29-5f06-ecee-c0a1-c291bca8b8ba.parquet`: folders of words and numbers, and a name with an extension.
