@@ -11,6 +11,8 @@
 mod gloss;
 mod net;
 mod pieces;
+#[cfg(target_arch = "x86_64")]
+mod wide;
 
 use super::{Cell, Scratch, Sink, plain, report, split, vicinity};
 use crate::detect::is_value;

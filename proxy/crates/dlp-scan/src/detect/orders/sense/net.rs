@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 /// Pieces of a neighbouring sentence, and of the sentence, that are looked at.
 const BESIDE_MAX: usize = 28;
 const HERE_MAX: usize = 64;
-const FEATURES: usize = 48;
+pub(super) const FEATURES: usize = 48;
 /// The sums of a whole text fit in 16 bits while a place has no more than this by itself.
 const PLACE_MAX: i16 = (u16::MAX as usize / HERE_MAX - 3 * i8::MAX as usize) as i16;
 const HIDDEN: usize = 32;
@@ -26,7 +26,10 @@ pub(super) static NET: LazyLock<Net> = LazyLock::new(|| {
 });
 
 type Row = [f32; FEATURES];
-type Sums = [i16; FEATURES];
+pub(super) type Sums = [i16; FEATURES];
+
+#[cfg(target_arch = "x86_64")]
+static AVX2: LazyLock<Option<super::wide::Avx2>> = LazyLock::new(super::wide::Avx2::detect);
 
 pub(super) struct Net {
     vocabulary: Vec<&'static [u8]>,
@@ -51,7 +54,7 @@ pub(super) struct Features {
 
 /// Where a text stands.
 #[derive(Clone, Copy)]
-enum Place {
+pub(super) enum Place {
     Before,
     Here,
     After,
@@ -134,6 +137,23 @@ impl Net {
     }
 
     fn features(&self, pieces: &[u16], place: Place) -> Features {
+        #[cfg(target_arch = "x86_64")]
+        let (most, total) = match *AVX2 {
+            Some(avx2) => avx2.sums(self, pieces, place),
+            None => self.sums(pieces, place),
+        };
+        #[cfg(not(target_arch = "x86_64"))]
+        let (most, total) = self.sums(pieces, place);
+        let share = 0.3 / (pieces.len() as f32 + 1e-6).sqrt();
+        Features {
+            most: std::array::from_fn(|f| f32::from(most[f]) * self.scales[f]),
+            sum: std::array::from_fn(|f| f32::from(total[f]) * self.scales[f] * share),
+        }
+    }
+
+    /// For each feature the most of all places and their sum: whole numbers, the same however they are added up.
+    #[inline(always)]
+    pub(super) fn sums(&self, pieces: &[u16], place: Place) -> (Sums, [u16; FEATURES]) {
         let mut most: Sums = [0; FEATURES];
         let mut total = [0_u16; FEATURES];
         for (at, piece) in pieces.iter().enumerate() {
@@ -153,14 +173,11 @@ impl Net {
                 total[f] += value.cast_unsigned();
             }
         }
-        let share = 0.3 / (pieces.len() as f32 + 1e-6).sqrt();
-        Features {
-            most: std::array::from_fn(|f| f32::from(most[f]) * self.scales[f]),
-            sum: std::array::from_fn(|f| f32::from(total[f]) * self.scales[f] * share),
-        }
+        (most, total)
     }
 
     /// What a piece adds to the place behind it (0), its own (1), the one before it (2).
+    #[inline(always)]
     fn add(&self, value: &mut Sums, piece: u16, to: usize) {
         let adds = &self.adds[usize::from(piece) * 3 + to];
         for f in 0..FEATURES {
