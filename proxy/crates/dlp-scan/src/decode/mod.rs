@@ -11,6 +11,7 @@ mod binary;
 mod breaks;
 mod called;
 mod columns;
+mod controls;
 mod cut;
 mod declared;
 mod digits;
@@ -187,7 +188,16 @@ fn told_over(node: &Node, cell: &Cell) -> Option<Span> {
     let called = |name: Span| &node.text[name.range()];
     if !matches!(
         called(cell.name),
-        b"value" | b"default" | b"data" | b"content" | b"text" | b"example" | b"const" | b"val"
+        b"value"
+            | b"default"
+            | b"data"
+            | b"content"
+            | b"text"
+            | b"example"
+            | b"const"
+            | b"val"
+            | b"ParameterValue"
+            | b"Value"
     ) {
         return None;
     }
@@ -230,7 +240,17 @@ const LABEL_CELLS_MAX: usize = 64;
 fn is_label(name: &[u8]) -> bool {
     matches!(
         name,
-        b"label" | b"name" | b"key" | b"field" | b"title" | b"question" | b"header" | b"attribute"
+        b"label"
+            | b"name"
+            | b"key"
+            | b"field"
+            | b"title"
+            | b"question"
+            | b"header"
+            | b"attribute"
+            | b"Name"
+            | b"Key"
+            | b"ParameterKey"
     )
 }
 
@@ -489,6 +509,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     }
     series::decode(node, &scratch.counted, spawn);
     fold::decode(node, traces, spawn);
+    controls::decode(node, traces, spawn);
     turned::decode(node, scratch, spawn);
     shifted::decode(node, scratch, spawn);
     flipped::decode(node, scratch, spawn);

@@ -219,6 +219,8 @@ impl Traces {
 /// What the next block goes on from.
 #[derive(Default)]
 struct Reader {
+    /// Of the text, in bytes.
+    len: usize,
     /// Where a long run began that goes on, and a row of words.
     run: Option<usize>,
     words: Option<usize>,
@@ -272,7 +274,10 @@ fn back(this: u64, last: u64, n: u32) -> u64 {
 impl Reader {
     #[inline(always)]
     fn read<L: Lanes>(text: &[u8], traces: &mut Traces) {
-        let mut reader = Self::default();
+        let mut reader = Self {
+            len: text.len(),
+            ..Self::default()
+        };
         for at in (0..text.len()).step_by(BLOCK) {
             let whole = at
                 .checked_sub(BACK)
@@ -400,7 +405,8 @@ impl Reader {
             traces.zeros |= zero & zero_n(1) & zero_n(2) & zero_n(3) != 0;
         }
 
-        traces.signs.see(&block, window, (digit, digit_n(1)));
+        let whole = u64::MAX >> (BLOCK - (self.len - base).min(BLOCK));
+        traces.signs.see(&block, window, (digit, digit_n(1)), whole);
 
         let written = &mut traces.written;
         if backslash | last.backslash != 0 {

@@ -32,6 +32,9 @@ impl Signs {
     /// `2. ` and its like behind a blank, a line that begins with `l`.
     pub const MARK: Self = Self(1 << 12);
 
+    /// A control character that is neither a blank nor the end of a line.
+    pub const CONTROL: Self = Self(1 << 13);
+
     /// Is there any of those?
     pub fn any(self, of: Self) -> bool {
         self.0 & of.0 != 0
@@ -50,7 +53,7 @@ impl Signs {
         self.0 |= which.0 * u16::from(seen != 0);
     }
 
-    /// Takes a block in, with its digits and what stands behind one. A group of signs that were all seen is not asked for
+    /// Takes a block in, with its digits and what stands behind one; `whole` are the bytes of it that the text has. A group of signs that were all seen is not asked for
     /// again.
     #[inline(always)]
     pub(super) fn see<L: Lanes>(
@@ -58,11 +61,19 @@ impl Signs {
         block: &L,
         window: &Window,
         (digit, behind_digit): (u64, u64),
+        whole: u64,
     ) {
         if !self.any(Self::LINE) {
             self.note(Self::LINE, block.eq(b'\n'));
         }
-        self.note(Self::TERMINAL, block.eq(0x08) | block.eq(0x1B));
+        let control = (block.within(0, 0x1F) | block.eq(0x7F)) & whole;
+        if control != 0 {
+            self.note(Self::TERMINAL, block.eq(0x08) | block.eq(0x1B));
+            let laid_out = block.eq(b'\t') | block.eq(b'\n') | block.eq(b'\r');
+            // These part the cells.
+            let parts = block.eq(0x1E) | block.eq(0x1F);
+            self.note(Self::CONTROL, control & !(laid_out | parts));
+        }
         let compared = Self::SEMICOLON.or(Self::LESS).or(Self::EQUALS);
         if block.within(b';', b'=') != 0 && !self.all(compared) {
             self.note(Self::SEMICOLON, block.eq(b';'));

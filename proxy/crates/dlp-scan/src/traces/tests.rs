@@ -157,6 +157,11 @@ fn signs(t: &[u8]) -> Signs {
         (Signs::LINE, any(b"\n")),
         (Signs::TERMINAL, any(b"\x08\x1B")),
         (Signs::MARK, mark),
+        (
+            Signs::CONTROL,
+            t.iter()
+                .any(|b| (*b < 0x1E || *b == 0x7F) && !matches!(b, b'\t' | b'\n' | b'\r')),
+        ),
     ];
     let there = all.into_iter().filter(|(_, is)| *is);
     there.fold(Signs::default(), |signs, (sign, _)| signs.or(sign))

@@ -31,6 +31,23 @@ pub(super) enum Folded {
     Gone,
 }
 
+/// Characters that are there and not shown (Unicode's Default_Ignorable_Code_Point and format characters), which some script has
+/// honest use for: nobody is told of them, as of those that [`unseen`] knows, and they are read over.
+fn is_ignored(n: u32) -> bool {
+    matches!(
+        n,
+        0x61C
+            | 0x17B4..=0x17B5
+            | 0x180B..=0x180F
+            | 0x2065
+            | 0xFFF0..=0xFFFB
+            | 0x13430..=0x1345F
+            | 0x1BCA0..=0x1BCA3
+            | 0x1D173..=0x1D17A
+            | 0xE0000..=0xE0FFF
+    )
+}
+
 /// What a character is folded to. Not all compatibility forms are letters (full width signs), and not all look-alikes have one, so the
 /// ranges that matter are listed; [`compat`] has the rest.
 pub(super) fn fold(c: char) -> Folded {
@@ -38,7 +55,7 @@ pub(super) fn fold(c: char) -> Folded {
         return Folded::Same;
     }
     let n = u32::from(c);
-    if unseen(c).is_some() || matches!(c, EMOJI_STYLE | KEYCAP) {
+    if unseen(c).is_some() || is_ignored(n) || matches!(c, EMOJI_STYLE | KEYCAP) {
         return Folded::Gone;
     }
     let plus = |from: u32, to: u32, base: char| {
