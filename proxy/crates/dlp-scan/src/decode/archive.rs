@@ -5,6 +5,7 @@ use std::io::Read;
 use memchr::memmem;
 
 use super::base::texty;
+use super::packed::is_zlib;
 use super::{Spawner, begin_cell, copy, margin_after, margin_before, streams};
 use crate::text::{Cell, How, Node, Span};
 use crate::{Layer, OverBudget};
@@ -110,9 +111,20 @@ impl Files {
         let limit = self.left();
         let mut plain = Vec::new();
         let _ = match packed {
-            Packed::Gzip => flate2::bufread::MultiGzDecoder::new(bytes)
-                .take(limit)
-                .read_to_end(&mut plain),
+            Packed::Gzip => {
+                let read = flate2::bufread::MultiGzDecoder::new(bytes)
+                    .take(limit)
+                    .read_to_end(&mut plain);
+                // Not all readers mind a head that is wrong.
+                match behind_head(bytes).filter(|_| read.is_err() && plain.is_empty()) {
+                    Some(body) => inflate(body, limit, &mut plain),
+                    None => read,
+                }
+            }
+            // A dictionary that both sides have need not have been used.
+            Packed::Zlib if bytes.get(1).is_some_and(|flags| flags & 0x20 != 0) => {
+                inflate(bytes.get(6..).unwrap_or_default(), limit, &mut plain)
+            }
             Packed::Zlib => flate2::bufread::ZlibDecoder::new(bytes)
                 .take(limit)
                 .read_to_end(&mut plain),
@@ -214,6 +226,23 @@ impl Files {
         let mut plain = Vec::new();
         let (taken, whole) = match method {
             STORED => (body.len(), true),
+            BZIP2 | LZMA | XZ | ZSTD => {
+                let (packed, body) = match method {
+                    BZIP2 => (Packed::Bzip2, body.into()),
+                    XZ => (Packed::Xz, body.into()),
+                    ZSTD => (Packed::Zstd, body.into()),
+                    _ => (Packed::Lzma, alone(body)),
+                };
+                let spent;
+                (plain, spent) = streams::read(&body, packed, self.left());
+                self.spent += spent.saturating_sub(plain.len() as u64);
+                (0, false)
+            }
+            // Nobody here can say what is in it.
+            SHRUNK..=IMPLODED | DEFLATED_64 | 96..=99 => {
+                self.over = self.over.or(Some(OverBudget::DecodedBytes));
+                return (0, false);
+            }
             DEFLATED => {
                 let mut reader = flate2::bufread::DeflateDecoder::new(body);
                 let read = reader.by_ref().take(self.left()).read_to_end(&mut plain);
@@ -231,14 +260,46 @@ impl Files {
     }
 }
 
+/// What is deflated, without a head and a sum at its end.
+fn inflate(bytes: &[u8], limit: u64, plain: &mut Vec<u8>) -> std::io::Result<usize> {
+    let reader = flate2::bufread::DeflateDecoder::new(bytes);
+    reader.take(limit).read_to_end(plain)
+}
+
+/// What stands behind the head of a gzip stream (RFC 1952, section 2.3), whatever the sum over the head says.
+fn behind_head(bytes: &[u8]) -> Option<&[u8]> {
+    const HEAD_BYTES: usize = 10;
+    let (flags, mut rest) = (*bytes.get(3)?, bytes.get(HEAD_BYTES..)?);
+    if flags & 4 != 0 {
+        let (len, behind) = rest.split_first_chunk()?;
+        rest = behind.get(usize::from(u16::from_le_bytes(*len))..)?;
+    }
+    for named in [8, 16] {
+        if flags & named != 0 {
+            rest = &rest[memchr::memchr(0, rest)? + 1..];
+        }
+    }
+    rest.get(if flags & 2 != 0 { 2 } else { 0 }..)
+}
+
+/// LZMA in an archive (APPNOTE 5.8.8): its version and the length of its properties stand before those, and no length behind.
+fn alone(body: &[u8]) -> std::borrow::Cow<'_, [u8]> {
+    const PROPERTIES: std::ops::Range<usize> = 4..9;
+    let (Some(properties), Some(rest)) = (body.get(PROPERTIES), body.get(PROPERTIES.end..)) else {
+        return (&[][..]).into();
+    };
+    [properties, &[0xFF; 8], rest].concat().into()
+}
+
 /// What a file is packed in, by its first bytes.
 fn packed_in(file: &[u8]) -> Option<Packed> {
     match file {
         [0x1F, 0x8B, 8, ..] => Some(Packed::Gzip),
         [b'P', b'K', 3, 4, ..] => Some(Packed::Zip),
         // So may a text begin.
-        [0x78, 0x01 | 0x5E | 0x9C | 0xDA, ..]
-            if !texty(&file[..file.len().min(DEFLATED_HEAD as usize)]) =>
+        [first, second, ..]
+            if is_zlib(*first, *second)
+                && !texty(&file[..file.len().min(DEFLATED_HEAD as usize)]) =>
         {
             Some(Packed::Zlib)
         }
@@ -258,7 +319,14 @@ const COMMENT_BYTES_MAX: usize = 65_535;
 
 /// How a file is kept in an archive (4.4.5).
 const STORED: u16 = 0;
+const SHRUNK: u16 = 1;
+const IMPLODED: u16 = 6;
 const DEFLATED: u16 = 8;
+const DEFLATED_64: u16 = 9;
+const BZIP2: u16 = 12;
+const LZMA: u16 = 14;
+const ZSTD: u16 = 93;
+const XZ: u16 = 95;
 
 /// What a file whose stream fails costs at the least: false heads are as short as four bytes.
 const FAILED_BYTES: usize = 512;
@@ -366,6 +434,36 @@ mod tests {
                 .map(|(l, t, _)| (*l, t.clone()))
                 .collect::<Vec<_>>()
         );
+    }
+
+    #[test]
+    fn rarer_heads_are_read_as_well() {
+        // By Python's modules: a window of 512 bytes, a dictionary that was not used, files by bzip2 and LZMA, LZMA alone with
+        // other properties, a head of gzip with a wrong sum and one with a flag that nobody uses.
+        let table = [
+            "GJUrSCwuLs8vSrFS8K4wzw00KgsqsVRIyy9SSMzJUchPUyjJSM3VUUjMS1EozlfIz8POBAA+3Rcq",
+            "eLsGagIgK0gsLi7PL0qxUvCuMM8NNCoLKrFUSMsvUkjMyVHIT1MoyUjN1VFIzEtRKM5XyM/DzgQAPt0XKg==",
+            "UEsDBC4AAAAMAAAAIVAiBoPsXQAAAEUAAAAFAAAAYS50eHRCWmg5MUFZJlNZcMmV9wAAHB+AQAQQsAAIMAAnR93AIABIZUaeU0ZomQ9AoaNABoGRPYFa3LGtrimXVlxuA8TR5p037/KIHbB5AtmaKcsRQDBPi7kinChIOGTK+4BQSwECLgMuAAAADAAAACFQIgaD7F0AAABFAAAABQAAAAAAAAAAAAAAgAEAAAAAYS50eHRQSwUGAAAAAAEAAQAzAAAAgAAAAAAA",
+            "UEsDBD8AAgAOAAAAIVAiBoPsRQAAAEUAAAAFAAAAYS50eHQJBAUAXQAAgAAAOBhK4AMJz/f1Huoa5iuWWDXHOpLsPsbP+UXuDsweo8VnYe9kWXHS6QpRElI2PE2u+h7Fg/v///SIkABQSwECPwM/AAIADgAAACFQIgaD7EUAAABFAAAABQAAAAAAAAAAAAAAgAEAAAAAYS50eHRQSwUGAAAAAAEAAQAzAAAAaAAAAAAA",
+            "AAAAgAD//////////wA4GU+J8neNNVJGZG87x8vdn//2c3H7vGsof5G0iW4IV5MpgvtQviVJoVesr9hvLI237///cIAAAA==",
+            "uAAAAAT//////////wA4GEp4dzkTxa0z5vEhfUkKau0hRgMHSX6wGFImWYUAkC/8JMYtzIx4u+0qUyIjAae2F7F9Z3X///q81AA=",
+            "H4sIAgAAAAACA2FiK0gsLi7PL0qxUvCuMM8NNCoLKrFUSMsvUkjMyVHIT1MoyUjN1VFIzEtRKM5XyM/DzgQAIgaD7EUAAAA=",
+            "H4sIIAAAAAACAytILC4uzy9KsVLwrjDPDTQqCyqxVEjLL1JIzMlRyE9TKMlIzdVRSMxLUSjOV8jPw84EACIGg+xFAAAA",
+        ];
+        for text in table {
+            let got = children(&format!("see {text} there"));
+            let read = |(_, t, _): &(Layer, String, _)| t.contains("Kx7mQ2vRt9 for all");
+            assert!(got.iter().any(read), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_nobody_can_read_is_told_of() {
+        let mut file = stored(b'a', b"whatever this may be");
+        file[8] = 99;
+        let hex: String = file.iter().map(|b| format!("{b:02x}")).collect();
+        let (_, over) = crate::decode::tests::run(&hex, 1 << 20);
+        assert_eq!(over, Some(crate::OverBudget::DecodedBytes));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The digits of base64, base32, hexadecimal and binary, and the bytes they stand for.
 
 use super::binary::{Bytes, TEXT_BYTES_MIN};
+use super::packed::is_zlib;
 use crate::Layer;
 
 /// How the digits of a run are written.
@@ -190,6 +191,9 @@ pub(super) fn never_text(source: &[u8], alphabet: Alphabet) -> bool {
     let control = |b: u8| b < 0x20 && !matches!(b, b'\n' | b'\r' | b'\t' | 0x1B) || b == 0x7F;
     match first {
         0x1F => second != 0x8B,
+        _ if is_zlib(first, second) => false,
+        // LZMA alone, whose window is a power of two.
+        ..=0xE0 if second == 0 => false,
         // Of .xz files and of Zstandard.
         0xFD if second == b'7' => false,
         0x28 if second == 0xB5 => false,
@@ -200,9 +204,8 @@ pub(super) fn never_text(source: &[u8], alphabet: Alphabet) -> bool {
         0xFE | 0xFF => first ^ second != 1,
         0x80..=0xC1 | 0xF5.. => true,
         0xC2.. => second & 0xC0 != 0x80,
-        _ if control(first) => second != 0,
-        // Where the second is zero, it may be UTF-16; where `x`, a packed text.
-        0x78 => false,
+        _ if control(first) => true,
+        // Where the second is zero, it may be UTF-16.
         _ => control(second) && second != 0 || (0x80..0xC2).contains(&second) || second >= 0xF5,
     }
 }

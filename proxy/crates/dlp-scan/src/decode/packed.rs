@@ -58,13 +58,18 @@ pub(super) fn packed(head: &[u8], digits: usize) -> Option<Packed> {
     match head {
         [0x1F, 0x8B, 8, ..] => Some(Packed::Gzip),
         [b'P', b'K', 3, 4, ..] => Some(Packed::Zip),
-        [0x78, 0x01 | 0x5E | 0x9C | 0xDA, ..] => Some(Packed::Zlib),
+        [first, second, ..] if is_zlib(*first, *second) => Some(Packed::Zlib),
         _ => streams::packed(head).or_else(|| {
             let whole: &[u8; HEAD] = head.try_into().ok()?;
             let deflated = deflated(whole, digits) && utf16_order(head).is_none() && !texty(head);
             deflated.then_some(Packed::Deflate)
         }),
     }
+}
+
+/// RFC 1950, section 2.2: deflated, with a window of any size, and both bytes together a multiple of 31.
+pub(super) fn is_zlib(first: u8, second: u8) -> bool {
+    first & 0xF == 8 && first >> 4 <= 7 && (u16::from(first) << 8 | u16::from(second)) % 31 == 0
 }
 
 /// Gzip streams in one run that something else stands before, for each way to write their first bytes.

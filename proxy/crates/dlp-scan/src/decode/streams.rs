@@ -33,16 +33,22 @@ pub(super) fn packed(head: &[u8]) -> Option<Packed> {
         [0xFD, b'7', b'z', b'X', b'Z', 0, ..] => Some(Packed::Xz),
         // A frame, or one that readers leap over (section 3.1.2).
         [0x28, 0xB5, 0x2F, 0xFD, ..] | [0x50..=0x5F, 0x2A, 0x4D, 0x18, ..] => Some(Packed::Zstd),
-        // The usual properties, a window that is a power of two or half as much again, and a length that is not known or
-        // has four bytes.
-        [0x5D, 0, 0, window, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, ..]
-        | [0x5D, 0, 0, window, 0, _, _, _, _, 0, ..]
-            if window.count_ones() <= 2 =>
+        // Properties, a window that is a power of two or half as much again, and a length that is not known or has four bytes.
+        [..225, 0, a, b, c, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, ..]
+        | [..225, 0, a, b, c, _, _, _, _, 0, ..]
+            if is_window([*a, *b, *c]) =>
         {
             Some(Packed::Lzma)
         }
         _ => None,
     }
+}
+
+/// The upper three bytes of the size of a window (LZMA specification, "LZMA file format").
+fn is_window([a, b, c]: [u8; 3]) -> bool {
+    let size = u32::from_le_bytes([a, b, c, 0]);
+    let (low, ones) = (size.trailing_zeros(), size.count_ones());
+    low >= 4 && (ones == 1 || ones == 2 && size >> low == 3)
 }
 
 /// What comes out of a stream, up to `limit` bytes and to where it is broken, and what that costs.
