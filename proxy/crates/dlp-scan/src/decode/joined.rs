@@ -54,6 +54,7 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
         return;
     }
     short_runs(node, spawn);
+    numbers(node, spawn);
     arguments(node, spawn);
     parts(node, spawn);
     seams(node, spawn);
@@ -69,7 +70,37 @@ fn short_runs(node: &Node, spawn: &mut Spawner<'_>) {
     }
 }
 
-/// `["rm", "-r", "/home"]`, `{"command": "sh", "args": ["-c", "id"]}`: a command with its arguments one by one.
+/// `"card_number": [4539, 1488, 0343, 6467]`, `"pesel_digits": [8, 0, 1, ...]`: a number in groups of as many digits each, or digit by
+/// digit, under a name for one. Prices and years stand in rows, too, under names of theirs.
+fn numbers(node: &Node, spawn: &mut Spawner<'_>) {
+    const DIGITS: std::ops::RangeInclusive<usize> = 9..=24;
+    const GROUP_DIGITS_MAX: usize = 6;
+    const NAMES: [&[u8]; 12] = [
+        b"card", b"pan", b"number", b"digits", b"account", b"iban", b"ssn", b"phone", b"pesel",
+        b"tax", b"groups", b"parts",
+    ];
+    let digits = |c: &Cell| {
+        c.kind == LeafKind::Number
+            && c.span.len() <= GROUP_DIGITS_MAX
+            && node.text[c.span.range()].iter().all(u8::is_ascii_digit)
+    };
+    let same = |a: &Cell, b: &Cell| digits(a) && digits(b) && node.layout.are_together(a, b);
+    for cells in rows_of(&node.cells, 3, same) {
+        let (first, rest) = (cells[0].span.len(), &cells[..cells.len() - 1]);
+        let total: usize = cells.iter().map(|c| c.span.len()).sum();
+        let even = rest.iter().all(|c| c.span.len() == first);
+        let name = node.text[cells[0].name.range()].to_ascii_lowercase();
+        let named = NAMES
+            .iter()
+            .any(|n| memchr::memmem::find(&name, n).is_some());
+        if even && named && DIGITS.contains(&total) {
+            join(node, cells.iter().map(|c| c.span), spawn);
+        }
+    }
+}
+
+/// `["rm", "-r", "/home"]`, `{"command": "sh", "args": ["-c", "id"]}`: a command with its arguments one by one. It is one by its
+/// program's name, or by an argument that begins as flags do.
 fn arguments(node: &Node, spawn: &mut Spawner<'_>) {
     let mut done = 0;
     for (at, program) in node.cells.iter().enumerate() {
@@ -87,7 +118,7 @@ fn arguments(node: &Node, spawn: &mut Spawner<'_>) {
             continue;
         }
         let text = &node.text[program.span.range()];
-        if !is_program(name_of(text)) || !is_value(program) {
+        if !is_value(program) {
             continue;
         }
         let row: SmallVec<[Span; 8]> = values
@@ -97,7 +128,9 @@ fn arguments(node: &Node, spawn: &mut Spawner<'_>) {
             .filter(|span| !span.is_empty())
             .collect();
         done = at + 1 + row.len();
-        if row.is_empty() {
+        let harmful = is_program(name_of(text));
+        let flagged = row.iter().any(|span| is_flag(&node.text[span.range()]));
+        if row.is_empty() || !harmful && !flagged {
             continue;
         }
         let Some(mut child) = spawn.begin(Layer::Joined) else {
@@ -113,9 +146,16 @@ fn arguments(node: &Node, spawn: &mut Spawner<'_>) {
             child.push(&node.text[span.range()], span, How::Copy);
         }
         child.close_cell(0, Span::default(), LeafKind::String, 0);
-        child.only_injection = true;
+        // A command line may have a secret behind a flag; what only looks like one may not.
+        child.only_injection = !flagged;
         spawn.end(child);
     }
+}
+
+/// `-p`, `--token`, `-Dkey=value`
+fn is_flag(argument: &[u8]) -> bool {
+    let dashes = argument.iter().take_while(|b| **b == b'-').count();
+    (1..=2).contains(&dashes) && argument.get(dashes).is_some_and(u8::is_ascii_alphabetic)
 }
 
 /// The last part of the path to a program.
@@ -674,6 +714,10 @@ mod tests {
             (
                 &[("command", "sh"), ("args", "-c"), ("args", "id")],
                 "sh -c id",
+            ),
+            (
+                &[("exe", "mysql"), ("args", "-pghp_x"), ("args", "shop")],
+                "mysql -pghp_x shop",
             ),
             (
                 &[("prefix", "ghp_aabb11"), ("suffix", "ccdd22ee")],
