@@ -304,8 +304,9 @@ fn is_mac(token: &[u8], sep: u8) -> bool {
         && !token.starts_with(b"00:11:22:33:44")
         // Docker makes them of the addresses of its containers.
         && !token.starts_with(b"02:42:")
-        // Groups of IPv4 and IPv6, and of bridges: nobody's card.
-        && !["01:00:5e:", "33:33:", "01:80:c2:"].iter().any(|group| {
+        // Groups of IPv4 and IPv6, and of bridges; what is kept for documents and for routers that stand in for each other
+        // (RFC 9542, sections 2.1 and 5): nobody's card.
+        && !["01:00:5e:", "33:33:", "01:80:c2:", "00:00:5e:"].iter().any(|group| {
             let head = token.get(..group.len());
             head.is_some_and(|head| head.eq_ignore_ascii_case(group.as_bytes()))
         })

@@ -443,7 +443,9 @@ fn candidate(
     if matches!(beside, Beside::Row { .. }) && !passes(scratch) {
         return;
     }
-    let alone = need == Need::ContextOrAlone && cell.span == span && cell.name.is_empty();
+    // What is a name of something else is not alone.
+    let nameless = cell.name.is_empty() && cell.kind != LeafKind::Key;
+    let alone = need == Need::ContextOrAlone && cell.span == span && nameless;
     let told = match beside {
         Beside::Free => need == Need::Nothing || alone,
         Beside::Row { .. } if twin() => need == Need::Nothing,
