@@ -28,6 +28,10 @@ pub(crate) const CHECKS: Table = &[
         let chosen = crate::value::is_listed(v, 4) || crate::value::is_joined_by_sign(v);
         told && (v.iter().any(u8::is_ascii_digit) || chosen)
     }),
+    ("digit-or-chosen", |v| {
+        v.iter().any(u8::is_ascii_digit)
+            || crate::value::judge(v, crate::names::Promise::Password, true).is_some()
+    }),
     ("typed", typed),
     ("mobile-form", super::mobiles::mobile_form),
     ("recovery-words", |v| {

@@ -21,6 +21,7 @@ mod url;
 pub(crate) use assign::{may_name_test, told_of_test};
 pub(crate) use context::head_over;
 pub(crate) use hidden::unseen;
+pub(crate) use orders::is_english;
 pub(crate) use phrase::in_list as is_listed_word;
 
 use crate::decode::marks::Mark;

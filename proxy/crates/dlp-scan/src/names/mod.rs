@@ -257,7 +257,10 @@ fn about(w: &Words, last: &[u8], before: &[u8]) -> Promise {
 
 fn key_promise(before: &[u8], w: &Words) -> Promise {
     // What a browser subscribes to messages with is public (RFC 8292).
-    let subscribes = before == b"server" && w.any(&["application"]);
+    // So is what opens a WebSocket (RFC 6455, 11.3.1).
+    let subscribes = before == b"server" && w.any(&["application"])
+        || before == b"socket" && w.any(&["web"])
+        || before == b"websocket";
     if is_in(before, KEY_DENIED) || subscribes {
         Promise::Nothing
     } else if is_in(before, KEY_BEFORE) || w.any(&["secret", "private", "api"]) {

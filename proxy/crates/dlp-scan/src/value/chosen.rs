@@ -262,10 +262,7 @@ pub(super) fn is_own_words(value: &[u8], told: bool) -> bool {
     let mut numbers = text.split(|c: char| !c.is_ascii_digit());
     let dated = numbers.any(|n| n.len() == 4 && (n.starts_with("19") || n.starts_with("20")));
     // `OpenSSH-9.6`, and in a sentence `Chrome-118`: what programs and chapters are called.
-    let digit = |b: &u8| b.is_ascii_digit();
-    let version = value
-        .windows(3)
-        .any(|w| w[1] == b'.' && digit(&w[0]) && digit(&w[2]));
+    let version = has_version(value);
     let signs = text.bytes().filter(u8::is_ascii_punctuation).count();
     if version || told && (long < 2 || signs == 0 || digits == 0) {
         return false;
@@ -281,6 +278,83 @@ pub(super) fn is_own_words(value: &[u8], told: bool) -> bool {
     // `ti-små-Hvaler` has no figure, and letters that programs do not have.
     let figured = (1..=8).contains(&digits) || foreign && signs > 0 && capitals > 0 && letters >= 9;
     longest >= 4 && letters >= 5 && (odd || !dated) && figured && (joined || named)
+}
+
+/// `Wiesensalbei-im-Juni`, `klappStuhl5`, `lakritz_Schnecke`: words that no program is written in. Two with a sign between them that
+/// names have, or one and a number or another sign. What refers to a value is called in English, or by a word for what it is.
+pub(super) fn is_foreign_words(value: &[u8]) -> bool {
+    const CHARS: std::ops::RangeInclusive<usize> = 8..=40;
+    const SIGNS: &str = "._-+!&#*@$%^?~=";
+    let Some(text) = std::str::from_utf8(value)
+        .ok()
+        .filter(|t| t.len() <= 2 * CHARS.end())
+    else {
+        return false;
+    };
+    let of = |c: char| c.is_alphabetic() || c.is_ascii_digit() || SIGNS.contains(c);
+    if !CHARS.contains(&text.chars().count())
+        || !text.chars().all(of)
+        || !text.starts_with(|c: char| c.is_alphabetic())
+    {
+        return false;
+    }
+    let (mut letters, mut words, mut english) = (0, 0, 0);
+    let mut longest = 0;
+    for word in text
+        .split(|c: char| !c.is_alphabetic())
+        .flat_map(in_humps)
+        .filter(|word| !word.is_empty())
+    {
+        let lower = word.to_lowercase();
+        let len = lower.chars().count();
+        // What has no vowels is short for something.
+        let spoken = lower.contains(|c: char| "aeiouy".contains(c) || !c.is_ascii());
+        if is_naming(word) || len >= 3 && !spoken {
+            return false;
+        }
+        letters += len;
+        words += usize::from(len >= 3);
+        if is_english(&lower) {
+            english += usize::from(len >= 3);
+        } else {
+            longest = longest.max(len);
+        }
+    }
+    let digits = text.bytes().filter(u8::is_ascii_digit).count();
+    let signs = text.bytes().filter(u8::is_ascii_punctuation).count();
+    let own = text.contains(['+', '!', '&', '#', '*', '@', '$', '%', '^', '?', '~', '=']);
+    let capitals = text.contains(char::is_uppercase);
+    letters >= 8
+        && longest >= 4
+        && english * 2 < words
+        && digits <= 4
+        && !has_version(value)
+        && (words >= 2 && (signs > 0 && capitals || digits > 0) || own)
+}
+
+/// `Chornobryvtsi21`: one such word and a number of two digits or more.
+pub(super) fn is_foreign_and_number(value: &[u8]) -> bool {
+    let digits = super::digits_behind(value);
+    let word = String::from_utf8_lossy(&value[..value.len() - digits]).to_lowercase();
+    is_word_and_number(value) && word.len() >= 8 && !is_english(&word)
+}
+
+/// A word of English, as it is or with an ending.
+fn is_english(word: &str) -> bool {
+    const ENDINGS: [&str; 7] = ["s", "es", "ed", "er", "ing", "ly", "d"];
+    let known = crate::detect::is_english;
+    let bare = |ending: &&str| {
+        word.strip_suffix(*ending)
+            .is_some_and(|w| w.len() > 2 && known(w))
+    };
+    known(word) || ENDINGS.iter().any(|ending| bare(&ending))
+}
+
+/// `OpenSSH-9.6`
+fn has_version(value: &[u8]) -> bool {
+    let digit = |b: &u8| b.is_ascii_digit();
+    let mut three = value.windows(3);
+    three.any(|w| w[1] == b'.' && digit(&w[0]) && digit(&w[2]))
 }
 
 /// The words of `hakkeSpett`.

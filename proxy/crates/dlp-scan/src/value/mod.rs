@@ -13,8 +13,8 @@ use crate::names::Promise;
 
 pub(crate) use chosen::{is_all_listed, is_drawn, is_joined_by_sign, is_listed};
 use chosen::{
-    is_numbered, is_own_words, is_pair, is_parted_by_number, is_phrase, is_word_and_number,
-    is_worded,
+    is_foreign_and_number, is_foreign_words, is_numbered, is_own_words, is_pair,
+    is_parted_by_number, is_phrase, is_word_and_number, is_worded,
 };
 pub(crate) use placeholder::{is_placeholder, is_typed, stands_for, without_word};
 
@@ -200,6 +200,9 @@ fn password(value: &[u8], quoted: bool) -> Option<u8> {
         || is_listed(told, 3)
         || is_word_and_number(told)
         || is_own_words(value, false) && !is_dated(value) && (quoted || !is_member(value))
+        || is_foreign_words(value)
+            && !is_dated(value)
+            && (quoted || !is_member(value) || c.upper > 0 && c.digit > 0)
     {
         return Some(60);
     }
@@ -511,6 +514,10 @@ pub(crate) fn is_told(value: &[u8]) -> bool {
         && is_word_and_number(&value[..value.len() - 1]);
     is_chosen(value)
         || is_own_words(value, true) && !is_member(value)
+        || is_foreign_and_number(value)
+        || is_foreign_words(value)
+            && (!is_member(value) || c.upper > 0 && c.digit > 0)
+            && value.iter().any(|b| b"0123456789+!&#*@$%^?~=".contains(b))
         || is_numbered(value)
         || is_parted_by_number(value)
         || signed_off
@@ -616,6 +623,12 @@ mod tests {
             "hakkebrett_60",
             "кисель-дом-58",
             "fløteis-8-kuler",
+            "Wiesensalbei-im-Juni",
+            "klappStuhl5",
+            "lakritz_Schnecke",
+            "gurke-Salat_kalt",
+            "Fledermaus.Turm",
+            "Kiebitz+Ei",
         ] {
             assert!(
                 judge(v.as_bytes(), Promise::Password, true).is_some(),

@@ -24,6 +24,7 @@ const LABELS: &[&str] = &[
     "label",
     "param",
     "parameter",
+    "parameterkey",
     "header",
     "setting",
     "text",
@@ -93,6 +94,9 @@ const VALUES: &[&str] = &[
     "key_value",
     "attr_value",
     "item_value",
+    "parametervalue",
+    "body",
+    "plaintext",
 ];
 const FAR_VALUES: &[&str] = &[
     "value",

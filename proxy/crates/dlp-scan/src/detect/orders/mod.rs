@@ -10,6 +10,8 @@ mod split;
 
 use std::ops::Range;
 
+pub(crate) use self::sense::is_english;
+
 use self::judge::{Classes, ORDERS};
 use super::{Scratch, Sink, told};
 use crate::Layer;

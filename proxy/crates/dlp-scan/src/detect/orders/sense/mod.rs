@@ -100,6 +100,11 @@ pub(super) fn pass(end: u32, sink: &Sink<'_>, scratch: &mut Scratch) {
     }
 }
 
+/// Is it a word that the model of sentences has, which is one of English? In lower case.
+pub(crate) fn is_english(word: &str) -> bool {
+    pieces::is_word(word)
+}
+
 /// What is read of the sentence around `at`: what was not read before, in the parts that the network was trained on, and once
 /// more from nearer on where it began long ago, so that what follows `at` belongs to it.
 fn parts(text: &str, at: usize, unread: usize) -> [Option<Range<usize>>; 2] {
