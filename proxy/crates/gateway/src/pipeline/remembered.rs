@@ -9,6 +9,9 @@
 //! message that something was found in, or whose scan ran over its budget. Most messages never come again: a hash is made only of
 //! those that look like one before, by a few of their bytes. What was said before on the same stream is no part
 //! of it: [`Said`](super::Said) looks at the seam each time.
+//!
+//! An id or a progress token is another one each time. Those that are short numbers are left out of the hash, and so of the
+//! scan as well, in every message: what is found never depends on what came before. All others are scanned and hashed.
 
 use std::cell::RefCell;
 use std::sync::OnceLock;
@@ -23,9 +26,10 @@ use super::stage::HeaderLeaf;
 
 /// Prints beside each other, of which one gives way to a new one.
 const WAYS: usize = 4;
-/// The handles of a message, which are new each time, are no part of its print where they are numbers of so few digits: too
-/// few for anything that a rule would find in one.
-const HANDLE_DIGITS_MAX: usize = 8;
+/// The handles of a message, which are new each time, are neither scanned nor part of its print where they are numbers of so
+/// few digits. Clients count from 0 in each session, so few come further; with one digit more a number could be a date, a
+/// part of a card's number, or what a tenant lists as its own.
+const HANDLE_DIGITS_MAX: usize = 4;
 /// Where a client puts them: the id, and the token that it wants progress to be reported under.
 const HANDLES: [&[&str]; 2] = [&["id"], &["params", "_meta", "progressToken"]];
 
@@ -61,9 +65,34 @@ struct Set {
     hand: u8,
 }
 
+/// The handles of a message that are left out.
+pub(super) struct Handles(SmallVec<[Node; HANDLES.len()]>);
+
+impl Handles {
+    pub(super) fn of(doc: &Document) -> Self {
+        let is_short = |node: &Node| {
+            doc.number(*node).is_some_and(|digits| {
+                digits.len() <= HANDLE_DIGITS_MAX && digits.bytes().all(|b| b.is_ascii_digit())
+            })
+        };
+        let handles = HANDLES.iter().filter_map(|path| doc.get(path));
+        let mut handles: SmallVec<_> = handles.filter(is_short).collect();
+        handles.sort_unstable();
+        Self(handles)
+    }
+
+    /// Whether this is the value of one.
+    pub(super) fn have(&self, node: Node) -> bool {
+        self.0.contains(&node)
+    }
+}
+
 /// What `scan` finds in this message, or nothing where it is remembered as clean. The second says which it was.
+///
+/// `scan` must not look at `handles`: by them no two messages are told apart.
 pub(super) fn unless_remembered(
     doc: &Document,
+    handles: &Handles,
     headers: &[HeaderLeaf],
     judge: &Judge<'_>,
     budget: &Budget,
@@ -73,7 +102,7 @@ pub(super) fn unless_remembered(
     if most == 0 {
         return (scan(), false);
     }
-    let pieces = Pieces::of(doc);
+    let pieces = Pieces::of(doc, handles);
     if !REMEMBERED.with_borrow_mut(|all| all.sized(most).seems_known(pieces.look())) {
         return (scan(), false);
     }
@@ -92,21 +121,11 @@ pub(super) fn unless_remembered(
 struct Pieces<'a>(SmallVec<[&'a [u8]; HANDLES.len() + 1]>);
 
 impl<'a> Pieces<'a> {
-    fn of(doc: &'a Document) -> Self {
-        let is_handle = |node: &Node| {
-            doc.number(*node).is_some_and(|digits| {
-                digits.len() <= HANDLE_DIGITS_MAX && digits.bytes().all(|b| b.is_ascii_digit())
-            })
-        };
-        let handles = HANDLES.iter().filter_map(|path| doc.get(path));
-        let mut handles: SmallVec<[_; HANDLES.len()]> = handles
-            .filter(is_handle)
-            .map(|node| doc.raw_span(node))
-            .collect();
-        handles.sort_unstable_by_key(|span| span.start);
+    fn of(doc: &'a Document, handles: &Handles) -> Self {
         let (source, mut from) = (doc.source(), 0);
         let mut pieces = SmallVec::new();
-        for span in handles {
+        for node in &handles.0 {
+            let span = doc.raw_span(*node);
             pieces.push(&source[from..span.start]);
             from = span.end;
         }
@@ -236,7 +255,7 @@ mod tests {
     use std::sync::Arc;
 
     use dlp_policy::{Evaluators, PolicyTable};
-    use dlp_scan::{Own, RuleSet, RuleSource};
+    use dlp_scan::{Category, Own, RuleSet, RuleSource, ValueList};
     use domain::{Era, Limits, Policy};
     use mcp_codec::Message;
 
@@ -339,16 +358,18 @@ mod tests {
         let bench = Bench::new();
         let text = "ten ships lay in the harbour";
         bench.learns(&answer("1", text));
-        for id in ["2", "12345678"] {
+        for id in ["2", "1234"] {
             assert!(bench.remembers(&answer(id, text)), "{id}");
         }
         bench.learns(&call("1", text));
-        assert!(bench.remembers(&call("98765", text)));
+        assert!(bench.remembers(&call("9876", text)));
         // What could be more than a handle is looked at.
-        for id in ["123456789", "\"1\"", "-1"] {
+        for id in ["12345", "\"1\"", "-1"] {
             assert!(!bench.remembers(&answer(id, text)), "{id}");
         }
-        assert!(!bench.remembers(&call("\"1\"", text)));
+        for token in ["\"1\"", "1e3", "1.5"] {
+            assert!(!bench.remembers(&call(token, text)), "{token}");
+        }
         let blind = Bench::limited(Limits {
             clean_messages_max: 0,
             ..Limits::default()
@@ -358,6 +379,70 @@ mod tests {
             bench.look(&card, Vec::new()).0,
             blind.look(&card, Vec::new()).0
         );
+    }
+
+    /// Numbers that are something by what stands beside them, and by what a tenant lists.
+    #[test]
+    fn what_is_found_in_a_handle_does_not_depend_on_what_came_before() {
+        let passport = |token: &str| {
+            format!(
+                r#"{{"jsonrpc":"2.0","id":3,"method":"tools/list","params":{{"passport number":"is below","_meta":{{"progressToken":{token}}}}}}}"#
+            )
+        };
+        let birth = |id: &str| {
+            format!(
+                r#"{{"jsonrpc":"2.0","params":{{"note":"date of birth"}},"id":{id},"method":"tools/list"}}"#
+            )
+        };
+        let own = |id: &str| answer(id, "ten ships");
+        let forms: [(&dyn Fn(&str) -> String, &[&str]); 3] = [
+            (&passport, &["48213377", "4821", "12345"]),
+            (&birth, &["19800514", "800514", "1980"]),
+            (&own, &["77331", "773311", "7733"]),
+        ];
+        let (with, without) = (
+            Bench::with(&own_values()),
+            Bench {
+                limits: Limits {
+                    clean_messages_max: 0,
+                    ..Limits::default()
+                },
+                ..Bench::with(&own_values())
+            },
+        );
+        let mut found = 0;
+        for (form, numbers) in forms {
+            for id in 1..9 {
+                with.remembers(&form(&id.to_string()));
+            }
+            assert!(with.remembers(&form("9")), "the others are known");
+            for number in numbers {
+                let said = form(number);
+                let fresh = without.look(&said, Vec::new()).0;
+                found += usize::from(!fresh.findings.is_empty());
+                for _ in 0..3 {
+                    assert_eq!(with.look(&said, Vec::new()).0, fresh, "{said}");
+                }
+                if number.len() <= HANDLE_DIGITS_MAX {
+                    assert_eq!(fresh, Outcome::default(), "{said}");
+                }
+            }
+        }
+        assert!(found >= 3, "{found} of them are something");
+    }
+
+    fn own_values() -> Arc<RuleSet> {
+        let lists = [ValueList {
+            id: "acme-vault",
+            title: "Numbers of the vault",
+            category: Category::Secret,
+            values: &["77331", "773311", "7733"],
+        }];
+        let own = Own {
+            lists: &lists,
+            ..Own::default()
+        };
+        Arc::new(RuleSet::builtin().with(&own).expect("values"))
     }
 
     #[test]

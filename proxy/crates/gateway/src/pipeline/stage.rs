@@ -23,7 +23,7 @@ use mcp_codec::{Document, EditError, Edits, Id, Leaf, LeafId, Message};
 use super::judge::Judge;
 use super::plugins;
 use super::redact::{self, Redaction};
-use super::remembered;
+use super::remembered::{self, Handles};
 use super::said::{Said, Taken};
 use super::scratch;
 use super::stop::Stop;
@@ -406,6 +406,7 @@ pub struct Blocked<W> {
 }
 
 /// Scans all leaves of a document and the headers that came with it, unless the same were clean before; the second says whether.
+/// An id or a progress token that is a short number is taken for an empty text (see `remembered`).
 ///
 /// Findings with a leaf index at or above `doc.leaves().len()` are of headers.
 pub(super) fn scan_leaves(
@@ -414,9 +415,17 @@ pub(super) fn scan_leaves(
     headers: &[HeaderLeaf],
     judge: &Judge<'_>,
 ) -> (Outcome, bool) {
+    let handles = Handles::of(doc);
     let leaves = doc
         .leaves()
-        .map(leaf_input)
+        .map(|leaf| {
+            let is_handle = leaf.kind == mcp_codec::LeafKind::Number && handles.have(leaf.node);
+            if is_handle {
+                empty_input(leaf)
+            } else {
+                leaf_input(leaf)
+            }
+        })
         .chain(headers.iter().map(header_input));
     let budget = budget_of(judge);
     let keeps = judge.keeps(direction);
@@ -427,7 +436,9 @@ pub(super) fn scan_leaves(
         scanner.scan_laid_out(judge.rules, leaves, outline, &budget, &keeps)
     };
     let (mut outcome, remembered) =
-        remembered::unless_remembered(doc, headers, judge, &budget, || scratch::with_scanner(scan));
+        remembered::unless_remembered(doc, &handles, headers, judge, &budget, || {
+            scratch::with_scanner(scan)
+        });
     if let Some(said) = judge.said {
         said.scan(direction, doc, judge, &budget, &mut outcome);
     }
@@ -453,6 +464,14 @@ fn budget_of(judge: &Judge<'_>) -> Budget {
         decoded_bytes_max: u32::try_from(judge.limits.decoded_bytes_max).unwrap_or(u32::MAX),
         depth_max: u8::try_from(judge.limits.decode_depth_max).unwrap_or(u8::MAX),
         ..Budget::default()
+    }
+}
+
+fn empty_input(leaf: Leaf<'_>) -> LeafInput<'_> {
+    LeafInput {
+        text: "",
+        kind: LeafKind::String,
+        name: leaf.name,
     }
 }
 
