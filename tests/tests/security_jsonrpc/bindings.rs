@@ -6,7 +6,7 @@ use std::sync::Barrier;
 use weir_tests::config::{Config, SERVER, TENANT};
 use weir_tests::upstream::result_message;
 use weir_tests::wait::PATIENCE;
-use weir_tests::{Canary, Client, Era, Reply, Upstream, Weir, json};
+use weir_tests::{Canary, Client, Era, Reply, Upstream, Value, Weir, json};
 
 #[test]
 fn a_session_belongs_to_who_opened_it_and_where() {
@@ -291,6 +291,67 @@ fn a_second_answer_to_one_question_is_dropped() {
     }
 }
 
+/// A listen stream has answers only where it goes on with one that broke off, and then that one.
+#[test]
+fn what_answers_on_a_listen_stream_unasked_is_dropped() {
+    let answer = |id: Value, text: &str| json!({ "jsonrpc": "2.0", "id": id, "result": { "content": [{ "type": "text", "text": text }] } });
+    let upstream = Upstream::mcp(
+        move |r| match (r.method.as_str(), r.rpc_method().as_str()) {
+            ("GET", _) => {
+                let texts = ["right", "right again", "another", "made up"];
+                let ids = [json!(3), json!(3), json!(4), json!("never asked")];
+                let mut messages: Vec<Value> = ids
+                    .into_iter()
+                    .zip(texts)
+                    .map(|(id, text)| answer(id, text))
+                    .collect();
+                let fault = json!({ "code": 1, "message": "made up" });
+                messages.push(json!({ "jsonrpc": "2.0", "id": null, "error": fault }));
+                messages.push(json!({ "jsonrpc": "2.0", "method": "notifications/message",
+                "params": { "level": "info", "data": "the end" } }));
+                Some(Reply::events(&messages))
+            }
+            // A priming event, and the connection breaks off.
+            (_, "tools/call") => Some(Reply::wire(|wire| {
+                wire.event_head();
+                wire.send("id: e1\ndata:\n\n");
+            })),
+            _ => None,
+        },
+    );
+    let weir = Weir::serve(&Config::new(&upstream.url()));
+    let mut client = Client::connect(&weir, Era::Handshake);
+    let mut message = client.message("tools/call", json!({ "name": "echo", "arguments": {} }));
+    message["id"] = json!(3);
+    let primed = client.open(&message).event(PATIENCE);
+    assert!(primed.is_ok_and(|event| event.id.is_some()));
+    for (last, expected) in [
+        (None, &[][..]),
+        // Whose it was is not known, but that a call waits which has that id.
+        (Some("e-other"), &["right"]),
+        (Some("e1"), &["right"]),
+        // Nobody waits any more.
+        (Some("e-other"), &[]),
+        (Some("e1"), &["right"]),
+    ] {
+        let mut stream = client.listen(last);
+        let mut seen = Vec::new();
+        loop {
+            let message = stream.message(PATIENCE).expect("the last message comes");
+            if message["method"] == "notifications/message" {
+                break;
+            }
+            seen.push(
+                message["result"]["content"][0]["text"]
+                    .as_str()
+                    .unwrap_or("an error")
+                    .to_owned(),
+            );
+        }
+        assert_eq!(seen, expected, "{last:?}");
+    }
+}
+
 #[test]
 fn string_and_number_ids_are_different_ids() {
     let upstream = Upstream::mcp(|_| None);
@@ -350,6 +411,9 @@ fn the_id_of_a_blocked_answer_goes_to_nobody() {
             ("GET", _) => Some(Reply::wire(move |wire| {
                 wire.event_head();
                 wire.event(&bad);
+                wire.event(
+                    &json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }),
+                );
                 wire.hang();
             })),
             _ => None,
@@ -364,10 +428,8 @@ fn the_id_of_a_blocked_answer_goes_to_nobody() {
         assert!(shown.is_none(), "{era:?}: {}", answer.text());
     }
     let client = Client::connect(&weir, Era::Handshake);
+    // Nobody asked, so nothing at all is heard of it.
     let heard = client.listen(None).message(PATIENCE).expect("a message");
-    assert!(
-        heard["error"].is_object() && heard["id"].is_null(),
-        "{heard}"
-    );
+    assert_eq!(heard["method"], "notifications/tools/list_changed");
     assert!(canary.found_in(heard.to_string().as_bytes()).is_none());
 }

@@ -170,14 +170,27 @@ pub(super) enum Came<'a> {
 }
 
 impl<'a> Came<'a> {
+    /// Whether an answer with this id may come on it at all. No server may answer on a listen stream but where that goes on
+    /// with one that broke off (2025-11-25, transports). Where it is forgotten whose that was, an answer must be to a call
+    /// that waits; without a session nobody knows which do.
+    pub(super) fn may_bring(self, id: Option<&Id>, calls: &Calls) -> bool {
+        match self {
+            Self::Answering(_) => true,
+            Self::Unasked => false,
+            Self::Resuming(call) => call.id.as_ref() == id,
+            Self::Astray => {
+                calls.session().is_none() || id.is_some_and(|id| calls.by_id(id).is_some())
+            }
+        }
+    }
+
     /// The call that an answer on it answers. One that goes on with an old answer gives that again, and nothing else:
     /// its id may be another call's by now.
-    fn answers(self, id: Option<&Id>, calls: &Calls) -> Option<Arc<Call>> {
+    fn answers(self, id: Option<&Id>) -> Option<Arc<Call>> {
         match self {
             Self::Answering(call) => Some(Arc::clone(call)),
-            Self::Unasked => calls.by_id(id?),
             Self::Resuming(call) => (call.id.as_ref() == id).then(|| Arc::clone(call)),
-            Self::Astray => None,
+            Self::Unasked | Self::Astray => None,
         }
     }
 
@@ -211,7 +224,7 @@ pub(super) fn tie_from_server(
 ) -> Tie {
     let call = match message.kind() {
         MessageKind::Response | MessageKind::ErrorResponse => {
-            let answered = came.answers(message.id(), calls);
+            let answered = came.answers(message.id());
             if let Some(call) = &answered {
                 calls.ended(call);
             }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -187,8 +188,24 @@ pub(super) struct Down<'a> {
     pub adapt: bool,
 }
 
-/// What a stream goes on with that broke off: the answer to this call, where it is remembered.
-pub(super) type Resumed = Option<Arc<Call>>;
+/// What a stream goes on with that broke off.
+#[derive(Debug, Default)]
+pub(super) struct Resumed {
+    /// Whose answer it was, where that is remembered.
+    pub call: Option<Arc<Call>>,
+    /// The answer came: one stream has one.
+    answered: AtomicBool,
+}
+
+impl Resumed {
+    /// The stream in which the answer to this call, if to any, goes on.
+    pub(super) fn of(call: Option<Arc<Call>>) -> Self {
+        Self {
+            call,
+            answered: AtomicBool::new(false),
+        }
+    }
+}
 
 /// A shared duplex knows a request by our handle; the client knows it by its own.
 #[derive(Debug, Clone)]
@@ -312,8 +329,12 @@ impl Down<'_> {
         let kind = message.kind();
         let is_answer = matches!(kind, MessageKind::Response | MessageKind::ErrorResponse);
         let last = is_answer && self.ends_call(&message);
-        if is_answer && self.call.is_some() && !last {
-            // An answer to somebody else's question.
+        let is_asked_for = || match self.call {
+            Some(_) => last,
+            None => self.may_be_answered_here(message.id()),
+        };
+        if is_answer && !is_asked_for() {
+            // An answer to somebody else's question, to nobody's, or a second one.
             return Ok(Step::Skip { to_server: None });
         }
         let tie = if certain {
@@ -473,12 +494,21 @@ impl Down<'_> {
     }
 
     fn came(&self) -> Came<'_> {
-        match (self.call, self.resumed) {
+        let resumed = self.resumed.map(|resumed| resumed.call.as_ref());
+        match (self.call, resumed) {
             (Some(call), _) => Came::Answering(call),
             (None, None) => Came::Unasked,
             (None, Some(Some(call))) => Came::Resuming(call),
             (None, Some(None)) => Came::Astray,
         }
+    }
+
+    /// Whether an answer with this id may come on a listen stream: only where that goes on with one that broke off, and once.
+    fn may_be_answered_here(&self, id: Option<&Id>) -> bool {
+        let Some(resumed) = self.resumed else {
+            return false;
+        };
+        self.came().may_bring(id, self.calls) && !resumed.answered.swap(true, Ordering::Relaxed)
     }
 
     /// The client hears of an event of this id, and may come back for what follows it.

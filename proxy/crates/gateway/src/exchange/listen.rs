@@ -12,7 +12,7 @@ use mcp_codec::sse::Event;
 use pingora_core::protocols::http::ServerSession;
 
 use super::attribute::Tie;
-use super::call::{Down, Halt, Item, Origin, Source, Step};
+use super::call::{Down, Halt, Item, Origin, Resumed, Source, Step};
 use super::forward::recorded_as;
 use super::head::{self, Refusal, RequestHead};
 use super::io::{self, Extra, Gone};
@@ -101,7 +101,8 @@ pub(super) async fn listen(
         Some(own) => Arc::clone(&own.calls),
         None => Arc::new(Calls::new(context.snapshot.limits.pending_calls_max)),
     };
-    let resumed = head.last_event_id.as_deref().map(|id| calls.by_event(id));
+    let resumed = head.last_event_id.as_deref();
+    let resumed = resumed.map(|id| Resumed::of(calls.by_event(id)));
     let down = Down {
         context: &context,
         era: Era::Handshake,
