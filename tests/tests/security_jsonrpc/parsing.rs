@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use weir_tests::config::Config;
-use weir_tests::{Canary, Client, Era, Upstream, Value, Weir, json};
+use weir_tests::upstream::result_message;
+use weir_tests::{Canary, Client, Era, Reply, Upstream, Value, Weir, json};
 
 use crate::{is_refusal, post_text};
 
@@ -269,6 +270,45 @@ fn what_is_not_strictly_one_message_is_refused() {
             faults.join("\n")
         );
     }
+}
+
+/// A server that trims a method, or reads it without case, would take these for a call that nobody decided about.
+#[test]
+fn a_method_that_looks_like_another_is_refused() {
+    let upstream = Upstream::mcp(|_| None);
+    let config = Config::new(&upstream.url());
+    let weir = Weir::serve(&config);
+    for era in Era::ALL {
+        let client = Client::connect(&weir, era);
+        upstream.forget();
+        for method in [
+            "Tools/Call",
+            "tools/call ",
+            "tools/call\\n",
+            "tools/call\\u200b",
+            "\u{ff54}ools/call",
+            "t\u{43e}ols/call",
+        ] {
+            let text = call_text(era, "1", GOOD).replacen("tools/call", method, 1);
+            let answer = post_text(&client, &text).expect("an answer");
+            assert_eq!(answer.status(), 400, "{method:?} {}", answer.text());
+            assert_eq!(answer.error()["code"], -32600, "{method:?}");
+            assert_eq!(answer.response()["id"], 1, "{method:?}");
+        }
+        assert!(upstream.requests().is_empty(), "one went up");
+    }
+    // A server's own, to the client.
+    upstream.answer(|r| {
+        (r.rpc_method() == "tools/call").then(|| {
+            Reply::events(&[
+                json!({ "jsonrpc": "2.0", "id": 7, "method": "Sampling/createMessage", "params": { "messages": [], "maxTokens": 1 } }),
+                result_message(r, json!({ "content": [] })),
+            ])
+        })
+    });
+    let mut client = Client::connect(&weir, Era::Handshake);
+    let answer = client.call("echo", json!({}));
+    assert!(!answer.text().contains("ampling"), "{}", answer.text());
 }
 
 #[test]

@@ -101,6 +101,9 @@ pub enum DecodeErrorKind {
     /// A response without an id.
     #[error("a response without an id")]
     MissingId,
+    /// A method that is none of the protocol, but almost one: by letter case, blanks, or characters that nobody sees.
+    #[error("a method that looks like one of the protocol")]
+    FoldedMethod,
     /// `method` is not a non-empty string.
     #[error("a method that is not a non-empty string")]
     BadMethod,
@@ -182,6 +185,9 @@ impl DecodeErrorKind {
             TooManyTokens => "The message has more values than allowed.",
             NumberTooLong => "A number in the message is longer than allowed.",
             FoldedKey => "A key in the message differs from a protocol key only by letter case.",
+            FoldedMethod => {
+                "The method differs from one of the protocol only by letter case, blanks or look-alike characters."
+            }
             NulInProtocolString => "A protocol string in the message has a NUL character.",
             NotAnObject => "The message must be a JSON object.",
             BatchRefused => "Batches are not allowed in this protocol version.",

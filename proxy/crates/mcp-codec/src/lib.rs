@@ -35,6 +35,7 @@ mod leaf;
 mod limits;
 pub mod lines;
 mod message;
+mod method;
 mod outline;
 mod parse;
 mod path;

@@ -10,6 +10,7 @@ use crate::edit::{EditError, Edits};
 use crate::id::ID_NUMBER_MAX;
 use crate::leaf::LeafKind;
 use crate::limits::NAME_BYTES_MAX;
+use crate::method::has_known_twin;
 use crate::{DecodeError, DecodeErrorKind as Bad, Id, Limits, fold};
 
 /// Whether the protocol revision in force has batches (only 2025-03-26 and older do).
@@ -277,6 +278,7 @@ fn read_call(
         None | Some("") => return Err((Bad::BadMethod, method)),
         Some(name) if name.len() > NAME_BYTES_MAX => return Err((Bad::NameTooLong, method)),
         Some(name) if name.contains('\0') => return Err((Bad::NulInProtocolString, method)),
+        Some(name) if has_known_twin(name) => return Err((Bad::FoldedMethod, method)),
         Some(_) => {}
     }
     if let Some(params) = params {

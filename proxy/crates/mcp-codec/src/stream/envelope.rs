@@ -10,6 +10,7 @@ use super::{Event, Reader, Sink, StreamLimits};
 use crate::fold;
 use crate::id::ID_NUMBER_MAX;
 use crate::limits::NAME_BYTES_MAX;
+use crate::method::has_known_twin;
 use crate::{DecodeError, DecodeErrorKind as Bad, Id, Kind, MessageKind};
 
 const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -476,6 +477,7 @@ impl Envelope {
             Wanted::Version => facts.version_seen = true,
             Wanted::Id => facts.id = Some(Some(Id::String(text.into()))),
             Wanted::Method if text.is_empty() => return Err(Bad::BadMethod),
+            Wanted::Method if has_known_twin(&text) => return Err(Bad::FoldedMethod),
             Wanted::Method => facts.method = Some(text.into()),
             Wanted::Name => facts.name = Some(text.into()),
             Wanted::MetaVersion => facts.meta_version = Some(text.into()),
