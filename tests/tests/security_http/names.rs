@@ -257,6 +257,35 @@ fn a_browser_client_of_a_configured_origin_is_served() {
     assert!(upstream.requests().is_empty(), "a preflight was passed on");
 }
 
+/// Pages of this machine, like Inspector's, may call a loopback listener; whoever names origins means those and no others.
+#[test]
+fn named_origins_are_the_only_ones() {
+    let upstream = Upstream::mcp(|_| None);
+    let b = body("echo", "hi");
+    for (named, status) in [(json!([]), 200), (json!(["https://app.example"]), 403)] {
+        let config = Config::new(&upstream.url()).set("cors", json!({ "origins": named }));
+        let weir = Weir::serve(&config);
+        let head = head(weir.path(), "echo");
+        for origin in [
+            "http://localhost:9999",
+            "http://127.0.0.1:5000",
+            "https://[::1]",
+        ] {
+            upstream.forget();
+            let mut conn = Conn::open(weir.addr);
+            let len = b.len();
+            conn.send(format!(
+                "{head}Origin: {origin}\r\nContent-Length: {len}\r\n\r\n{b}"
+            ));
+            let answer = conn.response().expect("an answer");
+            assert_eq!(answer.status(), status, "{origin} {named}");
+            let shown = answer.head.header("access-control-allow-origin");
+            assert_eq!(shown, (status == 200).then_some(origin), "{named}");
+            assert_eq!(upstream.requests().is_empty(), status != 200);
+        }
+    }
+}
+
 #[test]
 fn a_trace_context_is_judged_before_it_goes_anywhere() {
     // Sixteen bytes in hexadecimal, as a trace's id; half of them as a span's.

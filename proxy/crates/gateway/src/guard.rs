@@ -78,7 +78,7 @@ impl Guard {
             return Ok(None);
         };
         let origin = origin.to_str().map_err(|_| Denied::Origin)?;
-        let known = self.origins.iter().any(|o| **o == *origin) || self.is_own(origin);
+        let known = self.origins.iter().any(|o| **o == *origin) || self.is_of_this_machine(origin);
         if all.next().is_some() || !known {
             Err(Denied::Origin)
         } else {
@@ -86,12 +86,15 @@ impl Guard {
         }
     }
 
-    /// Tools on the same machine (Inspector among them) have a loopback page of their own.
-    fn is_own(&self, origin: &str) -> bool {
+    /// Tools on the same machine (Inspector among them) have a loopback page of their own, on whatever port. Whoever names
+    /// origins means those and no others.
+    fn is_of_this_machine(&self, origin: &str) -> bool {
         let host = origin
             .strip_prefix("http://")
             .or_else(|| origin.strip_prefix("https://"));
-        self.loopback && host.is_some_and(|h| is_loopback_name(host_part(h)))
+        self.loopback
+            && self.origins.is_empty()
+            && host.is_some_and(|h| is_loopback_name(host_part(h)))
     }
 
     fn answers_to(&self, host: &str) -> bool {
@@ -200,6 +203,35 @@ mod tests {
             admit(&local, &["[::1]:9"], &["http://evil.test"]),
             Err(Denied::Origin)
         );
+    }
+
+    #[test]
+    fn pages_of_this_machine_may_call_until_origins_are_named() {
+        let host = &["127.0.0.1:8080"];
+        let own = ["http://127.0.0.1:8080".to_owned()];
+        for (origins, may) in [(&[][..], true), (&own, false)] {
+            let guard = Guard::new("127.0.0.1".parse().unwrap(), &[], origins);
+            for origin in [
+                "http://localhost:9999",
+                "https://[::1]",
+                "http://127.0.0.1:5000",
+            ] {
+                assert_eq!(admit(&guard, host, &[origin]).is_ok(), may, "{origin}");
+            }
+            assert_eq!(admit(&guard, host, &["http://127.0.0.1:8080"]), Ok(()));
+            for origin in [
+                "http://evil.test",
+                "null",
+                "http://localhost.evil.test",
+                "file://localhost",
+            ] {
+                assert_eq!(
+                    admit(&guard, host, &[origin]),
+                    Err(Denied::Origin),
+                    "{origin}"
+                );
+            }
+        }
     }
 
     #[test]
