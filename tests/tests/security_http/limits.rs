@@ -266,6 +266,64 @@ fn more_connections_than_allowed_are_turned_away_and_let_in_again() {
     });
 }
 
+#[test]
+fn connections_that_ask_nothing_keep_nobody_out() {
+    let upstream = Upstream::mcp(|r| {
+        (r.method == "GET").then(|| {
+            Reply::wire(|wire| {
+                wire.event_head();
+                wire.hang();
+            })
+        })
+    });
+    let weir =
+        Weir::serve(&Config::new(&upstream.url()).set("limits", json!({ "connections_max": 20 })));
+    let client = Client::connect(&weir, Era::Handshake);
+    let call = |text: &str| {
+        let mut client = Client::connect(&weir, Era::Stateless);
+        let answer = client.call("echo", json!({ "message": text }));
+        assert_eq!(answer.first_text(), format!("Echo: {text}"));
+    };
+    // What is under way stays, whoever comes.
+    let mut listens: Vec<_> = (0..4).map(|_| client.listen(None)).collect();
+    let h2 = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    let asks = format!("GET {}x HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", weir.path());
+    for (name, said) in [
+        ("silent", ""),
+        ("half a head", "POST / HTTP/1.1\r\nX: "),
+        ("HTTP/2", h2),
+        ("asked once", &asks),
+    ] {
+        let mut held = Vec::new();
+        for _ in 0..60 {
+            let mut conn = Conn::open(weir.addr);
+            let _ = conn.try_send(said.as_bytes());
+            held.push(conn);
+        }
+        for _ in 0..5 {
+            call(name);
+        }
+    }
+    for stream in &mut listens {
+        let more = stream.any_event(Duration::from_millis(50));
+        assert!(more.is_err_and(|e| matches!(
+            e.kind(),
+            std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut
+        )));
+    }
+    // Where all are busy, one more is turned away.
+    listens.extend((0..16).map(|_| client.listen(None)));
+    let mut conn = Conn::open(weir.addr);
+    let _ = conn.try_send(asks.as_bytes());
+    assert!(conn.response().is_err(), "there is no place");
+    drop(listens);
+    wait::until("a place", PATIENCE, || {
+        let mut conn = Conn::open(weir.addr);
+        let _ = conn.try_send(asks.as_bytes());
+        conn.response().is_ok().then_some(())
+    });
+}
+
 /// A client of 2025-03-26, and calls for it to batch.
 fn batcher(weir: &Weir) -> (Client, impl Fn(i64, &str) -> Value) {
     let mut client = Client::new(weir, Era::Handshake, &[]);

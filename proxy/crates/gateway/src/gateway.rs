@@ -8,11 +8,12 @@ use std::time::Duration;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use audit_log::{AuditLog, Durability, Record};
 use domain::{Desired, ServerId};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::bodies::Bodies;
 use crate::exchange::NotAudited;
 use crate::guard::Guard;
+use crate::lobby::Lobby;
 use crate::metrics::GatewayMetrics;
 use crate::session::{BoundedMap, SessionLimits, Sessions};
 use crate::shares::{Share, ShareLimits, Shares, Taken};
@@ -23,6 +24,8 @@ use crate::upstream::LinkOptions;
 
 /// Tasks remembered over all servers, by owner and id.
 const TASKS_MAX: usize = 100_000;
+/// How long a connection that gives its place away may take to be gone.
+const LEAVE_WAIT: Duration = Duration::from_millis(50);
 /// Sessions of servers that may be told at once that they are over.
 pub(crate) const FAREWELLS_MAX: usize = 256;
 
@@ -57,6 +60,10 @@ pub struct Gateway {
     /// Places for sessions of servers that are being ended.
     pub(crate) farewells: Arc<Semaphore>,
     connections: AtomicUsize,
+    /// Those of them that wait for a request.
+    pub(crate) lobby: Arc<Lobby>,
+    /// A connection is over.
+    connection_ended: Notify,
     single: Option<ServerId>,
     audit: Option<Arc<AuditLog>>,
     links: LinkOptions,
@@ -108,6 +115,8 @@ impl Gateway {
             bodies: Arc::default(),
             farewells: Arc::new(Semaphore::new(FAREWELLS_MAX)),
             connections: AtomicUsize::new(0),
+            lobby: Arc::default(),
+            connection_ended: Notify::new(),
             single: options.single,
             audit: options.audit,
             links: options.links,
@@ -258,6 +267,31 @@ impl Gateway {
         Some(ConnectionSlot(Arc::clone(self)))
     }
 
+    /// The same; where there are as many as may be, one that waits for a request leaves for it.
+    pub(crate) async fn place_for_connection(
+        self: &Arc<Self>,
+        max: usize,
+    ) -> Option<ConnectionSlot> {
+        if let Some(slot) = self.connection(max) {
+            return Some(slot);
+        }
+        if !self.lobby.tell_one_to_leave() {
+            return None;
+        }
+        self.metrics.connections_displaced.increment(1);
+        let left = async {
+            loop {
+                // Asked for before the look, so that none is missed.
+                let ended = self.connection_ended.notified();
+                if let Some(slot) = self.connection(max) {
+                    return slot;
+                }
+                ended.await;
+            }
+        };
+        tokio::time::timeout(LEAVE_WAIT, left).await.ok()
+    }
+
     /// Counts one more stream of this owner, if there may be one.
     pub(crate) fn stream(
         self: &Arc<Self>,
@@ -298,6 +332,7 @@ impl Gateway {
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.0.connections.fetch_sub(1, Ordering::AcqRel);
+        self.0.connection_ended.notify_one();
         self.0.metrics.connections.decrement(1);
     }
 }

@@ -21,6 +21,7 @@ mod gather;
 mod guard;
 mod head_watch;
 mod listener;
+mod lobby;
 mod metrics;
 pub mod pipeline;
 mod reply;

@@ -24,9 +24,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
 use crate::exchange::{self, After, HeadSoFar};
-use crate::gateway::Gateway;
+use crate::gateway::{ConnectionSlot, Gateway};
 use crate::gather::Gather;
 use crate::head_watch::HeadWatch;
+use crate::lobby::Seat;
 
 /// After an accept that failed for lack of descriptors: time for connections to close.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -59,17 +60,6 @@ async fn accept_all(gateway: Arc<Gateway>, listener: TcpListener, tls: Option<Tl
     let mut stopping = gateway.stopping();
     let workers = tokio::runtime::Handle::current().metrics().num_workers();
     gateway.turns().shared_by(workers);
-    let app = |h2c| {
-        let options = server_options(h2c);
-        Arc::new(App {
-            gateway: Arc::clone(&gateway),
-            options,
-        })
-    };
-    let apps = Apps {
-        h1: app(false),
-        h2c: app(true),
-    };
     let (shutdown, watch) = watch::channel(false);
     loop {
         let accepted = tokio::select! {
@@ -78,7 +68,13 @@ async fn accept_all(gateway: Arc<Gateway>, listener: TcpListener, tls: Option<Tl
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, peer)) => admit(&apps, stream, peer, tls.as_ref(), &watch),
+            Ok((stream, peer)) => {
+                let max = gateway.snapshot().limits.connections_max;
+                match gateway.place_for_connection(max).await {
+                    Some(slot) => admit(slot, &gateway, stream, peer, tls.as_ref(), &watch),
+                    None => gateway.metrics.connections_refused.increment(1),
+                }
+            }
             Err(error) => pause_after(&error).await,
         }
     }
@@ -88,54 +84,74 @@ async fn accept_all(gateway: Arc<Gateway>, listener: TcpListener, tls: Option<Tl
 }
 
 fn admit(
-    apps: &Apps,
+    slot: ConnectionSlot,
+    gateway: &Arc<Gateway>,
     stream: TcpStream,
     peer: SocketAddr,
     tls: Option<&TlsSlot>,
     shutdown: &ShutdownWatch,
 ) {
-    let limits = apps.h1.gateway.snapshot().limits.clone();
-    let Some(slot) = apps.h1.gateway.connection(limits.connections_max) else {
-        apps.h1.gateway.metrics.connections_refused.increment(1);
-        return;
-    };
     // Small answers must not wait for an acknowledgement (RFC 896 against delayed ACK).
     let _ = stream.set_nodelay(true);
-    let (apps, shutdown) = (apps.clone(), shutdown.clone());
+    let (gateway, shutdown) = (Arc::clone(gateway), shutdown.clone());
     let acceptor = tls.map(|slot| Acceptor::from_server_config(slot.load_full()));
-    let turns = Arc::clone(apps.h1.gateway.turns());
+    let seat = Arc::new(gateway.lobby.seat());
     tokio::spawn(async move {
         let _slot = slot;
-        let wait = Duration::from_millis(limits.header_timeout_ms);
-        let app = match acceptor {
-            Some(_) => apps.h1,
-            None => match tokio::time::timeout(wait, starts_h2(&stream)).await {
-                Ok(Ok(true)) => apps.h2c,
-                Ok(Ok(false)) => apps.h1,
-                // It said nothing, or not enough, for as long as a whole head may take.
-                Ok(Err(_)) | Err(_) => return,
-            },
-        };
-        let stream = known_as(peer, stream);
-        let stream: Stream = match acceptor {
-            None => Box::new(stream),
-            Some(acceptor) => {
-                let shaken = Box::pin(acceptor.tls_handshake(stream));
-                match tokio::time::timeout(wait, shaken).await {
-                    Ok(Ok(stream)) => Box::new(stream),
-                    _ => return,
-                }
-            }
-        };
-        let h2 = app.options.h2c || matches!(stream.selected_alpn_proto(), Some(ALPN::H2));
-        let head = Arc::new(HeadWatch::default());
-        let stream = Box::new(Gather::watched(stream, turns, Arc::clone(&head)));
-        if h2 {
-            app.serve_h2(stream, &head, wait, &shutdown).await;
-        } else {
-            app.serve_h1(stream, &head, &shutdown).await;
+        let served = converse(gateway, Arc::clone(&seat), stream, peer, acceptor, shutdown);
+        tokio::select! {
+            biased;
+            () = served => {}
+            // No request is under way then.
+            () = seat.told_to_leave() => {}
         }
     });
+}
+
+/// Serves a connection to its end.
+async fn converse(
+    gateway: Arc<Gateway>,
+    seat: Arc<Seat>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    acceptor: Option<Acceptor>,
+    shutdown: ShutdownWatch,
+) {
+    let wait = Duration::from_millis(gateway.snapshot().limits.header_timeout_ms);
+    let turns = Arc::clone(gateway.turns());
+    let h2c = match acceptor {
+        Some(_) => false,
+        None => match tokio::time::timeout(wait, starts_h2(&stream)).await {
+            Ok(Ok(h2c)) => h2c,
+            // It said nothing, or not enough, for as long as a whole head may take.
+            Ok(Err(_)) | Err(_) => return,
+        },
+    };
+    let options = server_options(h2c);
+    let app = Arc::new(App {
+        gateway,
+        options,
+        seat,
+    });
+    let stream = known_as(peer, stream);
+    let stream: Stream = match acceptor {
+        None => Box::new(stream),
+        Some(acceptor) => {
+            let shaken = Box::pin(acceptor.tls_handshake(stream));
+            match tokio::time::timeout(wait, shaken).await {
+                Ok(Ok(stream)) => Box::new(stream),
+                _ => return,
+            }
+        }
+    };
+    let h2 = app.options.h2c || matches!(stream.selected_alpn_proto(), Some(ALPN::H2));
+    let head = Arc::new(HeadWatch::default());
+    let stream = Box::new(Gather::watched(stream, turns, Arc::clone(&head)));
+    if h2 {
+        app.serve_h2(stream, &head, wait, &shutdown).await;
+    } else {
+        app.serve_h1(stream, &head, &shutdown).await;
+    }
 }
 
 /// The stream as pingora knows it. Made of a socket it would not say whose it is.
@@ -188,10 +204,11 @@ async fn until(wait: Duration, is_so: impl Fn() -> bool) -> bool {
     true
 }
 
-/// The one place that speaks pingora's server side; it translates and delegates.
+/// The one place that speaks pingora's server side; it translates and delegates. One for each connection.
 struct App {
     gateway: Arc<Gateway>,
     options: HttpServerOptions,
+    seat: Arc<Seat>,
 }
 
 /// Whether a connection begins with the HTTP/2 preface. Looks without taking anything.
@@ -213,13 +230,6 @@ async fn starts_h2(stream: &TcpStream) -> io::Result<bool> {
     }
 }
 
-/// One app for each way a connection can begin.
-#[derive(Clone)]
-struct Apps {
-    h1: Arc<App>,
-    h2c: Arc<App>,
-}
-
 fn server_options(h2c: bool) -> HttpServerOptions {
     let mut options = HttpServerOptions::default();
     options.h2c = h2c;
@@ -237,11 +247,16 @@ impl App {
         let mut there = 0;
         session.set_keepalive((!*shutdown.borrow()).then_some(KEEPALIVE_S));
         loop {
-            let head = HeadSoFar { watch: head, there };
+            let head = HeadSoFar {
+                watch: head,
+                there,
+                seat: &self.seat,
+            };
             let served = self.serve(session, client.clone(), Some(head), shutdown);
             let Some((reusable, mut settings)) = served.await else {
                 return;
             };
+            self.seat.end();
             let (stream, prefix) = reusable.into_parts();
             there = prefix.as_ref().map_or(0, |prefix| prefix.len());
             if let Some(prefix) = prefix {
@@ -306,8 +321,13 @@ impl HttpServerApp for App {
         session: ServerSession,
         shutdown: &ShutdownWatch,
     ) -> Option<ReusedHttpStream> {
+        if !self.seat.begin() {
+            return None;
+        }
         let client = client_of(&session);
-        let (reusable, settings) = self.serve(session, client, None, shutdown).await?;
+        let served = self.serve(session, client, None, shutdown).await;
+        self.seat.end();
+        let (reusable, settings) = served?;
         Some(ReusedHttpStream::from_reusable_stream(reusable, settings))
     }
 

@@ -77,6 +77,8 @@ pub struct GatewayMetrics {
     pub connections: Gauge,
     /// Connections refused since the bound was met.
     pub connections_refused: Counter,
+    /// Connections without a request that gave their place to others.
+    pub connections_displaced: Counter,
     /// Open sessions.
     pub sessions: Gauge,
     /// Open listen streams.
@@ -105,6 +107,7 @@ impl Default for GatewayMetrics {
         Self {
             connections: gauge!("weir_connections"),
             connections_refused: counter!("weir_connections_refused_total"),
+            connections_displaced: counter!("weir_connections_displaced_total"),
             sessions: gauge!("weir_sessions"),
             streams: gauge!("weir_streams"),
             unauthenticated: counter!("weir_unauthenticated_total"),
@@ -152,6 +155,10 @@ fn describe() {
     describe_counter!(
         "weir_connections_refused_total",
         "Connections over the bound"
+    );
+    describe_counter!(
+        "weir_connections_displaced_total",
+        "Connections without a request under way that gave their place to new ones at the bound"
     );
     describe_gauge!("weir_sessions", "Open sessions");
     describe_gauge!("weir_streams", "Open listen streams");

@@ -44,6 +44,7 @@ use crate::authn::Principal;
 use crate::bodies::{Bodies, Holder};
 use crate::gateway::{Gateway, StreamSlot};
 use crate::head_watch::{HeadWait, HeadWatch};
+use crate::lobby::Seat;
 use crate::reply::code;
 use crate::session::Session;
 use crate::shares::Taken;
@@ -186,6 +187,8 @@ pub(crate) struct HeadSoFar<'a> {
     pub(crate) watch: &'a HeadWatch,
     /// Bytes of it that came with the request before it.
     pub(crate) there: usize,
+    /// Where its connection waits.
+    pub(crate) seat: &'a Seat,
 }
 
 /// Serves one request on a connection. A stream of HTTP/2 has its head already.
@@ -214,6 +217,9 @@ pub(crate) async fn serve_one(
     }
     if let Some(head) = head {
         head.watch.end();
+        if !head.seat.begin() {
+            return After::Drop;
+        }
     }
     let _under_way = gateway.turns().begin();
     if session
