@@ -7,6 +7,27 @@ use weir_tests::{Canary, Client, Era, Upstream, Weir, json, kit};
 
 use crate::{body, head, whole};
 
+/// What is no head at all is refused as anything else is: nothing tells which library reads heads.
+#[test]
+fn no_answer_names_a_library() {
+    let upstream = Upstream::mcp(|_| None);
+    let weir = Weir::serve(&Config::new(&upstream.url()));
+    for (bytes, status) in [
+        ("NO HEAD\r\n\r\n", 400),
+        ("GET /x HTTP/1.1\r\nHost 127.0.0.1\r\n\r\n", 400),
+        ("GET /x HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 404),
+    ] {
+        let mut conn = Conn::open(weir.addr);
+        let answer = conn.send(bytes).response().expect("an answer");
+        assert_eq!(answer.status(), status, "{bytes:?}");
+        assert_eq!(answer.head.header("server"), None, "{bytes:?}");
+        let headers = answer.head.headers.iter();
+        let closes = headers.filter(|(name, value)| name == "connection" && value == "close");
+        let closes = closes.count();
+        assert_eq!(closes, usize::from(status == 400), "{:?}", answer.head);
+    }
+}
+
 /// Requests whose framing two parsers could read differently. Each carries a second call, to `smuggled`.
 fn desyncs(path: &str) -> Vec<(String, Vec<u8>)> {
     let inner = whole(path, "smuggled", "x");

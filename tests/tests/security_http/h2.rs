@@ -48,6 +48,25 @@ fn calls_are_judged_over_h2_too() {
     assert_eq!(canary.found_in(&upstream.bytes()), None);
 }
 
+/// Over HTTP/2 a body needs no `Content-Length`.
+#[test]
+fn only_a_post_has_a_body_over_h2_too() {
+    let upstream = Upstream::mcp(|_| None);
+    let weir = Weir::serve(&Config::new(&upstream.url()));
+    let mut conn = H2::open(weir.addr);
+    for (stream, method) in [(1, "GET"), (3, "DELETE"), (5, "OPTIONS"), (7, "POST")] {
+        let mut list = headers(weir.path(), "echo");
+        list[0].1 = method;
+        conn.request(stream, &list, body("echo", "hi").as_bytes());
+        let (outcome, closed) = conn.outcome(stream, PATIENCE);
+        let text = String::from_utf8_lossy(&outcome.body);
+        let refused = text.contains("Only a POST may have a body");
+        assert_eq!(refused, method != "POST", "{method}: {outcome:?}");
+        assert!(!closed, "{method}");
+    }
+    assert_eq!(upstream.calls("tools/call").len(), 1);
+}
+
 #[test]
 fn heads_that_would_be_something_else_in_http_1_are_refused() {
     let upstream = Upstream::mcp(|_| None);

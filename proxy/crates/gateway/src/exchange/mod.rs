@@ -211,7 +211,7 @@ pub(crate) async fn serve_one(
             gateway.metrics.refused.increment(1);
             let is_too_large = head.is_some_and(|head| head.watch.is_full());
             let status = if is_too_large { TOO_LARGE.status } else { 400 };
-            let _ = session.respond_error(status).await;
+            let _ = io::empty(session, status, close()).await;
             return After::Close;
         }
     }
@@ -399,10 +399,13 @@ fn well_formed(session: &mut ServerSession, snapshot: &Snapshot) -> Result<(), R
             .headers
             .get(http::header::CONTENT_LENGTH)
             .is_some_and(|v| v != "0");
-    if has_body && head.method != Method::POST {
+    let (is_post, is_h2) = (head.method == Method::POST, head.version == Version::HTTP_2);
+    // Over HTTP/2 a body needs no header.
+    if !is_post && (has_body || is_h2 && !session.is_body_empty()) {
         let text = "Only a POST may have a body here.";
         return Err(Refusal::new(400, code::INVALID_REQUEST, text));
     }
+    let head = session.req_header();
     if head.headers.len() > limits.headers_max {
         let text = "The request has too many headers.";
         return Err(Refusal::new(431, code::INVALID_REQUEST, text));
