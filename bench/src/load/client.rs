@@ -2,6 +2,7 @@
 
 use super::link::{Link, Prepared, Wire};
 use crate::payload::Payload;
+use crate::plan::Content;
 use crate::wire::http::Head;
 use crate::wire::rpc::{Ask, Era, Fault};
 use anyhow::{Context, bail};
@@ -11,12 +12,11 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// Counts the calls of this process. Those under way at one time all have another id: targets that track ids would otherwise
-/// mix calls up and look fast.
-static NEXT_CALL: AtomicU64 = AtomicU64::new(0);
-/// Ids begin anew after so many: clients count from 0 in each session, and the millions of a benchmark's calls are seldom
-/// seen in one. Far more than there are connections.
-const IDS: u64 = 9_999;
+/// Counts the calls of this process. Each has its own id: targets that track ids would otherwise mix calls up and look fast.
+static NEXT_CALL: AtomicU64 = AtomicU64::new(1);
+/// Where the same message is sent again and again, ids begin anew after so many, as clients count from 0 in each session: a
+/// target may know a message by all but a short id. Far more than there are connections, so no two under way are the same.
+const IDS_AGAIN: u64 = 9_999;
 
 /// Where to send, with what headers.
 #[derive(Clone, Debug)]
@@ -239,7 +239,10 @@ impl<'a> Client<'a> {
     /// The same, for those who tell a refusal from a failure.
     pub fn attempt(&mut self, payload: &Payload) -> Result<Times, Failure> {
         let nth = NEXT_CALL.fetch_add(1, Ordering::Relaxed);
-        let id = 1 + nth % IDS;
+        let id = match payload.content {
+            Content::Again => 1 + nth % IDS_AGAIN,
+            _ => nth,
+        };
         payload.write_nth(nth, &mut self.payload);
         self.ask.body(id, &self.payload, &mut self.body);
         let (times, head) = self.exchange(self.ask.tool_for(payload)).map_err(|error| {
