@@ -241,6 +241,8 @@ pub(crate) struct Node {
     pub depth: u8,
     /// What may be looked for in it.
     pub only_injection: bool,
+    /// What reads sentences for their sense has been over it.
+    pub only_patterns: bool,
     /// It lies in bytes that are mostly no text: only what is sure by itself is worth a word.
     pub only_sure: bool,
     /// Was read backwards, rotated, or with digits for letters, here or further up.
@@ -262,6 +264,7 @@ impl Node {
         self.under = None;
         self.depth = 0;
         self.only_injection = false;
+        self.only_patterns = false;
         self.only_sure = false;
         self.turned = false;
         self.fresh = Fresh::default();

@@ -15,6 +15,7 @@ mod controls;
 mod cut;
 mod declared;
 mod digits;
+mod dressed;
 mod dumps;
 mod figures;
 mod flipped;
@@ -56,6 +57,7 @@ use crate::text::{Cell, Fresh, How, NO_LEAF, Node, Parent, Span};
 use crate::traces::Signs;
 use crate::{Layer, LeafKind, OverBudget};
 
+pub(crate) use dressed::is_dressed;
 pub(crate) use fold::bare_letter;
 pub(crate) use turned::{LEET_WORDS_MIN, rot13};
 
@@ -518,6 +520,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     shards::decode(node, spawn);
     recited::decode(node, spawn);
     sentences::decode(node, scratch, spawn);
+    dressed::decode(node, scratch, spawn);
     numeral::decode(node, spawn);
 }
 

@@ -102,6 +102,8 @@ pub(crate) struct Scratch {
     pub broken: Vec<u32>,
     /// Where words of an order stand at an edge of their cell.
     pub cut: Vec<u32>,
+    /// Where words of an order stand among marks that only dress words up.
+    pub dressed: Vec<Span>,
 }
 
 /// For each rule, the end of what it has already been tried on in this node. There are thousands of rules, and few are
@@ -251,6 +253,7 @@ pub(crate) fn detect(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     scratch.marks.clear();
     scratch.broken.clear();
     scratch.cut.clear();
+    scratch.dressed.clear();
     scratch.leet.clear();
     scratch.rows.clear();
     scratch.strides.clear();
@@ -343,7 +346,9 @@ fn keyword_hits(sink: &mut Sink<'_>, scratch: &mut Scratch) {
                 continue;
             };
             for action in &sink.rules.actions[usize::from(hit.keyword)] {
-                if sink.node.only_injection && !sink.rules.finds_injection(*action) {
+                if sink.node.only_injection && !sink.rules.finds_injection(*action)
+                    || sink.node.only_patterns && matches!(action, Action::Detect(_))
+                {
                     continue;
                 }
                 act(

@@ -4,6 +4,7 @@ use regex_automata::{Anchored, Input};
 
 use super::{Scratch, Sink};
 use crate::Category;
+use crate::decode::is_dressed;
 use crate::rule::RuleId;
 use crate::ruleset::Action;
 use crate::ruleset::load::Edge;
@@ -187,6 +188,12 @@ pub(super) fn search_windows(sink: &mut Sink<'_>, scratch: &mut Scratch) {
         let Window {
             rule, cell, span, ..
         } = window;
+        // A tenant's own pattern finds what it says, told of or not.
+        let orders = sink.rules.rule(*rule).category == Category::Injection
+            && !sink.rules.compiled(*rule).own;
+        if orders && is_dressed(&sink.text()[span.range()]) {
+            scratch.dressed.push(*span);
+        }
         if !may_match(*rule, *span, sink, scratch) {
             continue;
         }
@@ -205,9 +212,6 @@ pub(super) fn search_windows(sink: &mut Sink<'_>, scratch: &mut Scratch) {
         {
             continue;
         }
-        // A tenant's own pattern finds what it says, told of or not.
-        let orders = sink.rules.rule(*rule).category == Category::Injection
-            && !sink.rules.compiled(*rule).own;
         // A long gap in a pattern costs a step for each byte and each place in the gap: hence by the byte.
         let weight = sink.rules.compiled(*rule).weight;
         let cost = |bytes: u32| (1 + bytes / 4).saturating_mul(weight);
