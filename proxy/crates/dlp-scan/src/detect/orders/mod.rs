@@ -69,6 +69,8 @@ pub(super) fn scan_hidden(sink: &mut Sink<'_>) {
         sense::scan_hidden(sink, has_small_words);
     } else if bytes || needless && sink.node.hides_letters() {
         sense::scan_hidden(sink, |_| true);
+    } else if layers().any(|layer| layer == Layer::Base64) {
+        sense::scan_encoded(sink);
     }
 }
 

@@ -24,6 +24,9 @@ use std::ops::Range;
 const ORDERED: f32 = 1.5;
 /// The same of one that was written so that nobody reads it: honest text hardly ever is.
 const ORDERED_HIDDEN: f32 = -0.3;
+/// And of a short one behind base64, which programs write as well: long ones are files.
+const ORDERED_ENCODED: f32 = 0.5;
+const ENCODED_BYTES_MAX: u32 = 1024;
 /// So much of a hidden text is read.
 const HIDDEN_BYTES_MAX: usize = 4096;
 /// A sentence of fewer bytes or pieces says too little.
@@ -59,12 +62,24 @@ pub(super) fn scan(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scra
 
 /// Weighs each sentence of what a decoder made, whatever its words, if it is `worth` that.
 pub(super) fn scan_hidden(sink: &mut Sink<'_>, worth: fn(&str) -> bool) {
+    scan_made(sink, worth, (u32::MAX, ORDERED_HIDDEN));
+}
+
+/// The same of what was encoded, if it is short.
+pub(super) fn scan_encoded(sink: &mut Sink<'_>) {
+    scan_made(sink, |_| true, (ENCODED_BYTES_MAX, ORDERED_ENCODED));
+}
+
+fn scan_made(sink: &mut Sink<'_>, worth: fn(&str) -> bool, (bytes_max, bound): (u32, f32)) {
     let node = sink.node;
     let Some(rule) = sink.rules.detectors[Detector::SensedOrders as usize] else {
         return;
     };
     for cell in node.cells.iter().filter(|c| is_value(c)) {
         let made = node.fresh.within(cell.span);
+        if made.len() > bytes_max as usize {
+            continue;
+        }
         let bytes = &node.text[made.range()];
         let cut = bytes.iter().take_while(|b| **b & 0xC0 == 0x80).count();
         let bytes = &bytes[cut..bytes.len().min(HIDDEN_BYTES_MAX).max(cut)];
@@ -83,7 +98,7 @@ pub(super) fn scan_hidden(sink: &mut Sink<'_>, worth: fn(&str) -> bool) {
             let sentence = Some(&text[here.clone()]).filter(|sentence| worth(sentence));
             let found = sentence.and_then(read).is_some_and(|pieces| {
                 let (before, next) = (split::before(text, here.start), next(text, here.end));
-                weigh(&text[before], &NET.here(&pieces), &text[next]) > ORDERED_HIDDEN
+                weigh(&text[before], &NET.here(&pieces), &text[next]) > bound
             });
             if found {
                 report(rule, cell, (base, text), here, sink);
