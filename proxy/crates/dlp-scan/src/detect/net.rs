@@ -201,8 +201,7 @@ fn nobody(local: &[u8], host: &[u8], after: Option<u8>, text: &[u8], start: usiz
     let top = host.rsplit(|b| *b == b'.').next().unwrap_or(b"");
     let scp =
         after == Some(b':') && (local == b"git" || text.get(start.wrapping_sub(1)) == Some(&b'/'));
-    let in_url = start > 0
-        && matches!(text[start - 1], b':' | b'/')
+    let in_url = (text[..start].ends_with(b":") || text[..start].ends_with(b"//"))
         && text[..start].windows(3).rev().take(64).any(|w| w == b"://");
     scp || in_url
         || start > 0 && matches!(text[start - 1], b'$' | b'{' | b'%')

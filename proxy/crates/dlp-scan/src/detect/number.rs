@@ -522,7 +522,9 @@ fn touched(text: &[u8], start: usize, end: usize, cell: &Cell) -> Beside {
         && !decimal
         && (text[end] == b'_' || glue(text[end]) && end + 1 < ceil && word(text[end + 1]));
     let value = &text[start..end];
-    if part_before && !signed && !negative || part_after && !card_tail(value, &text[end..ceil]) {
+    let part =
+        part_before && !signed && !negative || part_after && !card_tail(value, &text[end..ceil]);
+    if part && !stands_out(value) {
         return Beside::Part;
     }
     let lettered = start > floor && text[start - 1].is_ascii_alphabetic();
@@ -530,6 +532,19 @@ fn touched(text: &[u8], start: usize, end: usize, cell: &Cell) -> Beside {
         Beside::Free if part_before && signed || lettered => Beside::Near,
         beside => beside,
     }
+}
+
+/// What is no part of a name or a path whatever sign it touches: it begins as an IBAN and is as long, or has the groups that are
+/// printed on a card.
+fn stands_out(value: &[u8]) -> bool {
+    const IBAN_BYTES_MIN: usize = 15;
+    let iban = value.len() >= IBAN_BYTES_MIN
+        && value[..2].iter().all(u8::is_ascii_uppercase)
+        && value[2..4].iter().all(u8::is_ascii_digit);
+    let mut groups = value.split(|b| *b == b' ');
+    let grouped = groups.clone().count() == 4
+        && groups.all(|group| group.len() == 4 && group.iter().all(u8::is_ascii_digit));
+    iban || grouped
 }
 
 /// Behind a card's number: the month and year that it is good until (`/12/27`), or the digits on its back (`-123`).
