@@ -192,6 +192,17 @@ impl Reader<'_> {
         Some(sep.0)
     }
 
+    /// `<br>` or `<br />`, and the line's end behind it.
+    fn line_break(&self) -> usize {
+        let rest = self.rest();
+        let tags = ["<br>", "<br/>", "<br />", "<BR>"];
+        let tag = tags.iter().find(|tag| rest.starts_with(tag.as_bytes()));
+        tag.map_or(0, |tag| {
+            let behind = rest[tag.len()..].iter().take(3);
+            tag.len() + behind.take_while(|b| b.is_ascii_whitespace()).count()
+        })
+    }
+
     /// `{{ .Values.password | b64enc | quote }}`: what the value goes through.
     fn in_template(&self) -> bool {
         const REACH: usize = 80;
@@ -581,10 +592,15 @@ impl Reader<'_> {
         {
             self.at += 1;
         }
-        if self.peek(0) == b'*' && self.peek(1) == b'*' {
-            self.at += 2;
-            self.blanks();
+        // `*Password:* aB3xyz9`, `Password:<br>aB3xyz9`: what dresses the name up ends behind the sign.
+        match (self.peek(0), self.peek(1)) {
+            (b'*', b'*') => self.at += 2,
+            (b'_', b'_') if self.peek(2) == b' ' => self.at += 2,
+            (b'*' | b'_', b' ') => self.at += 1,
+            (b'<', b'b' | b'B') => self.at += self.line_break(),
+            _ => {}
         }
+        self.blanks();
         // The first of a list; C and Java write those in braces.
         if matches!(self.peek(0), b'[' | b'(' | b'{') {
             let blank = usize::from(self.peek(1) == b' ');
