@@ -18,16 +18,20 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::config::store::{self, Applied, Registry};
-use crate::config::{ConfigError, Loaded, LogFormat, PROXY_SERVER};
+use crate::config::{self, COMPONENT_BYTES_MAX, ConfigError, Loaded, LogFormat, PROXY_SERVER};
 use crate::hosting::{Joint, Plane};
 use crate::otel::Traces;
 use crate::plugins::Plugins;
 
 /// How often watched files are looked at. A look costs a few `stat` calls.
 const WATCH_EVERY: Duration = Duration::from_millis(500);
+/// A file that changed is read once two looks so far apart find the same: whoever writes it may not have ended.
+const SETTLED_AFTER: Duration = Duration::from_millis(250);
 /// A configuration that was refused is tried again after this, then after twice as long each time, up to the second.
 const REFUSED_AGAIN: Duration = Duration::from_secs(3);
 const REFUSED_AGAIN_MAX: Duration = Duration::from_secs(300);
+/// Largest certificate or key file, in bytes.
+const PEM_BYTES_MAX: u64 = 1 << 20;
 /// Logs of processes that share a data folder.
 const SHARED_LOGS_MAX: usize = 64;
 
@@ -180,8 +184,8 @@ pub fn check_compiles(loaded: &Loaded) -> anyhow::Result<()> {
         .context("the configuration does not compile")
 }
 
-/// Reads files again that are not as they were `seen`, and everything on SIGHUP. What does not load or compile is refused
-/// whole and said; the state in force stays.
+/// Reads files again that are not as they were `seen`, once nobody writes into them any more, and everything on SIGHUP: whoever
+/// asks has ended. What does not load or compile is refused whole and said; the state in force stays.
 async fn watch(
     start: Start,
     mut seen: Vec<Stamp>,
@@ -192,26 +196,47 @@ async fn watch(
     let start = Arc::new(start);
     let mut files = start.loaded.files_watched.clone();
     let mut refused: Option<Refused> = None;
+    let mut changed: Option<Look> = None;
     loop {
-        tokio::select! {
-            _ = hangup.recv() => {
-                seen = stamps(&files);
-                // Whoever asks gets an answer, also one that was said before.
-                refused = None;
+        let is_asked = tokio::select! {
+            _ = hangup.recv() => true,
+            () = tokio::time::sleep(changed.as_ref().map_or(WATCH_EVERY, |_| SETTLED_AFTER)) => false,
+        };
+        let now = stamps(&files);
+        if is_asked {
+            // Whoever asks gets an answer, also one that was said before.
+            refused = None;
+        } else if now != seen {
+            refused = None;
+            let look = {
+                let files = files.clone();
+                tokio::task::spawn_blocking(move || Look::at(&files)).await?
+            };
+            if changed.as_ref() != Some(&look) {
+                changed = Some(look);
+                continue;
             }
-            () = tokio::time::sleep(WATCH_EVERY) => {
-                let now = stamps(&files);
-                if now == seen && !refused.as_ref().is_some_and(Refused::is_due) { continue }
-                if now != seen {
-                    refused = None;
-                }
-                seen = now;
-            }
+        } else if !refused.as_ref().is_some_and(Refused::is_due) {
+            changed = None;
+            continue;
         }
+        changed = None;
+        seen = now;
         // Rules and plugins are compiled on a thread of their own: no call waits for them.
         let reloaded = {
             let (start, joint, tls) = (Arc::clone(&start), Arc::clone(&joint), tls.clone());
-            tokio::task::spawn_blocking(move || reload(&start, &joint, tls.as_ref())).await?
+            let as_seen = (!is_asked).then(|| (files.clone(), seen.clone()));
+            let reload = move || reload(&start, &joint, tls.as_ref(), as_seen);
+            tokio::task::spawn_blocking(reload).await?
+        };
+        let reloaded = match reloaded {
+            // It is looked at again, as if it had changed just now.
+            Ok(Reloaded::Changing) => {
+                seen = Vec::new();
+                continue;
+            }
+            Ok(Reloaded::Done(watched, generation)) => Ok((watched, generation)),
+            Err(error) => Err(error),
         };
         let data_dir = &start.loaded.data_dir;
         // What was changed while it was being read is read again.
@@ -244,6 +269,34 @@ async fn watch(
             }
         }
     }
+}
+
+/// The files at one moment: their stamps, and a hash of what stands in each.
+#[derive(Debug, PartialEq, Eq)]
+struct Look {
+    stamps: Vec<Stamp>,
+    contents: Vec<Option<String>>,
+}
+
+impl Look {
+    fn at(files: &[PathBuf]) -> Self {
+        let content = |path: &PathBuf| config::read_bytes_bounded(path, COMPONENT_BYTES_MAX).ok();
+        Self {
+            stamps: stamps(files),
+            contents: files
+                .iter()
+                .map(|path| content(path).map(|bytes| config::sha256_hex(&bytes)))
+                .collect(),
+        }
+    }
+}
+
+/// What became of files that were read again.
+enum Reloaded {
+    /// The files to watch from now on, and the generation of plugins in force.
+    Done(Vec<PathBuf>, u64),
+    /// One of them changed meanwhile: perhaps only half of it was read, and nothing is taken.
+    Changing,
 }
 
 /// A configuration that is refused. What it lacks may come without a change of any file that is known.
@@ -304,13 +357,18 @@ fn acknowledge(data_dir: &Path, outcome: Result<u64, &anyhow::Error>) {
     }
 }
 
-/// The files to watch from now on, and the generation of plugins in force.
+/// Puts into force what the files say now, if they are still `as_seen`.
 fn reload(
     start: &Start,
     joint: &Joint,
     tls: Option<&TlsSlot>,
-) -> anyhow::Result<(Vec<PathBuf>, u64)> {
-    let loaded = (start.reload)()?;
+    as_seen: Option<(Vec<PathBuf>, Vec<Stamp>)>,
+) -> anyhow::Result<Reloaded> {
+    let loaded = (start.reload)();
+    if as_seen.is_some_and(|(files, seen)| stamps(&files) != seen) {
+        return Ok(Reloaded::Changing);
+    }
+    let loaded = loaded?;
     // Everything that can fail comes before anything is swapped.
     let config = match (&loaded.desired.tls, tls) {
         (Some(files), Some(_)) => Some(tls_config(files)?),
@@ -338,7 +396,10 @@ fn reload(
     if loaded.hosting != start.loaded.hosting {
         tracing::warn!("hosting only changes by a restart");
     }
-    Ok((loaded.files_watched, loaded.plugin_generation))
+    Ok(Reloaded::Done(
+        loaded.files_watched,
+        loaded.plugin_generation,
+    ))
 }
 
 /// The address that it listens on stays, whatever the file says now: without keys, it has to be one of this machine alone.
@@ -483,10 +544,16 @@ fn tls_slot(files: &ListenerTls) -> anyhow::Result<TlsSlot> {
 pub fn tls_config(files: &ListenerTls) -> anyhow::Result<Arc<rustls::ServerConfig>> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let cert = &files.cert_file;
-    let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(cert)
-        .and_then(Iterator::collect)
+    let read = |path: &Path, field: &str| {
+        config::read_bytes_bounded(path, PEM_BYTES_MAX)
+            .map_err(|problem| anyhow::anyhow!("{field} {} {problem}", path.display()))
+    };
+    let pem = read(cert, "tls.cert_file")?;
+    let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(&pem)
+        .collect::<Result<_, _>>()
         .with_context(|| format!("tls.cert_file {}", cert.display()))?;
-    let key = PrivateKeyDer::from_pem_file(&files.key_file).with_context(|| {
+    let pem = read(&files.key_file, "tls.key_file")?;
+    let key = PrivateKeyDer::from_pem_slice(&pem).with_context(|| {
         format!(
             "tls.key_file {}: no private key in PEM without a passphrase can be read from it",
             files.key_file.display()

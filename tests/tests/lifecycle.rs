@@ -558,6 +558,46 @@ fn calls_that_outlast_the_drain_are_recorded() {
 }
 
 #[test]
+fn a_file_is_read_once_nobody_writes_into_it() {
+    use std::io::Write as _;
+    let upstream = Upstream::mcp(|_| None);
+    let config = Config::new(&upstream.url());
+    let weir = Weir::serve(&config);
+    let mut client = Client::connect(&weir, Era::Stateless);
+    let mut blocked = || {
+        let answer = client.call("echo", json!({ "message": Canary::github().value() }));
+        answer.result()["isError"] == json!(true)
+    };
+    let path = weir.dir().join("weir.yaml");
+    let refused = |n: u32| {
+        let (_, metrics) = weir.admin_get("/metrics");
+        metrics.contains(&format!("weir_reloads_refused_total {n}\n"))
+    };
+    // Begun by a writer that does not go on.
+    std::fs::write(&path, "").expect("the temporary folder is writable");
+    weir.wait_for_log("there is nothing in it");
+    assert!(blocked() && refused(1));
+    // Nobody writes into a pipe.
+    std::fs::remove_file(&path).expect("it is there");
+    nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    weir.wait_for_log("is a pipe or a device");
+    assert!(blocked() && refused(2));
+    std::fs::remove_file(&path).expect("it is there");
+    let mut file = std::fs::File::create(&path).expect("the temporary folder is writable");
+    for piece in config
+        .category("secret", "log")
+        .text()
+        .as_bytes()
+        .chunks(16)
+    {
+        file.write_all(piece).expect("room");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    wait::until("the new policy", PATIENCE, || (!blocked()).then_some(()));
+    assert!(refused(2), "no half of it was read");
+}
+
+#[test]
 fn the_admin_listener_tells_how_it_stands() {
     let upstream = Upstream::mcp(|_| None);
     let weir = Weir::serve(&Config::new(&upstream.url()));

@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::demo;
-use crate::config::{self, PROXY_SERVER, ProxyOptions, ProxyUpstream};
+use crate::config::{self, PROXY_SERVER, ProxyOptions, ProxyUpstream, Reading};
 
 /// Largest answer that is read.
 const ANSWER_BYTES_MAX: u64 = 1 << 20;
@@ -42,7 +42,7 @@ async fn check() -> anyhow::Result<()> {
         key: None,
         dry_run: false,
     };
-    let loaded = config::for_proxy(&options)?;
+    let loaded = config::for_proxy(&options, Reading::First)?;
     let single = Some(domain::ServerId::parse(PROXY_SERVER)?);
     let options = GatewayOptions {
         single,

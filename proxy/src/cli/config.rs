@@ -46,6 +46,15 @@ pub fn run(
 fn validate(file: &Path, out: &mut dyn Write, err: &mut dyn Write) -> std::io::Result<ExitCode> {
     match config::load(file) {
         Ok(loaded) => {
+            let nothing = loaded.desired.tenants.is_empty() && loaded.hosting.is_none();
+            if nothing {
+                let file = file.display();
+                writeln!(
+                    err,
+                    "{file}: there is no tenant in it, so nothing would be served"
+                )?;
+                return Ok(ExitCode::FAILURE);
+            }
             // What only a start would find.
             let tls = loaded.desired.tls.as_ref();
             if let Some(Err(error)) = tls.map(app::tls_config) {
@@ -78,8 +87,13 @@ fn summary(loaded: &Loaded) -> String {
     } else {
         ""
     };
+    let only_proxy = if desired.servers.is_empty() && loaded.hosting.is_none() {
+        "; `weir proxy` takes it, `weir serve` needs a server"
+    } else {
+        ""
+    };
     format!(
-        "valid: {}, {}, {}{access}",
+        "valid: {}, {}, {}{access}{only_proxy}",
         count(desired.tenants.len(), "tenant"),
         count(desired.servers.len(), "server"),
         count(desired.keys.len(), "key"),
@@ -133,6 +147,20 @@ mod tests {
             assert_eq!((code, out.as_str()), (ExitCode::FAILURE, ""), "{text}");
             assert!(err.contains(problem), "{text}{err}");
         }
+
+        for text in ["", "# nothing\n", "---\n", "{}\n", "listen: 127.0.0.1:0\n"] {
+            std::fs::write(&file, text).unwrap();
+            let (code, out, err) = check(&validate);
+            assert_eq!((code, out.as_str()), (ExitCode::FAILURE, ""), "{text}");
+            assert!(
+                err.contains("nothing") || err.contains("no tenant"),
+                "{err}"
+            );
+        }
+        std::fs::write(&file, "tenants: {local: {policy: {dry_run: true}}}\n").unwrap();
+        let (code, out, _) = check(&validate);
+        assert_eq!(code, ExitCode::SUCCESS);
+        assert!(out.contains("`weir serve` needs a server"), "{out}");
 
         std::fs::write(&file, "listn: 1\n").unwrap();
         let (code, out, err) = check(&validate);

@@ -10,7 +10,7 @@ use domain::Secret;
 
 use super::data_dir;
 use crate::app::{self, Start};
-use crate::config::{self, ProxyOptions, ProxyUpstream};
+use crate::config::{self, ProxyOptions, ProxyUpstream, Reading};
 
 /// What to front, and where.
 #[derive(Debug, Args)]
@@ -74,8 +74,8 @@ pub fn run(args: &ProxyArgs) -> anyhow::Result<ExitCode> {
         key: None,
         dry_run: args.dry_run,
     };
-    let loaded = config::for_proxy(&options)?;
-    let reload = Box::new(move || config::for_proxy(&options));
+    let loaded = config::for_proxy(&options, Reading::First)?;
+    let reload = Box::new(move || config::for_proxy(&options, Reading::Again));
     app::run(Start {
         loaded,
         reload,

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use crate::app::{self, Start};
-use crate::config;
+use crate::config::{self, Reading};
 
 /// The configuration to serve.
 #[derive(Debug, Args)]
@@ -19,8 +19,8 @@ pub struct ServeArgs {
 /// Runs until it is told to stop.
 pub fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let path = args.config.clone();
-    let loaded = config::load(&path)?;
-    let reload = Box::new(move || config::load(&path));
+    let loaded = config::to_serve(&path, Reading::First)?;
+    let reload = Box::new(move || config::to_serve(&path, Reading::Again));
     app::run(Start {
         loaded,
         reload,

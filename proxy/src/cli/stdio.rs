@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::data_dir;
 use crate::app;
-use crate::config::{self, ProxyOptions, ProxyUpstream};
+use crate::config::{self, ProxyOptions, ProxyUpstream, Reading};
 
 /// The server to start.
 #[derive(Debug, Args)]
@@ -45,5 +45,5 @@ pub fn run(args: &StdioArgs) -> anyhow::Result<ExitCode> {
         key: None,
         dry_run: args.dry_run,
     };
-    app::run_stdio(config::for_proxy(&options)?)
+    app::run_stdio(config::for_proxy(&options, Reading::First)?)
 }

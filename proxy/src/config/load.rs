@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use domain::KeyHash;
@@ -17,14 +18,44 @@ use super::secret_ref::SecretRef;
 /// Largest configuration file, in bytes.
 pub(super) const FILE_BYTES_MAX: u64 = 1 << 20;
 
+/// How a configuration file is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// Whoever names it waits for it: it may be a pipe.
+    First,
+    /// While the program runs: only a file is opened, since a pipe would be waited for in the place of all changes to come.
+    Again,
+}
+
+impl Reading {
+    fn text(self, path: &Path) -> Result<String, ConfigError> {
+        let text = match self {
+            Self::First => read_given(path, FILE_BYTES_MAX).and_then(text_of),
+            Self::Again => read_bounded(path, FILE_BYTES_MAX),
+        };
+        text.map_err(|problem| ConfigError::file(path, problem))
+    }
+}
+
 /// Loads a configuration file.
 ///
 /// # Errors
 /// The first thing that is wrong with it, with its place in the file. Nothing of it is taken then.
 pub fn load(path: &Path) -> Result<Loaded, ConfigError> {
-    let text = read_given(path, FILE_BYTES_MAX).and_then(text_of);
-    let text = text.map_err(|p| ConfigError::file(path, p))?;
-    from_text(path, &text, &env)
+    from_text(path, &Reading::First.text(path)?, &env)
+}
+
+/// Loads the configuration of `weir serve`.
+///
+/// # Errors
+/// As for [`load`], and that nothing would be served: so begins a file that is still being written.
+pub fn to_serve(path: &Path, reading: Reading) -> Result<Loaded, ConfigError> {
+    let loaded = from_text(path, &reading.text(path)?, &env)?;
+    if loaded.desired.servers.is_empty() && loaded.hosting.is_none() {
+        let problem = "there is no server in it; add one under tenants.ID.servers, or hosting";
+        return Err(ConfigError::file(path, problem));
+    }
+    Ok(loaded)
 }
 
 /// What `weir proxy` is told on its command line.
@@ -69,14 +100,10 @@ pub const PROXY_SERVER: &str = "default";
 ///
 /// # Errors
 /// The first thing that is wrong, with its place.
-pub fn for_proxy(options: &ProxyOptions) -> Result<Loaded, ConfigError> {
+pub fn for_proxy(options: &ProxyOptions, reading: Reading) -> Result<Loaded, ConfigError> {
     let command_line = Path::new("command line");
     let (mut config, places) = match &options.config {
-        Some(path) => {
-            let text = read_given(path, FILE_BYTES_MAX).and_then(text_of);
-            let text = text.map_err(|p| ConfigError::file(path, p))?;
-            parse(path, &text)?
-        }
+        Some(path) => parse(path, &reading.text(path)?)?,
         None => (raw::Config::default(), None),
     };
     apply_options(&mut config, options);
@@ -202,7 +229,12 @@ pub(super) fn from_text(
 fn parse(path: &Path, text: &str) -> Result<(raw::Config, Option<Places>), ConfigError> {
     let places = Places::read(text);
     match serde_saphyr::from_str_with_options::<Option<raw::Config>>(text, yaml_options()) {
-        Ok(config) => Ok((config.unwrap_or_default(), places)),
+        Ok(Some(config)) => Ok((config, places)),
+        // Nothing was said, which is not the same as that all shall be as it is by default.
+        Ok(None) => Err(ConfigError::file(
+            path,
+            "there is nothing in it; `weir config example` prints a file to begin with",
+        )),
         Err(error) => {
             let at = error.location().and_then(place::at);
             let field = match (at, &places) {
@@ -309,17 +341,27 @@ pub fn read_bounded(path: &Path, bytes_max: u64) -> Result<String, String> {
     text_of(read_bytes_bounded(path, bytes_max)?)
 }
 
-/// Reads a file that something else names and that may not be larger than this. A pipe or a device would be waited for, or have no end: it is not even opened.
-pub(super) fn read_bytes_bounded(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
+/// Reads a file that something else names and that may not be larger than this. A pipe or a device would be waited for, or
+/// have no end: it is not even opened, and one that is put in its place meanwhile is not waited for.
+pub fn read_bytes_bounded(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
     let opened = |e| format!("cannot be opened: {e}");
     let kind = std::fs::metadata(path).map_err(opened)?.file_type();
     if kind.is_dir() {
         return Err("is a folder; name a file".into());
     }
+    let no_file = || Err("is a pipe or a device; name a file".into());
     if !kind.is_file() {
-        return Err("is a pipe or a device; name a file".into());
+        return no_file();
     }
-    read_up_to(std::fs::File::open(path).map_err(opened)?, bytes_max)
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits())
+        .open(path)
+        .map_err(opened)?;
+    if !file.metadata().map_err(opened)?.is_file() {
+        return no_file();
+    }
+    read_up_to(file, bytes_max)
 }
 
 /// What was read, as text.
@@ -340,4 +382,58 @@ fn read_up_to(file: std::fs::File, bytes_max: u64) -> Result<Vec<u8>, String> {
 
 fn env(name: &str) -> Option<String> {
     std::env::var(name).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::sys::stat::Mode;
+
+    use super::*;
+
+    #[test]
+    fn a_pipe_in_the_files_place_is_waited_for_by_nobody_who_is_at_work() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("weir.yaml");
+        nix::unistd::mkfifo(&path, Mode::S_IRWXU).unwrap();
+        for read in [
+            to_serve(&path, Reading::Again).unwrap_err().to_string(),
+            read_bounded(&path, 100).unwrap_err(),
+        ] {
+            assert!(
+                read.ends_with("is a pipe or a device; name a file"),
+                "{read}"
+            );
+        }
+        // At the start somebody writes into it: `weir serve -c <(...)`.
+        let text = "tenants: {a: {servers: {s: {upstream: {command: x}}}}}\n";
+        let writer = std::thread::spawn({
+            let path = path.clone();
+            move || std::fs::write(path, text).unwrap()
+        });
+        assert!(to_serve(&path, Reading::First).is_ok());
+        writer.join().unwrap();
+    }
+
+    #[test]
+    fn what_would_serve_nothing_is_not_served() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("weir.yaml");
+        for (text, problem) in [
+            ("", "there is nothing in it"),
+            ("# being written\n", "there is nothing in it"),
+            ("listen: 127.0.0.1:0\n", "there is no server in it"),
+            (
+                "tenants:\n  a:\n    policy: {dry_run: true}\n",
+                "there is no server in it",
+            ),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            for reading in [Reading::First, Reading::Again] {
+                let error = to_serve(&path, reading).unwrap_err().to_string();
+                assert!(error.contains(problem), "{text:?}: {error}");
+            }
+        }
+        std::fs::write(&path, "hosting: {}\n").unwrap();
+        assert!(to_serve(&path, Reading::Again).is_ok());
+    }
 }

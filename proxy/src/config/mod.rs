@@ -33,8 +33,8 @@ use domain::{Desired, Secret};
 
 pub use check::url as check_url;
 pub use error::ConfigError;
-pub use load::{PROXY_SERVER, ProxyOptions, ProxyUpstream, for_proxy, load};
-pub use load::{read_bounded, read_given, text_of};
+pub use load::{PROXY_SERVER, ProxyOptions, ProxyUpstream, Reading, for_proxy, load, to_serve};
+pub use load::{read_bounded, read_bytes_bounded, read_given, text_of};
 pub use plugins::{
     COMPONENT_BYTES_MAX, PLUGINS_MAX, check_bindings_text as check_bindings,
     check_name as check_plugin_name, sha256_hex,

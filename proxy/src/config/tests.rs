@@ -6,7 +6,7 @@ use domain::{
     AuditMode, Direction, FailureMode, PolicyAction, Secret, UpstreamAuth, UpstreamTransport,
 };
 
-use super::load::{for_proxy, from_text, load};
+use super::load::{Reading, from_text, load};
 use super::{ConfigError, EXAMPLE, Loaded, LogFormat, ProxyOptions, ProxyUpstream};
 
 fn env(name: &str) -> Option<String> {
@@ -17,21 +17,30 @@ fn read(yaml: &str) -> Result<Loaded, ConfigError> {
     from_text(Path::new("/etc/weir/weir.yaml"), yaml, &env)
 }
 
+fn for_proxy(options: &ProxyOptions) -> Result<Loaded, ConfigError> {
+    super::load::for_proxy(options, Reading::First)
+}
+
 const HASH_A: &str = "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 
 #[test]
-fn an_empty_file_is_all_defaults() {
-    for yaml in ["", "{}", "# nothing\n", "---\n"] {
-        let loaded = read(yaml).unwrap();
-        assert_eq!(loaded.listen.to_string(), "127.0.0.1:8080");
-        assert_eq!(loaded.admin_listen.unwrap().to_string(), "127.0.0.1:8081");
-        assert_eq!(loaded.data_dir, Path::new("/etc/weir/weir-data"));
-        assert_eq!(loaded.desired.limits, domain::Limits::default());
-        assert!(loaded.desired.open_access);
-        let watched = ["weir.yaml", "weir-data/plugins/registry.json"];
-        let watched = watched.map(|name| Path::new("/etc/weir").join(name));
-        assert_eq!(loaded.files_watched, watched);
+fn a_file_that_says_nothing_is_refused_and_one_without_fields_is_all_defaults() {
+    for yaml in ["", "# nothing\n", "---\n", "\n\n", "~"] {
+        let error = read(yaml).unwrap_err().to_string();
+        assert!(
+            error.contains("there is nothing in it"),
+            "{yaml:?}: {error}"
+        );
     }
+    let loaded = read("{}").unwrap();
+    assert_eq!(loaded.listen.to_string(), "127.0.0.1:8080");
+    assert_eq!(loaded.admin_listen.unwrap().to_string(), "127.0.0.1:8081");
+    assert_eq!(loaded.data_dir, Path::new("/etc/weir/weir-data"));
+    assert_eq!(loaded.desired.limits, domain::Limits::default());
+    assert!(loaded.desired.open_access);
+    let watched = ["weir.yaml", "weir-data/plugins/registry.json"];
+    let watched = watched.map(|name| Path::new("/etc/weir").join(name));
+    assert_eq!(loaded.files_watched, watched);
 }
 
 #[test]
