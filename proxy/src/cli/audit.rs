@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, bail};
-use audit_log::{Action, Order, Query, Record, Tail, TailStart};
+use audit_log::{Action, Order, Query, Record, Report, Tail, TailStart};
 use clap::{Args, Subcommand};
 
 use super::printable::printable;
@@ -22,7 +22,7 @@ pub enum AuditCommand {
     Tail(TailArgs),
     /// Records that fit, newest first
     Search(SearchArgs),
-    /// Check that nothing was changed, removed or put in
+    /// Check that nothing was changed, removed or put in, as far as checkpoints reach
     Verify(VerifyArgs),
 }
 
@@ -184,8 +184,33 @@ fn verify(args: &VerifyArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
             report.segments,
             report.checkpoints,
         )?;
+        for line in limits_of(&report) {
+            writeln!(out, "{}: {line}", dir.display())?;
+        }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the report does not say.
+fn limits_of(report: &Report) -> Vec<String> {
+    let mut lines = Vec::new();
+    if report.first_sequence > 0 {
+        lines.push(format!(
+            "it begins with record {}: those before were removed, by `audit.retention_days` or with the folder",
+            report.first_sequence
+        ));
+    }
+    if report.unvouched > 0 {
+        let what = match report.unvouched {
+            1 => "1 record".to_owned(),
+            n => format!("{n} records"),
+        };
+        lines.push(format!(
+            "{what} after the last checkpoint: nothing vouches for their end (a log that is written, or whose writer was \
+             killed, ends so)"
+        ));
+    }
+    lines
 }
 
 /// The logs under a data folder: one, or several where processes share it.
@@ -325,6 +350,19 @@ pub(super) fn utc(unix_us: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_no_checkpoint_vouches_for_is_said() {
+        assert!(limits_of(&Report::default()).is_empty());
+        let lines = limits_of(&Report {
+            first_sequence: 7,
+            unvouched: 3,
+            ..Report::default()
+        });
+        assert!(lines[0].contains("begins with record 7"), "{lines:?}");
+        let words = "3 records after the last checkpoint: nothing vouches for their end";
+        assert!(lines[1].starts_with(words), "{lines:?}");
+    }
 
     #[test]
     fn times_are_read_and_shown() {

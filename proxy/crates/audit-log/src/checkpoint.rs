@@ -115,6 +115,15 @@ impl CheckpointFile {
     }
 }
 
+/// Reads the file that holds the newest checkpoint alone. It is put in place whole: `None` is one that is damaged.
+pub(crate) fn parse_last(bytes: &[u8]) -> Option<Checkpoint> {
+    let file = CheckpointFile::parse(bytes).ok()?;
+    match file.checkpoints[..] {
+        [last] if file.torn_bytes == 0 => Some(last),
+        _ => None,
+    }
+}
+
 mod root_hex {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};

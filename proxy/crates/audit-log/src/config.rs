@@ -34,18 +34,21 @@ pub struct LogConfig {
 }
 
 impl LogConfig {
+    pub(crate) const QUEUE_MAX: usize = 8192;
+    pub(crate) const CHECKPOINT_EVERY: u64 = 1000;
+
     /// The defaults, in `dir`.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         LogConfig {
             dir: dir.into(),
             segment_bytes_max: 64 << 20,
-            queue_max: 8192,
+            queue_max: Self::QUEUE_MAX,
             batch_max: 128,
             linger: Duration::from_millis(10),
             sync_interval: Duration::from_millis(100),
             fsync: true,
             retention_days: None,
-            checkpoint_every: 1000,
+            checkpoint_every: Self::CHECKPOINT_EVERY,
             checkpoint_interval: Duration::from_secs(10),
         }
     }

@@ -15,7 +15,8 @@
 //! - Sequences have no gaps. Records refused because the queue was full are counted in the next one.
 //! - One record is one line of JSON behind a fixed prefix of 49 bytes: `cut -c50- audit-*.log | grep -h '"sequence"'`.
 //! - Whoever can write the directory can forge all of it together. What was changed, cut or rolled back then shows
-//!   against a checkpoint that was exported before; without one, only clumsier changes show.
+//!   against a checkpoint that was exported before; without one, only clumsier changes show. Of records after the last
+//!   checkpoint nothing says that there were no more: [`Report::unvouched`] counts them.
 //!
 //! What it never does: hold matched text, retry a failed write or sync, take the clock for order, remove records by a
 //! clock that is ahead of what can have passed, block the caller on the disk, or open a network connection.

@@ -8,7 +8,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use crate::checkpoint::{Checkpoint, CheckpointFile};
+use crate::checkpoint::{self, Checkpoint, CheckpointFile};
 use crate::clock;
 use crate::config::{AuditError, LogConfig, Recovery};
 use crate::files::Disk;
@@ -40,13 +40,17 @@ pub(crate) fn open(config: LogConfig, disk: Disk) -> Result<(Store, Recovery), A
             "the segment is gone; there are checkpoints of it".to_owned(),
         ));
     }
+    let kept_last = read_last(&disk, &config.dir)?;
     let mut recovery = Recovery {
         segments: segments.len().max(1),
         ..Recovery::default()
     };
     let mut found = match segments.last() {
-        Some(last) => resume(&disk, last, &mut recovery)?,
-        None => begin(&disk, &config.dir)?,
+        Some(last) => resume(&disk, last, kept_last, &mut recovery)?,
+        None => {
+            not_covered(kept_last, 0)?;
+            begin(&disk, &config.dir)?
+        }
     };
     found.kept_us = kept_time(&disk, &config.dir)?;
     let mut store = Store::new(config, disk, lock, found);
@@ -104,6 +108,40 @@ fn kept_time(disk: &Disk, dir: &Path) -> Result<Option<u64>, AuditError> {
     Ok(text.trim().parse().ok())
 }
 
+/// The newest checkpoint as of an opening, a seal or an end in order; a log of an older version has none.
+fn read_last(disk: &Disk, dir: &Path) -> Result<Option<Checkpoint>, AuditError> {
+    let path = dir.join(segment::LAST_FILE);
+    let bytes = disk.read(&path, || match fs::read(&path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    })?;
+    let Some(bytes) = bytes else { return Ok(None) };
+    match checkpoint::parse_last(&bytes) {
+        None => Err(damaged_last(0, "the checkpoint is damaged".to_owned())),
+        last => Ok(last),
+    }
+}
+
+/// A log that begins after so many records may not be one that had more.
+fn not_covered(last: Option<Checkpoint>, begins: u64) -> Result<(), AuditError> {
+    match last {
+        Some(last) if last.size > begins => Err(damaged_last(
+            begins,
+            format!("the records are gone; the checkpoint covers {}", last.size),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn damaged_last(sequence: u64, what: String) -> AuditError {
+    AuditError::Damaged {
+        file: segment::LAST_FILE.into(),
+        sequence,
+        what: what.into(),
+    }
+}
+
 fn begin(disk: &Disk, dir: &Path) -> Result<Found, AuditError> {
     let chain = Chain::default();
     let live = Live::create(disk, dir, &chain)?;
@@ -116,22 +154,28 @@ fn begin(disk: &Disk, dir: &Path) -> Result<Found, AuditError> {
     })
 }
 
-fn resume(disk: &Disk, paths: &SegmentPaths, recovery: &mut Recovery) -> Result<Found, AuditError> {
+fn resume(
+    disk: &Disk,
+    paths: &SegmentPaths,
+    kept_last: Option<Checkpoint>,
+    recovery: &mut Recovery,
+) -> Result<Found, AuditError> {
     let checkpoints = read_checkpoints(disk, paths)?;
+    let mut all = checkpoints.checkpoints.clone();
+    all.extend(kept_last.filter(|last| last.size > paths.first));
+    all.sort_by_key(|checkpoint| checkpoint.size);
     let mut scan = Scan::begin(disk, paths)?;
     let checkpoint = Checkpoint::of(&scan.chain.tree, scan.header.created_unix_us);
-    let torn = scan.run(disk, &checkpoints.checkpoints)?;
+    let torn = scan.run(disk, &all)?;
     let checkpoint = checkpoints
         .checkpoints
         .last()
         .copied()
         .unwrap_or(checkpoint);
     let next = scan.chain.tree.size();
-    if checkpoint.size > next {
-        let what = format!(
-            "the record is gone or changed; a checkpoint covers {} records",
-            checkpoint.size
-        );
+    let covered = all.last().map_or(0, |checkpoint| checkpoint.size);
+    if covered > next {
+        let what = format!("the record is gone or changed; a checkpoint covers {covered} records");
         return Err(damaged(paths, next, what));
     }
     let length = disk.read(&paths.log, || Ok(fs::metadata(&paths.log)?.len()))?;

@@ -4,6 +4,7 @@
 //! audit-00000000000000000000.log    header line, then one line per record; only ever appended to
 //! audit-00000000000000000000.ckpt   checkpoints taken while it was written
 //! audit-00000000000000000000.idx    index, once it is sealed
+//! audit-last.ckpt                   the newest checkpoint as of an opening, a seal or an end in order
 //! lock                              held by the one process that writes
 //! ```
 //!
@@ -23,6 +24,8 @@ use crate::merkle::{Chain, Tree};
 pub(crate) const LOCK_FILE: &str = "lock";
 /// Holds the newest time that the log believes, in microseconds since 1970.
 pub(crate) const CLOCK_FILE: &str = "clock";
+/// Holds the newest checkpoint as of an opening, a seal or an end in order.
+pub(crate) const LAST_FILE: &str = "audit-last.ckpt";
 pub(crate) const TEMPORARY: &str = "tmp";
 
 const VERSION: u32 = 1;

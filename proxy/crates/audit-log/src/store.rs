@@ -2,7 +2,8 @@
 //!
 //! Order on disk, so that a crash between any two steps leaves a log that opens: records are synced before the
 //! checkpoint that covers them is written; a segment's last checkpoint and index are in place before the next
-//! segment appears, and that one appears whole, header and all.
+//! segment appears, and that one appears whole, header and all. At an opening, a seal and an end in order the newest
+//! checkpoint is put into a file of its own as well, last of all: from the first record on a log has one.
 
 use std::fs::File;
 use std::path::Path;
@@ -192,7 +193,9 @@ impl Store {
         self.leave_checkpoint()?;
         self.keep_clock()?;
         self.disk
-            .sync(&self.live.checkpoints, &self.live.paths.checkpoints())
+            .sync(&self.live.checkpoints, &self.live.paths.checkpoints())?;
+        let last = self.config.dir.join(segment::LAST_FILE);
+        self.disk.put(&last, &self.checkpoint.to_line())
     }
 
     /// Serialises the record at the end of the buffer, after sealing the segment if it does not fit; gives its start.

@@ -1,19 +1,27 @@
 //! Checking a whole log offline: every line, every link, every checkpoint, every index.
 //!
 //! What stands in the log's own directory can be forged together by whoever can write there; only a checkpoint that
-//! was kept elsewhere shows that ([`verify_against`]). May run while the log is written. Never writes.
+//! was kept elsewhere shows that ([`verify_against`]). Checkpoints come every so many records or seconds, so the last
+//! records of a log that is written, or whose writer was killed, have none yet. That they end where they ended then
+//! nothing can say; it is reported, and a fault only where there would be one. May run while the log is written. Never
+//! writes.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::checkpoint::{Checkpoint, CheckpointFile};
+use crate::checkpoint::{self, Checkpoint, CheckpointFile};
+use crate::config::LogConfig;
 use crate::frame;
 use crate::index::{IndexBuilder, SegmentIndex};
 use crate::merkle::Chain;
 use crate::record::Record;
 use crate::segment::{self, Header, Line, Lines, SegmentPaths};
+
+/// Records after the last checkpoint that a writer with the default configuration can leave: it counts after each batch, and
+/// one is at most what the queue holds.
+const UNVOUCHED_MAX: u64 = LogConfig::CHECKPOINT_EVERY + LogConfig::QUEUE_MAX as u64;
 
 /// What a checkpoint from elsewhere is called.
 const GIVEN: &str = "given";
@@ -33,6 +41,8 @@ pub struct Report {
     pub given_checked: usize,
     /// Given checkpoints which cover only records that retention has removed: nothing is left to compare.
     pub given_unchecked: usize,
+    /// Records after the last checkpoint, from here or given: that there were no more nothing says.
+    pub unvouched: u64,
     /// Root over all records: a new checkpoint to keep elsewhere.
     pub root: [u8; 32],
     /// Bytes of an unfinished write at the end, of a crash or of a write under way.
@@ -99,6 +109,19 @@ pub enum VerifyError {
         /// Whose checkpoint.
         origin: String,
     },
+    /// Checkpoints that the writer left are gone, so that the end of the log may have been cut off.
+    #[error(
+        "no checkpoint covers the records {since}..{size}, and the writer would have left one ({file}): records may be \
+         missing after {size}"
+    )]
+    Unvouched {
+        /// Where the checkpoint would be.
+        file: String,
+        /// First record that no checkpoint covers.
+        since: u64,
+        /// Records that are there.
+        size: u64,
+    },
     /// A file beside the log is damaged; the records themselves are sound up to there.
     #[error("{file}: {what}; records before {sequence} are sound")]
     SideFile {
@@ -126,12 +149,16 @@ pub fn verify(dir: &Path) -> Result<Report, VerifyError> {
 
 /// Checks the log in `dir`, also against checkpoints that were kept elsewhere.
 pub fn verify_against(dir: &Path, given: &[Checkpoint]) -> Result<Report, VerifyError> {
+    // First of all: the writer puts it in place last, so that the others then have what it says.
+    let newest = read_newest(dir)?;
     let covered = segment::list_covered(dir).map_err(|source| unreadable(dir, source))?;
     let segments = segment::list(dir).map_err(|source| unreadable(dir, source))?;
     let mut given = given.to_vec();
     given.sort_by_key(|checkpoint| checkpoint.size);
     let mut run = Run {
         given,
+        newest,
+        has_newest: newest.is_some(),
         ..Run::default()
     };
     let mut left = segments.as_slice();
@@ -164,6 +191,11 @@ struct Run {
     given: Vec<Checkpoint>,
     /// How many of `given` are done with.
     given_done: usize,
+    /// The newest checkpoint as of an opening, a seal or an end in order, until the log came so far.
+    newest: Option<Checkpoint>,
+    has_newest: bool,
+    /// The last segment has a checkpoint.
+    last_covered: bool,
     /// Size at which the last own checkpoint agreed. Says nothing to whoever holds one from elsewhere.
     own_agreed: u64,
     /// Size at which the last given checkpoint agreed.
@@ -177,7 +209,9 @@ impl Run {
         let mut lines = Lines::open(&paths.log).map_err(|source| unreadable(&paths.log, source))?;
         self.header(paths, &mut lines)?;
         self.report.segments += 1;
+        let newest = self.newest.map_or(0, |newest| newest.size);
         self.compare_given()?;
+        self.compare_newest()?;
         let mut own = checkpoints.checkpoints.iter().peekable();
         let mut builder = IndexBuilder::new(paths.first);
         while let Some(line) = lines
@@ -194,6 +228,7 @@ impl Run {
                 self.compare_own(checkpoint, paths)?;
             }
             self.compare_given()?;
+            self.compare_newest()?;
         }
         if let Some(checkpoint) = own.next() {
             let origin = segment::file_name(&paths.checkpoints());
@@ -203,6 +238,13 @@ impl Run {
                 origin,
             });
         }
+        let has = |size| checkpoints.checkpoints.iter().any(|own| own.size == size);
+        if newest > paths.first && newest <= self.chain.tree.size() && !has(newest) {
+            let what = format!("the checkpoint at {newest} is missing");
+            let have = self.chain.tree.size();
+            return Err(side_file(&paths.checkpoints(), have, &what));
+        }
+        self.last_covered = !checkpoints.checkpoints.is_empty();
         self.report.torn_checkpoint_bytes = checkpoints.torn_bytes as u64;
         let sealed_at = checkpoints
             .checkpoints
@@ -247,6 +289,9 @@ impl Run {
             let removed = |checkpoint: &&Checkpoint| checkpoint.size < paths.first;
             self.report.given_unchecked = self.given.iter().take_while(removed).count();
             self.given_done = self.report.given_unchecked;
+            // Nothing of a log vouches for what comes before its first segment.
+            self.newest = self.newest.filter(|newest| newest.size >= paths.first);
+            self.own_agreed = paths.first;
             self.chain = header.chain;
         } else if self.chain.tree.size() != paths.first {
             let what = format!(
@@ -301,6 +346,17 @@ impl Run {
             self.given_done += 1;
             self.report.given_checked += 1;
         }
+        Ok(())
+    }
+
+    fn compare_newest(&mut self) -> Result<(), VerifyError> {
+        let Some(newest) = self.newest.filter(|n| n.size <= self.chain.tree.size()) else {
+            return Ok(());
+        };
+        let since = self.own_agreed.max(self.given_agreed);
+        self.compare(&newest, since.min(newest.size), segment::LAST_FILE)?;
+        self.own_agreed = self.own_agreed.max(newest.size);
+        self.newest = None;
         Ok(())
     }
 
@@ -365,6 +421,24 @@ impl Run {
                 origin: GIVEN.to_owned(),
             });
         }
+        if let Some(newest) = self.newest {
+            return Err(VerifyError::CutShort {
+                have,
+                size: newest.size,
+                origin: segment::LAST_FILE.to_owned(),
+            });
+        }
+        let since = self.own_agreed.max(self.given_agreed);
+        self.report.unvouched = have.saturating_sub(since);
+        // The writer leaves one before the first record, and one after so many.
+        let none_at_all = !self.has_newest && !self.last_covered && self.report.unvouched > 0;
+        if none_at_all || self.report.unvouched > UNVOUCHED_MAX {
+            return Err(VerifyError::Unvouched {
+                file: segment::LAST_FILE.to_owned(),
+                since,
+                size: have,
+            });
+        }
         self.report.size = have;
         self.report.root = self.chain.tree.root();
         Ok(self.report)
@@ -385,6 +459,17 @@ fn read_checkpoints(paths: &SegmentPaths, last: bool) -> Result<CheckpointFile, 
         return Err(side_file(&path, paths.first, "the last line is cut short"));
     }
     Ok(file)
+}
+
+fn read_newest(dir: &Path) -> Result<Option<Checkpoint>, VerifyError> {
+    let path = dir.join(segment::LAST_FILE);
+    let Some(bytes) = read_if_there(&path)? else {
+        return Ok(None);
+    };
+    match checkpoint::parse_last(&bytes) {
+        None => Err(side_file(&path, 0, "the checkpoint is damaged")),
+        newest => Ok(newest),
+    }
 }
 
 fn read_index(paths: &SegmentPaths) -> Result<Option<SegmentIndex>, VerifyError> {

@@ -153,10 +153,7 @@ fn removed_files_show_where_they_can_and_never_pass_for_whole() {
         time_unix_us: 0,
     };
     let paths = files(dir.path());
-    let (first, last) = (
-        &with_extension(dir.path(), "log")[0],
-        with_extension(dir.path(), "log").pop().unwrap(),
-    );
+    let first = &with_extension(dir.path(), "log")[0];
     for path in &paths {
         let sound = fs::read(path).unwrap();
         fs::remove_file(path).unwrap();
@@ -172,8 +169,8 @@ fn removed_files_show_where_they_can_and_never_pass_for_whole() {
             "idx" => {
                 assert!(found.is_ok_and(|report| report.missing_indexes == 1 && !report.is_clean()))
             }
-            _ if path.with_extension("log") == last => {
-                assert!(found.is_ok(), "the given checkpoint stands for it")
+            _ if path.ends_with(NEWEST) => {
+                assert!(found.is_ok() && unaided.is_ok(), "the others stand for it")
             }
             _ => assert!(
                 matches!(found, Err(VerifyError::SideFile { .. })),
@@ -182,6 +179,100 @@ fn removed_files_show_where_they_can_and_never_pass_for_whole() {
         }
         fs::write(path, sound).unwrap();
     }
+}
+
+/// Cuts the last record off.
+fn cut_last(dir: &Path) {
+    let path = with_extension(dir, "log").pop().unwrap();
+    let mut lines = lines(&path);
+    lines.pop();
+    fs::write(path, lines.concat()).unwrap();
+}
+
+/// A log of nine records in one segment, closed or as a kill leaves it.
+fn one_segment(is_closed: bool) -> tempfile::TempDir {
+    let (live, dir) = (scratch(), scratch());
+    let config = LogConfig {
+        segment_bytes_max: 64 << 20,
+        ..small(live.path())
+    };
+    let log = AuditLog::open(config).unwrap();
+    for n in 0..COUNT {
+        let ticket = log.append(record(n), Durability::Written).unwrap();
+        ticket.wait().unwrap();
+    }
+    if is_closed {
+        log.close().unwrap();
+    }
+    copy(live.path(), dir.path());
+    dir
+}
+
+#[test]
+fn an_end_that_was_cut_off_shows_though_its_checkpoints_went_with_it() {
+    let segment = "audit-00000000000000000000.ckpt";
+    for is_removed in [false, true] {
+        let lose = |dir: &tempfile::TempDir, name: &str| match is_removed {
+            true => fs::remove_file(dir.path().join(name)).unwrap(),
+            false => fs::write(dir.path().join(name), b"").unwrap(),
+        };
+        let dir = one_segment(true);
+        lose(&dir, segment);
+        let found = verify(dir.path());
+        assert!(
+            matches!(found, Err(VerifyError::SideFile { .. })),
+            "{found:?}"
+        );
+        cut_last(dir.path());
+        assert_eq!(named(dir.path()), Some(COUNT - 1));
+        // One that knows of both files.
+        lose(&dir, NEWEST);
+        assert!(verify(dir.path()).is_err());
+    }
+    let dir = one_segment(true);
+    cut_last(dir.path());
+    for name in [segment, NEWEST] {
+        fs::remove_file(dir.path().join(name)).unwrap();
+    }
+    let found = verify(dir.path());
+    let expected = |found: &Result<Report, VerifyError>| {
+        matches!(
+            found,
+            Err(VerifyError::Unvouched {
+                since: 0,
+                size: 8,
+                ..
+            })
+        )
+    };
+    assert!(expected(&found), "{found:?}");
+}
+
+#[test]
+fn a_log_that_is_written_or_whose_writer_was_killed_is_not_called_cut() {
+    let dir = one_segment(false);
+    let report = verify(dir.path()).unwrap();
+    assert!(report.is_clean());
+    assert_eq!((report.size, report.unvouched), (COUNT, COUNT));
+    // A checkpoint from elsewhere vouches for what it covers.
+    let closed = one_segment(true);
+    let kept = verify(closed.path()).unwrap();
+    assert_eq!(kept.unvouched, 0);
+    for name in ["audit-00000000000000000000.ckpt", NEWEST] {
+        fs::remove_file(closed.path().join(name)).unwrap();
+    }
+    let given = Checkpoint {
+        size: kept.size,
+        root: kept.root,
+        time_unix_us: 0,
+    };
+    assert_eq!(
+        verify_against(closed.path(), &[given]).unwrap().unvouched,
+        0
+    );
+    // Written on, it has records that nothing covers again, and then not.
+    write(small(dir.path()), COUNT, COUNT + 3);
+    assert_eq!(verify(dir.path()).unwrap().unvouched, 0);
 }
 
 #[test]
@@ -235,7 +326,7 @@ fn an_older_copy_is_found_by_a_checkpoint_kept_elsewhere() {
 #[test]
 fn a_log_that_was_whole_and_is_not_any_more_is_not_written_on() {
     type Spoil = fn(&Path);
-    let cases: [(&str, Spoil); 6] = [
+    let cases: [(&str, Spoil); 9] = [
         ("changed record", |dir| {
             let path = with_extension(dir, "log").pop().unwrap();
             let mut lines = lines(&path);
@@ -255,10 +346,27 @@ fn a_log_that_was_whole_and_is_not_any_more_is_not_written_on() {
             fs::write(path, lines.concat()).unwrap();
         }),
         ("changed checkpoint", |dir| {
-            let path = with_extension(dir, "ckpt").pop().unwrap();
+            let path = with_extension(dir, "log").pop().unwrap();
+            let path = path.with_extension("ckpt");
             let mut lines = lines(&path);
             lines[0][20] ^= 1;
             fs::write(path, lines.concat()).unwrap();
+        }),
+        ("cut record, and its checkpoints emptied", |dir| {
+            cut_last(dir);
+            let path = with_extension(dir, "log").pop().unwrap();
+            fs::write(path.with_extension("ckpt"), b"").unwrap();
+        }),
+        ("changed newest checkpoint", |dir| {
+            let path = dir.join(NEWEST);
+            let mut bytes = fs::read(&path).unwrap();
+            bytes[20] ^= 1;
+            fs::write(path, bytes).unwrap();
+        }),
+        ("all but the newest checkpoint gone", |dir| {
+            for path in files(dir).iter().filter(|path| !path.ends_with(NEWEST)) {
+                fs::remove_file(path).unwrap();
+            }
         }),
         ("last segment gone", |dir| {
             fs::remove_file(with_extension(dir, "log").pop().unwrap()).unwrap();

@@ -93,6 +93,10 @@ fn forge(dir: &Path, target: u64, forgery: Forgery) {
         assert_eq!(out.len(), log.len());
         fs::write(&paths.log, out).unwrap();
     }
+    if forgery >= Forgery::Checkpoints {
+        let newest = Checkpoint::of(&chain.tree, 0);
+        fs::write(dir.join(segment::LAST_FILE), newest.to_line()).unwrap();
+    }
 }
 
 #[test]

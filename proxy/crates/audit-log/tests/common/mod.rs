@@ -8,6 +8,9 @@ use std::time::Duration;
 
 use audit_log::{Action, AuditLog, Durability, FindingRecord, LogConfig, Query, Record, search};
 
+/// The file with the newest checkpoint.
+pub const NEWEST: &str = "audit-last.ckpt";
+
 pub const START_US: u64 = 1_790_000_000_000_000;
 
 /// A directory in memory where there is one: file systems flush files that are truncated and written again, which the
