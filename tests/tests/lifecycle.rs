@@ -558,6 +558,37 @@ fn calls_that_outlast_the_drain_are_recorded() {
 }
 
 #[test]
+fn a_broken_audit_log_stops_calls_before_they_go_up_and_recovers() {
+    let upstream = Upstream::mcp(|_| None);
+    let weir = Weir::serve(&Config::new(&upstream.url()));
+    let mut client = Client::connect(&weir, Era::Stateless);
+    let call = |client: &mut Client| client.call("echo", json!({ "message": "hi" }));
+    assert_eq!(call(&mut client).status(), 200);
+    let ready = || weir.admin_get("/readyz").0;
+    let folder = weir.dir().join("data/audit");
+    // Records would go on into files that nobody looks for.
+    std::fs::rename(&folder, weir.dir().join("moved")).expect("the same folder");
+    std::fs::write(&folder, "in its place").expect("the temporary folder is writable");
+    wait::until("Weir to notice", PATIENCE, || {
+        (ready() == 503).then_some(())
+    });
+    let before = upstream.calls("tools/call").len();
+    let answer = call(&mut client);
+    assert_eq!(answer.status(), 503);
+    assert!(answer.text().contains("audit log"), "{}", answer.text());
+    assert_eq!(upstream.calls("tools/call").len(), before);
+    std::fs::remove_file(&folder).expect("it is there");
+    wait::until("the log to be written again", PATIENCE, || {
+        (ready() == 200).then_some(())
+    });
+    let blocked = client.call("echo", json!({ "message": Canary::github().value() }));
+    assert_eq!(blocked.result()["isError"], json!(true));
+    let records = weir_tests::weir::audit(&weir, &["--action", "block"]);
+    assert_eq!(records.len(), 1, "{records:?}");
+    assert!(records[0]["lost_before"].as_u64() > Some(0), "{records:?}");
+}
+
+#[test]
 fn a_file_is_read_once_nobody_writes_into_it() {
     use std::io::Write as _;
     let upstream = Upstream::mcp(|_| None);

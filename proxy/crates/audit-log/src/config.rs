@@ -31,6 +31,8 @@ pub struct LogConfig {
     pub checkpoint_every: u64,
     /// Time between two checkpoints at most, while there are new records (10 s).
     pub checkpoint_interval: Duration,
+    /// How long after a fault of the disk it is tried to open the log again, and again (1 s).
+    pub retry_interval: Duration,
 }
 
 impl LogConfig {
@@ -50,6 +52,7 @@ impl LogConfig {
             retention_days: None,
             checkpoint_every: Self::CHECKPOINT_EVERY,
             checkpoint_interval: Duration::from_secs(10),
+            retry_interval: Duration::from_secs(1),
         }
     }
 }
@@ -77,7 +80,7 @@ pub enum AuditError {
     /// The log was closed.
     #[error("the audit log is closed")]
     Closed,
-    /// Writing failed once; nothing is acknowledged until the log is opened again.
+    /// Writing failed; nothing is acknowledged until the log could be opened again, which it tries by itself.
     #[error("the audit log has failed while {doing}")]
     Failed {
         /// What was being done, with the path.

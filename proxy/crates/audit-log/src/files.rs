@@ -1,11 +1,14 @@
-//! The few things the writer does to the disk. Each failure is final for the writer: nothing here is retried, because
+//! The few things the writer does to the disk. After a failure the log is opened anew: nothing here is retried, because
 //! a second fsync can succeed after the first one lost the data.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
+
+/// What must be free before a log that failed is written again: no record is longer.
+const ROOM_BYTES: usize = crate::frame::LINE_BYTES_MAX;
 
 /// What could not be done.
 #[derive(Debug, Clone)]
@@ -100,6 +103,53 @@ impl Disk {
         self.step("renaming", &temporary, || fs::rename(&temporary, path))
     }
 
+    /// That the file is what stands at the path: what goes into one that was removed or replaced is nowhere.
+    pub(crate) fn is_there(&self, file: &File, path: &Path) -> Result<(), Fault> {
+        self.step("looking for", path, || match is_at(file, path)? {
+            true => Ok(()),
+            false => Err(io::Error::new(
+                io::ErrorKind::NotFound,
+                "another file stands there",
+            )),
+        })
+    }
+
+    /// That there is room for the longest record. What is written for it does not compress, and is gone again after.
+    pub(crate) fn try_room(&self, dir: &Path) -> Result<(), Fault> {
+        let path = dir.join("room").with_extension(crate::segment::TEMPORARY);
+        let mut noise = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut bytes = Vec::with_capacity(ROOM_BYTES + 8);
+        while bytes.len() < ROOM_BYTES {
+            noise ^= noise << 13;
+            noise ^= noise >> 7;
+            noise ^= noise << 17;
+            bytes.extend_from_slice(&noise.to_le_bytes());
+        }
+        let mut file = self.open_append(&path)?;
+        let written = self
+            .append(&mut file, &path, &bytes)
+            .and_then(|()| self.sync(&file, &path));
+        // What was half written takes the room that is missing.
+        self.remove(&path).and(written)
+    }
+
+    /// Writes each byte of a file once more, in its place: pages that a failed sync left count as written and may not be.
+    pub(crate) fn rewrite(&self, path: &Path) -> Result<(), Fault> {
+        let rewrite = || {
+            let file = OpenOptions::new().read(true).write(true).open(path)?;
+            let (mut buffer, mut at) = (vec![0; 1 << 20], 0);
+            loop {
+                let read = file.read_at(&mut buffer, at)?;
+                if read == 0 {
+                    return if self.fsync { file.sync_all() } else { Ok(()) };
+                }
+                file.write_all_at(&buffer[..read], at)?;
+                at += read as u64;
+            }
+        };
+        self.step("writing once more", path, rewrite)
+    }
+
     pub(crate) fn truncate(&self, path: &Path, bytes: u64) -> Result<(), Fault> {
         let cut = || {
             let file = OpenOptions::new().write(true).open(path)?;
@@ -157,6 +207,12 @@ impl Disk {
     }
 }
 
+/// Whether the path leads to this very file.
+pub(crate) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let (own, there) = (file.metadata()?, fs::metadata(path)?);
+    Ok((own.dev(), own.ino()) == (there.dev(), there.ino()))
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use std::sync::atomic::{AtomicI64, Ordering};
@@ -177,6 +233,11 @@ pub(crate) mod tests {
     impl Fuse {
         pub(crate) fn new(steps: i64) -> Self {
             Fuse(Arc::new(AtomicI64::new(steps)))
+        }
+
+        /// From now on every step works.
+        pub(crate) fn mend(&self) {
+            self.0.store(i64::MAX, Ordering::SeqCst);
         }
 
         pub(crate) fn blown(&self) -> bool {

@@ -11,8 +11,9 @@
 //! What it promises:
 //! - A [`Durability::Durable`] record whose ticket resolved survives a power cut, a [`Durability::Written`] one
 //!   survives kill -9. A record is never acknowledged after any fault of the disk; the log then refuses everything by
-//!   name until it is opened again, and the caller decides to fail closed.
-//! - Sequences have no gaps. Records refused because the queue was full are counted in the next one.
+//!   name, and the caller decides to fail closed. It is opened again, as after a crash, as soon as the disk lets it.
+//! - A file that is removed while it is written is such a fault.
+//! - Sequences have no gaps. Records refused because the queue was full or the log broken are counted in the next one.
 //! - One record is one line of JSON behind a fixed prefix of 49 bytes: `cut -c50- audit-*.log | grep -h '"sequence"'`.
 //! - Whoever can write the directory can forge all of it together. What was changed, cut or rolled back then shows
 //!   against a checkpoint that was exported before; without one, only clumsier changes show. Of records after the last

@@ -2,23 +2,25 @@
 //!
 //! ```text
 //! append -> queue -> [writer thread: serialise, link, write, sync] -> tickets resolve
-//!                                  \-> first fault: failed for good, every ticket and append says so
+//!                         ^        \-> fault: every ticket and append says so
+//!                         \-- the log is opened again, as after a crash, every [`LogConfig::retry_interval`]
 //! ```
 //!
 //! A record somebody waits for is written at once, together with whatever else is queued by then: while the disk
-//! syncs, the next batch gathers. Records nobody waits for gather for [`LogConfig::linger`]. Nothing is ever retried.
+//! syncs, the next batch gathers. Records nobody waits for gather for [`LogConfig::linger`]. No write or sync is ever
+//! retried: after a fault the log goes on from what is on disk, and what was not acknowledged by then stays lost.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::checkpoint::Checkpoint;
 use crate::config::{AuditError, Durability, LogConfig, Recovery};
 use crate::files::{Disk, Fault};
 use crate::record::Record;
 use crate::recover;
-use crate::store::Store;
+use crate::store::{Failed, Store};
 use crate::ticket::{Progress, Ticket};
 
 /// An audit log open for writing. Share it in an `Arc`.
@@ -54,22 +56,19 @@ impl AuditLog {
         let shared = Arc::new(Shared {
             state: Mutex::new(State {
                 next_sequence: recovery.next_sequence,
+                progress: Arc::new(Progress::starting_at(recovery.next_sequence)),
                 ..State::default()
             }),
             work: Condvar::new(),
             in_hand: AtomicUsize::new(0),
-            progress: Arc::new(Progress::starting_at(recovery.next_sequence)),
+            broken: AtomicBool::new(false),
             checkpoint: Mutex::new(store.last_checkpoint()),
             config,
         });
-        let writer = Writer {
-            shared: shared.clone(),
-            store,
-            worked: false,
-        };
+        let of_thread = shared.clone();
         let spawned = std::thread::Builder::new()
             .name("audit-log".into())
-            .spawn(|| writer.run());
+            .spawn(move || run(&of_thread, store));
         let thread = spawned.map_err(|source| AuditError::Failed {
             doing: "starting its thread".into(),
             source: Arc::new(source),
@@ -84,7 +83,11 @@ impl AuditLog {
     /// Hands a record to the writer, capped. Never waits for the disk.
     pub fn append(&self, mut record: Record, durability: Durability) -> Result<Ticket, AuditError> {
         record.cap();
-        let mut state = self.shared.open_state()?;
+        let mut state = self.shared.lock();
+        if let Err(error) = state.is_open() {
+            state.lost += 1;
+            return Err(error);
+        }
         let queue_max = self.shared.config.queue_max;
         if state.queue.len() + self.shared.in_hand.load(Ordering::Relaxed) >= queue_max {
             state.lost += 1;
@@ -97,22 +100,21 @@ impl AuditLog {
         state.queue.push(Entry { record, durability });
         state.urgent |=
             durability != Durability::Buffered || state.queue.len() >= self.shared.config.batch_max;
+        let ticket = Ticket::new(&state.progress, durability, target);
         self.shared.wake(state);
-        Ok(Ticket::new(&self.shared.progress, durability, target))
+        Ok(ticket)
     }
 
     /// A ticket that resolves when everything appended so far is synced.
     pub fn flush(&self) -> Result<Ticket, AuditError> {
-        let mut state = self.shared.open_state()?;
+        let mut state = self.shared.lock();
+        state.is_open()?;
         let target = state.next_sequence;
         state.urgent = true;
         state.flush = true;
+        let ticket = Ticket::new(&state.progress, Durability::Durable, target);
         self.shared.wake(state);
-        Ok(Ticket::new(
-            &self.shared.progress,
-            Durability::Durable,
-            target,
-        ))
+        Ok(ticket)
     }
 
     /// What opening found.
@@ -122,7 +124,12 @@ impl AuditLog {
 
     /// Why the log refuses records, if it does: for health checks.
     pub fn failure(&self) -> Option<AuditError> {
-        self.shared.progress.failure().cloned()
+        self.shared.lock().progress.failure().cloned()
+    }
+
+    /// Whether it refuses records now, as far as is known: cheap enough to ask before each call.
+    pub fn is_broken(&self) -> bool {
+        self.shared.broken.load(Ordering::Acquire)
     }
 
     /// Records waiting to be written: for metrics.
@@ -173,7 +180,8 @@ struct Shared {
     work: Condvar,
     /// Records the writer took and has not written yet; they count towards `queue_max`.
     in_hand: AtomicUsize,
-    progress: Arc<Progress>,
+    /// What `state` says of a failure.
+    broken: AtomicBool,
     checkpoint: Mutex<Checkpoint>,
 }
 
@@ -181,7 +189,9 @@ struct Shared {
 struct State {
     queue: Vec<Entry>,
     next_sequence: u64,
-    /// Records refused since the last one that was taken.
+    /// Of the log as it was opened last: who waits for what was there before a fault hears of that fault.
+    progress: Arc<Progress>,
+    /// Records that were refused, or lost by a fault, since the last one that was taken.
     lost: u64,
     /// Somebody waits, or the batch is full: no lingering.
     urgent: bool,
@@ -209,22 +219,43 @@ struct Entry {
     durability: Durability,
 }
 
+impl State {
+    /// Whether records are still taken.
+    fn is_open(&self) -> Result<(), AuditError> {
+        match self.progress.failure() {
+            Some(failure) => Err(failure.clone()),
+            None if self.closed => Err(AuditError::Closed),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         // The state is sound between any two statements.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The state, if records are still taken.
-    fn open_state(&self) -> Result<MutexGuard<'_, State>, AuditError> {
-        if let Some(failure) = self.progress.failure() {
-            return Err(failure.clone());
-        }
-        let state = self.lock();
-        if state.closed {
-            Err(AuditError::Closed)
-        } else {
-            Ok(state)
+    /// From now on nothing is taken, and all who wait hear why.
+    fn fail(&self, error: AuditError) {
+        let progress = self.lock().progress.clone();
+        progress.fail(error);
+        self.broken.store(true, Ordering::Release);
+    }
+
+    /// Waits for so long; false as soon as the log is to be closed.
+    fn rest(&self, wait: Duration) -> bool {
+        let until = Instant::now() + wait;
+        let mut state = self.lock();
+        loop {
+            let now = Instant::now();
+            if state.closed || now >= until {
+                state.sleep = Sleep::Awake;
+                return !state.closed;
+            }
+            state.sleep = Sleep::Idle;
+            let slept = self.work.wait_timeout(state, until - now);
+            state = slept.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
@@ -249,34 +280,120 @@ struct Work {
     closed: bool,
 }
 
-struct Writer {
-    shared: Arc<Shared>,
+/// The thread: writes until the log is closed, over faults of the disk.
+fn run(shared: &Arc<Shared>, mut store: Store) {
+    let guard = PanicGuard(shared.clone());
+    loop {
+        let mut writer = Writer {
+            shared,
+            progress: shared.lock().progress.clone(),
+            store,
+            worked: false,
+        };
+        let written = writer.write();
+        writer.publish_checkpoint();
+        let Err((fault, unwritten)) = written else {
+            break;
+        };
+        match open_again(shared, fault, unwritten, writer.store.fail()) {
+            Some(again) => store = again,
+            None => break,
+        }
+    }
+    std::mem::forget(guard);
+}
+
+/// Tells everybody of a fault, and tries until the log can be opened again. `None`: it was closed meanwhile.
+fn open_again(
+    shared: &Shared,
+    fault: Fault,
+    mut unwritten: Vec<Entry>,
+    mut failed: Failed,
+) -> Option<Store> {
+    let fault = AuditError::from(fault);
+    let mut told = with_source(&fault);
+    tracing::error!("no record is taken until the log can be written again: {told}");
+    shared.fail(fault);
+    {
+        // Nothing is added any more.
+        let mut state = shared.lock();
+        unwritten.append(&mut state.queue);
+        (state.urgent, state.flush) = (false, false);
+        shared.in_hand.store(0, Ordering::Relaxed);
+    }
+    let mut wait = shared.config.retry_interval;
+    while shared.rest(wait) {
+        let began = Instant::now();
+        let (store, next) = match recover::again(&mut failed) {
+            Ok((store, recovery)) => (store, recovery.next_sequence),
+            Err(error) => {
+                let why = with_source(&error);
+                if why != told {
+                    tracing::error!("the audit log stays broken: {why}");
+                    told = why;
+                }
+                // Reading a large segment again and again may not take a processor for itself.
+                wait = shared.config.retry_interval.max(began.elapsed() * 10);
+                continue;
+            }
+        };
+        let unkept = unwritten
+            .iter()
+            .filter(|entry| entry.record.sequence >= next);
+        let mut lost: u64 = unkept.map(|entry| 1 + entry.record.lost_before).sum();
+        // There once, and not any more.
+        lost += failed.kept_size().saturating_sub(next);
+        let mut state = shared.lock();
+        state.lost += lost;
+        state.next_sequence = next;
+        state.progress = Arc::new(Progress::starting_at(next));
+        shared.broken.store(false, Ordering::Release);
+        let lost = state.lost;
+        drop(state);
+        tracing::warn!(
+            lost,
+            "the audit log is written again; the next record says how many were lost"
+        );
+        return Some(store);
+    }
+    None
+}
+
+fn with_source(error: &AuditError) -> String {
+    match std::error::Error::source(error) {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}
+
+struct Writer<'s> {
+    shared: &'s Shared,
+    progress: Arc<Progress>,
     store: Store,
     /// The last batch had records.
     worked: bool,
 }
 
-impl Writer {
-    fn run(mut self) {
-        let guard = PanicGuard(self.shared.progress.clone());
+impl Writer<'_> {
+    /// Until the log is closed; the error has what may not have been written.
+    fn write(&mut self) -> Result<(), (Fault, Vec<Entry>)> {
         let mut spare = Vec::new();
-        let ended = loop {
+        loop {
             let work = self.next_work(spare);
             self.worked = !work.batch.is_empty();
-            match self.work(&work) {
-                Err(fault) => break Err(fault),
-                Ok(()) if work.closed => break self.store.finish(),
+            let done = match self.work(&work) {
+                Ok(()) if work.closed => self.store.finish(),
+                done => done,
+            };
+            match done {
+                Err(fault) => return Err((fault, work.batch)),
+                Ok(()) if work.closed => return Ok(()),
                 Ok(()) => {}
             }
             spare = work.batch;
             spare.clear();
             spare.shrink_to(self.shared.config.batch_max);
-        };
-        self.publish_checkpoint();
-        if let Err(fault) = ended {
-            self.shared.progress.fail(fault.into());
         }
-        std::mem::forget(guard);
     }
 
     /// Sleeps until there is something to do, and takes all of it.
@@ -327,7 +444,7 @@ impl Writer {
     }
 
     fn work(&mut self, work: &Work) -> Result<(), Fault> {
-        let progress = self.shared.progress.clone();
+        let progress = self.progress.clone();
         for batch in work.batch.chunks(self.shared.config.batch_max.max(1)) {
             self.store.write(batch.iter().map(|entry| &entry.record))?;
             progress.wrote(self.store.size());
@@ -364,7 +481,7 @@ impl Writer {
 }
 
 /// Tells all who wait if the thread unwinds, so that nobody waits for ever.
-struct PanicGuard(Arc<Progress>);
+struct PanicGuard(Arc<Shared>);
 
 impl Drop for PanicGuard {
     fn drop(&mut self) {
@@ -461,14 +578,143 @@ mod tests {
 
     #[test]
     fn a_panic_of_the_writer_reaches_those_who_wait() {
-        let progress = Arc::new(Progress::default());
-        let ticket = Ticket::new(&progress, Durability::Durable, 1);
-        let guard = PanicGuard(progress.clone());
+        let shared = Arc::new(Shared {
+            config: LogConfig::new("nowhere"),
+            state: Mutex::default(),
+            work: Condvar::new(),
+            in_hand: AtomicUsize::new(0),
+            broken: AtomicBool::new(false),
+            checkpoint: Mutex::new(Checkpoint {
+                size: 0,
+                root: [0; 32],
+                time_unix_us: 0,
+            }),
+        });
+        let ticket = Ticket::new(&shared.lock().progress, Durability::Durable, 1);
+        let guard = PanicGuard(shared.clone());
         let thread = std::thread::spawn(move || {
             let _guard = guard;
             std::panic::resume_unwind(Box::new("the writer panics"));
         });
         assert!(thread.join().is_err());
         assert!(matches!(ticket.wait(), Err(AuditError::Failed { .. })));
+        assert!(shared.broken.load(Ordering::Acquire));
+    }
+
+    /// Every step that the writer takes on the disk fails for a while, and works again.
+    #[test]
+    fn whatever_step_fails_the_log_goes_on_once_the_disk_works_again() {
+        for steps in 0.. {
+            let dir = scratch();
+            let config = LogConfig {
+                segment_bytes_max: 2 << 10,
+                checkpoint_every: 5,
+                retry_interval: Duration::from_millis(1),
+                ..LogConfig::new(dir.path())
+            };
+            let fuse = Fuse::new(steps);
+            let disk = Disk {
+                fsync: true,
+                fuse: Some(fuse.clone()),
+            };
+            let Ok(log) = AuditLog::open_on(config, disk) else {
+                continue;
+            };
+            let (mut kept, mut failed) = (Vec::new(), 0);
+            for n in 0..COUNT {
+                let ticket = log.append(record(n), Durability::Durable);
+                match ticket.and_then(Ticket::wait) {
+                    Ok(()) => kept.push(n),
+                    Err(_) => {
+                        failed += 1;
+                        fuse.mend();
+                        while log.failure().is_some() {
+                            std::thread::yield_now();
+                        }
+                        assert!(!log.is_broken());
+                    }
+                }
+            }
+            let closed = log.close();
+            drop(log);
+            if failed == 0 && closed.is_ok() {
+                assert!(steps > 100, "the scenario is long enough: {steps}");
+                return;
+            }
+            // A fault while it is closed is one that nothing comes after.
+            assert!(failed <= 1 && (failed == 1) == closed.is_ok(), "{steps}");
+            if closed.is_err() {
+                AuditLog::open(LogConfig::new(dir.path())).unwrap();
+            }
+            let report = verify(dir.path()).unwrap();
+            assert!(report.is_clean() && report.unvouched == 0, "{steps}");
+            let (mut there, mut lost) = (Vec::new(), 0);
+            let query = crate::Query::default();
+            crate::search(dir.path(), &query, |record| {
+                there.push(record.time_unix_us);
+                lost += record.lost_before;
+                std::ops::ControlFlow::Continue(())
+            })
+            .unwrap();
+            // One that was not acknowledged may be there all the same; if it is not, the next one says so.
+            assert!(kept.iter().all(|n| there.contains(n)), "{steps}");
+            let said = there.len() as u64 + lost;
+            let last_failed = kept.last() != Some(&(COUNT - 1));
+            assert!(
+                said == COUNT || last_failed && said + 1 == COUNT,
+                "{steps}: {said}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_folder_that_is_removed_is_noticed_and_the_sequences_go_on() {
+        for again in [false, true] {
+            let dir = scratch();
+            let path = dir.path().join("audit");
+            let config = LogConfig {
+                retry_interval: Duration::from_millis(1),
+                ..LogConfig::new(&path)
+            };
+            let log = AuditLog::open(config).unwrap();
+            let append = |n| {
+                log.append(record(n), Durability::Durable)
+                    .and_then(Ticket::wait)
+            };
+            for n in 0..5 {
+                append(n).unwrap();
+            }
+            // Or put into another's place: what is written is not what is read.
+            if again {
+                let segment = path.join("audit-00000000000000000000.log");
+                let copy = std::fs::read(&segment).unwrap();
+                std::fs::remove_file(&segment).unwrap();
+                std::fs::write(&segment, copy).unwrap();
+            } else {
+                std::fs::remove_dir_all(&path).unwrap();
+            }
+            assert!(matches!(append(5), Err(AuditError::Failed { .. })));
+            while log.failure().is_some() {
+                std::thread::yield_now();
+            }
+            append(6).unwrap();
+            log.close().unwrap();
+            let report = verify(&path).unwrap();
+            let first = if again { 0 } else { 5 };
+            assert_eq!((report.first_sequence, report.size), (first, 6));
+        }
+    }
+
+    #[test]
+    fn a_log_that_has_nothing_to_write_notices_that_its_folder_is_gone() {
+        let dir = scratch();
+        let path = dir.path().join("audit");
+        let log = AuditLog::open(LogConfig::new(&path)).unwrap();
+        std::fs::remove_dir_all(&path).unwrap();
+        std::fs::write(&path, "in its place").unwrap();
+        while !log.is_broken() {
+            std::thread::yield_now();
+        }
+        assert!(log.failure().is_some() && log.close().is_err());
     }
 }

@@ -1,4 +1,5 @@
-//! Opening a log: takes the lock, reads the last segment, drops what an interrupted write left at its end.
+//! Opening a log, at the start or after a fault: takes the lock, reads the last segment, drops what an interrupted write
+//! left at its end.
 //!
 //! What a checkpoint covers was whole once; if it is not any more, that is damage and the log is not opened. Whatever
 //! lies after the last checkpoint and does not fit can be the trace of a crash: it is cut off. Should sound records
@@ -11,13 +12,13 @@ use std::path::Path;
 use crate::checkpoint::{self, Checkpoint, CheckpointFile};
 use crate::clock;
 use crate::config::{AuditError, LogConfig, Recovery};
-use crate::files::Disk;
+use crate::files::{self, Disk};
 use crate::frame;
 use crate::index::IndexBuilder;
 use crate::merkle::Chain;
 use crate::record::Record;
 use crate::segment::{self, Header, Line, Lines, SegmentPaths};
-use crate::store::{Found, Live, Store};
+use crate::store::{Failed, Found, Live, Store};
 
 /// More than any time has digits.
 const KEPT_TIME_BYTES_MAX: u64 = 64;
@@ -26,7 +27,35 @@ const KEPT_TIME_BYTES_MAX: u64 = 64;
 pub(crate) fn open(config: LogConfig, disk: Disk) -> Result<(Store, Recovery), AuditError> {
     disk.make_dir(&config.dir)?;
     let lock = take_lock(&disk, &config.dir)?;
+    take_over(config, disk, lock, None)
+}
+
+/// Opens a log again after a fault of the disk, once that has room.
+///
+/// What is on disk counts, as after a crash. Where the segment that was written is not there any more, one is begun that
+/// goes on after the last record that may have been acknowledged: it shows that those before it are missing.
+pub(crate) fn again(failed: &mut Failed) -> Result<(Store, Recovery), AuditError> {
+    let (config, disk) = (failed.config.clone(), failed.disk.clone());
+    disk.make_dir(&config.dir)?;
+    let path = config.dir.join(segment::LOCK_FILE);
+    if !files::is_at(&failed.lock, &path).unwrap_or(false) {
+        failed.lock = take_lock(&disk, &config.dir)?;
+    }
+    // The lock is the open file's, which both have then.
+    let lock = disk.read(&path, || failed.lock.try_clone())?;
+    take_over(config, disk, lock, Some(failed))
+}
+
+fn take_over(
+    config: LogConfig,
+    disk: Disk,
+    lock: File,
+    failed: Option<&Failed>,
+) -> Result<(Store, Recovery), AuditError> {
     remove_temporary(&disk, &config.dir)?;
+    if failed.is_some() {
+        disk.try_room(&config.dir)?;
+    }
     let (covered, segments) = disk.read(&config.dir, || {
         Ok((
             segment::list_covered(&config.dir)?,
@@ -45,11 +74,20 @@ pub(crate) fn open(config: LogConfig, disk: Disk) -> Result<(Store, Recovery), A
         segments: segments.len().max(1),
         ..Recovery::default()
     };
-    let mut found = match segments.last() {
-        Some(last) => resume(&disk, last, kept_last, &mut recovery)?,
-        None => {
+    let mut found = match (segments.last(), failed) {
+        (Some(last), None) => resume(&disk, last, kept_last, &mut recovery)?,
+        (Some(last), Some(failed)) if last.first >= failed.live_first => {
+            disk.rewrite(&last.log)?;
+            disk.sync_dir(&config.dir)?;
+            resume(&disk, last, kept_last, &mut recovery)?
+        }
+        (None, None) => {
             not_covered(kept_last, 0)?;
-            begin(&disk, &config.dir)?
+            begin(&disk, &config.dir, Chain::default())?
+        }
+        (_, Some(failed)) => {
+            not_covered(kept_last, failed.kept_size())?;
+            begin(&disk, &config.dir, failed.kept.clone())?
         }
     };
     found.kept_us = kept_time(&disk, &config.dir)?;
@@ -142,8 +180,8 @@ fn damaged_last(sequence: u64, what: String) -> AuditError {
     }
 }
 
-fn begin(disk: &Disk, dir: &Path) -> Result<Found, AuditError> {
-    let chain = Chain::default();
+/// Begins a segment after `chain`, with nothing before it in the folder that it would go on from.
+fn begin(disk: &Disk, dir: &Path, chain: Chain) -> Result<Found, AuditError> {
     let live = Live::create(disk, dir, &chain)?;
     let checkpoint = Checkpoint::of(&chain.tree, clock::unix_us());
     Ok(Found {

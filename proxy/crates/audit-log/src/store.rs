@@ -28,6 +28,8 @@ const REMOVED_MAX: usize = 4;
 /// How often the time that is believed is kept, while records are written: after `kill -9` the log may have to wait as
 /// long before it removes anything.
 const CLOCK_KEPT_EVERY: Duration = Duration::from_secs(3600);
+/// How often a log that has nothing to write looks whether its file is still there.
+const LOOKED_EVERY: Duration = Duration::from_secs(1);
 /// With a retention, segments are sealed at this age, so that they can be removed in time.
 const SEGMENT_AGE_MAX_US: u64 = 86_400_000_000;
 
@@ -38,14 +40,35 @@ pub(crate) struct Store {
     disk: Disk,
     live: Live,
     chain: Chain,
+    /// The chain as far as the kernel has its records.
+    kept: Chain,
+    looked_at: Instant,
     buffer: Vec<u8>,
     unsynced_since: Option<Instant>,
     checkpoint: Checkpoint,
     checkpoint_at: Instant,
     clock: ClockWatch,
     clock_kept_at: Instant,
-    /// Held, not used: the lock goes with the file.
-    _lock: File,
+    /// Held: the lock goes with the file.
+    lock: File,
+}
+
+/// What is left of a store after a fault.
+#[derive(Debug)]
+pub(crate) struct Failed {
+    pub(crate) config: LogConfig,
+    pub(crate) disk: Disk,
+    pub(crate) lock: File,
+    /// The log up to the last record that may have been acknowledged.
+    pub(crate) kept: Chain,
+    /// First record of the segment that was being written.
+    pub(crate) live_first: u64,
+}
+
+impl Failed {
+    pub(crate) fn kept_size(&self) -> u64 {
+        self.kept.tree.size()
+    }
 }
 
 /// What is on disk when a store takes over.
@@ -110,6 +133,8 @@ impl Store {
             config,
             disk,
             live,
+            kept: chain.clone(),
+            looked_at: now,
             chain,
             buffer: Vec::new(),
             unsynced_since: None,
@@ -117,7 +142,18 @@ impl Store {
             checkpoint_at: now,
             clock: ClockWatch::start(known_us, now),
             clock_kept_at: now,
-            _lock: lock,
+            lock,
+        }
+    }
+
+    /// Lets go of the files, which may be gone already; the lock is kept.
+    pub(crate) fn fail(self) -> Failed {
+        Failed {
+            live_first: self.live.paths.first,
+            config: self.config,
+            disk: self.disk,
+            lock: self.lock,
+            kept: self.kept,
         }
     }
 
@@ -134,7 +170,7 @@ impl Store {
         self.checkpoint
     }
 
-    /// Appends records; when it returns, the kernel has them.
+    /// Appends records; when it returns, the kernel has them, in a file that is there.
     pub(crate) fn write<'r>(
         &mut self,
         records: impl Iterator<Item = &'r Record>,
@@ -154,7 +190,15 @@ impl Store {
         }
         self.write_out(self.buffer.len())?;
         self.buffer.shrink_to(BUFFER_BYTES);
+        self.look(Instant::now())?;
+        self.kept.clone_from(&self.chain);
         Ok(())
+    }
+
+    /// Looks whether what is written can be read.
+    fn look(&mut self, now: Instant) -> Result<(), Fault> {
+        self.looked_at = now;
+        self.disk.is_there(&self.live.log, &self.live.paths.log)
     }
 
     /// Syncs what was written.
@@ -165,8 +209,11 @@ impl Store {
         Ok(())
     }
 
-    /// Does what is due by now: a sync of records nobody waits for, a checkpoint.
+    /// Does what is due by now: a look at the file, a sync of records nobody waits for, a checkpoint.
     pub(crate) fn housekeep(&mut self, now: Instant) -> Result<(), Fault> {
+        if self.looked_at + LOOKED_EVERY <= now {
+            self.look(now)?;
+        }
         if self.sync_due().is_some_and(|due| due <= now) {
             self.sync()?;
         }
@@ -181,19 +228,20 @@ impl Store {
 
     /// When [`Store::housekeep`] has something to do next.
     pub(crate) fn next_due(&self) -> Option<Instant> {
-        self.sync_due()
-            .into_iter()
-            .chain(self.checkpoint_due())
-            .min()
+        let look = self.looked_at + LOOKED_EVERY;
+        let dues = self.sync_due().into_iter().chain(self.checkpoint_due());
+        dues.chain([look]).min()
     }
 
     /// Syncs, leaves a last checkpoint, and keeps the time.
     pub(crate) fn finish(&mut self) -> Result<(), Fault> {
         self.sync()?;
+        self.kept.clone_from(&self.chain);
         self.leave_checkpoint()?;
         self.keep_clock()?;
         self.disk
             .sync(&self.live.checkpoints, &self.live.paths.checkpoints())?;
+        self.look(Instant::now())?;
         let last = self.config.dir.join(segment::LAST_FILE);
         self.disk.put(&last, &self.checkpoint.to_line())
     }

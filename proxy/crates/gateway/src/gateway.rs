@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use audit_log::{AuditLog, Durability, Record};
-use domain::{Desired, ServerId};
+use domain::{AuditMode, Desired, ServerId};
 use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::bodies::Bodies;
@@ -195,10 +195,21 @@ impl Gateway {
     /// # Errors
     /// Why it does not.
     pub fn ready(&self) -> Result<(), String> {
-        match self.audit.as_ref().and_then(|log| log.failure()) {
+        let log = self.audit.as_ref().filter(|_| self.must_record());
+        match log.and_then(|log| log.failure()) {
             Some(error) => Err(error.to_string()),
             None => Ok(()),
         }
+    }
+
+    fn must_record(&self) -> bool {
+        self.snapshot.load().audit != AuditMode::Off
+    }
+
+    /// Whether what is done now would leave no record: the audit log is known to be broken.
+    pub(crate) fn leaves_no_record(&self) -> bool {
+        let is_broken = self.audit.as_ref().is_some_and(|log| log.is_broken());
+        is_broken && self.must_record()
     }
 
     /// Stops taking connections; calls under way may end.
@@ -316,6 +327,8 @@ impl Gateway {
         } else {
             Durability::Buffered
         };
+        // Then the log has said so itself, once for all that come.
+        let is_known = log.is_broken();
         let kept = match log.append(record, durability) {
             Ok(ticket) if must => ticket.await,
             Ok(_) => return Ok(()),
@@ -323,7 +336,9 @@ impl Gateway {
         };
         kept.map_err(|error| {
             self.metrics.audit_failures.increment(1);
-            tracing::error!(%error, "an audit record could not be kept; its answer is held back");
+            if !is_known {
+                tracing::error!(%error, "an audit record could not be kept; its answer is held back");
+            }
             NotAudited
         })
     }

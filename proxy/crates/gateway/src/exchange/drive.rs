@@ -2,7 +2,7 @@
 //! request they made (HTTP+SSE of 2024-11-05, and batches of 2025-03-26).
 
 use audit_log::UpstreamOutcome;
-use mcp_codec::{Message, MessageKind};
+use mcp_codec::{Id, Message, MessageKind};
 use tokio::sync::mpsc;
 
 use super::call::{Down, Halt, Origin, Source, Step, silence, stream_silence};
@@ -12,7 +12,7 @@ use super::prepare::Ready;
 use super::pump;
 use super::trail::Trail;
 use super::usable::usable_answer;
-use super::{Context, Refusal};
+use super::{Context, NOT_RECORDED, Refusal};
 use crate::pipeline::{Cleared, ToClient};
 use crate::reply::{self, code};
 use crate::session::{NewSession, Turn};
@@ -63,13 +63,16 @@ pub(super) async fn send_up(
     out: &mpsc::Sender<Cleared<ToClient>>,
 ) -> Option<Sent> {
     turn.come().await;
+    let is_request = message.kind() == MessageKind::Request;
+    let id = message.id().filter(|_| is_request).cloned();
     let ready = match post.prepare(message).await {
         Ok(ready) => ready,
         Err(answered) => {
-            let own = own_words(*answered);
-            if close(&post.context, post.trail, 200).await {
-                send(out, own.map(Cleared::of_ours)).await;
-            }
+            let own = match close(&post.context, post.trail, 200).await {
+                true => own_words(*answered),
+                false => not_recorded(id.as_ref()),
+            };
+            send(out, own.map(Cleared::of_ours)).await;
             return None;
         }
     };
@@ -231,9 +234,14 @@ async fn carry(
                 trail.upstream_done(UpstreamOutcome::Answered);
                 // For a duplex this is the first sign that it is well.
                 well(down.context);
-                if close(down.context, trail, 200).await {
-                    send(out, Some(message)).await;
-                }
+                let message = match close(down.context, trail, 200).await {
+                    true => Some(message),
+                    false => {
+                        let id = down.call.and_then(|call| call.id.as_ref());
+                        not_recorded(id).map(Cleared::of_ours)
+                    }
+                };
+                send(out, message).await;
                 return;
             }
             Ok(Step::Send { message, .. }) => send(out, Some(message)).await,
@@ -265,14 +273,16 @@ async fn carry(
             close(down.context, trail, 401).await;
             reply::error(id.as_ref(), code::UNAUTHENTICATED, pump::REVOKED)
         }
-        Halt::NotAudited => {
-            let text = "The gateway cannot keep its audit log.";
-            reply::error(id.as_ref(), code::UNAVAILABLE, text)
-        }
+        Halt::NotAudited => reply::error(id.as_ref(), code::UNAVAILABLE, NOT_RECORDED.text),
     };
     if id.is_some() {
         send(out, Some(Cleared::of_ours(own))).await;
     }
+}
+
+/// In place of an answer that left no record: who asked must not wait for ever.
+fn not_recorded(id: Option<&Id>) -> Option<reply::Own> {
+    id.map(|id| reply::error(Some(id), code::UNAVAILABLE, NOT_RECORDED.text))
 }
 
 fn own_words(answered: Answered) -> Option<reply::Own> {

@@ -172,6 +172,12 @@ impl Context {
     }
 }
 
+/// What leaves no record is not done: it is refused before it goes up, where that is known by then.
+const NOT_RECORDED: Refusal = Refusal::new(
+    503,
+    code::UNAVAILABLE,
+    "The gateway cannot keep its audit log; nothing is answered until it can.",
+);
 const NOT_FOUND: Refusal = Refusal::new(404, code::NOT_FOUND, "There is nothing here.");
 const TOO_MANY_CALLS: Refusal = Refusal::new(
     429,
@@ -323,6 +329,11 @@ async fn serve_endpoint(
     endpoint: Endpoint,
     mut extra: Extra,
 ) -> Result<After, Gone> {
+    if context.gateway.leaves_no_record() {
+        let after = post::refuse(&context, session, NOT_RECORDED, None, extra).await?;
+        io::discard_body(session).await;
+        return Ok(after);
+    }
     let method = session.req_header().method.clone();
     match (endpoint, method) {
         (Endpoint::Mcp, Method::POST) => post::post(context, session, extra).await,

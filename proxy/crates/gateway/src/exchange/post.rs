@@ -13,7 +13,7 @@ use super::head::{self, Refusal, RequestHead};
 use super::io::{self, Body, Extra, Gathered, Gone, Unread};
 use super::prepare::{Limited, Ready};
 use super::trail::Trail;
-use super::{After, Context, SESSION_NOT_FOUND};
+use super::{After, Context, NOT_RECORDED, SESSION_NOT_FOUND};
 use crate::bodies::Held;
 use crate::reply::{self, code};
 use crate::session::Session;
@@ -216,9 +216,7 @@ impl Post {
             .close(&context.gateway, &context.snapshot, &context.server, status)
             .await;
         if kept.is_err() {
-            let text = "The gateway cannot keep its audit log; nothing is answered until it can.";
-            let refusal = Refusal::new(503, code::UNAVAILABLE, text);
-            io::refuse(session, refusal, None, self.extra).await?;
+            io::refuse(session, NOT_RECORDED, None, self.extra).await?;
             return Ok(After::Keep);
         }
         match body {

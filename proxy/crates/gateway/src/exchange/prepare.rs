@@ -11,7 +11,7 @@ use super::attribute::{self, Tie};
 use super::head::{BodyFacts, Refusal};
 use super::large;
 use super::post::{Answered, Post};
-use super::{Context, SESSION_NOT_FOUND};
+use super::{Context, NOT_RECORDED, SESSION_NOT_FOUND};
 use crate::gate::{Gate, Permit, Refused};
 use crate::pipeline::{Cleared, Decoded, Release, ToServer};
 use crate::reply::{self, code};
@@ -90,6 +90,10 @@ impl Post {
                 .map_err(|limited| Box::new(limited.answered(message.id().cloned())))?;
             None
         };
+        // Once more, after it may have waited; pipes have no other place.
+        if self.context.gateway.leaves_no_record() {
+            return Err(refuse(NOT_RECORDED, &message));
+        }
         let tie = attribute::tie_from_client(&self.context, &message, &calls);
         let call = tie
             .call
