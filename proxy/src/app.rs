@@ -645,6 +645,8 @@ fn init_log(loaded: &Loaded) -> anyhow::Result<()> {
     });
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
+        // It would be said on standard error, where nothing can be said then, and whoever logs would panic.
+        .log_internal_errors(false)
         .with_writer(std::io::stderr);
     let done = match loaded.log.format {
         LogFormat::Text => builder.with_ansi(false).try_init(),
@@ -655,10 +657,9 @@ fn init_log(loaded: &Loaded) -> anyhow::Result<()> {
 
 /// A line for the person (or script) that started this; logs go their own way.
 fn say(text: &str) {
-    #[expect(clippy::print_stderr, reason = "what the starter waits for")]
-    {
-        eprintln!("weir: {text}");
-    }
+    use std::io::Write as _;
+    // It may go to a disk that is full: whoever says it goes on.
+    let _ = writeln!(std::io::stderr(), "weir: {text}");
 }
 
 #[cfg(test)]
