@@ -190,16 +190,7 @@ fn told_over(node: &Node, cell: &Cell) -> Option<Span> {
     let called = |name: Span| &node.text[name.range()];
     if !matches!(
         called(cell.name),
-        b"value"
-            | b"default"
-            | b"data"
-            | b"content"
-            | b"text"
-            | b"example"
-            | b"const"
-            | b"val"
-            | b"ParameterValue"
-            | b"Value"
+        b"value" | b"default" | b"data" | b"content" | b"text" | b"example" | b"const" | b"val"
     ) {
         return None;
     }
@@ -242,17 +233,7 @@ const LABEL_CELLS_MAX: usize = 64;
 fn is_label(name: &[u8]) -> bool {
     matches!(
         name,
-        b"label"
-            | b"name"
-            | b"key"
-            | b"field"
-            | b"title"
-            | b"question"
-            | b"header"
-            | b"attribute"
-            | b"Name"
-            | b"Key"
-            | b"ParameterKey"
+        b"label" | b"name" | b"key" | b"field" | b"title" | b"question" | b"header" | b"attribute"
     )
 }
 
