@@ -53,3 +53,13 @@ pub(super) fn lone(line: &[u8]) -> bool {
         && kinds >= 2
         && line.iter().any(sign)
 }
+
+/// `<br>` or `<br />`, and the end of the line behind it: how long they are.
+pub(super) fn line_break(text: &[u8]) -> usize {
+    let tags = ["<br>", "<br/>", "<br />", "<BR>"];
+    let tag = tags.iter().find(|tag| text.starts_with(tag.as_bytes()));
+    tag.map_or(0, |tag| {
+        let behind = text[tag.len()..].iter().take(3);
+        tag.len() + behind.take_while(|b| b.is_ascii_whitespace()).count()
+    })
+}

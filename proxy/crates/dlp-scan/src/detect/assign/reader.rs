@@ -1,6 +1,6 @@
 //! Reads what stands between a name and its value, and where the value ends, in every dress they wear.
 
-use super::looks::{begins_sign, drawn, lone, opening};
+use super::looks::{begins_sign, drawn, line_break, lone, opening};
 use super::typed::is_typed_key;
 use super::{Assigned, Ends};
 use super::{BARE_BYTES_MAX, VALUE_BYTES_MAX, trim};
@@ -190,17 +190,6 @@ impl Reader<'_> {
             }
         }
         Some(sep.0)
-    }
-
-    /// `<br>` or `<br />`, and the line's end behind it.
-    fn line_break(&self) -> usize {
-        let rest = self.rest();
-        let tags = ["<br>", "<br/>", "<br />", "<BR>"];
-        let tag = tags.iter().find(|tag| rest.starts_with(tag.as_bytes()));
-        tag.map_or(0, |tag| {
-            let behind = rest[tag.len()..].iter().take(3);
-            tag.len() + behind.take_while(|b| b.is_ascii_whitespace()).count()
-        })
     }
 
     /// `{{ .Values.password | b64enc | quote }}`: what the value goes through.
@@ -597,7 +586,7 @@ impl Reader<'_> {
             (b'*', b'*') => self.at += 2,
             (b'_', b'_') if self.peek(2) == b' ' => self.at += 2,
             (b'*' | b'_', b' ') => self.at += 1,
-            (b'<', b'b' | b'B') => self.at += self.line_break(),
+            (b'<', b'b' | b'B') => self.at += line_break(self.rest()),
             _ => {}
         }
         self.blanks();
