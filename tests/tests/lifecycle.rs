@@ -619,10 +619,10 @@ fn a_file_is_read_once_nobody_writes_into_it() {
         .category("secret", "log")
         .text()
         .as_bytes()
-        .chunks(16)
+        .chunks(64)
     {
         file.write_all(piece).expect("room");
-        std::thread::sleep(Duration::from_millis(50));
+        std::thread::sleep(Duration::from_millis(40));
     }
     wait::until("the new policy", PATIENCE, || (!blocked()).then_some(()));
     assert!(refused(2), "no half of it was read");
