@@ -406,7 +406,7 @@ pub struct Blocked<W> {
 }
 
 /// Scans all leaves of a document and the headers that came with it, unless the same were clean before; the second says whether.
-/// An id or a progress token that is a short number is taken for an empty text (see `remembered`).
+/// An id or a progress token that is a short number is taken for one without digits (see `remembered`).
 ///
 /// Findings with a leaf index at or above `doc.leaves().len()` are of headers.
 pub(super) fn scan_leaves(
@@ -470,7 +470,8 @@ fn budget_of(judge: &Judge<'_>) -> Budget {
 fn empty_input(leaf: Leaf<'_>) -> LeafInput<'_> {
     LeafInput {
         text: "",
-        kind: LeafKind::String,
+        // An empty string would part the texts before and behind it.
+        kind: LeafKind::Number,
         name: leaf.name,
     }
 }
