@@ -6,6 +6,7 @@
 use super::Spawner;
 use crate::detect::Scratch;
 use crate::text::{How, Node, Span};
+use crate::traces::{Signs, Traces};
 use crate::{Layer, LeafKind};
 
 /// Longest tag, and longest target of a link.
@@ -13,8 +14,6 @@ const TAG_BYTES_MAX: usize = 160;
 /// What stands before an order and behind it says whether a text only tells of it (`detect/told.rs`).
 const LEAD: u32 = 200;
 const TAIL: u32 = 48;
-/// Longest word in brackets of its own.
-const WORD_BYTES_MAX: usize = 24;
 
 /// Elements that stand within a line of text.
 const INLINE: [&[u8]; 24] = [
@@ -30,10 +29,41 @@ enum Read {
     Blank,
 }
 
-/// Has a part of a text marks around its words, or blanks of other kinds between them?
-pub(crate) fn is_dressed(part: &[u8]) -> bool {
-    (0..part.len()).any(|at| mark_at(part, at).is_some())
+/// Where marks begin, in order.
+pub(crate) fn places(text: &[u8], traces: &Traces) -> Vec<u32> {
+    let mut found = Vec::new();
+    let mut note = |at: usize| {
+        if mark_at(text, at).is_some() {
+            found.push(crate::text::to_u32(at));
+        }
+    };
+    memchr::memchr3_iter(b'*', b'_', b'<', text).for_each(&mut note);
+    memchr::memchr_iter(b'~', text).for_each(&mut note);
+    if traces.signs.any(Signs::BRACKET) {
+        memchr::memchr2_iter(b'[', b']', text).for_each(&mut note);
+    }
+    let mut at = 0;
+    while let Some(wide) = traces.next_wide(at) {
+        at = wide + 1;
+        if matches!(text[wide], 0xC2 | 0xE1..=0xE3) {
+            note(wide);
+        }
+    }
+    found.sort_unstable();
+    found
 }
+
+/// The bytes that a mark may begin with.
+const BEGINS: [bool; 256] = {
+    let mut begins = [false; 256];
+    let all = b"*_~<[]\xC2\xE1\xE2\xE3";
+    let mut nth = 0;
+    while nth < all.len() {
+        begins[all[nth] as usize] = true;
+        nth += 1;
+    }
+    begins
+};
 
 pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     if scratch.dressed.is_empty() {
@@ -85,7 +115,8 @@ fn undress(node: &Node, part: Span, child: &mut Node) {
         }
     };
     while at < text.len() {
-        let Some((len, read)) = mark_at(text, at) else {
+        let mark = BEGINS[usize::from(text[at])].then(|| mark_at(text, at));
+        let Some((len, read)) = mark.flatten() else {
             at += 1;
             continue;
         };
@@ -118,19 +149,11 @@ fn mark_at(text: &[u8], at: usize) -> Option<(usize, Read)> {
         b'<' => tag(&text[at..]),
         b'[' => {
             let shut = memchr::memchr(b']', &text[at..text.len().min(at + TAG_BYTES_MAX)])?;
-            let (linked, single) = (after(shut + 1) == b'(', in_brackets(text, at, b']'));
-            (linked || single).then_some((1, Read::Nothing))
+            (after(shut + 1) == b'(').then_some((1, Read::Nothing))
         }
         b']' if after(1) == b'(' => {
             let rest = &text[at..text.len().min(at + TAG_BYTES_MAX)];
             Some((memchr::memchr(b')', rest)? + 1, Read::Nothing))
-        }
-        b'(' if in_brackets(text, at, b')') => Some((1, Read::Nothing)),
-        b @ (b']' | b')') => {
-            let open = if b == b']' { b'[' } else { b'(' };
-            let floor = at.saturating_sub(WORD_BYTES_MAX);
-            let open = floor + text[floor..at].iter().rposition(|c| *c == open)?;
-            in_brackets(text, open, b).then_some((1, Read::Nothing))
         }
         0xC2 | 0xE1..=0xE3 if before.is_ascii_alphanumeric() => {
             let len = match text[at..] {
@@ -145,13 +168,6 @@ fn mark_at(text: &[u8], at: usize) -> Option<(usize, Read)> {
         }
         _ => None,
     }
-}
-
-/// Does a single word stand between the bracket at `open` and the one that shuts it?
-fn in_brackets(text: &[u8], open: usize, shut: u8) -> bool {
-    let word = text[open + 1..].iter().take(WORD_BYTES_MAX + 1);
-    let len = word.take_while(|b| b.is_ascii_alphabetic()).count();
-    (2..=WORD_BYTES_MAX).contains(&len) && text.get(open + 1 + len) == Some(&shut)
 }
 
 /// A tag, or a comment that is not longer.
@@ -208,10 +224,6 @@ mod tests {
             ("<p>ignore</p><p>all</p>", " ignore  all "),
             ("ignore<!-- x -->all", "ignore all"),
             (
-                "ignore (all) [previous] {rules}",
-                "ignore all previous {rules}",
-            ),
-            (
                 "see [the rules](https://a.example/r) there",
                 "see the rules there",
             ),
@@ -222,7 +234,10 @@ mod tests {
             ("忽略\u{3000}所有", "忽略\u{3000}所有"),
         ] {
             assert_eq!(bare(text), want, "{text}");
-            assert_eq!(is_dressed(text.as_bytes()), text != want, "{text}");
+            let mut traces = Traces::default();
+            traces.read(text.as_bytes());
+            let found = !places(text.as_bytes(), &traces).is_empty();
+            assert_eq!(found, text != want, "{text}");
         }
     }
 

@@ -57,7 +57,7 @@ use crate::text::{Cell, Fresh, How, NO_LEAF, Node, Parent, Span};
 use crate::traces::Signs;
 use crate::{Layer, LeafKind, OverBudget};
 
-pub(crate) use dressed::is_dressed;
+pub(crate) use dressed::places as dressing;
 pub(crate) use fold::bare_letter;
 pub(crate) use turned::{LEET_WORDS_MIN, rot13};
 

@@ -4,7 +4,7 @@ use regex_automata::{Anchored, Input};
 
 use super::{Scratch, Sink};
 use crate::Category;
-use crate::decode::is_dressed;
+use crate::decode::dressing;
 use crate::rule::RuleId;
 use crate::ruleset::Action;
 use crate::ruleset::load::Edge;
@@ -184,6 +184,7 @@ pub(super) fn around(
 /// Looks into every window.
 pub(super) fn search_windows(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     let windows = std::mem::take(&mut scratch.windows);
+    let mut marks = None;
     for window in &windows {
         let Window {
             rule, cell, span, ..
@@ -191,8 +192,12 @@ pub(super) fn search_windows(sink: &mut Sink<'_>, scratch: &mut Scratch) {
         // A tenant's own pattern finds what it says, told of or not.
         let orders = sink.rules.rule(*rule).category == Category::Injection
             && !sink.rules.compiled(*rule).own;
-        if orders && is_dressed(&sink.text()[span.range()]) {
-            scratch.dressed.push(*span);
+        if orders {
+            let marks = marks.get_or_insert_with(|| dressing(sink.text(), &scratch.traces));
+            let next = marks.partition_point(|at| *at < span.start);
+            if marks.get(next).is_some_and(|at| *at < span.end) {
+                scratch.dressed.push(*span);
+            }
         }
         if !may_match(*rule, *span, sink, scratch) {
             continue;
