@@ -102,7 +102,8 @@ fn numbers(node: &Node, spawn: &mut Spawner<'_>) {
 /// `["rm", "-r", "/home"]`, `{"command": "sh", "args": ["-c", "id"]}`: a command with its arguments one by one. It is one by its
 /// program's name, or by an argument that begins as flags do.
 fn arguments(node: &Node, spawn: &mut Spawner<'_>) {
-    let mut done = 0;
+    // Any argument may be a program that harm comes from; of all others a row has one.
+    let (mut done, mut tried) = (0, 0);
     for (at, program) in node.cells.iter().enumerate() {
         let short = (2..=PROGRAM_BYTES_MAX).contains(&program.span.len());
         if at < done || !short || program.kind != LeafKind::String {
@@ -118,7 +119,8 @@ fn arguments(node: &Node, spawn: &mut Spawner<'_>) {
             continue;
         }
         let text = &node.text[program.span.range()];
-        if !is_value(program) {
+        let harmful = is_program(name_of(text));
+        if !is_value(program) || !harmful && at < tried {
             continue;
         }
         let row: SmallVec<[Span; 8]> = values
@@ -127,8 +129,10 @@ fn arguments(node: &Node, spawn: &mut Spawner<'_>) {
             .map(|c| c.span)
             .filter(|span| !span.is_empty())
             .collect();
-        done = at + 1 + row.len();
-        let harmful = is_program(name_of(text));
+        tried = at + 1 + row.len();
+        if harmful {
+            done = tried;
+        }
         let flagged = row.iter().any(|span| is_flag(&node.text[span.range()]));
         if row.is_empty() || !harmful && !flagged {
             continue;

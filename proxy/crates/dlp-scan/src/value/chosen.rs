@@ -347,7 +347,7 @@ fn is_english(word: &str) -> bool {
         word.strip_suffix(*ending)
             .is_some_and(|w| w.len() > 2 && known(w))
     };
-    known(word) || ENDINGS.iter().any(|ending| bare(&ending))
+    known(word) || ENDINGS.iter().any(bare)
 }
 
 /// `OpenSSH-9.6`
