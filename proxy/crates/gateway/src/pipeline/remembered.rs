@@ -381,6 +381,9 @@ mod tests {
         );
     }
 
+    /// A message with a number in it, and numbers.
+    type Form<'f> = (&'f dyn Fn(&str) -> String, &'f [&'f str]);
+
     /// Numbers that are something by what stands beside them, and by what a tenant lists.
     #[test]
     fn what_is_found_in_a_handle_does_not_depend_on_what_came_before() {
@@ -395,7 +398,7 @@ mod tests {
             )
         };
         let own = |id: &str| answer(id, "ten ships");
-        let forms: [(&dyn Fn(&str) -> String, &[&str]); 3] = [
+        let forms: [Form<'_>; 3] = [
             (&passport, &["48213377", "4821", "12345"]),
             (&birth, &["19800514", "800514", "1980"]),
             (&own, &["77331", "773311", "7733"]),
