@@ -6,8 +6,6 @@ use crate::Layer;
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
 use crate::traces::{Signs, Traces};
 
-/// So many for each other character, as UTF-32 has them; more is no text.
-const TIMES_MAX: usize = 4;
 /// In bytes that are mostly no text, so many characters in a row with the same one between them are one all the same.
 const ROW_MIN: usize = 12;
 
@@ -26,13 +24,9 @@ fn of_cell(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
     let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
     let text = &node.text[floor..ceil];
     let marks = text.iter().enumerate().filter(|(at, _)| is_mark(text, *at));
-    let (mut count, mut within) = (0, false);
-    for (at, _) in marks.clone() {
-        count += 1;
-        within |= at > 0 && at + 1 < text.len();
-    }
-    let few = count <= (text.len() - count) * TIMES_MAX;
-    if !within || !few || node.only_sure && !has_row(text) {
+    // However many there are: a bound would be what hides a text.
+    let within = marks.clone().any(|(at, _)| at > 0 && at + 1 < text.len());
+    if !within || node.only_sure && !has_row(text) {
         return;
     }
     let Some(mut child) = spawn.begin(Layer::Fold) else {
@@ -52,11 +46,15 @@ fn of_cell(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
     spawn.end(child);
 }
 
-/// A control character that is left out: not one that lays a text out, nor the first of an escape that terminals read.
+/// A control character that is left out: not one that lays a text out, nor the first of an escape that terminals read. One of
+/// which the next begins right behind a single character is none.
 fn is_mark(text: &[u8], at: usize) -> bool {
     match text[at] {
         b'\t' | b'\n' | b'\r' => false,
-        0x1B => !text.get(at + 1).is_some_and(|b| b"[]()PX^_#%".contains(b)),
+        0x1B => {
+            let opens = text.get(at + 1).is_some_and(|b| b"[]()PX^_#%".contains(b));
+            !opens || text.get(at + 2) == Some(&0x1B)
+        }
         b => b < 0x20 || b == 0x7F,
     }
 }
@@ -101,6 +99,8 @@ mod tests {
             ("g\0\0\0h\0\0\0p\0\0\0_", Some("ghp_")),
             ("ghp_\u{7f}ab", Some("ghp_ab")),
             ("ghp_\u{1b}ab", Some("ghp_ab")),
+            ("g\u{1b}h\u{1b}p\u{1b}_\u{1b}X\u{1b}a", Some("ghp_Xa")),
+            ("g\0\0\0\0\0\0h\0\0\0\0\0\0p\0\0\0\0\0\0_", Some("ghp_")),
             ("ghp_\u{8}ab\u{b}c", Some("ghp_abc")),
             ("two\tcolumns\r\nand a line", None),
             ("the end\u{0}", None),
