@@ -193,7 +193,8 @@ impl Places {
         };
         let since = *since.get_or_insert(line.joined);
         let mut place = std::pin::pin!(Arc::clone(&self.free).acquire_owned());
-        let place = match time::timeout_at(since + LOOK, &mut place).await {
+        let look = (line.joined + LOOK).min(since + PATIENCE);
+        let place = match time::timeout_at(look, &mut place).await {
             Ok(place) => place,
             Err(_) if line.turn(self, time::Instant::now())? <= since + PATIENCE => {
                 time::timeout_at(since + PATIENCE, place).await.ok()?
@@ -363,6 +364,20 @@ mod tests {
             let bound = if served { PATIENCE } else { LOOK };
             assert!(after <= bound + Duration::from_millis(2), "{after:?}");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_line_is_looked_at_for_as_long() {
+        let (first, second) = (gate(1, None), gate(1, None));
+        let held = [enter(&first).await.unwrap(), enter(&second).await.unwrap()];
+        let freed = tokio::spawn(async move {
+            for place in held {
+                time::sleep(LOOK - Duration::from_millis(1)).await;
+                drop(place);
+            }
+        });
+        assert!(Gate::enter_all([&*first, &*second]).await.is_ok());
+        freed.await.unwrap();
     }
 
     #[tokio::test]
