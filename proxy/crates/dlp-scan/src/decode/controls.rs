@@ -10,7 +10,9 @@ use crate::traces::{Signs, Traces};
 const ROW_MIN: usize = 12;
 
 pub(super) fn decode(node: &Node, traces: &Traces, spawn: &mut Spawner<'_>) {
-    if !traces.signs.any(Signs::CONTROL) {
+    // Those that part the cells stand once behind each.
+    let in_values = traces.parting as usize > node.cells.len();
+    if !traces.signs.any(Signs::CONTROL) && !in_values {
         return;
     }
     for cell in &node.cells {
@@ -98,6 +100,8 @@ mod tests {
             ("g\u{1}h\u{1}p\u{1}_", Some("ghp_")),
             ("g\0\0\0h\0\0\0p\0\0\0_", Some("ghp_")),
             ("ghp_\u{7f}ab", Some("ghp_ab")),
+            ("ghp_\u{1f}ab", Some("ghp_ab")),
+            ("g\u{1e}h\u{1e}p\u{1e}_", Some("ghp_")),
             ("ghp_\u{1b}ab", Some("ghp_ab")),
             ("g\u{1b}h\u{1b}p\u{1b}_\u{1b}X\u{1b}a", Some("ghp_Xa")),
             ("g\0\0\0\0\0\0h\0\0\0\0\0\0p\0\0\0\0\0\0_", Some("ghp_")),

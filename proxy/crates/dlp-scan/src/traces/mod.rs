@@ -63,6 +63,8 @@ pub(crate) struct Traces {
     pub written: Written,
     /// Signs that decoders look for in the whole text.
     pub signs: Signs,
+    /// How many bytes are such as part cells, in values or between them.
+    pub parting: u32,
 }
 
 /// Whether there are beginnings of characters that are written out.
@@ -154,6 +156,7 @@ impl Traces {
         self.words.clear();
         (self.strange, self.quoted, self.zeros) = (false, false, false);
         (self.written, self.signs) = (Written::default(), Signs::default());
+        self.parting = 0;
         for list in [
             &mut self.ats,
             &mut self.colons,
@@ -406,7 +409,7 @@ impl Reader {
         }
 
         let whole = u64::MAX >> (BLOCK - (self.len - base).min(BLOCK));
-        traces.signs.see(&block, window, (digit, digit_n(1)), whole);
+        traces.parting += traces.signs.see(&block, window, (digit, digit_n(1)), whole);
 
         let written = &mut traces.written;
         if backslash | last.backslash != 0 {

@@ -2,6 +2,7 @@
 //! need not go through the text to learn it.
 
 use super::lanes::{Lanes, Window};
+use crate::text::{CELL_END, NAME_END};
 
 /// Signs that some decoder looks for in the whole text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,8 +54,8 @@ impl Signs {
         self.0 |= which.0 * u16::from(seen != 0);
     }
 
-    /// Takes a block in, with its digits and what stands behind one; `whole` are the bytes of it that the text has. A group of signs that were all seen is not asked for
-    /// again.
+    /// Takes a block in, with its digits and what stands behind one; `whole` are the bytes of it that the text has. A group of signs
+    /// that were all seen is not asked for again. Says how many bytes are such as part cells.
     #[inline(always)]
     pub(super) fn see<L: Lanes>(
         &mut self,
@@ -62,7 +63,8 @@ impl Signs {
         window: &Window,
         (digit, behind_digit): (u64, u64),
         whole: u64,
-    ) {
+    ) -> u32 {
+        let mut parting = 0;
         if !self.any(Self::LINE) {
             self.note(Self::LINE, block.eq(b'\n'));
         }
@@ -70,8 +72,8 @@ impl Signs {
         if control != 0 {
             self.note(Self::TERMINAL, block.eq(0x08) | block.eq(0x1B));
             let laid_out = block.eq(b'\t') | block.eq(b'\n') | block.eq(b'\r');
-            // These part the cells.
-            let parts = block.eq(0x1E) | block.eq(0x1F);
+            let parts = (block.eq(NAME_END) | block.eq(CELL_END)) & whole;
+            parting = parts.count_ones();
             self.note(Self::CONTROL, control & !(laid_out | parts));
         }
         let compared = Self::SEMICOLON.or(Self::LESS).or(Self::EQUALS);
@@ -92,7 +94,7 @@ impl Signs {
         self.note(Self::DOLLAR, block.eq(b'$'));
         self.note(Self::STAR, block.eq(b'*'));
         if self.any(Self::MARK.or(Self::OF_MARKS)) {
-            return;
+            return parting;
         }
         if behind_digit & !digit != 0 {
             let (one, two) = (L::load(window, 1), L::load(window, 2));
@@ -111,5 +113,6 @@ impl Signs {
             let literal = block.eq(b'l') & L::load(window, 1).eq(b'\n');
             self.note(Self::MARK, literal);
         }
+        parting
     }
 }

@@ -119,6 +119,7 @@ fn naive(t: &[u8]) -> Traces {
         }),
         zeros: t.windows(4).any(|w| w == b"0000"),
         signs: signs(t),
+        parting: to_u32(t.iter().filter(|b| matches!(b, 0x1E | 0x1F)).count()),
         written: Written {
             backslash: t
                 .windows(2)
@@ -196,7 +197,16 @@ fn same(text: &[u8], got: &Traces, what: &str) {
         true => signs.or(Signs::MARK),
         false => signs,
     };
-    let flags = |t: &Traces| (t.strange, t.quoted, t.zeros, t.written, others(t.signs));
+    let flags = |t: &Traces| {
+        (
+            t.strange,
+            t.quoted,
+            t.zeros,
+            t.written,
+            others(t.signs),
+            t.parting,
+        )
+    };
     assert_eq!(flags(got), flags(&want), "{what}: {shown:?}");
     let digits: Vec<usize> = (0..text.len())
         .filter(|i| text[*i].is_ascii_digit())
