@@ -12,8 +12,8 @@ use crate::{Layer, LeafKind};
 /// Longest tag, and longest target of a link.
 const TAG_BYTES_MAX: usize = 160;
 /// What stands before an order and behind it says whether a text only tells of it (`detect/told.rs`).
-const LEAD: u32 = 200;
-const TAIL: u32 = 48;
+pub(super) const LEAD: u32 = 200;
+pub(super) const TAIL: u32 = 48;
 
 /// Elements that stand within a line of text.
 const INLINE: [&[u8]; 24] = [

@@ -45,6 +45,7 @@ mod solid;
 mod spoken;
 mod streams;
 pub(crate) mod strides;
+pub(crate) mod strung;
 mod turned;
 mod variables;
 mod written;
@@ -476,6 +477,9 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     if signs.any(Signs::LESS.or(Signs::DOLLAR)) {
         markup::decode(node, spawn);
     }
+    if signs.any(Signs::STAR) {
+        markup::decode_stars(node, spawn);
+    }
     if !scratch.marks.is_empty() {
         gathered::decode(node, &scratch.marks, spawn);
         spoken::decode(node, &scratch.marks, spawn);
@@ -502,6 +506,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     recited::decode(node, spawn);
     sentences::decode(node, scratch, spawn);
     dressed::decode(node, scratch, spawn);
+    strung::decode(node, scratch, spawn);
     numeral::decode(node, spawn);
 }
 

@@ -26,6 +26,7 @@ pub(crate) use phrase::in_list as is_listed_word;
 
 use crate::decode::marks::Mark;
 use crate::decode::strides::Noted;
+use crate::decode::strung;
 use crate::finding::{Fingerprint, FingerprintKey};
 use crate::gate::Hit;
 use crate::rule::RuleId;
@@ -104,6 +105,8 @@ pub(crate) struct Scratch {
     pub cut: Vec<u32>,
     /// Where words of an order stand among marks that only dress words up.
     pub dressed: Vec<Span>,
+    /// Rows of words with one sign between each two, a word of an order among them.
+    pub strung: Vec<Span>,
 }
 
 /// For each rule, the end of what it has already been tried on in this node. There are thousands of rules, and few are
@@ -254,6 +257,7 @@ pub(crate) fn detect(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     scratch.broken.clear();
     scratch.cut.clear();
     scratch.dressed.clear();
+    scratch.strung.clear();
     scratch.leet.clear();
     scratch.rows.clear();
     scratch.strides.clear();
@@ -401,11 +405,17 @@ fn act(
         Action::Detect(Detector::AuthHeader) => url::auth_header(at, &cell.1, sink),
         Action::Detect(Detector::PrivateWebKey) => assign::Names::web_key(cell, sink),
         Action::Detect(Detector::PostalAddress) => names.postal(at, cell, sink),
-        Action::Detect(Detector::Orders) => orders::scan(at, &cell.1, sink, scratch),
+        Action::Detect(Detector::Orders) => {
+            strung::note(sink.text(), &cell.1, at, &mut scratch.strung);
+            orders::scan(at, &cell.1, sink, scratch);
+        }
         Action::Detect(Detector::MisspeltOrders) => {
             orders::scan_misspelt(at, &cell.1, sink, scratch)
         }
-        Action::Detect(Detector::SensedOrders) => orders::scan_sensed(at, &cell.1, sink, scratch),
+        Action::Detect(Detector::SensedOrders) => {
+            strung::note(sink.text(), &cell.1, at, &mut scratch.strung);
+            orders::scan_sensed(at, &cell.1, sink, scratch);
+        }
         Action::Detect(Detector::BareCommand) => command::scan(&cell.1, sink),
         Action::Mark(mark) => scratch.marks.push((at, mark)),
         Action::Context { .. } | Action::Detect(_) | Action::Within(_) => {}
