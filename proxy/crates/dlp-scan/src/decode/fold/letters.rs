@@ -111,7 +111,7 @@ pub(super) fn fold(c: char) -> Folded {
         }
     }
     match c {
-        '\u{A0}' | '\u{2000}'..='\u{200A}' | '\u{202F}' | '\u{205F}' | '\u{3000}' => {
+        '\u{A0}' | '\u{2000}'..='\u{200A}' | '\u{202F}' | '\u{205F}' | '\u{2800}' | '\u{3000}' => {
             Folded::Plain(' ')
         }
         '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{FE58}' | '\u{FE63}' => Folded::Plain('-'),
@@ -231,7 +231,7 @@ const DIGIT_ZEROS: [u32; 18] = [
 ];
 
 /// Letters that are drawn like Latin ones (after Unicode TR 39, the pairs that fonts do not tell apart).
-static LOOKS: [(char, char); 82] = [
+static LOOKS: [(char, char); 86] = [
     ('\u{131}', 'i'),
     ('\u{17F}', 's'),
     ('\u{251}', 'a'),
@@ -254,6 +254,8 @@ static LOOKS: [(char, char); 82] = [
     ('\u{3A7}', 'X'),
     ('\u{3B1}', 'a'),
     ('\u{3B3}', 'y'),
+    ('\u{3B5}', 'e'),
+    ('\u{3B7}', 'n'),
     ('\u{3B9}', 'i'),
     ('\u{3BA}', 'k'),
     ('\u{3BD}', 'v'),
@@ -262,6 +264,7 @@ static LOOKS: [(char, char); 82] = [
     ('\u{3C4}', 't'),
     ('\u{3C5}', 'u'),
     ('\u{3C7}', 'x'),
+    ('\u{3C9}', 'w'),
     ('\u{3F2}', 'c'),
     ('\u{3F3}', 'j'),
     ('\u{405}', 'S'),
@@ -280,6 +283,7 @@ static LOOKS: [(char, char); 82] = [
     ('\u{422}', 'T'),
     ('\u{423}', 'Y'),
     ('\u{425}', 'X'),
+    ('\u{42C}', 'b'),
     ('\u{430}', 'a'),
     ('\u{433}', 'r'),
     ('\u{435}', 'e'),

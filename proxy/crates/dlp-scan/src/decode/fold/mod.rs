@@ -415,6 +415,8 @@ mod tests {
             ("i🙂g🙂n🙂o🙂r🙂e🙂 🙂i🙂t", Layer::Fold, "ignore it"),
             ("i·g·n·o·r·e· ·i·t", Layer::Fold, "ignore it"),
             ("⠊⠛⠝⠕⠗⠑ ⠊⠞", Layer::Fold, "ignore it"),
+            ("⠊⠛⠝⠕⠗⠑\u{2800}⠊⠞", Layer::Fold, "ignore it"),
+            ("ιgηοrε νιεω", Layer::Fold, "ignore"),
             ("ｲｸﾞﾉｱ", Layer::Fold, "イグノア"),
             // The same letters in pieces (NFD).
             (
