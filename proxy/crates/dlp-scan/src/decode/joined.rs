@@ -30,7 +30,7 @@ const PROGRAM_BYTES_MAX: usize = 24;
 const ARGUMENTS_MAX: usize = 32;
 
 /// Is it a name whose values follow each other as parts of one text?
-fn names_part(name: &[u8]) -> bool {
+pub(super) fn names_part(name: &[u8]) -> bool {
     matches!(
         name,
         b"text"

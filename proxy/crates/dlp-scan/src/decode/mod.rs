@@ -10,6 +10,7 @@ mod beside;
 mod binary;
 mod breaks;
 mod called;
+mod chopped;
 mod columns;
 mod controls;
 mod cut;
@@ -502,6 +503,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     flipped::decode(node, scratch, spawn);
     solid::decode(node, scratch, spawn);
     joined::decode(node, scratch, spawn);
+    chopped::decode(node, spawn);
     shards::decode(node, spawn);
     recited::decode(node, spawn);
     sentences::decode(node, scratch, spawn);
