@@ -8,18 +8,25 @@ from pieces import VOCAB, plain, read
 
 WORDS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "words")
 LANGUAGES = dict(
-    latin="cs da de es fi fr hu id it nl pl pt ro sv tr".split(),
+    latin="cs da de es fi fr hu id it nl pl pt ro sv tr hr vi".split(),
     greek=["el"],
-    cyrillic=["ru", "uk"],
-    arabic=["ar"],
+    cyrillic=["ru", "uk", "bg", "sr"],
+    arabic=["ar", "fa"],
     han=["zh"],
     hangul=["ko"],
     kana=["ja"],
+    hebrew=["he"],
+    devanagari=["hi"],
+    bengali=["bn"],
+    thai=["th"],
 )
+UNSPACED = ("han", "kana", "thai")
 UNKNOWN = "\ufffd"
 SHARED = 4  # a word of another language, or an English one in a text of another, has at least so many bytes
 MIXED = 4  # one word of so many that is not English is looked for in all languages of its script
-RUN = re.compile(r"[a-zæœ]+|[^\W\d_a-zæœ]+")
+# Signs for vowels and tones belong to the letters before them.
+SIGNED = "\u0900-\u0963\u0971-\u097f\u0980-\u09e3\u09f0-\u09f1\u0e01-\u0e3a\u0e40-\u0e4e"
+RUN = re.compile(rf"[a-zæœ]+|(?:[^\W\d_a-zæœ]|[{SIGNED}])+")
 
 
 def script(c):
@@ -36,6 +43,14 @@ def script(c):
         return "han"
     if "\u1100" <= c <= "\u11ff" or "\u3130" <= c <= "\u318f" or "\uac00" <= c <= "\ud7af":
         return "hangul"
+    if "\u0590" <= c <= "\u05ff":
+        return "hebrew"
+    if "\u0900" <= c <= "\u097f":
+        return "devanagari"
+    if "\u0980" <= c <= "\u09ff":
+        return "bengali"
+    if "\u0e00" <= c <= "\u0e7f":
+        return "thai"
     return "latin"
 
 
@@ -93,7 +108,7 @@ def english(text):
         word = match[0]
         of = next((s for s in map(script, word) if s != "latin"), "latin")
         of = japanese if of in ("han", "kana") else of
-        if of in ("han", "kana"):
+        if of in UNSPACED:
             return " " + spell(LANGUAGES[of][0], word) + " "
         found = entry(lang, word) if of == own and lang else None
         if found is not None:

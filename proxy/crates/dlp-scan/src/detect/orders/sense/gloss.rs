@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 /// What stands for a word that has no entry, and no piece begins with.
 const UNKNOWN: &str = "\u{FFFD}";
 /// So many languages share a script at most.
-const LANGUAGES_MAX: usize = 15;
+const LANGUAGES_MAX: usize = 17;
 /// A word of another language that is taken for an English one, or for one of a third language, has at least so many bytes.
 const SHARED_BYTES_MIN: usize = 4;
 /// One word of so many that is not English is looked for in all languages of its script.
@@ -70,10 +70,14 @@ enum Script {
     Han,
     Hangul,
     Kana,
+    Hebrew,
+    Devanagari,
+    Bengali,
+    Thai,
 }
 
 impl Script {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 11] = [
         Self::Latin,
         Self::Greek,
         Self::Cyrillic,
@@ -81,6 +85,10 @@ impl Script {
         Self::Han,
         Self::Hangul,
         Self::Kana,
+        Self::Hebrew,
+        Self::Devanagari,
+        Self::Bengali,
+        Self::Thai,
     ];
 
     /// What is of no other script is taken for Latin.
@@ -94,6 +102,10 @@ impl Script {
             '\u{1100}'..='\u{11FF}' | '\u{3130}'..='\u{318F}' | '\u{AC00}'..='\u{D7AF}' => {
                 Self::Hangul
             }
+            '\u{590}'..='\u{5FF}' => Self::Hebrew,
+            '\u{900}'..='\u{97F}' => Self::Devanagari,
+            '\u{980}'..='\u{9FF}' => Self::Bengali,
+            '\u{E00}'..='\u{E7F}' => Self::Thai,
             _ => Self::Latin,
         }
     }
@@ -108,12 +120,16 @@ impl Script {
             Self::Han => &HAN,
             Self::Hangul => &HANGUL,
             Self::Kana => &KANA,
+            Self::Hebrew => &HEBREW,
+            Self::Devanagari => &DEVANAGARI,
+            Self::Bengali => &BENGALI,
+            Self::Thai => &THAI,
         }
     }
 
     /// Are words written without blanks between them?
     fn is_unspaced(self) -> bool {
-        matches!(self, Self::Han | Self::Kana)
+        matches!(self, Self::Han | Self::Kana | Self::Thai)
     }
 }
 
@@ -404,6 +420,13 @@ enum Kind {
 fn kind(c: char) -> Kind {
     match c {
         'a'..='z' | 'æ' | 'œ' => Kind::Latin,
+        // Signs for vowels and tones belong to the letters before them.
+        '\u{900}'..='\u{963}'
+        | '\u{971}'..='\u{97F}'
+        | '\u{980}'..='\u{9E3}'
+        | '\u{9F0}'..='\u{9F1}'
+        | '\u{E01}'..='\u{E3A}'
+        | '\u{E40}'..='\u{E4E}' => Kind::Letters,
         c if c.is_alphabetic() => Kind::Letters,
         _ => Kind::Between,
     }
@@ -414,7 +437,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn is_word(run: &str) -> bool {
-    run.starts_with(char::is_alphabetic)
+    run.starts_with(|c| kind(c) != Kind::Between)
 }
 
 macro_rules! words {
@@ -426,13 +449,17 @@ macro_rules! words {
 }
 
 static LATIN: LazyLock<Words> =
-    words!("cs" "da" "de" "es" "fi" "fr" "hu" "id" "it" "nl" "pl" "pt" "ro" "sv" "tr");
+    words!("cs" "da" "de" "es" "fi" "fr" "hu" "id" "it" "nl" "pl" "pt" "ro" "sv" "tr" "hr" "vi");
 static GREEK: LazyLock<Words> = words!("el");
-static CYRILLIC: LazyLock<Words> = words!("ru" "uk");
-static ARABIC: LazyLock<Words> = words!("ar");
+static CYRILLIC: LazyLock<Words> = words!("ru" "uk" "bg" "sr");
+static ARABIC: LazyLock<Words> = words!("ar" "fa");
 static HAN: LazyLock<Words> = words!("zh");
 static HANGUL: LazyLock<Words> = words!("ko");
 static KANA: LazyLock<Words> = words!("ja");
+static HEBREW: LazyLock<Words> = words!("he");
+static DEVANAGARI: LazyLock<Words> = words!("hi");
+static BENGALI: LazyLock<Words> = words!("bn");
+static THAI: LazyLock<Words> = words!("th");
 
 #[cfg(test)]
 mod tests {

@@ -1,13 +1,15 @@
 //! Orders to a model in words that no combination has: a small trained network reads a sentence and those beside it.
 //!
 //! ```text
-//!  sentence ─▶ pieces of words ─▶ three neighbours make 48 features ─▶ most and sum of each ─▶ one number
+//!  sentence ─▶ pieces of words ─▶ three neighbours make 64 features ─▶ most and sum of each ─▶ one number
+//!                                              └─▶ three of those make 48 more, where that number is not low ─▶ another
 //! ```
 //!
 //! What a piece adds to a feature comes from its meaning, so words that no training text had are near those that one had. They come
 //! from a model of sentences (docs/notices.md), the rest from the rows and the script in `policies/sense/`. All of it is
 //! plain arithmetic in a fixed order: the same text has the same number on every machine.
 
+mod deep;
 mod gloss;
 mod net;
 mod pieces;
@@ -17,18 +19,20 @@ mod wide;
 use super::{Cell, Scratch, Sink, plain, report, split, vicinity};
 use crate::detect::is_value;
 use crate::ruleset::Detector;
-use net::{Features, NET};
+use net::NET;
 use std::ops::Range;
 
 /// A sentence above this is an order; `train.py` says how many of what is none lie above it, as docs/detection.md does.
-const ORDERED: f32 = 1.5;
+const ORDERED: f32 = 2.6;
 /// The same of one that was written so that nobody reads it: honest text hardly ever is.
-const ORDERED_HIDDEN: f32 = -0.3;
+const ORDERED_HIDDEN: f32 = -1.4;
 /// And of a short one behind base64, which programs write as well: long ones are files.
 const ORDERED_ENCODED: f32 = 0.5;
 const ENCODED_BYTES_MAX: u32 = 1024;
 /// So much of a hidden text is read.
 const HIDDEN_BYTES_MAX: usize = 4096;
+/// A sentence that the first look takes for more is looked at a second time.
+const MAYBE: f32 = 0.0;
 /// A sentence of fewer bytes or pieces says too little.
 const BYTES_MIN: usize = 24;
 const PIECES_MIN: usize = 5;
@@ -98,7 +102,8 @@ fn scan_made(sink: &mut Sink<'_>, worth: fn(&str) -> bool, (bytes_max, bound): (
             let sentence = Some(&text[here.clone()]).filter(|sentence| worth(sentence));
             let found = sentence.and_then(read).is_some_and(|pieces| {
                 let (before, next) = (split::before(text, here.start), next(text, here.end));
-                weigh(&text[before], &NET.here(&pieces), &text[next]) > bound
+                let [before, after] = [before, next].map(|at| pieces_of(&text[at]));
+                NET.weigh_closely(&before, &pieces, &after) > bound
             });
             if found {
                 report(rule, cell, (base, text), here, sink);
@@ -147,10 +152,9 @@ fn is_order(text: &str, here: &Range<usize>) -> bool {
     let Some(pieces) = read(sentence) else {
         return false;
     };
-    let features = NET.here(&pieces);
-    NET.may_order(&features) && {
+    NET.may_order(&NET.here(&pieces)) && {
         let (before, next) = (split::before(text, here.start), next(text, here.end));
-        weigh(&text[before], &features, &text[next]) > ORDERED
+        weigh(&text[before], &pieces, &text[next]) > ORDERED
     }
 }
 
@@ -177,9 +181,13 @@ fn pieces_of(text: &str) -> Vec<u16> {
 }
 
 /// How much of an order a sentence is, between these two.
-fn weigh(before: &str, here: &Features, after: &str) -> f32 {
+fn weigh(before: &str, here: &[u16], after: &str) -> f32 {
     let [before, after] = [before, after].map(pieces_of);
-    NET.weigh(&before, here, &after)
+    let first = NET.weigh(&before, here, &after);
+    match first > MAYBE {
+        true => NET.weigh_closely(&before, here, &after),
+        false => first,
+    }
 }
 
 #[cfg(test)]
@@ -234,7 +242,7 @@ mod tests {
             };
             let expected: f32 = expected.parse().expect("a number");
             let pieces = read(here).expect("a sentence");
-            let got = weigh(before, &NET.here(&pieces), after);
+            let got = weigh(before, &pieces, after);
             assert!((got - expected).abs() < 0.02, "{got} {expected} {here}");
             rows += 1;
         }

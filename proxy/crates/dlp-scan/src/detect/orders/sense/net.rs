@@ -3,18 +3,19 @@
 //! A piece adds to each feature of the place before it, its own and the one behind it; what it adds was worked out when the
 //! weights were written, so that a place costs three sums of small whole numbers and no product.
 //!
-//! The file, all numbers little-endian: `WSN3`; three `u32`, how many pieces, features and hidden ones; each piece as a byte
+//! The file, all numbers little-endian: `WSN4`; three `u32`, how many pieces, features and hidden ones; each piece as a byte
 //! of length and its bytes; for each piece three times the features (`i8`): what it adds to the place behind it, to its own,
 //! to the one before it; the same three (`i16`) for any piece that stands before, in and behind the sentence, the features'
-//! bias in its own; then as `f32` a scale for each feature, the two layers with their biases, and the weights and bias of the
-//! sentence by itself.
+//! bias in its own; then as `f32` a scale for each feature, the two layers with their biases, the weights and bias of the
+//! sentence by itself, and what the second look has ([`Deep`]).
 
+use super::deep::{Deep, Seen};
 use std::sync::LazyLock;
 
 /// Pieces of a neighbouring sentence, and of the sentence, that are looked at.
 const BESIDE_MAX: usize = 28;
 const HERE_MAX: usize = 64;
-pub(super) const FEATURES: usize = 48;
+pub(super) const FEATURES: usize = 64;
 /// The sums of a whole text fit in 16 bits while a place has no more than this by itself.
 const PLACE_MAX: i16 = (u16::MAX as usize / HERE_MAX - 3 * i8::MAX as usize) as i16;
 const HIDDEN: usize = 32;
@@ -44,12 +45,13 @@ pub(super) struct Net {
     last_bias: f32,
     alone: [Row; 2],
     alone_bias: f32,
+    deep: Deep,
 }
 
 /// What a text comes to: for each feature the most and the sum.
 pub(super) struct Features {
-    most: Row,
-    sum: Row,
+    pub most: Row,
+    pub sum: Row,
 }
 
 /// Where a text stands.
@@ -63,7 +65,7 @@ pub(super) enum Place {
 impl Net {
     fn read(file: &'static [u8]) -> Self {
         let mut file = Reader(file);
-        assert_eq!(file.bytes(4), b"WSN3", "the weights' own file");
+        assert_eq!(file.bytes(4), b"WSN4", "the weights' own file");
         let [pieces, features, hidden] = [(); 3].map(|()| file.number());
         assert_eq!([features, hidden], [FEATURES, HIDDEN]);
         let vocabulary = (0..pieces).map(|_| {
@@ -91,6 +93,7 @@ impl Net {
             last_bias: file.floats::<1>()[0],
             alone: [(); 2].map(|()| file.floats()),
             alone_bias: file.floats::<1>()[0],
+            deep: Deep::read(&mut file),
         };
         let most = net.places.as_flattened().as_flattened().iter().max();
         assert!(most.is_some_and(|most| *most <= PLACE_MAX));
@@ -115,7 +118,8 @@ impl Net {
     }
 
     /// How much of an order the sentence is, between these two: a logit.
-    pub fn weigh(&self, before: &[u16], here: &Features, after: &[u16]) -> f32 {
+    pub fn weigh(&self, before: &[u16], here: &[u16], after: &[u16]) -> f32 {
+        let here = self.here(here);
         let before = &before[before.len().saturating_sub(BESIDE_MAX)..];
         let before = self.features(before, Place::Before);
         let after = self.features(&after[..after.len().min(BESIDE_MAX)], Place::After);
@@ -134,6 +138,26 @@ impl Net {
         }
         let last = hidden.iter().zip(&self.last);
         last.fold(self.last_bias, |sum, (h, w)| sum + h.max(0.0) * w)
+    }
+
+    /// The same looked at more closely.
+    pub fn weigh_closely(&self, before: &[u16], here: &[u16], after: &[u16]) -> f32 {
+        let texts = [
+            (
+                &before[before.len().saturating_sub(BESIDE_MAX)..],
+                Place::Before,
+            ),
+            (&here[..here.len().min(HERE_MAX)], Place::Here),
+            (&after[..after.len().min(BESIDE_MAX)], Place::After),
+        ];
+        let looks: [(Features, Seen); 3] = texts.map(|(pieces, place)| {
+            let mut places = Vec::with_capacity(pieces.len());
+            self.each(pieces, place, |value| places.push(*value));
+            let seen = self.deep.see(&places, &self.scales);
+            (self.features(pieces, place), seen)
+        });
+        self.deep
+            .weigh(looks.each_ref().map(|(features, seen)| (features, seen)))
     }
 
     fn features(&self, pieces: &[u16], place: Place) -> Features {
@@ -156,6 +180,18 @@ impl Net {
     pub(super) fn sums(&self, pieces: &[u16], place: Place) -> (Sums, [u16; FEATURES]) {
         let mut most: Sums = [0; FEATURES];
         let mut total = [0_u16; FEATURES];
+        self.each(pieces, place, |value| {
+            for f in 0..FEATURES {
+                most[f] = most[f].max(value[f]);
+                total[f] += value[f].cast_unsigned();
+            }
+        });
+        (most, total)
+    }
+
+    /// Calls `found` with the features of each place.
+    #[inline(always)]
+    fn each(&self, pieces: &[u16], place: Place, mut found: impl FnMut(&Sums)) {
         for (at, piece) in pieces.iter().enumerate() {
             let (before, next) = (at.checked_sub(1), pieces.get(at + 1));
             let beside = usize::from(before.is_some()) + 2 * usize::from(next.is_some());
@@ -167,13 +203,8 @@ impl Net {
             if let Some(next) = next {
                 self.add(&mut value, *next, 2);
             }
-            for f in 0..FEATURES {
-                let value = value[f].max(0);
-                most[f] = most[f].max(value);
-                total[f] += value.cast_unsigned();
-            }
+            found(&value.map(|v| v.max(0)));
         }
-        (most, total)
     }
 
     /// What a piece adds to the place behind it (0), its own (1), the one before it (2).
@@ -196,7 +227,7 @@ fn dot(a: &Row, b: &Row) -> f32 {
 }
 
 /// The file is a part of the program, and whole.
-struct Reader(&'static [u8]);
+pub(super) struct Reader(&'static [u8]);
 
 impl Reader {
     fn bytes(&mut self, n: usize) -> &'static [u8] {
@@ -215,7 +246,7 @@ impl Reader {
         std::array::from_fn(|f| i16::from_le_bytes([bytes[2 * f], bytes[2 * f + 1]]))
     }
 
-    fn floats<const N: usize>(&mut self) -> [f32; N] {
+    pub fn floats<const N: usize>(&mut self) -> [f32; N] {
         let bytes = self.bytes(4 * N);
         std::array::from_fn(|i| {
             let own = bytes[4 * i..4 * i + 4].try_into().expect("four bytes");
