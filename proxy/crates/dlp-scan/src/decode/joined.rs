@@ -122,7 +122,7 @@ fn names_number(name: &[u8]) -> bool {
     ];
     let name = name.to_ascii_lowercase();
     let says = |n: &&[u8]| memchr::memmem::find(&name, n).is_some();
-    NAMES.iter().any(|n| says(&n))
+    NAMES.iter().any(says)
 }
 
 /// `"ssn1": "617", "ssn2": "29", "ssn3": "6842"`, `"ssn_area": "332", "ssn_group": "06"`: digits under names that begin alike,

@@ -268,7 +268,7 @@ fn glued(text: &[u8], at: usize, floor: usize, cell: &Cell) -> (Vec<(Word, Span)
                     len <= end - next
                         && text[next..next + len].eq_ignore_ascii_case(word.as_bytes())
                 };
-                let Some(nth) = GLUED.iter().position(|word| begins(&word)) else {
+                let Some(nth) = GLUED.iter().position(begins) else {
                     return (Vec::new(), end);
                 };
                 let Ok(digit) = u8::try_from(nth) else {
