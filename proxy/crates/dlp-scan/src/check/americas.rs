@@ -12,6 +12,10 @@ pub(crate) const CHECKS: Table = &[
     ("us-dea", us_dea),
     ("us-phone", us_phone),
     ("phone-plausible", phone_plausible),
+    ("phone-trunk", |v| {
+        // A second zero would lead abroad.
+        v.starts_with(b"0") && v.get(1) != Some(&b'0') && phone_plausible(v)
+    }),
     ("us-mbi", |v| {
         v.len() == 11
             && !v
@@ -135,7 +139,13 @@ fn phone_plausible(v: &[u8]) -> bool {
         v,
         b"2147483647" | b"2147483648" | b"4294967295" | b"4294967296"
     );
+    // Lines that many people call, free or at a price of their own: Navi Dial and Free Dial in Japan, 0800 in most countries.
+    let service = matches!(v.len(), 10 | 11)
+        && ["05700", "0120", "0800"]
+            .iter()
+            .any(|lead| v.starts_with(lead.as_bytes()));
     (7..=15).contains(&v.len())
+        && !service
         && !sample
         && !bound
         && v.iter().all(u8::is_ascii_digit)

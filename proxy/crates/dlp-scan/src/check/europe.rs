@@ -10,6 +10,12 @@ pub(crate) const CHECKS: Table = &[
     ("uk-utr", uk_utr),
     ("uk-driving", uk_driving),
     ("uk-postcode", uk_postcode),
+    // Identity numbers whose last sign proves the others: Spain, Chile, Singapore.
+    ("signed-id", |v| {
+        ["es-dni", "cl-rut", "sg-nric"]
+            .iter()
+            .any(|check| super::passes(check, v))
+    }),
     ("uk-vrm", |v| {
         v.len() == 7 && !v.iter().any(|b| matches!(b, b'I' | b'Q'))
     }),
@@ -137,6 +143,8 @@ fn uk_postcode(v: &[u8]) -> bool {
             && (2..=4).contains(&cut)
             && !b"QVX".contains(&v[0])
             && (!v[1].is_ascii_uppercase() || !b"IJZ".contains(&v[1]))
+            // What forms show.
+            && !v.starts_with(b"AA")
 }
 
 /// Steuer-ID, section 139b AO: ISO 7064 MOD 11,10; among the first ten one digit repeats.

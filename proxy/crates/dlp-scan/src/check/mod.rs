@@ -15,6 +15,7 @@ mod token;
 mod vat;
 mod world;
 
+pub(crate) use money::{iban as is_iban, iban_len};
 pub(crate) use token::{base64_digit, base64_value};
 
 /// Checks by name.

@@ -5,6 +5,14 @@ use super::sums::{digits, luhn, mod97, number, one_digit, weighted};
 
 pub(crate) const CHECKS: Table = &[
     ("card", card),
+    ("hex-card", |v| {
+        // `0x106A9020EF4D65`: a card's number as one that programs keep.
+        let hex = v.strip_prefix(b"0X").unwrap_or(v);
+        std::str::from_utf8(hex)
+            .ok()
+            .and_then(|hex| u64::from_str_radix(hex, 16).ok())
+            .is_some_and(|n| card(n.to_string().as_bytes()))
+    }),
     ("luhn", |v| luhn(v) && !one_digit(v)),
     ("iban", iban),
     ("aba", aba),
@@ -18,6 +26,26 @@ pub(crate) const CHECKS: Table = &[
                     .chain(v.iter().copied().take(2)),
             ) == Some(1)
     }),
+    ("rs-account", |v| {
+        // The middle is filled up with zeros to thirteen digits.
+        let pad = 18_usize.saturating_sub(v.len());
+        (13..=18).contains(&v.len())
+            && number(&v[..3]).is_some_and(|bank| (100..1000).contains(&bank))
+            && mod97(
+                v[..3]
+                    .iter()
+                    .chain(std::iter::repeat_n(&b'0', pad))
+                    .chain(&v[3..])
+                    .copied(),
+            ) == Some(1)
+    }),
+    ("pt-nib", |v| {
+        v.len() == 21
+            && v.starts_with(b"00")
+            && !one_digit(v)
+            && mod97(v.iter().copied()) == Some(1)
+    }),
+    ("fr-rib", fr_rib),
     ("cz-account", cz_account),
     ("vin", vin),
     ("imei", |v| v.len() == 15 && luhn(v) && !one_digit(v)),
@@ -47,10 +75,30 @@ fn card(v: &[u8]) -> bool {
                 || lead == 9792
         }
         17 | 18 => matches!(lead / 100, 62 | 67 | 63),
-        19 => lead / 1000 == 4 || matches!(lead / 100, 62 | 65 | 67 | 63) || lead == 6011,
+        // 5060, 5061, 5078, 5079: Verve, Nigeria.
+        19 => {
+            lead / 1000 == 4
+                || matches!(lead / 100, 62 | 65 | 67 | 63)
+                || matches!(lead, 6011 | 5060 | 5061 | 5078 | 5079)
+        }
         _ => false,
     };
     known && luhn(v) && !one_digit(v)
+}
+
+/// CFONB: bank, branch, account and two digits; a letter of the account counts as the digit below it on a telephone of old.
+fn fr_rib(v: &[u8]) -> bool {
+    if v.len() != 23 || v[..10].iter().chain(&v[21..]).any(|b| !b.is_ascii_digit()) {
+        return false;
+    }
+    let digit = |b: u8| match b {
+        b'0'..=b'9' => u64::from(b - b'0'),
+        b'A'..=b'I' => u64::from(b - b'A') + 1,
+        b'J'..=b'R' => u64::from(b - b'J') + 1,
+        _ => u64::from(b.saturating_sub(b'S')) + 2,
+    };
+    let rest = v.iter().fold(0, |rest, b| (rest * 10 + digit(*b)) % 97);
+    rest == 0 && v[..5].iter().any(|b| *b != b'0') && !one_digit(&v[..21])
 }
 
 /// Czech National Bank, decree 169/2011: prefix, number and the bank's code, the first two by weights modulo 11. The
@@ -74,18 +122,22 @@ fn cz_account(v: &[u8]) -> bool {
 
 /// ISO 13616: the country's length, digits alone where it has no letters, and ISO 7064 MOD 97-10. A hash may begin with
 /// `be` and two digits as well.
-fn iban(v: &[u8]) -> bool {
-    let Some(country) = v.get(..2) else {
+pub(crate) fn iban(v: &[u8]) -> bool {
+    let Some((country, len)) = v.get(..2).zip(iban_len(v)) else {
         return false;
     };
-    let Some((_, len)) = IBAN_LENGTHS.iter().find(|(c, _)| c.as_bytes() == country) else {
-        return false;
-    };
-    v.len() == *len
+    v.len() == len
         && v[2..4].iter().all(u8::is_ascii_digit)
         && (!IBAN_OF_DIGITS.iter().any(|c| c.as_bytes() == country)
             || v[4..].iter().all(u8::is_ascii_digit))
         && mod97(v[4..].iter().chain(&v[..4]).copied()) == Some(1)
+}
+
+/// How long an account number is that begins so, if its country has any.
+pub(crate) fn iban_len(head: &[u8]) -> Option<usize> {
+    let country = head.get(..2)?;
+    let of = |(c, _): &&(&str, usize)| c.as_bytes() == country;
+    IBAN_LENGTHS.iter().find(of).map(|(_, len)| *len)
 }
 
 /// Whose account numbers are digits alone by the same registry.
@@ -229,6 +281,15 @@ mod tests {
             ("iban", "DE89370400440532013000", true),
             ("iban", "ZZ89370400440532013000", false),
             ("iban", "BE79EF00B13C25F9", false),
+            ("hex-card", "0x106A9020EF4D65", true),
+            ("hex-card", "0x106A9020EF4D66", false),
+            ("rs-account", "160-3596742421026-38", true),
+            ("rs-account", "160-3596742421026-39", false),
+            ("pt-nib", "003365934267429124886", true),
+            ("pt-nib", "003365934267429124887", false),
+            ("fr-rib", "10278 45329 64025776612 90", true),
+            ("fr-rib", "10278 45329 64025776612 91", false),
+            ("fr-rib", "20041 01005 0500013M026 06", true),
             ("aba", "021000021", true),
             ("aba", "021000022", false),
             ("vin", "1HGCM82633A004352", true),

@@ -7,7 +7,7 @@ use crate::Layer;
 use crate::text::{How, NO_LEAF, Node, Span};
 
 /// How far from the word its value may stand, and how long that may be.
-const NEAR: usize = 24;
+const NEAR: usize = 36;
 const VALUE_BYTES_MAX: usize = 64;
 /// A shorter one is no number of anything.
 const DIGITS_MIN: usize = 5;
@@ -86,10 +86,22 @@ fn before(text: &[u8], at: usize, floor: usize) -> Option<(usize, usize)> {
 /// The piece behind the word and the sign of its label.
 fn behind(text: &[u8], at: usize) -> Option<(usize, usize)> {
     let ceil = (at + NEAR).min(text.len());
-    let sign = text[at..ceil]
+    let near = &text[at..ceil];
+    let sign = near.iter().position(|b| matches!(b, b':' | b'='));
+    let arrow = memchr::memmem::find(near, "→".as_bytes()).map(|n| n + "→".len() - 1);
+    let sign = sign.into_iter().chain(arrow).min();
+    // `bsn achterstevoren 385878935`: right behind the word.
+    let word = near
         .iter()
-        .position(|b| matches!(b, b':' | b'='))?;
-    let from = at + sign + 1;
+        .take_while(|b| b.is_ascii_alphabetic() || **b >= 0x80);
+    let word = word.count();
+    let direct =
+        near.get(word) == Some(&b' ') && near.get(word + 1).is_some_and(u8::is_ascii_digit);
+    let from = match sign {
+        Some(sign) if !direct => at + sign + 1,
+        _ if direct => at + word + 1,
+        _ => return None,
+    };
     let to = (from + VALUE_BYTES_MAX).min(text.len());
     let len = text[from..to].iter().take_while(|b| of_value(**b)).count();
     whole(text, from, from + len)
@@ -137,6 +149,11 @@ mod tests {
                 Some("4539 5787 6362 1486"),
             ),
             ("reversed, backwards: 889338117", Some("711833988")),
+            ("bsn achterstevoren 385878935 van K", Some("539878583")),
+            (
+                "read it backwards (Cordelia's visa): 5032109138204104",
+                Some("4014028319012305"),
+            ),
             ("for x in reversed(items): y = 12", None),
             ("the list is reversed", None),
         ] {

@@ -1,7 +1,8 @@
-//! Numbers in figures that are no digits of their script: `四五三九`, `사오삼구`, and Braille, where ten letters behind a sign
-//! are the digits.
+//! Numbers in figures that are no digits of their script: `四五三九`, `사오삼구`, `ヨン・ゴ・サン`, and Braille, where ten letters
+//! behind a sign are the digits.
 
 use super::marks::Mark;
+use super::spoken::is_phone;
 use super::{Spawner, child_around};
 use crate::Layer;
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
@@ -13,16 +14,37 @@ const REACH: usize = 160;
 
 /// Unicode, numeric values of Han characters and their Sino-Korean readings, zero first.
 const FIGURES: [&str; 10] = [
-    "〇零영공",
-    "一壱壹일",
-    "二弐貳贰이",
+    // 幺, 两, 拐, 勾, 洞: as numbers are read out in China.
+    "〇零洞영공",
+    "一壱壹幺일",
+    "二弐貳贰两이",
     "三参參叁삼",
     "四肆사",
     "五伍오",
     "六陸陆륙육",
-    "七柒칠",
+    "七柒拐칠",
     "八捌팔",
-    "九玖구",
+    "九玖勾구",
+];
+/// Digits as they are read out in Japan, in the letters that machines write down what they hear in.
+const KANA: [(&str, u8); 17] = [
+    ("ゼロ", 0),
+    ("レイ", 0),
+    ("マル", 0),
+    ("イチ", 1),
+    ("ニー", 2),
+    ("ニ", 2),
+    ("サン", 3),
+    ("ヨン", 4),
+    ("ヨ", 4),
+    ("ゴー", 5),
+    ("ゴ", 5),
+    ("ロク", 6),
+    ("ナナ", 7),
+    ("シチ", 7),
+    ("ハチ", 8),
+    ("キュウ", 9),
+    ("キュー", 9),
 ];
 /// Braille: what stands before a number, and its digits.
 const NUMBER_SIGN: char = '⠼';
@@ -36,7 +58,10 @@ enum Part {
 }
 
 fn part(c: char) -> Option<Part> {
-    if matches!(c, ' ' | '-' | '.' | '、' | NUMBER_SIGN | '⠤' | '\u{2800}') {
+    if matches!(
+        c,
+        ' ' | '-' | '.' | '、' | NUMBER_SIGN | '⠤' | '\u{2800}' | '・'
+    ) {
         return Some(Part::Between);
     }
     if c.is_ascii() {
@@ -66,7 +91,11 @@ pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>
         if figures.len() < FIGURES_MIN {
             continue;
         }
+        let digits: Vec<u8> = figures.iter().map(|(digit, _)| *digit).collect();
         child_around(node, cell, Layer::Codes, (from, to), spawn, |child| {
+            if is_phone(&digits) {
+                child.push(b"tel ", Span::new(from, from + 1), How::Atom);
+            }
             for (digit, span) in &figures {
                 child.push(&[*digit], *span, How::Atom);
             }
@@ -83,23 +112,40 @@ fn row_around(node: &Node, cell: &Cell, at: usize) -> Vec<(u8, Span)> {
     let text =
         |from: usize, to: usize| std::str::from_utf8(&node.text[from..to]).unwrap_or_default();
     let mut row = Vec::new();
-    let before = text(start, at);
-    for (i, c) in before.char_indices().rev() {
-        match part(c) {
-            Some(Part::Figure(d)) => row.push((d, Span::new(start + i, start + i + c.len_utf8()))),
-            Some(Part::Between) => {}
-            None => break,
+    let mut before = text(start, at);
+    while let Some((left, part)) = last_part(before) {
+        if let Part::Figure(d) = part {
+            row.push((d, Span::new(start + left.len(), start + before.len())));
         }
+        before = left;
     }
     row.reverse();
-    for (i, c) in text(at, end).char_indices() {
-        match part(c) {
-            Some(Part::Figure(d)) => row.push((d, Span::new(at + i, at + i + c.len_utf8()))),
-            Some(Part::Between) => {}
-            None => break,
+    let mut behind = text(at, end);
+    while let Some((left, part)) = first_part(behind) {
+        if let Part::Figure(d) = part {
+            row.push((d, Span::new(end - behind.len(), end - left.len())));
         }
+        behind = left;
     }
     row
+}
+
+/// What a text ends with, and what is left before it.
+fn last_part(text: &str) -> Option<(&str, Part)> {
+    let kana = |(word, d): &(&str, u8)| Some((text.strip_suffix(word)?, Part::Figure(b'0' + d)));
+    KANA.iter().find_map(kana).or_else(|| {
+        let c = text.chars().next_back()?;
+        Some((&text[..text.len() - c.len_utf8()], part(c)?))
+    })
+}
+
+/// What a text begins with, and what is left behind it.
+fn first_part(text: &str) -> Option<(&str, Part)> {
+    let kana = |(word, d): &(&str, u8)| Some((text.strip_prefix(word)?, Part::Figure(b'0' + d)));
+    KANA.iter().find_map(kana).or_else(|| {
+        let c = text.chars().next()?;
+        Some((&text[c.len_utf8()..], part(c)?))
+    })
 }
 
 #[cfg(test)]
@@ -118,6 +164,12 @@ mod tests {
             ("번호 사일육칠칠이삼오사칠", Some("4167723547")),
             ("CNH (braille): ⠼⠋⠑⠛⠓⠑⠃⠑⠁⠙⠉⠊", Some("65785251439")),
             ("NSS ⠼⠁⠼⠉⠼⠙⠼⠊⠼⠑⠼⠊⠼⠁", Some("1349591")),
+            (
+                "番号は ゼロ・ハチ・ゼロ・イチ・ニ・サン・ヨン です",
+                Some("0801234"),
+            ),
+            ("加微信 幺五勾洞洞洞五三洞两八 找小卢", Some("15900053028")),
+            ("ゼロ・エミッション・サンシャイン", None),
             ("一九七八年三月", None),
             ("七八个人", None),
         ] {

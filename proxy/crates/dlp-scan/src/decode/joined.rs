@@ -55,6 +55,8 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     }
     short_runs(node, spawn);
     numbers(node, spawn);
+    named_digits(node, spawn);
+    mail_sides(node, spawn);
     arguments(node, spawn);
     parts(node, spawn);
     seams(node, spawn);
@@ -73,12 +75,7 @@ fn short_runs(node: &Node, spawn: &mut Spawner<'_>) {
 /// `"card_number": [4539, 1488, 0343, 6467]`, `"pesel_digits": [8, 0, 1, ...]`: a number in groups of as many digits each, or digit by
 /// digit, under a name for one. Prices and years stand in rows, too, under names of theirs.
 fn numbers(node: &Node, spawn: &mut Spawner<'_>) {
-    const DIGITS: std::ops::RangeInclusive<usize> = 9..=24;
     const GROUP_DIGITS_MAX: usize = 6;
-    const NAMES: [&[u8]; 12] = [
-        b"card", b"pan", b"number", b"digits", b"account", b"iban", b"ssn", b"phone", b"pesel",
-        b"tax", b"groups", b"parts",
-    ];
     let digits = |c: &Cell| {
         c.kind == LeafKind::Number
             && c.span.len() <= GROUP_DIGITS_MAX
@@ -89,14 +86,141 @@ fn numbers(node: &Node, spawn: &mut Spawner<'_>) {
         let (first, rest) = (cells[0].span.len(), &cells[..cells.len() - 1]);
         let total: usize = cells.iter().map(|c| c.span.len()).sum();
         let even = rest.iter().all(|c| c.span.len() == first);
-        let name = node.text[cells[0].name.range()].to_ascii_lowercase();
-        let named = NAMES
-            .iter()
-            .any(|n| memchr::memmem::find(&name, n).is_some());
+        let named = names_number(&node.text[cells[0].name.range()]);
         if even && named && DIGITS.contains(&total) {
             join(node, cells.iter().map(|c| c.span), spawn);
         }
     }
+}
+
+/// How many digits a number in pieces has.
+const DIGITS: std::ops::RangeInclusive<usize> = 9..=24;
+
+/// Does a name say that a number is under it, not an amount?
+fn names_number(name: &[u8]) -> bool {
+    const NAMES: [&[u8]; 20] = [
+        b"card",
+        b"pan",
+        b"number",
+        b"digits",
+        b"account",
+        b"iban",
+        b"ssn",
+        b"phone",
+        b"pesel",
+        b"tax",
+        b"groups",
+        b"parts",
+        b"social",
+        b"tel",
+        b"mobile",
+        b"cpf",
+        b"aadhaar",
+        b"nhs",
+        b"bsn",
+        b"passport",
+    ];
+    let name = name.to_ascii_lowercase();
+    let says = |n: &&[u8]| memchr::memmem::find(&name, n).is_some();
+    NAMES.iter().any(says)
+}
+
+/// `"ssn1": "617", "ssn2": "29", "ssn3": "6842"`, `"ssn_area": "332", "ssn_group": "06"`: digits under names that begin alike,
+/// which say what the whole is.
+fn named_digits(node: &Node, spawn: &mut Spawner<'_>) {
+    let digits = |c: &Cell| {
+        c.kind == LeafKind::String
+            && (1..=8).contains(&c.span.len())
+            && node.text[c.span.range()].iter().all(u8::is_ascii_digit)
+            && !c.name.is_empty()
+    };
+    let stem = |c: &Cell| {
+        let name = &node.text[c.name.range()];
+        let len = name.iter().take_while(|b| b.is_ascii_alphabetic()).count();
+        Span::new(c.name.start as usize, c.name.start as usize + len)
+    };
+    let values: Vec<&Cell> = node.cells.iter().filter(|c| is_value(c)).collect();
+    let mut at = 0;
+    while at < values.len() {
+        let first = values[at];
+        if !digits(first) || first.leaf == NO_LEAF {
+            at += 1;
+            continue;
+        }
+        let head = &node.text[stem(first).range()];
+        let same = |c: &&&Cell| {
+            digits(c) && node.text[stem(c).range()] == *head && c.name.len() > stem(c).len()
+        };
+        let row: Vec<Span> = values[at..]
+            .iter()
+            .take_while(same)
+            .map(|c| c.span)
+            .collect();
+        let total: usize = row.iter().map(|span| span.len()).sum();
+        if row.len() > 1 && DIGITS.contains(&total) && names_number(head) {
+            join_named(node, stem(first), &row, b"", spawn);
+        }
+        at += row.len().max(1);
+    }
+}
+
+/// `"localpart": "w.staub", "domain": "mail.de"`: an address of mail on its two sides.
+fn mail_sides(node: &Node, spawn: &mut Spawner<'_>) {
+    let values: Vec<&Cell> = node.cells.iter().filter(|c| is_value(c)).collect();
+    let names = |c: &Cell, words: &[&[u8]]| {
+        let name = node.text[c.name.range()].to_ascii_lowercase();
+        words
+            .iter()
+            .any(|w| memchr::memmem::find(&name, w).is_some())
+    };
+    let part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-' | b'+');
+    for pair in values.windows(2) {
+        let (left, right) = (
+            &node.text[pair[0].span.range()],
+            &node.text[pair[1].span.range()],
+        );
+        let sides = pair
+            .iter()
+            .all(|c| c.kind == LeafKind::String && c.leaf != NO_LEAF)
+            && (3..=64).contains(&left.len())
+            && (4..=64).contains(&right.len())
+            && left.iter().chain(right).all(part)
+            && right.contains(&b'.');
+        if sides
+            && names(pair[0], &[b"local", b"mail_user", b"mailbox"])
+            && !names(pair[0], &[b"localhost"])
+            && names(pair[1], &[b"domain", b"host"])
+        {
+            join_named(
+                node,
+                pair[0].name,
+                &[pair[0].span, pair[1].span],
+                b"@",
+                spawn,
+            );
+        }
+    }
+}
+
+/// One value of the parts, with `sign` between them, under a name.
+fn join_named(node: &Node, name: Span, parts: &[Span], sign: &[u8], spawn: &mut Spawner<'_>) {
+    let Some(mut child) = spawn.begin(Layer::Joined) else {
+        return;
+    };
+    let name = super::begin_cell(&mut child, node, name);
+    let start = child.text.len();
+    for (nth, part) in parts.iter().enumerate() {
+        if nth > 0 && !sign.is_empty() {
+            child.push(
+                sign,
+                Span::new(part.start as usize, part.start as usize + 1),
+                How::Atom,
+            );
+        }
+        child.push(&node.text[part.range()], *part, How::Copy);
+    }
+    child.close_cell(start, name, LeafKind::String, 0);
+    spawn.end(child);
 }
 
 /// `["rm", "-r", "/home"]`, `{"command": "sh", "args": ["-c", "id"]}`: a command with its arguments one by one. It is one by its

@@ -30,6 +30,7 @@ mod marked;
 pub(crate) mod marks;
 mod markup;
 mod mirrored;
+pub(crate) mod misread;
 mod numeral;
 pub(crate) mod outline;
 mod packed;
@@ -510,6 +511,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     dressed::decode(node, scratch, spawn);
     strung::decode(node, scratch, spawn);
     numeral::decode(node, spawn);
+    misread::decode(node, &scratch.misread, spawn);
 }
 
 /// The longest rows of at least `least` cells of which each goes with the next.

@@ -1,5 +1,9 @@
 //! Numbers and codes that are read out: `four seven double one`, `vier sieben eins`, `Alpha Bravo seven`.
 
+mod words;
+
+use words::{DIGITS, LETTERS};
+
 use super::marks::Mark;
 use super::{Spawner, child_around};
 use crate::Layer;
@@ -24,7 +28,11 @@ pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>
             done = morse(node, cell, (at, done), spawn).max(at + 1);
             continue;
         }
-        let (words, end) = row_around(&node.text, at, done, cell);
+        let (mut words, mut end) = row_around(&node.text, at, done, cell);
+        let (run, run_end) = glued(&node.text, at, done, cell);
+        if run.len() > words.len() {
+            (words, end) = (run, run_end);
+        }
         done = end.max(at + 1);
         let (Some(first), Some(last)) = (words.first(), words.last()) else {
             continue;
@@ -42,13 +50,26 @@ pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>
         if count < CHARS_MIN {
             continue;
         }
+        let digits: Vec<u8> = plain.iter().map(|(c, _)| *c).collect();
         child_around(node, cell, Layer::Codes, place, spawn, |child| {
+            if is_phone(&digits) {
+                child.push(b"tel ", Span::new(place.0, place.0 + 1), How::Atom);
+            }
             for (c, span) in &plain {
                 child.push(&[*c], *span, How::Atom);
             }
             child.push(b" ", Span::new(place.1 - 1, place.1), How::Atom);
         });
     }
+}
+
+/// Nobody reads out ten digits with a zero before them but for a phone's number, and in China eleven that begin as mobiles do.
+pub(super) fn is_phone(digits: &[u8]) -> bool {
+    let seen = |d: &u8| digits.contains(d);
+    let kinds = (b'0'..=b'9').filter(seen).count();
+    let area = (10..=11).contains(&digits.len()) && digits[0] == b'0' && digits[1] != b'0';
+    let mobile = digits.len() == 11 && digits[0] == b'1' && matches!(digits[1], b'3'..=b'9');
+    kinds >= 4 && digits.iter().all(u8::is_ascii_digit) && (area || mobile)
 }
 
 /// The row of Morse code around the place; gives where it ends. Nothing before `floor` is looked at.
@@ -107,8 +128,40 @@ enum Word {
     Teen(u8),
 }
 
-/// The row of such words around the place, and where it ends. Nothing before `floor` is looked at.
+/// The row of such words around the place, and where it ends. Nothing before `floor` is looked at. Figures may stand in it
+/// (`5393 zero one six`), where most of it is in words.
 fn row_around(text: &[u8], at: usize, floor: usize, cell: &Cell) -> (Vec<(Word, Span)>, usize) {
+    let (words, end) = row_of(text, at, floor, cell, true);
+    let figures = words.iter().filter(|(_, span)| span.end == span.start + 1);
+    let (figures, all) = (figures.count(), words.len());
+    if figures > 0 && all - figures < SPOKEN_MIN {
+        return row_of(text, at, floor, cell, false);
+    }
+    (words, end)
+}
+
+/// Of a row with figures in it, so many are words at least.
+const SPOKEN_MIN: usize = 4;
+/// Longest group of figures in such a row.
+const FIGURES_MAX: usize = 6;
+
+/// The digits that a text ends with or begins with, none of a longer number.
+fn figures(digits: impl Iterator<Item = u8>) -> usize {
+    let count = digits.take(FIGURES_MAX + 1).take_while(u8::is_ascii_digit);
+    match count.count() {
+        len if len <= FIGURES_MAX => len,
+        _ => 0,
+    }
+}
+
+fn row_of(
+    text: &[u8],
+    at: usize,
+    floor: usize,
+    cell: &Cell,
+    figured: bool,
+) -> (Vec<(Word, Span)>, usize) {
+    let digit = |n: usize| (Word::Digit(text[n] - b'0'), Span::new(n, n + 1));
     let (floor, ceil) = (floor.max(cell.span.start as usize), cell.span.end as usize);
     let mut at = at;
     while at < ceil && !of_word(text[at]) {
@@ -123,13 +176,17 @@ fn row_around(text: &[u8], at: usize, floor: usize, cell: &Cell) -> (Vec<(Word, 
     let mut before = start;
     loop {
         let end = before - gap_before(&text[floor..before]);
-        let from = end
-            - text[floor..end]
-                .iter()
-                .rev()
-                .take(WORD_BYTES_MAX)
-                .take_while(|b| of_word(**b))
-                .count();
+        let from = end - word_len(&text[floor..end], true);
+        let len = figures(text[floor..end].iter().rev().copied());
+        if figured && from == end && end < before && len > 0 {
+            let head = end - len;
+            if head > floor && !of_gap(text[head - 1]) && text[head - 1] != b':' {
+                break;
+            }
+            words.extend((head..end).rev().map(digit));
+            before = head;
+            continue;
+        }
         let Some(word) = word(&text[from..end]).filter(|_| end < before && from < end) else {
             break;
         };
@@ -142,15 +199,18 @@ fn row_around(text: &[u8], at: usize, floor: usize, cell: &Cell) -> (Vec<(Word, 
     words.reverse();
     let mut next = start;
     loop {
-        let len = text[next..ceil]
-            .iter()
-            .take(WORD_BYTES_MAX)
-            .take_while(|b| of_word(**b))
-            .count();
-        let Some(word) = word(&text[next..next + len]) else {
+        let len = word_len(&text[next..ceil], false);
+        let count = figures(text[next..ceil].iter().copied());
+        let apart = |n: usize| text[..ceil].get(n).is_none_or(|b| !of_word(*b));
+        let len = if figured && len == 0 && count > 0 && apart(next + count) {
+            words.extend((next..next + count).map(digit));
+            count
+        } else if let Some(word) = word(&text[next..next + len]) {
+            words.push((word, Span::new(next, next + len)));
+            len
+        } else {
             break;
         };
-        words.push((word, Span::new(next, next + len)));
         let gap = text[next + len..ceil]
             .iter()
             .take(3)
@@ -177,8 +237,85 @@ fn row_around(text: &[u8], at: usize, floor: usize, cell: &Cell) -> (Vec<(Word, 
     )
 }
 
+/// Words without anything between them, or between figures: `zerosevenTwoeight`, `6one7-threetwo`.
+fn glued(text: &[u8], at: usize, floor: usize, cell: &Cell) -> (Vec<(Word, Span)>, usize) {
+    let (floor, ceil) = (floor.max(cell.span.start as usize), cell.span.end as usize);
+    let of_run = |b: &&u8| b.is_ascii_alphanumeric() || **b == b'-';
+    let at = (at..ceil).find(|n| of_run(&&text[*n])).unwrap_or(ceil);
+    let before = text[floor..at]
+        .iter()
+        .rev()
+        .take(RUN_BYTES_MAX)
+        .take_while(of_run);
+    let mut next = at - before.count();
+    let end = at
+        + text[at..ceil]
+            .iter()
+            .take(RUN_BYTES_MAX)
+            .take_while(of_run)
+            .count();
+    let (mut words, mut spoken) = (Vec::new(), 0);
+    while next < end {
+        let len = match text[next] {
+            b'-' => 1,
+            b @ b'0'..=b'9' => {
+                words.push((Word::Digit(b - b'0'), Span::new(next, next + 1)));
+                1
+            }
+            _ => {
+                let begins = |word: &&str| {
+                    let len = word.len();
+                    len <= end - next
+                        && text[next..next + len].eq_ignore_ascii_case(word.as_bytes())
+                };
+                let Some(nth) = GLUED.iter().position(begins) else {
+                    return (Vec::new(), end);
+                };
+                let Ok(digit) = u8::try_from(nth) else {
+                    return (Vec::new(), end);
+                };
+                let len = GLUED[nth].len();
+                words.push((Word::Digit(digit), Span::new(next, next + len)));
+                spoken += 1;
+                len
+            }
+        };
+        next += len;
+    }
+    if spoken < SPOKEN_MIN - 1 {
+        words.clear();
+    }
+    (words, end)
+}
+
+/// Longest run of such words.
+const RUN_BYTES_MAX: usize = 128;
+/// English digits, zero first.
+const GLUED: [&str; 10] = [
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine",
+];
+
 fn of_word(b: u8) -> bool {
     b.is_ascii_alphabetic() || b >= 0x80
+}
+
+/// How many bytes of a word a text begins with, or ends with. A word of Cyrillic may have an apostrophe in it (`дев'ять`).
+fn word_len(text: &[u8], backwards: bool) -> usize {
+    let at = |n: usize| match backwards {
+        true => text.len().checked_sub(n + 1).map(|n| text[n]),
+        false => text.get(n).copied(),
+    };
+    let mut len = 0;
+    while len < WORD_BYTES_MAX
+        && let Some(b) = at(len)
+    {
+        let inner = b == b'\'' && len > 0 && at(len - 1) >= Some(0x80) && at(len + 1) >= Some(0x80);
+        if !of_word(b) && !inner {
+            break;
+        }
+        len += 1;
+    }
+    len
 }
 
 fn of_gap(b: u8) -> bool {
@@ -296,335 +433,11 @@ fn teen(word: &str) -> Option<u8> {
     u8::try_from(nth).ok()
 }
 
-/// The digits in the languages that numbers are read out in, zero first. No word stands for two of them.
-const DIGITS: [&[&str]; 10] = [
-    &[
-        "zero",
-        "oh",
-        "null",
-        "zéro",
-        "cero",
-        "nul",
-        "ноль",
-        "нуль",
-        "nula",
-        "sıfır",
-        "noll",
-        "nol",
-        "शून्य",
-        "ziro",
-        "nolla",
-        "nulla",
-        "μηδέν",
-        "אפס",
-        "صفر",
-        "ศูนย์",
-        "không",
-        "kosong",
-        "нула",
-        "শূন্য",
-    ],
-    &[
-        "one",
-        "eins",
-        "ein",
-        "un",
-        "une",
-        "uno",
-        "um",
-        "een",
-        "één",
-        "jeden",
-        "один",
-        "jedna",
-        "bir",
-        "ett",
-        "satu",
-        "unu",
-        "एक",
-        "moja",
-        "yksi",
-        "egy",
-        "ένα",
-        "אחת",
-        "אחד",
-        "واحد",
-        "หนึ่ง",
-        "một",
-        "en",
-        "jedan",
-        "едно",
-        "یک",
-        "এক",
-    ],
-    &[
-        "two",
-        "zwei",
-        "zwo",
-        "deux",
-        "dos",
-        "due",
-        "dois",
-        "twee",
-        "dwa",
-        "два",
-        "dva",
-        "iki",
-        "två",
-        "dua",
-        "doi",
-        "दो",
-        "mbili",
-        "kaksi",
-        "kettő",
-        "két",
-        "δύο",
-        "שתיים",
-        "שתים",
-        "اثنان",
-        "اثنين",
-        "สอง",
-        "hai",
-        "to",
-        "две",
-        "دو",
-        "দুই",
-    ],
-    &[
-        "three",
-        "drei",
-        "trois",
-        "tres",
-        "tre",
-        "três",
-        "drie",
-        "trzy",
-        "три",
-        "tři",
-        "üç",
-        "tiga",
-        "trei",
-        "तीन",
-        "tatu",
-        "kolme",
-        "három",
-        "τρία",
-        "שלוש",
-        "ثلاثة",
-        "สาม",
-        "ba",
-        "tri",
-        "سه",
-        "তিন",
-    ],
-    &[
-        "four",
-        "vier",
-        "quatre",
-        "cuatro",
-        "quattro",
-        "quatro",
-        "cztery",
-        "четыре",
-        "чотири",
-        "čtyři",
-        "dört",
-        "fyra",
-        "empat",
-        "patru",
-        "चार",
-        "nne",
-        "neljä",
-        "négy",
-        "τέσσερα",
-        "ארבע",
-        "أربعة",
-        "สี่",
-        "bốn",
-        "fire",
-        "četiri",
-        "štyri",
-        "четири",
-        "چهار",
-    ],
-    &[
-        "five",
-        "fünf",
-        "fuenf",
-        "cinq",
-        "cinco",
-        "cinque",
-        "vijf",
-        "pięć",
-        "пять",
-        "п'ять",
-        "pět",
-        "beş",
-        "fem",
-        "lima",
-        "cinci",
-        "पांच",
-        "tano",
-        "viisi",
-        "öt",
-        "πέντε",
-        "חמש",
-        "خمسة",
-        "ห้า",
-        "năm",
-        "pet",
-        "päť",
-        "пет",
-        "پنج",
-        "п’ять",
-        "পাঁচ",
-    ],
-    &[
-        "six",
-        "sechs",
-        "seis",
-        "sei",
-        "meia",
-        "zes",
-        "sześć",
-        "шесть",
-        "шість",
-        "šest",
-        "altı",
-        "sex",
-        "enam",
-        "şase",
-        "छह",
-        "sita",
-        "kuusi",
-        "hat",
-        "έξι",
-        "שש",
-        "ستة",
-        "หก",
-        "sáu",
-        "seks",
-        "шест",
-        "شش",
-        "șase",
-        "šesť",
-        "ছয়",
-    ],
-    &[
-        "seven",
-        "sieben",
-        "sept",
-        "siete",
-        "sette",
-        "sete",
-        "zeven",
-        "siedem",
-        "семь",
-        "сім",
-        "sedm",
-        "yedi",
-        "sju",
-        "tujuh",
-        "şapte",
-        "सात",
-        "saba",
-        "seitsemän",
-        "hét",
-        "επτά",
-        "εφτά",
-        "שבע",
-        "سبعة",
-        "เจ็ด",
-        "bảy",
-        "syv",
-        "sedam",
-        "sedem",
-        "седем",
-        "هفت",
-        "șapte",
-        "সাত",
-    ],
-    &[
-        "eight",
-        "acht",
-        "huit",
-        "ocho",
-        "otto",
-        "oito",
-        "osiem",
-        "восемь",
-        "вісім",
-        "osm",
-        "sekiz",
-        "åtta",
-        "delapan",
-        "opt",
-        "आठ",
-        "nane",
-        "kahdeksan",
-        "nyolc",
-        "οκτώ",
-        "οχτώ",
-        "שמונה",
-        "ثمانية",
-        "แปด",
-        "tám",
-        "otte",
-        "åtte",
-        "osam",
-        "osem",
-        "осем",
-        "هشت",
-        "আট",
-        "lapan",
-    ],
-    &[
-        "nine",
-        "niner",
-        "neun",
-        "neuf",
-        "nueve",
-        "nove",
-        "negen",
-        "dziewięć",
-        "девять",
-        "дев'ять",
-        "devět",
-        "dokuz",
-        "nio",
-        "sembilan",
-        "nouă",
-        "नौ",
-        "tisa",
-        "yhdeksän",
-        "kilenc",
-        "εννέα",
-        "εννιά",
-        "תשע",
-        "تسعة",
-        "เก้า",
-        "chín",
-        "ni",
-        "devet",
-        "deväť",
-        "девет",
-        "نه",
-        "дев’ять",
-        "নয়",
-    ],
-];
-
-/// ICAO Annex 10, volume II, the spelling alphabet.
-const LETTERS: [&str; 26] = [
-    "alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "juliet",
-    "kilo", "lima", "mike", "november", "oscar", "papa", "quebec", "romeo", "sierra", "tango",
-    "uniform", "victor", "whiskey", "xray", "yankee", "zulu",
-];
-
 const SIGNS: [(&[&str], Word); 19] = [
     (&["double", "doppel"], Word::Times(2)),
     (&["triple"], Word::Times(3)),
-    (&["mark"], Word::Times(1)),
+    // `exclamation mark`, `X-ray`: said by the word before.
+    (&["mark", "ray"], Word::Times(1)),
     (&["alfa"], Word::Letter(b'A')),
     (&["juliett"], Word::Letter(b'J')),
     (&["x", "ex"], Word::Letter(b'X')),
@@ -681,6 +494,35 @@ mod tests {
             ("key: Lima five lima Oscar november nine two", "L5lOn92"),
             ("nomor: lima tujuh satu dua delapan nol", "571280"),
             (
+                "kimlik: beş altı bir bir beş bir altı dokuz üç üç sıfır.",
+                "56115169330",
+            ),
+            (
+                "मेरा आधार सात तीन आठ नौ नौ सात छह तीन दो सात दो पाँच",
+                "738997632725",
+            ),
+            (
+                "simu sifuri saba sita saba sita mbili nane sita saba nane",
+                "0767628678",
+            ),
+            (
+                "card: 5393 zero one six eight 0357 eight eight four eight",
+                "5393016803578848",
+            ),
+            (
+                "phone zerosevenTwoeightzerofourzeroseveneightnine",
+                "07280407",
+            ),
+            ("line 6one7-threetwoeight-60nine0, ask", "6173286090"),
+            (
+                "іпн: три три вісім два сім чотири дев'ять нуль нуль вісім",
+                "3382749008",
+            ),
+            (
+                "VIN: Juliett Tango X-ray two Lima five nine seven",
+                "JTX2L597",
+            ),
+            (
                 "BSN: ....- --... .---- ----. ---.. ----- -.... ----. ----.",
                 "471980699",
             ),
@@ -707,6 +549,9 @@ mod tests {
             "one of three or four people, seven at most",
             "Hotel Tango is at the India gate",
             "twenty-three and seventy-eight",
+            "three 500 and seven 300 people",
+            "five 6 seven 8 nine 10",
+            "someoneseven of the three-tone kind",
         ] {
             assert!(
                 !children(text).iter().any(|(l, ..)| *l == Layer::Codes),

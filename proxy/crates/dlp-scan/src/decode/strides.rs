@@ -1,6 +1,7 @@
 //! Values in pieces of one length with the same few bytes between each two, whatever those are: `'ghp_' . 'Zq7k'`,
 //! `ghp_<br>Zq7k`, `[g][h]`, a cell of a table each. The digits' detector says where two such gaps follow each other.
 
+use super::spoken::is_phone;
 use super::{Spawner, child_around};
 use crate::Layer;
 use crate::detect::{Scratch, may_name_test, told_of_test};
@@ -185,21 +186,82 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
         };
         let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
         // It may reach behind `done`, but two rows of one stride never overlap: the first would have gone on.
-        let pieces = row.pieces(text, (floor, ceil));
+        let mut pieces = row.pieces(text, (floor, ceil));
         let Some((start, end)) = pieces.first().zip(pieces.last()) else {
             continue;
         };
-        let (start, end) = (start.start as usize, end.end as usize);
+        let (mut start, mut end) = (start.start as usize, end.end as usize);
         done = end;
-        if !worth(text, &row, &pieces) || known(text, &row, (floor, start)) {
+        if let Some(account) = account_of(text, &row, &pieces) {
+            (start, end) = (
+                account[0].start as usize,
+                account[account.len() - 1].end as usize,
+            );
+            pieces = account;
+        } else if !worth(text, &row, &pieces) || known(text, &row, (floor, start)) {
             continue;
         }
+        let phone = row.len == 1 && parts_digits(text, &row) && {
+            let digits: Vec<u8> = pieces
+                .iter()
+                .flat_map(|p| &text[p.range()])
+                .copied()
+                .collect();
+            is_phone(&digits)
+        };
         child_around(node, cell, Layer::Spaced, (start, end), spawn, |child| {
+            if phone {
+                child.push(b"tel ", Span::new(start, start + 1), How::Atom);
+            }
             for piece in &pieces {
                 child.push(&text[piece.range()], *piece, How::Copy);
             }
         });
     }
+}
+
+/// Is the gap of such a row none that columns, versions and lists have?
+fn parts_digits(text: &[u8], row: &Stride) -> bool {
+    let gap = &text[row.piece + row.len..][..row.gap];
+    !gap.iter().any(|b| b" \t\r\n,;|.\"'[]{}()<>&=:".contains(b))
+}
+
+/// The pieces of an account's number (IBAN), in its fours: columns of a table, lines, array elements. Its sum proves it.
+fn account_of(text: &[u8], row: &Stride, pieces: &[Span]) -> Option<Vec<Span>> {
+    const PIECES_MAX: usize = 9;
+    if row.len != 4 {
+        return None;
+    }
+    // The end of what stands before may have been taken for a piece.
+    for first in 0..pieces.len().min(2) {
+        let mut account = Vec::new();
+        let head = &text[pieces[first].range()];
+        let Some(len) = crate::check::iban_len(head) else {
+            continue;
+        };
+        let mut joined = Vec::new();
+        for piece in pieces[first..].iter().take(PIECES_MAX) {
+            let left = crate::text::to_u32(len - joined.len());
+            let own = Span::new(
+                piece.start as usize,
+                (piece.start + left).min(piece.end) as usize,
+            );
+            joined.extend_from_slice(&text[own.range()]);
+            account.push(own);
+            if joined.len() == len {
+                break;
+            }
+        }
+        let ends = account.last().is_some_and(|own| {
+            !text
+                .get(own.end as usize)
+                .is_some_and(u8::is_ascii_alphanumeric)
+        });
+        if ends && crate::check::is_iban(&joined) {
+            return Some(account);
+        }
+    }
+    None
 }
 
 /// Do the pieces look like a value? Rows of numbers and of words are tables, and so are lines with columns.
@@ -292,6 +354,27 @@ mod tests {
     /// `pieces` with `gap` between them.
     fn row(gap: &str) -> String {
         ["ghp_Zq7k", "W2mXv9Lp", "4TsR8bNc", "3Yd"].join(gap)
+    }
+
+    #[test]
+    fn an_account_in_its_fours_comes_together() {
+        for text in [
+            "name,a,b,c,d,e,f\nVreni,DE89,3704,0044,0532,0130,00,x",
+            "Titular: Ovidio\nDE89\n3704\n0044\n0532\n0130\n00",
+            "DE89|3704|0044|0532|0130|00",
+            "[\"DE89\", \"3704\", \"0044\", \"0532\", \"0130\", \"00\"]",
+        ] {
+            let found = children(text);
+            let whole = |t: &str| t.contains("DE89370400440532013000");
+            assert!(
+                found
+                    .iter()
+                    .any(|(l, t, _)| *l == Layer::Spaced && whole(t)),
+                "{text:?}"
+            );
+        }
+        let found = children("DE88,3704,0044,0532,0130,00");
+        assert!(!found.iter().any(|(_, t, _)| t.contains("DE8837040044")));
     }
 
     #[test]

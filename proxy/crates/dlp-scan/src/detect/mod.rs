@@ -97,6 +97,8 @@ pub(crate) struct Scratch {
     pub marks: Vec<(u32, Mark)>,
     /// Cells with words that have digits for letters.
     pub leet: Vec<(u32, Span)>,
+    /// Numbers with letters that look like digits.
+    pub misread: Vec<Span>,
     /// The words of a list that follow each other.
     pub words: Vec<(usize, usize)>,
     /// Where a token broke off at the end of its cell.
@@ -259,6 +261,7 @@ pub(crate) fn detect(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     scratch.dressed.clear();
     scratch.strung.clear();
     scratch.leet.clear();
+    scratch.misread.clear();
     scratch.rows.clear();
     scratch.strides.clear();
     scratch.code_rows.clear();

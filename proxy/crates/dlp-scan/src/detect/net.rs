@@ -1,6 +1,7 @@
 //! Addresses of mail, network and cards in it: found by their punctuation.
 
 use super::Sink;
+use crate::Layer;
 use crate::ruleset::Detector;
 use crate::text::Span;
 use crate::traces::Traces;
@@ -348,6 +349,10 @@ fn is_ipv6(token: &[u8]) -> bool {
 
 /// IPv4, four numbers up to 255, no version and no part of something longer.
 fn ipv4s(text: &[u8], base: usize, sink: &mut Sink<'_>) {
+    // Moved letters leave digits as they are: only the word that says "version" is lost.
+    if sink.node.layer == Some(Layer::Rot13) {
+        return;
+    }
     let mut done = 0;
     for at in memchr::memchr_iter(b'.', text) {
         if at < done

@@ -2,7 +2,7 @@
 
 use super::{Scratch, Sink, context};
 use crate::LeafKind;
-use crate::decode::{listed, series, strides};
+use crate::decode::{listed, misread, series, strides};
 use crate::rule::RuleId;
 use crate::ruleset::{Classes, Kind, Need, Outline};
 use crate::text::{Cell, Span};
@@ -274,10 +274,10 @@ fn chain(
         let Some(sep) = text[stop..ceil].first().filter(|b| is_sep(**b)) else {
             break;
         };
-        let gap = if digits && !letters && len == 4 {
-            card_gap(&text[stop..ceil])
-        } else {
-            1
+        let gap = match digits && !letters {
+            true if len == 4 && text[from] != b'0' => card_gap(&text[stop..ceil]),
+            true if (3..=5).contains(&len) && text[from] == b'0' => area_gap(&text[stop..ceil]),
+            _ => 1,
         };
         let second = text[stop + 1..ceil].first().is_some_and(|b| is_sep(*b));
         // `13. 03. 1993`
@@ -290,6 +290,19 @@ fn chain(
     let mut next = end.max(at + 1);
     if n == groups.len() {
         next = groups[n / 2].from.max(at + 1);
+    }
+    if groups[..n].iter().any(|g| g.digits && g.letters) {
+        note_misread(text, &groups[..n], scratch);
+    } else if n == 1
+        && end - start == 4
+        && matches!(
+            text[..ceil].get(end),
+            Some(b'_' | b']' | b'*' | b'`' | b')')
+        )
+        && let Some(end) = misread::is_card_literal(&text[..ceil], start)
+    {
+        scratch.misread.push(Span::new(start, end));
+        next = end;
     }
     // Too short for any shape.
     if end - start < crate::ruleset::SHAPE_BYTES_MIN {
@@ -311,6 +324,25 @@ fn chain(
         }
     }
     next
+}
+
+/// Notes a number among the groups that has letters for digits, or between them.
+fn note_misread(text: &[u8], groups: &[Group], scratch: &mut Scratch) {
+    let place = misread::place(text, groups.iter().map(|g| (g.from, g.stop))).or_else(|| {
+        let parted = |g: &&Group| g.letters && misread::is_parted(&text[g.from..g.stop]);
+        groups
+            .iter()
+            .find(parted)
+            .map(|g| Span::new(g.from, g.stop))
+    });
+    if let Some(place) = place
+        && scratch
+            .misread
+            .last()
+            .is_none_or(|last| last.end <= place.start)
+    {
+        scratch.misread.push(place);
+    }
 }
 
 /// Tries all that begins with the first of the groups.
@@ -360,6 +392,14 @@ fn without_lead(text: &[u8], groups: &[Group]) -> Option<Group> {
 /// Between the fours of a card number: a dash with blanks, or two blanks.
 fn card_gap(text: &[u8]) -> usize {
     [&b" - "[..], b"  "]
+        .into_iter()
+        .find(|gap| text.starts_with(gap) && text.get(gap.len()).is_some_and(u8::is_ascii_digit))
+        .map_or(1, <[u8]>::len)
+}
+
+/// Between the code of an area and the number in it: `0171 / 480 57 10`.
+fn area_gap(text: &[u8]) -> usize {
+    [&b" / "[..], b" - ", b"  "]
         .into_iter()
         .find(|gap| text.starts_with(gap) && text.get(gap.len()).is_some_and(u8::is_ascii_digit))
         .map_or(1, <[u8]>::len)
@@ -518,8 +558,14 @@ fn touched(text: &[u8], start: usize, end: usize, cell: &Cell) -> Beside {
         && text[end + 2..ceil]
             .first()
             .is_none_or(|b| !word(*b) && *b != b'.');
+    // `...6103\\n`: the end of a line in a string of some program, behind no path.
+    let line_end = before != Some(b'\\')
+        && before != Some(b'/')
+        && text[end..ceil].starts_with(b"\\")
+        && matches!(text[end + 1..ceil].first(), Some(b'n' | b'r' | b't'));
     let part_after = end < ceil
         && !decimal
+        && !line_end
         && (text[end] == b'_' || glue(text[end]) && end + 1 < ceil && word(text[end + 1]));
     let value = &text[start..end];
     let part =

@@ -2,7 +2,10 @@
 //! common, and a town with a postcode (Universal Postal Union, S42). What is no address for a letter (of memory, of a host, of
 //! mail, of a wallet) has neither.
 
+mod words;
+
 use smallvec::SmallVec;
+use words::{AMBIGUOUS, HOUSES_OF_MANY, NO_HOUSE, PREFIXES, SCRIPTS, STREETS, SUFFIXES, TITLES};
 
 use super::{Limits, Sink};
 use crate::ruleset::Detector;
@@ -61,13 +64,194 @@ pub(super) fn after(text: &[u8], at: usize, ceil: usize, limits: &mut Limits) ->
     None
 }
 
-/// Addresses as letters have them: below a line with somebody's name.
+/// Addresses as letters have them, below a line with somebody's name, and as lists have them, behind one.
 pub(super) fn scan(sink: &mut Sink<'_>, traces: &Traces) {
-    if !traces.signs.any(Signs::LINE)
-        || sink.rules.detectors[Detector::PostalAddress as usize].is_none()
-    {
+    if sink.rules.detectors[Detector::PostalAddress as usize].is_none() {
         return;
     }
+    behind_names(sink);
+    if traces.signs.any(Signs::LINE) {
+        below_names(sink);
+    }
+}
+
+/// `Bodil Skov, Nørregade 39, 8700 Horsens`: no word says "address", but a person is named and all of an address follows.
+fn behind_names(sink: &mut Sink<'_>) {
+    let node = sink.node;
+    let (text, mut done, mut index) = (&node.text, 0, 0);
+    for at in memchr::memchr_iter(b',', text) {
+        let Some([b' ', first, ..]) = text.get(at + 1..) else {
+            continue;
+        };
+        let begins = first.is_ascii_digit() || first.is_ascii_uppercase() || *first >= 0xC3;
+        let letter = at
+            .checked_sub(1)
+            .is_some_and(|n| text[n].is_ascii_alphabetic() || text[n] >= 0x80);
+        if at < done || !letter || !(begins || lower_street(&text[at + 2..])) {
+            continue;
+        }
+        let Some(cell) = node.cell_from(at, &mut index) else {
+            continue;
+        };
+        let behind = &text[at + 2..cell.span.end as usize];
+        let head = &behind[..behind.len().min(NUMBER_REACH)];
+        if !head.iter().any(u8::is_ascii_digit)
+            || !person_before(&text[cell.span.start as usize..at])
+        {
+            continue;
+        }
+        if !sink.limits.spend(LOOK) {
+            return;
+        }
+        let Some(len) = address(behind) else {
+            continue;
+        };
+        let own = &behind[..len];
+        if judge(own).is_some_and(|seen| seen.is_block() && (seen.named || !has_year(own))) {
+            sink.report_for(
+                Detector::PostalAddress,
+                Span::new(at + 2, at + 2 + len),
+                None,
+            );
+            done = at + 2 + len;
+        }
+    }
+}
+
+/// `Volume 3, 1998 Reprint` has the form of a house and a postcode.
+fn has_year(text: &[u8]) -> bool {
+    let year = |w: &[u8]| w.len() == 4 && (w.starts_with(b"19") || w.starts_with(b"20"));
+    text.split(|b| !b.is_ascii_alphanumeric()).any(year)
+}
+
+/// Does the text end with a person's name that somebody speaks of: one behind a title, or two words of one behind a label?
+fn person_before(text: &[u8]) -> bool {
+    let reach = text.len().saturating_sub(2 * NAME_BYTES_MAX);
+    let reach = (reach..text.len()).find(|n| text[*n] & 0xC0 != 0x80);
+    let Ok(near) = std::str::from_utf8(&text[reach.unwrap_or(text.len())..]) else {
+        return false;
+    };
+    let ends = |c: char| "\n\r\t:;\"(|>=[{/→–—•·,!?".contains(c);
+    let part = near.rsplit(ends).next().unwrap_or_default();
+    let (mut named, mut titled) = (0, false);
+    for word in part.split(' ').rev().filter(|w| !w.is_empty()) {
+        let low = word.to_lowercase();
+        if TITLES.contains(&low.trim_end_matches('.')) {
+            titled = true;
+            // `Hatice Teyze`: there it stands behind.
+            if named > 0 {
+                break;
+            }
+            continue;
+        }
+        if is_named(word) {
+            if is_no_person(word, &low) {
+                return false;
+            }
+            named += 1;
+        } else if !PARTICLES.contains(&word) {
+            break;
+        }
+    }
+    let label = near[..near.len() - part.len()].strip_suffix(':');
+    // A house of many may have two words for a name as well.
+    let labelled = || label.is_some_and(|label| !names_house(label));
+    titled && named > 0 || (2..5).contains(&named) && labelled()
+}
+
+/// Is a label one for where many people go?
+fn names_house(label: &str) -> bool {
+    const LABELS: [&str; 26] = [
+        "venue",
+        "location",
+        "office",
+        "offices",
+        "where",
+        "visit",
+        "address",
+        "publisher",
+        "supplier",
+        "vendor",
+        "sede",
+        "siège",
+        "sitz",
+        "firma",
+        "ort",
+        "lieu",
+        "lugar",
+        "luogo",
+        "place",
+        "site",
+        "contact",
+        "imprint",
+        "impressum",
+        "landmark",
+        "stop",
+        "event",
+    ];
+    let low = label.to_lowercase();
+    let last = low.rsplit(|c: char| !c.is_alphanumeric()).next();
+    last.is_none_or(|w| LABELS.contains(&w) || is_house_of_many(w))
+}
+
+/// Words with a capital that no person has for a name.
+fn is_no_person(word: &str, low: &str) -> bool {
+    const WORDS: [&str; 40] = [
+        "the",
+        "our",
+        "at",
+        "in",
+        "on",
+        "from",
+        "to",
+        "for",
+        "visit",
+        "of",
+        "and",
+        "see",
+        "monday",
+        "tuesday",
+        "wednesday",
+        "thursday",
+        "friday",
+        "saturday",
+        "sunday",
+        "may",
+        "city",
+        "county",
+        "north",
+        "south",
+        "east",
+        "west",
+        "new",
+        "old",
+        "upper",
+        "lower",
+        "saint",
+        "san",
+        "los",
+        "las",
+        "st",
+        "st.",
+        "fort",
+        "mount",
+        "port",
+        "lake",
+    ];
+    const ENDINGS: [&str; 14] = [
+        "haus", "amt", "schule", "museum", "klinik", "hotel", "zentrum", "kirche", "verein",
+        "bank", "theater", "verlag", "werke", "markt",
+    ];
+    WORDS.contains(&low)
+        || is_house_of_many(low)
+        || ENDINGS.iter().any(|end| low.ends_with(end))
+        || STREETS.binary_search(&low).is_ok()
+        || says_street(word, low)
+        || no_house(low)
+}
+
+/// Addresses as letters have them: below a line with somebody's name.
+fn below_names(sink: &mut Sink<'_>) {
     let node = sink.node;
     let (mut at, mut index) = (0, 0);
     while let Some(next) = memchr::memchr(b'\n', &node.text[at..]) {
@@ -117,98 +301,36 @@ fn is_name(line: &[u8]) -> bool {
     if letters.clone().all(eastern) {
         return (2..=5).contains(&letters.count());
     }
-    const PARTICLES: [&str; 18] = [
-        "de", "la", "del", "da", "do", "dos", "van", "der", "den", "von", "zu", "di", "bin", "al",
-        "el", "y", "e", "ten",
-    ];
     let words: SmallVec<[&str; 6]> = text.split(' ').collect();
-    let named = |word: &&str| {
-        let mut chars = word.chars();
-        let capital = chars
-            .next()
-            .is_some_and(|c| c.is_uppercase() || c.is_alphabetic() && !c.is_lowercase());
-        let rest = |c: char| {
-            c.is_alphabetic()
-                || matches!(c, '-' | '\'' | '’' | '.')
-                || ('\u{900}'..='\u{DFF}').contains(&c)
-        };
-        capital && chars.all(rest)
-    };
     (2..=5).contains(&words.len())
-        && words.iter().filter(|w| named(w)).count() >= 2
-        && words.iter().all(|w| named(w) || PARTICLES.contains(w))
+        && words.iter().filter(|w| is_named(w)).count() >= 2
+        && words.iter().all(|w| is_named(w) || PARTICLES.contains(w))
         && !words.iter().any(|w| is_house_of_many(&w.to_lowercase()))
+}
+
+/// Small words in names.
+const PARTICLES: [&str; 18] = [
+    "de", "la", "del", "da", "do", "dos", "van", "der", "den", "von", "zu", "di", "bin", "al",
+    "el", "y", "e", "ten",
+];
+
+/// Is a word written as names are?
+fn is_named(word: &str) -> bool {
+    let mut chars = word.chars();
+    let capital = chars
+        .next()
+        .is_some_and(|c| c.is_uppercase() || c.is_alphabetic() && !c.is_lowercase());
+    let rest = |c: char| {
+        c.is_alphabetic()
+            || matches!(c, '-' | '\'' | '’' | '.')
+            || ('\u{900}'..='\u{DFF}').contains(&c)
+    };
+    capital && chars.all(rest)
 }
 
 /// Words in the names of companies and of places that are everybody's.
 fn is_house_of_many(word: &str) -> bool {
-    const WORDS: [&str; 64] = [
-        "gmbh",
-        "inc",
-        "inc.",
-        "ltd",
-        "ltd.",
-        "llc",
-        "llp",
-        "plc",
-        "ag",
-        "kg",
-        "ohg",
-        "ug",
-        "s.a.",
-        "sarl",
-        "sas",
-        "s.r.l.",
-        "srl",
-        "s.p.a.",
-        "spa",
-        "bv",
-        "b.v.",
-        "nv",
-        "n.v.",
-        "ab",
-        "oy",
-        "as",
-        "aps",
-        "corp",
-        "corp.",
-        "corporation",
-        "company",
-        "co.",
-        "group",
-        "university",
-        "college",
-        "school",
-        "hotel",
-        "hostel",
-        "museum",
-        "restaurant",
-        "library",
-        "church",
-        "office",
-        "department",
-        "institute",
-        "center",
-        "centre",
-        "bank",
-        "hospital",
-        "clinic",
-        "store",
-        "shop",
-        "cafe",
-        "bar",
-        "theatre",
-        "theater",
-        "gallery",
-        "station",
-        "airport",
-        "city",
-        "foundation",
-        "services",
-        "solutions",
-        "headquarters",
-    ];
-    WORDS.contains(&word)
+    HOUSES_OF_MANY.contains(&word)
 }
 
 /// Words that begin an address in small letters.
@@ -385,7 +507,7 @@ fn judge(value: &[u8]) -> Option<Seen> {
 
 /// Words of a part, without what stands around them.
 fn words(part: &str) -> impl Iterator<Item = &str> {
-    part.split([' ', '(', ')', '\r'])
+    part.split([' ', '(', ')', '\r', ':'])
         .map(|w| w.trim_matches(['.', '-', '\'']))
         .filter(|w| !w.is_empty())
 }
@@ -414,10 +536,16 @@ fn says_street(own: &str, low: &str) -> bool {
             .any(|p| w.len() > p.len() + 2 && w.starts_with(p))
     };
     let street = |w: &&str| STREETS.binary_search(w).is_ok();
+    // `offering` and `during` end in no ring.
+    let english = |w: &str| {
+        ["ering", "uring", "oring", "iring", "aring"]
+            .iter()
+            .any(|end| w.ends_with(end))
+    };
     let ending = |w: &str| {
         SUFFIXES
             .iter()
-            .any(|s| w.len() >= s.len() + 3 && w.ends_with(s))
+            .any(|s| w.len() >= s.len() + 3 && w.ends_with(s) && !english(w))
     };
     if low.split(' ').any(glued)
         || words(low).any(|w| street(&w) && !AMBIGUOUS.contains(&w))
@@ -456,7 +584,9 @@ fn is_short_number(word: &str) -> bool {
 
 fn is_number(part: &str) -> bool {
     let part = part.trim_start_matches(|c: char| !c.is_ascii_digit());
-    is_short_number(part.split(' ').next().unwrap_or_default())
+    // `12 more miles`
+    let told = |w: &str| w.len() > 3 && w.bytes().all(|b| b.is_ascii_lowercase());
+    !words(part).any(told) && is_short_number(part.split(' ').next().unwrap_or_default())
 }
 
 /// A number beside a name, as houses have one. Where no street is named the name begins with a capital, as names do.
@@ -466,7 +596,9 @@ fn has_house(own: &str, low: &str, named: bool) -> bool {
             && low.contains(|c: char| c.is_ascii_digit())
             && SCRIPTS.iter().any(|w| low.contains(w));
     let first = words(own).find(|w| w.chars().next().is_some_and(char::is_alphabetic));
-    let letters = first.is_some_and(|w| w.chars().count() > 1);
+    // `U Lesa 44`, `V Zahradách 3`
+    let small = ["u ", "v ", "k "].iter().any(|lead| low.starts_with(lead));
+    let letters = first.is_some_and(|w| w.chars().count() > 1) || small && words(own).count() > 2;
     let capital = first.is_some_and(|w| w.chars().next().is_some_and(|c| !c.is_lowercase()));
     number
         && letters
@@ -476,49 +608,7 @@ fn has_house(own: &str, low: &str, named: bool) -> bool {
 
 /// Words with a number behind them that are no street.
 fn no_house(low: &str) -> bool {
-    const WORDS: [&str; 40] = [
-        "page",
-        "version",
-        "release",
-        "seite",
-        "chapter",
-        "section",
-        "port",
-        "line",
-        "step",
-        "table",
-        "figure",
-        "row",
-        "node",
-        "host",
-        "level",
-        "phase",
-        "part",
-        "item",
-        "id",
-        "order",
-        "ticket",
-        "invoice",
-        "bytes",
-        "slot",
-        "channel",
-        "bank",
-        "register",
-        "kapitel",
-        "artikel",
-        "january",
-        "february",
-        "march",
-        "april",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-    ];
-    words(low).any(|w| WORDS.contains(&w))
+    words(low).any(|w| NO_HOUSE.contains(&w))
 }
 
 /// A postcode with a town beside it: in the same part, or the next.
@@ -617,308 +707,9 @@ fn is_eastern(text: &str) -> bool {
     digit && korean.count() >= 2
 }
 
-/// Words for streets that mean something else more often.
-const AMBIGUOUS: [&str; 40] = [
-    "way", "place", "pl", "court", "ct", "drive", "dr", "square", "sq", "close", "circle", "row",
-    "hill", "park", "view", "rise", "vale", "green", "main", "cross", "layout", "phase", "st",
-    "str", "al", "os", "ter", "main", "walk", "route", "cours", "passage", "ring", "plaza",
-    "estate", "cl", "pr", "g", "tee", "top",
-];
-
-/// Words for streets in other scripts, and for what is counted along them.
-const SCRIPTS: [&str; 40] = [
-    "شارع",
-    "شقة",
-    "طريق",
-    "زنقة",
-    "نهج",
-    "برج",
-    "عمارة",
-    "خیابان",
-    "کوچه",
-    "بلوار",
-    "پلاک",
-    "רחוב",
-    "שדרות",
-    "רח'",
-    "רח׳",
-    "שד'",
-    "ถนน",
-    "ซอย",
-    "แขวง",
-    "ตำบล",
-    "หมู่ที่",
-    "मार्ग",
-    "नगर",
-    "रोड",
-    "गली",
-    "फ्लैट",
-    "मकान",
-    "সড়ক",
-    "রোড",
-    "வீதி",
-    "தெரு",
-    "వీధి",
-    "đường",
-    "phường",
-    "phố",
-    "ngõ",
-    "quận",
-    "ქუჩა",
-    "փողոց",
-    "οδός",
-];
-
-/// Words that are glued to the name: `ул.Ленина`, `c/Mayor`.
-const PREFIXES: [&str; 9] = [
-    "ул.", "пр.", "вул.", "c/", "ul.", "jl.", "av.", "бул.", "пер.",
-];
-
-/// Endings of streets' names.
-const SUFFIXES: [&str; 52] = [
-    "straße", "strasse", "str", "weg", "platz", "gasse", "allee", "ring", "damm", "ufer", "steig",
-    "straat", "laan", "plein", "gracht", "kade", "dijk", "singel", "hof", "steeg", "gatan", "gata",
-    "vägen", "väg", "gränd", "torg", "torget", "backen", "stigen", "veien", "vegen", "vei", "gate",
-    "gaten", "bakken", "gade", "vej", "vænget", "stræde", "plads", "alle", "allé", "tie", "katu",
-    "kuja", "polku", "tänav", "iela", "gatvė", "vegur", "braut", "stígur",
-];
-
-/// Words for streets, in the order of their bytes.
-const STREETS: [&str; 229] = [
-    "al",
-    "alameda",
-    "aleea",
-    "aleja",
-    "aleje",
-    "allee",
-    "alley",
-    "allée",
-    "allées",
-    "av",
-    "avda",
-    "ave",
-    "avenida",
-    "avenue",
-    "barangay",
-    "barrio",
-    "bazaar",
-    "bd",
-    "blvd",
-    "boulevard",
-    "brgy",
-    "bulevar",
-    "bulevardul",
-    "bulvarı",
-    "cad",
-    "caddesi",
-    "calea",
-    "calle",
-    "calzada",
-    "camino",
-    "carrer",
-    "carrera",
-    "carretera",
-    "cesta",
-    "chaussee",
-    "chemin",
-    "chowk",
-    "cir",
-    "circle",
-    "circuito",
-    "cl",
-    "clos",
-    "close",
-    "colonia",
-    "colony",
-    "contrada",
-    "corso",
-    "cours",
-    "court",
-    "cra",
-    "cres",
-    "crescent",
-    "cross",
-    "ct",
-    "damm",
-    "diagonal",
-    "dijk",
-    "dr",
-    "drive",
-    "enclave",
-    "esplanade",
-    "estate",
-    "estrada",
-    "faubourg",
-    "fracc",
-    "gade",
-    "gali",
-    "gang",
-    "gardens",
-    "gasse",
-    "gatan",
-    "gate",
-    "gatvė",
-    "gracht",
-    "green",
-    "grove",
-    "gränd",
-    "highway",
-    "hill",
-    "hwy",
-    "iela",
-    "impasse",
-    "jalan",
-    "jirón",
-    "jl",
-    "jln",
-    "jr",
-    "kade",
-    "katu",
-    "kr",
-    "krt",
-    "kuja",
-    "körút",
-    "köz",
-    "laan",
-    "lane",
-    "largo",
-    "layout",
-    "lebuh",
-    "ln",
-    "lorong",
-    "mah",
-    "mahallesi",
-    "main",
-    "marg",
-    "mews",
-    "mnt",
-    "nagar",
-    "nábřeží",
-    "nám",
-    "námestie",
-    "náměstí",
-    "os",
-    "osiedle",
-    "parade",
-    "park",
-    "parkway",
-    "pasaje",
-    "paseo",
-    "passage",
-    "passeig",
-    "persiaran",
-    "piazza",
-    "piazzale",
-    "pkwy",
-    "pl",
-    "place",
-    "plads",
-    "platz",
-    "plaza",
-    "plaça",
-    "plein",
-    "polku",
-    "pr",
-    "praca",
-    "praça",
-    "privada",
-    "promenade",
-    "prospekts",
-    "puiestee",
-    "purok",
-    "pza",
-    "quadra",
-    "quai",
-    "quay",
-    "rd",
-    "ring",
-    "rise",
-    "road",
-    "rodovia",
-    "ronda",
-    "route",
-    "row",
-    "rua",
-    "rue",
-    "résidence",
-    "salita",
-    "sentier",
-    "soi",
-    "sok",
-    "sokak",
-    "sokağı",
-    "sos",
-    "sq",
-    "square",
-    "st",
-    "str",
-    "straat",
-    "strada",
-    "strasse",
-    "straße",
-    "street",
-    "stræde",
-    "tee",
-    "ter",
-    "terrace",
-    "thanon",
-    "torg",
-    "trail",
-    "transversal",
-    "travessa",
-    "travesía",
-    "trg",
-    "trl",
-    "tänav",
-    "tér",
-    "třída",
-    "ufer",
-    "ul",
-    "ulica",
-    "ulice",
-    "urbanización",
-    "utca",
-    "vale",
-    "vei",
-    "veien",
-    "vej",
-    "via",
-    "viale",
-    "vicolo",
-    "view",
-    "vägen",
-    "walk",
-    "way",
-    "weg",
-    "wharf",
-    "út",
-    "útja",
-    "șoseaua",
-    "λεωφ",
-    "λεωφόρος",
-    "οδος",
-    "πλατεία",
-    "бул",
-    "бульвар",
-    "вул",
-    "вулиця",
-    "наб",
-    "пер",
-    "переулок",
-    "пл",
-    "площадь",
-    "пр",
-    "просп",
-    "проспект",
-    "ул",
-    "улица",
-    "улиця",
-    "шоссе",
-];
-
 #[cfg(test)]
 mod tests {
-    use super::{STREETS, after, is_postal};
+    use super::{STREETS, after, is_postal, person_before};
     use crate::detect::Limits;
 
     #[test]
@@ -992,6 +783,36 @@ mod tests {
             "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq",
         ] {
             assert!(!is_postal(text.as_bytes()), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_person_stands_before() {
+        for text in [
+            "Privat: Bodil Skov",
+            "Παραλαβή από τον κ. Μπάμπη",
+            "fyi: Jan van der Berg",
+            "נמענת: שושנה אברג'יל",
+            "Shri Manoj Pattanaik",
+            "Hatice Teyze",
+        ] {
+            assert!(person_before(text.as_bytes()), "{text}");
+        }
+        for text in [
+            "Robert Bosch GmbH",
+            "Berliner Philharmonie",
+            "Venue: Palazzo Vecchio",
+            "Office: Siemens Energy",
+            "the Van Gogh Museum",
+            "Kings Place",
+            "Royal Albert Hall",
+            "on Monday",
+            "see Figure",
+            "Finanzamt Charlottenburg",
+            "",
+            ":",
+        ] {
+            assert!(!person_before(text.as_bytes()), "{text}");
         }
     }
 

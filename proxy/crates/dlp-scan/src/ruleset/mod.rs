@@ -480,6 +480,8 @@ static BUILTIN_SOURCES: &[RuleSource<'static>] = sources![
     "pii-addresses.yml",
     "pii-countries.yml",
     "pii-forms.yml",
+    "pii-people.yml",
+    "pii-carriers.yml",
     "injection.yml",
     "injection-intl.yml",
     "injection-frames.yml",
