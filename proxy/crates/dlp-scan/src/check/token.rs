@@ -432,6 +432,10 @@ mod tests {
             ("told-password", "maple_Nordwind-761", true),
             ("told-password", "7551Brambory$iguana", true),
             ("told-password", "Tramonto1135_", true),
+            ("told-password", "ginger4920thunder", true),
+            ("told-password", "Kartal5795.ns", true),
+            ("told-password", "frame1280wide", false),
+            ("told-password", "report2024final", false),
             ("told-password", "report-2024Final", false),
             ("told-password", "Knedlik.8.zeli", true),
             (

@@ -13,8 +13,8 @@ use crate::names::Promise;
 
 pub(crate) use chosen::{is_all_listed, is_drawn, is_joined_by_sign, is_listed};
 use chosen::{
-    is_foreign_and_number, is_foreign_words, is_numbered, is_own_words, is_pair,
-    is_parted_by_number, is_phrase, is_word_and_number, is_worded,
+    is_foreign_and_number, is_foreign_words, is_numbered, is_numbered_inside, is_own_words,
+    is_pair, is_parted_by_number, is_phrase, is_word_and_number, is_worded,
 };
 pub(crate) use placeholder::{is_placeholder, is_typed, stands_for, without_word};
 
@@ -520,6 +520,7 @@ pub(crate) fn is_told(value: &[u8]) -> bool {
             && value.iter().any(|b| b"0123456789+!&#*@$%^?~=".contains(b))
         || is_numbered(value)
         || is_parted_by_number(value)
+        || is_numbered_inside(value)
         || signed_off
         || signed && c.letters() >= 2 && c.digit >= 1
         || cased && plain && odd && c.changes >= 3

@@ -1,6 +1,6 @@
 //! Reads what stands between a name and its value, and where the value ends, in every dress they wear.
 
-use super::looks::{begins_sign, drawn, line_break, lone, opening};
+use super::looks::{arrow, begins_sign, drawn, line_break, lone, opening, perl_quote, wrapping};
 use super::typed::is_typed_key;
 use super::{Assigned, Ends};
 use super::{BARE_BYTES_MAX, VALUE_BYTES_MAX, trim};
@@ -136,7 +136,9 @@ impl Reader<'_> {
         let tab = self.text[from..self.at].contains(&b'\t');
         self.type_note();
         self.accessors();
+        let arrow = arrow(self.rest());
         let sep = match self.peek(0) {
+            b'b' | b':' if self.lazily() > 0 => (Sep::Equals, self.lazily()),
             b'=' if self.peek(1) == b'=' => return None,
             b'=' if self.peek(1) == b'>' => (Sep::Equals, 2),
             b'=' => (Sep::Equals, 1),
@@ -148,6 +150,8 @@ impl Reader<'_> {
             b'?' if self.starts("??=") => (Sep::Equals, 3),
             b'?' if self.starts("?? \"") || self.starts("?? '") => (Sep::Equals, 2),
             b'|' if self.starts("|| \"") || self.starts("|| '") => (Sep::Equals, 2),
+            b'<' if self.starts("<- \"") || self.starts("<- '") => (Sep::Equals, 2),
+            b'{' if closed && self.quoted_block() => (Sep::Equals, 1),
             b'{' if closed => (Sep::Equals, self.block_default()?),
             b'\t' => (Sep::Loose, 1),
             b'|' if self.in_template() => return None,
@@ -163,6 +167,8 @@ impl Reader<'_> {
             b';' if closed => (Sep::Loose, 1),
             b'\n' | b'\r' | b'\\' => return self.value_line(),
             b'?' if self.peek(1) == b'\n' => return self.answer_line(),
+            _ if arrow > 0 => (Sep::Colon, arrow),
+            _ if self.dash_next() > 0 => (Sep::Blank, self.dash_next()),
             _ if self.copula() > 0 => (Sep::Loose, self.copula()),
             _ if self.starts("value=") => (Sep::Equals, 6),
             b'P' if self.starts("PIC ") => (Sep::Loose, self.picture()?),
@@ -201,6 +207,43 @@ impl Reader<'_> {
         let close = memchr::memmem::rfind(line, b"}}");
         let ends = memchr::memmem::find(&self.rest()[..self.rest().len().min(REACH)], b"}}");
         ends.is_some() && open.is_some_and(|open| close.is_none_or(|close| close < open))
+    }
+
+    /// `: String by lazy { "..."`, in Kotlin: how far it is to the literal.
+    fn lazily(&self) -> usize {
+        let rest = &self.rest()[..self.rest().len().min(48)];
+        let Some(at) = memchr::memmem::find(rest, b"by lazy") else {
+            return 0;
+        };
+        let typed = |b: &u8| b.is_ascii_alphanumeric() || b": <>?.".contains(b);
+        let open = rest[at..].iter().position(|b| *b == b'{');
+        let behind = open.map_or(&b""[..], |open| rest[at + open + 1..].trim_ascii_start());
+        let literal = matches!(behind.first(), Some(b'"'));
+        match open {
+            Some(open) if literal && rest[..at].iter().all(typed) => at + open + 1,
+            _ => 0,
+        }
+    }
+
+    /// `ENV.fetch("X") { "..." }`, in Ruby: nothing but a literal in the block.
+    fn quoted_block(&self) -> bool {
+        let inner = &self.rest()[1..self.rest().len().min(4)];
+        matches!(inner.trim_ascii_start().first(), Some(b'"' | b'\''))
+    }
+
+    /// `API_KEY — 5f4dcc...`: a dash that something follows that no sentence has in it. How far it is to that.
+    fn dash_next(&self) -> usize {
+        const DASHES: [&str; 3] = ["— ", "– ", "- "];
+        let dash = DASHES.iter().find(|dash| self.starts(dash));
+        let len = dash.map_or(0, |dash| dash.len());
+        let behind = Reader {
+            at: self.at + len,
+            ..*self
+        };
+        match len > 0 && (behind.generated_next() || behind.chosen_next()) {
+            true => len,
+            false => 0,
+        }
     }
 
     /// Words that say whose it is, when the name ends behind them.
@@ -347,9 +390,7 @@ impl Reader<'_> {
                 b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'+' | b'/' | b'=')
             })
             .count();
-        let c = crate::entropy::Classes::of(&rest[..len]);
-        len >= 20 && c.digit >= 4 && c.letters() >= 4 && c.changes >= 6
-            || is_typed_key(&rest[..len])
+        drawn_key(&rest[..len]) || is_typed_key(&rest[..len])
     }
 
     /// `password Winter2024!`: a word with letters, digits and a sign that no sentence has in it.
@@ -427,7 +468,10 @@ impl Reader<'_> {
         let Some(eq) = rest.iter().position(|b| *b == b'=') else {
             return;
         };
+        // Ada and Pascal: `: String := "..."`.
         let note = &rest[from..eq];
+        let word = |note: &&[u8]| !note.trim_ascii().contains(&b' ');
+        let note = note.strip_suffix(b":").filter(word).unwrap_or(note);
         // `&[u8; 32]`, `char[17]`
         let array = note.contains(&b'[');
         let plain = note.iter().all(|b| {
@@ -464,6 +508,17 @@ impl Reader<'_> {
         let line = line.trim_ascii_end();
         crate::value::is_drawn(line)
             || !line.contains(&b' ') && (self.generated_next() || self.chosen_next() || lone(line))
+    }
+
+    /// Something drawn that is all of its line and gives nothing a value: `KEY=` stands over it.
+    fn key_alone(&self) -> bool {
+        let rest = &self.rest()[..self.rest().len().min(BARE_BYTES_MAX)];
+        let line = rest.split(|b| matches!(b, b'\n' | b'\r')).next();
+        let line = line.unwrap_or_default().trim_ascii_end();
+        let padding = line.iter().rev().take_while(|b| **b == b'=').count();
+        let body = &line[..line.len() - padding];
+        let part = |b: &u8| b.is_ascii_alphanumeric() || b"+/_-".contains(b);
+        padding <= 2 && body.iter().all(part) && drawn_key(body)
     }
 
     /// `getByLabel("Password").fill("...")`: how long the call is that types the value.
@@ -554,7 +609,12 @@ impl Reader<'_> {
         if sep == Sep::Equals && matches!(self.peek(0), b'\n' | b'\r') {
             let white = |b: &&u8| b.is_ascii_whitespace();
             let gap = self.rest().iter().take(64).take_while(white).count();
-            if matches!(self.peek(gap), b'"' | b'\'' | b'`') {
+            let next = Reader {
+                at: self.at + gap,
+                ..*self
+            };
+            let wrapped = line && gap <= 2 && next.key_alone();
+            if matches!(self.peek(gap), b'"' | b'\'' | b'`') || wrapped {
                 self.at += gap;
             }
         }
@@ -573,6 +633,20 @@ impl Reader<'_> {
             let word = rest.iter().take_while(|b| !b.is_ascii_whitespace()).count();
             if rest[..word].ends_with(b":") || rest.starts_with(b"- ") {
                 return None;
+            }
+        }
+        if sep == Sep::Colon && self.starts("() => ") {
+            self.at += 6;
+        }
+        if matches!(sep, Sep::Equals | Sep::Colon) {
+            self.at += self.tag();
+            self.at += wrapping(self.rest());
+            if let Some((open, close)) = perl_quote(self.rest()) {
+                let start = self.at + open;
+                let body = &self.text[start..self.ceil.min(start + BARE_BYTES_MAX)];
+                if let Some(len) = body.iter().position(|b| *b == close) {
+                    return self.finish(start, start + len, true, Ends::Here);
+                }
             }
         }
         // Rust, Python, C#: r"", b"", f"", @"", $""; YAML tags; calls such as `String::from("`.
@@ -614,6 +688,18 @@ impl Reader<'_> {
         }
         if let Some(len) = self.monospaced() {
             let start = self.at + 2;
+            return self.finish(start, start + len, true, Ends::Here);
+        }
+        // TOML and Python, in several lines: `"""\` and the value below.
+        if self.starts("\"\"\"") || self.starts("'''") {
+            self.at += 3;
+            self.at += usize::from(self.peek(0) == b'\\');
+            let white = |b: &&u8| b.is_ascii_whitespace();
+            self.at += self.rest().iter().take(40).take_while(white).count();
+            let start = self.at;
+            let word = self.rest().iter().take(BARE_BYTES_MAX);
+            let word = word.take_while(|b| b.is_ascii_graphic() && !b"\"'\\".contains(b));
+            let len = word.count();
             return self.finish(start, start + len, true, Ends::Here);
         }
         if let Some((open, close)) = opening(self.rest()) {
@@ -687,6 +773,17 @@ impl Reader<'_> {
         (body[len..].starts_with(b"}}") && generated).then_some(len)
     }
 
+    /// `!!binary ZGt...`, `!!str x`: how long the tag is that YAML gives the type by.
+    fn tag(&self) -> usize {
+        let Some(rest) = self.rest().strip_prefix(b"!!") else {
+            return 0;
+        };
+        let word = rest.iter().take(12);
+        let word = word.take_while(|b| b.is_ascii_lowercase()).count();
+        let blank = rest.get(word) == Some(&b' ');
+        if word > 0 && blank { 2 + word + 1 } else { 0 }
+    }
+
     /// After "is" or a comma: only something that cannot be the next word of a sentence.
     fn loose_ok(&self) -> bool {
         let word: &[u8] = self
@@ -703,7 +800,7 @@ impl Reader<'_> {
             let rest = self.rest();
             let blanks = rest
                 .iter()
-                .take(4)
+                .take(40)
                 .take_while(|b| b.is_ascii_whitespace())
                 .count();
             let tag = &rest[blanks..];
@@ -751,6 +848,13 @@ impl Reader<'_> {
         let span = trim(self.text, Span::new(start, end.min(self.ceil)));
         (!span.is_empty()).then_some((span, quoted, ends))
     }
+}
+
+/// Long, with letters and figures in no order.
+fn drawn_key(word: &[u8]) -> bool {
+    let c = crate::entropy::Classes::of(word);
+    let few = c.digit >= 2 && c.lower >= 4 && c.upper >= 4 && c.changes >= 12;
+    word.len() >= 20 && (c.digit >= 4 && c.letters() >= 4 && c.changes >= 6 || few)
 }
 
 /// ` for the shop`, ` do banco`: how long the words are that say whose password it is.
