@@ -267,7 +267,8 @@ impl Text<'_> {
 }
 
 /// Words for signs, and the signs.
-const SIGN_WORDS: [(&[u8], &[u8]); 6] = [
+const SIGN_WORDS: [(&[u8], &[u8]); 7] = [
+    (b" colon ", b":"),
     (b" dash ", b"-"),
     (b" hyphen ", b"-"),
     (b" minus ", b"-"),

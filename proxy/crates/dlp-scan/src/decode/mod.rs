@@ -14,6 +14,7 @@ mod columns;
 mod controls;
 mod cut;
 mod declared;
+mod defanged;
 mod digits;
 mod dressed;
 mod dumps;
@@ -190,7 +191,15 @@ fn told_over(node: &Node, cell: &Cell) -> Option<Span> {
     let called = |name: Span| &node.text[name.range()];
     if !matches!(
         called(cell.name),
-        b"value" | b"default" | b"data" | b"content" | b"text" | b"example" | b"const" | b"val"
+        b"value"
+            | b"default"
+            | b"data"
+            | b"content"
+            | b"text"
+            | b"example"
+            | b"const"
+            | b"val"
+            | b"formula"
     ) {
         return None;
     }
@@ -358,6 +367,10 @@ pub(crate) fn label_before(text: &[u8], cell: &Cell, at: usize) -> (usize, &'sta
         // `kt. CHAR(48, 52)`: the name of the call is no part of the value, either.
         _ => return (call_start(&text[..at], line), b" "),
     };
+    // `=CONCATENATE("`: the formula of a cell, whose name stands over it.
+    if before[..sign].trim_ascii().is_empty() && line == cell.span.start as usize {
+        return (line, b" ");
+    }
     if before.len() < at - line && before[sign + 1..].trim_ascii().is_empty() {
         return (line + before[..sign].trim_ascii_end().len(), written);
     }
@@ -485,6 +498,9 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
         called::decode(node, &scratch.marks, spawn);
         resumed::decode(node, &scratch.marks, spawn);
         beside::end_all(node, spawn);
+    }
+    if signs.any(Signs::BRACKET) || !scratch.marks.is_empty() {
+        defanged::decode(node, &scratch.marks, signs.any(Signs::BRACKET), spawn);
     }
     let joining = Signs::BRACE.or(Signs::DOLLAR).or(Signs::BACKSLASH);
     if !traces.joints.is_empty() || signs.any(joining) {
