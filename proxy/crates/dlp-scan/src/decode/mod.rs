@@ -351,6 +351,8 @@ const WRAPPER_BYTES_MAX: usize = 48;
 pub(crate) fn label_before(text: &[u8], cell: &Cell, at: usize) -> (usize, &'static [u8]) {
     let floor = at.saturating_sub(LABEL_REACH).max(cell.span.start as usize);
     let line = memchr::memrchr(b'\n', &text[floor..at]).map_or(floor, |n| floor + n + 1);
+    // What stands before the end of a template's statement is given there.
+    let line = memchr::memmem::rfind(&text[line..at], b"%}").map_or(line, |n| line + n + 2);
     let before = without_data_head(&text[line..at]);
     let single = |i: &usize| {
         let colon = |i: usize| before.get(i) == Some(&b':');
@@ -361,7 +363,11 @@ pub(crate) fn label_before(text: &[u8], cell: &Cell, at: usize) -> (usize, &'sta
         (Some(equals), ..) => (equals, b" = "),
         (None, Some(colon), comma) if comma.is_none_or(|c| c < colon) => (colon, b": "),
         // What is told in a sentence is in no field.
-        (None, _, Some(comma)) if !before[comma + 1..].trim_ascii().contains(&b' ') => {
+        // Nor does a comma between what a call is given part fields: `map(chr, [`.
+        (None, _, Some(comma))
+            if !before[comma + 1..].trim_ascii().contains(&b' ')
+                && !opens_call(&before[..comma]) =>
+        {
             (comma, b", ")
         }
         // `kt. CHAR(48, 52)`: the name of the call is no part of the value, either.
@@ -395,6 +401,12 @@ pub(crate) fn label_before(text: &[u8], cell: &Cell, at: usize) -> (usize, &'sta
         name = &name[..open];
     }
     (line + name.len(), written)
+}
+
+/// Is a bracket open at the end of the text?
+fn opens_call(text: &[u8]) -> bool {
+    let count = |sign: u8| memchr::memchr_iter(sign, text).count();
+    count(b'(') > count(b')')
 }
 
 /// Where the name of a call begins that ends with the bracket which opens it, or the end of the text.

@@ -159,8 +159,9 @@ pub(crate) fn promise(name: &[u8]) -> Promise {
         return Promise::Nothing;
     }
     // `X-Stock-Key`, `X-Lager-Sleutel`: what a header of one's own is for is to log in.
-    let header = w.n > 2 && name.len() > 2 && name[..2].eq_ignore_ascii_case(b"x-");
-    if header && (last == b"key" || is_in(last, tongues::KEYS)) && !is_in(before, KEY_DENIED) {
+    let header = w.n > 1 && name.len() > 2 && name[..2].eq_ignore_ascii_case(b"x-");
+    let key = last == b"key" && w.n > 2 || is_in(last, tongues::KEYS);
+    if header && key && !is_in(before, KEY_DENIED) {
         return Promise::Strong;
     }
     if last == b"key" || last == b"keys" {

@@ -38,7 +38,7 @@ pub(super) fn arrow(text: &[u8]) -> usize {
 /// `[]byte("`, `SecretStr('`, `Encoding.UTF8.GetBytes("`: how far it is to the literal in a call that makes another type of it.
 pub(super) fn wrapping(text: &[u8]) -> usize {
     const BYTES_MAX: usize = 48;
-    const CALLS: [&str; 34] = [
+    const CALLS: &[&str] = &[
         "apikey",
         "apitoken",
         "asc",
@@ -48,12 +48,14 @@ pub(super) fn wrapping(text: &[u8]) -> usize {
         "bearertoken",
         "bytes",
         "byte",
+        "cast",
         "decode",
         "encode",
         "from",
         "frombase64string",
         "fromstring",
         "getbytes",
+        "guardedstring",
         "just",
         "new",
         "of",
@@ -62,15 +64,21 @@ pub(super) fn wrapping(text: &[u8]) -> usize {
         "password",
         "secret",
         "secretbytes",
+        "secretkeyspec",
         "secretstr",
         "secretstring",
         "secretvalue",
+        "securestring",
         "sensitive",
         "some",
         "str",
         "string",
+        "strip",
         "token",
         "tobytearray",
+        "trim",
+        "trimspace",
+        "unhexlify",
         "utf8",
         "wrap",
     ];
@@ -84,6 +92,13 @@ pub(super) fn wrapping(text: &[u8]) -> usize {
     if created {
         let inner = wrapping(&near[called + 1..]);
         return if inner > 0 { called + 1 + inner } else { 0 };
+    }
+    // `lazy { "..." }`
+    if path == b"lazy" {
+        let rest = near[called..].trim_ascii_start().strip_prefix(b"{");
+        let inner = rest.map(<[u8]>::trim_ascii_start);
+        let found = inner.filter(|inner| inner.starts_with(b"\""));
+        return found.map_or(0, |inner| near.len() - inner.len());
     }
     let last = path.rsplit(|b| b".:&!".contains(b)).find(|w| !w.is_empty());
     let known = last.is_some_and(|last| {
@@ -108,6 +123,24 @@ pub(super) fn wrapping(text: &[u8]) -> usize {
             0 => 0,
             more => at + more,
         },
+    }
+}
+
+/// `ENV["X"] || "..."`, `os.getenv("X") or "..."`: how far it is to the literal that is taken where nothing else is given.
+pub(super) fn fallback(text: &[u8]) -> usize {
+    const BYTES_MAX: usize = 80;
+    const SIGNS: [&[u8]; 4] = [b" || ", b" ?? ", b" ?: ", b" or "];
+    let near = &text[..text.len().min(BYTES_MAX)];
+    let part = |b: &u8| b.is_ascii_alphanumeric() || b"_.$[]()\"':-".contains(b);
+    let len = near.iter().take_while(|b| part(b)).count();
+    let Some(sign) = SIGNS.iter().find(|sign| near[len..].starts_with(sign)) else {
+        return 0;
+    };
+    let at = len + sign.len();
+    let asked = near[..len].iter().any(|b| b"[(.".contains(b));
+    match near.get(at) {
+        Some(b'"' | b'\'' | b'`') if asked => at,
+        _ => 0,
     }
 }
 

@@ -169,7 +169,16 @@ impl Names {
         if !is_value(&cell.1) {
             // Only a key that is the name, not one which merely speaks of it.
             let rest = &sink.text()[name.end as usize..cell.1.span.end as usize];
-            if name.len() + 2 >= cell.1.span.len() || rest.len() > 2 && whose(rest) == rest.len() {
+            // `Passwort VPN`: what it is for may be one more word.
+            let key = &sink.text()[cell.1.span.range()];
+            let told = || {
+                let two = rest.len() <= 14 && rest.starts_with(b" ") && !rest[1..].contains(&b' ');
+                two && name.start == cell.1.span.start && names::promise(key) == promise
+            };
+            if name.len() + 2 >= cell.1.span.len()
+                || rest.len() > 2 && whose(rest) == rest.len()
+                || told()
+            {
                 under_key(cell, sink, |value, sink| {
                     believe(Value::of(value, true), promise, sink);
                     believe_typed(value, promise, name, &cell.1, sink);
@@ -743,6 +752,11 @@ mod tests {
             ("ENV.fetch('password') { 'abc' }", Some("abc")),
             ("constant password : string := \"abc\";", Some("abc")),
             ("password <- \"abc\"", Some("abc")),
+            ("password = ENV[\"X\"] || \"abc\"", Some("abc")),
+            ("password = os.getenv('X') or 'abc'", Some("abc")),
+            ("password = System.getenv(\"X\") ?: \"abc\"", Some("abc")),
+            ("val password = lazy { \"abc\" }", Some("abc")),
+            ("password = new SecureString(\"abc\");", Some("abc")),
             ("my $password = q{abc};", Some("abc")),
             ("password: () => \"abc\"", Some("abc")),
             ("password: !!binary abc", Some("abc")),

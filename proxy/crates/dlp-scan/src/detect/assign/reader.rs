@@ -1,6 +1,8 @@
 //! Reads what stands between a name and its value, and where the value ends, in every dress they wear.
 
-use super::looks::{arrow, begins_sign, drawn, line_break, lone, opening, perl_quote, wrapping};
+use super::looks::{
+    arrow, begins_sign, drawn, fallback, line_break, lone, opening, perl_quote, wrapping,
+};
 use super::typed::is_typed_key;
 use super::{Assigned, Ends};
 use super::{BARE_BYTES_MAX, VALUE_BYTES_MAX, trim};
@@ -640,6 +642,7 @@ impl Reader<'_> {
         }
         if matches!(sep, Sep::Equals | Sep::Colon) {
             self.at += self.tag();
+            self.at += fallback(self.rest());
             self.at += wrapping(self.rest());
             if let Some((open, close)) = perl_quote(self.rest()) {
                 let start = self.at + open;
