@@ -115,7 +115,7 @@ fn drawn_behind(text: &[u8], at: usize) -> Option<(usize, usize)> {
         let rest = text[from..].iter().take(*WORD_BYTES.end());
         len = rest.take_while(of_word).count();
         let word = &text[from..from + len];
-        if len == 0 && !text.get(from).is_some_and(|b| *b >= 0x80) || word.len() >= 20 {
+        if len == 0 && text.get(from).is_none_or(|b| *b < 0x80) || word.len() >= 20 {
             break;
         }
         from += std::mem::take(&mut len);

@@ -111,11 +111,12 @@ pub(super) fn wrapping(text: &[u8]) -> usize {
     };
     let white = inner.iter().take_while(|b| b.is_ascii_whitespace()).count();
     let at = slice + called + 1 + white;
-    let literal = match &inner[white..] {
-        [b'"' | b'\'' | b'`', ..] | [b'b' | b'r' | b'@' | b'u', b'"' | b'\'', ..] => true,
-        [b'\\', b'"' | b'\'', ..] => true,
-        _ => false,
-    };
+    let literal = matches!(
+        &inner[white..],
+        [b'"' | b'\'' | b'`', ..]
+            | [b'b' | b'r' | b'@' | b'u', b'"' | b'\'', ..]
+            | [b'\\', b'"' | b'\'', ..]
+    );
     // One in the other: `Some(String::from("..."))`.
     match (literal, at) {
         (true, at) => at,
