@@ -84,15 +84,15 @@ enum Sep {
 }
 
 pub(super) struct Reader<'t> {
-    text: &'t [u8],
+    pub(super) text: &'t [u8],
     pub(super) at: usize,
     /// How far is read, and where the cell ends.
-    ceil: usize,
-    end: usize,
+    pub(super) ceil: usize,
+    pub(super) end: usize,
 }
 
 impl Reader<'_> {
-    fn peek(&self, n: usize) -> u8 {
+    pub(super) fn peek(&self, n: usize) -> u8 {
         let i = self.at + n;
         if i < self.ceil { self.text[i] } else { 0 }
     }
@@ -109,7 +109,7 @@ impl Reader<'_> {
         self.at - from
     }
 
-    fn starts(&self, word: &str) -> bool {
+    pub(super) fn starts(&self, word: &str) -> bool {
         self.rest().starts_with(word.as_bytes())
     }
 
@@ -211,43 +211,6 @@ impl Reader<'_> {
         ends.is_some() && open.is_some_and(|open| close.is_none_or(|close| close < open))
     }
 
-    /// `: String by lazy { "..."`, in Kotlin: how far it is to the literal.
-    fn lazily(&self) -> usize {
-        let rest = &self.rest()[..self.rest().len().min(48)];
-        let Some(at) = memchr::memmem::find(rest, b"by lazy") else {
-            return 0;
-        };
-        let typed = |b: &u8| b.is_ascii_alphanumeric() || b": <>?.".contains(b);
-        let open = rest[at..].iter().position(|b| *b == b'{');
-        let behind = open.map_or(&b""[..], |open| rest[at + open + 1..].trim_ascii_start());
-        let literal = matches!(behind.first(), Some(b'"'));
-        match open {
-            Some(open) if literal && rest[..at].iter().all(typed) => at + open + 1,
-            _ => 0,
-        }
-    }
-
-    /// `ENV.fetch("X") { "..." }`, in Ruby: nothing but a literal in the block.
-    fn quoted_block(&self) -> bool {
-        let inner = &self.rest()[1..self.rest().len().min(4)];
-        matches!(inner.trim_ascii_start().first(), Some(b'"' | b'\''))
-    }
-
-    /// `API_KEY — 5f4dcc...`: a dash that something follows that no sentence has in it. How far it is to that.
-    fn dash_next(&self) -> usize {
-        const DASHES: [&str; 3] = ["— ", "– ", "- "];
-        let dash = DASHES.iter().find(|dash| self.starts(dash));
-        let len = dash.map_or(0, |dash| dash.len());
-        let behind = Reader {
-            at: self.at + len,
-            ..*self
-        };
-        match len > 0 && (behind.generated_next() || behind.chosen_next()) {
-            true => len,
-            false => 0,
-        }
-    }
-
     /// Words that say whose it is, when the name ends behind them.
     fn whose_to_sign(&self) -> usize {
         let len = whose(self.rest());
@@ -298,19 +261,6 @@ impl Reader<'_> {
             at += word.len() + 1;
         }
         0
-    }
-
-    /// `"name": "X", "value": `, in a piece of JSON: how far it is to the value.
-    fn value_member(&self) -> Option<usize> {
-        let rest = &self.rest()[..self.rest().len().min(32)];
-        let skip = |from: usize| {
-            let part = |b: &u8| matches!(b, b' ' | b'\n' | b'\t' | b'\\' | b'"' | b'\'');
-            from + rest[from..].iter().take_while(|b| part(b)).count()
-        };
-        let word = skip(1);
-        let named = rest[word..].get(..5)?.eq_ignore_ascii_case(b"value");
-        let sign = skip(word + 5);
-        (named && word > 1 && matches!(rest.get(sign), Some(b':' | b'='))).then_some(sign + 1)
     }
 
     /// How long the word is that says in a sentence that the value follows, with what stands after it.
@@ -372,17 +322,8 @@ impl Reader<'_> {
         }
     }
 
-    /// `variable "x" { default = `: how far it is to the value.
-    fn block_default(&self) -> Option<usize> {
-        let rest = &self.rest()[..self.rest().len().min(160)];
-        let at = memchr::memmem::find(rest, b"default")
-            .or_else(|| memchr::memmem::find(rest, b"value"))?;
-        let eq = rest[at..].iter().position(|b| *b == b'=')?;
-        (!rest[..at].contains(&b'}')).then_some(at + eq + 1)
-    }
-
     /// `TOKEN 5f4dcc...`: nothing between the name and something that can only be a key.
-    fn generated_next(&self) -> bool {
+    pub(super) fn generated_next(&self) -> bool {
         let rest = self.rest();
         let rest = rest.strip_prefix(b"base64:").unwrap_or(rest);
         let len = rest
@@ -396,7 +337,7 @@ impl Reader<'_> {
     }
 
     /// `password Winter2024!`: a word with letters, digits and a sign that no sentence has in it.
-    fn chosen_next(&self) -> bool {
+    pub(super) fn chosen_next(&self) -> bool {
         let rest = &self.rest()[..self.rest().len().min(64)];
         let word = rest.split(u8::is_ascii_whitespace).next().unwrap_or(b"");
         let sign = |b: &u8| {
@@ -463,45 +404,6 @@ impl Reader<'_> {
         len >= 8 && rest.get(len) == Some(&b')') && c.digit >= 2 && c.letters() >= 2
     }
 
-    /// `: string =`, `: &str =`: skipped when an equals sign follows.
-    fn type_note(&mut self) {
-        let rest = &self.rest()[..self.rest().len().min(48)];
-        let from = usize::from(rest.first() == Some(&b':'));
-        let Some(eq) = rest.iter().position(|b| *b == b'=') else {
-            return;
-        };
-        // Ada and Pascal: `: String := "..."`.
-        let note = &rest[from..eq];
-        let word = |note: &&[u8]| !note.trim_ascii().contains(&b' ');
-        let note = note.strip_suffix(b":").filter(word).unwrap_or(note);
-        // `&[u8; 32]`, `char[17]`
-        let array = note.contains(&b'[');
-        let plain = note.iter().all(|b| {
-            b.is_ascii_alphabetic()
-                || matches!(b, b' ' | b'&' | b'<' | b'>' | b'?' | b'|' | b'\'')
-                || array && (b.is_ascii_digit() || matches!(b, b'[' | b']' | b';'))
-        });
-        if eq > from + 2
-            && plain
-            && note.iter().any(u8::is_ascii_alphabetic)
-            && rest.get(eq + 1) != Some(&b'=')
-        {
-            self.at += eq;
-        }
-    }
-
-    /// `Password ........ Tq7m!Z2vX`, as forms lead the eye: the dots are skipped.
-    fn leaders(&mut self) -> bool {
-        let dots = self.rest().iter().take(80).take_while(|b| **b == b'.');
-        let dots = dots.count();
-        if dots >= 3 && self.peek(dots) == b' ' {
-            self.at += dots;
-            self.blanks();
-            return true;
-        }
-        false
-    }
-
     /// Something that can only be a key or a chosen password, alone on its line.
     fn alone_next(&self) -> bool {
         let rest = &self.rest()[..self.rest().len().min(BARE_BYTES_MAX)];
@@ -510,17 +412,6 @@ impl Reader<'_> {
         let line = line.trim_ascii_end();
         crate::value::is_drawn(line)
             || !line.contains(&b' ') && (self.generated_next() || self.chosen_next() || lone(line))
-    }
-
-    /// Something drawn that is all of its line and gives nothing a value: `KEY=` stands over it.
-    fn key_alone(&self) -> bool {
-        let rest = &self.rest()[..self.rest().len().min(BARE_BYTES_MAX)];
-        let line = rest.split(|b| matches!(b, b'\n' | b'\r')).next();
-        let line = line.unwrap_or_default().trim_ascii_end();
-        let padding = line.iter().rev().take_while(|b| **b == b'=').count();
-        let body = &line[..line.len() - padding];
-        let part = |b: &u8| b.is_ascii_alphanumeric() || b"+/_-".contains(b);
-        padding <= 2 && body.iter().all(part) && drawn_key(body)
     }
 
     /// `getByLabel("Password").fill("...")`: how long the call is that types the value.
@@ -776,17 +667,6 @@ impl Reader<'_> {
         (body[len..].starts_with(b"}}") && generated).then_some(len)
     }
 
-    /// `!!binary ZGt...`, `!!str x`: how long the tag is that YAML gives the type by.
-    fn tag(&self) -> usize {
-        let Some(rest) = self.rest().strip_prefix(b"!!") else {
-            return 0;
-        };
-        let word = rest.iter().take(12);
-        let word = word.take_while(|b| b.is_ascii_lowercase()).count();
-        let blank = rest.get(word) == Some(&b' ');
-        if word > 0 && blank { 2 + word + 1 } else { 0 }
-    }
-
     /// After "is" or a comma: only something that cannot be the next word of a sentence.
     fn loose_ok(&self) -> bool {
         let word: &[u8] = self
@@ -854,7 +734,7 @@ impl Reader<'_> {
 }
 
 /// Long, with letters and figures in no order.
-fn drawn_key(word: &[u8]) -> bool {
+pub(super) fn drawn_key(word: &[u8]) -> bool {
     let c = crate::entropy::Classes::of(word);
     let few = c.digit >= 2 && c.lower >= 4 && c.upper >= 4 && c.changes >= 12;
     word.len() >= 20 && (c.digit >= 4 && c.letters() >= 4 && c.changes >= 6 || few)
