@@ -28,6 +28,10 @@ pub(crate) const CHECKS: Table = &[
         let chosen = crate::value::is_listed(v, 4) || crate::value::is_joined_by_sign(v);
         told && (v.iter().any(u8::is_ascii_digit) || chosen)
     }),
+    ("told-or-drawn", |v| {
+        crate::value::is_told(v)
+            || crate::value::judge(v, crate::names::Promise::Strong, false).is_some()
+    }),
     ("digit-or-chosen", |v| {
         v.iter().any(u8::is_ascii_digit)
             || crate::value::judge(v, crate::names::Promise::Password, true).is_some()
@@ -432,6 +436,18 @@ mod tests {
             ("told-password", "maple_Nordwind-761", true),
             ("told-password", "7551Brambory$iguana", true),
             ("told-password", "Tramonto1135_", true),
+            ("told-password", "ginger4920thunder", true),
+            ("told-password", "Kartal5795.ns", true),
+            ("told-password", "frame1280wide", false),
+            ("told-password", "2024-05-03T10:11:12Z", false),
+            ("told-password", "pbkdf2-sha256", false),
+            ("password-like", "argon2id", false),
+            ("password-like", "v3.2.1", false),
+            ("password-like", "2024-05-03T10:11:12Z", false),
+            ("password-like", "2024-05-03Tulip", true),
+            ("told-or-drawn", "rfc8018", false),
+            ("told-or-drawn", "D7C1D2F6F7D6D2D2D7E3C6C6", true),
+            ("told-password", "report2024final", false),
             ("told-password", "report-2024Final", false),
             ("told-password", "Knedlik.8.zeli", true),
             (

@@ -30,8 +30,9 @@ pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>
             continue;
         };
         let text = &node.text[..cell.span.end as usize];
-        let found =
-            before(text, at, (cell.span.start as usize).max(done)).or_else(|| behind(text, at));
+        let found = before(text, at, (cell.span.start as usize).max(done))
+            .or_else(|| behind(text, at))
+            .or_else(|| drawn_behind(text, at));
         let Some((from, to)) = found else { continue };
         done = to;
         let bytes: Vec<u8> = text[from..to].iter().rev().copied().collect();
@@ -107,6 +108,38 @@ fn behind(text: &[u8], at: usize) -> Option<(usize, usize)> {
     whole(text, from, from + len)
 }
 
+/// `reversed 3XA1S8uBe4cLaXt4...`: a word behind it that is longer than words are, with letters and figures.
+fn drawn_behind(text: &[u8], at: usize) -> Option<(usize, usize)> {
+    const WORD_BYTES: std::ops::RangeInclusive<usize> = 20..=2048;
+    const WORDS_MAX: usize = 5;
+    let of_word = |b: &&u8| b.is_ascii_alphanumeric() || b"-._+/=".contains(b);
+    let mut from = at;
+    let mut len = 0;
+    for _ in 0..WORDS_MAX {
+        let rest = &text[from..];
+        let near = &rest[..rest.len().min(NEAR)];
+        // Words of a sentence, and the signs between them and the value.
+        let signs = near
+            .iter()
+            .take_while(|b| b" :=()[]|\"'`,".contains(b))
+            .count();
+        from += signs;
+        let rest = text[from..].iter().take(*WORD_BYTES.end());
+        len = rest.take_while(of_word).count();
+        let word = &text[from..from + len];
+        if len == 0 && text.get(from).is_none_or(|b| *b < 0x80) || word.len() >= 20 {
+            break;
+        }
+        from += std::mem::take(&mut len);
+        let foreign = text[from..].iter().take(NEAR);
+        from += foreign.take_while(|b| **b >= 0x80).count();
+    }
+    let word = &text[from..from + len];
+    let digits = word.iter().filter(|b| b.is_ascii_digit()).count();
+    let letters = word.iter().filter(|b| b.is_ascii_alphabetic()).count();
+    (WORD_BYTES.contains(&len) && digits >= 3 && letters >= 8).then_some((from, from + len))
+}
+
 /// The piece without blanks at its ends and without words of a sentence before it.
 fn whole(text: &[u8], from: usize, to: usize) -> Option<(usize, usize)> {
     let piece = &text[from..to];
@@ -153,6 +186,14 @@ mod tests {
             (
                 "read it backwards (Cordelia's visa): 5032109138204104",
                 Some("4014028319012305"),
+            ),
+            (
+                "pass (omgekeerd genoteerd): 3XA1S8uBe4cLaXt4gWYYwJ51",
+                Some("15JwYYWg4tXaLc4eBu8S1AX3"),
+            ),
+            (
+                "key reversed 3XA1S8uBe4cLaXt4gWYYwJ51",
+                Some("15JwYYWg4tXaLc4eBu8S1AX3"),
             ),
             ("for x in reversed(items): y = 12", None),
             ("the list is reversed", None),

@@ -32,7 +32,9 @@ pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>
     sign_words(node, marks, spawn);
     let (mut index, mut done) = (0, 0);
     for (at, mark) in marks.iter().map(|(at, mark)| (*at as usize, *mark)) {
-        let own = mark == Mark::Called || mark == Mark::Backwards && node.text[at] == b'[';
+        let own = mark == Mark::Called
+            || mark == Mark::Backwards
+                && (node.text[at] == b'[' || node.text[at..].starts_with(b"rev <<<"));
         if !own || at < done {
             continue;
         }
@@ -48,6 +50,7 @@ pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>
             b'[' => text.turned(at),
             b'.' | b's' => text.turned(at).or_else(|| text.turned_inside(at)),
             b'r' if text.is(b"replace", at) => text.replaced(at),
+            b'r' if text.is(b"rev <<<", at) => text.here(at),
             b'g' => text.replaced(at),
             b'r' => text.turned_inside(at),
             b'x' => text.piped(at),
@@ -177,6 +180,18 @@ impl Text<'_> {
         self.reversed(literal, (self.name_start(at), self.skip(after, b" )")))
     }
 
+    /// `$(rev <<<'x7kq')`, in a shell.
+    fn here(&self, at: usize) -> Option<Made> {
+        let (literal, after) = self.literal(self.skip(at + 7, b" "))?;
+        let before = &self.bytes[self.floor..at];
+        let opened = if before.ends_with(b"$(") {
+            2
+        } else {
+            usize::from(before.ends_with(b"`"))
+        };
+        self.reversed(literal, (at - opened, self.skip(after, b" )`")))
+    }
+
     /// `"ab#cd".replace("#", "")`, `replace('ab#cd', '#', '')`: what is taken out.
     fn replaced(&self, at: usize) -> Option<Made> {
         let open = at + self.at(at).iter().take(16).position(|b| *b == b'(')? + 1;
@@ -267,7 +282,8 @@ impl Text<'_> {
 }
 
 /// Words for signs, and the signs.
-const SIGN_WORDS: [(&[u8], &[u8]); 6] = [
+const SIGN_WORDS: [(&[u8], &[u8]); 7] = [
+    (b" colon ", b":"),
     (b" dash ", b"-"),
     (b" hyphen ", b"-"),
     (b" minus ", b"-"),
@@ -371,6 +387,10 @@ mod tests {
             ("K = \"k7qZ_phg\"[::-1]", "K = ghp_Zq7k "),
             ("K = [...'k7qZ_phg'].reverse().join('')", "K = ghp_Zq7k "),
             ("$k = strrev('k7qZ_phg');", "$k = ghp_Zq7k "),
+            (
+                "sshpass -p \"$(rev <<<'k7qZ_phg')\" x",
+                "-p \" ghp_Zq7k \" x",
+            ),
             ("set k = REVERSE('k7qZ_phg')", "set k = ghp_Zq7k "),
             ("K: \"gh#p_#Zq7k\".replace(\"#\", \"\")", "K: ghp_Zq7k "),
             ("K = 'gh--p_--Zq7k'.replaceAll('--', '');", "K = ghp_Zq7k "),

@@ -434,7 +434,7 @@ impl Text<'_> {
     fn operated(&self, at: usize) -> Option<Row> {
         let from = self.floor;
         let open = from + memchr::memrchr2(self.bytes[at], b'\n', &self.bytes[from..at])?;
-        let (pieces, end) = self.literals(open, b" \t\r\n^<>+/");
+        let (pieces, end) = self.literals(open, b" \t\r\n^<>+/~");
         Some(Row {
             label: label_before(self.bytes, self.cell, open),
             name: None,

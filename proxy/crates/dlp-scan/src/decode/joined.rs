@@ -2,8 +2,9 @@
 
 use smallvec::SmallVec;
 
-use super::{Spawner, rows_of};
+use super::{Spawner, begin_cell, rows_of};
 use crate::detect::{Scratch, is_value};
+use crate::names::{self, Promise};
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
 use crate::{Layer, LeafKind, OverBudget};
 
@@ -59,6 +60,7 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     mail_sides(node, spawn);
     arguments(node, spawn);
     parts(node, spawn);
+    signed(node, spawn);
     seams(node, spawn);
     broken(node, scratch, spawn);
 }
@@ -365,6 +367,44 @@ fn parts(node: &Node, spawn: &mut Spawner<'_>) {
     join_parts(node, &row, spawn);
 }
 
+/// `{"header": "eyJ...", "payload": "eyJ...", "signature": "..."}`: the three parts of a signed token (RFC 7515, 7.2), each by itself.
+fn signed(node: &Node, spawn: &mut Spawner<'_>) {
+    const NAMES: [&[&str]; 3] = [
+        &["h", "header", "head", "protected", "jwt_header"],
+        &["p", "payload", "body", "claims", "jwt_payload"],
+        &["s", "sig", "signature", "jwt_signature"],
+    ];
+    let begins = |c: &Cell| node.text[c.span.range()].starts_with(b"eyJ") && is_value(c);
+    for (at, first) in node.cells.iter().enumerate().filter(|(_, c)| begins(c)) {
+        let rest = node.cells[at..].iter().filter(|c| is_value(c));
+        let three: SmallVec<[&Cell; 3]> = rest.take(3).collect();
+        let named = three.len() == 3
+            && three.iter().zip(NAMES).all(|(c, names)| {
+                let called = &node.text[c.name.range()];
+                let part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
+                names
+                    .iter()
+                    .any(|n| called.eq_ignore_ascii_case(n.as_bytes()))
+                    && node.text[c.span.range()].iter().all(part)
+            });
+        if !named || first.span.is_empty() {
+            continue;
+        }
+        let Some(mut child) = spawn.begin(Layer::Joined) else {
+            return;
+        };
+        for c in three {
+            if c.span != first.span {
+                let before = Span::new(c.span.start as usize, c.span.start as usize + 1);
+                child.push(b".", before, How::Atom);
+            }
+            child.push(&node.text[c.span.range()], c.span, How::Copy);
+        }
+        child.close_cell(0, Span::default(), LeafKind::String, 0);
+        spawn.end(child);
+    }
+}
+
 /// Pieces that are numbered: `{"i": 0, "c": "..."}, {"i": 1, "c": "..."}`.
 #[derive(Default)]
 struct Counter {
@@ -521,7 +561,30 @@ fn join_parts(node: &Node, row: &[Cell], spawn: &mut Spawner<'_>) {
         && bytes().any(u8::is_ascii_digit)
         && bytes().any(u8::is_ascii_alphabetic)
     {
-        join(node, row.iter().map(|c| c.span), spawn);
+        join_under(node, stem(node, row), row.iter().map(|c| c.span), spawn);
+    }
+}
+
+/// What the names of parts have in common says what the whole is: `password_begin` and `password_end`.
+fn stem(node: &Node, row: &[Cell]) -> Span {
+    let (Some(first), Some(last)) = (row.first(), row.last()) else {
+        return Span::default();
+    };
+    let (a, b) = (
+        &node.text[first.name.range()],
+        &node.text[last.name.range()],
+    );
+    let same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    let mut called = &a[..same];
+    for end in ["_part", "_piece", "_chunk", "_half", "part", "_"] {
+        called = called.strip_suffix(end.as_bytes()).unwrap_or(called);
+    }
+    match names::promise(called) {
+        Promise::Nothing => Span::default(),
+        _ => Span::new(
+            first.name.start as usize,
+            first.name.start as usize + called.len(),
+        ),
     }
 }
 
@@ -793,13 +856,20 @@ fn head(node: &Node, cell: &Cell) -> Span {
 }
 
 fn join(node: &Node, parts: impl Iterator<Item = Span>, spawn: &mut Spawner<'_>) {
+    join_under(node, Span::default(), parts, spawn);
+}
+
+/// The same under a name.
+fn join_under(node: &Node, name: Span, parts: impl Iterator<Item = Span>, spawn: &mut Spawner<'_>) {
     let Some(mut child) = spawn.begin(Layer::Joined) else {
         return;
     };
+    let name = begin_cell(&mut child, node, name);
+    let start = child.text.len();
     for part in parts.filter(|p| !p.is_empty()) {
         child.push(&node.text[part.range()], part, How::Copy);
     }
-    child.close_cell(0, Span::default(), LeafKind::String, 0);
+    child.close_cell(start, name, LeafKind::String, 0);
     spawn.end(child);
 }
 
@@ -807,6 +877,36 @@ fn join(node: &Node, parts: impl Iterator<Item = Span>, spawn: &mut Spawner<'_>)
 mod tests {
     use crate::Layer;
     use crate::decode::tests::children_of;
+
+    #[test]
+    fn parts_of_a_signed_token() {
+        let cells = |names: [&'static str; 3]| {
+            [
+                (names[0], "eyJhbGciOiJIUzI1NiJ9"),
+                (names[1], "eyJzdWIiOiI5MSJ9"),
+                (names[2], "6SiAIdl4k52rUbRG"),
+            ]
+        };
+        let whole = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI5MSJ9.6SiAIdl4k52rUbRG";
+        let holds = |names| {
+            children_of(&cells(names))
+                .iter()
+                .any(|(_, t, _)| t == whole)
+        };
+        assert!(holds(["header", "payload", "signature"]));
+        assert!(holds(["h", "p", "s"]));
+        assert!(!holds(["a", "p", "s"]));
+    }
+
+    #[test]
+    fn what_parts_are_called_says_what_the_whole_is() {
+        let found = children_of(&[("password_begin", "UBhzCEu"), ("password_end", "yFn1qXz")]);
+        assert!(
+            found
+                .iter()
+                .any(|(_, t, _)| t.starts_with("password") && t.contains("UBhzCEuyFn1qXz"))
+        );
+    }
 
     #[test]
     fn parts_are_joined() {

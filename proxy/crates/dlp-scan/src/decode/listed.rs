@@ -391,12 +391,46 @@ fn emit(
     spawn: &mut Spawner<'_>,
 ) {
     let (label, sign) = super::label_before(&node.text, cell, from);
-    child_around(node, cell, Layer::Codes, (label, to), spawn, |child| {
+    // Where no name stands before the call, one may stand behind it: `"".join(map(chr, [103, 104]))  # mail password`.
+    let (label, end) = match sign {
+        b" " => (
+            call_around(&node.text, label, cell.span.start as usize),
+            closed(&node.text, to, cell.span.end as usize),
+        ),
+        _ => (label, to),
+    };
+    child_around(node, cell, Layer::Codes, (label, end), spawn, |child| {
         // Blanks keep it apart from the brackets and commas around, which are no part of the text.
         child.push(sign, Span::new(from, from + 1), How::Atom);
         push_codes(child, list);
         child.push(b" ", Span::new(to - 1, to), How::Atom);
     });
+}
+
+/// Where the calls begin that the list at `at` stands in.
+fn call_around(text: &[u8], at: usize, floor: usize) -> usize {
+    const BYTES_MAX: usize = 48;
+    let mut from = at;
+    while from > floor && at - from < BYTES_MAX {
+        let b = text[from - 1];
+        let apart = b == b' ' && from >= floor + 2 && text[from - 2] == b',';
+        let part = b.is_ascii_alphanumeric() || b"_.'\"([{,".contains(&b);
+        if !apart && !part {
+            break;
+        }
+        from -= 1;
+    }
+    // Only what opens a bracket is a call.
+    match text[from..at].iter().any(|b| b"([{".contains(b)) {
+        true => from,
+        false => at,
+    }
+}
+
+/// Where the brackets end that close behind a list.
+fn closed(text: &[u8], to: usize, ceil: usize) -> usize {
+    let behind = text[to..ceil].iter().take(8);
+    to + behind.take_while(|b| b")]}".contains(b)).count()
 }
 
 #[cfg(test)]

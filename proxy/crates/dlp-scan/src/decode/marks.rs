@@ -46,6 +46,8 @@ pub(crate) enum Mark {
     Called,
     /// ` dash `: a sign as a word.
     SignWord,
+    /// `(dot)`: a sign in brackets.
+    Defanged,
     /// `: >-` at the end of a line: a text folded over the next.
     Folded,
     /// What a token begins with that may go on somewhere else.
@@ -88,13 +90,16 @@ pub(crate) const WORDS: &[(Mark, &[&str])] = &[
             ".join((\"",
             ".join(('",
             ") -join ",
+            "join(\"\", [",
+            "join('', [",
         ],
     ),
     (Mark::Lines, &["= (\n", "= (\r\n"]),
     (
         Mark::Operator,
         &[
-            "\" ^ \"", "' ^ '", "\" <> \"", "\" ++ \"", "' ++ '", "' // '", "\" << \"", "' << '",
+            "\" ^ \"", "' ^ '", "\" ~ \"", "' ~ '", "\" <> \"", "\" ++ \"", "' ++ '", "' // '",
+            "\" << \"", "' << '",
         ],
     ),
     (Mark::Glued, &["'\"\"'", "\"''\""]),
@@ -464,6 +469,18 @@ pub(crate) const WORDS: &[(Mark, &[&str])] = &[
             "| rev",
             "rev <<<",
             "backward)",
+            "drawkcab",
+            "omgekeerd",
+            "achterstevoren",
+            "baklänges",
+            "baklengs",
+            "bagvendt",
+            "wspak",
+            "pozpátku",
+            "tersten",
+            "наоборот",
+            "задом наперёд",
+            "all'inverso",
             "rückwärts",
             "à l'envers",
             "al revés",
@@ -545,7 +562,11 @@ pub(crate) const WORDS: &[(Mark, &[&str])] = &[
     ),
     (
         Mark::SignWord,
-        &[" dash ", " underscore ", " hyphen ", " minus "],
+        &[" dash ", " underscore ", " hyphen ", " minus ", " colon "],
+    ),
+    (
+        Mark::Defanged,
+        &["(dot)", "[dot]", "{dot}", "(underscore)", "[underscore]"],
     ),
     (
         Mark::Folded,

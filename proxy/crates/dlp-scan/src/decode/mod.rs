@@ -15,6 +15,7 @@ mod columns;
 mod controls;
 mod cut;
 mod declared;
+mod defanged;
 mod digits;
 mod dressed;
 mod dumps;
@@ -193,7 +194,15 @@ fn told_over(node: &Node, cell: &Cell) -> Option<Span> {
     let called = |name: Span| &node.text[name.range()];
     if !matches!(
         called(cell.name),
-        b"value" | b"default" | b"data" | b"content" | b"text" | b"example" | b"const" | b"val"
+        b"value"
+            | b"default"
+            | b"data"
+            | b"content"
+            | b"text"
+            | b"example"
+            | b"const"
+            | b"val"
+            | b"formula"
     ) {
         return None;
     }
@@ -345,6 +354,8 @@ const WRAPPER_BYTES_MAX: usize = 48;
 pub(crate) fn label_before(text: &[u8], cell: &Cell, at: usize) -> (usize, &'static [u8]) {
     let floor = at.saturating_sub(LABEL_REACH).max(cell.span.start as usize);
     let line = memchr::memrchr(b'\n', &text[floor..at]).map_or(floor, |n| floor + n + 1);
+    // What stands before the end of a template's statement is given there.
+    let line = memchr::memmem::rfind(&text[line..at], b"%}").map_or(line, |n| line + n + 2);
     let before = without_data_head(&text[line..at]);
     let single = |i: &usize| {
         let colon = |i: usize| before.get(i) == Some(&b':');
@@ -355,12 +366,20 @@ pub(crate) fn label_before(text: &[u8], cell: &Cell, at: usize) -> (usize, &'sta
         (Some(equals), ..) => (equals, b" = "),
         (None, Some(colon), comma) if comma.is_none_or(|c| c < colon) => (colon, b": "),
         // What is told in a sentence is in no field.
-        (None, _, Some(comma)) if !before[comma + 1..].trim_ascii().contains(&b' ') => {
+        // Nor does a comma between what a call is given part fields: `map(chr, [`.
+        (None, _, Some(comma))
+            if !before[comma + 1..].trim_ascii().contains(&b' ')
+                && !opens_call(&before[..comma]) =>
+        {
             (comma, b", ")
         }
         // `kt. CHAR(48, 52)`: the name of the call is no part of the value, either.
         _ => return (call_start(&text[..at], line), b" "),
     };
+    // `=CONCATENATE("`: the formula of a cell, whose name stands over it.
+    if before[..sign].trim_ascii().is_empty() && line == cell.span.start as usize {
+        return (line, b" ");
+    }
     if before.len() < at - line && before[sign + 1..].trim_ascii().is_empty() {
         return (line + before[..sign].trim_ascii_end().len(), written);
     }
@@ -385,6 +404,12 @@ pub(crate) fn label_before(text: &[u8], cell: &Cell, at: usize) -> (usize, &'sta
         name = &name[..open];
     }
     (line + name.len(), written)
+}
+
+/// Is a bracket open at the end of the text?
+fn opens_call(text: &[u8]) -> bool {
+    let count = |sign: u8| memchr::memchr_iter(sign, text).count();
+    count(b'(') > count(b')')
 }
 
 /// Where the name of a call begins that ends with the bracket which opens it, or the end of the text.
@@ -491,6 +516,9 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
         called::decode(node, &scratch.marks, spawn);
         resumed::decode(node, &scratch.marks, spawn);
         beside::end_all(node, spawn);
+    }
+    if signs.any(Signs::BRACKET) || !scratch.marks.is_empty() {
+        defanged::decode(node, &scratch.marks, signs.any(Signs::BRACKET), spawn);
     }
     let joining = Signs::BRACE.or(Signs::DOLLAR).or(Signs::BACKSLASH);
     if !traces.joints.is_empty() || signs.any(joining) {

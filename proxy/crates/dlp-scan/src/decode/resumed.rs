@@ -35,7 +35,10 @@ pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>
         if at < done {
             continue;
         }
-        let Some(pieces) = pieces(&node.text, at) else {
+        let found = wrapped(&node.text, at)
+            .or_else(|| apart(&node.text, at))
+            .or_else(|| pieces(&node.text, at));
+        let Some(pieces) = found else {
             continue;
         };
         done = pieces.iter().map(|p| p.end as usize).max().unwrap_or(at);
@@ -48,6 +51,86 @@ pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>
             join(node, &pieces[..pieces.len() - 1], spawn);
         }
     }
+}
+
+/// A token with dots in it over lines that are as long as each other, as a mail breaks it off; the last may be shorter, and what
+/// stands before the head makes the first one so.
+fn wrapped(text: &[u8], at: usize) -> Option<SmallVec<[Span; 8]>> {
+    const LINE: std::ops::RangeInclusive<usize> = 24..=120;
+    const FIRST_BYTES_MIN: usize = 8;
+    let of_line = |from: usize| {
+        let rest = text.get(from..).unwrap_or_default().iter();
+        let part = |b: &&u8| is_part(**b) || matches!(b, b'.' | b'=' | b'/');
+        from + rest.take(LINE.end() + 1).take_while(part).count()
+    };
+    // Lines of an answer to a mail have a sign before them.
+    let next = |end: usize| {
+        let rest = text.get(end..)?;
+        let rest = rest
+            .strip_prefix(b"\r")
+            .unwrap_or(rest)
+            .strip_prefix(b"\n")?;
+        let rest = rest.strip_prefix(b"> ").unwrap_or(rest);
+        Some(text.len() - rest.len())
+    };
+    let mut pieces: SmallVec<[Span; 8]> = SmallVec::new();
+    let mut end = of_line(at);
+    let first = end - at;
+    pieces.push(Span::new(at, end));
+    let mut line = None;
+    while let Some(from) = next(end).filter(|_| pieces.len() < PIECES_MAX) {
+        let to = of_line(from);
+        let len = to - from;
+        let whole = text.get(to).is_none_or(|b| b"\r\n\"'`<".contains(b));
+        let longest = *line.get_or_insert(len);
+        if len == 0 || len > longest || !whole {
+            break;
+        }
+        pieces.push(Span::new(from, to));
+        end = to;
+        if len < longest {
+            break;
+        }
+    }
+    let dots = memchr::memchr_iter(b'.', &text[at..end]).count();
+    // A signed token is whole with two of them; what stands on the next line is then no part of it.
+    let whole = memchr::memchr_iter(b'.', &text[at..at + first]).count() > 1;
+    if whole && pieces.len() == 2 {
+        return None;
+    }
+    let even = line.is_some_and(|len| pieces.len() == 2 && len <= first || LINE.contains(&len));
+    (pieces.len() > 1 && dots > 0 && even && first >= FIRST_BYTES_MIN).then_some(pieces)
+}
+
+/// `npm_ + veT0p9Cs + LaUZ8xVS`, `"hvs.""CAES""dvhe"`, `ghp_4dvt{}o8R0`: pieces of any length with a sign between them that is part of no
+/// token.
+fn apart(text: &[u8], at: usize) -> Option<SmallVec<[Span; 8]>> {
+    const SIGNS: [&str; 7] = [" + ", "\"\"", "''", "\\\"\\\"", "{}", "**", " & "];
+    const PIECE_BYTES_MAX: usize = 160;
+    let word = |from: usize| {
+        let rest = text.get(from..).unwrap_or_default().iter();
+        let part = |b: &&u8| is_part(**b) || **b == b'.';
+        from + rest.take(PIECE_BYTES_MAX).take_while(part).count()
+    };
+    let mut end = word(at);
+    let sign = SIGNS
+        .iter()
+        .find(|s| text[end..].starts_with(s.as_bytes()))?;
+    let mut pieces: SmallVec<[Span; 8]> = SmallVec::new();
+    pieces.push(Span::new(at, end));
+    while text[end..].starts_with(sign.as_bytes()) && pieces.len() < PIECES_MAX {
+        let from = end + sign.len();
+        let to = word(from);
+        if to == from {
+            break;
+        }
+        pieces.push(Span::new(from, to));
+        end = to;
+    }
+    let total: usize = pieces.iter().map(|p| p.len()).sum();
+    let digits = pieces.iter().flat_map(|p| &text[p.range()]);
+    let digits = digits.filter(|b| b.is_ascii_digit()).count();
+    (pieces.len() > 1 && total >= TOKEN_BYTES_MIN && digits >= 2).then_some(pieces)
 }
 
 /// What tokens are written with.
@@ -231,7 +314,7 @@ fn join(node: &Node, pieces: &[Span], spawn: &mut Spawner<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use super::pieces;
+    use super::{apart, pieces, wrapped};
 
     fn joined(text: &str, head: &str) -> Option<String> {
         let at = text.find(head).unwrap();
@@ -265,6 +348,47 @@ mod tests {
             joined(short, "ghp_").as_deref(),
             Some("ghp_Zq7kW2mXv9LtR4nB")
         );
+    }
+
+    #[test]
+    fn a_token_over_the_lines_of_a_mail() {
+        let first = "eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCJ9.eyJz";
+        let next = "dWIiOiI4MDUxNDAzZS02ZWEyLTQ2MzAtYWEzZS0yZ.";
+        for (text, lines) in [
+            (format!("Bearer:\n{first}\n{next}\n0u83WfBv\n\nBye"), 3),
+            (format!("> {first}\n> {next}\n> 0u83WfBv"), 3),
+            (format!("{first}\nmore words of a text"), 0),
+            (format!("{first}.0u83WfBv\ndone"), 0),
+        ] {
+            let at = text.find("eyJ").unwrap();
+            let found = wrapped(text.as_bytes(), at);
+            assert_eq!(found.map_or(0, |f| f.len()), lines, "{text}");
+        }
+    }
+
+    #[test]
+    fn signs_that_are_part_of_no_token() {
+        for (text, want) in [
+            (
+                "npm_ + veT0p9CsgboemaZk + LaUZ8xVS now",
+                Some("npm_veT0p9CsgboemaZkLaUZ8xVS"),
+            ),
+            (
+                "\"hvs.\"\"CAESIs1w9plb\"\"dvheeHvvVO\"",
+                Some("hvs.CAESIs1w9plbdvheeHvvVO"),
+            ),
+            (
+                "ghp_4dvthS{}o8R0bgNk0ueap6}",
+                Some("ghp_4dvthSo8R0bgNk0ueap6"),
+            ),
+            ("npm_ + name", None),
+            ("npm_config", None),
+        ] {
+            let at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap();
+            let found = apart(text.as_bytes(), at);
+            let found = found.map(|f| f.iter().map(|p| &text[p.range()]).collect::<String>());
+            assert_eq!(found.as_deref(), want, "{text}");
+        }
     }
 
     #[test]

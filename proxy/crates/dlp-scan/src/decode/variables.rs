@@ -1,10 +1,6 @@
 //! Pieces that are given names and joined later: `a = "ghp_"; b = "Zq7k"; connect(a + b)`.
 
-use std::sync::LazyLock;
-
-use memchr::memmem::Finder;
-
-use super::{Spawner, child_around, label_before};
+use super::{Spawner, child_around, copy, label_before};
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
 use crate::{Layer, OverBudget};
 
@@ -14,13 +10,16 @@ const REACH: usize = 1024;
 const NAME_BYTES_MAX: usize = 32;
 const PIECE_BYTES_MAX: usize = 512;
 
-/// Two names side by side in a template.
-static TEMPLATE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"}{"));
+/// Signs that may stand between two names in a template: `{kind}_{rest}`.
+const BETWEEN: &[u8] = b"_-.:";
 
 /// Rows of names joined by an operator (`joints` are the operators), or written side by side in a template.
 pub(super) fn decode(node: &Node, joints: &[u32], spawn: &mut Spawner<'_>) {
     let text = &node.text;
-    let templates = TEMPLATE.find_iter(text);
+    // Two names side by side in a template, or with a sign between them.
+    let in_template =
+        |at: &usize| text.get(at + 1) == Some(&b'{') || sign_between(&text[*at..]).is_some();
+    let templates = memchr::memchr_iter(b'}', text).filter(in_template);
     // `$A$B`, `${A}${B}`, `$(A)$(B)`
     let side_by_side = |at: usize| {
         let before = at.checked_sub(1)?;
@@ -88,15 +87,48 @@ fn row_at(
     }
     // What the whole is given to says what it is: `DB_PASSWORD = a + b`, `TOKEN="${A}${B}"`.
     let first = names[0].start as usize;
-    let expanded = first > cell.span.start as usize && node.text[first - 1] == b'$';
-    let (label, sign) = label_before(&node.text, cell, first - usize::from(expanded));
+    let floor = cell.span.start as usize;
+    let ahead = &node.text[floor..first];
+    let opening = if ahead.ends_with(b"${") {
+        2
+    } else {
+        usize::from(ahead.ends_with(b"$"))
+    };
+    let open = first - opening;
+    let braced = opening == 2 && node.text.get(end) == Some(&b'}');
+    let end = end + usize::from(braced);
+    let (label, sign) = label_before(&node.text, cell, open);
+    // In the midst of a word nothing sets it apart: `postgres://app:${A}${B}@db`.
+    let within = label == open && open > floor && node.text[open - 1].is_ascii_graphic();
+    let (sign, closing): (&[u8], &[u8]) = match within && braced {
+        true => (b"", b""),
+        false => (sign, b" "),
+    };
     child_around(node, cell, Layer::Concat, (label, end), spawn, |child| {
         child.push(sign, Span::new(label, label + 1), How::Atom);
-        for piece in &pieces {
+        for (nth, piece) in pieces.iter().enumerate() {
             child.push(&node.text[piece.range()], *piece, How::Copy);
+            // `{kind}_{rest}`
+            let behind = names[nth].end as usize;
+            if sign_between(&node.text[behind..]).is_some() && nth + 1 < pieces.len() {
+                copy(child, node, behind + 1, behind + 2);
+            }
         }
-        child.push(b" ", Span::new(end - 1, end), How::Atom);
+        child.push(closing, Span::new(end - 1, end), How::Atom);
     });
+}
+
+/// In `}_{` and `}-${`: how long that is.
+fn sign_between(text: &[u8]) -> Option<usize> {
+    let [b'}', sign, rest @ ..] = text else {
+        return None;
+    };
+    let opens = if rest.starts_with(b"${") {
+        2
+    } else {
+        usize::from(rest.first() == Some(&b'{'))
+    };
+    (BETWEEN.contains(sign) && opens > 0).then_some(2 + opens)
 }
 
 fn of_name(b: u8) -> bool {
@@ -130,8 +162,16 @@ fn names_around(text: &[u8], at: usize, cell: &Cell) -> (Vec<Span>, usize) {
             .count();
         let expanded = from > floor && text[from - 1] == b'$' && rest[..gap] == *b"$";
         let called = rest.starts_with(b")$(") || rest.starts_with(b")\\(");
-        let gap = if called { 3 } else { gap };
-        let joins = expanded || called || rest[..gap].iter().any(|b| !matches!(b, b' ' | b'$'));
+        let between = sign_between(rest);
+        let gap = match between {
+            Some(len) => len,
+            None if called => 3,
+            None => gap,
+        };
+        let joins = expanded
+            || called
+            || between.is_some()
+            || rest[..gap].iter().any(|b| !matches!(b, b' ' | b'$'));
         let len = rest[gap..].iter().take_while(|b| of_name(**b)).count();
         if !joins || len == 0 {
             return (names, to.max(at + 1));
@@ -183,6 +223,8 @@ mod tests {
             "a = \"ghp_ab12\"; b = \"cd34ef56\"; connect(a + b)",
             "const p1 = 'ghp_ab12';\nconst p2 = 'cd34';\nlet p3: string = 'ef56';\nfetch(u, p1 + p2 + p3);",
             "a=\"ghp_ab12\"\nb=\"cd34ef56\"\nx=f\"{a}{b}\"",
+            "a=\"ghp\"\nb=\"ab12cd34ef56\"\nx=f\"{a}_{b}\"",
+            "A=ghp_ab12\nB=cd34ef56\nU=postgres://app:${A}${B}@db",
             "A=ghp_ab12\nB=cd34ef56\nexport C=\"${A}${B}\"",
             "A=ghp_ab12\nB=cd34ef56\nEXPORTED=${A}${B}",
             "A=ghp_ab12\nB=cd34\nC=ef56\nEXPORTED=$A$B$C",

@@ -12,6 +12,10 @@ pub(crate) const KEYWORDS_TURNED: &[&str] = &[
     "access_key",
     "private_key",
     "credential",
+    // What most JSON Web Tokens begin with: three letters of it are too few for this.
+    "eyjhbgci",
+    "eyj0exai",
+    "eyjrawqi",
 ];
 
 /// Parts of names that the gate looks for. A hit is only the reason to read the whole name.
@@ -62,6 +66,7 @@ pub(crate) const KEYWORDS: &[&str] = &[
     "api key",
     "access key",
     "master key",
+    "admin key",
     "master.key",
     "hashsalt",
     "hash salt",
@@ -114,6 +119,7 @@ pub(crate) const KEYWORDS: &[&str] = &[
     "_key;",
     "-key:",
     "-key\"",
+    "-key'",
     "-key\u{1e}",
     "-key=",
     "-key ",
@@ -128,6 +134,7 @@ pub(crate) const KEYWORDS: &[&str] = &[
     "key1: ",
     "key2: ",
     "key = ",
+    "key := ",
     "key=\"",
     "key='",
     "key: ",
@@ -215,6 +222,8 @@ pub(crate) const KEYWORDS: &[&str] = &[
     "mdp\u{1f}",
     "identified by",
     "_sig",
+    "_signing",
+    "requirepass",
     "licensekey",
     "license_key",
     "_dsn",
@@ -381,6 +390,14 @@ pub(super) const OF_WHAT: &[&str] = &[
     "почте",
     "серверу",
     "админу",
+    "sftp",
+    "imap",
+    "rdp",
+    "nas",
+    "router",
+    "sap",
+    "crm",
+    "erp",
 ];
 pub(super) const STRONG: &[&str] = &[
     "secret",
@@ -445,6 +462,7 @@ pub(super) const WEAK: &[&str] = &[
     "dsn",
     "keys",
     "hmac",
+    "signing",
     "cert",
     "pepper",
     "phpsessid",

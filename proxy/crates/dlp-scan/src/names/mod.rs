@@ -53,6 +53,8 @@ pub(crate) fn keywords() -> impl Iterator<Item = String> {
         .flat_map(|key| [" de ", " wa ", "_de_"].map(|of| format!("{key}{of}api")));
     let third = third.filter(|words| words.is_ascii());
     let secret = tongues::SECRET_WORDS.iter().map(ToString::to_string);
+    let headers = tongues::KEYS.iter().filter(|key| key.is_ascii());
+    let headers = headers.map(|key| format!("-{key}"));
     let others = [
         "khóa bí mật",
         "mã truy cập",
@@ -68,6 +70,7 @@ pub(crate) fn keywords() -> impl Iterator<Item = String> {
         .chain(pairs)
         .chain(third)
         .chain(secret)
+        .chain(headers)
         .chain(others)
 }
 
@@ -154,6 +157,12 @@ pub(crate) fn promise(name: &[u8]) -> Promise {
         "mock",
     ]) {
         return Promise::Nothing;
+    }
+    // `X-Stock-Key`, `X-Lager-Sleutel`: what a header of one's own is for is to log in.
+    let header = w.n > 1 && name.len() > 2 && name[..2].eq_ignore_ascii_case(b"x-");
+    let key = last == b"key" && w.n > 2 || is_in(last, tongues::KEYS);
+    if header && key && !is_in(before, KEY_DENIED) {
+        return Promise::Strong;
     }
     if last == b"key" || last == b"keys" {
         return key_promise(before, &w);
@@ -412,6 +421,10 @@ mod tests {
     fn promises() {
         use Promise::*;
         let cases = [
+            ("X-Veiling-Key", Strong),
+            ("x-lager-sleutel", Strong),
+            ("X-Idempotency-Key", Nothing),
+            ("LICENSE_SIGNING", Weak),
             ("password", Password),
             ("DB_PASSWORD", Password),
             ("dbPassword", Password),

@@ -7,6 +7,7 @@ pub(crate) const WORDS: &[&str] = &[
     "kennwort",
     "losungswort",
     "wachtwoord",
+    "paswoord",
     "wagwoord",
     "lösenord",
     "losenord",

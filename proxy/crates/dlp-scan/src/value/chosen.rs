@@ -224,6 +224,44 @@ pub(super) fn is_parted_by_number(value: &[u8]) -> bool {
         && word(&value[start + digits..])
 }
 
+/// `ginger4920thunder`, `Kartal5795.ns`, `Pinson_4471kb`: a word, four figures that are no year and no size, and letters again. What
+/// is named for a number has it at its end, or one that is round.
+pub(super) fn is_numbered_inside(value: &[u8]) -> bool {
+    let Some(start) = value.iter().position(u8::is_ascii_digit) else {
+        return false;
+    };
+    let (before, rest) = value.split_at(start);
+    let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
+    let (number, behind) = rest.split_at(digits);
+    let inner = |w: &[u8]| w.iter().all(u8::is_ascii_lowercase);
+    let sign = |b: u8| b"._-".contains(&b);
+    let word = match before {
+        [word @ .., last] if sign(*last) => word,
+        word => word,
+    };
+    let behind = match behind {
+        [first, rest @ ..] if sign(*first) => rest,
+        rest => rest,
+    };
+    let lower = word.to_ascii_lowercase();
+    let any_of = |list: &[&str]| list.iter().any(|n| n.as_bytes() == lower);
+    let year = number.starts_with(b"19") || number.starts_with(b"20");
+    const SIZES: [&[u8]; 6] = [b"1024", b"2048", b"4096", b"8192", b"1280", b"8080"];
+    digits == 4
+        && !year
+        && !number.ends_with(b"00")
+        && !SIZES.contains(&number)
+        && (5..=12).contains(&word.len())
+        && word[0].is_ascii_alphabetic()
+        && inner(&word[1..])
+        && (2..=12).contains(&behind.len())
+        && inner(behind)
+        && !any_of(NAMING)
+        && !any_of(THINGS)
+        && !any_of(SPOKEN)
+        && !any_of(COUNTED)
+}
+
 /// `Skomaker.Bunn3`, `fløteis-8-kuler`, `gAmle_Erik5`: words of any script that programs name nothing with, figures and signs
 /// together, and in a sentence (`told`) two words at least. Without a capital or a letter that programs do not have, a longer word and a number behind it: `hakkebrett_60`.
 pub(super) fn is_own_words(value: &[u8], told: bool) -> bool {

@@ -13,8 +13,8 @@ use crate::names::Promise;
 
 pub(crate) use chosen::{is_all_listed, is_drawn, is_joined_by_sign, is_listed};
 use chosen::{
-    is_foreign_and_number, is_foreign_words, is_numbered, is_own_words, is_pair,
-    is_parted_by_number, is_phrase, is_word_and_number, is_worded,
+    is_foreign_and_number, is_foreign_words, is_numbered, is_numbered_inside, is_own_words,
+    is_pair, is_parted_by_number, is_phrase, is_word_and_number, is_worded,
 };
 pub(crate) use placeholder::{is_placeholder, is_typed, stands_for, without_word};
 
@@ -24,7 +24,7 @@ pub(crate) fn judge(value: &[u8], promise: Promise, quoted: bool) -> Option<u8> 
     if phrase && !is_placeholder(value) {
         return Some(60);
     }
-    if is_placeholder(value) {
+    if is_placeholder(value) || is_moment(value) || is_way_to_hash(value) {
         return None;
     }
     if !value.iter().all(|b| (0x21..0x7F).contains(b)) {
@@ -40,6 +40,40 @@ pub(crate) fn judge(value: &[u8], promise: Promise, quoted: bool) -> Option<u8> 
         Promise::Strong => is_chosen_key(value).then_some(60),
         Promise::Weak => generated(value, false).then_some(60),
     }
+}
+
+/// `2024-05-03T10:11:12Z`, `2024-05-03`, `v3.2.1`: when something was changed, or what of it.
+fn is_moment(value: &[u8]) -> bool {
+    const BYTES_MAX: usize = 35;
+    let digit = |at: usize| value.get(at).is_some_and(u8::is_ascii_digit);
+    let of = |b: &u8| b.is_ascii_digit() || b"-:.+TZtz".contains(b);
+    let day = value.len() >= 10
+        && (0..4).chain(5..7).chain(8..10).all(digit)
+        && value[4] == b'-'
+        && value[7] == b'-';
+    let body = value.strip_prefix(b"v").unwrap_or(value);
+    let version = body.contains(&b'.')
+        && body
+            .split(|b| *b == b'.')
+            .all(|part| (1..=3).contains(&part.len()) && part.iter().all(u8::is_ascii_digit));
+    value.len() <= BYTES_MAX && (day && value.iter().all(of) || version)
+}
+
+/// `argon2id`, `pbkdf2-sha256`: how a password is kept.
+fn is_way_to_hash(value: &[u8]) -> bool {
+    const WAYS: [&[u8]; 9] = [
+        b"argon2", b"bcrypt", b"scrypt", b"pbkdf2", b"sha256", b"sha512", b"sha1", b"md5", b"ssha",
+    ];
+    const BYTES_MAX: usize = 16;
+    let lower = value.to_ascii_lowercase();
+    let ways = || WAYS.iter().filter_map(|way| lower.strip_prefix(*way));
+    value.len() <= BYTES_MAX
+        && ways().any(|rest| {
+            let parts = rest.split(|b| b"-_:".contains(b));
+            parts
+                .into_iter()
+                .all(|part| matches!(part, b"" | b"id" | b"i" | b"d") || WAYS.contains(&part))
+        })
 }
 
 /// `Снегирь-Маяк_31`: letters of another script in both cases with a number and a sign.
@@ -502,7 +536,8 @@ pub(crate) fn is_told(value: &[u8]) -> bool {
     let c = Classes::of(value);
     let hex = value.iter().all(|b| b.is_ascii_hexdigit() || *b == b'-');
     let mail = value.contains(&b'@') && value.contains(&b'.');
-    if !BYTES.contains(&value.len()) || hex || mail || is_dated(value) {
+    let other = || is_dated(value) || is_moment(value) || is_way_to_hash(value);
+    if !BYTES.contains(&value.len()) || hex || mail || other() {
         return false;
     }
     let signed = value.iter().any(|b| b"!@#$%^&*?".contains(b)) && value[0] != b'@';
@@ -520,6 +555,7 @@ pub(crate) fn is_told(value: &[u8]) -> bool {
             && value.iter().any(|b| b"0123456789+!&#*@$%^?~=".contains(b))
         || is_numbered(value)
         || is_parted_by_number(value)
+        || is_numbered_inside(value)
         || signed_off
         || signed && c.letters() >= 2 && c.digit >= 1
         || cased && plain && odd && c.changes >= 3

@@ -97,6 +97,7 @@ const VALUES: &[&str] = &[
     "parametervalue",
     "body",
     "plaintext",
+    "formula",
 ];
 const FAR_VALUES: &[&str] = &[
     "value",

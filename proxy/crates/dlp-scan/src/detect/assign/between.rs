@@ -1,6 +1,8 @@
-//! What may stand between a name and the sign of its value: bounds of an array, notes of a page's snapshot, accessors, pictures.
+//! What may stand between a name and its value: bounds of an array, types and tags, notes of a page's snapshot, accessors, pictures,
+//! dashes and dots that lead the eye.
 
-use super::reader::Reader;
+use super::BARE_BYTES_MAX;
+use super::reader::{Reader, drawn_key};
 
 impl Reader<'_> {
     /// C: `char name[] = `, `name[33] = `. The bounds are skipped.
@@ -65,5 +67,125 @@ impl Reader<'_> {
     pub(super) fn picture(&self) -> Option<usize> {
         let rest = &self.rest()[..self.rest().len().min(40)];
         memchr::memmem::find(rest, b"VALUE ").map(|at| at + 6)
+    }
+
+    /// `: String by lazy { "..."`, in Kotlin: how far it is to the literal.
+    pub(super) fn lazily(&self) -> usize {
+        let rest = &self.rest()[..self.rest().len().min(48)];
+        let Some(at) = memchr::memmem::find(rest, b"by lazy") else {
+            return 0;
+        };
+        let typed = |b: &u8| b.is_ascii_alphanumeric() || b": <>?.".contains(b);
+        let open = rest[at..].iter().position(|b| *b == b'{');
+        let behind = open.map_or(&b""[..], |open| rest[at + open + 1..].trim_ascii_start());
+        let literal = matches!(behind.first(), Some(b'"'));
+        match open {
+            Some(open) if literal && rest[..at].iter().all(typed) => at + open + 1,
+            _ => 0,
+        }
+    }
+
+    /// `ENV.fetch("X") { "..." }`, in Ruby: nothing but a literal in the block.
+    pub(super) fn quoted_block(&self) -> bool {
+        let inner = &self.rest()[1..self.rest().len().min(4)];
+        matches!(inner.trim_ascii_start().first(), Some(b'"' | b'\''))
+    }
+
+    /// `API_KEY — 5f4dcc...`: a dash that something follows that no sentence has in it. How far it is to that.
+    pub(super) fn dash_next(&self) -> usize {
+        const DASHES: [&str; 3] = ["— ", "– ", "- "];
+        let dash = DASHES.iter().find(|dash| self.starts(dash));
+        let len = dash.map_or(0, |dash| dash.len());
+        let behind = Reader {
+            at: self.at + len,
+            ..*self
+        };
+        match len > 0 && (behind.generated_next() || behind.chosen_next()) {
+            true => len,
+            false => 0,
+        }
+    }
+
+    /// `: string =`, `: &str =`: skipped when an equals sign follows.
+    pub(super) fn type_note(&mut self) {
+        let rest = &self.rest()[..self.rest().len().min(48)];
+        let from = usize::from(rest.first() == Some(&b':'));
+        let Some(eq) = rest.iter().position(|b| *b == b'=') else {
+            return;
+        };
+        // Ada and Pascal: `: String := "..."`.
+        let note = &rest[from..eq];
+        let word = |note: &&[u8]| !note.trim_ascii().contains(&b' ');
+        let note = note.strip_suffix(b":").filter(word).unwrap_or(note);
+        // `&[u8; 32]`, `char[17]`
+        let array = note.contains(&b'[');
+        let plain = note.iter().all(|b| {
+            b.is_ascii_alphabetic()
+                || matches!(b, b' ' | b'&' | b'<' | b'>' | b'?' | b'|' | b'\'')
+                || array && (b.is_ascii_digit() || matches!(b, b'[' | b']' | b';'))
+        });
+        if eq > from + 2
+            && plain
+            && note.iter().any(u8::is_ascii_alphabetic)
+            && rest.get(eq + 1) != Some(&b'=')
+        {
+            self.at += eq;
+        }
+    }
+
+    /// `Password ........ Tq7m!Z2vX`, as forms lead the eye: the dots are skipped.
+    pub(super) fn leaders(&mut self) -> bool {
+        let dots = self.rest().iter().take(80).take_while(|b| **b == b'.');
+        let dots = dots.count();
+        if dots >= 3 && self.peek(dots) == b' ' {
+            self.at += dots;
+            self.blanks();
+            return true;
+        }
+        false
+    }
+
+    /// `variable "x" { default = `: how far it is to the value.
+    pub(super) fn block_default(&self) -> Option<usize> {
+        let rest = &self.rest()[..self.rest().len().min(160)];
+        let at = memchr::memmem::find(rest, b"default")
+            .or_else(|| memchr::memmem::find(rest, b"value"))?;
+        let eq = rest[at..].iter().position(|b| *b == b'=')?;
+        (!rest[..at].contains(&b'}')).then_some(at + eq + 1)
+    }
+
+    /// `"name": "X", "value": `, in a piece of JSON: how far it is to the value.
+    pub(super) fn value_member(&self) -> Option<usize> {
+        let rest = &self.rest()[..self.rest().len().min(32)];
+        let skip = |from: usize| {
+            let part = |b: &u8| matches!(b, b' ' | b'\n' | b'\t' | b'\\' | b'"' | b'\'');
+            from + rest[from..].iter().take_while(|b| part(b)).count()
+        };
+        let word = skip(1);
+        let named = rest[word..].get(..5)?.eq_ignore_ascii_case(b"value");
+        let sign = skip(word + 5);
+        (named && word > 1 && matches!(rest.get(sign), Some(b':' | b'='))).then_some(sign + 1)
+    }
+
+    /// `!!binary ZGt...`, `!!str x`: how long the tag is that YAML gives the type by.
+    pub(super) fn tag(&self) -> usize {
+        let Some(rest) = self.rest().strip_prefix(b"!!") else {
+            return 0;
+        };
+        let word = rest.iter().take(12);
+        let word = word.take_while(|b| b.is_ascii_lowercase()).count();
+        let blank = rest.get(word) == Some(&b' ');
+        if word > 0 && blank { 2 + word + 1 } else { 0 }
+    }
+
+    /// Something drawn that is all of its line and gives nothing a value: `KEY=` stands over it.
+    pub(super) fn key_alone(&self) -> bool {
+        let rest = &self.rest()[..self.rest().len().min(BARE_BYTES_MAX)];
+        let line = rest.split(|b| matches!(b, b'\n' | b'\r')).next();
+        let line = line.unwrap_or_default().trim_ascii_end();
+        let padding = line.iter().rev().take_while(|b| **b == b'=').count();
+        let body = &line[..line.len() - padding];
+        let part = |b: &u8| b.is_ascii_alphanumeric() || b"+/_-".contains(b);
+        padding <= 2 && body.iter().all(part) && drawn_key(body)
     }
 }

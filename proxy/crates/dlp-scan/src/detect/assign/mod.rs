@@ -169,7 +169,16 @@ impl Names {
         if !is_value(&cell.1) {
             // Only a key that is the name, not one which merely speaks of it.
             let rest = &sink.text()[name.end as usize..cell.1.span.end as usize];
-            if name.len() + 2 >= cell.1.span.len() || rest.len() > 2 && whose(rest) == rest.len() {
+            // `Passwort VPN`: what it is for may be one more word.
+            let key = &sink.text()[cell.1.span.range()];
+            let told = || {
+                let two = rest.len() <= 14 && rest.starts_with(b" ") && !rest[1..].contains(&b' ');
+                two && name.start == cell.1.span.start && names::promise(key) == promise
+            };
+            if name.len() + 2 >= cell.1.span.len()
+                || rest.len() > 2 && whose(rest) == rest.len()
+                || told()
+            {
                 under_key(cell, sink, |value, sink| {
                     believe(Value::of(value, true), promise, sink);
                     believe_typed(value, promise, name, &cell.1, sink);
@@ -619,6 +628,16 @@ fn particle(name: &[u8]) -> Option<usize> {
     (ascii > 0 && PARTICLES.iter().any(|p| begins(p))).then_some(ascii)
 }
 
+/// Where a word in Korean or Japanese ends without the particle that says that its value follows: `API 키는`.
+fn without_particle(text: &[u8], from: usize, end: usize) -> usize {
+    const PARTICLES: [&str; 7] = ["는", "은", "이", "가", "は", "が", "を"];
+    let word = &text[from..end];
+    let particle = PARTICLES.iter().find(|p| word.ends_with(p.as_bytes()));
+    end - particle
+        .filter(|p| word.len() > p.len() + 1)
+        .map_or(0, |p| p.len())
+}
+
 /// The identifier that `at` lies in.
 fn name_around(text: &[u8], at: usize, cell: &Cell) -> Span {
     let part = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.') || b >= 0x80;
@@ -654,6 +673,7 @@ fn name_around(text: &[u8], at: usize, cell: &Cell) -> Span {
         (len > 0).then_some(end + 1 + len)
     };
     if let Some(second) = next(end).filter(|_| end > start) {
+        let second = without_particle(text, end, second);
         let third = next(second).filter(|third| names::is_pair(&text[end + 1..*third]));
         if names::is_pair(&text[start..second]) {
             end = second;
@@ -724,6 +744,32 @@ mod tests {
     fn values_in_many_dresses() {
         let cases = [
             ("password=s3cr3t!x", Some("s3cr3t!x")),
+            ("var password = []byte(\"abc\")", Some("abc")),
+            ("password = SecretStr('abc')", Some("abc")),
+            ("password = Some(String::from(\"abc\"));", Some("abc")),
+            ("val password: String by lazy { \"abc\" }", Some("abc")),
+            ("val password by lazy { \"abc\" }", Some("abc")),
+            ("ENV.fetch('password') { 'abc' }", Some("abc")),
+            ("constant password : string := \"abc\";", Some("abc")),
+            ("password <- \"abc\"", Some("abc")),
+            ("password = ENV[\"X\"] || \"abc\"", Some("abc")),
+            ("password = os.getenv('X') or 'abc'", Some("abc")),
+            ("password = System.getenv(\"X\") ?: \"abc\"", Some("abc")),
+            ("val password = lazy { \"abc\" }", Some("abc")),
+            ("password = new SecureString(\"abc\");", Some("abc")),
+            ("my $password = q{abc};", Some("abc")),
+            ("password: () => \"abc\"", Some("abc")),
+            ("password: !!binary abc", Some("abc")),
+            ("password = \"\"\"\\\n  abc\"\"\"", Some("abc")),
+            ("password → abc", Some("abc")),
+            ("password — aB3!xyz9q", Some("aB3!xyz9q")),
+            ("password — see the wiki", None),
+            ("<password>\n    <value>abc</value>", Some("abc")),
+            (
+                "password=\n5f4dcc3b5aa765d61d8327deb882cf99\n",
+                Some("5f4dcc3b5aa765d61d8327deb882cf99"),
+            ),
+            ("password=\nbucket_name_2=5f4dcc3b5aa765d61d83\n", None),
             ("export DB_PASSWORD=a;b&c)d", Some("a;b&c)d")),
             ("password: \"ab cd\"", Some("ab cd")),
             ("\"password\" : \"abc\"", Some("abc")),

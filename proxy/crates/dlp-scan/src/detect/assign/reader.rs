@@ -1,6 +1,8 @@
 //! Reads what stands between a name and its value, and where the value ends, in every dress they wear.
 
-use super::looks::{begins_sign, drawn, line_break, lone, opening};
+use super::looks::{
+    arrow, begins_sign, drawn, fallback, line_break, lone, opening, perl_quote, wrapping,
+};
 use super::typed::is_typed_key;
 use super::{Assigned, Ends};
 use super::{BARE_BYTES_MAX, VALUE_BYTES_MAX, trim};
@@ -82,15 +84,15 @@ enum Sep {
 }
 
 pub(super) struct Reader<'t> {
-    text: &'t [u8],
+    pub(super) text: &'t [u8],
     pub(super) at: usize,
     /// How far is read, and where the cell ends.
-    ceil: usize,
-    end: usize,
+    pub(super) ceil: usize,
+    pub(super) end: usize,
 }
 
 impl Reader<'_> {
-    fn peek(&self, n: usize) -> u8 {
+    pub(super) fn peek(&self, n: usize) -> u8 {
         let i = self.at + n;
         if i < self.ceil { self.text[i] } else { 0 }
     }
@@ -107,7 +109,7 @@ impl Reader<'_> {
         self.at - from
     }
 
-    fn starts(&self, word: &str) -> bool {
+    pub(super) fn starts(&self, word: &str) -> bool {
         self.rest().starts_with(word.as_bytes())
     }
 
@@ -136,7 +138,9 @@ impl Reader<'_> {
         let tab = self.text[from..self.at].contains(&b'\t');
         self.type_note();
         self.accessors();
+        let arrow = arrow(self.rest());
         let sep = match self.peek(0) {
+            b'b' | b':' if self.lazily() > 0 => (Sep::Equals, self.lazily()),
             b'=' if self.peek(1) == b'=' => return None,
             b'=' if self.peek(1) == b'>' => (Sep::Equals, 2),
             b'=' => (Sep::Equals, 1),
@@ -148,6 +152,8 @@ impl Reader<'_> {
             b'?' if self.starts("??=") => (Sep::Equals, 3),
             b'?' if self.starts("?? \"") || self.starts("?? '") => (Sep::Equals, 2),
             b'|' if self.starts("|| \"") || self.starts("|| '") => (Sep::Equals, 2),
+            b'<' if self.starts("<- \"") || self.starts("<- '") => (Sep::Equals, 2),
+            b'{' if closed && self.quoted_block() => (Sep::Equals, 1),
             b'{' if closed => (Sep::Equals, self.block_default()?),
             b'\t' => (Sep::Loose, 1),
             b'|' if self.in_template() => return None,
@@ -163,6 +169,8 @@ impl Reader<'_> {
             b';' if closed => (Sep::Loose, 1),
             b'\n' | b'\r' | b'\\' => return self.value_line(),
             b'?' if self.peek(1) == b'\n' => return self.answer_line(),
+            _ if arrow > 0 => (Sep::Colon, arrow),
+            _ if self.dash_next() > 0 => (Sep::Blank, self.dash_next()),
             _ if self.copula() > 0 => (Sep::Loose, self.copula()),
             _ if self.starts("value=") => (Sep::Equals, 6),
             b'P' if self.starts("PIC ") => (Sep::Loose, self.picture()?),
@@ -255,19 +263,6 @@ impl Reader<'_> {
         0
     }
 
-    /// `"name": "X", "value": `, in a piece of JSON: how far it is to the value.
-    fn value_member(&self) -> Option<usize> {
-        let rest = &self.rest()[..self.rest().len().min(32)];
-        let skip = |from: usize| {
-            let part = |b: &u8| matches!(b, b' ' | b'\n' | b'\t' | b'\\' | b'"' | b'\'');
-            from + rest[from..].iter().take_while(|b| part(b)).count()
-        };
-        let word = skip(1);
-        let named = rest[word..].get(..5)?.eq_ignore_ascii_case(b"value");
-        let sign = skip(word + 5);
-        (named && word > 1 && matches!(rest.get(sign), Some(b':' | b'='))).then_some(sign + 1)
-    }
-
     /// How long the word is that says in a sentence that the value follows, with what stands after it.
     fn copula(&self) -> usize {
         const WORDS: [&str; 24] = [
@@ -327,17 +322,8 @@ impl Reader<'_> {
         }
     }
 
-    /// `variable "x" { default = `: how far it is to the value.
-    fn block_default(&self) -> Option<usize> {
-        let rest = &self.rest()[..self.rest().len().min(160)];
-        let at = memchr::memmem::find(rest, b"default")
-            .or_else(|| memchr::memmem::find(rest, b"value"))?;
-        let eq = rest[at..].iter().position(|b| *b == b'=')?;
-        (!rest[..at].contains(&b'}')).then_some(at + eq + 1)
-    }
-
     /// `TOKEN 5f4dcc...`: nothing between the name and something that can only be a key.
-    fn generated_next(&self) -> bool {
+    pub(super) fn generated_next(&self) -> bool {
         let rest = self.rest();
         let rest = rest.strip_prefix(b"base64:").unwrap_or(rest);
         let len = rest
@@ -347,13 +333,11 @@ impl Reader<'_> {
                 b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'+' | b'/' | b'=')
             })
             .count();
-        let c = crate::entropy::Classes::of(&rest[..len]);
-        len >= 20 && c.digit >= 4 && c.letters() >= 4 && c.changes >= 6
-            || is_typed_key(&rest[..len])
+        drawn_key(&rest[..len]) || is_typed_key(&rest[..len])
     }
 
     /// `password Winter2024!`: a word with letters, digits and a sign that no sentence has in it.
-    fn chosen_next(&self) -> bool {
+    pub(super) fn chosen_next(&self) -> bool {
         let rest = &self.rest()[..self.rest().len().min(64)];
         let word = rest.split(u8::is_ascii_whitespace).next().unwrap_or(b"");
         let sign = |b: &u8| {
@@ -418,42 +402,6 @@ impl Reader<'_> {
             .count();
         let c = crate::entropy::Classes::of(&rest[..len]);
         len >= 8 && rest.get(len) == Some(&b')') && c.digit >= 2 && c.letters() >= 2
-    }
-
-    /// `: string =`, `: &str =`: skipped when an equals sign follows.
-    fn type_note(&mut self) {
-        let rest = &self.rest()[..self.rest().len().min(48)];
-        let from = usize::from(rest.first() == Some(&b':'));
-        let Some(eq) = rest.iter().position(|b| *b == b'=') else {
-            return;
-        };
-        let note = &rest[from..eq];
-        // `&[u8; 32]`, `char[17]`
-        let array = note.contains(&b'[');
-        let plain = note.iter().all(|b| {
-            b.is_ascii_alphabetic()
-                || matches!(b, b' ' | b'&' | b'<' | b'>' | b'?' | b'|' | b'\'')
-                || array && (b.is_ascii_digit() || matches!(b, b'[' | b']' | b';'))
-        });
-        if eq > from + 2
-            && plain
-            && note.iter().any(u8::is_ascii_alphabetic)
-            && rest.get(eq + 1) != Some(&b'=')
-        {
-            self.at += eq;
-        }
-    }
-
-    /// `Password ........ Tq7m!Z2vX`, as forms lead the eye: the dots are skipped.
-    fn leaders(&mut self) -> bool {
-        let dots = self.rest().iter().take(80).take_while(|b| **b == b'.');
-        let dots = dots.count();
-        if dots >= 3 && self.peek(dots) == b' ' {
-            self.at += dots;
-            self.blanks();
-            return true;
-        }
-        false
     }
 
     /// Something that can only be a key or a chosen password, alone on its line.
@@ -554,7 +502,12 @@ impl Reader<'_> {
         if sep == Sep::Equals && matches!(self.peek(0), b'\n' | b'\r') {
             let white = |b: &&u8| b.is_ascii_whitespace();
             let gap = self.rest().iter().take(64).take_while(white).count();
-            if matches!(self.peek(gap), b'"' | b'\'' | b'`') {
+            let next = Reader {
+                at: self.at + gap,
+                ..*self
+            };
+            let wrapped = line && gap <= 2 && next.key_alone();
+            if matches!(self.peek(gap), b'"' | b'\'' | b'`') || wrapped {
                 self.at += gap;
             }
         }
@@ -573,6 +526,21 @@ impl Reader<'_> {
             let word = rest.iter().take_while(|b| !b.is_ascii_whitespace()).count();
             if rest[..word].ends_with(b":") || rest.starts_with(b"- ") {
                 return None;
+            }
+        }
+        if sep == Sep::Colon && self.starts("() => ") {
+            self.at += 6;
+        }
+        if matches!(sep, Sep::Equals | Sep::Colon) {
+            self.at += self.tag();
+            self.at += fallback(self.rest());
+            self.at += wrapping(self.rest());
+            if let Some((open, close)) = perl_quote(self.rest()) {
+                let start = self.at + open;
+                let body = &self.text[start..self.ceil.min(start + BARE_BYTES_MAX)];
+                if let Some(len) = body.iter().position(|b| *b == close) {
+                    return self.finish(start, start + len, true, Ends::Here);
+                }
             }
         }
         // Rust, Python, C#: r"", b"", f"", @"", $""; YAML tags; calls such as `String::from("`.
@@ -614,6 +582,18 @@ impl Reader<'_> {
         }
         if let Some(len) = self.monospaced() {
             let start = self.at + 2;
+            return self.finish(start, start + len, true, Ends::Here);
+        }
+        // TOML and Python, in several lines: `"""\` and the value below.
+        if self.starts("\"\"\"") || self.starts("'''") {
+            self.at += 3;
+            self.at += usize::from(self.peek(0) == b'\\');
+            let white = |b: &&u8| b.is_ascii_whitespace();
+            self.at += self.rest().iter().take(40).take_while(white).count();
+            let start = self.at;
+            let word = self.rest().iter().take(BARE_BYTES_MAX);
+            let word = word.take_while(|b| b.is_ascii_graphic() && !b"\"'\\".contains(b));
+            let len = word.count();
             return self.finish(start, start + len, true, Ends::Here);
         }
         if let Some((open, close)) = opening(self.rest()) {
@@ -703,7 +683,7 @@ impl Reader<'_> {
             let rest = self.rest();
             let blanks = rest
                 .iter()
-                .take(4)
+                .take(40)
                 .take_while(|b| b.is_ascii_whitespace())
                 .count();
             let tag = &rest[blanks..];
@@ -751,6 +731,13 @@ impl Reader<'_> {
         let span = trim(self.text, Span::new(start, end.min(self.ceil)));
         (!span.is_empty()).then_some((span, quoted, ends))
     }
+}
+
+/// Long, with letters and figures in no order.
+pub(super) fn drawn_key(word: &[u8]) -> bool {
+    let c = crate::entropy::Classes::of(word);
+    let few = c.digit >= 2 && c.lower >= 4 && c.upper >= 4 && c.changes >= 12;
+    word.len() >= 20 && (c.digit >= 4 && c.letters() >= 4 && c.changes >= 6 || few)
 }
 
 /// ` for the shop`, ` do banco`: how long the words are that say whose password it is.
