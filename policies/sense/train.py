@@ -14,6 +14,8 @@ import gzip
 import json
 import multiprocessing
 import os
+import random
+import re
 import struct
 import sys
 
@@ -33,10 +35,10 @@ CUTS = (0, BESIDE, BESIDE + SELF, 2 * BESIDE + SELF)
 SHORT = (0, 20, 64, 84)  # what of it training looks at: few texts have more
 BASIS, WIDTH, FEATURES, HIDDEN = 128, 64, 64, 32
 SEEN, APART, HIDDEN_2 = 48, 2, 48  # the second look, as deep.rs has it
-BOUND = 2.6  # above it the scanner calls a sentence an order
+BOUND = 3.0  # above it the scanner calls a sentence an order
 MAYBE = 0.0  # above it the scanner looks a second time
 POSITIVE, HARD, ORDINARY = 72, 96, 216  # bags of a step
-SHARE = dict(english=0.36, other=0.27, unread=0.22, licence=0.08)  # of ORDINARY; the rest are words in any order
+SHARE = dict(english=0.34, other=0.25, unread=0.16, licence=0.07, nothing=0.14)  # of ORDINARY; the rest are words in any order
 KEPT = 2 / 5  # of the corpus: more tells it nothing new
 TOP = ("first", "first_bias", "last", "last_bias", "conv_2", "conv_2_bias", "first_2", "first_2_bias", "last_2", "last_2_bias")
 
@@ -90,6 +92,28 @@ def of_corpus(line):
     source, before, here, after = json.loads(line)
     text = here.lower()
     return source, window(before, here, after), any(w in text for w in KEYWORDS)
+
+
+def meaningless(n, seed=3):
+    """Sentences that are well formed and mean nothing, of the words of the load generator's texts and some of the vocabulary: nobody
+    wrote them to be followed, and few texts of the rows are like them."""
+    with open(os.path.join(HERE, "../../bench/src/payload/words.rs"), encoding="utf8") as f:
+        lists = re.findall(r"pub const (\w+): &\[&str\] = &\[(.*?)\];", f.read(), re.S)
+    of = {name: [" ".join(w.split()) for w in re.findall(r'"([^"]*)"', words)] for name, words in lists}
+    r, any_word = random.Random(seed), [w for w in VOCAB if w.isalpha() and len(w) > 3]
+
+    def thing():
+        noun = r.choice(any_word if r.random() < 0.25 else of["NOUNS"])
+        return " ".join([r.choice(of["DETERMINERS"]), *([r.choice(of["ADJECTIVES"])] if r.random() < 0.6 else []), noun])
+
+    def sentence():
+        s = f"{r.choice(of['OPENERS'])}{thing()} {r.choice(of['VERBS'])} {thing()}"
+        s += f" {r.choice(of['PREPOSITIONS'])} {thing()}" if r.random() < 0.5 else ""
+        s += r.choice(["", "", "", f", {r.choice(of['ADVERBS'])} {r.randint(2, 999)}{r.choice(of['UNITS'])}", f" and {r.choice(of['VERBS'])} {thing()}"])
+        return s[0].upper() + s[1:] + r.choice("...?.")
+
+    beside = lambda: sentence() if r.random() < 0.8 else ""
+    return np.stack([window(beside(), sentence(), beside()) for _ in range(n)])
 
 
 def shorter(X):
@@ -305,6 +329,7 @@ def main():
     positive = [bag for bag in positive if bag]
     seen = ~held & ~licence
     groups = [ordinary[of] for of in (seen & keyed & english, seen & keyed & ~english, seen & ~keyed, licence)]
+    groups.append(meaningless(5000))
     batch = batches(positive, hard, groups, SHARE.values(), ordinary[seen])
     p = start(jax.random.PRNGKey(0))
     p = train(p, learned(base), batch, steps, 3e-3, list(p), 0, "all")

@@ -141,6 +141,9 @@ fn named_digits(node: &Node, spawn: &mut Spawner<'_>) {
         let len = name.iter().take_while(|b| b.is_ascii_alphabetic()).count();
         Span::new(c.name.start as usize, c.name.start as usize + len)
     };
+    if !node.cells.iter().any(&digits) {
+        return;
+    }
     let values: Vec<&Cell> = node.cells.iter().filter(|c| is_value(c)).collect();
     let mut at = 0;
     while at < values.len() {
@@ -168,6 +171,11 @@ fn named_digits(node: &Node, spawn: &mut Spawner<'_>) {
 
 /// `"localpart": "w.staub", "domain": "mail.de"`: an address of mail on its two sides.
 fn mail_sides(node: &Node, spawn: &mut Spawner<'_>) {
+    // Most texts have no word for either side.
+    let says = |word: &[u8]| memchr::memmem::find(&node.text, word).is_some();
+    if !says(b"omain") && !says(b"host") {
+        return;
+    }
     let values: Vec<&Cell> = node.cells.iter().filter(|c| is_value(c)).collect();
     let names = |c: &Cell, words: &[&[u8]]| {
         let name = node.text[c.name.range()].to_ascii_lowercase();

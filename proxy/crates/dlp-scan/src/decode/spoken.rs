@@ -126,8 +126,6 @@ enum Word {
     Tens(u8),
     /// `eleven`: as much above ten.
     Teen(u8),
-    /// `7`
-    Figure(u8),
 }
 
 /// The row of such words around the place, and where it ends. Nothing before `floor` is looked at. Figures may stand in it
@@ -227,7 +225,6 @@ fn row_of(
             words.push((Word::Sign(b' '), Span::new(end, next)));
         }
     }
-    let words = without_figures(words, start);
     // Signs and counts at the ends belong to the sentence.
     let inner = |w: &(Word, Span)| !matches!(w.0, Word::Sign(_));
     let first = words.iter().position(inner).unwrap_or(words.len());
@@ -299,22 +296,7 @@ const GLUED: [&str; 10] = [
 ];
 
 fn of_word(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || b >= 0x80
-}
-
-/// Figures stand between letters that are spelled (`alfa 0 6 delta`); beside numbers that are read out they are other numbers.
-fn without_figures(words: Vec<(Word, Span)>, at: usize) -> Vec<(Word, Span)> {
-    const LETTERS_MIN: usize = 3;
-    let letters = words
-        .iter()
-        .filter(|(word, _)| matches!(word, Word::Letter(_)));
-    let figure = |(word, _): &(Word, Span)| matches!(word, Word::Figure(_));
-    if letters.count() >= LETTERS_MIN || !words.iter().any(figure) {
-        return words;
-    }
-    let mut rows = words.split(figure);
-    let around = |row: &&[(Word, Span)]| row.last().is_some_and(|(_, span)| span.end as usize > at);
-    rows.find(around).unwrap_or_default().to_vec()
+    b.is_ascii_alphabetic() || b >= 0x80
 }
 
 /// How many bytes of a word a text begins with, or ends with. A word of Cyrillic may have an apostrophe in it (`дев'ять`).
@@ -374,7 +356,7 @@ fn plain_of(words: &[(Word, Span)], lettered: bool) -> Vec<(u8, Span)> {
                 out.extend([(b'1', *span), (b'0' + above, *span)]);
                 continue;
             }
-            Word::Digit(d) | Word::Figure(d) => b'0' + d,
+            Word::Digit(d) => b'0' + d,
             Word::Either(d, _) if !lettered => b'0' + d,
             Word::Letter(c) | Word::Either(_, c) | Word::Sign(c) => c,
         };
@@ -387,9 +369,6 @@ fn plain_of(words: &[(Word, Span)], lettered: bool) -> Vec<(u8, Span)> {
 }
 
 fn word(bytes: &[u8]) -> Option<Word> {
-    if let [figure @ b'0'..=b'9'] = bytes {
-        return Some(Word::Figure(figure - b'0'));
-    }
     let text = std::str::from_utf8(bytes).ok().filter(|t| !t.is_empty())?;
     let mut lower = [0; WORD_BYTES_MAX];
     let known: String;

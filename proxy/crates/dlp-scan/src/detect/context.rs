@@ -40,8 +40,8 @@ pub(crate) struct Near {
     /// By phrase: the last place that it stood near to, as counted by `places`.
     seen: Vec<u32>,
     places: u32,
-    /// Whether any did.
-    any: bool,
+    /// Those that stand near the place.
+    noted: Vec<u16>,
     /// The head of the cell that was asked for last, by the cell's start.
     head: Option<(u32, Option<Head>)>,
     /// Whether that cell has statements that insert rows.
@@ -77,13 +77,16 @@ impl Near {
     }
 
     fn note(&mut self, phrase: u16) {
-        self.seen[usize::from(phrase)] = self.places;
-        self.any = true;
+        let seen = &mut self.seen[usize::from(phrase)];
+        if *seen != self.places {
+            *seen = self.places;
+            self.noted.push(phrase);
+        }
     }
 
     fn next_place(&mut self, place: (Span, u32)) {
         self.place = Some(place);
-        self.any = false;
+        self.noted.clear();
         self.places = self.places.wrapping_add(1);
         if self.places == 0 {
             self.seen.fill(0);
@@ -107,9 +110,9 @@ pub(super) fn has(
     if !any(span, cell, sink, scratch) {
         return false;
     }
-    let near = &scratch.near;
-    let seen = |p: &u16| near.seen[usize::from(*p)] == near.places;
-    compiled.context.iter().any(seen)
+    // A rule may have hundreds of phrases; few stand near a place.
+    let own = |p: &u16| compiled.context.binary_search(p).is_ok();
+    scratch.near.noted.iter().any(own)
 }
 
 /// Does any rule's phrase stand there?
@@ -117,7 +120,7 @@ pub(super) fn any(span: Span, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Sc
     if scratch.near.place != Some((span, cell.span.start)) {
         look(span, cell, sink, scratch);
     }
-    scratch.near.any
+    !scratch.near.noted.is_empty()
 }
 
 /// Notes the phrases around the value.
@@ -162,8 +165,11 @@ fn look(span: Span, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) {
                             part,
                         )
                     {
-                        near.seen[usize::from(phrase)] = near.places;
-                        near.any = true;
+                        let seen = &mut near.seen[usize::from(phrase)];
+                        if *seen != near.places {
+                            *seen = near.places;
+                            near.noted.push(phrase);
+                        }
                     }
                 }
             }

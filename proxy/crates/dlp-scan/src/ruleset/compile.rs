@@ -406,6 +406,9 @@ impl Builder {
             let known = self.phrase_ids.get(&phrase).copied();
             phrases.push(known.map_or_else(|| self.phrase(&phrase), Ok)?);
         }
+        // Looked for one by one among hundreds.
+        phrases.sort_unstable();
+        phrases.dedup();
         Ok(phrases)
     }
 
