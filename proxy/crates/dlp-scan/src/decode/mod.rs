@@ -32,6 +32,7 @@ pub(crate) mod marks;
 mod markup;
 mod mirrored;
 pub(crate) mod misread;
+mod named;
 mod numeral;
 pub(crate) mod outline;
 mod packed;
