@@ -11,6 +11,9 @@ use crate::text::{Cell, How, NO_LEAF, Node, Span};
 use crate::{Layer, LeafKind};
 
 const PIECES_MIN: usize = 3;
+/// A row of more is read in parts, of which each begins with the last pieces of the one before.
+const PIECES_MAX: usize = 64;
+const OVERLAP: usize = 8;
 /// Longer values are texts of their own.
 const PIECE_BYTES_MAX: usize = 400;
 /// Less than that says nothing.
@@ -52,6 +55,10 @@ fn rows<'n>(
         if !goes_on {
             end(node, &row, child, spawn);
             row.clear();
+        }
+        if row.len() == PIECES_MAX {
+            end(node, &row, child, spawn);
+            row.drain(..PIECES_MAX - OVERLAP);
         }
         if cell.span.len() <= PIECE_BYTES_MAX {
             row.push(cell.span);
@@ -98,6 +105,18 @@ fn is_cut(node: &Node, row: &[Span]) -> bool {
     if bytes < TEXT_BYTES_MIN || blank * 3 < row.len() {
         return false;
     }
+    // A knife that knows no words goes through one, or beside a blank; what is counted (`item 1`, `item 2`) meets otherwise.
+    let seam = |two: &[Span]| {
+        let (before, behind) = (
+            node.text[two[0].end as usize - 1],
+            node.text[two[1].start as usize],
+        );
+        let word = |b: u8| b.is_ascii_alphabetic() || b >= 0x80;
+        word(before) && (word(behind) || behind == b' ') || before == b' ' && word(behind)
+    };
+    if row.windows(2).filter(|two| seam(two)).count() * 2 < row.len() {
+        return false;
+    }
     let (last, rest) = row.split_last().expect("several");
     let even = rest.iter().all(|p| p.len() == rest[0].len()) && last.len() <= rest[0].len();
     let edge = |t: &[u8]| t.first() == Some(&b' ') || t.last() == Some(&b' ');
@@ -139,11 +158,34 @@ mod tests {
     }
 
     #[test]
+    fn a_long_row_is_read_in_parts() {
+        let text = "so the text goes on and on ".repeat(60);
+        let pieces: Vec<&str> = (0..text.len())
+            .step_by(9)
+            .map(|at| &text[at..at + 9])
+            .collect();
+        let leaves: Vec<_> = pieces.iter().map(|v| ("k", *v)).collect();
+        let children = children_of(&leaves);
+        let joined = children
+            .iter()
+            .filter(|(layer, ..)| *layer == Layer::Joined);
+        let bytes: usize = joined.map(|(_, text, _)| text.len()).sum();
+        assert!((text.len()..text.len() * 2).contains(&bytes), "{bytes}");
+    }
+
+    #[test]
     fn lists_are_none() {
         for values in [
             &["in progress", "to do", "on hold", "done for now"][..],
             &["name", "type", "id", "created_at", "updated_at"],
             &["Credit card", "Bank transfer", "Cash on delivery"],
+            &[
+                "item 1000",
+                "item 1001",
+                "item 1002",
+                "item 1003",
+                "item 1004",
+            ],
             &["One sentence is here.", "Another one is there.", "A third."],
         ] {
             assert_eq!(joined(values), None, "{values:?}");
