@@ -1,0 +1,109 @@
+//! Makes the children of a node, within the budget.
+
+use super::beside;
+use crate::text::{Fresh, Node, Parent, Span};
+use crate::{Layer, OverBudget};
+
+/// Makes children, within the budget.
+pub(crate) struct Spawner<'a> {
+    pub nodes: &'a mut Vec<Node>,
+    pub free: &'a mut Vec<Node>,
+    pub bytes_left: &'a mut u32,
+    pub depth_max: u8,
+    pub over: &'a mut Option<OverBudget>,
+    pub parent: u32,
+    pub parent_depth: u8,
+    pub parent_only_injection: bool,
+    pub parent_only_sure: bool,
+    pub parent_turned: bool,
+    pub parent_fresh: Fresh,
+    /// Where the parent's calls were replaced.
+    pub parent_made: &'a [Span],
+    /// The children that calls beside each other share, as long as they may go on.
+    pub shared: Vec<beside::Shared>,
+}
+
+impl Spawner<'_> {
+    /// An empty child, or nothing if the depth is used up.
+    pub fn begin(&mut self, layer: Layer) -> Option<Node> {
+        if self.is_deepest() {
+            self.over.get_or_insert(OverBudget::Depth);
+            return None;
+        }
+        let mut node = self.free.pop().unwrap_or_default();
+        node.clear();
+        node.parent = Parent::Node(self.parent);
+        node.layer = Some(layer);
+        node.depth = self.parent_depth + 1;
+        node.only_injection = self.parent_only_injection;
+        node.only_sure = self.parent_only_sure;
+        node.turned =
+            self.parent_turned || matches!(layer, Layer::Reversed | Layer::Rot13 | Layer::Leet);
+        Some(node)
+    }
+
+    /// Puts a child to the others, if it holds something new and its bytes can be afforded. What was made only of
+    /// the parent's surroundings has been made of its parent, too: without that rule, neighbours that are encoded in
+    /// different ways would be decoded again in every order.
+    pub fn end(&mut self, mut node: Node) {
+        let made_of = node.find_fresh();
+        if !self.is_new(made_of, Fresh::touches) {
+            self.free.push(node);
+            return;
+        }
+        let cost = crate::text::to_u32(node.text.len());
+        match self.bytes_left.checked_sub(cost) {
+            Some(left) if !node.cells.is_empty() => {
+                *self.bytes_left = left;
+                self.nodes.push(node);
+            }
+            Some(_) => self.free.push(node),
+            None => {
+                self.over.get_or_insert(OverBudget::DecodedBytes);
+                self.free.push(node);
+            }
+        }
+    }
+
+    /// Is a piece of the parent together with anything that the parent's decoder made?
+    pub fn is_new(&self, piece: Span, together: impl Fn(Fresh, Span) -> bool) -> bool {
+        if self.parent_made.is_empty() {
+            return together(self.parent_fresh, piece);
+        }
+        let before = |made: &Span| made.end < piece.start;
+        let near = &self.parent_made[self.parent_made.partition_point(before)..];
+        let mut near = near.iter().take_while(|made| made.start <= piece.end);
+        near.any(|made| together(Fresh::from(*made), piece))
+    }
+
+    pub fn drop(&mut self, node: Node) {
+        self.free.push(node);
+    }
+
+    /// How many layers may lie under the one that is made.
+    pub fn layers_left(&self) -> u8 {
+        self.depth_max.saturating_sub(self.parent_depth + 1)
+    }
+
+    /// Is there no layer left for a child?
+    pub fn is_deepest(&self) -> bool {
+        self.parent_depth >= self.depth_max
+    }
+
+    /// Pays for what was unpacked in vain: with half of what is left, so that many such pieces together cost no more than
+    /// one, and something is left for others.
+    pub fn waste(&mut self) {
+        *self.bytes_left /= 2;
+    }
+
+    /// Pays for what was unpacked and is no text.
+    pub fn pay(&mut self, bytes: u64) {
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        *self.bytes_left = self.bytes_left.saturating_sub(bytes);
+    }
+
+    /// How much a decoder may produce at most.
+    pub fn room(&self) -> usize {
+        *self.bytes_left as usize
+    }
+}
