@@ -179,13 +179,7 @@ mod tests {
             &["in progress", "to do", "on hold", "done for now"][..],
             &["name", "type", "id", "created_at", "updated_at"],
             &["Credit card", "Bank transfer", "Cash on delivery"],
-            &[
-                "item 1000",
-                "item 1001",
-                "item 1002",
-                "item 1003",
-                "item 1004",
-            ],
+            &["item 8", "item 9", "item 10", "item 11", "item 12"],
             &["One sentence is here.", "Another one is there.", "A third."],
         ] {
             assert_eq!(joined(values), None, "{values:?}");
