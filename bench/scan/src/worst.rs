@@ -39,6 +39,8 @@ pub const KNOWN: &[(&str, &str)] = &[
         "\x1b!\n<~ab\nbegin 644 a\n",
     ),
     ("variables set side by side", "a='x';b + a + {a}{b}"),
+    ("bold letters within a word", "a**b**"),
+    ("titles with no name behind them", "Mr Mr 5 éé "),
     (
         "many rules at one place",
         "curl ignoruj\\u0041basic edrpou AA77 KKKK KKKK KKKK KKKK KK αγνόησε",

@@ -118,6 +118,8 @@ fn word_around(text: &[u8], at: usize, cell: &Cell) -> (Span, Vec<Span>) {
     let first = at - before.take_while(|b| of_word(b)).count();
     let mut pieces = vec![Span::new(first, at)];
     let mut i = at;
+    // Where the signs of words end, and where the next `$()` is: neither is looked for again before it is passed.
+    let (mut run, mut empty) = (i, None);
     let end = loop {
         // Tags stand in rows: `</b><b>`.
         while i < ceil
@@ -127,11 +129,15 @@ fn word_around(text: &[u8], at: usize, cell: &Cell) -> (Span, Vec<Span>) {
         }
         // Markup with no word behind it is not gone through again.
         let end = i;
-        let mut len = text[i..ceil].iter().take_while(|b| of_word(b)).count();
-        if let Some(empty) = memchr::memmem::find(&text[i..i + len], b"$()") {
-            len = empty;
+        if run <= i {
+            run = i + text[i..ceil].iter().take_while(|b| of_word(b)).count();
         }
-        if text[i..i + len].ends_with(b"]]") && text.get(i + len) == Some(&b'>') {
+        if empty.is_none_or(|at| at < i) {
+            let found = memchr::memmem::find(&text[i..run], b"$()");
+            empty = Some(found.map_or(run, |at| i + at));
+        }
+        let mut len = empty.map_or(run, |at| at.min(run)) - i;
+        if i + len == run && text[i..run].ends_with(b"]]") && text.get(run) == Some(&b'>') {
             len -= 2;
         }
         let mut stars = memchr::memchr_iter(b'*', &text[i..i + len]).map(|star| i + star);

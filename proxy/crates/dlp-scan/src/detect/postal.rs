@@ -454,6 +454,11 @@ fn judge(value: &[u8]) -> Option<Seen> {
         return None;
     }
     let text = std::str::from_utf8(value).ok()?;
+    // Every address has a number, whoever writes it.
+    let numeral = |c: char| c.is_numeric() || "一二三四五六七八九十".contains(c);
+    if !text.contains(numeral) {
+        return None;
+    }
     let strange =
         |c: char| c.is_ascii_control() && c != '\n' && c != '\r' || "@=<>{}[]\\|_*?!\"".contains(c);
     if text.contains(strange) || text.contains("://") || text.contains("0x") {
