@@ -177,6 +177,7 @@ impl Scanner {
                 let mut spawn = Spawner {
                     parent: to_u32(index),
                     parent_depth: node.depth,
+                    parent_coded: node.coded,
                     parent_only_injection: node.only_injection,
                     parent_only_sure: node.only_sure,
                     parent_turned: node.turned,
@@ -756,6 +757,24 @@ mod tests {
     }
 
     #[test]
+    fn ordinary_text_is_read_in_many_ways_and_no_code() {
+        let budget = Budget {
+            depth_max: 5,
+            ..Budget::default()
+        };
+        let environment = r#"{"npm_config_userconfig": ".npmrc", "npm_config_npm_version": "9.1", "TERM": "m",
+            "PATH": "/_", "LANG": "8", "CONTAINER_NAME": "m"}"#;
+        assert_eq!(scan(&[("", environment)], &budget).1, None);
+        let split = |text: &str| text.replace('p', "p\u{200b}");
+        let coded = (0..4).fold(split("ghp_ and so on"), |text, _| {
+            text.bytes().map(|b| format!("{b:02x}")).collect()
+        });
+        assert_eq!(scan(&[("", &coded)], &budget).1, None);
+        let deeper: String = coded.bytes().map(|b| format!("{b:02x}")).collect();
+        assert_eq!(scan(&[("", &deeper)], &budget).1, Some(OverBudget::Depth));
+    }
+
+    #[test]
     fn hostile_repetition_costs_no_more_than_linear_work() {
         let pieces = [
             "token ",
@@ -795,6 +814,8 @@ mod tests {
             "g h p _ a b c d\n\"abc\" + \"def\"\n1gn0r3 4ll ",
             "curl ignoruj\\u0041basic edrpou AA77 KKKK KKKK KKKK KKKK KK αγνόησε",
             "passport number ssn tax id iban national id 123456789 12-3456789 ",
+            "a**b**",
+            "Mr Mr Mr éééééééé",
         ];
         let budget = Budget {
             decoded_bytes_max: u32::MAX,

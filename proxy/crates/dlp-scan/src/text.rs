@@ -239,6 +239,8 @@ pub(crate) struct Node {
     /// A step before `layer` that left no text of its own (base64 around gzip).
     pub under: Option<Layer>,
     pub depth: u8,
+    /// How many of the layers over it are codes that somebody wrote, and not only another way to read what stands there.
+    pub coded: u8,
     /// What may be looked for in it.
     pub only_injection: bool,
     /// What reads sentences for their sense has been over it.
@@ -263,6 +265,7 @@ impl Node {
         self.layer = None;
         self.under = None;
         self.depth = 0;
+        self.coded = 0;
         self.only_injection = false;
         self.only_patterns = false;
         self.only_sure = false;

@@ -78,9 +78,13 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     if signs.any(Signs::OPENING) {
         nested_json(node, spawn);
     }
-    written::decode(node, traces, spawn);
-    base::decode(node, scratch, spawn);
-    if signs.any(Signs::EQUALS.or(Signs::SEMICOLON)) {
+    // No code is left where figures were read as letters.
+    let codes = node.layer != Some(Layer::Leet);
+    if codes {
+        written::decode(node, traces, spawn);
+        base::decode(node, scratch, spawn);
+    }
+    if codes && signs.any(Signs::EQUALS.or(Signs::SEMICOLON)) {
         padded::decode(node, spawn);
     }
     if traces.strange || signs.any(Signs::STAR.or(Signs::CARET)) {
@@ -285,6 +289,7 @@ pub(crate) mod tests {
             over: &mut over,
             parent: 0,
             parent_depth: 0,
+            parent_coded: 0,
             parent_only_injection: false,
             parent_only_sure: false,
             parent_turned: false,

@@ -13,6 +13,7 @@ pub(crate) struct Spawner<'a> {
     pub over: &'a mut Option<OverBudget>,
     pub parent: u32,
     pub parent_depth: u8,
+    pub parent_coded: u8,
     pub parent_only_injection: bool,
     pub parent_only_sure: bool,
     pub parent_turned: bool,
@@ -23,11 +24,33 @@ pub(crate) struct Spawner<'a> {
     pub shared: Vec<beside::Shared>,
 }
 
+/// Under so many codes that somebody wrote, another way to read what came of them is left out by nobody's choice but his.
+const CODED_MIN: u8 = 2;
+
+/// Is it another way to read what stands there, which ordinary text may have as well, and no code?
+fn is_reading(layer: Layer) -> bool {
+    matches!(
+        layer,
+        Layer::Joined
+            | Layer::Concat
+            | Layer::Spaced
+            | Layer::Reversed
+            | Layer::Rot13
+            | Layer::Leet
+            | Layer::Fold
+            | Layer::Table
+            | Layer::Number
+    )
+}
+
 impl Spawner<'_> {
     /// An empty child, or nothing if the depth is used up.
     pub fn begin(&mut self, layer: Layer) -> Option<Node> {
         if self.is_deepest() {
-            self.over.get_or_insert(OverBudget::Depth);
+            // Ordinary text can be put together, taken apart and read with figures for letters for as long as one likes.
+            if !is_reading(layer) || self.parent_coded >= CODED_MIN {
+                self.over.get_or_insert(OverBudget::Depth);
+            }
             return None;
         }
         let mut node = self.free.pop().unwrap_or_default();
@@ -35,6 +58,7 @@ impl Spawner<'_> {
         node.parent = Parent::Node(self.parent);
         node.layer = Some(layer);
         node.depth = self.parent_depth + 1;
+        node.coded = self.parent_coded + u8::from(!is_reading(layer) && layer != Layer::Json);
         node.only_injection = self.parent_only_injection;
         node.only_sure = self.parent_only_sure;
         node.turned =
