@@ -2,6 +2,7 @@
 
 mod assign;
 mod automata;
+mod coded;
 mod command;
 mod context;
 mod exact;
@@ -271,6 +272,7 @@ pub(crate) fn detect(sink: &mut Sink<'_>, scratch: &mut Scratch) {
         orders::scan_hidden(sink);
     }
     if !sink.node.only_injection {
+        coded::scan(sink);
         number::scan(sink, scratch);
         net::scan(sink, &scratch.traces);
         phone::scan(sink, &scratch.traces);

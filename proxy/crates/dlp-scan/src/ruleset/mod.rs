@@ -212,11 +212,12 @@ pub(crate) enum Detector {
     MisspeltOrders,
     SensedOrders,
     BareCommand,
+    CodedSecret,
 }
 
 impl Detector {
     /// How many there are.
-    pub const COUNT: usize = Self::BareCommand as usize + 1;
+    pub const COUNT: usize = Self::CodedSecret as usize + 1;
 }
 
 /// What a keyword hit leads to.
