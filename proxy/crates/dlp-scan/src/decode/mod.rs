@@ -106,7 +106,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     if signs.any(Signs::LESS.or(Signs::DOLLAR)) {
         markup::decode(node, spawn);
     }
-    if signs.any(Signs::STAR) {
+    if signs.any(Signs::STAR.or(Signs::BRACKET)) {
         markup::decode_stars(node, spawn);
     }
     if !scratch.marks.is_empty() {
