@@ -94,11 +94,13 @@ impl Guard {
             .or_else(|| origin.strip_prefix("https://"));
         self.loopback
             && self.origins.is_empty()
-            && host.is_some_and(|h| is_loopback_name(host_part(h)))
+            && host.and_then(host_part).is_some_and(is_loopback_name)
     }
 
     fn answers_to(&self, host: &str) -> bool {
-        let name = host_part(host);
+        let Some(name) = host_part(host) else {
+            return false;
+        };
         let lower = name.to_ascii_lowercase();
         if self
             .hosts
@@ -116,12 +118,15 @@ impl Guard {
     }
 }
 
-/// The host of `host[:port]`, brackets kept.
-fn host_part(host: &str) -> &str {
-    if let Some(end) = host.find(']') {
-        return &host[..=end];
-    }
-    host.split_once(':').map_or(host, |(name, _)| name)
+/// The host of `host[:port]`, brackets kept; nothing where anything else stands behind it.
+fn host_part(host: &str) -> Option<&str> {
+    let end = match host.strip_prefix('[') {
+        Some(inner) => inner.find(']')? + 2,
+        None => host.find(':').unwrap_or(host.len()),
+    };
+    let (name, rest) = host.split_at(end);
+    let port = |port: &str| port.bytes().all(|b| b.is_ascii_digit()) && port.parse::<u16>().is_ok();
+    (rest.is_empty() || rest.strip_prefix(':').is_some_and(port)).then_some(name)
 }
 
 fn bare(name: &str) -> &str {

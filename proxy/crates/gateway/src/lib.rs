@@ -14,6 +14,7 @@ mod admin;
 mod authn;
 mod bodies;
 mod breaker;
+mod decimal;
 mod exchange;
 mod gate;
 mod gateway;

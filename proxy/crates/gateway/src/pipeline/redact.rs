@@ -18,6 +18,7 @@ use super::judge::Judge;
 use super::scratch;
 use super::stage::{HeaderLeaf, Place, Places, scan_leaves};
 use super::stop::Stop;
+use crate::decimal::same_number;
 
 /// How a redaction went.
 pub(super) enum Redaction {
@@ -357,6 +358,15 @@ fn change(
             made_up: false,
         };
     }
+    if at.kind == LeafKind::String && names_member(at.text, &range) {
+        let text = format!("[REDACTED:{rule}:{}]", nth + 1);
+        return Change {
+            range,
+            plain: text.clone(),
+            text,
+            made_up: false,
+        };
+    }
     let value = at.text.get(range.clone()).unwrap_or_default();
     let forms::Replacement { text, made_up } = match forms {
         Some((actions, key)) => {
@@ -377,8 +387,8 @@ fn change(
         };
     }
     if let Some(range) = number_at(at.text, &range)
-        && texts.is_json(leaf, at.text)
-        && !texts.is_quoted(leaf, at.text, range.start)
+        && (is_member(at.text, range.start)
+            || texts.is_json(leaf, at.text) && !texts.is_quoted(leaf, at.text, range.start))
     {
         return Change {
             range,
@@ -417,6 +427,22 @@ fn number_at(text: &str, found: &Range<usize>) -> Option<Range<usize>> {
         && matches!(follows, None | Some(b':' | b',' | b'['))
         && matches!(precedes, None | Some(b',' | b'}' | b']')))
     .then_some(range)
+}
+
+/// Does a member's value begin there: `"card": `? So it does in lines of JSON, in JSON between other text and in a string of JSON,
+/// where the quotation marks are escaped.
+fn is_member(text: &str, at: usize) -> bool {
+    let name = text[..at].trim_ascii_end().strip_suffix(':');
+    name.is_some_and(|name| name.trim_ascii_end().ends_with('"'))
+}
+
+/// Is it the name of a member in a text that holds JSON? Two of one object may not become the same.
+fn names_member(text: &str, found: &Range<usize>) -> bool {
+    let (Some(before), Some(after)) = (text.get(..found.start), text.get(found.end..)) else {
+        return false;
+    };
+    let rest = after.trim_start_matches('\\').strip_prefix('"');
+    before.ends_with('"') && rest.is_some_and(|rest| rest.trim_ascii_start().starts_with(':'))
 }
 
 /// What the texts of leaves are as a whole. Asked once for all findings of a leaf, which follow each other: a text of
@@ -510,10 +536,13 @@ fn mirror_headers(before: &Document, after: &Document, old: &[HeaderLeaf], new: 
         if !old.name.starts_with("mcp-param-") {
             continue;
         }
-        let twin = before
-            .leaves()
-            .zip(after.leaves())
-            .find(|(b, a)| b.kind != LeafKind::Key && b.text == &*old.value && a.text != b.text);
+        let repeats = |kind: LeafKind, text: &str| match kind {
+            LeafKind::Key => false,
+            LeafKind::Number => same_number(Some(text), &old.value),
+            _ => text == &*old.value,
+        };
+        let mut leaves = before.leaves().zip(after.leaves());
+        let twin = leaves.find(|(b, a)| repeats(b.kind, b.text) && a.text != b.text);
         if let Some((_, after)) = twin {
             new.value = after.text.into();
         }
