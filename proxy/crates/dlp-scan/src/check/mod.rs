@@ -9,6 +9,7 @@ mod dates;
 mod europe;
 mod mobiles;
 mod money;
+mod persons;
 mod plates;
 mod sums;
 mod token;
@@ -43,8 +44,9 @@ impl std::fmt::Debug for Check {
 
 /// The check of that name.
 pub(crate) fn find(name: &str) -> Option<Check> {
-    let tables: [(bool, Table); 7] = [
+    let tables: [(bool, Table); 8] = [
         (true, token::CHECKS),
+        (true, persons::CHECKS),
         (false, money::CHECKS),
         (false, europe::CHECKS),
         (false, americas::CHECKS),

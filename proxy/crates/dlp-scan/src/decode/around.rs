@@ -42,6 +42,9 @@ fn told_over(node: &Node, cell: &Cell) -> Option<Span> {
             | b"const"
             | b"val"
             | b"formula"
+            | b"answer"
+            | b"a"
+            | b"v"
     ) {
         return None;
     }
@@ -84,7 +87,17 @@ const LABEL_CELLS_MAX: usize = 64;
 fn is_label(name: &[u8]) -> bool {
     matches!(
         name,
-        b"label" | b"name" | b"key" | b"field" | b"title" | b"question" | b"header" | b"attribute"
+        b"label"
+            | b"name"
+            | b"key"
+            | b"field"
+            | b"title"
+            | b"question"
+            | b"header"
+            | b"attribute"
+            | b"q"
+            | b"n"
+            | b"k"
     )
 }
 

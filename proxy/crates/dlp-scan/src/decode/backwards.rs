@@ -42,6 +42,40 @@ pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>
     }
 }
 
+/// What stands between a mark that turns the direction of writing to the left (U+202E) and the one that ends it: a screen shows
+/// it from its end.
+pub(super) fn decode_overridden(node: &Node, spawn: &mut Spawner<'_>) {
+    const OPEN: &[u8] = "\u{202E}".as_bytes();
+    const CLOSE: &[u8] = "\u{202C}".as_bytes();
+    const BYTES: std::ops::RangeInclusive<usize> = 5..=256;
+    if node.turned {
+        return;
+    }
+    let mut index = 0;
+    for at in memchr::memmem::find_iter(&node.text, OPEN) {
+        let Some(cell) = node.cell_from(at, &mut index).filter(|c| c.leaf != NO_LEAF) else {
+            continue;
+        };
+        let (from, ceil) = (at + OPEN.len(), cell.span.end as usize);
+        let rest = &node.text[from..ceil.min(from + BYTES.end())];
+        // Without its end, or with another in it, it is no value.
+        let Some(len) = memchr::memmem::find(rest, CLOSE) else {
+            continue;
+        };
+        let to = from + len;
+        let Ok(piece) = std::str::from_utf8(&node.text[from..to]) else {
+            continue;
+        };
+        if !BYTES.contains(&piece.len()) || piece.contains('\u{202E}') {
+            continue;
+        }
+        let turned: String = piece.chars().rev().collect();
+        child_around(node, cell, Layer::Reversed, (at, to), spawn, |child| {
+            child.push(turned.as_bytes(), Span::new(from, to), How::Atom);
+        });
+    }
+}
+
 fn of_value(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b' ' | b'-' | b'.' | b'/' | b'@' | b'_' | b'+')
 }
@@ -50,7 +84,9 @@ fn of_value(b: u8) -> bool {
 fn numbered(piece: &[u8]) -> bool {
     let digits = piece.iter().filter(|b| b.is_ascii_digit()).count();
     let letters = piece.iter().filter(|b| b.is_ascii_lowercase()).count();
-    digits >= DIGITS_MIN && letters <= 10
+    // `V8374EPYEF`
+    let coded = digits == DIGITS_MIN - 1 && letters == 0 && !piece.contains(&b' ');
+    digits >= DIGITS_MIN && letters <= 10 || coded
 }
 
 /// The piece that ends before the word, up to the sign of a label or a quote.
@@ -96,15 +132,24 @@ fn behind(text: &[u8], at: usize) -> Option<(usize, usize)> {
         .iter()
         .take_while(|b| b.is_ascii_alphabetic() || **b >= 0x80);
     let word = word.count();
-    let direct =
-        near.get(word) == Some(&b' ') && near.get(word + 1).is_some_and(u8::is_ascii_digit);
+    let closed = near.get(word) == Some(&b')');
+    let word = word + usize::from(closed);
+    let first = |b: &u8| b.is_ascii_digit() || closed && (b.is_ascii_uppercase() || *b == b'+');
+    let direct = near.get(word) == Some(&b' ') && near.get(word + 1).is_some_and(first);
     let from = match sign {
         Some(sign) if !direct => at + sign + 1,
         _ if direct => at + word + 1,
         _ => return None,
     };
     let to = (from + VALUE_BYTES_MAX).min(text.len());
-    let len = text[from..to].iter().take_while(|b| of_value(**b)).count();
+    let mut len = text[from..to].iter().take_while(|b| of_value(**b)).count();
+    // A sentence goes on behind it.
+    if closed && sign.is_none() {
+        let goes_on = |n: &usize| {
+            text[from + n] == b' ' && text.get(from + n + 1).is_some_and(u8::is_ascii_lowercase)
+        };
+        len = (0..len).find(goes_on).unwrap_or(len);
+    }
     whole(text, from, from + len)
 }
 

@@ -1,6 +1,7 @@
 //! Text whose writing is named beside it: `(rot13) tuc_...`, `tr 'A-Za-z' 'N-ZA-Mn-za-m'`, `shifted by 3`, `base85: ...`,
 //! and documents in RTF.
 
+use super::digits::{Alphabet, Digits};
 use super::marked::{ascii85_digit, groups85, rfc1924_digit};
 use super::marks::Mark;
 use super::{Spawner, begin_cell, child_around, copy, margin_after, margin_before, rot13};
@@ -26,8 +27,10 @@ pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>
             continue;
         };
         done = match mark {
+            Mark::Cipher if node.text[at..].starts_with(b"xor") => xored(node, cell, at, spawn),
             Mark::Cipher => cipher(node, cell, (at, std::mem::replace(&mut last, at)), spawn),
             Mark::Base85 => base85(node, cell, at, spawn),
+            Mark::Base64 if node.text[at] == b'=' => encoded_word(node, cell, at, spawn),
             Mark::Base64 => base64(node, cell, at, spawn),
             _ => rtf(node, cell, at, spawn),
         }
@@ -42,6 +45,8 @@ enum Cipher {
     Shift(u8),
     /// All visible ASCII turned by half.
     Rot47,
+    /// Letters turned by half, and digits as well.
+    Rot18,
     /// The alphabet backwards.
     Atbash,
 }
@@ -59,6 +64,10 @@ impl Cipher {
                 b'!'..=b'~' => (b - b'!' + 47) % 94 + b'!',
                 b => b,
             },
+            Self::Rot18 => match b {
+                b'0'..=b'9' => (b - b'0' + 5) % 10 + b'0',
+                b => rot13(b),
+            },
             Self::Atbash => match b {
                 b'a'..=b'z' => b'z' - (b - b'a'),
                 b'A'..=b'Z' => b'Z' - (b - b'A'),
@@ -72,6 +81,9 @@ impl Cipher {
 fn named(text: &[u8]) -> Option<Cipher> {
     let is =
         |name: &[u8]| text.len() >= name.len() && text[..name.len()].eq_ignore_ascii_case(name);
+    if is(b"rot13/rot5") || is(b"rot13+rot5") || is(b"rot13 + rot5") || is(b"rot13+5") {
+        return Some(Cipher::Rot18);
+    }
     if is(b"rot13") || is(b"rot-13") || is(b"n-za-m") {
         return Some(Cipher::Shift(13));
     }
@@ -127,7 +139,11 @@ fn cipher(
         let lead = &text[at..ceil.min(at + LEAD_BYTES_MAX)];
         let lead = lead.split(|b| *b == b'\n').next()?;
         // Nothing follows where the sign is missing, and a `(` opens a call: `rot13("tuc_...")`.
-        let sign = lead.iter().position(|b| matches!(b, b':' | b'=' | b'('))?;
+        let sign = lead.iter().position(|b| matches!(b, b':' | b'=' | b'('));
+        if let (Cipher::Rot47, Some(b' ')) = (cipher, lead.get(5)) {
+            return rot47_number(node, cell, at, spawn);
+        }
+        let sign = sign?;
         let line_end = end_of_line(at);
         let skipped = text[at + sign + 1..line_end].iter().take(4);
         let skipped = skipped.take_while(|b| b" \"'`".contains(b)).count();
@@ -138,7 +154,7 @@ fn cipher(
         return Some(end);
     }
     let layer = match cipher {
-        Cipher::Shift(13) => Layer::Rot13,
+        Cipher::Shift(13) | Cipher::Rot18 => Layer::Rot13,
         _ => Layer::Reversed,
     };
     let mut child = spawn.begin(layer)?;
@@ -150,15 +166,98 @@ fn cipher(
         margin_before(text, at.min(from), floor),
         at.min(from),
     );
-    child.push(b": ", Span::new(from, from + 1), How::Atom);
+    // All of a value stands alone, as rules for it want, or behind its own sign.
+    let before = node.text[floor..at.min(from)].trim_ascii_end().last();
+    let signed = before.is_none_or(|b| b":=\"'>".contains(b));
+    if !signed {
+        child.push(b": ", Span::new(from, from + 1), How::Atom);
+    }
     let plain: Vec<u8> = text[from..to].iter().map(|b| cipher.plain(*b)).collect();
     child.push(&plain, Span::new(from, to), How::Copy);
-    child.push(b" ", Span::new(to - 1, to), How::Atom);
+    if !signed {
+        child.push(b" ", Span::new(to - 1, to), How::Atom);
+    }
     if piped {
         copy(&mut child, node, to, margin_after(text, to, ceil));
     }
     child.close_cell(start, name, cell.kind, 0);
     spawn.end(child);
+    Some(end)
+}
+
+/// `ROT47 _cgbfcbg`: a number behind the name alone, up to a quote. Gives where it ends.
+fn rot47_number(node: &Node, cell: &Cell, at: usize, spawn: &mut Spawner<'_>) -> Option<usize> {
+    const BYTES_MAX: usize = 48;
+    const DIGITS_MIN: usize = 5;
+    let from = at + 6;
+    let rest = &node.text[from..cell.span.end as usize];
+    let of_number = |b: &&u8| {
+        let plain = Cipher::Rot47.plain(**b);
+        **b == b' '
+            || plain.is_ascii_digit()
+            || plain.is_ascii_uppercase()
+            || b"-/.+".contains(&plain)
+    };
+    let len = rest.iter().take(BYTES_MAX).take_while(of_number).count();
+    let len = rest[..len].trim_ascii_end().len();
+    let plain: Vec<u8> = rest[..len]
+        .iter()
+        .map(|b| Cipher::Rot47.plain(*b))
+        .collect();
+    if plain.iter().filter(|b| b.is_ascii_digit()).count() < DIGITS_MIN {
+        return None;
+    }
+    child_around(
+        node,
+        cell,
+        Layer::Reversed,
+        (at, from + len),
+        spawn,
+        |child| {
+            child.push(&plain, Span::new(from, from + len), How::Copy);
+        },
+    );
+    Some(from + len)
+}
+
+/// `xor(0x4f): 031b151f`: hexadecimal digits of bytes that were all changed by one that is told. Gives where they end.
+fn xored(node: &Node, cell: &Cell, at: usize, spawn: &mut Spawner<'_>) -> Option<usize> {
+    let text = &node.text[at..cell.span.end as usize];
+    let hex = |pair: &[u8]| {
+        std::str::from_utf8(pair)
+            .ok()
+            .and_then(|p| u8::from_str_radix(p, 16).ok())
+    };
+    let digits = |from: usize| {
+        text[from..]
+            .iter()
+            .take_while(|b| b.is_ascii_hexdigit())
+            .count()
+    };
+    let key_at = memchr::memmem::find(&text[..text.len().min(12)], b"0x")? + 2;
+    let key = hex(text.get(key_at..key_at + digits(key_at).min(2))?)?;
+    let mut from = key_at + digits(key_at);
+    from += text[from..]
+        .iter()
+        .take(6)
+        .take_while(|b| b") :=\"'".contains(b))
+        .count();
+    let len = digits(from) & !1;
+    let bytes: Vec<u8> = text[from..from + len]
+        .chunks(2)
+        .map(|pair| hex(pair).map(|b| b ^ key))
+        .collect::<Option<_>>()?;
+    let shown = std::str::from_utf8(&bytes).is_ok_and(|t| !t.chars().any(char::is_control));
+    let (start, end) = (at + from, at + from + len);
+    if bytes.len() >= BYTES_MIN && shown {
+        child_around(node, cell, Layer::Hex, (at, end), spawn, |child| {
+            child.push(
+                &bytes,
+                Span::new(start, end),
+                How::Blocks { dst: 1, src: 2 },
+            );
+        });
+    }
     Some(end)
 }
 
@@ -255,6 +354,35 @@ fn command_start(text: &[u8]) -> usize {
         before if before.ends_with(b"`") => start - 1,
         _ => text.len(),
     }
+}
+
+/// `=?utf-8?B?SE40Njg1MTRE?=` (RFC 2047), in the head of a mail. Gives where it ends.
+fn encoded_word(node: &Node, cell: &Cell, at: usize, spawn: &mut Spawner<'_>) -> Option<usize> {
+    const LEAD: usize = b"=?utf-8?b?".len();
+    let from = at + LEAD;
+    let rest = &node.text[from..cell.span.end as usize];
+    let len = rest
+        .iter()
+        .take(CALLED_BYTES_MAX)
+        .take_while(|b| base64_digit(**b).is_some())
+        .count();
+    let pads = rest[len..]
+        .iter()
+        .take(2)
+        .take_while(|b| **b == b'=')
+        .count();
+    let end = from + len + pads + 2;
+    if !rest[len + pads..].starts_with(b"?=") {
+        return None;
+    }
+    let bytes: Vec<u8> = Digits::new(&rest[..len], Alphabet::Base64).collect();
+    let shown = std::str::from_utf8(&bytes).is_ok_and(|t| !t.chars().any(char::is_control));
+    if bytes.len() >= BYTES_MIN && shown {
+        child_around(node, cell, Layer::Base64, (at, end), spawn, |child| {
+            child.push(&bytes, Span::new(from, end), How::Atom);
+        });
+    }
+    Some(end)
 }
 
 /// `(base64): c2VjcmV0MQ==`, `atob("c2VjcmV0MQ")`, `echo c2VjcmV0MQ== | base64 -d`: the word behind the name or before

@@ -15,6 +15,9 @@ const JOINED_BYTES_MIN: usize = 8;
 /// A page has a word or two with markup inside.
 const PARTED_WORDS_MIN: usize = 4;
 
+/// Powers have fewer digits.
+const PARTED_DIGITS_MIN: usize = 7;
+
 /// Elements that stand within a line of text and show nothing themselves.
 const INLINE: [&[u8]; 22] = [
     b"b", b"i", b"u", b"s", b"em", b"strong", b"span", b"font", b"wbr", b"mark", b"small", b"big",
@@ -68,7 +71,9 @@ fn words(node: &Node, places: impl Iterator<Item = usize>, spawn: &mut Spawner<'
         let digit = |s: &Span| node.text[s.range()].iter().any(u8::is_ascii_digit);
         // A power (`a2**b`) is no word.
         let bold = matches!(node.text[at], b'*' | b'[');
-        let worth = !bold && pieces.iter().any(digit) || parts_words(&node.text, &pieces);
+        let worth = !bold && pieces.iter().any(digit)
+            || bold && parts_number(&node.text, &pieces)
+            || parts_words(&node.text, &pieces);
         if pieces.len() < 2 || joined < JOINED_BYTES_MIN || !worth {
             continue;
         }
@@ -87,9 +92,24 @@ fn words(node: &Node, places: impl Iterator<Item = usize>, spawn: &mut Spawner<'
 
 /// Does markup stand in the middle of words again and again?
 fn parts_words(text: &[u8], pieces: &[Span]) -> bool {
-    let letter = |at: usize| text[at].is_ascii_alphabetic();
+    let letter = |at: usize| text[at].is_ascii_alphabetic() || text[at] >= 0x80;
     let seam = |two: &&[Span]| letter(two[0].end as usize - 1) && letter(two[1].start as usize);
     pieces.windows(2).filter(seam).count() >= PARTED_WORDS_MIN
+}
+
+/// `164**816**698**250`: a number in pieces of two digits and more, of which more than two stand between stars.
+fn parts_number(text: &[u8], pieces: &[Span]) -> bool {
+    let digits = |s: &Span| {
+        text[s.range()]
+            .iter()
+            .filter(|b| b.is_ascii_digit())
+            .count()
+    };
+    let inner = pieces.get(1..pieces.len().max(1) - 1).unwrap_or_default();
+    let number = |s: &Span| s.len() >= 2 && digits(s) == s.len();
+    !inner.is_empty()
+        && inner.iter().all(number)
+        && pieces.iter().map(digits).sum::<usize>() >= PARTED_DIGITS_MIN
 }
 
 /// `floor` is where the word before it ends: what stands before that is with that word.
@@ -164,7 +184,7 @@ fn word_around(text: &[u8], at: usize, cell: &Cell) -> (Span, Vec<Span>) {
 
 fn of_word(b: &u8) -> bool {
     b.is_ascii_graphic() && !matches!(b, b'<' | b'>' | b'"' | b'\'' | b'`' | b'{' | b'}')
-        || matches!(b, b' ')
+        || matches!(b, b' ' | 0x80..)
 }
 
 /// How long the comment, the sign for bold letters or code, or the link without a text at `at` is that stands within a word.
@@ -174,13 +194,16 @@ fn of_program(text: &[u8], at: usize) -> Option<usize> {
         [b'*', b'*', b'*', b'*', ..] => 4,
         [b'*', b'*', ..] | [b'`', b'`', ..] => 2,
         [b'[', b']', b'(', behind @ ..] => {
-            4 + behind.iter().take(LINK_BYTES_MAX).position(|b| *b == b')')?
+            4 + behind
+                .iter()
+                .take(LINK_BYTES_MAX)
+                .position(|b| *b == b')')?
         }
         [b'/', b'*', behind @ ..] => 4 + memchr::memmem::find(behind, b"*/")?,
         _ => return None,
     };
     let bold = rest[0] != b'/';
-    let within = |b: &u8| b.is_ascii_alphabetic() || !bold && (b.is_ascii_digit() || *b == b'_');
+    let within = |b: &u8| b.is_ascii_alphanumeric() || !bold && b"_-./".contains(b);
     let before = at.checked_sub(1).map(|before| &text[before]);
     (before.is_some_and(within) && text.get(at + len).is_some_and(within)).then_some(len)
 }

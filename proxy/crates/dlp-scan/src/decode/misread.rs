@@ -7,6 +7,8 @@ use crate::text::{How, NO_LEAF, Node, Span};
 
 /// How many letters and digits such a number has.
 const SIGNS: std::ops::RangeInclusive<usize> = 9..=24;
+/// So many stand before a letter that proves them.
+const PROVEN_MIN: usize = 7;
 /// A digit and the letter behind it, so many times at least.
 const PAIRS_MIN: usize = 8;
 
@@ -41,12 +43,18 @@ pub(crate) fn place(text: &[u8], words: impl Iterator<Item = (usize, usize)>) ->
         (None, 0, 0, 0);
     let mut found = None;
     let mut end = |run: Option<Span>, any: u8, signs: usize, digits: usize| {
-        let number = any & LIKE_NO_HEX != 0 && SIGNS.contains(&signs) && digits * 5 >= signs * 3;
+        let number = any & LIKE_NO_HEX != 0 && SIGNS.contains(&signs) && digits * 5 >= signs * 2;
         found = found.or(run.filter(|_| number));
     };
     for (from, stop) in words {
         let word = &text[from..stop];
-        let class = class_of(word);
+        // `84Sl233SP`: the letter that proves a number stands at its end.
+        let proof = |b: &u8| b.is_ascii_uppercase() && CLASS[usize::from(*b)] == OTHER;
+        let core = match word.split_last() {
+            Some((last, rest)) if rest.len() >= PROVEN_MIN && proof(last) => rest,
+            _ => word,
+        };
+        let class = class_of(core);
         if class & OTHER != 0 || class & DIGIT == 0 {
             end(run.take(), any, signs, digits);
             (any, signs, digits) = (0, 0, 0);
@@ -162,6 +170,7 @@ mod tests {
         for (text, want) in [
             ("holder T: 42OB 4641 34O3 7993", Some("4208 4641 3403 7993")),
             ("typed 365-23-l3O9 as hers", Some("365-23-1309")),
+            ("dni 84Sl233SP, x", Some("84512335P")),
             ("S6I7 476O 73I3 OS43 on it", Some("5617 4760 7313 0543")),
             ("42BD 4641 34B3 7993", None),
             ("took 10s 20s 30s 40s", None),

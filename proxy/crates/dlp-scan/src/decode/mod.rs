@@ -25,6 +25,7 @@ mod flipped;
 mod fold;
 mod gathered;
 mod grid;
+mod halves;
 mod joined;
 pub(crate) mod json;
 pub(crate) mod listed;
@@ -38,6 +39,7 @@ mod numeral;
 pub(crate) mod outline;
 mod packed;
 mod padded;
+mod parted;
 mod pieces;
 mod recited;
 mod resumed;
@@ -46,6 +48,7 @@ mod sentences;
 pub(crate) mod series;
 mod shards;
 mod shifted;
+mod slashed;
 mod solid;
 mod spawner;
 mod spoken;
@@ -87,9 +90,16 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     if codes && signs.any(Signs::EQUALS.or(Signs::SEMICOLON)) {
         padded::decode(node, spawn);
     }
+    if signs.any(Signs::BACKSLASH) {
+        slashed::decode(node, spawn);
+    }
+    if traces.strange {
+        backwards::decode_overridden(node, spawn);
+    }
     if traces.strange || signs.any(Signs::STAR.or(Signs::CARET)) {
         pieces::decode(node, traces.strange, signs.any(Signs::CARET), spawn);
     }
+    parted::decode(node, spawn);
     breaks::decode(node, scratch, spawn);
     if signs.any(Signs::LINE) {
         cut::decode(node, spawn);
@@ -114,6 +124,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
         spoken::decode(node, &scratch.marks, spawn);
         figures::decode(node, &scratch.marks, spawn);
         backwards::decode(node, &scratch.marks, spawn);
+        halves::decode(node, &scratch.marks, spawn);
         declared::decode(node, &scratch.marks, spawn);
         called::decode(node, &scratch.marks, spawn);
         resumed::decode(node, &scratch.marks, spawn);

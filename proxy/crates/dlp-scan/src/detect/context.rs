@@ -319,6 +319,14 @@ fn by_itself(text: &[u8], range: std::ops::Range<usize>, phrase: &[u8]) -> bool 
     let plain_end = |b: Option<&u8>| b.is_some_and(u8::is_ascii_alphanumeric);
     let before = range.start.checked_sub(1).and_then(|i| text.get(i));
     let after = text.get(range.end);
+    // `Möbel` is no `bel`.
+    let marked = before.is_some_and(|b| *b >= 0x80)
+        && text[..range.start]
+            .last_chunk()
+            .is_some_and(|[lead, last]| is_marked_letter(*lead, *last));
+    if marked && phrase.first().is_some_and(u8::is_ascii_alphabetic) {
+        return false;
+    }
     let plural = phrase.len() > 4 && after.is_some_and(|b| b.eq_ignore_ascii_case(&b's'));
     let humps = phrase.len() >= HUMP_PHRASE_MIN;
     let hump = |left: Option<&u8>, right: Option<&u8>| {
@@ -329,6 +337,13 @@ fn by_itself(text: &[u8], range: std::ops::Range<usize>, phrase: &[u8]) -> bool 
     let last = range.end.checked_sub(1).and_then(|i| text.get(i));
     (!letter(before) || !plain_end(phrase.first()) || hump(before, text.get(range.start)))
         && (!letter(after) || !plain_end(phrase.last()) || plural || hump(last, after))
+}
+
+/// The two bytes of a Latin letter with a mark.
+fn is_marked_letter(lead: u8, last: u8) -> bool {
+    matches!(lead, 0xC3..=0xC9)
+        && last & 0xC0 == 0x80
+        && !(lead == 0xC3 && matches!(last, 0x97 | 0xB7))
 }
 
 /// In a table of lines: the words over the value's column.

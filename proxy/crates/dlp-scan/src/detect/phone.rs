@@ -49,8 +49,12 @@ fn international(text: &[u8], at: usize) -> Option<usize> {
     }
     let (end, digits, n) = number(text, at + 1)?;
     let digits = &digits[..n];
-    (DIGITS.contains(&n) && calling_code(digits) && plausible(digits) && !freephone(digits))
-        .then_some(end)
+    (DIGITS.contains(&n)
+        && calling_code(digits)
+        && plausible(digits)
+        && !freephone(digits)
+        && !switchboard(digits, &text[..end]))
+    .then_some(end)
 }
 
 /// `(415) 555-0132`: North America, where brackets round the area code are the custom.
@@ -111,6 +115,11 @@ fn freephone(digits: &[u8]) -> bool {
     PREFIXES.iter().any(|p| digits.starts_with(p.as_bytes()))
 }
 
+/// `+49 30 9056-0`: where extensions are dialled through, -0 is the desk of the firm (DIN 5008).
+fn switchboard(digits: &[u8], number: &[u8]) -> bool {
+    matches!(&digits[..2], b"49" | b"43" | b"41") && number.ends_with(b"-0")
+}
+
 /// ITU-T E.164 list of assigned country codes.
 fn calling_code(digits: &[u8]) -> bool {
     let n = |len: usize| {
@@ -140,6 +149,8 @@ mod tests {
             ("+1 212 702 3599.", Some("+1 212 702 3599")),
             ("+49 800 330 1000", None),
             ("+1 (888) 234-9100", None),
+            ("+49 30 9056-0, Mo", None),
+            ("+49 30 9056-410", Some("+49 30 9056-410")),
             ("+999 123 456 789", None),
             ("+1 added", None),
             ("+02:00", None),

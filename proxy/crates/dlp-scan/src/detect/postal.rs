@@ -38,6 +38,10 @@ pub(super) fn after(text: &[u8], at: usize, ceil: usize, limits: &mut Limits) ->
     };
     let starts = (0..near.len()).filter(|nth| begins(*nth)).take(STARTS_MAX);
     for (tried, nth) in starts.enumerate() {
+        // What a line says that ends as a sentence does is not said of the next one.
+        if memchr::memmem::find(&near[..nth], b".\n").is_some() {
+            return None;
+        }
         let direct = tried == 0 && near[..nth].iter().all(|b| !b.is_ascii_alphanumeric());
         // `Yes, it's 9 Mill Lane`
         let word = near[nth..].iter().take_while(|b| b.is_ascii_alphabetic());
@@ -56,7 +60,7 @@ pub(super) fn after(text: &[u8], at: usize, ceil: usize, limits: &mut Limits) ->
         if let Some(len) = address(&text[at + nth..ceil]) {
             let span = Span::new(at + nth, at + nth + len);
             // In a sentence only what is an address by itself.
-            if direct || is_whole(&text[span.range()]) {
+            if (direct || is_whole(&text[span.range()])) && !opens(&text[span.end as usize..]) {
                 return Some(span);
             }
         }
@@ -136,7 +140,8 @@ fn person_before(text: &[u8]) -> bool {
     let (mut named, mut titled) = (0, false);
     for word in part.split(' ').rev().filter(|w| !w.is_empty()) {
         let low = word.to_lowercase();
-        if TITLES.contains(&low.trim_end_matches('.')) {
+        // `M. Pelletier`: without its sign it is an initial.
+        if word == "M." || TITLES.contains(&low.trim_end_matches('.')) {
             titled = true;
             // `Hatice Teyze`: there it stands behind.
             if named > 0 {
@@ -424,6 +429,35 @@ fn is_whole(value: &[u8]) -> bool {
         .is_some_and(|seen| seen.east || seen.named && seen.house || seen.house && seen.post)
 }
 
+/// Longest word of an address; runs of base64 are longer.
+const WORD_BYTES_MAX: usize = 44;
+
+/// Lines of a log may be in many languages; an address in Cyrillic has no word in Japanese.
+fn mixes_scripts(text: &str) -> bool {
+    let cyrillic = |c: char| ('\u{400}'..='\u{52F}').contains(&c);
+    let eastern = |c: char| ('\u{3040}'..='\u{9FFF}').contains(&c) || ('가'..='힣').contains(&c);
+    !text.is_ascii() && text.contains(cyrillic) && text.contains(eastern)
+}
+
+/// Does the next word say when a shop is open? There nobody lives.
+pub(super) fn opens(behind: &[u8]) -> bool {
+    const WORDS: [&str; 9] = [
+        "hours",
+        "open ",
+        "opening",
+        "öffnungs",
+        "geöffnet",
+        "mo–",
+        "mo-",
+        "mon-",
+        "horario",
+    ];
+    let near = &behind[..behind.len().min(40)];
+    let near = String::from_utf8_lossy(near).to_lowercase();
+    let next = near.trim_start_matches(|c: char| !c.is_alphabetic());
+    WORDS.iter().any(|word| next.starts_with(word))
+}
+
 #[derive(Default)]
 struct Seen {
     /// A word for streets, and a number beside a name.
@@ -461,7 +495,14 @@ fn judge(value: &[u8]) -> Option<Seen> {
     }
     let strange =
         |c: char| c.is_ascii_control() && c != '\n' && c != '\r' || "@=<>{}[]\\|_*?!\"".contains(c);
-    if text.contains(strange) || text.contains("://") || text.contains("0x") {
+    if text.contains(strange)
+        || text.contains("//")
+        || text.contains("0x")
+        || mixes_scripts(text)
+        || text
+            .split([' ', '\n'])
+            .any(|word| word.is_ascii() && word.len() > WORD_BYTES_MAX)
+    {
         return None;
     }
     let lower = text.to_lowercase();
@@ -786,6 +827,8 @@ mod tests {
             "the first 64 bytes of the header",
             "Tuesday, 14 March 2026",
             "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq",
+            "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAA (row 33)\nKantine heute geschlossen",
+            "ダッシュボード\nпроверка связи\nHandelsregister Mannheim HRB 789056",
         ] {
             assert!(!is_postal(text.as_bytes()), "{text}");
         }
@@ -800,6 +843,7 @@ mod tests {
             "נמענת: שושנה אברג'יל",
             "Shri Manoj Pattanaik",
             "Hatice Teyze",
+            "chez M. Gaël Pelletier",
         ] {
             assert!(person_before(text.as_bytes()), "{text}");
         }
@@ -849,6 +893,11 @@ mod tests {
                 Some("5 Rue Foch, 69006 Lyon"),
             ),
             ("address of the host is 10.0.0.1, port 8080", None),
+            (
+                "address: 326 Market St, San Francisco, CA\n hours: 7-22",
+                None,
+            ),
+            ("address is open to all.\nHauptstraße 5, 10115 Berlin", None),
             ("address the 3 open issues in Milestone 12 first", None),
             (
                 "address, often 328 files. However, the square opens no street, nearly 65 lines.",

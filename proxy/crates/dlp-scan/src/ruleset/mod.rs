@@ -486,6 +486,8 @@ static BUILTIN_SOURCES: &[RuleSource<'static>] = sources![
     "pii-forms.yml",
     "pii-people.yml",
     "pii-carriers.yml",
+    "pii-names.yml",
+    "pii-told.yml",
     "injection.yml",
     "injection-intl.yml",
     "injection-frames.yml",

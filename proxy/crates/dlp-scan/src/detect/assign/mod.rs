@@ -369,7 +369,7 @@ impl Names {
         self.postal_done = name.end.max(at + 1);
         let take = |value: Span, sink: &mut Sink<'_>| {
             let known = postal::is_postal(&sink.text()[value.range()]);
-            if known {
+            if known && !postal::opens(&sink.text()[value.end as usize..]) {
                 sink.report_for(Detector::PostalAddress, value, None);
             }
             known

@@ -14,6 +14,24 @@ const BLANKS_MAX: usize = 64;
 /// Most tables that are remembered.
 const TABLES_MAX: usize = 64;
 
+/// Heads of numbers that say how often the other column's value occurs.
+const COUNTS: [&[u8]; 14] = [
+    b"count",
+    b"counts",
+    b"cnt",
+    b"n",
+    b"total",
+    b"cases",
+    b"frequency",
+    b"freq",
+    b"percent",
+    b"share",
+    b"anzahl",
+    b"anteil",
+    b"nombre",
+    b"prevalence",
+];
+
 /// The fields under a name, row by row.
 #[derive(Debug)]
 pub(super) struct Column<'t> {
@@ -61,6 +79,14 @@ impl<'t> Column<'t> {
             return None;
         }
         if floor > top && (columns < 2 || floor == reach && line.is_none()) {
+            return None;
+        }
+        // `icd10,count`: how often each occurs is told of nobody.
+        let counts = |head: &[u8]| {
+            let head = head.trim_ascii().to_ascii_lowercase();
+            COUNTS.contains(&head.trim_ascii())
+        };
+        if columns == 1 && head.split(|b| *b == delimiter).any(counts) {
             return None;
         }
         Some(Self {

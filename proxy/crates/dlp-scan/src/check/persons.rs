@@ -1,0 +1,691 @@
+//! Names of people: words as names are written, and given names. A name alone says little; rules ask for one behind the word
+//! for the part that somebody plays (a patient, somebody accused, a customer).
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use super::Table;
+
+pub(super) const CHECKS: Table = &[
+    ("person-name", person_name),
+    ("given-name", given_name),
+    ("locator", locator),
+];
+
+/// Given names of some 60 countries, out of the lists of Faker 40 (MIT License); names that are words of everyday English are
+/// left out.
+static GIVEN: LazyLock<HashSet<&str>> =
+    LazyLock::new(|| include_str!("given.txt").split_ascii_whitespace().collect());
+
+/// Fewest and most words of a name, and longest word.
+const WORDS: std::ops::RangeInclusive<usize> = 2..=5;
+const LETTERS_MAX: usize = 22;
+
+/// Small words in names.
+const PARTICLES: [&str; 24] = [
+    "de", "la", "del", "da", "do", "dos", "das", "van", "der", "den", "von", "zu", "di", "bin",
+    "al", "el", "y", "e", "ten", "ter", "le", "du", "af", "av",
+];
+
+/// Words with a capital that stand behind the word for a part and are nobody's name: `Customer Success Manager`,
+/// `Patient Safety`, `Employee Handbook`.
+const NO_NAMES: &[&str] = &[
+    "ab",
+    "academy",
+    "access",
+    "ag",
+    "bv",
+    "kg",
+    "llc",
+    "nv",
+    "oy",
+    "plc",
+    "sa",
+    "sas",
+    "srl",
+    "account",
+    "accounts",
+    "act",
+    "address",
+    "adviser",
+    "advisor",
+    "advocacy",
+    "advocate",
+    "age",
+    "agency",
+    "agent",
+    "agreement",
+    "all",
+    "analytics",
+    "and",
+    "anonymous",
+    "any",
+    "api",
+    "app",
+    "application",
+    "appointment",
+    "assistance",
+    "assistant",
+    "associates",
+    "assurance",
+    "balance",
+    "bank",
+    "basic",
+    "benefit",
+    "benefits",
+    "bill",
+    "billing",
+    "board",
+    "body",
+    "book",
+    "booking",
+    "bot",
+    "box",
+    "business",
+    "call",
+    "card",
+    "care",
+    "case",
+    "cases",
+    "center",
+    "centered",
+    "central",
+    "centre",
+    "certificate",
+    "chart",
+    "chat",
+    "chief",
+    "choice",
+    "class",
+    "clinic",
+    "cloud",
+    "co",
+    "code",
+    "college",
+    "community",
+    "company",
+    "compensation",
+    "connect",
+    "consent",
+    "contact",
+    "contract",
+    "control",
+    "core",
+    "corp",
+    "council",
+    "count",
+    "country",
+    "created",
+    "credentials",
+    "credit",
+    "crm",
+    "data",
+    "database",
+    "date",
+    "day",
+    "default",
+    "demo",
+    "department",
+    "desk",
+    "detail",
+    "details",
+    "device",
+    "dialog",
+    "digital",
+    "direct",
+    "directory",
+    "discharge",
+    "doe",
+    "edition",
+    "effort",
+    "email",
+    "enterprise",
+    "entity",
+    "error",
+    "event",
+    "events",
+    "example",
+    "exception",
+    "experience",
+    "export",
+    "facing",
+    "family",
+    "feedback",
+    "field",
+    "fields",
+    "file",
+    "files",
+    "financial",
+    "first",
+    "flow",
+    "folder",
+    "for",
+    "form",
+    "foundation",
+    "framework",
+    "friday",
+    "from",
+    "fund",
+    "general",
+    "global",
+    "gmbh",
+    "group",
+    "guide",
+    "handbook",
+    "head",
+    "health",
+    "healthcare",
+    "hello",
+    "history",
+    "holdings",
+    "home",
+    "hospital",
+    "hub",
+    "id",
+    "identity",
+    "import",
+    "in",
+    "inc",
+    "index",
+    "info",
+    "information",
+    "input",
+    "institute",
+    "insurance",
+    "interface",
+    "internal",
+    "international",
+    "internet",
+    "invoice",
+    "is",
+    "item",
+    "items",
+    "journey",
+    "junior",
+    "key",
+    "keys",
+    "kit",
+    "last",
+    "lead",
+    "level",
+    "library",
+    "lifecycle",
+    "lifetime",
+    "limited",
+    "line",
+    "link",
+    "list",
+    "live",
+    "local",
+    "log",
+    "login",
+    "loyalty",
+    "ltd",
+    "mail",
+    "main",
+    "managed",
+    "management",
+    "manager",
+    "map",
+    "market",
+    "master",
+    "matters",
+    "max",
+    "medical",
+    "meeting",
+    "member",
+    "memory",
+    "message",
+    "messages",
+    "metrics",
+    "mobile",
+    "mode",
+    "model",
+    "monday",
+    "monitor",
+    "mustermann",
+    "musterfrau",
+    "name",
+    "names",
+    "national",
+    "network",
+    "new",
+    "next",
+    "no",
+    "none",
+    "not",
+    "note",
+    "notes",
+    "null",
+    "number",
+    "object",
+    "of",
+    "office",
+    "officer",
+    "old",
+    "on",
+    "one",
+    "only",
+    "open",
+    "operations",
+    "options",
+    "or",
+    "order",
+    "orders",
+    "os",
+    "other",
+    "outcome",
+    "outcomes",
+    "outlook",
+    "output",
+    "owned",
+    "ownership",
+    "page",
+    "panel",
+    "parameters",
+    "partner",
+    "party",
+    "password",
+    "payment",
+    "payments",
+    "pension",
+    "personal",
+    "phone",
+    "plan",
+    "platform",
+    "plus",
+    "policy",
+    "pool",
+    "portal",
+    "power",
+    "premium",
+    "president",
+    "pricing",
+    "privacy",
+    "private",
+    "pro",
+    "process",
+    "product",
+    "products",
+    "professional",
+    "profile",
+    "program",
+    "programme",
+    "project",
+    "protection",
+    "provider",
+    "public",
+    "quality",
+    "query",
+    "queue",
+    "rating",
+    "record",
+    "records",
+    "reference",
+    "register",
+    "registry",
+    "relations",
+    "relationship",
+    "report",
+    "reports",
+    "representative",
+    "request",
+    "requests",
+    "required",
+    "research",
+    "resource",
+    "resources",
+    "response",
+    "result",
+    "results",
+    "retirement",
+    "review",
+    "reviews",
+    "rights",
+    "risk",
+    "role",
+    "roles",
+    "room",
+    "safety",
+    "sales",
+    "sample",
+    "saturday",
+    "schedule",
+    "schema",
+    "school",
+    "score",
+    "screen",
+    "sdk",
+    "search",
+    "second",
+    "secret",
+    "section",
+    "security",
+    "segment",
+    "self",
+    "senior",
+    "server",
+    "service",
+    "services",
+    "session",
+    "settings",
+    "setup",
+    "share",
+    "side",
+    "site",
+    "size",
+    "society",
+    "software",
+    "solution",
+    "solutions",
+    "spa",
+    "specialist",
+    "standard",
+    "state",
+    "statement",
+    "status",
+    "stock",
+    "storage",
+    "store",
+    "story",
+    "stories",
+    "studio",
+    "success",
+    "summary",
+    "sunday",
+    "support",
+    "survey",
+    "system",
+    "systems",
+    "table",
+    "team",
+    "technical",
+    "technology",
+    "term",
+    "terms",
+    "test",
+    "the",
+    "this",
+    "three",
+    "thursday",
+    "time",
+    "to",
+    "token",
+    "tool",
+    "tools",
+    "trust",
+    "tuesday",
+    "two",
+    "type",
+    "types",
+    "unique",
+    "unit",
+    "university",
+    "unknown",
+    "user",
+    "users",
+    "value",
+    "values",
+    "vendor",
+    "version",
+    "vice",
+    "view",
+    "visit",
+    "voice",
+    "we",
+    "web",
+    "wednesday",
+    "welfare",
+    "with",
+    "workflow",
+    "workspace",
+    "world",
+    "you",
+    "your",
+    "zero",
+    "zone",
+    // Parts and what they have, in other languages.
+    "patient",
+    "patientin",
+    "paciente",
+    "paziente",
+    "pacjent",
+    "customer",
+    "client",
+    "cliente",
+    "kunde",
+    "klant",
+    "employee",
+    "apellido",
+    "apellidos",
+    "cognome",
+    "daten",
+    "del",
+    "der",
+    "des",
+    "die",
+    "doctor",
+    "dossier",
+    "du",
+    "et",
+    "firma",
+    "imię",
+    "nachname",
+    "naam",
+    "nazwisko",
+    "nom",
+    "nombre",
+    "nome",
+    "nummer",
+    "prénom",
+    "service",
+    "société",
+    "telekom",
+    "und",
+    "vorname",
+    "имя",
+    "фамилия",
+    // Firms that are customers of everybody.
+    "acme",
+    "adobe",
+    "airlines",
+    "airways",
+    "amazon",
+    "apache",
+    "apple",
+    "azure",
+    "bosch",
+    "chrome",
+    "cisco",
+    "contoso",
+    "electric",
+    "electronics",
+    "energy",
+    "explorer",
+    "fabrikam",
+    "firefox",
+    "foods",
+    "google",
+    "hat",
+    "hotel",
+    "hotels",
+    "industries",
+    "java",
+    "linux",
+    "media",
+    "microsoft",
+    "motors",
+    "mozilla",
+    "northwind",
+    "oracle",
+    "pharma",
+    "python",
+    "sachs",
+    "salesforce",
+    "siemens",
+    "stanley",
+    "stores",
+    "studio",
+    "telecom",
+    "thunderbird",
+    "toyota",
+    "visual",
+    "windows",
+];
+
+/// Endings of what is no name.
+const ENDINGS: [&str; 14] = [
+    "tion", "tions", "ness", "ship", "keit", "heit", "schaft", "ware", "ción", "ção", "zione",
+    "ität", "ité", "idad",
+];
+
+/// Names that stand for anybody, in manuals.
+const ANYBODY: [&str; 14] = [
+    "john smith",
+    "jane smith",
+    "john doe",
+    "jane doe",
+    "john roe",
+    "jane roe",
+    "max mustermann",
+    "erika mustermann",
+    "joe bloggs",
+    "john public",
+    "juan pérez",
+    "juan perez",
+    "jan kowalski",
+    "иван иванов",
+];
+
+/// Two words and more as names are written, none of which is a word of firms and programs.
+fn person_name(value: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(value) else {
+        return false;
+    };
+    let lower = text.to_lowercase();
+    let mut named = 0;
+    for (word, low) in text.split(' ').zip(lower.split(' ')) {
+        if named > 0 && word == low && PARTICLES.contains(&low) {
+            continue;
+        }
+        let initial = named > 0 && word.len() == 2 && word.ends_with('.');
+        if initial && word.starts_with(|c: char| c.is_ascii_uppercase()) {
+            continue;
+        }
+        if !is_named(word)
+            || NO_NAMES.contains(&low)
+            || ENDINGS.iter().any(|end| low.ends_with(end))
+        {
+            return false;
+        }
+        named += 1;
+    }
+    WORDS.contains(&named) && !ANYBODY.contains(&lower.as_str())
+}
+
+/// A name of which the first word, or the last where the family's stands before it, is given to many.
+fn given_name(value: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(value) else {
+        return false;
+    };
+    let lower = text.to_lowercase();
+    let mut words = lower.split(' ');
+    let given = |word: &str| {
+        GIVEN.contains(word) || word.split('-').next().is_some_and(|w| GIVEN.contains(w))
+    };
+    person_name(value) && words.any(given)
+}
+
+/// Letters and digits of a booking, and no word in capitals (`STATUS`).
+fn locator(value: &[u8]) -> bool {
+    const WORDS: [&[u8]; 6] = [b"NGTH", b"RING", b"IGHT", b"RIPT", b"RECT", b"PTCH"];
+    let vowels = value.iter().filter(|b| b"AEIOUY".contains(b)).count();
+    let digits = value.iter().any(u8::is_ascii_digit);
+    let letters = value.iter().any(u8::is_ascii_alphabetic);
+    letters && (digits || vowels <= 1 && !WORDS.iter().any(|end| value.ends_with(end)))
+}
+
+/// Is a word written as names are: a capital where the script has them, letters, and signs of names between them?
+fn is_named(word: &str) -> bool {
+    let mut chars = word.chars();
+    let first = chars
+        .next()
+        .is_some_and(|c| c.is_alphabetic() && !c.is_lowercase());
+    let sign = |c: char| {
+        matches!(c, '-' | '\'' | '’' | '\u{200C}') || ('\u{900}'..='\u{DFF}').contains(&c)
+    };
+    let all = word.chars().all(|c| c.is_alphabetic() || sign(c));
+    // `API`, `HTTPClient`; but `McKee`, `O'Neil`.
+    let capitals = word.chars().filter(|c| c.is_uppercase()).count();
+    let count = word.chars().count();
+    let joined = word.chars().filter(|c| sign(*c)).count();
+    first
+        && all
+        && (2..=LETTERS_MAX).contains(&count)
+        && capitals <= 2 + joined
+        && !(capitals == count && count < 4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check_passes;
+
+    #[test]
+    fn names_are_told_from_what_firms_have() {
+        for name in [
+            "Latoya Norwood",
+            "Przemysław Wiśniewski",
+            "Jan van der Berg",
+            "Fiona McKee",
+            "Siobhan O'Neil",
+            "Людмила Воробьёва",
+            "Anna-Lena Krüger",
+            "Thomas J. Becker",
+        ] {
+            assert!(check_passes("given-name", name), "{name}");
+        }
+        for name in ["Brannagh Tolliver", "Zwentibold Grünspan"] {
+            assert!(check_passes("person-name", name), "{name}");
+        }
+        for name in [
+            "Success Manager",
+            "Safety Network",
+            "Hello Retry",
+            "Deutsche Telekom AG Bonn Nord",
+            "John Smith",
+            "API Key",
+            "Relationship",
+            "Stock Purchase Plan",
+            "der Kunde",
+            "HTTP Client",
+            "Siemens Energy",
+            "Peter",
+        ] {
+            assert!(!check_passes("given-name", name), "{name}");
+            assert!(
+                !check_passes("person-name", name) || name.starts_with("Deutsche"),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_locator_is_no_word() {
+        for code in ["X7K2PL", "DHDCHL", "AMMBBT", "99W2BJ"] {
+            assert!(check_passes("locator", code), "{code}");
+        }
+        for code in ["STATUS", "NUMBER", "LENGTH", "123456", "FORMAT"] {
+            assert!(!check_passes("locator", code), "{code}");
+        }
+    }
+
+    #[test]
+    fn given_names_are_words() {
+        assert!(super::GIVEN.len() > 1000);
+        assert!(
+            super::GIVEN
+                .iter()
+                .all(|w| w.chars().count() >= 3 && **w == w.to_lowercase())
+        );
+    }
+}
