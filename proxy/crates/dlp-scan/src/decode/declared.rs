@@ -3,6 +3,7 @@
 
 use super::marked::{ascii85_digit, groups85, rfc1924_digit};
 use super::marks::Mark;
+use super::signwise::told_near;
 use super::{Spawner, begin_cell, child_around, copy, margin_after, margin_before, rot13};
 use crate::check::base64_digit;
 use crate::text::{Cell, How, NO_LEAF, Node, RUN_BYTES_MIN, Span};
@@ -126,12 +127,16 @@ fn cipher(
     } else {
         let lead = &text[at..ceil.min(at + LEAD_BYTES_MAX)];
         let lead = lead.split(|b| *b == b'\n').next()?;
-        // Nothing follows where the sign is missing, and a `(` opens a call: `rot13("tuc_...")`.
-        let sign = lead.iter().position(|b| matches!(b, b':' | b'=' | b'('))?;
         let line_end = end_of_line(at);
-        let skipped = text[at + sign + 1..line_end].iter().take(4);
-        let skipped = skipped.take_while(|b| b" \"'`".contains(b)).count();
-        (at + sign + 1 + skipped, line_end)
+        // A `(` opens a call: `rot13("tuc_...")`. Where the sign is missing, the text stands before: `tuc_... (shifted by 13)`.
+        match lead.iter().position(|b| matches!(b, b':' | b'=' | b'(')) {
+            Some(sign) => {
+                let skipped = text[at + sign + 1..line_end].iter().take(4);
+                let skipped = skipped.take_while(|b| b" \"'`".contains(b)).count();
+                (at + sign + 1 + skipped, line_end)
+            }
+            None => told_near(text, last.max(floor), at, <[u8]>::is_ascii)?,
+        }
     };
     let end = end_of_line(at).max(to);
     if to < from + BYTES_MIN {
@@ -154,7 +159,7 @@ fn cipher(
     let plain: Vec<u8> = text[from..to].iter().map(|b| cipher.plain(*b)).collect();
     child.push(&plain, Span::new(from, to), How::Copy);
     child.push(b" ", Span::new(to - 1, to), How::Atom);
-    if piped {
+    if piped || to < at {
         copy(&mut child, node, to, margin_after(text, to, ceil));
     }
     child.close_cell(start, name, cell.kind, 0);
