@@ -115,6 +115,7 @@ fn cipher(
     let cipher = named(&text[at..])?;
     let end_of_line = |from: usize| memchr::memchr(b'\n', &text[from..]).map_or(ceil, |n| from + n);
     let piped = text[at..].len() > 6 && text[at..at + 6].eq_ignore_ascii_case(b"n-za-m");
+    let mut called = false;
     let (from, to) = if piped {
         let back = last.max(floor);
         let line = memchr::memrchr(b'\n', &text[back..at]).map_or(back, |n| back + n + 1);
@@ -133,12 +134,20 @@ fn cipher(
             Some(sign) => {
                 let skipped = text[at + sign + 1..line_end].iter().take(4);
                 let skipped = skipped.take_while(|b| b" \"'`".contains(b)).count();
-                (at + sign + 1 + skipped, line_end)
+                let from = at + sign + 1 + skipped;
+                // A literal in a call ends with its quote: what stands behind is in clear.
+                let quote = lead[sign] == b'(' && matches!(text[from - 1], b'"' | b'\'');
+                let close = memchr::memchr(text[from - 1], &text[from..line_end]);
+                called = quote && close.is_some();
+                (from, close.filter(|_| quote).map_or(line_end, |n| from + n))
             }
             None => told_near(text, last.max(floor), at, <[u8]>::is_ascii)?,
         }
     };
-    let end = end_of_line(at).max(to);
+    let end = match called {
+        true => to,
+        false => end_of_line(at).max(to),
+    };
     if to < from + BYTES_MIN {
         return Some(end);
     }
@@ -157,9 +166,9 @@ fn cipher(
     );
     child.push(b": ", Span::new(from, from + 1), How::Atom);
     let plain: Vec<u8> = text[from..to].iter().map(|b| cipher.plain(*b)).collect();
-    child.push(&plain, Span::new(from, to), How::Copy);
+    child.push(&plain, Span::new(from, to), How::Blocks { dst: 1, src: 1 });
     child.push(b" ", Span::new(to - 1, to), How::Atom);
-    if piped || to < at {
+    if piped || called || to < at {
         copy(&mut child, node, to, margin_after(text, to, ceil));
     }
     child.close_cell(start, name, cell.kind, 0);

@@ -57,7 +57,7 @@ pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>
             Change::Case => (
                 Layer::Reversed,
                 value.iter().map(swap_case).collect(),
-                How::Copy,
+                How::Blocks { dst: 1, src: 1 },
             ),
             Change::Pairs => {
                 let pairs = value.chunks(2).flat_map(|pair| pair.iter().rev().copied());

@@ -253,8 +253,7 @@ impl Names {
             }
             let rest = &sink.text()[found.value.end as usize..];
             let verdict = verdict::is_verdict(sink.text(), name, found.value, &cell.1);
-            let code = !found.quoted && is_code(sink.text(), name, found.value)
-                || is_sealed(sink.text(), found.value, &cell.1);
+            let code = !found.quoted && is_code(sink.text(), name, found.value);
             if !rest.starts_with(b"...") && !verdict && !code {
                 let mut value = found.taken(&cell.1);
                 if promise == Promise::Passphrase && !found.quoted {
@@ -610,20 +609,6 @@ fn ends_label(name: Span, cell: &Cell, text: &[u8]) -> bool {
     let word = |b: &u8| b.is_ascii_alphanumeric() || *b >= 0x80 || b" -_'/().#[=\">".contains(b);
     let spoken = before.len() <= WORDS_BYTES_MAX && before.iter().all(word);
     spoken && (FIELDS.iter()).any(|field| behind.eq_ignore_ascii_case(field))
-}
-
-/// What a Sealed Secret holds is encrypted: only its cluster can read it. It begins with the length of its key, and stands under
-/// `encryptedData:`.
-fn is_sealed(text: &[u8], value: Span, cell: &Cell) -> bool {
-    const SEALED_BYTES_MIN: usize = 64;
-    const REACH: usize = 8 << 10;
-    let told = &text[value.range()];
-    if told.len() < SEALED_BYTES_MIN || !told.starts_with(b"Ag") {
-        return false;
-    }
-    let start = value.start as usize;
-    let floor = start.saturating_sub(REACH).max(cell.span.start as usize);
-    memchr::memmem::rfind(&text[floor..start], b"encryptedData").is_some()
 }
 
 fn trim(text: &[u8], span: Span) -> Span {
