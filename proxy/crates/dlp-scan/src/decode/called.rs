@@ -44,6 +44,7 @@ pub(super) fn decode(node: &Node, marks: &[(u32, Mark)], spawn: &mut Spawner<'_>
         let text = Text {
             bytes: &node.text[..cell.span.end as usize],
             floor: done.max(cell.span.start as usize),
+            bare: matches!(node.layer, Some(Layer::Base64 | Layer::Hex | Layer::Rot13)),
         };
         let made = match text.bytes[at].to_ascii_lowercase() {
             // `rev`, and what takes signs out.
@@ -87,6 +88,8 @@ fn emit(node: &Node, cell: &Cell, made: Made, done: usize, spawn: &mut Spawner<'
 struct Text<'t> {
     bytes: &'t [u8],
     floor: usize,
+    /// Was a call within another replaced by its value, which has no quotes? `strrev( value )`
+    bare: bool,
 }
 
 impl Text<'_> {
@@ -176,7 +179,15 @@ impl Text<'_> {
     /// `strrev("x7kq")`, `reverse('x7kq')`.
     fn turned_inside(&self, at: usize) -> Option<Made> {
         let open = at + self.at(at).iter().take(12).position(|b| *b == b'(')? + 1;
-        let (literal, after) = self.literal(self.skip(open, b" "))?;
+        let start = self.skip(open, b" ");
+        let (literal, after) = self.literal(start).or_else(|| {
+            let word = self.at(start).iter().take(LITERAL_BYTES_MAX);
+            let len = word
+                .take_while(|b| b.is_ascii_graphic() && **b != b')')
+                .count();
+            let end = start + len;
+            (self.bare && len > 0).then(|| (Span::new(start, end), end))
+        })?;
         self.reversed(literal, (self.name_start(at), self.skip(after, b" )")))
     }
 

@@ -4,6 +4,7 @@
 use super::digits::{Alphabet, Digits};
 use super::marked::{ascii85_digit, groups85, rfc1924_digit};
 use super::marks::Mark;
+use super::signwise::told_near;
 use super::{Spawner, begin_cell, child_around, copy, margin_after, margin_before, rot13};
 use crate::check::base64_digit;
 use crate::text::{Cell, How, NO_LEAF, Node, RUN_BYTES_MIN, Span};
@@ -126,6 +127,7 @@ fn cipher(
     let cipher = named(&text[at..])?;
     let end_of_line = |from: usize| memchr::memchr(b'\n', &text[from..]).map_or(ceil, |n| from + n);
     let piped = text[at..].len() > 6 && text[at..at + 6].eq_ignore_ascii_case(b"n-za-m");
+    let mut called = false;
     let (from, to) = if piped {
         let back = last.max(floor);
         let line = memchr::memrchr(b'\n', &text[back..at]).map_or(back, |n| back + n + 1);
@@ -138,18 +140,29 @@ fn cipher(
     } else {
         let lead = &text[at..ceil.min(at + LEAD_BYTES_MAX)];
         let lead = lead.split(|b| *b == b'\n').next()?;
-        // Nothing follows where the sign is missing, and a `(` opens a call: `rot13("tuc_...")`.
-        let sign = lead.iter().position(|b| matches!(b, b':' | b'=' | b'('));
         if let (Cipher::Rot47, Some(b' ')) = (cipher, lead.get(5)) {
             return rot47_number(node, cell, at, spawn);
         }
-        let sign = sign?;
         let line_end = end_of_line(at);
-        let skipped = text[at + sign + 1..line_end].iter().take(4);
-        let skipped = skipped.take_while(|b| b" \"'`".contains(b)).count();
-        (at + sign + 1 + skipped, line_end)
+        // A `(` opens a call: `rot13("tuc_...")`. Where the sign is missing, the text stands before: `tuc_... (shifted by 13)`.
+        match lead.iter().position(|b| matches!(b, b':' | b'=' | b'(')) {
+            Some(sign) => {
+                let skipped = text[at + sign + 1..line_end].iter().take(4);
+                let skipped = skipped.take_while(|b| b" \"'`".contains(b)).count();
+                let from = at + sign + 1 + skipped;
+                // A literal in a call ends with its quote: what stands behind is in clear.
+                let quote = lead[sign] == b'(' && matches!(text[from - 1], b'"' | b'\'');
+                let close = memchr::memchr(text[from - 1], &text[from..line_end]);
+                called = quote && close.is_some();
+                (from, close.filter(|_| quote).map_or(line_end, |n| from + n))
+            }
+            None => told_near(text, last.max(floor), at, <[u8]>::is_ascii)?,
+        }
     };
-    let end = end_of_line(at).max(to);
+    let end = match called {
+        true => to,
+        false => end_of_line(at).max(to),
+    };
     if to < from + BYTES_MIN {
         return Some(end);
     }
@@ -173,11 +186,11 @@ fn cipher(
         child.push(b": ", Span::new(from, from + 1), How::Atom);
     }
     let plain: Vec<u8> = text[from..to].iter().map(|b| cipher.plain(*b)).collect();
-    child.push(&plain, Span::new(from, to), How::Copy);
+    child.push(&plain, Span::new(from, to), How::Blocks { dst: 1, src: 1 });
     if !signed {
         child.push(b" ", Span::new(to - 1, to), How::Atom);
     }
-    if piped {
+    if piped || called || to < at {
         copy(&mut child, node, to, margin_after(text, to, ceil));
     }
     child.close_cell(start, name, cell.kind, 0);

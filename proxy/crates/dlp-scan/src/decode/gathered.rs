@@ -22,6 +22,8 @@ const AFTER: usize = 120;
 const BYTES_MIN: usize = 7;
 /// Rows of a text that are read with the name before the row before them.
 const NAMED_MAX: u32 = 8;
+/// Longest format of numbers alone: `{2}{0}{1}`.
+const FORMAT_BYTES_MAX: usize = 64;
 /// Brackets and blanks behind a list.
 const CLOSING_BYTES_MAX: usize = 8;
 
@@ -129,6 +131,20 @@ struct Text<'t> {
 
 fn of_name(b: &u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b'@') || *b >= 0x80
+}
+
+/// The pieces as the numbers of a format call them, or as they are.
+fn in_order_of(format: &[u8], pieces: Vec<Span>) -> Vec<Span> {
+    let numbers = format.split(|b| matches!(b, b'{' | b'}'));
+    let numbers = numbers.filter(|number| !number.is_empty());
+    let called = numbers.map(|number| {
+        let number: usize = std::str::from_utf8(number).ok()?.parse().ok()?;
+        pieces.get(number).copied()
+    });
+    let called = called
+        .collect::<Option<Vec<_>>>()
+        .filter(|called| called.len() > 1);
+    called.unwrap_or(pieces)
 }
 
 impl Text<'_> {
@@ -329,6 +345,7 @@ impl Text<'_> {
     fn listed(&self, at: usize) -> Option<Row> {
         const BETWEEN: &[u8] = b",; \t\r\n";
         let rest = self.at(at);
+        let mut format: &[u8] = b"";
         let (start, begin) = match rest.first()? {
             // What is joined stands before.
             close @ (b']' | b')') => {
@@ -339,16 +356,18 @@ impl Text<'_> {
             }
             // A format: the literal it stands in ends, and the values come after it.
             b'%' | b'{' | b'}' => {
-                // `"{0}{1}" -f 'ghp_', 'Zq7k'`
-                let at = if rest.starts_with(b"}{") {
-                    at.saturating_sub(2)
-                } else {
-                    at
-                };
+                // `"{1}{0}" -f 'Zq7k', 'ghp_'`
+                let numbers = self.bytes[self.floor..at]
+                    .iter()
+                    .rev()
+                    .take(FORMAT_BYTES_MAX);
+                let numbers = numbers.take_while(|b| b"{}0123456789".contains(b)).count();
+                let at = at - if rest.starts_with(b"}{") { numbers } else { 0 };
                 let open = at
                     .checked_sub(1)
                     .filter(|o| *o >= self.floor && matches!(self.bytes[*o], b'"' | b'\''))?;
                 let close = self.skip(at, b"%s{}0123456789");
+                format = &self.bytes[at..close];
                 let only = self.at(close).first() == Some(&self.bytes[open]);
                 let method = self.at(close + 1).starts_with(b".format");
                 let mut after = close + 1 + 7 * usize::from(method);
@@ -391,7 +410,7 @@ impl Text<'_> {
         Some(Row {
             label: label_before(self.bytes, self.cell, begin),
             name: None,
-            pieces,
+            pieces: in_order_of(format, pieces),
             end,
         })
     }
@@ -502,12 +521,13 @@ impl Text<'_> {
 
     /// `first half ghp_ and second half Zq7k`, `prefix: ghp_` and `suffix: Zq7k`.
     fn halved(&self, at: usize) -> Option<Row> {
-        const HALVES: [(&[u8], &[u8]); 5] = [
+        const HALVES: [(&[u8], &[u8]); 6] = [
             (b"part two", b"part one"),
             (b"second half", b"first half"),
             (b"second part", b"first part"),
             (b"second piece", b"first piece"),
             (b"suffix", b"prefix"),
+            (b"\"second\":", b"\"first\":"),
         ];
         let is = |name: &[u8], at: usize| {
             let word = self.at(at).get(..name.len());

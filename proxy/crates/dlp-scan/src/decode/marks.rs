@@ -26,6 +26,16 @@ pub(crate) enum Mark {
     Numbered,
     /// `second half`, `suffix`
     Half,
+    /// ` <- `: what stands to the right comes first.
+    Arrow,
+    /// `b) `: the second of lettered parts.
+    Lettered,
+    /// `, (0, '`: a part with its number.
+    Tuple,
+    /// `begins with `: the first part in a sentence.
+    Begins,
+    /// `case swapped`, `xor 0x5a`, `"..."[::2]`: what was done to each sign of a value.
+    Signwise,
     /// `...--`
     Morse,
     /// A digit or a letter as a word.
@@ -87,6 +97,7 @@ pub(crate) const WORDS: &[(Mark, &[&str])] = &[
             ".join(\"\", ",
             "join('', '",
             "}{1}",
+            "}{0}",
             ".join((\"",
             ".join(('",
             ") -join ",
@@ -124,6 +135,38 @@ pub(crate) const WORDS: &[(Mark, &[&str])] = &[
             "part_2",
             "_part2",
             "suffix",
+            "\"second\":",
+        ],
+    ),
+    (Mark::Arrow, &[" <- ", " ← "]),
+    (
+        Mark::Lettered,
+        &["\nb) ", "\n(b) ", " b) ", "\nb. ", "\nb: "],
+    ),
+    (
+        Mark::Tuple,
+        &[
+            ", (0, '", ", (0, \"", ", (1, '", ", (1, \"", ", [0, '", ", [0, \"", ", [1, '",
+            ", [1, \"",
+        ],
+    ),
+    (
+        Mark::Begins,
+        &["begins with ", "starts with ", "beginnt mit "],
+    ),
+    (
+        Mark::Signwise,
+        &[
+            "swapped",
+            "swapcase",
+            " xor 0x",
+            " xor with",
+            "xored ",
+            "xor'd ",
+            " xor key",
+            "[::2]",
+            "[1::2]",
+            "[::3]",
         ],
     ),
     // Digits of Morse code, of which a number has some, and letters, of which a sentence has some.

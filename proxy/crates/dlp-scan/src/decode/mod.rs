@@ -36,6 +36,7 @@ mod mirrored;
 pub(crate) mod misread;
 mod named;
 mod numeral;
+mod ordered;
 pub(crate) mod outline;
 mod packed;
 mod padded;
@@ -48,6 +49,7 @@ mod sentences;
 pub(crate) mod series;
 mod shards;
 mod shifted;
+mod signwise;
 mod slashed;
 mod solid;
 mod spawner;
@@ -127,6 +129,8 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
         halves::decode(node, &scratch.marks, spawn);
         declared::decode(node, &scratch.marks, spawn);
         called::decode(node, &scratch.marks, spawn);
+        ordered::decode(node, &scratch.marks, spawn);
+        signwise::decode(node, &scratch.marks, spawn);
         resumed::decode(node, &scratch.marks, spawn);
         beside::end_all(node, spawn);
     }

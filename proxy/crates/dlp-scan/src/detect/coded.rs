@@ -38,14 +38,21 @@ pub(super) fn scan(sink: &mut Sink<'_>) {
                 | Layer::Fold
                 | Layer::QuotedPrintable
                 | Layer::Uuencode
+                | Layer::Reversed
+                | Layer::Rot13
+                | Layer::Concat
+                | Layer::Spaced
         )
     });
     if !decodes || sink.rules.detectors[Detector::CodedSecret as usize].is_none() {
         return;
     }
     let hides = node.hides_letters();
-    let mut index = 0;
-    for piece in pieces(node) {
+    let (mut index, mut last) = (0, 0);
+    for piece in pieces(node).chain(put_together(node)) {
+        if std::mem::replace(&mut last, piece.start) > piece.start {
+            index = 0;
+        }
         let Some(cell) = node.cell_from(piece.start as usize, &mut index) else {
             continue;
         };
@@ -82,6 +89,15 @@ fn pieces(node: &Node) -> impl Iterator<Item = Span> {
         }
         Some(piece)
     })
+}
+
+/// What was put together of parts that are copies: what calls gave, or all between the surroundings.
+fn put_together(node: &Node) -> impl Iterator<Item = Span> {
+    let joined = matches!(node.layer, Some(Layer::Concat | Layer::Spaced));
+    let whole = node.fresh.within(Span::new(0, node.text.len()));
+    let whole = (joined && node.made.is_empty()).then_some(whole);
+    let made = node.made.iter().filter(move |_| joined);
+    made.copied().chain(whole)
 }
 
 /// The value that a piece is, or is most of.

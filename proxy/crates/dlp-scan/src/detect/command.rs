@@ -77,12 +77,28 @@ pub(super) fn scan(cell: &Cell, sink: &mut Sink<'_>) {
         return;
     };
     let value = text.trim();
-    if value.contains('\n') || !is_hostile(value) {
+    if value.contains('\n') || is_address_of_contents(value, cell, sink) || !is_hostile(value) {
         return;
     }
     let start = cell.span.start as usize + (text.len() - text.trim_start().len());
     let found = Span::new(start, start + value.len());
     sink.report(rule, found, sink.rules.rule(rule).confidence);
+}
+
+/// `{"uri": "file:///root/.bash_history", "mimeType": ..., "text": ...}`: where the contents beside it were read from. Whoever asks
+/// for them sends the address alone.
+fn is_address_of_contents(value: &str, cell: &Cell, sink: &Sink<'_>) -> bool {
+    const BYTES_MAX: usize = 16;
+    let called = |span: Span| &sink.text()[span.range()];
+    if !value.starts_with("file://") || called(cell.name) != b"uri" {
+        return false;
+    }
+    let cells = &sink.node.cells;
+    let next = cells.partition_point(|c| c.span.start < cell.span.end);
+    let key = cells.get(next).filter(|c| !is_value(c));
+    key.is_some_and(|c| {
+        c.span.len() <= BYTES_MAX && matches!(called(c.span), b"mimeType" | b"text" | b"blob")
+    })
 }
 
 fn is_hostile(value: &str) -> bool {

@@ -163,6 +163,20 @@ impl Scratch {
 /// What is reported of the words between the instructions of a program.
 const SURE: u8 = 90;
 
+/// What a Sealed Secret holds is encrypted: only its cluster can read it. It begins with the length of its key, and stands under
+/// `encryptedData`.
+fn is_sealed(text: &[u8], value: Span) -> bool {
+    const SEALED_BYTES_MIN: usize = 64;
+    const REACH: usize = 8 << 10;
+    let told = &text[value.range()];
+    if told.len() < SEALED_BYTES_MIN || !told.starts_with(b"Ag") {
+        return false;
+    }
+    let start = value.start as usize;
+    let before = &text[start.saturating_sub(REACH)..start];
+    memchr::memmem::rfind(before, b"encryptedData").is_some()
+}
+
 /// Where detectors report to.
 pub(crate) struct Sink<'a> {
     pub rules: &'a RuleSet,
@@ -180,6 +194,7 @@ impl<'a> Sink<'a> {
 
     pub fn report(&mut self, rule: RuleId, span: Span, confidence: u8) {
         if span.is_empty()
+            || is_sealed(self.text(), span)
             || self.node.only_sure && confidence < SURE
             || self.node.only_injection && self.rules.rule(rule).category != Category::Injection
         {

@@ -472,6 +472,7 @@ static BUILTIN_SOURCES: &[RuleSource<'static>] = sources![
     "secrets-servers.yml",
     "secrets-commands.yml",
     "secrets-tools.yml",
+    "secrets-handed.yml",
     "secrets-calls.yml",
     "secrets-passwords.yml",
     "secrets-told.yml",

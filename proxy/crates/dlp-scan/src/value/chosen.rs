@@ -171,6 +171,35 @@ pub(super) fn is_worded(value: &[u8]) -> bool {
         && (titled >= 2 || odd || mixed || words.contains(&b'-'))
 }
 
+/// `brioch3_Window027`: a word with a figure for its last letter, and one with a capital and a number. Names of things have a
+/// number at one of their words.
+pub(super) fn is_pair_of_numbered(value: &[u8]) -> bool {
+    let Some(sign) = value.iter().position(|b| b"_-.".contains(b)) else {
+        return false;
+    };
+    let (first, second) = (&value[..sign], &value[sign + 1..]);
+    let (near, behind) = (super::digits_behind(first), super::digits_behind(second));
+    let (one, two) = (
+        &first[..first.len() - near],
+        &second[..second.len() - behind],
+    );
+    let inner = |w: &[u8]| w.iter().all(u8::is_ascii_lowercase);
+    let named = |w: &[u8]| {
+        let lower = w.to_ascii_lowercase();
+        let any_of = |list: &[&str]| list.iter().any(|n| n.as_bytes() == lower);
+        any_of(NAMING) || any_of(THINGS) || any_of(COUNTED)
+    };
+    near == 1
+        && (2..=4).contains(&behind)
+        && (5..=10).contains(&one.len())
+        && (5..=10).contains(&two.len())
+        && inner(one)
+        && two[0].is_ascii_uppercase()
+        && inner(&two[1..])
+        && !named(one)
+        && !named(two)
+}
+
 /// One word and a number: `Midnattssol365`, `brezel7412`. What names have such numbers for are versions, sizes and places in a row.
 pub(super) fn is_word_and_number(value: &[u8]) -> bool {
     let digits = super::digits_behind(value);

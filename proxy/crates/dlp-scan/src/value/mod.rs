@@ -14,7 +14,7 @@ use crate::names::Promise;
 pub(crate) use chosen::{is_all_listed, is_drawn, is_joined_by_sign, is_listed};
 use chosen::{
     is_foreign_and_number, is_foreign_words, is_numbered, is_numbered_inside, is_own_words,
-    is_pair, is_parted_by_number, is_phrase, is_word_and_number, is_worded,
+    is_pair, is_pair_of_numbered, is_parted_by_number, is_phrase, is_word_and_number, is_worded,
 };
 pub(crate) use placeholder::{is_placeholder, is_typed, stands_for, without_word};
 
@@ -230,6 +230,7 @@ fn password(value: &[u8], quoted: bool) -> Option<u8> {
     if is_phrase(told)
         || is_drawn(told)
         || is_pair(told)
+        || is_pair_of_numbered(told)
         || is_numbered(told)
         || is_listed(told, 3)
         || is_word_and_number(told)

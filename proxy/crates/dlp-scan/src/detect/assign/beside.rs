@@ -57,6 +57,11 @@ const LABELS: &[&str] = &[
     "key_name",
     "attr_name",
     "item_name",
+    "selector",
+    "locator",
+    "css",
+    "xpath",
+    "target",
 ];
 /// What an object with a label in it is called, by the end of its name.
 const HOLDERS: &[&str] = &[

@@ -591,9 +591,13 @@ fn names_cell(name: Span, cell: &Cell, text: &[u8]) -> bool {
 /// `Password input`, `Prod DB password`: a few words that end in the name, or in it and what a form calls its fields.
 fn ends_label(name: Span, cell: &Cell, text: &[u8]) -> bool {
     const WORDS_BYTES_MAX: usize = 40;
-    const FIELDS: [&[u8]; 7] = [
+    const FIELDS: [&[u8]; 10] = [
         b"",
         b":",
+        // `input[type=password]`, `#login-password`: how a page's field is picked.
+        b"]",
+        b"\"]",
+        b"']",
         b" input",
         b" field",
         b" box",
@@ -602,7 +606,7 @@ fn ends_label(name: Span, cell: &Cell, text: &[u8]) -> bool {
     ];
     let before = &text[cell.span.start as usize..name.start as usize];
     let behind = &text[name.end as usize..cell.span.end as usize];
-    let word = |b: &u8| b.is_ascii_alphanumeric() || *b >= 0x80 || b" -_'/().".contains(b);
+    let word = |b: &u8| b.is_ascii_alphanumeric() || *b >= 0x80 || b" -_'/().#[=\">".contains(b);
     let spoken = before.len() <= WORDS_BYTES_MAX && before.iter().all(word);
     spoken && (FIELDS.iter()).any(|field| behind.eq_ignore_ascii_case(field))
 }

@@ -173,6 +173,9 @@ impl Reader<'_> {
             _ if self.dash_next() > 0 => (Sep::Blank, self.dash_next()),
             _ if self.copula() > 0 => (Sep::Loose, self.copula()),
             _ if self.starts("value=") => (Sep::Equals, 6),
+            b'a'..=b'z' if closed && blanks > 0 && self.attributes() > 0 => {
+                (Sep::Tag, self.attributes())
+            }
             b'P' if self.starts("PIC ") => (Sep::Loose, self.picture()?),
             _ if tab => (Sep::Loose, 0),
             _ if blanks > 1 && !closed && self.alone_next() => (Sep::Blank, 0),
@@ -675,6 +678,19 @@ impl Reader<'_> {
             .next()
             .unwrap_or(b"");
         word.len() >= 6 && crate::entropy::Classes::of(word).changes >= 2
+    }
+
+    /// ` translatable="false">`: what a tag says besides the name, up to its end.
+    fn attributes(&self) -> usize {
+        const BYTES_MAX: usize = 64;
+        let rest = &self.rest()[..self.rest().len().min(BYTES_MAX)];
+        let Some(end) = memchr::memchr(b'>', rest) else {
+            return 0;
+        };
+        let said = &rest[..end];
+        let own = |b: &u8| b.is_ascii_alphanumeric() || b" =\"':_-".contains(b);
+        let whole = said.ends_with(b"\"") && said.iter().all(own);
+        if whole { end + 1 } else { 0 }
     }
 
     /// `<key>password</key><string>...`, `<td>password</td><td><code>...`
