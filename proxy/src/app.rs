@@ -4,6 +4,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context as _, bail};
@@ -50,6 +51,7 @@ pub struct Start {
 /// Runs a gateway until SIGTERM or SIGINT.
 pub fn run(start: Start) -> anyhow::Result<ExitCode> {
     init_log(&start.loaded)?;
+    note(&start.loaded);
     let metrics = install_metrics()?;
     runtime()?.block_on(serve(start, metrics))
 }
@@ -57,6 +59,7 @@ pub fn run(start: Start) -> anyhow::Result<ExitCode> {
 /// Runs `weir stdio`.
 pub fn run_stdio(loaded: Loaded) -> anyhow::Result<ExitCode> {
     init_log(&loaded)?;
+    note(&loaded);
     let runtime = runtime()?;
     let end = runtime.block_on(async {
         let audit = open_audit(&loaded, true)?;
@@ -101,7 +104,7 @@ async fn serve(start: Start, metrics: PrometheusHandle) -> anyhow::Result<ExitCo
     let tls = loaded.desired.tls.as_ref().map(tls_slot).transpose()?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     let admin = match loaded.admin_listen {
-        Some(at) => Some(bind_admin(at, start.single).await?),
+        Some(at) => Some(bind_admin(at, start.single && loaded.admin_is_default).await?),
         None => None,
     };
     if let Some(admin) = admin {
@@ -251,7 +254,6 @@ async fn watch(
                 } else {
                     stamps(&files)
                 };
-                tracing::info!("configuration reloaded");
                 say("configuration reloaded");
             }
             Err(error) => {
@@ -262,8 +264,7 @@ async fn watch(
                 }
                 joint.count_refused();
                 acknowledge(data_dir, Err(&error));
-                tracing::error!("the new configuration is refused, the old one stays: {error:#}");
-                say(&format!(
+                complain(&format!(
                     "the new configuration is refused, the old one stays: {error:#}"
                 ));
             }
@@ -396,6 +397,10 @@ fn reload(
     if loaded.hosting != start.loaded.hosting {
         tracing::warn!("hosting only changes by a restart");
     }
+    if loaded.log != start.loaded.log {
+        tracing::warn!("log only changes by a restart");
+    }
+    note(&loaded);
     Ok(Reloaded::Done(
         loaded.files_watched,
         loaded.plugin_generation,
@@ -570,10 +575,17 @@ pub fn tls_config(files: &ListenerTls) -> anyhow::Result<Arc<rustls::ServerConfi
 async fn bind(at: std::net::SocketAddr, field: &str) -> anyhow::Result<TcpListener> {
     TcpListener::bind(at)
         .await
-        .with_context(|| format!("{field}: {at} cannot be bound"))
+        .map_err(|error| match error.kind() {
+            std::io::ErrorKind::AddrInUse => {
+                anyhow::anyhow!(
+                    "{field}: {at} is in use; take another port, or end what listens there"
+                )
+            }
+            _ => anyhow::Error::new(error).context(format!("{field}: {at} cannot be bound")),
+        })
 }
 
-/// A second `weir proxy` on the machine takes a free admin port rather than fail.
+/// A second `weir proxy` on the machine takes a free admin port rather than fail, where nobody asked for one.
 async fn bind_admin(at: std::net::SocketAddr, or_free: bool) -> anyhow::Result<TcpListener> {
     match bind(at, "admin_listen").await {
         Err(_) if or_free => bind((at.ip(), 0).into(), "admin_listen").await,
@@ -634,6 +646,14 @@ async fn upkeep(metrics: PrometheusHandle) {
     }
 }
 
+/// Whether lines of `info` are written at all.
+fn says_info(filter: &tracing_subscriber::EnvFilter) -> bool {
+    use tracing_subscriber::filter::LevelFilter;
+    filter
+        .max_level_hint()
+        .is_none_or(|level| level >= LevelFilter::INFO)
+}
+
 fn init_log(loaded: &Loaded) -> anyhow::Result<()> {
     use tracing_subscriber::EnvFilter;
     let filter = EnvFilter::try_from_env("WEIR_LOG").unwrap_or_else(|_| {
@@ -643,6 +663,12 @@ fn init_log(loaded: &Loaded) -> anyhow::Result<()> {
             "{level},pingora_core=off,h2=off,hyper=off,rustls=error,sqlx=warn"
         ))
     });
+    let is_json = loaded.log.format == LogFormat::Json;
+    let filter = match (is_json, "weir=info".parse()) {
+        (true, Ok(said)) if !says_info(&filter) => filter.add_directive(said),
+        _ => filter,
+    };
+    SAYS_JSON.store(is_json, Ordering::Relaxed);
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         // It would be said on standard error, where nothing can be said then, and whoever logs would panic.
@@ -655,11 +681,36 @@ fn init_log(loaded: &Loaded) -> anyhow::Result<()> {
     done.map_err(|error| anyhow::anyhow!("the log cannot be set up: {error}"))
 }
 
-/// A line for the person (or script) that started this; logs go their own way.
+/// Whether what is said is a line of JSON, as the log is then.
+static SAYS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// A line for the person (or script) that started this, whatever the log's level.
 fn say(text: &str) {
+    match SAYS_JSON.load(Ordering::Relaxed) {
+        true => tracing::info!(target: "weir", "{text}"),
+        false => say_plainly(text),
+    }
+}
+
+/// The same, of what went wrong.
+pub fn complain(text: &str) {
+    match SAYS_JSON.load(Ordering::Relaxed) {
+        true => tracing::error!(target: "weir", "{text}"),
+        false => say_plainly(text),
+    }
+}
+
+fn say_plainly(text: &str) {
     use std::io::Write as _;
     // It may go to a disk that is full: whoever says it goes on.
     let _ = writeln!(std::io::stderr(), "weir: {text}");
+}
+
+/// Says what whoever runs this configuration should know.
+fn note(loaded: &Loaded) {
+    for note in &loaded.notes {
+        tracing::warn!("{note}");
+    }
 }
 
 #[cfg(test)]

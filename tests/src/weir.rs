@@ -209,7 +209,11 @@ impl Start {
 
     /// `weir proxy` with these words, on ports chosen by the system, in a folder of its own.
     pub fn proxy(args: &[&str]) -> Self {
-        let dir = Arc::new(TempDir::new().expect("a temporary folder"));
+        Self::proxy_in(Arc::new(TempDir::new().expect("a temporary folder")), args)
+    }
+
+    /// The same in a folder that exists, which may be another's too.
+    pub fn proxy_in(dir: Arc<TempDir>, args: &[&str]) -> Self {
         let data = dir.path().join("data").display().to_string();
         let mut all = words(&[
             "proxy",

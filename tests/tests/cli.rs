@@ -502,3 +502,306 @@ fn what_a_server_said_before_it_ended_is_passed_on() {
     assert_eq!(said.trim(), answer.to_string());
     assert!(!ended.success(), "a server that ends by itself is an error");
 }
+
+#[test]
+fn a_server_that_fails_at_once_is_an_error_whoever_ends_first() {
+    let dir = tempfile::TempDir::new().expect("a temporary folder");
+    for _ in 0..5 {
+        let output = stdio(dir.path(), &["false"], "");
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+        assert!(
+            text(&output).contains("`false` exited with code 1"),
+            "{}",
+            text(&output)
+        );
+    }
+    let output = stdio(dir.path(), &["no-such-program"], "");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    let why = "cannot start `no-such-program`: it is not found in PATH";
+    assert!(text(&output).contains(why), "{}", text(&output));
+    let output = stdio(dir.path(), &["cat"], "");
+    assert!(output.status.success(), "{}", text(&output));
+}
+
+#[test]
+fn what_a_server_writes_to_its_stderr_is_logged_where_it_is_asked_for() {
+    let dir = tempfile::TempDir::new().expect("a temporary folder");
+    let canary = Canary::github();
+    let config = dir.path().join("weir.yaml");
+    std::fs::write(&config, "log: {level: debug}\n").expect("a file");
+    let script = format!(
+        "echo 'no module named x' >&2; echo 'token {}' >&2; printf 'a\\033[2Jb\\n' >&2; exit 3",
+        canary.value()
+    );
+    let (config, data) = (
+        config.display().to_string(),
+        dir.path().display().to_string(),
+    );
+    let words = [
+        "stdio",
+        "-c",
+        &config,
+        "--data-dir",
+        &data,
+        "--",
+        "sh",
+        "-c",
+    ];
+    let output = run(&[&words[..], &[&script]].concat(), "");
+    let said = text(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    for part in [
+        "no module named x",
+        "left out: a rule finds",
+        "exited with code 3",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert_eq!(canary.found_in(said.as_bytes()), None, "{said}");
+    assert!(!said.contains('\u{1b}'), "{said}");
+}
+
+#[test]
+fn a_denied_call_is_recorded_with_its_tool_and_explained_by_its_line() {
+    let upstream = Upstream::mcp(|_| None);
+    let config = Config::new(&upstream.url()).set(
+        &format!("tenants.{TENANT}.policy.tools"),
+        json!({ "deny": ["x", "ech*"] }),
+    );
+    let weir = Weir::serve(&config);
+    let mut client = Client::connect(&weir, Era::Stateless);
+    client.call("echo", json!({ "message": "hi" }));
+    let canary = Canary::github();
+    let named = format!("echo-{}", canary.value());
+    client.call(&named, json!({}));
+    let denied = weir_tests::wait::until("two records", weir_tests::wait::PATIENCE, || {
+        let found = weir_tests::weir::audit(&weir, &["--action", "block", "--oldest-first"]);
+        (found.len() == 2).then_some(found)
+    });
+    assert_eq!(denied[0]["tool"], "echo", "{denied:?}");
+    assert_eq!(denied[0]["method"], "tools/call", "{denied:?}");
+    assert_eq!(denied[1]["tool"], "[masked]", "{denied:?}");
+    weir.assert_nowhere(&canary, "a denied tool's name");
+    assert_eq!(weir_tests::weir::audit(&weir, &["--tool", "echo"]).len(), 1);
+    let data = weir.dir().join("data").display().to_string();
+    let file = weir.dir().join("weir.yaml").display().to_string();
+    let id = denied[0]["id"].as_str().expect("an id");
+    let explained = run(&["explain", id, "--data-dir", &data, "-c", &file], "");
+    let said = text(&explained);
+    assert!(explained.status.success(), "{said}");
+    let line = format!("tenants.{TENANT}.policy.tools.deny[1]: \"ech*\"");
+    assert!(said.contains(&line), "{said}");
+    // A call that names nothing is no question of policy.
+    let client = Client::connect(&weir, Era::Handshake);
+    let call = json!({ "jsonrpc": "2.0", "id": 9, "method": "tools/call" });
+    let answer = client.post(&call).text();
+    assert!(answer.contains("-32602"), "{answer}");
+}
+
+#[test]
+fn a_wrong_path_is_said_once_in_a_while_and_counted() {
+    let upstream = Upstream::start(|_| weir_tests::Reply::status(404, "text/html", "<h1>no</h1>"));
+    let weir = Weir::serve(&Config::new(&upstream.url()));
+    let mut client = Client::new(&weir, Era::Handshake, &[]);
+    for _ in 0..3 {
+        client.request("initialize", json!({}));
+    }
+    weir.wait_for_log("the server has no MCP endpoint at the path of `url`");
+    assert_eq!(weir.log().matches("has no MCP endpoint").count(), 1);
+    let (_, metrics) = weir.admin_get("/metrics");
+    let counted = metrics
+        .lines()
+        .find(|l| l.starts_with("weir_upstream_faults_total{"))
+        .unwrap_or_default();
+    assert!(counted.ends_with(" 3"), "{counted}");
+}
+
+#[test]
+fn logs_of_several_processes_are_one() {
+    let upstream = Upstream::mcp(|_| None);
+    let dir = std::sync::Arc::new(tempfile::TempDir::new().expect("a temporary folder"));
+    let data = dir.path().join("data").display().to_string();
+    let config = dir.path().join("weir.yaml");
+    std::fs::write(&config, "audit: {mode: all}\n").expect("a file");
+    let config = config.display().to_string();
+    let url = upstream.url();
+    let start = || {
+        let words = ["-c", &config, "--upstream", &url];
+        weir_tests::weir::Start::proxy_in(std::sync::Arc::clone(&dir), &words).ready()
+    };
+    let both = [start(), start()];
+    let mut clients = both
+        .each_ref()
+        .map(|weir| Client::connect(weir, Era::Stateless));
+    for n in 0..6 {
+        clients[n % 2].call("echo", json!({ "message": format!("{n}") }));
+    }
+    let times = |words: &[&str]| -> Vec<u64> {
+        let all = [
+            "audit",
+            words[0],
+            "--data-dir",
+            &data,
+            "--json",
+            "--method",
+            "tools/call",
+        ];
+        let output = run(&[&all[..], &words[1..]].concat(), "");
+        assert!(output.status.success(), "{}", text(&output));
+        let of = |r: &Value| r["time_unix_us"].as_u64().expect("a time");
+        lines(&output).iter().map(of).collect()
+    };
+    let all = weir_tests::wait::until("six records", weir_tests::wait::PATIENCE, || {
+        let all = times(&["search"]);
+        (all.len() == 6).then_some(all)
+    });
+    assert!(all.is_sorted_by(|a, b| a >= b), "{all:?}");
+    assert_eq!(times(&["search", "--limit", "3"]), all[..3]);
+    let oldest: Vec<u64> = all.iter().rev().copied().take(2).collect();
+    assert_eq!(times(&["search", "--limit", "2", "--oldest-first"]), oldest);
+    let last: Vec<u64> = all[..3].iter().rev().copied().collect();
+    assert_eq!(times(&["tail", "--no-follow", "-n", "3"]), last);
+}
+
+#[test]
+fn who_reads_no_further_ends_a_command_in_quiet() {
+    for args in ["rules list", "rules reference", "config schema"] {
+        let mut weir = Command::new(weir_tests::weir::binary())
+            .args(args.split(' '))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("weir can be run");
+        drop(weir.stdout.take());
+        let output = weir.wait_with_output().expect("our own child");
+        assert_eq!(text(&output), "", "{args}");
+        assert!(output.status.success(), "{args}");
+    }
+}
+
+#[test]
+fn what_cannot_be_scanned_is_told_apart_from_what_was_found() {
+    let dir = tempfile::TempDir::new().expect("a temporary folder");
+    let folder = dir.path().display().to_string();
+    for (file, words) in [
+        ("/no/such/file", "/no/such/file: cannot be opened"),
+        (&*folder, "is a folder; name a file"),
+    ] {
+        let output = run(&["scan", file], "");
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+        assert!(text(&output).contains(words), "{}", text(&output));
+    }
+    assert!(text(&run(&["scan", "--help"], "")).contains("Exit code"));
+    // The value of the first block in README.md is one.
+    let readme = include_str!("../../README.md");
+    let at = readme
+        .find("`AKIA")
+        .expect("the value that is to be pasted")
+        + 1;
+    let output = run(&["scan"], &readme[at..at + 20]);
+    assert!(text(&output).contains("secret"), "{}", text(&output));
+    let gone = dir.path().join("gone");
+    let output = run(
+        &["rules", "hash", "--data-dir", &gone.display().to_string()],
+        "x",
+    );
+    assert!(
+        text(&output).contains("there is no data folder"),
+        "{}",
+        text(&output)
+    );
+    assert!(!gone.exists());
+}
+
+#[test]
+fn slips_on_the_command_line_say_how_it_is_written() {
+    let proxy = ["proxy", "--upstream", "http://127.0.0.1:1/mcp"];
+    for (args, words) in [
+        (
+            &["proxy", "npx", "-y", "foo"][..],
+            "weir proxy -- npx -y foo",
+        ),
+        (&["stdio", "npx", "foo"], "weir stdio -- npx foo"),
+        (
+            &["proxy", "--upstream", "127.0.0.1:9000/mcp"],
+            "--upstream: this is no URL; begin it with http://",
+        ),
+        (
+            &[&proxy[..], &["--listen", "8080"]].concat(),
+            "use IP:PORT, such as 127.0.0.1:8080",
+        ),
+        (
+            &[&proxy[..], &["--admin-listen", "8081"]].concat(),
+            "or `off`",
+        ),
+    ] {
+        let output = run(args, "");
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", text(&output));
+        assert!(text(&output).contains(words), "{args:?}: {}", text(&output));
+    }
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let at = taken.local_addr().expect("an address").to_string();
+    let dir = tempfile::TempDir::new().expect("a temporary folder");
+    let data = dir.path().display().to_string();
+    let words = [
+        "--listen",
+        "127.0.0.1:0",
+        "--data-dir",
+        &data,
+        "--admin-listen",
+        &at,
+    ];
+    let output = run(&[&proxy[..], &words].concat(), "");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    let said = format!("admin_listen: {at} is in use");
+    assert!(text(&output).contains(&said), "{}", text(&output));
+}
+
+#[test]
+fn a_log_in_json_is_nothing_but_json_and_says_a_thing_once() {
+    let config = |level: &str| {
+        json!({
+            "listen": "127.0.0.1:0", "admin_listen": "127.0.0.1:0", "data_dir": "data",
+            "log": { "format": "json", "level": level },
+            "tenants": { "a": { "servers": { "s": { "upstream": { "url": "http://127.0.0.1:1/" } } } } },
+        })
+    };
+    let dir = tempfile::TempDir::new().expect("a temporary folder");
+    let file = dir.path().join("weir.yaml");
+    std::fs::write(&file, config("warn").to_string()).expect("a file");
+    let mut weir = Command::new(weir_tests::weir::binary())
+        .args(["serve", "-c", &file.display().to_string()])
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("weir can be run");
+    let mut log = BufReader::new(weir.stderr.take().expect("piped"));
+    let mut until = |needle: &str| -> Vec<String> {
+        let mut seen = Vec::new();
+        loop {
+            let mut line = String::new();
+            assert!(log.read_line(&mut line).expect("text") > 0, "{seen:?}");
+            let _: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line}"));
+            let is_it = line.contains(needle);
+            seen.push(line);
+            if is_it {
+                return seen;
+            }
+        }
+    };
+    until("listening on http://");
+    std::fs::write(&file, config("error").to_string()).expect("a file");
+    let seen = until("configuration reloaded");
+    assert!(
+        seen.iter()
+            .any(|l| l.contains("log only changes by a restart")),
+        "{seen:?}"
+    );
+    std::fs::write(&file, "listn: 1\n").expect("a file");
+    let seen = until("did you mean");
+    assert!(
+        !seen.iter().any(|l| l.contains("configuration reloaded")),
+        "{seen:?}"
+    );
+    weir.kill().expect("our own child");
+    let _ = weir.wait();
+}

@@ -249,6 +249,37 @@ fn nothing_of_a_machine_is_written_down() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// What is counted has a line in the documentation, and nothing else has one.
+#[test]
+fn every_metric_is_described() {
+    let named = |text: &str, quote: char| -> BTreeSet<String> {
+        let words = text
+            .split(quote)
+            .filter_map(|word| word.strip_prefix("weir_"));
+        let is_name =
+            |w: &&str| !w.is_empty() && w.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+        words.filter(is_name).map(|w| format!("weir_{w}")).collect()
+    };
+    let mut counted = BTreeSet::new();
+    for path in tracked("proxy") {
+        let is_source = path.extension().is_some_and(|e| e == "rs")
+            && path.components().any(|c| c.as_os_str() == "src");
+        if !is_source {
+            continue;
+        }
+        let text = without_tests(&read(&path));
+        for kind in ["counter!(", "gauge!(", "histogram!("] {
+            for (at, _) in text.match_indices(kind) {
+                let rest = &text[at..];
+                let end = rest.find([',', ')']).unwrap_or(rest.len());
+                counted.extend(named(&rest[..end], '"'));
+            }
+        }
+    }
+    assert!(counted.len() > 20, "{counted:?}");
+    assert_eq!(named(&read(Path::new("docs/metrics.md")), '`'), counted);
+}
+
 /// A long table of texts is no long file.
 fn is_table_row(line: &str) -> bool {
     let line = line.trim();

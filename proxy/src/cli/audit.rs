@@ -133,21 +133,41 @@ fn search(args: &SearchArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     } else {
         Order::NewestFirst
     };
-    let mut failed = None;
-    for dir in logs(args.at.data_dir.as_deref())? {
-        audit_log::search(&dir, &query, |record| match show(record, &args.at, out) {
+    let logs = logs(args.at.data_dir.as_deref())?;
+    let [log] = &logs[..] else {
+        for record in newest_of(&logs, &query)? {
+            show(&record, &args.at, out)?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    };
+    let mut shown = Ok(());
+    audit_log::search(log, &query, |record| {
+        shown = show(record, &args.at, out);
+        match shown {
             Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                failed = Some(error);
-                ControlFlow::Break(())
-            }
+            Err(_) => ControlFlow::Break(()),
+        }
+    })?;
+    shown?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What fits in several logs, in the query's order over all of them: each has an order of its own, and what joins them is
+/// the time. No more than the query's limit is held beside those of one log.
+fn newest_of(logs: &[PathBuf], query: &Query) -> anyhow::Result<Vec<Record>> {
+    let mut records: Vec<Record> = Vec::new();
+    for log in logs {
+        audit_log::search(log, query, |record| {
+            records.push(record.clone());
+            ControlFlow::Continue(())
         })?;
+        match query.order {
+            Order::NewestFirst => records.sort_by_key(|r| std::cmp::Reverse(r.time_unix_us)),
+            Order::OldestFirst => records.sort_by_key(|r| r.time_unix_us),
+        }
+        records.truncate(query.limit.unwrap_or(usize::MAX));
     }
-    // A reader such as `head` that went away is no fault.
-    match failed {
-        Some(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(ExitCode::SUCCESS),
-    }
+    Ok(records)
 }
 
 fn tail(args: &TailArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
@@ -160,12 +180,23 @@ fn tail(args: &TailArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
             query.clone(),
         )?);
     }
+    let mut lines_max = args.lines;
     loop {
-        let mut failed = false;
+        let mut records: Vec<Record> = Vec::new();
         for tail in &mut tails {
-            tail.poll(|record| failed |= show(record, &args.at, out).is_err())?;
+            tail.poll(|record| records.push(record.clone()))?;
         }
-        if failed || out.flush().is_err() || args.no_follow {
+        // Several logs are one to whoever reads them; where there is one, its own order stays.
+        if tails.len() > 1 {
+            records.sort_by_key(|r| r.time_unix_us);
+        }
+        let from = records.len().saturating_sub(lines_max);
+        lines_max = usize::MAX;
+        for record in &records[from..] {
+            show(record, &args.at, out)?;
+        }
+        out.flush()?;
+        if args.no_follow {
             return Ok(ExitCode::SUCCESS);
         }
         std::thread::sleep(POLL_EVERY);

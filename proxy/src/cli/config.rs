@@ -4,6 +4,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use domain::UpstreamTransport;
+
 use crate::app;
 use crate::config::{self, Loaded};
 
@@ -70,6 +72,9 @@ fn validate(file: &Path, out: &mut dyn Write, err: &mut dyn Write) -> std::io::R
                 writeln!(err, "{}: {error:#}", file.display())?;
                 return Ok(ExitCode::FAILURE);
             }
+            for note in programs(&loaded) {
+                writeln!(err, "{}: {note}", file.display())?;
+            }
             writeln!(out, "{}: {}", file.display(), summary(&loaded))?;
             Ok(ExitCode::SUCCESS)
         }
@@ -78,6 +83,46 @@ fn validate(file: &Path, out: &mut dyn Write, err: &mut dyn Write) -> std::io::R
             Ok(ExitCode::FAILURE)
         }
     }
+}
+
+/// Programs of stdio servers that cannot be started as things are here. Where Weir will run they may be there, so the file is
+/// valid all the same.
+fn programs(loaded: &Loaded) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (id, server) in &loaded.desired.servers {
+        let UpstreamTransport::Stdio { command, env, .. } = &server.upstream.transport else {
+            continue;
+        };
+        // With a PATH of its own, or a working directory, it is looked for elsewhere.
+        let problem = match command.contains('/') {
+            true if !Path::new(command).is_file() => "there is no such file",
+            true if !may_be_executed(Path::new(command)) => "this file may not be executed",
+            false if !env.contains_key("PATH") && !in_path(command) => {
+                "it is not found in PATH here"
+            }
+            _ => continue,
+        };
+        let args = match command.contains(' ') {
+            true => "; what follows the program's name belongs under `args`",
+            false => "",
+        };
+        notes.push(format!(
+            "note: tenants.{}.servers.{}.upstream.command: {command:?}: {problem}{args}",
+            server.tenant.as_str(),
+            id.as_str(),
+        ));
+    }
+    notes
+}
+
+fn in_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| may_be_executed(&folder.join(program)))
+}
+
+fn may_be_executed(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
 
 fn summary(loaded: &Loaded) -> String {
@@ -121,7 +166,7 @@ mod tests {
         let file = folder.path().join("weir.yaml");
         std::fs::write(
             &file,
-            "tenants: {a: {servers: {s: {upstream: {command: x}}}}}\n",
+            "tenants: {a: {servers: {s: {upstream: {command: sh}}}}}\n",
         )
         .unwrap();
         let validate = ConfigCommand::Validate { file: file.clone() };
@@ -130,6 +175,32 @@ mod tests {
         let valid = "valid: 1 tenant, 1 server, 0 keys, open to every caller on this machine\n";
         assert!(out.ends_with(valid), "{out}");
         assert_eq!(err, "");
+
+        // It may be there where Weir runs.
+        for (command, note) in [
+            (
+                "no-such-program",
+                "\"no-such-program\": it is not found in PATH here\n",
+            ),
+            (
+                "sh -c x",
+                "here; what follows the program's name belongs under `args`\n",
+            ),
+            ("/dev/null/x", "there is no such file\n"),
+            ("./weir.yaml", "this file may not be executed\n"),
+        ] {
+            let text = format!(
+                "tenants: {{a: {{servers: {{s: {{upstream: {{command: {command}}}}}}}}}}}\n"
+            );
+            std::fs::write(&file, text).unwrap();
+            let (code, _, err) = check(&validate);
+            assert_eq!(code, ExitCode::SUCCESS, "{command}");
+            assert!(
+                err.contains("note: tenants.a.servers.s.upstream.command: "),
+                "{err}"
+            );
+            assert!(err.ends_with(note), "{err}");
+        }
 
         // What only a start would find otherwise.
         let servers = "tenants: {a: {servers: {s: {upstream: {command: x}}}}}\n";

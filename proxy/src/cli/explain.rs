@@ -10,9 +10,9 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 use audit_log::{FindingRecord, Order, Query, Record};
 use clap::Args;
-use dlp_policy::{Level, LineRef, PolicyTable};
+use dlp_policy::{Level, PolicyTable, ToolFilter};
 use dlp_scan::RuleSet;
-use domain::Direction;
+use domain::{Direction, ToolAccess};
 
 use super::audit;
 use super::printable::printable;
@@ -33,7 +33,7 @@ pub struct ExplainArgs {
 
 /// Runs it. The exit code is 1 if there is no such record.
 pub fn run(args: &ExplainArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let loaded = args.config.as_deref().map(config::load).transpose()?;
+    let loaded = args.config.as_deref().map(config::to_look_at).transpose()?;
     let of_file = loaded.as_ref().map(|loaded| loaded.data_dir.as_path());
     let record = find(args, args.data_dir.as_deref().or(of_file))?;
     let judge = loaded
@@ -70,21 +70,63 @@ fn find(args: &ExplainArgs, data_dir: Option<&Path>) -> anyhow::Result<Record> {
 struct Judge {
     rules: Arc<RuleSet>,
     table: PolicyTable,
+    /// The lists of tools that are asked, each with its place in the file.
+    tools: Vec<(String, domain::ToolAccess)>,
 }
 
 impl Judge {
     fn of(loaded: &config::Loaded, record: &Record) -> anyhow::Result<Self> {
         let desired = &loaded.desired;
-        let Some(server) = desired.servers.get(&*record.server) else {
-            bail!("the configuration has no server {:?}", record.server);
+        let none = (domain::Policy::default(), domain::Detection::default());
+        let is_proxy =
+            &*record.tenant == config::PROXY_TENANT && &*record.server == config::PROXY_SERVER;
+        let (policy, detection) = match desired.servers.get(&*record.server) {
+            Some(server) => (&server.policy, &server.detection),
+            // Its command line named it.
+            None if is_proxy => (&none.0, &none.1),
+            None => bail!("the configuration has no server {:?}", record.server),
         };
-        let none = domain::Tenant::default();
-        let tenant = desired.tenants.get(&server.tenant).unwrap_or(&none);
+        let absent = domain::Tenant::default();
+        let tenant = desired.tenants.get(&*record.tenant).unwrap_or(&absent);
         let rules = dlp_policy::base_rules(&desired.rules)?;
         let rules = dlp_policy::own_rules(&rules, &tenant.detection, &tenant.policy.allow)?;
-        let rules = dlp_policy::own_rules(&rules, &server.detection, &server.policy.allow)?;
-        let table = PolicyTable::compile(&tenant.policy, &server.policy, &rules)?;
-        Ok(Self { rules, table })
+        let rules = dlp_policy::own_rules(&rules, detection, &policy.allow)?;
+        let table = PolicyTable::compile(&tenant.policy, policy, &rules)?;
+        let at = |level| format!("{}.tools", policy_path(record, level));
+        let mut tools = vec![
+            (at(Level::Tenant), tenant.policy.tools.clone()),
+            (at(Level::Server), policy.tools.clone()),
+        ];
+        let mut keys = desired.keys.iter();
+        if let Some(key) = keys.find(|key| Some(key.id.as_str()) == record.principal.as_deref()) {
+            let at = format!("tools of the key {:?}", key.id.as_str());
+            tools.push((at, key.tools.clone()));
+        }
+        Ok(Self {
+            rules,
+            table,
+            tools,
+        })
+    }
+
+    /// Which line does not let a tool be called, in words.
+    fn why_denied(&self, tool: &str) -> String {
+        for (at, access) in &self.tools {
+            let line = |i: usize| ToolAccess {
+                allow: Vec::new(),
+                deny: vec![access.deny[i].clone()],
+            };
+            let denies = |access: &ToolAccess| {
+                ToolFilter::compile(access).is_ok_and(|filter| !filter.allows(tool))
+            };
+            if let Some(i) = (0..access.deny.len()).find(|i| denies(&line(*i))) {
+                return format!("{at}.deny[{i}]: {:?}", access.deny[i]);
+            }
+            if denies(access) {
+                return format!("{at}.allow: no line of it names this tool");
+            }
+        }
+        "no line of this file denies it; it was another when the call came".into()
     }
 
     /// Which line decides about a finding, in words.
@@ -99,15 +141,21 @@ impl Judge {
         let tool = record.tool.as_deref();
         let action = self.table.for_tool(direction, tool).action(rule);
         let by = match self.table.line_for(rule, direction, tool) {
-            Some(line) => format!("{}.bindings[{}]", policy_path(record, line), line.index),
+            Some(line) => {
+                format!(
+                    "{}.bindings[{}]",
+                    policy_path(record, line.level),
+                    line.index
+                )
+            }
             None => "the built-in policy".into(),
         };
         format!("{by}: {} ({direction})", action.as_str())
     }
 }
 
-fn policy_path(record: &Record, line: LineRef) -> String {
-    match line.level {
+fn policy_path(record: &Record, level: Level) -> String {
+    match level {
         Level::Tenant => format!("tenants.{}.policy", record.tenant),
         Level::Server => format!("tenants.{}.servers.{}.policy", record.tenant, record.server),
     }
@@ -139,8 +187,26 @@ fn tell(record: &Record, judge: Option<&Judge>, out: &mut dyn Write) -> std::io:
     for (name, value) in rows.iter().filter_map(|(n, v)| Some((n, v.as_ref()?))) {
         writeln!(out, "  {name:<9} {}", printable(value))?;
     }
-    if record.findings.is_empty() {
-        writeln!(out, "\nnothing was found in it")?;
+    let is_denied = record.reason.as_deref() == Some("tool_denied");
+    match (judge, record.tool.as_deref()) {
+        (Some(judge), Some(tool)) if is_denied => {
+            writeln!(
+                out,
+                "  {:<9} {}",
+                "line",
+                printable(&judge.why_denied(tool))
+            )?;
+        }
+        _ => {}
+    }
+    match record.action {
+        _ if !record.findings.is_empty() => {}
+        _ if is_denied => writeln!(
+            out,
+            "\nthis tool may not be called; the call was not read further"
+        )?,
+        audit_log::Action::Refused => writeln!(out, "\nit was refused before it was read further")?,
+        _ => writeln!(out, "\nnothing was found in it")?,
     }
     for finding in &record.findings {
         writeln!(out)?;
@@ -153,7 +219,7 @@ fn tell(record: &Record, judge: Option<&Judge>, out: &mut dyn Write) -> std::io:
             record.findings_dropped
         )?;
     }
-    if judge.is_none() && !record.findings.is_empty() {
+    if judge.is_none() && (is_denied || !record.findings.is_empty()) {
         writeln!(
             out,
             "\nwith -c weir.yaml, the line of policy that decided is named"

@@ -8,6 +8,7 @@ mod demo;
 mod explain;
 mod hosting;
 mod key;
+mod out;
 mod policy;
 mod printable;
 mod proxy;
@@ -21,6 +22,7 @@ use std::io::{stderr, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 
 /// An MCP firewall: every message both ways is scanned, and only what policy allows goes on.
@@ -78,25 +80,47 @@ enum Command {
     Audit(audit::AuditCommand),
 }
 
+/// What was asked cannot be done as it was asked: exit code 2, where 1 is an answer.
+#[derive(Debug)]
+struct Usage(String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
 /// Runs what the command line asks for.
 pub fn main() -> ExitCode {
-    match run(Cli::parse().command) {
-        Ok(code) => code,
-        Err(error) => {
-            #[expect(
-                clippy::print_stderr,
-                reason = "the one place where an error reaches a person"
-            )]
-            {
-                eprintln!("weir: {error:#}");
+    let cli = Cli::try_parse().unwrap_or_else(|error| {
+        let words = std::env::args_os().skip(1);
+        let words: Vec<String> = words.map(|word| word.to_string_lossy().into()).collect();
+        match with_dashes(&error, &words) {
+            Some(text) => {
+                crate::app::complain(&text);
+                std::process::exit(2)
             }
-            ExitCode::FAILURE
+            None => error.exit(),
+        }
+    });
+    match run(cli.command) {
+        Ok(code) => code,
+        // Whoever read has what it wanted, such as `head`.
+        Err(_) if out::is_closed() => ExitCode::SUCCESS,
+        Err(error) => {
+            crate::app::complain(&format!("{error:#}"));
+            match error.is::<Usage>() {
+                true => ExitCode::from(2),
+                false => ExitCode::FAILURE,
+            }
         }
     }
 }
 
 fn run(command: Command) -> anyhow::Result<ExitCode> {
-    let (mut out, mut err) = (stdout().lock(), stderr());
+    let (mut out, mut err) = (out::Out::new(stdout().lock()), stderr());
     match command {
         Command::Proxy(args) => {
             drop(out);
@@ -142,6 +166,24 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Policy(command) => policy::run(&command, &mut out),
         Command::Audit(command) => audit::run(&command, &mut out),
     }
+}
+
+/// A server's command without the two dashes before it, written as it should be.
+fn with_dashes(error: &clap::Error, words: &[String]) -> Option<String> {
+    let (first, fronts) = (words.first()?, ["proxy", "stdio"]);
+    let Some(ContextValue::String(found)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let is_ours = error.kind() == ErrorKind::UnknownArgument && fronts.contains(&first.as_str());
+    if !is_ours || found.starts_with('-') || words.iter().any(|word| word == "--") {
+        return None;
+    }
+    let at = words.iter().position(|word| word == found)?;
+    let (options, command) = words.split_at(at);
+    let (options, command) = (options.join(" "), command.join(" "));
+    Some(format!(
+        "{found:?} is no option; put -- before the server's command: weir {options} -- {command}"
+    ))
 }
 
 /// Where a command without a configuration file keeps its data: a desktop client may start it

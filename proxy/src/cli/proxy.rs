@@ -10,7 +10,7 @@ use domain::Secret;
 
 use super::data_dir;
 use crate::app::{self, Start};
-use crate::config::{self, ProxyOptions, ProxyUpstream, Reading};
+use crate::config::{self, AdminListen, ProxyOptions, ProxyUpstream, Reading};
 
 /// What to front, and where.
 #[derive(Debug, Args)]
@@ -30,12 +30,12 @@ pub struct ProxyArgs {
     #[arg(long, value_name = "NAME=VARIABLE", value_parser = parse_header)]
     pub upstream_header: Vec<(String, String)>,
     /// Where clients connect; port 0 takes a free one [default: 127.0.0.1:8080]
-    #[arg(long, value_name = "IP:PORT")]
+    #[arg(long, value_name = "IP:PORT", value_parser = config::socket_address)]
     pub listen: Option<SocketAddr>,
-    /// Where metrics, health and readiness are served [default: 127.0.0.1:8081]
-    #[arg(long, value_name = "IP:PORT")]
-    pub admin_listen: Option<SocketAddr>,
-    /// A configuration file for policy, limits and keys
+    /// Where metrics, health and readiness are served, or `off` [default: 127.0.0.1:8081, or a free port where that is taken]
+    #[arg(long, value_name = "IP:PORT", value_parser = parse_admin_listen)]
+    pub admin_listen: Option<AdminListen>,
+    /// A configuration file for policy, limits and keys: those of tenant `local`, and of its server `default`
     #[arg(long, short, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Folder of the audit log [default: the file's, or ~/.local/state/weir]
@@ -51,6 +51,14 @@ pub struct ProxyArgs {
 
 /// Runs until it is told to stop.
 pub fn run(args: &ProxyArgs) -> anyhow::Result<ExitCode> {
+    for (option, url) in [
+        ("--upstream", &args.upstream),
+        ("--upstream-sse", &args.upstream_sse),
+    ] {
+        if let Some(Err(problem)) = url.as_deref().map(config::check_url) {
+            bail!(super::Usage(format!("{option}: {problem}")));
+        }
+    }
     let upstream = match (&args.upstream, &args.upstream_sse, &args.command[..]) {
         (Some(url), None, []) => ProxyUpstream::Url(url.clone()),
         (None, Some(url), []) => ProxyUpstream::Sse(url.clone()),
@@ -82,6 +90,15 @@ pub fn run(args: &ProxyArgs) -> anyhow::Result<ExitCode> {
         single: true,
         shared_data_dir: true,
     })
+}
+
+fn parse_admin_listen(text: &str) -> Result<AdminListen, String> {
+    match text {
+        "off" => Ok(AdminListen::Off),
+        text => config::socket_address(text)
+            .map(AdminListen::At)
+            .map_err(|problem| format!("{problem}, or `off`")),
+    }
 }
 
 fn parse_header(text: &str) -> Result<(String, String), String> {

@@ -439,6 +439,13 @@ fn hash(args: &HashArgs, input: impl Read, out: &mut dyn Write) -> anyhow::Resul
     if value.is_empty() || text.len() as u64 > TEXT_BYTES_MAX {
         bail!("give one value of 1 to {TEXT_BYTES_MAX} bytes on standard input");
     }
+    // A key of its own in a folder that nobody else uses would make a fingerprint that fits nothing.
+    if !dir.is_dir() {
+        bail!(
+            "there is no data folder {}; give --data-dir (Weir makes it when it first runs)",
+            dir.display()
+        );
+    }
     let key = FingerprintKey::new(crate::app::fingerprint_key(&dir)?);
     writeln!(out, "{}", key.fingerprint(value.as_bytes()))?;
     Ok(())

@@ -1,6 +1,5 @@
 //! `weir scan`: the same engine and rules as the data path, on files or lines.
 
-use std::fs;
 use std::io::{self, BufRead, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,11 +10,18 @@ use clap::Args;
 use dlp_scan::{Budget, Finding, FingerprintKey, LeafInput, LeafKind, Outcome, RuleSet, Scanner};
 use serde::{Deserialize, Serialize};
 
+use super::Usage;
+use crate::config;
+
 /// Largest file or line, in bytes.
 const INPUT_BYTES_MAX: u64 = 64 << 20;
 
 /// What to scan.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Exit code: 0 when nothing was found, 1 when something was, or when a file could not be looked through to its \
+    end, 2 when a file cannot be read (or is above 64 MiB). With --jsonl: 0 whatever was found, 1 at a line that is none."
+)]
 pub struct ScanArgs {
     /// Read lines of {"id", "text"} from standard input and write lines of {"id", "findings"};
     /// offsets count Unicode code points
@@ -25,7 +31,7 @@ pub struct ScanArgs {
     pub files: Vec<PathBuf>,
 }
 
-/// Scans. The exit code is 1 when something was found in files, 0 otherwise.
+/// Scans. The exit code is 1 when something was found in files, 2 when one cannot be read, 0 otherwise.
 pub fn run(args: &ScanArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let mut engine = Engine::new();
     if args.jsonl {
@@ -82,23 +88,23 @@ impl Engine {
 }
 
 fn file(engine: &mut Engine, path: &Path, out: &mut dyn Write) -> anyhow::Result<usize> {
+    let unreadable = |problem: String| Usage(format!("{}: {problem}", path.display()));
     let (name, bytes) = if path == Path::new("-") {
         let mut bytes = Vec::new();
         io::stdin()
             .lock()
             .take(INPUT_BYTES_MAX + 1)
             .read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > INPUT_BYTES_MAX {
+            bail!(unreadable(format!(
+                "is larger than {INPUT_BYTES_MAX} bytes"
+            )));
+        }
         ("standard input".to_owned(), bytes)
     } else {
-        let mut bytes = Vec::new();
-        fs::File::open(path)
-            .and_then(|file| file.take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes))
-            .with_context(|| format!("{}", path.display()))?;
+        let bytes = config::read_given(path, INPUT_BYTES_MAX).map_err(unreadable)?;
         (path.display().to_string(), bytes)
     };
-    if bytes.len() as u64 > INPUT_BYTES_MAX {
-        bail!("{name}: larger than {INPUT_BYTES_MAX} bytes");
-    }
     let text = String::from_utf8_lossy(&bytes);
     let outcome = engine.scan(&text);
     let line_starts = line_starts(&text);

@@ -16,7 +16,7 @@ use crate::config::{self, ProxyOptions, ProxyUpstream, Reading};
     after_help = "Example:\n  weir stdio -- npx -y @modelcontextprotocol/server-filesystem ~/notes"
 )]
 pub struct StdioArgs {
-    /// A configuration file for policy and limits
+    /// A configuration file for policy and limits: those of tenant `local`, and of its server `default`
     #[arg(long, short, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Folder of the audit log [default: the file's, or ~/.local/state/weir]
@@ -33,7 +33,9 @@ pub struct StdioArgs {
 /// Runs until either side ends.
 pub fn run(args: &StdioArgs) -> anyhow::Result<ExitCode> {
     if args.command.is_empty() {
-        bail!("say which server to start: weir stdio -- COMMAND ARGS");
+        bail!(super::Usage(
+            "say which server to start: weir stdio -- COMMAND ARGS".into()
+        ));
     }
     let options = ProxyOptions {
         upstream: Some(ProxyUpstream::Command(args.command.clone())),

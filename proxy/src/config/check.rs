@@ -8,7 +8,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// `IP:PORT`, or `localhost:PORT` for 127.0.0.1.
-pub(super) fn socket_address(text: &str) -> Result<SocketAddr, String> {
+///
+/// # Errors
+/// What form it should have.
+pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(address) = text.parse() {
         return Ok(address);
     }
@@ -24,9 +27,12 @@ pub(super) fn socket_address(text: &str) -> Result<SocketAddr, String> {
 /// # Errors
 /// What is wrong with it. The URL is not repeated: it may hold credentials.
 pub fn url(text: &str) -> Result<(), String> {
-    let uri: Uri = text
-        .parse()
-        .map_err(|e| format!("this is no URL ({e}); use one such as https://example.com/mcp"))?;
+    let whole = text.contains("://");
+    let uri: Uri = text.parse().map_err(|e| match whole {
+        true => format!("this is no URL ({e}); use one such as https://example.com/mcp"),
+        // `127.0.0.1:9000/mcp` and `localhost:9000/mcp` are not even half of one.
+        false => "this is no URL; begin it with http:// or https://".to_owned(),
+    })?;
     match uri.scheme_str() {
         Some("http" | "https") => {}
         Some(other) => {

@@ -12,7 +12,7 @@ use super::Loaded;
 use super::error::{ConfigError, FieldError, FieldPath};
 use super::place::{self, Places};
 use super::raw;
-use super::resolve::{self, Source};
+use super::resolve::{self, Secrets, Source};
 use super::secret_ref::SecretRef;
 
 /// Largest configuration file, in bytes.
@@ -42,7 +42,16 @@ impl Reading {
 /// # Errors
 /// The first thing that is wrong with it, with its place in the file. Nothing of it is taken then.
 pub fn load(path: &Path) -> Result<Loaded, ConfigError> {
-    from_text(path, &Reading::First.text(path)?, &env)
+    from_text(path, &Reading::First.text(path)?, &env, Secrets::Read)
+}
+
+/// Loads a configuration file to look at it: what serves nothing needs no secret, nor the server that a command line names.
+///
+/// # Errors
+/// As for [`load`].
+pub fn to_look_at(path: &Path) -> Result<Loaded, ConfigError> {
+    let text = Reading::First.text(path)?;
+    from_text(path, &text, &env, Secrets::Optional)
 }
 
 /// Loads the configuration of `weir serve`.
@@ -50,7 +59,7 @@ pub fn load(path: &Path) -> Result<Loaded, ConfigError> {
 /// # Errors
 /// As for [`load`], and that nothing would be served: so begins a file that is still being written.
 pub fn to_serve(path: &Path, reading: Reading) -> Result<Loaded, ConfigError> {
-    let loaded = from_text(path, &reading.text(path)?, &env)?;
+    let loaded = from_text(path, &reading.text(path)?, &env, Secrets::Read)?;
     if loaded.desired.servers.is_empty() && loaded.hosting.is_none() {
         let problem = "there is no server in it; add one under tenants.ID.servers, or hosting";
         return Err(ConfigError::file(path, problem));
@@ -70,13 +79,22 @@ pub struct ProxyOptions {
     /// In place of the file's, or of the default.
     pub listen: Option<SocketAddr>,
     /// In place of the file's, or of the default.
-    pub admin_listen: Option<SocketAddr>,
+    pub admin_listen: Option<AdminListen>,
     /// In place of the file's, or of the default.
     pub data_dir: Option<PathBuf>,
     /// A key that clients of `upstream` must show.
     pub key: Option<KeyHash>,
     /// Decide and record, but enforce nothing.
     pub dry_run: bool,
+}
+
+/// Where metrics, health and readiness are served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AdminListen {
+    /// Nowhere.
+    Off,
+    /// There.
+    At(SocketAddr),
 }
 
 /// Where the server that `weir proxy` fronts is.
@@ -106,13 +124,18 @@ pub fn for_proxy(options: &ProxyOptions, reading: Reading) -> Result<Loaded, Con
         Some(path) => parse(path, &reading.text(path)?)?,
         None => (raw::Config::default(), None),
     };
-    apply_options(&mut config, options);
+    let notes = apply_options(&mut config, options);
     let source = Source {
         file: options.config.as_deref(),
         env: &env,
         admin_moves: true,
+        secrets: Secrets::Read,
     };
-    let loaded = resolve::resolve(config, source).and_then(|loaded| reachable(loaded, options));
+    let loaded = notes.and_then(|notes| {
+        let mut loaded = reachable(resolve::resolve(config, source)?, options)?;
+        loaded.notes.extend(notes);
+        Ok(loaded)
+    });
     loaded.map_err(|e| {
         let at = places.as_ref().and_then(|p| p.of(&e.field));
         let file = options.config.as_deref().unwrap_or(command_line);
@@ -140,18 +163,27 @@ fn reachable(loaded: Loaded, options: &ProxyOptions) -> Result<Loaded, FieldErro
     ))
 }
 
-fn apply_options(config: &mut raw::Config, options: &ProxyOptions) {
+/// Puts what the command line says over what the file says.
+fn apply_options(
+    config: &mut raw::Config,
+    options: &ProxyOptions,
+) -> Result<Vec<String>, FieldError> {
     if let Some(listen) = options.listen {
         config.listen = Some(listen.to_string());
     }
     if let Some(listen) = options.admin_listen {
-        config.admin_listen = Some(listen.to_string());
+        config.admin_listen = Some(match listen {
+            AdminListen::Off => "off".into(),
+            AdminListen::At(listen) => listen.to_string(),
+        });
     }
     if let Some(dir) = &options.data_dir {
         // As the user sees it: from the working directory, not from the file's folder.
         config.data_dir = Some(std::path::absolute(dir).unwrap_or_else(|_| dir.clone()));
     }
+    let mut notes = Vec::new();
     if let Some(upstream) = &options.upstream {
+        notes.extend(policy_of_others(config)?);
         add_server(config, upstream, options);
     }
     if options.dry_run {
@@ -161,6 +193,35 @@ fn apply_options(config: &mut raw::Config, options: &ProxyOptions) {
                 server.policy.dry_run = Some(true);
             }
         }
+    }
+    Ok(notes)
+}
+
+/// Policy of other tenants does not judge the server of the command line. Whoever wrote it relies on it, so a file that says
+/// nothing of the server's own tenant is refused (fail-closed); one that does is known to mean several.
+fn policy_of_others(config: &raw::Config) -> Result<Option<String>, FieldError> {
+    let mut tenants = config.tenants.iter();
+    let other = tenants.find(|(id, tenant)| id.as_str() != PROXY_TENANT && tenant.has_policy());
+    let Some((id, _)) = other else {
+        return Ok(None);
+    };
+    let own = config.tenants.get(PROXY_TENANT);
+    let servers = own.map(|own| &own.servers);
+    let says = |own: &raw::Tenant| own.policy.says_something() || !own.values.is_empty();
+    let of_server = servers.and_then(|servers| servers.get(PROXY_SERVER));
+    if own.is_some_and(says) || of_server.is_some_and(|s| s.policy.says_something()) {
+        return Ok(None);
+    }
+    let problem = format!(
+        "this is policy of tenant {id:?}, and the server of the command line is `{PROXY_SERVER}` of tenant \
+         {PROXY_TENANT:?}: it does not hold there"
+    );
+    let at = FieldPath::default().key("tenants").key(id);
+    match own {
+        Some(_) => Ok(Some(format!("{at}: {problem}"))),
+        None => at.error(format!(
+            "{problem}. Put it under tenants.{PROXY_TENANT}.policy, or use `weir serve`"
+        )),
     }
 }
 
@@ -175,13 +236,24 @@ fn add_server(config: &mut raw::Config, upstream: &ProxyUpstream, options: &Prox
             limits: domain::CallLimits::default(),
         });
     }
-    tenant
-        .servers
-        .insert(PROXY_SERVER.into(), proxy_server(upstream, options));
+    let server = tenant.servers.entry(PROXY_SERVER.into()).or_default();
+    server.upstream = upstream_of(std::mem::take(&mut server.upstream), upstream, options);
 }
 
-fn proxy_server(upstream: &ProxyUpstream, options: &ProxyOptions) -> raw::Server {
-    let mut raw = raw::Upstream::default();
+/// The command line says where the server is. What the file says of an upstream that it names itself (credentials, an
+/// environment) belongs to that one; only the breaker is kept of it.
+fn upstream_of(
+    file: raw::Upstream,
+    upstream: &ProxyUpstream,
+    options: &ProxyOptions,
+) -> raw::Upstream {
+    let mut raw = match file.names_transport() {
+        false => file,
+        true => raw::Upstream {
+            breaker: file.breaker,
+            ..raw::Upstream::default()
+        },
+    };
     match upstream {
         ProxyUpstream::Url(url) => raw.url = Some(url.clone()),
         ProxyUpstream::Sse(url) => raw.sse = Some(url.clone()),
@@ -191,19 +263,10 @@ fn proxy_server(upstream: &ProxyUpstream, options: &ProxyOptions) -> raw::Server
             raw.args = words.collect();
         }
     }
-    raw.auth.headers = options
-        .upstream_headers
-        .iter()
-        .map(|(name, value)| (name.clone(), SecretRef::Text(value.clone())))
-        .collect();
-    raw::Server {
-        upstream: raw,
-        policy: raw::Policy::default(),
-        limits: domain::CallLimits::default(),
-        rules: Vec::new(),
-        values: std::collections::BTreeMap::new(),
-        plugins: Vec::new(),
-    }
+    let headers = options.upstream_headers.iter();
+    let headers = headers.map(|(name, value)| (name.clone(), SecretRef::Text(value.clone())));
+    raw.auth.headers.extend(headers);
+    raw
 }
 
 /// Loads a configuration from its text; `env` answers for environment variables.
@@ -211,12 +274,25 @@ pub(super) fn from_text(
     path: &Path,
     text: &str,
     env: &dyn Fn(&str) -> Option<String>,
+    secrets: Secrets,
 ) -> Result<Loaded, ConfigError> {
-    let (config, places) = parse(path, text)?;
+    let (mut config, places) = parse(path, text)?;
+    let local = config.tenants.get_mut(PROXY_TENANT);
+    if let Some(server) = local.and_then(|local| local.servers.get_mut(PROXY_SERVER))
+        && secrets == Secrets::Optional
+        && !server.upstream.names_transport()
+    {
+        // The command line says where it is, and whoever looks at the file need not know.
+        server.upstream = raw::Upstream {
+            command: Some("command-line".into()),
+            ..raw::Upstream::default()
+        };
+    }
     let source = Source {
         file: Some(path),
         env,
         admin_moves: false,
+        secrets,
     };
     resolve::resolve(config, source).map_err(|e| ConfigError {
         file: path.into(),
@@ -271,6 +347,43 @@ pub(super) fn yaml_options() -> serde_saphyr::Options {
 /// The parser's complaint in our words. What was found in place of a value is never repeated: it may
 /// be a secret in the wrong field.
 fn say(error: &YamlError) -> String {
+    let said = said(error);
+    match in_words(&said) {
+        Some(words) => words.into(),
+        None => said,
+    }
+}
+
+/// What the parser says in its own terms, for people: which kind of thing belongs there, and what to do.
+fn in_words(said: &str) -> Option<&'static str> {
+    Some(match said {
+        "expected mapping start" => {
+            "expected fields, each as `name: value` (in one line: {name: value})"
+        }
+        "expected sequence start" => {
+            "expected a list: [a, b] in one line, or one line for each that begins with `- `"
+        }
+        "expected string scalar" => "expected a single text",
+        "expected boolean" => "expected true or false",
+        "expected u8" | "expected u16" | "expected u32" | "expected u64" | "expected usize" => {
+            "expected a whole number, 0 or more"
+        }
+        "expected i32" | "expected i64" => "expected a whole number",
+        "expected f32" | "expected f64" => "expected a number",
+        said if said.contains("anchor") || said.contains("alias") => {
+            "a text that begins with * or & is a reference in YAML; put it in quotes, such as \"*\""
+        }
+        said if said.starts_with("unexpected character") => {
+            "a text may not begin with this sign in YAML; put it in quotes"
+        }
+        said if said.starts_with("cannot deserialize null") => {
+            "there is no value here; write one, or take the field out"
+        }
+        _ => return None,
+    })
+}
+
+fn said(error: &YamlError) -> String {
     match error {
         YamlError::SerdeUnknownField {
             field, expected, ..
@@ -412,6 +525,38 @@ mod tests {
         });
         assert!(to_serve(&path, Reading::First).is_ok());
         writer.join().unwrap();
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_kind_is_said_in_words() {
+        let path = Path::new("weir.yaml");
+        for (text, words) in [
+            (
+                "tenants: [a]",
+                "1:10: tenants: expected fields, each as `name: value`",
+            ),
+            ("hosts: a", "hosts: expected a list: [a, b]"),
+            ("listen: [1]", "listen: expected a single text"),
+            (
+                "limits: {batch_max: many}",
+                "limits.batch_max: expected a whole number, 0 or more",
+            ),
+            (
+                "limits: {batch_max: -1}",
+                "expected a whole number, 0 or more",
+            ),
+            (
+                "tenants: {a: {policy: {dry_run: maybe}}}",
+                "expected true or false",
+            ),
+            ("hosts: [*]", "put it in quotes, such as \"*\""),
+            ("hosts: [*x]", "put it in quotes, such as \"*\""),
+            ("data_dir: @b", "put it in quotes"),
+            ("hosts: [~]", "there is no value here"),
+        ] {
+            let error = parse(path, text).unwrap_err().to_string();
+            assert!(error.contains(words), "{text}: {error}");
+        }
     }
 
     #[test]

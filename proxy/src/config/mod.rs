@@ -31,9 +31,10 @@ use std::path::PathBuf;
 
 use domain::{Desired, Secret};
 
-pub use check::url as check_url;
+pub use check::{socket_address, url as check_url};
 pub use error::ConfigError;
-pub use load::{PROXY_SERVER, ProxyOptions, ProxyUpstream, Reading, for_proxy, load, to_serve};
+pub use load::{AdminListen, PROXY_SERVER, PROXY_TENANT, ProxyOptions, ProxyUpstream, Reading};
+pub use load::{for_proxy, load, to_look_at, to_serve};
 pub use load::{read_bounded, read_bytes_bounded, read_given, text_of};
 pub use plugins::{
     COMPONENT_BYTES_MAX, PLUGINS_MAX, check_bindings_text as check_bindings,
@@ -64,6 +65,10 @@ pub struct Loaded {
     pub hosting: Option<Hosting>,
     /// The generation of what was pushed ([`store`]) that is in here.
     pub plugin_generation: u64,
+    /// What whoever runs it should know, a sentence each.
+    pub notes: Vec<String>,
+    /// The admin listener's address is the default, which nobody wrote: it may move.
+    pub admin_is_default: bool,
     /// Every file that was read: when one changes, the configuration has to be loaded anew.
     pub files_watched: Vec<PathBuf>,
 }

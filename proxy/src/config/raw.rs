@@ -192,10 +192,12 @@ pub struct Key {
 }
 
 /// One fronted MCP server.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Server {
-    /// Where it really is.
+    /// Where it really is. Only `default` of tenant `local` may do without, for `weir proxy` and `weir stdio`, which name it on
+    /// their command line.
+    #[serde(default)]
     pub upstream: Upstream,
     /// Policy of this server; its lines beat the tenant's equally specific ones.
     #[serde(default)]
@@ -213,6 +215,37 @@ pub struct Server {
     #[serde(default)]
     #[schemars(length(max = 64))]
     pub plugins: Vec<PluginBinding>,
+}
+
+impl Upstream {
+    /// Whether it says where the server is.
+    pub fn names_transport(&self) -> bool {
+        self.url.is_some() || self.sse.is_some() || self.command.is_some()
+    }
+}
+
+impl Tenant {
+    /// Whether it says how messages of any of its servers are to be judged.
+    pub fn has_policy(&self) -> bool {
+        let own = |policy: &Policy, rules: &[PathBuf], values: &BTreeMap<String, Values>| {
+            policy.says_something() || !rules.is_empty() || !values.is_empty()
+        };
+        let mut servers = self.servers.values();
+        own(&self.policy, &self.rules, &self.values)
+            || servers.any(|s| own(&s.policy, &s.rules, &s.values) || !s.plugins.is_empty())
+    }
+}
+
+impl Policy {
+    /// Whether it is more than the built-in one.
+    pub fn says_something(&self) -> bool {
+        self.dry_run.is_some()
+            || self.failure_mode.is_some()
+            || !self.bindings.is_empty()
+            || !self.allow.is_empty()
+            || !self.tools.allow.is_empty()
+            || !self.tools.deny.is_empty()
+    }
 }
 
 /// Values to be found exactly as they are; at most 10,000 of 4 to 16,384 bytes. They are never shown.

@@ -34,6 +34,17 @@ pub(super) struct Source<'a> {
     pub env: &'a dyn Fn(&str) -> Option<String>,
     /// The admin listener takes a free port where its default is taken (`weir proxy`).
     pub admin_moves: bool,
+    /// Whether secrets are needed.
+    pub secrets: Secrets,
+}
+
+/// What becomes of a secret that cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Secrets {
+    /// The configuration is refused.
+    Read,
+    /// It is left out: nothing will be served.
+    Optional,
 }
 
 /// Resolves a configuration, whole or not at all.
@@ -100,6 +111,8 @@ impl Resolver<'_> {
             otlp,
             hosting,
             plugin_generation,
+            notes: Vec::new(),
+            admin_is_default: raw.admin_listen.is_none(),
             files_watched: std::mem::take(&mut self.watched),
         })
     }

@@ -6,7 +6,8 @@ use domain::{
     AuditMode, Direction, FailureMode, PolicyAction, Secret, UpstreamAuth, UpstreamTransport,
 };
 
-use super::load::{Reading, from_text, load};
+use super::load::{AdminListen, Reading, from_text, load, to_look_at};
+use super::resolve::Secrets;
 use super::{ConfigError, EXAMPLE, Loaded, LogFormat, ProxyOptions, ProxyUpstream};
 
 fn env(name: &str) -> Option<String> {
@@ -14,7 +15,7 @@ fn env(name: &str) -> Option<String> {
 }
 
 fn read(yaml: &str) -> Result<Loaded, ConfigError> {
-    from_text(Path::new("/etc/weir/weir.yaml"), yaml, &env)
+    from_text(Path::new("/etc/weir/weir.yaml"), yaml, &env, Secrets::Read)
 }
 
 fn for_proxy(options: &ProxyOptions) -> Result<Loaded, ConfigError> {
@@ -298,7 +299,7 @@ fn a_refusal_in_a_tenant_names_the_place_and_what_to_do() {
         ),
         (
             "tenants: {a: {servers: {git: {}}}}",
-            "tenants.a.servers.git: the field \"upstream\" is missing; add it",
+            "tenants.a.servers.git.upstream: says not where the server is",
         ),
         // keys
         (
@@ -641,7 +642,7 @@ fn a_default_that_nobody_wrote_refuses_no_command_line() {
     let at = |admin_listen: Option<&str>| {
         for_proxy(&ProxyOptions {
             listen: Some("127.0.0.1:8081".parse().unwrap()),
-            admin_listen: admin_listen.map(|at| at.parse().unwrap()),
+            admin_listen: admin_listen.map(|at| AdminListen::At(at.parse().unwrap())),
             ..proxy(ProxyUpstream::Url("http://x".into()))
         })
     };
@@ -905,4 +906,88 @@ fn what_is_wrong_with_a_tenants_own_is_said_where_it_is() {
         error.field.to_string(),
         "tenants.a.servers.o.policy.bindings[0].rule"
     );
+}
+
+#[test]
+fn what_a_file_says_of_the_command_lines_server_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("weir.yaml");
+    let with = |servers: &str| {
+        let yaml = format!("tenants: {{local: {{servers: {{{servers}}}}}}}\n");
+        std::fs::write(&path, yaml).unwrap();
+        let mut options = proxy(ProxyUpstream::Url("http://x/mcp".into()));
+        options.config = Some(path.clone());
+        let loaded = for_proxy(&options).unwrap();
+        loaded.desired.servers["default"].clone()
+    };
+    let policy = "policy: {tools: {deny: [rm]}}, limits: {concurrent_calls_max: 3}";
+    for upstream in [
+        "",
+        "upstream: {breaker: {failures: 7}}, ",
+        // Its own address gives way, and what belongs to that is not sent to another.
+        "upstream: {url: 'http://other/', auth: {bearer: hunter2}, breaker: {failures: 7}}, ",
+        "upstream: {command: other, env: {A: b}, breaker: {failures: 7}}, ",
+    ] {
+        let server = with(&format!("default: {{{upstream}{policy}}}"));
+        assert_eq!(server.policy.tools.deny, ["rm"], "{upstream}");
+        assert_eq!(server.limits.concurrent_calls_max, Some(3));
+        let url = "http://x/mcp".to_owned();
+        let transport = UpstreamTransport::Http { url, ca_file: None };
+        assert_eq!(server.upstream.transport, transport, "{upstream}");
+        assert_eq!(server.upstream.auth, UpstreamAuth::None, "{upstream}");
+        let failures = if upstream.is_empty() { 5 } else { 7 };
+        assert_eq!(server.upstream.breaker_failures, failures, "{upstream}");
+    }
+    // What names no server goes with the one of the command line.
+    let server = with("default: {upstream: {auth: {bearer: hunter2}}}");
+    assert!(matches!(server.upstream.auth, UpstreamAuth::Bearer(_)));
+}
+
+#[test]
+fn policy_of_other_tenants_is_not_ignored_in_silence() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("weir.yaml");
+    let with = |yaml: &str| {
+        std::fs::write(&path, yaml).unwrap();
+        let mut options = proxy(ProxyUpstream::Url("http://x/mcp".into()));
+        options.config = Some(path.clone());
+        for_proxy(&options).map_err(|e| e.to_string())
+    };
+    let acme = "tenants:\n  acme: {policy: {tools: {deny: [rm]}}}\n";
+    let error = with(acme).unwrap_err();
+    for part in [
+        "weir.yaml:2:3: tenants.acme: this is policy of tenant \"acme\"",
+        "Put it under tenants.local.policy",
+    ] {
+        assert!(error.contains(part), "{error}");
+    }
+    let notes = with(&format!("{acme}  local: {{}}\n")).unwrap().notes;
+    assert!(
+        matches!(&notes[..], [one] if one.contains("does not hold there")),
+        "{notes:?}"
+    );
+    let both = format!("{acme}  local: {{policy: {{dry_run: true}}}}\n");
+    assert_eq!(with(&both).unwrap().notes, Vec::<String>::new());
+    assert_eq!(
+        with("tenants: {acme: {}}\n").unwrap().notes,
+        Vec::<String>::new()
+    );
+}
+
+#[test]
+fn who_looks_at_a_file_needs_no_secret() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("weir.yaml");
+    let yaml = "tenants:\n  a:\n    values: {own: {list: [{env: WEIR_TEST_UNSET}]}}\n    servers:\n      \
+                s: {upstream: {url: 'http://x', auth: {bearer: {file: gone}}}}\n  local: {servers: {default: {}}}\n";
+    std::fs::write(&path, yaml).unwrap();
+    assert!(
+        load(&path)
+            .unwrap_err()
+            .to_string()
+            .contains("WEIR_TEST_UNSET")
+    );
+    let loaded = to_look_at(&path).unwrap();
+    assert!(loaded.desired.servers.get("s").is_some());
+    assert!(loaded.desired.servers.get("default").is_some());
 }

@@ -9,11 +9,14 @@ use super::check;
 use super::error::{FieldError, FieldPath};
 use super::load::{FILE_BYTES_MAX, read_bounded};
 use super::raw;
-use super::resolve::Resolver;
+use super::resolve::{Resolver, Secrets};
 use super::secret_ref::SecretRef;
 
 /// Largest file that a secret is read from, in bytes.
 const SECRET_BYTES_MAX: u64 = 64 << 10;
+
+const NOWHERE: &str = "says not where the server is; add one of url, sse, command. Only `weir proxy` and `weir stdio` \
+                       do without: for `default` of tenant `local`, which their command line names";
 
 impl Resolver<'_> {
     pub(super) fn upstream(
@@ -39,7 +42,7 @@ impl Resolver<'_> {
             }
             (None, None, Some(_)) => self.stdio(raw, at)?,
             (None, None, None) => {
-                return at.error("says not where the server is; add one of url, sse, command");
+                return at.error(NOWHERE);
             }
             _ => return at.error("has more than one of url, sse, command; keep one"),
         };
@@ -206,6 +209,15 @@ impl Resolver<'_> {
         secret: &SecretRef,
         at: &FieldPath,
     ) -> Result<Secret, FieldError> {
+        let read = self.read_secret(secret, at);
+        match self.source.secrets {
+            Secrets::Read => read,
+            // Long enough for a value to be looked for, and fit for a header.
+            Secrets::Optional => Ok(read.unwrap_or_else(|_| Secret::new("left out, not needed"))),
+        }
+    }
+
+    fn read_secret(&mut self, secret: &SecretRef, at: &FieldPath) -> Result<Secret, FieldError> {
         match secret {
             SecretRef::Text(text) => Ok(text.clone()),
             SecretRef::Env(name) => (self.source.env)(name).map(Secret::new).map_or_else(

@@ -27,6 +27,7 @@ mod metrics;
 pub mod pipeline;
 mod reply;
 mod schema;
+mod seldom;
 mod session;
 mod shares;
 mod snapshot;

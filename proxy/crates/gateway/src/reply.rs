@@ -14,6 +14,8 @@ pub mod code {
     pub const INVALID_REQUEST: i32 = -32600;
     /// A method that does not exist here.
     pub const METHOD_NOT_FOUND: i32 = -32601;
+    /// A request without what its method needs.
+    pub const INVALID_PARAMS: i32 = -32602;
     /// A header says something else than the body (2026-07-28).
     pub const HEADER_MISMATCH: i32 = -32020;
     /// A protocol revision that is not inspected, hence not passed (2026-07-28).

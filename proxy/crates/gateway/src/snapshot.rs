@@ -20,6 +20,7 @@ use crate::authn::{Keys, Principal};
 use crate::breaker::Breaker;
 use crate::gate::Gate;
 use crate::metrics::ServerMetrics;
+use crate::seldom::Seldom;
 use crate::tools::ToolCache;
 use crate::upstream::{Link, LinkError, LinkOptions};
 
@@ -81,6 +82,8 @@ pub struct Runtime {
     pub tools: Arc<ToolCache>,
     /// Its circuit.
     pub breaker: Arc<Breaker>,
+    /// How often it is said that it knows no endpoint.
+    pub wrong_path: Arc<Seldom>,
     pub(crate) made_from: Upstream,
     made_for: Limits,
 }
@@ -92,6 +95,7 @@ impl Runtime {
             link: self.link.with_limits(limits),
             tools: Arc::clone(&self.tools),
             breaker: Arc::clone(&self.breaker),
+            wrong_path: Arc::clone(&self.wrong_path),
             made_from: self.made_from.clone(),
             made_for: limits.clone(),
         }
@@ -326,6 +330,7 @@ fn compile_server(
                 source,
             })?,
             tools: tools.unwrap_or_default(),
+            wrong_path: Arc::new(Seldom::new(1, Duration::from_secs(10))),
             breaker: Arc::new(Breaker::new(
                 server.upstream.breaker_failures,
                 Duration::from_millis(server.upstream.breaker_open_ms),

@@ -105,6 +105,11 @@ impl Child {
         self.exit.borrow().is_none()
     }
 
+    /// Whether somebody asked for its end.
+    pub fn is_told_to_stop(&self) -> bool {
+        *self.stop.borrow()
+    }
+
     /// The server's process id.
     pub fn pid(&self) -> u32 {
         self.pid

@@ -200,7 +200,7 @@ impl Session {
         plugin: Option<String>,
         set: impl FnOnce(&Loaded, &mut Tap, &domain::TenantId) -> anyhow::Result<()>,
     ) -> anyhow::Result<Self> {
-        let loaded = config::load(&look.at.config)?;
+        let loaded = config::to_look_at(&look.at.config)?;
         let id = pushed::server_of(&loaded, look.server.as_deref())?;
         let server = &loaded.desired.servers[&id];
         let mut config = json!({});

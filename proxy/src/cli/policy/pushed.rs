@@ -93,9 +93,9 @@ pub struct UnbindArgs {
     pub plugin: String,
     #[command(flatten)]
     at: Where,
-    /// The server
+    /// The server; may be left out where there is one only
     #[arg(long)]
-    server: String,
+    server: Option<String>,
     /// Only the bindings with this tool glob
     #[arg(long)]
     tool: Option<String>,
@@ -108,9 +108,9 @@ pub struct RollbackArgs {
     pub plugin: String,
     #[command(flatten)]
     at: Where,
-    /// The tenant it belongs to
+    /// The tenant it belongs to; may be left out where there is one only
     #[arg(long)]
-    tenant: String,
+    tenant: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -156,7 +156,7 @@ fn grant(word: &str) -> Result<Grant, String> {
 
 /// Pushes.
 pub fn push(args: &PushArgs, out: &mut dyn Write) -> anyhow::Result<()> {
-    let loaded = config::load(&args.at.config)?;
+    let loaded = config::to_look_at(&args.at.config)?;
     let tenant_id = match &args.tenant {
         Some(tenant) => TenantId::parse(tenant)?,
         None => only(loaded.desired.tenants.keys(), "--tenant")?,
@@ -213,7 +213,7 @@ pub fn push(args: &PushArgs, out: &mut dyn Write) -> anyhow::Result<()> {
 
 /// Lists.
 pub fn list(args: &ListArgs, out: &mut dyn Write) -> anyhow::Result<()> {
-    let loaded = config::load(&args.at.config)?;
+    let loaded = config::to_look_at(&args.at.config)?;
     let registry = Registry::read(&loaded.data_dir).map_err(anyhow::Error::msg)?;
     for (tenant, plugins) in &registry.plugins {
         for (name, versions) in plugins {
@@ -243,7 +243,7 @@ pub fn list(args: &ListArgs, out: &mut dyn Write) -> anyhow::Result<()> {
 
 /// Binds.
 pub fn bind(args: &BindArgs, out: &mut dyn Write) -> anyhow::Result<()> {
-    let loaded = config::load(&args.at.config)?;
+    let loaded = config::to_look_at(&args.at.config)?;
     let plugin = match &args.plugin {
         Some(plugin) => plugin.clone(),
         None => own_name()?,
@@ -323,17 +323,21 @@ fn own_name() -> anyhow::Result<String> {
 
 /// Takes bindings away.
 pub fn unbind(args: &UnbindArgs, out: &mut dyn Write) -> anyhow::Result<()> {
-    let loaded = config::load(&args.at.config)?;
+    let loaded = config::to_look_at(&args.at.config)?;
+    let server = match &args.server {
+        // Its bindings may have outlived it.
+        Some(server) => server.clone(),
+        None => only(loaded.desired.servers.keys(), "--server")?.to_string(),
+    };
     let (generation, gone) = Registry::change(&loaded.data_dir, |registry| {
-        let bindings = registry.bindings.entry(args.server.clone()).or_default();
+        let bindings = registry.bindings.entry(server.clone()).or_default();
         let before = bindings.len();
         bindings.retain(|binding| {
             binding.plugin != args.plugin || (args.tool.is_some() && binding.tool != args.tool)
         });
         match before - bindings.len() {
             0 => bail!(
-                "{} has no such binding of {} that was made by `bind`",
-                args.server,
+                "{server} has no such binding of {} that was made by `bind`",
                 args.plugin
             ),
             gone => Ok(gone),
@@ -341,17 +345,21 @@ pub fn unbind(args: &UnbindArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     })?;
     writeln!(
         out,
-        "{gone} binding(s) of {} taken from {}",
-        args.plugin, args.server
+        "{gone} binding(s) of {} taken from {server}",
+        args.plugin
     )?;
     tell(&loaded, generation, out)
 }
 
 /// Puts the version before back.
 pub fn rollback(args: &RollbackArgs, out: &mut dyn Write) -> anyhow::Result<()> {
-    let loaded = config::load(&args.at.config)?;
+    let loaded = config::to_look_at(&args.at.config)?;
+    let tenant = match &args.tenant {
+        Some(tenant) => tenant.clone(),
+        None => only(loaded.desired.tenants.keys(), "--tenant")?.to_string(),
+    };
     let (generation, version) = Registry::change(&loaded.data_dir, |registry| {
-        let plugins = registry.plugins.get_mut(&args.tenant);
+        let plugins = registry.plugins.get_mut(&tenant);
         let versions = plugins.and_then(|plugins| plugins.get_mut(&args.plugin));
         let versions = versions.with_context(|| format!("{} was never pushed", args.plugin))?;
         versions.current = versions

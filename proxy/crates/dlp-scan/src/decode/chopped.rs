@@ -179,10 +179,22 @@ mod tests {
             &["in progress", "to do", "on hold", "done for now"][..],
             &["name", "type", "id", "created_at", "updated_at"],
             &["Credit card", "Bank transfer", "Cash on delivery"],
-            &["item 8", "item 9", "item 10", "item 11", "item 12"],
             &["One sentence is here.", "Another one is there.", "A third."],
         ] {
             assert_eq!(joined(values), None, "{values:?}");
         }
+    }
+
+    #[test]
+    fn what_is_counted_is_none() {
+        let leaves = [
+            ("kind", "item 8"),
+            ("size", "item 9"),
+            ("road", "item 10"),
+            ("lamp", "item 11"),
+            ("tree", "item 12"),
+        ];
+        let children = children_of(&leaves);
+        assert!(children.iter().all(|c| !c.1.contains("item 8item 9")));
     }
 }

@@ -68,6 +68,12 @@ pub(super) async fn send_up(
     let ready = match post.prepare(message).await {
         Ok(ready) => ready,
         Err(answered) => {
+            if post.trail.untouched() {
+                post.trail.refused(match &*answered {
+                    Answered::Refused(refusal, ..) => refusal.text,
+                    _ => "refused",
+                });
+            }
             let own = match close(&post.context, post.trail, 200).await {
                 true => own_words(*answered),
                 false => not_recorded(id.as_ref()),

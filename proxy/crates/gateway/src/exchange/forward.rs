@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use audit_log::UpstreamOutcome;
 use http::HeaderValue;
-use mcp_codec::MessageKind;
+use mcp_codec::{Message, MessageKind};
 use pingora_core::protocols::http::ServerSession;
 
 use super::attribute;
@@ -74,6 +74,7 @@ impl Post {
             Err(fault) => return Box::pin(self.fault(session, &ready, fault)).await,
         };
         well(&self.context);
+        self.look_for_wrong_path(&answer);
         match answer {
             Usable::Json(head, body) => {
                 self.answer_up(
@@ -93,6 +94,37 @@ impl Post {
                     .await
             }
             Usable::Nothing(head) => Box::pin(self.nothing(session, ready, head)).await,
+        }
+    }
+
+    /// A server that knows no endpoint where it is asked for one answers each call so, and only whoever runs Weir can mend it. One
+    /// that says so of a session, or by a message, is a server that does its part.
+    fn look_for_wrong_path(&self, answer: &Usable) {
+        let status = match answer {
+            Usable::Nothing(head) => head.status,
+            Usable::Json(head, body) if matches!(head.status, 404 | 405) => {
+                match Message::decode(body.clone(), &self.context.snapshot.codec) {
+                    Ok(_) => return,
+                    Err(_) => head.status,
+                }
+            }
+            _ => return,
+        };
+        let is_wrong_path = match status {
+            404 => self.own.is_none(),
+            status => status == 405,
+        };
+        if !is_wrong_path {
+            return;
+        }
+        let server = &self.context.server;
+        server.metrics().upstream_faults.increment(1);
+        if let Some(left_out) = server.runtime.wrong_path.admits(Instant::now()) {
+            tracing::warn!(
+                server_id = %server.id, status, left_out,
+                "the server has no MCP endpoint at the path of `url`: look at the path (often /mcp); the address of an event \
+                 stream (often /sse) belongs under `sse` (--upstream-sse)"
+            );
         }
     }
 
@@ -354,6 +386,7 @@ pub(super) fn recorded_as(fault: &Fault) -> (&'static str, UpstreamOutcome) {
         Fault::Unreachable(_) => ("upstream unreachable", UpstreamOutcome::Unreachable),
         Fault::TimedOut => ("upstream timed out", UpstreamOutcome::TimedOut),
         Fault::CircuitOpen => ("circuit open", UpstreamOutcome::NotSent),
+        Fault::Resting(_) => ("upstream failed just now", UpstreamOutcome::NotSent),
         Fault::Busy => ("too many upstream sessions", UpstreamOutcome::NotSent),
         Fault::ShareTaken => (
             "too many upstream sessions of one principal",

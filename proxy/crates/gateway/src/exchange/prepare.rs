@@ -38,9 +38,6 @@ pub(super) struct Ready {
 impl Post {
     /// Everything before the message goes up: no lock held, nothing sent. Waits only for a place.
     pub(super) async fn prepare(&mut self, message: Message) -> Result<Box<Ready>, Box<Answered>> {
-        let refuse = |refusal, message: &Message| {
-            Box::new(Answered::Refused(refusal, message.id().cloned(), None))
-        };
         let header_version = self
             .own
             .as_ref()
@@ -54,7 +51,7 @@ impl Post {
         let piped = self.own.as_ref().is_some_and(|own| own.channel.is_some());
         if piped && !pinned {
             // A session that has a pipe is spoken to on it, and nowhere else.
-            return Err(refuse(SESSION_NOT_FOUND, &message));
+            return Err(self.refuse(SESSION_NOT_FOUND, &message));
         }
         self.trail.spoken(era, header_version);
         let answers = matches!(
@@ -62,12 +59,12 @@ impl Post {
             MessageKind::Response | MessageKind::ErrorResponse
         );
         if answers && era == Era::Stateless && !pinned {
-            return Err(refuse(NO_RESPONSES, &message));
+            return Err(self.refuse(NO_RESPONSES, &message));
         }
         // A mismatch comes first: with two versions named there is no telling which was meant.
         if !pinned {
             self.check_headers(&message)
-                .map_err(|r| refuse(r, &message))?;
+                .map_err(|r| self.refuse(r, &message))?;
         }
         let method = message.method();
         self.head
@@ -84,15 +81,14 @@ impl Post {
         }
         let kind = message.kind();
         let permits = if kind == MessageKind::Request {
-            Some(self.enter_gates(message.id()).await?)
+            Some(self.enter_gates(&message).await?)
         } else {
-            word_may_pass(&self.context)
-                .map_err(|limited| Box::new(limited.answered(message.id().cloned())))?;
+            word_may_pass(&self.context).map_err(|limited| self.limit(limited, &message))?;
             None
         };
         // Once more, after it may have waited; pipes have no other place.
         if self.context.gateway.leaves_no_record() {
-            return Err(refuse(NOT_RECORDED, &message));
+            return Err(self.refuse(NOT_RECORDED, &message));
         }
         let tie = attribute::tie_from_client(&self.context, &message, &calls);
         let call = tie
@@ -206,32 +202,53 @@ impl Post {
         Ok(())
     }
 
-    async fn enter_gates(&self, id: Option<&Id>) -> Result<[Permit; 3], Box<Answered>> {
+    async fn enter_gates(&mut self, message: &Message) -> Result<[Permit; 3], Box<Answered>> {
         let entered = tokio::select! {
             biased;
             entered = Gate::enter_all(gates_of(&self.context)) => entered,
             () = self.context.gateway.was_cut() => {
-                return Err(Box::new(Answered::Refused(ENDS, id.cloned(), None)));
+                return Err(self.refuse(ENDS, message));
             }
         };
         entered.map_err(|refused| {
             let limited = Limited::of(&self.context, TOO_MANY, refused);
-            Box::new(limited.answered(id.cloned()))
+            self.limit(limited, message)
         })
     }
 
     fn check_tool(&mut self, message: &Message, era: Era) -> Result<(), Box<Answered>> {
-        let doc = message.doc();
-        let name = doc
-            .get(&["params", "name"])
-            .and_then(|n| doc.str(n))
-            .unwrap_or("");
+        let Some(name) = attribute::named_thing(message) else {
+            return Err(self.names_no_tool(message));
+        };
         if may_call(&self.context, name) {
             return Ok(());
         }
+        self.trail.names(&self.context, message);
         self.trail.denied();
         let text = "Weir blocked this request: this tool may not be called.";
         Err(Box::new(Answered::Blocked(self.block(message, era, text))))
+    }
+}
+
+impl Post {
+    fn refuse(&mut self, refusal: Refusal, message: &Message) -> Box<Answered> {
+        self.trail.names(&self.context, message);
+        Box::new(Answered::Refused(refusal, message.id().cloned(), None))
+    }
+
+    fn limit(&mut self, limited: Limited, message: &Message) -> Box<Answered> {
+        self.trail.names(&self.context, message);
+        Box::new(limited.answered(message.id().cloned()))
+    }
+
+    fn names_no_tool(&mut self, message: &Message) -> Box<Answered> {
+        let text = "The call names no tool: params.name must be a text.";
+        self.trail.names(&self.context, message);
+        self.trail.refused(text);
+        Box::new(match message.id() {
+            Some(id) => Answered::Said(200, reply::error(Some(id), code::INVALID_PARAMS, text)),
+            None => Answered::Blocked(None),
+        })
     }
 }
 

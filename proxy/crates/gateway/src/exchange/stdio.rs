@@ -29,6 +29,7 @@ use crate::gateway::Gateway;
 use crate::pipeline::{Cleared, ToClient};
 use crate::reply;
 use crate::session::{Session, Turn};
+use crate::upstream::Ended;
 
 /// Answers that may wait for a slow client.
 const CHANNEL_MAX: usize = 64;
@@ -43,10 +44,10 @@ pub enum StdioEnd {
     /// The client closed its side.
     #[error("the client closed its side")]
     Client,
-    /// The server ended.
-    #[error("the server ended")]
-    Server,
-    /// The server could not be started.
+    /// The server ended: how, where that is known.
+    #[error("the server ended{}", .0.as_ref().map_or(String::new(), |how| format!(": {how}")))]
+    Server(Option<String>),
+    /// The server could not be started; the log says why.
     #[error("the server could not be started")]
     NotStarted,
     /// There is no such server, or it asks for a key.
@@ -96,10 +97,25 @@ async fn front(gateway: &Arc<Gateway>, input: Input, output: Output) -> StdioEnd
     };
     let end = front.carry(input, output, answers).await;
     gateway.sessions.close(&own);
-    if let Some(duplex) = &own.duplex {
-        duplex.stop().await;
+    let ended = match &own.duplex {
+        Some(duplex) => duplex.stop().await,
+        None => None,
+    };
+    which_end(end, ended)
+}
+
+/// Both may end at the same moment, and which is seen first is chance. A server that failed and never said a word failed by
+/// itself, whatever the client did.
+fn which_end(end: StdioEnd, ended: Option<Ended>) -> StdioEnd {
+    let Some(ended) = ended else { return end };
+    let failed = ended.exit.code.is_some_and(|code| code != 0);
+    match end {
+        StdioEnd::Server(_) => StdioEnd::Server(Some(ended.exit.to_string())),
+        StdioEnd::Client if failed && !ended.spoke => {
+            StdioEnd::Server(Some(ended.exit.to_string()))
+        }
+        end => end,
     }
-    end
 }
 
 /// The two pipes, and what goes between them.
@@ -129,7 +145,7 @@ impl Front {
         let (end, is_heard) = tokio::select! {
             end = self.up(input) => (end, true),
             end = &mut down => (end, false),
-            _ = &mut unasked.0 => (StdioEnd::Server, true),
+            _ = &mut unasked.0 => (StdioEnd::Server(None), true),
             () = Gateway::stopped(&mut stopping) => (StdioEnd::Client, false),
         };
         if is_heard {

@@ -6,10 +6,10 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use audit_log::{Action, FindingRecord, Record, UpstreamOutcome};
 use dlp_scan::RuleSet;
 use domain::{AuditMode, Direction, Era, PolicyAction, ProtocolVersion};
-use mcp_codec::{Document, LeafId};
+use mcp_codec::{Document, LeafId, Message};
 
 use super::Context;
-use super::attribute::Tie;
+use super::attribute::{self, Tie};
 use super::head::Trace;
 use crate::gateway::Gateway;
 use crate::pipeline::{self, Cleared, HeaderLeaf, PassingReport, Place, Places, Report, Stop, Way};
@@ -19,6 +19,9 @@ use crate::span::SpanIds;
 
 /// Findings kept in memory for one exchange; the log keeps fewer.
 const FINDINGS_MAX: usize = 64;
+
+/// A longer name of what was not judged is masked: whoever is refused shall not make work.
+const NAME_BYTES_MAX: usize = 256;
 
 /// A trace context that may go up, and into the record. Its ids are text of the caller's choice; one that policy would not let
 /// pass begins no trace here. The call goes on all the same: ids are random, and some look like what rules look for.
@@ -110,6 +113,22 @@ impl Trail {
             .filter(|v| v.era() == era)
             .map_or(era.as_str(), ProtocolVersion::as_str);
         self.record.era = Some(era.into());
+    }
+
+    /// What a message says that is answered before it is judged: method and tool, as far as policy would let them go up.
+    /// They are short, and nothing else of it is looked at.
+    pub fn names(&mut self, context: &Context, message: &Message) {
+        let tie = Tie::unknown();
+        let judge = tie.judge(context, Era::Handshake, None);
+        let text = |text: &str| -> Arc<str> {
+            let leaf = || [HeaderLeaf::fixed(text)];
+            match text.len() <= NAME_BYTES_MAX && pipeline::may_go_up(&leaf(), &judge) {
+                true => text.into(),
+                false => "[masked]".into(),
+            }
+        };
+        self.record.method = message.method().map(text);
+        self.record.tool = attribute::named_thing(message).map(text);
     }
 
     /// The tool may not be called.
@@ -442,7 +461,13 @@ impl Trail {
         // Names come from the message, and a line of the log is no longer than a record.
         self.record.cap();
         let r = &self.record;
-        let rule = r.findings.iter().max_by_key(|f| f.action).map(|f| &*f.rule);
+        // The rule that decided, and where none did the first of the strictest.
+        let decided = r
+            .reason
+            .as_deref()
+            .and_then(|why| why.strip_prefix("rule "));
+        let strictest = || r.findings.iter().rev().max_by_key(|f| f.action);
+        let rule = decided.or_else(|| strictest().map(|f| &*f.rule));
         tracing::warn!(
             audit_id = %r.id, tenant_id = %r.tenant, server_id = %r.server,
             method = r.method.as_deref(), tool = r.tool.as_deref(), action = r.action.as_str(),

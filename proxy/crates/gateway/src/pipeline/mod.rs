@@ -19,11 +19,11 @@ pub use passing::{Halted, Passed, PassedFinding, Passing, PassingReport, Undecid
 pub use plugins::lay_out;
 pub use said::Said;
 pub use scratch::set_fingerprint_key;
-pub(crate) use stage::may_go_up;
 pub use stage::{
     Blocked, Cleared, Decided, Decoded, HeaderLeaf, Place, Places, Release, Report, Scanned,
     StageTimes, ToClient, ToServer, Way,
 };
+pub(crate) use stage::{has_findings, may_go_up};
 pub use stop::Stop;
 
 /// The whole line in one call.

@@ -459,6 +459,19 @@ pub(crate) fn may_go_up(texts: &[HeaderLeaf], judge: &Judge<'_>) -> bool {
     decision.enforced < Action::Redact
 }
 
+/// Whether these rules find anything in a text that is no part of a message. One that could not be looked through counts.
+pub(crate) fn has_findings(rules: &dlp_scan::RuleSet, text: &str) -> bool {
+    let leaf = LeafInput {
+        text,
+        kind: LeafKind::String,
+        name: None,
+    };
+    let outcome = scratch::with_scanner(|scanner| {
+        scanner.scan(rules, std::iter::once(leaf), &Budget::default())
+    });
+    outcome.over_budget.is_some() || !outcome.findings.is_empty()
+}
+
 fn budget_of(judge: &Judge<'_>) -> Budget {
     Budget {
         decoded_bytes_max: u32::try_from(judge.limits.decoded_bytes_max).unwrap_or(u32::MAX),

@@ -12,6 +12,7 @@
 //! on the way down, so that two clients which both count from 0 never meet.
 
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -20,7 +21,9 @@ use bytes::Bytes;
 use domain::Limits;
 use mcp_codec::{Id, Message, MessageKind};
 use parking_lot::Mutex;
-use stdio_child::{Backoff, BackoffPolicy, Child, ChildSpec, LineReceiver, SendError};
+use stdio_child::{
+    Backoff, BackoffPolicy, Child, ChildSpec, Exit, LineReceiver, SendError, SpawnError,
+};
 use tokio::sync::{OnceCell, mpsc, watch};
 
 use super::facade::Told;
@@ -40,6 +43,7 @@ const HANDLES_BYTES_MAX: usize = 64;
 
 /// How a duplex upstream is opened.
 pub struct DuplexLink {
+    server: Arc<str>,
     opener: Opener,
     codec: mcp_codec::Limits,
     pending_max: usize,
@@ -104,6 +108,8 @@ pub struct DuplexSession {
     sender: Sender,
     router: Arc<Mutex<Router>>,
     closed: watch::Receiver<bool>,
+    /// The server said something.
+    spoke: Arc<AtomicBool>,
     next_handle: AtomicI64,
     pending_max: usize,
     write_timeout: Duration,
@@ -229,13 +235,13 @@ impl Drop for Subscription {
 
 impl DuplexLink {
     /// A link to a child process.
-    pub fn stdio(spec: ChildSpec, limits: &Limits) -> Self {
-        Self::new(Opener::stdio(spec, limits), limits)
+    pub fn stdio(server: &str, spec: ChildSpec, limits: &Limits) -> Self {
+        Self::new(server.into(), Opener::stdio(spec, limits), limits)
     }
 
     /// A link to an HTTP+SSE server.
-    pub fn sse(http: HttpLink, limits: &Limits) -> Self {
-        Self::new(Opener::Sse(Arc::new(http)), limits)
+    pub fn sse(server: &str, http: HttpLink, limits: &Limits) -> Self {
+        Self::new(server.into(), Opener::Sse(Arc::new(http)), limits)
     }
 
     /// The same under other limits. What is open keeps those it was opened with and goes on counting; stateless requests
@@ -248,12 +254,13 @@ impl DuplexLink {
         Self {
             open: Arc::clone(&self.open),
             backoff: Arc::clone(&self.backoff),
-            ..Self::new(opener, limits)
+            ..Self::new(Arc::clone(&self.server), opener, limits)
         }
     }
 
-    fn new(opener: Opener, limits: &Limits) -> Self {
+    fn new(server: Arc<str>, opener: Opener, limits: &Limits) -> Self {
         Self {
+            server,
             opener,
             codec: crate::codec_limits(limits),
             pending_max: limits.pending_calls_max,
@@ -287,7 +294,7 @@ impl DuplexLink {
                     let reader = Reader::Stdio(lines, Arc::clone(&child));
                     Ok((Sender::Stdio(child), reader))
                 }
-                Err(error) => Err(Fault::Unreachable(error.to_string())),
+                Err(error) => Err(Fault::Unreachable(not_started(&error))),
             },
             Opener::Sse(http) => super::sse_link::open(http)
                 .await
@@ -302,18 +309,20 @@ impl DuplexLink {
         };
         let (closing, closed) = watch::channel(false);
         let router: Arc<Mutex<Router>> = Arc::default();
-        let backoff = Arc::clone(&self.backoff);
-        tokio::spawn(read(
-            reader,
-            Arc::downgrade(&router),
-            self.codec,
-            closing,
-            backoff,
-        ));
+        let spoke = Arc::new(AtomicBool::new(false));
+        let reading = Reading {
+            server: Arc::clone(&self.server),
+            router: Arc::downgrade(&router),
+            codec: self.codec,
+            spoke: Arc::clone(&spoke),
+            backoff: Arc::clone(&self.backoff),
+        };
+        tokio::spawn(reading.run(reader, closing));
         Ok(Arc::new(DuplexSession {
             sender,
             router,
             closed,
+            spoke,
             next_handle: AtomicI64::new(1),
             pending_max: self.pending_max,
             write_timeout: self.write_timeout,
@@ -352,11 +361,24 @@ impl DuplexLink {
     }
 
     fn wait_out_backoff(&self) -> Result<(), Fault> {
-        match self.backoff.lock().not_before {
-            Some(until) if Instant::now() < until => Err(Fault::CircuitOpen),
-            _ => Ok(()),
+        let not_before = self.backoff.lock().not_before;
+        match not_before.and_then(|until| until.checked_duration_since(Instant::now())) {
+            Some(wait) => Err(Fault::Resting(wait)),
+            None => Ok(()),
         }
     }
+}
+
+/// How long what a server said before its end may take to be read.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// How a server's process ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// It had said something before.
+    pub spoke: bool,
+    /// Its code or the signal that ended it.
+    pub exit: Exit,
 }
 
 /// How long a shared duplex is kept without a request.
@@ -382,10 +404,19 @@ impl DuplexSession {
     }
 
     /// Ends the server and waits until it is gone.
-    pub async fn stop(&self) {
-        if let Sender::Stdio(child) = &self.sender {
-            child.stop().await;
-        }
+    pub async fn stop(&self) -> Option<Ended> {
+        let Sender::Stdio(child) = &self.sender else {
+            return None;
+        };
+        let exit = child.stop().await;
+        // What it said last may still be on its way to the reader.
+        let mut closed = self.closed.clone();
+        let read = closed.wait_for(|closed| *closed);
+        let _ = tokio::time::timeout(LAST_WORDS, read).await;
+        Some(Ended {
+            spoke: self.spoke.load(Ordering::Relaxed),
+            exit,
+        })
     }
 
     fn used_lately(&self) -> bool {
@@ -590,64 +621,107 @@ impl Reader {
     }
 }
 
-async fn read(
-    mut reader: Reader,
+/// Reads what a server says until its end, and routes it.
+struct Reading {
+    server: Arc<str>,
     router: Weak<Mutex<Router>>,
     codec: mcp_codec::Limits,
-    closing: watch::Sender<bool>,
+    spoke: Arc<AtomicBool>,
     backoff: Arc<Mutex<Restart>>,
-) {
-    let started = Instant::now();
-    let mut spoke = false;
-    loop {
-        // A stream that says nothing more would hold its connection long after its session.
-        let read = tokio::select! {
-            read = reader.next() => read,
-            () = closing.closed() => None,
-        };
-        let Some(read) = read else { break };
-        let Some(router) = router.upgrade() else {
-            break;
-        };
+}
+
+impl Reading {
+    async fn run(self, mut reader: Reader, closing: watch::Sender<bool>) {
+        let started = Instant::now();
+        loop {
+            // A stream that says nothing more would hold its connection long after its session.
+            let read = tokio::select! {
+                read = reader.next() => read,
+                () = closing.closed() => None,
+            };
+            let Some(read) = read else { break };
+            let Some(router) = self.router.upgrade() else {
+                break;
+            };
+            if let Some((channel, incoming)) = self.route(read, &router) {
+                drop(router);
+                // A reader that is gone loses its message; one that is slow makes the server wait.
+                let _ = channel.send(incoming).await;
+            }
+        }
+        closing.send_replace(true);
+        let wanted = self.router.upgrade();
+        if let Some(router) = &wanted {
+            *router.lock() = Router::default();
+            // Somebody still wanted it, so it ended by itself. One that spoke did start; that one
+            // session ended says nothing about the next.
+            if !self.spoke.load(Ordering::Relaxed) {
+                self.backoff.lock().ended(started.elapsed());
+            }
+        }
+        if let Reader::Stdio(_, child) = reader {
+            let by_itself = wanted.is_some() && !child.is_told_to_stop();
+            let exit = child.stop().await;
+            if by_itself {
+                tracing::warn!(server_id = %self.server, %exit, "the server ended by itself");
+            }
+        }
+    }
+
+    fn route(
+        &self,
+        read: Read,
+        router: &Mutex<Router>,
+    ) -> Option<(mpsc::Sender<Incoming>, Incoming)> {
         let message = match read {
-            Read::Message(bytes) => Message::decode(bytes, &codec),
+            Read::Message(bytes) => Message::decode(bytes, &self.codec),
             Read::TooLong => {
                 // Whose answer it was cannot be told; nobody is left waiting for it.
-                tracing::warn!("a server's line was too long; the calls that wait are failed");
+                tracing::warn!(
+                    server_id = %self.server,
+                    "a server's line was too long; the calls that wait are failed"
+                );
                 router.lock().fail_all();
-                continue;
+                return None;
             }
         };
         let message = match message {
             Ok(message) => message,
             Err(error) => {
-                tracing::warn!(reason = %error.kind, "a server's line is no message; it is dropped");
+                tracing::warn!(
+                    server_id = %self.server, reason = %error.kind,
+                    "a server's line is no message; it is dropped"
+                );
                 if let Some(id) = error.recovered_id {
                     router.lock().forget(&id);
                 }
-                continue;
+                return None;
             }
         };
-        spoke = true;
-        let routed = router.lock().route(&message);
-        drop(router);
-        if let Some((channel, certain)) = routed {
-            // A reader that is gone loses its message; one that is slow makes the server wait.
-            let _ = channel.send(Incoming { message, certain }).await;
+        self.spoke.store(true, Ordering::Relaxed);
+        let (channel, certain) = router.lock().route(&message)?;
+        Some((channel, Incoming { message, certain }))
+    }
+}
+
+/// Why a program does not run, and what to do. Its arguments may be secret and are left out.
+fn not_started(error: &SpawnError) -> String {
+    let SpawnError::Program { program, source } = error else {
+        let source = std::error::Error::source(error);
+        return source.map_or_else(|| error.to_string(), |source| format!("{error}: {source}"));
+    };
+    let why = match source.kind() {
+        ErrorKind::NotFound if program.contains(' ') => {
+            "there is no such program; what follows the program's name belongs under `args`"
         }
-    }
-    closing.send_replace(true);
-    if let Some(router) = router.upgrade() {
-        *router.lock() = Router::default();
-        // Somebody still wanted it, so it ended by itself. One that spoke did start; that one
-        // session ended says nothing about the next.
-        if !spoke {
-            backoff.lock().ended(started.elapsed());
+        ErrorKind::NotFound if !program.contains('/') => "it is not found in PATH",
+        ErrorKind::NotFound => {
+            "there is no such file, or the interpreter that its first line names is missing"
         }
-    }
-    if let Reader::Stdio(_, child) = reader {
-        child.stop().await;
-    }
+        ErrorKind::PermissionDenied => "it may not be executed; look at its permissions",
+        _ => return format!("{error}: {source}"),
+    };
+    format!("{error}: {why}")
 }
 
 fn jitter_seed() -> u64 {

@@ -1,5 +1,7 @@
 //! What can go wrong with an upstream. The client hears fixed words about it.
 
+use std::time::Duration;
+
 /// What a fault tells of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Health {
@@ -14,9 +16,12 @@ pub enum Health {
 /// An upstream that did not do its part.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// It could not be reached, or its process could not be started.
-    #[error("unreachable: {0}")]
+    /// It could not be reached, or its process could not be started: why, with the address or the program.
+    #[error("{0}")]
     Unreachable(String),
+    /// Its process ended or did not start, and is not started again yet.
+    #[error("it failed just now: it is started again in {} ms at the earliest", .0.as_millis())]
+    Resting(Duration),
     /// It did not answer in time.
     #[error("no answer in time")]
     TimedOut,
@@ -66,7 +71,7 @@ impl Fault {
     pub fn status(&self) -> u16 {
         match self {
             Self::TimedOut => 504,
-            Self::CircuitOpen | Self::Busy | Self::NoRunner => 503,
+            Self::CircuitOpen | Self::Resting(_) | Self::Busy | Self::NoRunner => 503,
             Self::Crowded | Self::ShareTaken => 429,
             Self::Grown => 413,
             Self::IdInUse => 400,
@@ -78,6 +83,7 @@ impl Fault {
     pub fn health(&self) -> Health {
         match self {
             Self::CircuitOpen
+            | Self::Resting(_)
             | Self::Busy
             | Self::ShareTaken
             | Self::Grown
@@ -100,6 +106,7 @@ impl Fault {
             Self::Unreachable(_)
             | Self::Credentials(_)
             | Self::CircuitOpen
+            | Self::Resting(_)
             | Self::Busy
             | Self::ShareTaken
             | Self::Grown
@@ -121,6 +128,7 @@ impl Fault {
     pub fn retry_after_s(&self) -> Option<u64> {
         match self {
             Self::Crowded | Self::ShareTaken | Self::NoRunner => Some(5),
+            Self::Resting(wait) => Some(wait.as_secs() + 1),
             _ => None,
         }
     }
@@ -141,6 +149,9 @@ impl Fault {
             Self::IdInUse => "This id or progress token is already in use.",
             Self::Credentials(_) => "The MCP server refused the gateway's credentials.",
             Self::CircuitOpen => "The MCP server failed repeatedly and is not called for a while.",
+            Self::Resting(_) => {
+                "The MCP server failed just now and is started again in a moment; try again later."
+            }
             Self::Busy => "Too many sessions of this MCP server are running.",
             Self::ShareTaken => {
                 "Too many of your sessions of this MCP server are running (limits.processes_per_principal_max)."

@@ -353,7 +353,8 @@ impl HttpLink {
             None => {
                 // Seldom, and by far the largest future of an exchange: it can shake hands by TLS.
                 let stream = Box::pin(self.connector.new_stream(&resolved.peer)).await;
-                let stream = stream.map_err(|e| connect_fault(&e))?;
+                let stream =
+                    stream.map_err(|e| connect_fault(&e, &self.target, resolved.address))?;
                 Box::new(Gather::new(stream, Arc::clone(&self.turns)))
             }
         };
@@ -547,14 +548,19 @@ impl HttpLink {
         let found = tokio::time::timeout(self.bounds.connect_timeout, found);
         let found = found
             .await
-            .map_err(|_| Fault::Unreachable("name look-up timed out".into()))?;
+            .map_err(|_| self.no_address("the look-up took too long"))?;
         let mut found = found
-            .map_err(|e| Fault::Unreachable(e.to_string()))?
+            .map_err(|e| self.no_address(&e.to_string()))?
             .peekable();
         let first = found.peek().copied();
         // Many servers listen on IPv4 only while `localhost` names both.
         let v4 = found.find(SocketAddr::is_ipv4).or(first);
-        v4.ok_or_else(|| Fault::Unreachable("the name has no address".into()))
+        v4.ok_or_else(|| self.no_address("it has none"))
+    }
+
+    fn no_address(&self, why: &str) -> Fault {
+        let host = &self.target.host;
+        Fault::Unreachable(format!("no address was found for {host}: {why}"))
     }
 }
 
@@ -648,11 +654,54 @@ fn body_kind(content_type: Option<&HeaderValue>) -> BodyKind {
     }
 }
 
-fn connect_fault(error: &Error) -> Fault {
-    match error.etype() {
-        ErrorType::ConnectTimedout | ErrorType::TLSHandshakeTimedout => Fault::TimedOut,
-        other => Fault::Unreachable(other.as_str().to_owned()),
-    }
+/// Why there is no connection, in words. What the other side sent is not repeated.
+fn connect_fault(error: &Error, target: &Target, address: SocketAddr) -> Fault {
+    let at = match target.host.parse::<std::net::IpAddr>() {
+        Ok(_) => address.to_string(),
+        Err(_) => format!("{}:{} ({})", target.host, target.port, address.ip()),
+    };
+    let why = match error.etype() {
+        ErrorType::ConnectTimedout | ErrorType::TLSHandshakeTimedout => return Fault::TimedOut,
+        ErrorType::ConnectRefused => "refuses connections: nothing listens there".to_owned(),
+        ErrorType::ConnectNoRoute => "cannot be reached: there is no route to it".into(),
+        ErrorType::InvalidCert
+        | ErrorType::HandshakeError
+        | ErrorType::TLSWantX509Lookup
+        | ErrorType::TLSHandshakeFailure => {
+            format!("does not agree on TLS: {}", tls_problem(&error.to_string()))
+        }
+        ErrorType::BindError | ErrorType::SocketError => {
+            "cannot be reached: the system gives no socket".into()
+        }
+        _ => "cannot be reached".into(),
+    };
+    Fault::Unreachable(format!("{at} {why}"))
+}
+
+/// Which of what people can mend it is.
+fn tls_problem(chain: &str) -> &'static str {
+    let known = [
+        (
+            "UnknownIssuer",
+            "nobody who is trusted signed its certificate; name the PEM file of its authority under `ca_file`",
+        ),
+        (
+            "CaUsedAsEndEntity",
+            "its certificate is that of an authority; let it use one that an authority signed, and name that under `ca_file`",
+        ),
+        ("NotValidForName", "its certificate is for another name"),
+        ("Expired", "its certificate has expired"),
+        ("NotValidYet", "its certificate is not valid yet"),
+        (
+            "InvalidContentType",
+            "it speaks something else there; is it http:// ?",
+        ),
+    ];
+    let found = known.into_iter().find(|(word, _)| chain.contains(word));
+    found.map_or(
+        "its certificate or its version of TLS is not accepted; a certificate of your own needs `ca_file`",
+        |(_, words)| words,
+    )
 }
 
 pub(super) fn io_fault(error: &Error) -> Fault {

@@ -18,6 +18,7 @@ mod http;
 mod long;
 mod pool;
 mod sse_link;
+mod stderr;
 mod target;
 
 use std::sync::Arc;
@@ -25,7 +26,7 @@ use std::sync::Arc;
 use domain::{Limits, ServerId, TenantId, Upstream, UpstreamTransport};
 use pingora_core::connectors::TransportConnector;
 
-pub use duplex::{CallError, DuplexLink, DuplexSession, Silence, Subscription};
+pub use duplex::{CallError, DuplexLink, DuplexSession, Ended, Silence, Subscription};
 pub use events::EventStream;
 pub use fault::{Fault, Health, Oversize};
 pub use hosted::Hosted;
@@ -123,7 +124,7 @@ impl Link {
             UpstreamTransport::Sse { url, ca_file } => {
                 let target = Target::parse(url, &upstream.auth)?;
                 let http = HttpLink::new(target, ca_file.as_deref(), limits, options);
-                Ok(Self::Duplex(DuplexLink::sse(http, limits)))
+                Ok(Self::Duplex(DuplexLink::sse(id.as_str(), http, limits)))
             }
             UpstreamTransport::Hosted { path, sharing } => {
                 let runner = options.runner.clone().ok_or(LinkError::NoRunner)?;
@@ -151,12 +152,8 @@ impl Link {
                 spec.env_clear = *env_clear;
                 spec.cwd.clone_from(cwd);
                 spec.reaper = options.reaper.clone();
-                let server = id.to_string();
-                spec.stderr = stdio_child::StderrSink::Log(Arc::new(move |_line: &str| {
-                    // The text may hold anything, secrets included: only that there was some is told.
-                    tracing::debug!(server_id = %server, "the server wrote to stderr");
-                }));
-                Ok(Self::Duplex(DuplexLink::stdio(spec, limits)))
+                spec.stderr = stderr::sink(id);
+                Ok(Self::Duplex(DuplexLink::stdio(id.as_str(), spec, limits)))
             }
         }
     }
