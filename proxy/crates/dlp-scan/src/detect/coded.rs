@@ -16,6 +16,8 @@ use crate::value::{is_drawn, is_told, judge};
 /// How long a value may be, and a number that opens something.
 const BYTES: std::ops::RangeInclusive<usize> = 6..=200;
 const DIGITS: std::ops::RangeInclusive<usize> = 4..=10;
+/// Signs glued to a value: more than any value may have.
+const BESIDE_MAX: usize = 64;
 /// How far from the value the word for it may stand.
 const REACH: usize = 120;
 /// Bytes as they are between two that were decoded: `%61-%62`.
@@ -116,8 +118,8 @@ fn token(node: &Node, cell: &Cell, piece: Span) -> Option<Span> {
     }
     let start = from.max(floor) + signs;
     let end = start + whole.len();
-    let before = text[floor..start].iter().rev();
-    let after = text[end..ceil].iter();
+    let before = text[floor..start].iter().rev().take(BESIDE_MAX);
+    let after = text[end..ceil].iter().take(BESIDE_MAX);
     let glued = |b: &&u8| of(b) && !b",;:=()[]{}|".contains(b);
     let beside = before.take_while(glued).count() + after.take_while(glued).count();
     // Two or three signs may be left of an odd end.
