@@ -714,6 +714,44 @@ fn what_cannot_be_scanned_is_told_apart_from_what_was_found() {
 }
 
 #[test]
+fn a_secret_typed_in_the_wrong_place_is_not_repeated() {
+    let secret = ["hunter", "2Correct99"].concat();
+    let proxy = ["proxy", "--upstream", "http://127.0.0.1:1/mcp"];
+    for (args, words) in [
+        (
+            &[
+                "client-config",
+                "--url",
+                &format!("https://u:{secret}@h.test/mcp"),
+            ][..],
+            "credentials do not belong into a URL",
+        ),
+        (
+            &[
+                &proxy[..],
+                &["--upstream-header", &format!("Authorization: {secret}")],
+            ]
+            .concat(),
+            "NAME=VARIABLE",
+        ),
+        (
+            &[
+                &proxy[..],
+                &["--upstream-header", &format!("X-Key={secret}")],
+            ]
+            .concat(),
+            "name of an environment variable",
+        ),
+    ] {
+        let output = run(args, "");
+        assert!(!output.status.success());
+        let said = text(&output);
+        assert!(said.contains(words), "{said}");
+        assert!(!said.contains(&secret), "{args:?}");
+    }
+}
+
+#[test]
 fn slips_on_the_command_line_say_how_it_is_written() {
     let proxy = ["proxy", "--upstream", "http://127.0.0.1:1/mcp"];
     for (args, words) in [

@@ -102,7 +102,7 @@ pub fn main() -> ExitCode {
                 crate::app::complain(&text);
                 std::process::exit(2)
             }
-            None => error.exit(),
+            None => without_secret(error).exit(),
         }
     });
     match run(cli.command) {
@@ -117,6 +117,24 @@ pub fn main() -> ExitCode {
             }
         }
     }
+}
+
+/// What stands behind these options in the wrong form may be a secret, and errors end up in logs: the value is left out.
+fn without_secret(mut error: clap::Error) -> clap::Error {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    let secret = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(arg)) => {
+            arg.starts_with("--url ") || arg.starts_with("--upstream-header ")
+        }
+        _ => false,
+    };
+    if secret && error.kind() == ErrorKind::ValueValidation {
+        error.insert(
+            ContextKind::InvalidValue,
+            ContextValue::String("(not shown)".to_owned()),
+        );
+    }
+    error
 }
 
 fn run(command: Command) -> anyhow::Result<ExitCode> {

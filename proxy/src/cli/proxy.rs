@@ -68,7 +68,10 @@ pub fn run(args: &ProxyArgs) -> anyhow::Result<ExitCode> {
     let mut upstream_headers = Vec::new();
     for (name, variable) in &args.upstream_header {
         let Ok(value) = std::env::var(variable) else {
-            bail!("--upstream-header {name}: the environment has no variable {variable}");
+            // It may be the value itself, typed in its place.
+            bail!(
+                "--upstream-header {name}: behind `=` stands the name of an environment variable that holds the value, and the environment has none of that name"
+            );
         };
         upstream_headers.push((name.clone(), Secret::new(value)));
     }
