@@ -85,7 +85,7 @@ pub(super) fn scan(cell: &Cell, sink: &mut Sink<'_>) {
     sink.report(rule, found, sink.rules.rule(rule).confidence);
 }
 
-/// `{"uri": "file:///root/.bash_history", "mimeType": ..., "text": ...}`: where the contents beside it were read from. Whoever asks
+/// `{"uri": "file:///home/ana/.bash_history", "mimeType": ..., "text": ...}`: where the contents beside it were read from. Whoever asks
 /// for them sends the address alone.
 fn is_address_of_contents(value: &str, cell: &Cell, sink: &Sink<'_>) -> bool {
     const BYTES_MAX: usize = 16;
