@@ -671,6 +671,22 @@ fn redaction_keeps_the_form_of_what_it_is_in() {
             json!({ "text": "{\"note\": \"so: [REDACTED:credit-card], \\\"he\\\" said\", \"card\": 0}" }),
         ),
         (
+            json!({ "text": format!("{{\"card\": {card}}}\n{{\"card\": {card}}}\n") }),
+            json!({ "text": "{\"card\": 0}\n{\"card\": 0}\n" }),
+        ),
+        (
+            json!({ "text": format!("see:\n```json\n{{\"card\": {card}}}\n```") }),
+            json!({ "text": "see:\n```json\n{\"card\": 0}\n```" }),
+        ),
+        (
+            json!({ "text": json!({ "q": json!({ "card": 0 }).to_string() }).to_string().replace(":0", &format!(":{card}")) }),
+            json!({ "text": json!({ "q": json!({ "card": 0 }).to_string() }).to_string() }),
+        ),
+        (
+            json!({ "text": format!("{{\"{card}\": 1, \"4111 1111 1111 1111\": 2}}") }),
+            json!({ "text": "{\"[REDACTED:credit-card:1]\": 1, \"[REDACTED:credit-card:2]\": 2}" }),
+        ),
+        (
             json!({ "data": format!("{{\"rows\":[1,2],\"card\":\"{card}\"}}") }),
             json!({ "data": "{\"rows\":[1,2],\"card\":\"[REDACTED:credit-card]\"}" }),
         ),
