@@ -988,6 +988,6 @@ fn who_looks_at_a_file_needs_no_secret() {
             .contains("WEIR_TEST_UNSET")
     );
     let loaded = to_look_at(&path).unwrap();
-    assert!(loaded.desired.servers.get("s").is_some());
-    assert!(loaded.desired.servers.get("default").is_some());
+    assert!(loaded.desired.servers.contains_key("s"));
+    assert!(loaded.desired.servers.contains_key("default"));
 }
