@@ -142,7 +142,10 @@ fn rows(
     let name = trimmed(text, heads[one].start as usize, cut);
     let mut at = end + 1;
     for _ in 0..ROWS_MAX {
-        let rest = &text[at.min(text.len())..text.len().min(at + LINE_BYTES_MAX)];
+        // The last row may end with the text.
+        let Some(rest) = text.get(at..text.len().min(at + LINE_BYTES_MAX)) else {
+            return;
+        };
         let len = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
         let row = fields(text, at, at + len, sign);
         if len == 0 || row.len() != heads.len() {
@@ -261,6 +264,11 @@ mod tests {
             (
                 "name,iin (first half),iin (second half)\nA,581019,308566\nB,581020,308567\n",
                 "iin\x1f581019308566",
+            ),
+            // The text may end with its last row.
+            (
+                "iin (first half),iin (second half)\n581012,193045",
+                "iin\x1f581012193045",
             ),
             (
                 "Jitka, rodne_cislo, first half: 98522; second half of rodne_cislo: 7/5356",
