@@ -348,17 +348,9 @@ fn change(
 ) -> Change {
     let at = doc.leaf(leaf);
     let range = finding.start as usize..finding.end as usize;
-    if at.kind == LeafKind::Key {
+    let in_text = at.kind == LeafKind::String && names_member(at.text, &range);
+    if at.kind == LeafKind::Key || in_text {
         // Several keys of one object may be redacted; each needs its own name.
-        let text = format!("[REDACTED:{rule}:{}]", nth + 1);
-        return Change {
-            range,
-            plain: text.clone(),
-            text,
-            made_up: false,
-        };
-    }
-    if at.kind == LeafKind::String && names_member(at.text, &range) {
         let text = format!("[REDACTED:{rule}:{}]", nth + 1);
         return Change {
             range,
