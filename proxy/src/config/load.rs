@@ -6,11 +6,10 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use domain::KeyHash;
-use serde_saphyr::Error as YamlError;
 
 use super::Loaded;
 use super::error::{ConfigError, FieldError, FieldPath};
-use super::place::{self, Places};
+use super::place::Places;
 use super::raw;
 use super::resolve::{self, Secrets, Source};
 use super::secret_ref::SecretRef;
@@ -304,140 +303,27 @@ pub(super) fn from_text(
 
 fn parse(path: &Path, text: &str) -> Result<(raw::Config, Option<Places>), ConfigError> {
     let places = Places::read(text);
-    match serde_saphyr::from_str_with_options::<Option<raw::Config>>(text, yaml_options()) {
+    match yaml_text::read::<Option<raw::Config>>(text) {
         Ok(Some(config)) => Ok((config, places)),
         // Nothing was said, which is not the same as that all shall be as it is by default.
         Ok(None) => Err(ConfigError::file(
             path,
             "there is nothing in it; `weir config example` prints a file to begin with",
         )),
-        Err(error) => {
-            let at = error.location().and_then(place::at);
-            let field = match (at, &places) {
-                (Some(at), Some(places)) if is_missing(&error) => places.holder_at(at),
+        Err(wrong) => {
+            let field = match (wrong.at, &places) {
+                (Some(at), Some(places)) if wrong.is_missing => places.holder_at(at),
                 (Some(at), Some(places)) => places.field_at(at),
                 _ => FieldPath::default(),
             };
             Err(ConfigError {
                 file: path.into(),
-                at,
+                at: wrong.at,
                 field,
-                problem: say(error.without_snippet()),
+                problem: wrong.problem,
             })
         }
     }
-}
-
-fn is_missing(error: &YamlError) -> bool {
-    matches!(error.without_snippet(), YamlError::SerdeMissingField { .. })
-}
-
-/// Tighter than the parser's own bounds: a configuration is small and flat.
-pub(super) fn yaml_options() -> serde_saphyr::Options {
-    serde_saphyr::options! {
-        budget: serde_saphyr::budget! {
-            max_depth: 32,
-            max_nodes: 200_000,
-            max_events: 500_000,
-        },
-        with_snippet: false,
-    }
-}
-
-/// The parser's complaint in our words. What was found in place of a value is never repeated: it may
-/// be a secret in the wrong field.
-fn say(error: &YamlError) -> String {
-    let said = said(error);
-    match in_words(&said) {
-        Some(words) => words.into(),
-        None => said,
-    }
-}
-
-/// What the parser says in its own terms, for people: which kind of thing belongs there, and what to do.
-fn in_words(said: &str) -> Option<&'static str> {
-    Some(match said {
-        "expected mapping start" => {
-            "expected fields, each as `name: value` (in one line: {name: value})"
-        }
-        "expected sequence start" => {
-            "expected a list: [a, b] in one line, or one line for each that begins with `- `"
-        }
-        "expected string scalar" => "expected a single text",
-        "expected boolean" => "expected true or false",
-        "expected u8" | "expected u16" | "expected u32" | "expected u64" | "expected usize" => {
-            "expected a whole number, 0 or more"
-        }
-        "expected i32" | "expected i64" => "expected a whole number",
-        "expected f32" | "expected f64" => "expected a number",
-        said if said.contains("anchor") || said.contains("alias") => {
-            "a text that begins with * or & is a reference in YAML; put it in quotes, such as \"*\""
-        }
-        said if said.starts_with("unexpected character") => {
-            "a text may not begin with this sign in YAML; put it in quotes"
-        }
-        said if said.starts_with("cannot deserialize null") => {
-            "there is no value here; write one, or take the field out"
-        }
-        _ => return None,
-    })
-}
-
-fn said(error: &YamlError) -> String {
-    match error {
-        YamlError::SerdeUnknownField {
-            field, expected, ..
-        } => unknown("field", field, expected),
-        YamlError::SerdeUnknownVariant {
-            variant, expected, ..
-        } => unknown("word", variant, expected),
-        YamlError::SerdeMissingField { field, .. } => {
-            format!("the field {field:?} is missing; add it")
-        }
-        YamlError::SerdeInvalidType {
-            unexpected,
-            expected,
-            ..
-        }
-        | YamlError::SerdeInvalidValue {
-            unexpected,
-            expected,
-            ..
-        } => format!("expected {expected}, found {}", kind_of(unexpected)),
-        YamlError::DuplicateMappingKey { key: Some(key), .. } => {
-            format!("{key:?} stands here twice; keep one")
-        }
-        YamlError::InvalidScalar { ty, .. } => format!("expected {ty}"),
-        YamlError::MultipleDocuments { .. } => "a configuration is one YAML document".into(),
-        YamlError::Budget { .. } => "larger or deeper than a configuration may be".into(),
-        other => strip_place(&other.to_string()),
-    }
-}
-
-fn unknown(what: &str, word: &str, known: &[&'static str]) -> String {
-    let word: String = word.chars().take(64).collect();
-    match domain::nearest(&word, known.iter().copied()) {
-        Some(near) => format!("there is no {what} {word:?} here; did you mean {near:?}?"),
-        None => format!(
-            "there is no {what} {word:?} here; use one of: {}",
-            known.join(", ")
-        ),
-    }
-}
-
-/// `string "abc"` -> `string`
-fn kind_of(unexpected: &str) -> &str {
-    let end = unexpected.find(['"', '`']).unwrap_or(unexpected.len());
-    unexpected[..end].trim_end()
-}
-
-/// The parser ends its messages with the place, which stands at the front of ours.
-fn strip_place(text: &str) -> String {
-    let end = text
-        .find(" at line ")
-        .or_else(|| text.find("\n"))
-        .unwrap_or(text.len());
-    text[..end].trim_end_matches([',', ':']).to_owned()
 }
 
 /// Reads a file that was named on the command line, up to a bound. It may be a pipe: whoever names one waits for it.

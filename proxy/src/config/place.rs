@@ -6,7 +6,7 @@
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::{Location, Spanned};
+use serde_saphyr::Spanned;
 
 use super::error::{FieldPath, Step};
 
@@ -20,7 +20,7 @@ pub(super) type At = (u64, u64);
 impl Places {
     /// Reads a text; `None` if it is no YAML, which the typed reading will say better.
     pub(super) fn read(yaml: &str) -> Option<Self> {
-        let mut options = super::load::yaml_options();
+        let mut options = yaml_text::options();
         // The typed reading refuses what stands twice; here it shall have a place.
         options.duplicate_keys = serde_saphyr::DuplicateKeyPolicy::PassThrough;
         let tree: Tree = serde_saphyr::from_str_with_options(yaml, options).ok()?;
@@ -59,10 +59,6 @@ impl Places {
             field
         }
     }
-}
-
-pub(super) fn at(location: Location) -> Option<At> {
-    (location != Location::UNKNOWN).then(|| (location.line(), location.column()))
 }
 
 /// A node: where it begins and what is in it. Entries of a map begin at their key.
@@ -121,7 +117,7 @@ impl<'de> Visitor<'de> for TreeVisitor {
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Tree, A::Error> {
         let mut children = Vec::new();
         while let Some(child) = seq.next_element::<Spanned<Tree>>()? {
-            let place = at(child.referenced);
+            let place = yaml_text::place(child.referenced);
             children.push((Step::Index(children.len()), place, child.value));
         }
         Ok(Tree(children))
@@ -131,7 +127,7 @@ impl<'de> Visitor<'de> for TreeVisitor {
         let mut children = Vec::new();
         while let Some(key) = map.next_key::<Spanned<String>>()? {
             let child = map.next_value::<Tree>()?;
-            let place = at(key.referenced);
+            let place = yaml_text::place(key.referenced);
             children.push((Step::Key(key.value), place, child));
         }
         Ok(Tree(children))

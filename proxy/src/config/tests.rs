@@ -222,7 +222,7 @@ fn a_refusal_names_the_place_and_what_to_do() {
             "tls: {cert_file: a}",
             "tls: the field \"key_file\" is missing; add it",
         ),
-        ("--- {}\n--- {}", "a configuration is one YAML document"),
+        ("--- {}\n--- {}", "more than one YAML document"),
         // addresses
         (
             "listen: 8080",

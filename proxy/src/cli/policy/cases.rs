@@ -468,7 +468,7 @@ fn read(path: &Path) -> anyhow::Result<File> {
     let text = config::read_given(path, FILE_BYTES_MAX)
         .and_then(config::text_of)
         .map_err(|problem| anyhow::anyhow!("{} {problem}", path.display()))?;
-    serde_saphyr::from_str(&text).with_context(|| format!("{}", path.display()))
+    yaml_text::read(&text).with_context(|| format!("{}", path.display()))
 }
 
 fn case_files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {

@@ -128,14 +128,14 @@ impl Example {
 
 /// Reads one file; its patterns are in one line then, and its lists filled in.
 pub(crate) fn load(source: &RuleSource<'_>) -> Result<File, RuleError> {
-    let mut file: File = serde_saphyr::from_str(source.yaml).map_err(|e| RuleError {
+    let mut file: File = yaml_text::read(source.yaml).map_err(|wrong| RuleError {
         file: source.name.to_owned(),
-        line: e
-            .location()
-            .map_or(0, |l| usize::try_from(l.line()).unwrap_or(0)),
+        line: wrong
+            .at
+            .map_or(0, |(line, _)| usize::try_from(line).unwrap_or(0)),
         rule: None,
         field: "file",
-        problem: e.to_string(),
+        problem: wrong.problem,
     })?;
     let mut filler = Filler::new(&file.lists);
     for (nth, rule) in file.rules.iter_mut().enumerate() {
