@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::{Direction, ToolName};
+use domain::{Direction, IdError, ToolName};
 use mcp_codec::{Document, Kind, Node};
 use parking_lot::RwLock;
 
@@ -94,6 +94,8 @@ pub struct ToolCache {
 struct Known {
     tools: BoundedMap<Arc<str>, Arc<ToolSchemas>>,
     bytes: usize,
+    /// Whether it was told that a tool's name is none.
+    told: bool,
 }
 
 impl Default for Known {
@@ -101,6 +103,7 @@ impl Default for Known {
         Self {
             tools: BoundedMap::new(TOOLS_MAX),
             bytes: 0,
+            told: false,
         }
     }
 }
@@ -127,18 +130,23 @@ fn cost(name: &str, schemas: &ToolSchemas) -> usize {
 
 impl ToolCache {
     /// Remembers what a `tools/list` result declares. Later pages add to earlier ones. A tool that nobody may call for
-    /// its name is none.
-    pub fn learn(&self, doc: &Document, tools: Node) {
+    /// its name is none; the first one of a server is given back with what is wrong, so that it can be told once.
+    pub fn learn(&self, doc: &Document, tools: Node) -> Option<IdError> {
         if doc.kind(tools) != Kind::Array {
-            return;
+            return None;
         }
+        let mut wrong = None;
         let mut known = self.known.write();
         for tool in doc.elements(tools) {
-            let name = doc.member(tool, "name").and_then(|n| doc.str(n));
-            if let Some(name) = name.filter(|name| ToolName::parse(name).is_ok()) {
-                known.insert(name, ToolSchemas::of(doc, tool));
+            let Some(name) = doc.member(tool, "name").and_then(|n| doc.str(n)) else {
+                continue;
+            };
+            match ToolName::parse(name) {
+                Ok(_) => known.insert(name, ToolSchemas::of(doc, tool)),
+                Err(error) => wrong = wrong.or(Some(error)),
             }
         }
+        wrong.filter(|_| !std::mem::replace(&mut known.told, true))
     }
 
     /// The schemas of a tool, if it was listed and did not give way since.
@@ -209,6 +217,22 @@ mod tests {
         assert!(!t.accepts(down, br#"{"m":"[REDACTED:x]"}"#));
         assert!(t.accepts(Direction::ToServer, br#"{"anything":1}"#));
         assert!(cache.get("other").is_none());
+    }
+
+    #[test]
+    fn a_name_that_is_none_is_told_once() {
+        let cache = ToolCache::default();
+        let limits = mcp_codec::Limits::default();
+        let learn = |list: &str| {
+            let doc = Document::parse(list.to_owned().into(), &limits).unwrap();
+            cache.learn(&doc, doc.root()).map(|error| error.to_string())
+        };
+        assert_eq!(learn(r#"[{"name":"read"}]"#), None);
+        let told = learn(r#"[{"name":"read"},{"name":"read file"},{"name":""}]"#).unwrap();
+        assert!(told.contains("found ' ' at position 4"), "{told}");
+        assert_eq!(learn(r#"[{"name":"read file"}]"#), None, "told before");
+        assert!(cache.get("read").is_some());
+        assert!(cache.get("read file").is_none());
     }
 
     #[test]

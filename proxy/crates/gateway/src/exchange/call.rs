@@ -564,7 +564,10 @@ impl Down<'_> {
         let Some(tools) = doc.get(&["result", "tools"]) else {
             return edits;
         };
-        self.context.server.runtime.tools.learn(doc, tools);
+        let server = &self.context.server;
+        if let Some(error) = server.runtime.tools.learn(doc, tools) {
+            tracing::warn!(server_id = %server.id, %error, "the server has tools that cannot be listed or called: their names");
+        }
         if doc.kind(tools) != mcp_codec::Kind::Array {
             return edits;
         }

@@ -225,7 +225,12 @@ impl Post {
         }
         self.trail.names(&self.context, message);
         self.trail.denied();
-        let text = "Weir blocked this request: this tool may not be called.";
+        let text = match ToolName::parse(name) {
+            Ok(_) => "Weir blocked this request: this tool may not be called.",
+            Err(_) => {
+                "Weir blocked this request: a tool's name has 1 to 128 characters of A-Z, a-z, 0-9, '_', '-', '.', '/' and ':'."
+            }
+        };
         Err(Box::new(Answered::Blocked(self.block(message, era, text))))
     }
 }
