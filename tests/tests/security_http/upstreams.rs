@@ -277,6 +277,14 @@ fn hostile(canary: &Canary) -> Vec<Case> {
             &[202, 502],
         ),
         (
+            "an answer under 202",
+            Box::new(|r| {
+                let answer = result_message(r, json!({ "content": [] })).to_string();
+                Reply::status(202, "application/json", answer)
+            }),
+            &[200],
+        ),
+        (
             "set-cookie",
             Box::new({
                 let s = secret.clone();

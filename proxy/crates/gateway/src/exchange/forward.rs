@@ -182,7 +182,7 @@ impl Post {
         let pump = Pump {
             down,
             source,
-            status: head.status,
+            status: status_of_answer(head.status),
             extra,
             upstream,
             events,
@@ -317,6 +317,15 @@ impl Post {
             session_id,
             protocol,
         }
+    }
+}
+
+/// A client reads no message under 202 or its like, where an upstream may have put one.
+fn status_of_answer(upstream: u16) -> u16 {
+    if (201..300).contains(&upstream) {
+        200
+    } else {
+        upstream
     }
 }
 
