@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use weir_tests::config::Config;
-use weir_tests::{Canary, Client, Era, Reply, Upstream, Value, Weir, json};
+use weir_tests::weir::audit;
+use weir_tests::{Canary, Client, Era, Reply, Upstream, Value, Weir, json, wait};
 
 /// The ways a value can be written so that a reader (or a decoder on the other side) still gets it.
 fn disguises(v: &str) -> Vec<(&'static str, String)> {
@@ -473,11 +474,16 @@ fn over_budget_is_not_clean() {
         STANDARD.encode(format!("{pad} 2")),
         STANDARD.encode(canary.value())
     );
-    for (name, text) in [("depth", deep), ("bytes", wide)] {
+    for (name, text) in [("depth", deep), ("decoded_bytes", wide)] {
         upstream.forget();
         let answer = client.call("echo", json!({ "message": text }));
         assert_eq!(answer.blocked_call_fault(Era::Stateless), None, "{name}");
         assert!(!reached(&upstream), "{name}");
+        let reason = format!("over_budget: {name}");
+        wait::until("a record of the bound", Duration::from_secs(5), || {
+            let mut records = audit(&weir, &[]).into_iter();
+            records.find(|record| record["reason"] == reason.as_str())
+        });
     }
 }
 

@@ -187,6 +187,12 @@ fn tell(record: &Record, judge: Option<&Judge>, out: &mut dyn Write) -> std::io:
     for (name, value) in rows.iter().filter_map(|(n, v)| Some((n, v.as_ref()?))) {
         writeln!(out, "  {name:<9} {}", printable(value))?;
     }
+    if let Some(bound) = bound_hit(record) {
+        writeln!(
+            out,
+            "\nnot all of it was looked at: the {bound} budget is used up, and the failure mode of policy decided (failure_mode)"
+        )?;
+    }
     let is_denied = record.reason.as_deref() == Some("tool_denied");
     match (judge, record.tool.as_deref()) {
         (Some(judge), Some(tool)) if is_denied => {
@@ -206,6 +212,7 @@ fn tell(record: &Record, judge: Option<&Judge>, out: &mut dyn Write) -> std::io:
             "\nthis tool may not be called; the call was not read further"
         )?,
         audit_log::Action::Refused => writeln!(out, "\nit was refused before it was read further")?,
+        _ if bound_hit(record).is_some() => {}
         _ => writeln!(out, "\nnothing was found in it")?,
     }
     for finding in &record.findings {
@@ -226,6 +233,11 @@ fn tell(record: &Record, judge: Option<&Judge>, out: &mut dyn Write) -> std::io:
         )?;
     }
     Ok(())
+}
+
+/// The bound of a scan that was cut short.
+fn bound_hit(record: &Record) -> Option<&str> {
+    record.reason.as_deref()?.strip_prefix("over_budget: ")
 }
 
 fn tell_finding(
@@ -353,6 +365,16 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
+    }
+
+    #[test]
+    fn a_scan_that_was_cut_short_names_its_bound() {
+        let mut record = record();
+        record.findings.clear();
+        record.reason = Some("over_budget: depth".into());
+        let text = told(&record);
+        assert!(text.contains("the depth budget is used up"), "{text}");
+        assert!(!text.contains("nothing was found"), "{text}");
     }
 
     /// What is printed is what the configuration takes.

@@ -499,6 +499,9 @@ fn reason_of(
         dlp_policy::Reason::EvaluatorFailed(plugin, error) => {
             return Some(format!("plugin {plugin} failed: {error}").into());
         }
+        dlp_policy::Reason::OverBudget(bound) if matches!(stop, None | Some(Stop::Policy(_))) => {
+            return Some(format!("{}: {bound}", reason.as_str()).into());
+        }
         _ => {}
     }
     let word = stop.map_or(reason.as_str(), Stop::as_str);
