@@ -357,6 +357,16 @@ fn the_audit_log_tells_what_happened() {
     );
     let verified = run(&["audit", "verify", "--data-dir", &data], "");
     assert!(verified.status.success(), "{}", text(&verified));
+    let emptied = tempfile::tempdir().unwrap();
+    std::fs::create_dir(emptied.path().join("audit")).unwrap();
+    let folder = emptied.path().to_str().unwrap();
+    let verified = run(&["audit", "verify", "--data-dir", folder], "");
+    assert!(!verified.status.success(), "{}", text(&verified));
+    assert!(
+        text(&verified).contains("no segment"),
+        "{}",
+        text(&verified)
+    );
 }
 
 #[test]

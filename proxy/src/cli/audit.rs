@@ -206,6 +206,12 @@ fn tail(args: &TailArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
 fn verify(args: &VerifyArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     for dir in logs(args.at.data_dir.as_deref())? {
         let report = audit_log::verify(&dir).with_context(|| format!("{}", dir.display()))?;
+        if report.segments == 0 {
+            bail!(
+                "{}: there is no segment in it; a log has one from its first start on, so its files were removed or it was never one",
+                dir.display()
+            );
+        }
         let root: String = report.root.iter().map(|b| format!("{b:02x}")).collect();
         writeln!(
             out,
