@@ -224,8 +224,9 @@ fn jsonl(engine: &mut Engine, input: impl BufRead, out: &mut impl Write) -> anyh
             },
         )?;
         out.write_all(b"\n")?;
+        // Whoever feeds the lines may wait for each answer before the next.
+        out.flush()?;
     }
-    out.flush()?;
     Ok(())
 }
 
