@@ -421,6 +421,10 @@ async fn ids_plans_and_tenants_are_kept_to() {
     ] {
         assert_eq!(plane.get(path).await.0, 404, "{path}");
     }
+    // Bytes that are no text are refused in the form of all errors.
+    let (status, said) = plane.get("/api/v1/servers/%ff").await;
+    assert_eq!(status, 400);
+    assert_eq!(said["error"]["code"], "bad_request", "{said}");
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::{Stream, StreamExt as _, stream};
 use http::HeaderMap;
@@ -15,6 +15,7 @@ use runner_api::{BuildEvent, BuildRequest, BundleInfo, RunnerError};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
+use super::sent::Path;
 use super::{Api, BUNDLE_BYTES_MAX};
 use crate::error::{ControlError, ErrorBody};
 use crate::ids;

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use domain::ToolName;
 use futures_util::StreamExt as _;
 use runner_api::{Isolation, LogQuery};
 
 use super::Api;
-use super::servers::{Sent, body};
+use super::sent::{Path, Sent, body};
 use crate::error::{ControlError, ErrorBody};
 use crate::exec::call_tool;
 use crate::ids;

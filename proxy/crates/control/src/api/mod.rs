@@ -5,6 +5,7 @@ mod connections;
 mod execs;
 mod observe;
 mod secrets;
+mod sent;
 mod servers;
 mod tenants;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use futures_util::StreamExt as _;
 use http::header::CONTENT_TYPE;
@@ -14,7 +14,7 @@ use serde_json::Value;
 use utoipa::IntoParams;
 
 use super::Api;
-use super::servers::Asked;
+use super::sent::{Asked, Path};
 use crate::error::{ControlError, ErrorBody};
 use crate::ids;
 use crate::model::{LogView, UsageView};

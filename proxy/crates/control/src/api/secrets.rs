@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use domain::SECRETS_PER_SERVER_MAX;
 use http::StatusCode;
 use runner_api::{SECRET_BYTES_MAX, SecretName, SecretValue};
 
 use super::Api;
+use super::sent::Path;
 use crate::error::{ControlError, ErrorBody};
 use crate::ids;
 use crate::model::Stored;

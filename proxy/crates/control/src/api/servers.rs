@@ -3,43 +3,18 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::rejection::JsonRejection;
-use axum::extract::{FromRequestParts, Path, Query, State};
+use axum::extract::State;
 use domain::Policy;
 use http::StatusCode;
-use http::request::Parts;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
 use super::Api;
+use super::sent::{Asked, Path, Sent, body};
 use crate::error::{ControlError, ErrorBody};
 use crate::ids;
 use crate::model::{NewServer, ServerView, Settings, Stored};
-use crate::objects::Objects;
-
-/// A body as it comes.
-pub type Sent<T> = Result<Json<Objects<T>>, JsonRejection>;
-
-/// A body, or an error of ours.
-pub fn body<T>(body: Sent<T>) -> Result<T, ControlError> {
-    body.map(|Json(Objects(body))| body)
-        .map_err(|error| ControlError::BadRequest(error.body_text()))
-}
-
-/// What a query string asks for, or an error of ours.
-pub struct Asked<T>(pub T);
-
-impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Asked<T> {
-    type Rejection = ControlError;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ControlError> {
-        Query::try_from_uri(&parts.uri)
-            .map(|Query(asked)| Self(asked))
-            .map_err(|error| ControlError::BadRequest(error.body_text()))
-    }
-}
 
 #[derive(Deserialize, IntoParams)]
 pub struct OfTenant {

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use domain::Plan;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::servers::{Sent, body};
+use super::sent::{Path, Sent, body};
 use super::{Api, month_start_s};
 use crate::error::{ControlError, ErrorBody};
 use crate::ids;
