@@ -1,5 +1,6 @@
 //! Other people's servers and clients, installed by `scripts/setup.sh test`.
 
+use std::fs::File;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -90,12 +91,14 @@ pub struct Server {
     child: Child,
     /// The URL of its endpoint.
     pub url: String,
+    _port: OwnPort,
 }
 
 impl Server {
     /// Starts one of those that `serve.sh` knows and waits until it listens.
     pub fn start(name: &str) -> Self {
-        let port = free_port();
+        let own = OwnPort::take();
+        let port = own.number;
         let mut child = command(scripts().join("serve.sh"))
             .args([name, &port.to_string()])
             .stdout(Stdio::null())
@@ -116,6 +119,7 @@ impl Server {
         Self {
             child,
             url: format!("http://127.0.0.1:{port}/{path}"),
+            _port: own,
         }
     }
 }
@@ -223,10 +227,30 @@ pub fn faults(report: &[Call], canary: &Canary) -> String {
     faults.join(", ")
 }
 
-/// A port that was free a moment ago.
-pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0")
-        .and_then(|l| l.local_addr())
-        .expect("a free port")
-        .port()
+/// A port for a server that cannot be told to take any: no other test has it while this lives.
+struct OwnPort {
+    number: u16,
+    _lock: File,
+}
+
+impl OwnPort {
+    /// Below those that the system gives to whoever asks for any.
+    const RANGE: std::ops::Range<u16> = 20_000..30_000;
+
+    fn take() -> Self {
+        let locks = std::env::temp_dir().join("weir-test-ports");
+        std::fs::create_dir_all(&locks).expect("a folder for locks");
+        let offset = std::process::id() as usize % Self::RANGE.len();
+        let ports = Self::RANGE.cycle().skip(offset).take(Self::RANGE.len());
+        let mut own = ports.filter_map(|number| {
+            let lock = File::create(locks.join(number.to_string())).ok()?;
+            lock.try_lock().ok()?;
+            TcpListener::bind(("127.0.0.1", number)).ok()?;
+            Some(Self {
+                number,
+                _lock: lock,
+            })
+        });
+        own.next().expect("a free port")
+    }
 }
