@@ -42,6 +42,7 @@ impl Deep {
     }
 
     /// What is seen in a text whose places have these features.
+    #[inline(always)]
     pub fn see(&self, places: &[Sums], scales: &[f32; FEATURES]) -> Seen {
         let mut seen = Seen {
             most: [0.0; SEEN],
@@ -72,6 +73,7 @@ impl Deep {
     }
 
     /// How much of an order a sentence is, by its features and its neighbours': a logit.
+    #[inline(always)]
     pub fn weigh(&self, [before, here, after]: [(&Features, &Seen); 3]) -> f32 {
         let mut hidden = self.first_bias;
         let mut at = 0;

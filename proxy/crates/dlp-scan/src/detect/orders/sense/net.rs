@@ -28,6 +28,9 @@ pub(super) static NET: LazyLock<Net> = LazyLock::new(|| {
 
 type Row = [f32; FEATURES];
 pub(super) type Sums = [i16; FEATURES];
+pub(super) type Totals = [u16; FEATURES];
+/// Pieces of a sentence and of those beside it, in their order.
+pub(super) type Texts<'a> = [(&'a [u16], Place); 3];
 
 #[cfg(target_arch = "x86_64")]
 static AVX2: LazyLock<Option<super::wide::Avx2>> = LazyLock::new(super::wide::Avx2::detect);
@@ -119,10 +122,28 @@ impl Net {
 
     /// How much of an order the sentence is, between these two: a logit.
     pub fn weigh(&self, before: &[u16], here: &[u16], after: &[u16]) -> f32 {
-        let here = self.here(here);
-        let before = &before[before.len().saturating_sub(BESIDE_MAX)..];
-        let before = self.features(before, Place::Before);
-        let after = self.features(&after[..after.len().min(BESIDE_MAX)], Place::After);
+        let texts = looked_at(before, here, after);
+        #[cfg(target_arch = "x86_64")]
+        if let Some(avx2) = *AVX2 {
+            return avx2.weigh(self, texts);
+        }
+        self.weigh_texts(texts)
+    }
+
+    /// The same looked at more closely.
+    pub fn weigh_closely(&self, before: &[u16], here: &[u16], after: &[u16]) -> f32 {
+        let texts = looked_at(before, here, after);
+        #[cfg(target_arch = "x86_64")]
+        if let Some(avx2) = *AVX2 {
+            return avx2.weigh_closely(self, texts);
+        }
+        self.weigh_texts_closely(texts)
+    }
+
+    #[inline(always)]
+    pub(super) fn weigh_texts(&self, texts: Texts<'_>) -> f32 {
+        let [before, here, after] =
+            texts.map(|(pieces, place)| self.scaled(self.sums(pieces, place), pieces.len()));
         let mut hidden = self.first_bias;
         let mut add = |at: usize, value: f32| {
             if value != 0.0 {
@@ -140,21 +161,13 @@ impl Net {
         last.fold(self.last_bias, |sum, (h, w)| sum + h.max(0.0) * w)
     }
 
-    /// The same looked at more closely.
-    pub fn weigh_closely(&self, before: &[u16], here: &[u16], after: &[u16]) -> f32 {
-        let texts = [
-            (
-                &before[before.len().saturating_sub(BESIDE_MAX)..],
-                Place::Before,
-            ),
-            (&here[..here.len().min(HERE_MAX)], Place::Here),
-            (&after[..after.len().min(BESIDE_MAX)], Place::After),
-        ];
+    #[inline(always)]
+    pub(super) fn weigh_texts_closely(&self, texts: Texts<'_>) -> f32 {
         let looks: [(Features, Seen); 3] = texts.map(|(pieces, place)| {
             let mut places = Vec::with_capacity(pieces.len());
             self.each(pieces, place, |value| places.push(*value));
             let seen = self.deep.see(&places, &self.scales);
-            (self.features(pieces, place), seen)
+            (self.scaled(sums(&places), pieces.len()), seen)
         });
         self.deep
             .weigh(looks.each_ref().map(|(features, seen)| (features, seen)))
@@ -162,13 +175,19 @@ impl Net {
 
     fn features(&self, pieces: &[u16], place: Place) -> Features {
         #[cfg(target_arch = "x86_64")]
-        let (most, total) = match *AVX2 {
+        let sums = match *AVX2 {
             Some(avx2) => avx2.sums(self, pieces, place),
             None => self.sums(pieces, place),
         };
         #[cfg(not(target_arch = "x86_64"))]
-        let (most, total) = self.sums(pieces, place);
-        let share = 0.3 / (pieces.len() as f32 + 1e-6).sqrt();
+        let sums = self.sums(pieces, place);
+        self.scaled(sums, pieces.len())
+    }
+
+    /// What the sums of a text of so many pieces come to.
+    #[inline(always)]
+    fn scaled(&self, (most, total): (Sums, Totals), pieces: usize) -> Features {
+        let share = 0.3 / (pieces as f32 + 1e-6).sqrt();
         Features {
             most: std::array::from_fn(|f| f32::from(most[f]) * self.scales[f]),
             sum: std::array::from_fn(|f| f32::from(total[f]) * self.scales[f] * share),
@@ -177,16 +196,10 @@ impl Net {
 
     /// For each feature the most of all places and their sum: whole numbers, the same however they are added up.
     #[inline(always)]
-    pub(super) fn sums(&self, pieces: &[u16], place: Place) -> (Sums, [u16; FEATURES]) {
-        let mut most: Sums = [0; FEATURES];
-        let mut total = [0_u16; FEATURES];
-        self.each(pieces, place, |value| {
-            for f in 0..FEATURES {
-                most[f] = most[f].max(value[f]);
-                total[f] += value[f].cast_unsigned();
-            }
-        });
-        (most, total)
+    pub(super) fn sums(&self, pieces: &[u16], place: Place) -> (Sums, Totals) {
+        let mut sums = NOTHING;
+        self.each(pieces, place, |value| count(&mut sums, value));
+        sums
     }
 
     /// Calls `found` with the features of each place.
@@ -215,6 +228,36 @@ impl Net {
             value[f] += i16::from(adds[f].cast_signed());
         }
     }
+}
+
+const NOTHING: (Sums, Totals) = ([0; FEATURES], [0; FEATURES]);
+
+/// [`Net::sums`] of places that are known.
+#[inline(always)]
+fn sums(places: &[Sums]) -> (Sums, Totals) {
+    let mut sums = NOTHING;
+    places.iter().for_each(|value| count(&mut sums, value));
+    sums
+}
+
+#[inline(always)]
+fn count((most, total): &mut (Sums, Totals), value: &Sums) {
+    for f in 0..FEATURES {
+        most[f] = most[f].max(value[f]);
+        total[f] += value[f].cast_unsigned();
+    }
+}
+
+/// A sentence between its neighbours, as much of them as is looked at.
+fn looked_at<'a>(before: &'a [u16], here: &'a [u16], after: &'a [u16]) -> Texts<'a> {
+    [
+        (
+            &before[before.len().saturating_sub(BESIDE_MAX)..],
+            Place::Before,
+        ),
+        (&here[..here.len().min(HERE_MAX)], Place::Here),
+        (&after[..after.len().min(BESIDE_MAX)], Place::After),
+    ]
 }
 
 fn sum(a: &Sums, b: &Sums, c: &Sums) -> Sums {
@@ -252,5 +295,31 @@ impl Reader {
             let own = bytes[4 * i..4 * i + 4].try_into().expect("four bytes");
             f32::from_le_bytes(own)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NET, looked_at};
+
+    /// Whatever the processor has, the number is the same to the bit.
+    #[test]
+    fn vectors_change_no_bit() {
+        let mut seed = 7_u64;
+        let mut pieces = |n: usize| -> Vec<u16> {
+            let mut next = || {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                (seed >> 33) as usize % (NET.adds.len() / 3)
+            };
+            (0..n).map(|_| u16::try_from(next()).unwrap()).collect()
+        };
+        for n in (0..80).chain([200]) {
+            let [before, here, after] = [n / 2, n, n / 3].map(&mut pieces);
+            let texts = looked_at(&before, &here, &after);
+            let (one, two) = (NET.weigh_texts(texts), NET.weigh_texts_closely(texts));
+            assert_eq!(NET.weigh(&before, &here, &after).to_bits(), one.to_bits());
+            let closely = NET.weigh_closely(&before, &here, &after);
+            assert_eq!(closely.to_bits(), two.to_bits());
+        }
     }
 }

@@ -1,8 +1,8 @@
-//! The sums of the network compiled for AVX2, where the processor has it: the same whole numbers in a third of the
-//! instructions. Unsafe here: the call of what the processor was asked about first.
+//! The network compiled for AVX2, where the processor has it: the same numbers in a third of the instructions, as each feature is
+//! summed up by itself and no product is rounded otherwise. Unsafe here: the calls of what the processor was asked about first.
 #![allow(unsafe_code)]
 
-use super::net::{FEATURES, Net, Place, Sums};
+use super::net::{Net, Place, Sums, Texts, Totals};
 
 /// That the processor has AVX2.
 #[derive(Clone, Copy, Debug)]
@@ -14,13 +14,35 @@ impl Avx2 {
     }
 
     /// [`Net::sums`].
-    pub fn sums(self, net: &Net, pieces: &[u16], place: Place) -> (Sums, [u16; FEATURES]) {
+    pub fn sums(self, net: &Net, pieces: &[u16], place: Place) -> (Sums, Totals) {
         // SAFETY: a value of this type exists only where the processor has what it says.
         unsafe { sums(net, pieces, place) }
+    }
+
+    /// [`Net::weigh`].
+    pub fn weigh(self, net: &Net, texts: Texts<'_>) -> f32 {
+        // SAFETY: as above.
+        unsafe { weigh(net, texts) }
+    }
+
+    /// [`Net::weigh_closely`].
+    pub fn weigh_closely(self, net: &Net, texts: Texts<'_>) -> f32 {
+        // SAFETY: as above.
+        unsafe { weigh_closely(net, texts) }
     }
 }
 
 #[target_feature(enable = "avx2")]
-fn sums(net: &Net, pieces: &[u16], place: Place) -> (Sums, [u16; FEATURES]) {
+fn sums(net: &Net, pieces: &[u16], place: Place) -> (Sums, Totals) {
     net.sums(pieces, place)
+}
+
+#[target_feature(enable = "avx2")]
+fn weigh(net: &Net, texts: Texts<'_>) -> f32 {
+    net.weigh_texts(texts)
+}
+
+#[target_feature(enable = "avx2")]
+fn weigh_closely(net: &Net, texts: Texts<'_>) -> f32 {
+    net.weigh_texts_closely(texts)
 }
