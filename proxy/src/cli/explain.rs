@@ -45,7 +45,7 @@ pub fn run(args: &ExplainArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
 
 fn find(args: &ExplainArgs, data_dir: Option<&Path>) -> anyhow::Result<Record> {
     let query = Query {
-        id: Some(args.id.parse().context("this is no audit id")?),
+        id: Some(args.id.parse()?),
         limit: Some(1),
         order: Order::NewestFirst,
         ..Query::default()
@@ -57,13 +57,11 @@ fn find(args: &ExplainArgs, data_dir: Option<&Path>) -> anyhow::Result<Record> {
             ControlFlow::Break(())
         })?;
     }
-    match found {
-        Some(record) => Ok(record),
-        None => bail!(
-            "there is no record {} in the audit log; give --data-dir",
-            args.id
-        ),
-    }
+    let advice = match data_dir {
+        Some(dir) => format!(" under {}", dir.display()),
+        None => "; give --data-dir".into(),
+    };
+    found.with_context(|| format!("there is no record {} in the audit log{advice}", args.id))
 }
 
 /// The rules and the policy of the record's server, as the configuration has them now.
@@ -134,7 +132,7 @@ impl Judge {
         let Some(rule) = self.rules.find(&finding.rule) else {
             return "the configuration has no such rule any more".into();
         };
-        let direction = match record.direction {
+        let direction = match finding.direction.unwrap_or(record.direction) {
             audit_log::Direction::ToServer => Direction::ToServer,
             audit_log::Direction::ToClient => Direction::ToClient,
         };
@@ -337,6 +335,7 @@ mod tests {
             rule: "email".into(),
             category: "pii".into(),
             action: audit_log::Action::Block,
+            direction: None,
             path: "$.params.arguments[\"to: \\\"x\\\"\"]".into(),
             start: 4,
             end: 20,

@@ -169,6 +169,7 @@ fn sample() -> Record {
         rule: "github-pat".into(),
         category: "secret".into(),
         action: Action::Redact,
+        direction: None,
         path: "params.arguments.body".into(),
         start: 120,
         end: 160,

@@ -118,6 +118,9 @@ pub struct FindingRecord {
     pub category: Text,
     /// What this finding asked for.
     pub action: Action,
+    /// Which way the message went that it was found in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direction: Option<Direction>,
     /// Path of the leaf, with keys that are themselves data masked by the caller.
     pub path: Text,
     /// Start of the match in the leaf, in bytes.

@@ -40,6 +40,7 @@ pub fn finding(rule: &str) -> FindingRecord {
         rule: rule.into(),
         category: "secret".into(),
         action: Action::Block,
+        direction: None,
         path: "params.arguments.body".into(),
         start: 4,
         end: 44,

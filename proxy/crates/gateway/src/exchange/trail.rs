@@ -233,10 +233,10 @@ impl Trail {
             self.record.dry_run = true;
         }
         if !report.outcome.findings.is_empty() {
-            self.add_findings(doc, report);
+            self.add_findings(direction, doc, report);
         }
         if !report.decision.marks.is_empty() {
-            self.add_marks(doc, report);
+            self.add_marks(direction, doc, report);
         }
     }
 
@@ -275,6 +275,7 @@ impl Trail {
                 rule: self.rules.rule(finding.rule).id.as_ref().into(),
                 category: finding.category.as_str().into(),
                 action: audit_action(passed.action.into()),
+                direction: Some(audit_direction(direction)),
                 path: passed.path.as_str().into(),
                 start: byte(passed.start),
                 end: byte(passed.end),
@@ -288,7 +289,7 @@ impl Trail {
     }
 
     /// What plugins found or changed: by the plugin's own word for it, never by its text.
-    fn add_marks(&mut self, doc: &Document, report: &Report) {
+    fn add_marks(&mut self, direction: Direction, doc: &Document, report: &Report) {
         let places = Places::of(doc);
         let masked: Vec<LeafId> = report
             .decision
@@ -312,6 +313,7 @@ impl Trail {
                 rule: format!("{plugin}/{}", mark.label).into(),
                 category: "plugin".into(),
                 action: audit_action(mark.action.into()),
+                direction: Some(audit_direction(direction)),
                 path: path.into(),
                 start: mark.start,
                 end: mark.end,
@@ -339,7 +341,7 @@ impl Trail {
         self.record.tool = tool.or_else(|| self.record.tool.take());
     }
 
-    fn add_findings(&mut self, doc: &Document, report: &Report) {
+    fn add_findings(&mut self, direction: Direction, doc: &Document, report: &Report) {
         let places = Places::of(doc);
         let key_leaves: Vec<LeafId> = report
             .outcome
@@ -368,6 +370,7 @@ impl Trail {
                 rule: self.rules.rule(finding.rule).id.as_ref().into(),
                 category: finding.category.as_str().into(),
                 action: audit_action((*action).into()),
+                direction: Some(audit_direction(direction)),
                 path: path.into(),
                 start: finding.start,
                 end: finding.end,
