@@ -135,13 +135,14 @@ fn search(args: &SearchArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     };
     let logs = logs(args.at.data_dir.as_deref())?;
     let [log] = &logs[..] else {
-        for record in newest_of(&logs, &query)? {
+        let (records, damaged) = newest_of(&logs, &query)?;
+        for record in records {
             show(&record, &args.at, out)?;
         }
-        return Ok(ExitCode::SUCCESS);
+        return whole(damaged);
     };
     let mut shown = Ok(());
-    audit_log::search(log, &query, |record| {
+    let stats = audit_log::search(log, &query, |record| {
         shown = show(record, &args.at, out);
         match shown {
             Ok(()) => ControlFlow::Continue(()),
@@ -149,25 +150,37 @@ fn search(args: &SearchArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
         }
     })?;
     shown?;
-    Ok(ExitCode::SUCCESS)
+    whole(stats.damaged)
+}
+
+/// Whether all that was searched could be read: what a damaged record held, nobody knows.
+fn whole(damaged: u64) -> anyhow::Result<ExitCode> {
+    match damaged {
+        0 => Ok(ExitCode::SUCCESS),
+        n => bail!(
+            "{n} of the records looked at are damaged and were passed over; `weir audit verify` names the first"
+        ),
+    }
 }
 
 /// What fits in several logs, in the query's order over all of them: each has an order of its own, and what joins them is
 /// the time. No more than the query's limit is held beside those of one log.
-fn newest_of(logs: &[PathBuf], query: &Query) -> anyhow::Result<Vec<Record>> {
+fn newest_of(logs: &[PathBuf], query: &Query) -> anyhow::Result<(Vec<Record>, u64)> {
     let mut records: Vec<Record> = Vec::new();
+    let mut damaged = 0;
     for log in logs {
-        audit_log::search(log, query, |record| {
+        let stats = audit_log::search(log, query, |record| {
             records.push(record.clone());
             ControlFlow::Continue(())
         })?;
+        damaged += stats.damaged;
         match query.order {
             Order::NewestFirst => records.sort_by_key(|r| std::cmp::Reverse(r.time_unix_us)),
             Order::OldestFirst => records.sort_by_key(|r| r.time_unix_us),
         }
         records.truncate(query.limit.unwrap_or(usize::MAX));
     }
-    Ok(records)
+    Ok((records, damaged))
 }
 
 fn tail(args: &TailArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
@@ -213,6 +226,14 @@ fn verify(args: &VerifyArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
             );
         }
         let root: String = report.root.iter().map(|b| format!("{b:02x}")).collect();
+        if args.at.json {
+            let line = serde_json::json!({
+                "log": dir.display().to_string(), "first_sequence": report.first_sequence, "size": report.size,
+                "segments": report.segments, "checkpoints": report.checkpoints, "unvouched": report.unvouched, "root": root,
+            });
+            writeln!(out, "{line}")?;
+            continue;
+        }
         writeln!(
             out,
             "{}: {} records in {} segments, {} checkpoints, unchanged; root {root}",
