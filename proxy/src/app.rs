@@ -708,7 +708,7 @@ fn say_plainly(text: &str) {
 
 /// Says what whoever runs this configuration should know.
 fn note(loaded: &Loaded) {
-    for note in &loaded.notes {
+    for note in loaded.notes.iter().chain(&loaded.dry_run()) {
         tracing::warn!("{note}");
     }
 }

@@ -72,7 +72,8 @@ fn validate(file: &Path, out: &mut dyn Write, err: &mut dyn Write) -> std::io::R
                 writeln!(err, "{}: {error:#}", file.display())?;
                 return Ok(ExitCode::FAILURE);
             }
-            for note in programs(&loaded) {
+            let dry_run = loaded.dry_run().map(|note| format!("note: {note}"));
+            for note in programs(&loaded).iter().chain(&dry_run) {
                 writeln!(err, "{}: {note}", file.display())?;
             }
             writeln!(out, "{}: {}", file.display(), summary(&loaded))?;

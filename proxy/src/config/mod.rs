@@ -73,6 +73,26 @@ pub struct Loaded {
     pub files_watched: Vec<PathBuf>,
 }
 
+impl Loaded {
+    /// Which servers nothing is enforced for, in words, if there are any: easily left so.
+    pub fn dry_run(&self) -> Option<String> {
+        let servers = self.desired.servers.iter();
+        let names: Vec<&str> = servers
+            .filter(|(_, server)| server.policy.dry_run)
+            .map(|(id, _)| id.as_str())
+            .collect();
+        let others = match names.len() {
+            0 => return None,
+            n if n > 5 => format!(" and {} more", n - 5),
+            _ => String::new(),
+        };
+        let named = names[..names.len().min(5)].join(", ");
+        Some(format!(
+            "dry run: nothing is blocked or redacted for {named}{others} (policy.dry_run)"
+        ))
+    }
+}
+
 /// Where hosted servers run, and where they are managed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hosting {
