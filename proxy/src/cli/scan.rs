@@ -48,10 +48,20 @@ pub fn run(args: &ScanArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     } else {
         &args.files
     };
-    let mut found = 0;
+    let (mut found, mut unread) = (0, Ok(()));
     for path in files {
-        found += file(&mut engine, path, out)?;
+        match file(&mut engine, path, out) {
+            Ok(n) => found += n,
+            // The others are scanned all the same; the last problem is told at the end, those before it here.
+            Err(error) if error.is::<Usage>() => {
+                if let Err(before) = std::mem::replace(&mut unread, Err(error)) {
+                    writeln!(io::stderr(), "error: {before:#}")?;
+                }
+            }
+            Err(error) => return Err(error),
+        }
     }
+    unread?;
     Ok(if found > 0 {
         ExitCode::FAILURE
     } else {
