@@ -171,6 +171,17 @@ pub struct PluginFile {
     pub sha256: Option<String>,
 }
 
+/// A list that was emptied to let nothing pass would let everything pass.
+fn some_names<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let names = Vec::deserialize(deserializer)?;
+    match names.is_empty() {
+        true => Err(serde::de::Error::custom(
+            "names nothing; leave the field out for all, or take the key out for none",
+        )),
+        false => Ok(names),
+    }
+}
+
 /// An API key. `weir key new` makes one.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -180,8 +191,9 @@ pub struct Key {
     /// `sha256:` and the SHA-256 of the key in 64 hexadecimal digits.
     #[schemars(regex(pattern = r"^sha256:[0-9a-fA-F]{64}$"))]
     pub hash: String,
-    /// Servers it may reach; empty: all of the tenant's.
-    #[serde(default)]
+    /// Servers it may reach; absent: all of the tenant's.
+    #[serde(default, deserialize_with = "some_names")]
+    #[schemars(length(min = 1))]
     pub servers: Vec<String>,
     /// Tools it may call.
     #[serde(default)]
