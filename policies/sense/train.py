@@ -1,6 +1,7 @@
 """Trains the network of `order-by-sense` and writes weights.bin and expected.tsv.
 
-usage: train.py WORK [STEPS]     WORK as corpus.py left it; 2,400 steps take a quarter of an hour on two cores, 5,000 half an hour
+usage: train.py WORK [STEPS] [again]     WORK as corpus.py left it; 2,400 steps take a quarter of an hour on two cores, 5,000 half an hour.
+                                         "again" begins with the weights there are: for rows that came after them.
 
 A row with an order is a bag: one of its sentences that lie in the order has to be one. Every sentence of a benign row, every one
 of the corpus, and words in any order are none. A fifth of the corpus' sources, chosen by a seed, is held back; what is printed at
@@ -38,7 +39,7 @@ SEEN, APART, HIDDEN_2 = 48, 2, 48  # the second look, as deep.rs has it
 BOUND = 2.5  # above it the scanner calls a sentence an order
 MAYBE = 0.0  # above it the scanner looks a second time
 POSITIVE, HARD, ORDINARY = 72, 96, 216  # bags of a step
-SHARE = dict(english=0.34, other=0.25, unread=0.16, licence=0.07, nothing=0.09, listed=0.05)  # of ORDINARY; the rest are words in any order
+SHARE = dict(english=0.32, other=0.24, unread=0.16, licence=0.07, nothing=0.08, listed=0.07, repeated=0.05)  # of ORDINARY; the rest are words in any order
 KEPT = 2 / 5  # of the corpus: more tells it nothing new
 TOP = ("first", "first_bias", "last", "last_bias", "conv_2", "conv_2_bias", "first_2", "first_2_bias", "last_2", "last_2_bias")
 
@@ -117,17 +118,36 @@ def meaningless(n, seed=3):
 
 
 def listed(n, seed=4):
-    """Words in any order, small ones often among them, as lists, tags and texts of generators have them."""
+    """Words in any order, small ones often among them, as lists, tags and texts of generators have them; in two of five those that
+    orders are made of."""
     r, by = random.Random(seed), [w for w, _ in sorted(VOCAB.items(), key=lambda x: x[1]) if w.isalpha() and len(w) > 1]
     small, common, rare = by[:60], by[60:2500], by[2500:9000]
+    orders = (row["order"].lower() for row, _ in rows("rows.jsonl.gz") if row.get("order") and row["lang"] == "en")
+    ordered = [w for w in sorted({w for order in orders for w in re.findall(r"[a-z]{3,}", order)}) if w in VOCAB and w not in small]
 
     def words():
-        some = [r.choice(common if r.random() < 0.8 else rare) for _ in range(r.randint(8, 60))]
+        of = ordered if r.random() < 0.4 else None
+        some = [r.choice(of or (common if r.random() < 0.8 else rare)) for _ in range(r.randint(8, 60))]
         share = r.choice([0.0, 0.2, 0.4, 0.4])
         return r.choice([" ", " ", " ", ", "]).join(r.choice(small if r.random() < share else some) for _ in range(r.randint(4, 48)))
 
     beside = lambda: words() if r.random() < 0.5 else ""
     return np.stack([window(beside(), words(), beside()) for _ in range(n)])
+
+
+def repeated(texts, n, seed=5):
+    """One clause again and again, as fillers and generators have it: what is said so often is no order by that."""
+    r = random.Random(seed)
+    clauses = [" ".join(re.findall(r"[\w'’-]+", t)) for t in texts]
+    clauses = [c for c in clauses if 4 <= len(c.split()) <= 18]
+
+    def again():
+        clause = r.choice(clauses).split()
+        at, end = r.randrange(len(clause)), r.choice(["", "", ",", ";"])
+        words = (" ".join(clause) + end + " ") * 64
+        return " ".join(words.split()[at : at + r.randint(20, 64)])
+
+    return np.stack([window(again(), again(), again()) for _ in range(n)])
 
 
 def shorter(X):
@@ -287,6 +307,56 @@ def tables(p, base):
     return np.clip(np.round(out / scale), -127, 127).astype(np.int8), np.round(places / scale).astype(np.int16), scale
 
 
+def read_weights(path, size):
+    """What `write` wrote: the network's upper parts, and what each piece and any piece adds, not in whole numbers."""
+    raw, at = open(path, "rb").read(), 16
+
+    def take(kind, *shape):
+        nonlocal at
+        part = np.frombuffer(raw, kind, int(np.prod(shape)), at).reshape(shape)
+        at += part.nbytes
+        return part
+
+    pieces, names = struct.unpack_from("<I", raw, 4)[0], []
+    for _ in range(pieces):
+        names.append(raw[at + 1 : at + 1 + raw[at]].decode())
+        at += 1 + raw[at]
+    numbers, places, scale = take("i1", pieces, 3, FEATURES), take("<i2", 3, 3, FEATURES), take("<f4", FEATURES)
+    shapes = dict(first=(4 * FEATURES, HIDDEN), first_bias=(HIDDEN,), last=(HIDDEN,), last_bias=())
+    p = {k: take("<f4", *shape) for k, shape in shapes.items()}
+    take("<f4", 2 * FEATURES + 1)
+    shapes = dict(conv_2=(3, FEATURES, SEEN), conv_2_bias=(SEEN,), first_2=(4 * (FEATURES + SEEN), HIDDEN_2), first_2_bias=(HIDDEN_2,))
+    p |= {k: take("<f4", *shape) for k, shape in (shapes | dict(last_2=(HIDDEN_2,), last_2_bias=())).items()}
+    assert at == len(raw)
+    known = np.zeros((size, 3, FEATURES), np.float32)
+    known[[0, 1, 2, 3, 4, *(VOCAB[name] for name in names[5:])]] = numbers * scale
+    return {k: jnp.asarray(v) for k, v in p.items()}, known, places * scale
+
+
+def learned_again(base, known):
+    """`learned` on top of what each piece is known to add: more of it by the piece's meaning (`more`)."""
+    known = jnp.asarray(known)
+
+    def features(p, X, key):
+        for part, (a, b) in enumerate(zip(SHORT, SHORT[1:])):
+            x = X[:, a:b]
+            m = (x > 0)[..., None]
+            each = known[x] + jnp.einsum("nwb,bkf->nwkf", base[x], p["more"])
+            each = each * jax.random.bernoulli(jax.random.fold_in(key, part), 0.88, x.shape)[..., None, None]
+            z = jnp.pad((each + p["places"][part]) * m[..., None], ((0, 0), (1, 1), (0, 0), (0, 0)))
+            yield jax.nn.relu(z[:, :-2, 0] + z[:, 1:-1, 1] + z[:, 2:, 2]) * m, m
+
+    return features
+
+
+def tables_again(p, base, known):
+    out = known + np.einsum("nb,bkf->nkf", np.asarray(base), np.asarray(p["more"]))
+    out[0] = out[UNK] = 0
+    scale = np.abs(out[1000:]).max((0, 1)) / 127
+    numbers = np.clip(np.round(out / scale), -127, 127).astype(np.int8)
+    return numbers, np.round(np.asarray(p["places"]) / scale).astype(np.int16), scale
+
+
 def look(alone, weights):
     """What the sentence by itself says, enough to leave out its neighbours: passes 98 of 100 that the network looks at twice."""
     from sklearn.linear_model import LogisticRegression
@@ -333,21 +403,28 @@ def main():
     back = set(np.random.default_rng(7).permutation(names)[: len(names) // 5])
     held = np.array([s in back for s in source])
     print(f"{(~held).sum()} ordinary sentences, {held.sum()} held back; {keyed.mean():.3f} of all are read")
-    positive, hard = [], []
+    positive, hard, said = [], [], []
     for r, parts in rows("rows.jsonl.gz"):
         windows = [(window(*part[:3]), part[3]) for part in parts]
         if r.get("order"):
             positive.append([x for x, own in windows if own][:6])
         else:
             hard += [x for x, _ in windows]
+            said += [part[1] for part in parts]
     positive = [bag for bag in positive if bag]
     seen = ~held & ~licence
     groups = [ordinary[of] for of in (seen & keyed & english, seen & keyed & ~english, seen & ~keyed, licence)]
-    groups += [meaningless(5000), listed(6000)]
+    groups += [meaningless(5000), listed(9000), repeated(said, 9000)]
     batch = batches(positive, hard, groups, SHARE.values(), ordinary[seen])
-    p = start(jax.random.PRNGKey(0))
-    p = train(p, learned(base), batch, steps, 3e-3, list(p), 0, "all")
-    numbers, places, scale = tables(p, base)
+    if "again" in sys.argv:
+        p, known, places = read_weights(os.path.join(HERE, "weights.bin"), len(base))
+        p |= dict(more=jnp.zeros((BASIS, 3, FEATURES)), places=jnp.asarray(places, jnp.float32))
+        p = train(p, learned_again(base, known), batch, steps, 1e-3, list(p), 0, "all, again")
+        numbers, places, scale = tables_again(p, base, known)
+    else:
+        p = start(jax.random.PRNGKey(0))
+        p = train(p, learned(base), batch, steps, 3e-3, list(p), 0, "all")
+        numbers, places, scale = tables(p, base)
     p = train(p, made(numbers, places, scale, SHORT), batch, steps * 5 // 12, 1e-3, TOP, 5, "the last layers")
     features = made(numbers, places, scale, CUTS)
     both = jax.jit(lambda X: looks(p, features(p, X, None)))
