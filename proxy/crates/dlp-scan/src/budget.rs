@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// The bytes of a message for which one finding more may be reported.
+const FINDING_BYTES: usize = 16;
+
 /// Upper bounds on the work done for one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
@@ -9,7 +12,8 @@ pub struct Budget {
     pub decoded_bytes_max: u32,
     /// How many layers may lie on top of each other (`base64>gzip>json` is three).
     pub depth_max: u8,
-    /// Findings reported; the rest of the message is not searched for more.
+    /// Findings reported, and one more for each 16 bytes of the message: a list of addresses is one to the line. The rest
+    /// of the message is not searched for more.
     pub findings_max: u32,
     /// Candidate checks (prefilter hits that were looked at closely), counted over all layers; for a message of `n`
     /// bytes no more than `16 n` and 32,768, times what the dearest of a tenant's own patterns weighs. Real messages take
@@ -29,6 +33,9 @@ impl Budget {
             candidates_max: self
                 .candidates_max
                 .min(scaled(16, 32 << 10).saturating_mul(weight.max(1))),
+            findings_max: self
+                .findings_max
+                .saturating_add(crate::text::to_u32(bytes / FINDING_BYTES)),
             ..*self
         }
     }
