@@ -6,6 +6,7 @@
 //!
 //! Never here: async, I/O, a clock, logging. The matched text never leaves this crate except as a keyed hash.
 
+mod blob;
 mod budget;
 mod check;
 mod decode;

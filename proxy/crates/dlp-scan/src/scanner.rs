@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use crate::decode::{Spawner, decode, json, outline};
+use crate::decode::{Spawner, decode, is_reading, json, outline};
 use crate::detect::{Limits, Raw, Scratch, Sink, detect};
 use crate::echoes;
 use crate::finding::{Finding, FingerprintKey, Layers, Outcome};
@@ -162,6 +162,7 @@ impl Scanner {
                 index: to_u32(index),
                 raw: &mut self.raw,
                 limits: &mut limits,
+                blobs: SmallVec::new(),
             };
             detect(&mut sink, &mut self.scratch);
             if let Some(kept) = &mut self.kept {
@@ -181,8 +182,10 @@ impl Scanner {
                     parent_only_injection: node.only_injection,
                     parent_only_sure: node.only_sure,
                     parent_turned: node.turned,
+                    parent_is_reading: node.layer.is_some_and(is_reading),
                     parent_fresh: node.fresh,
                     parent_made: &node.made,
+                    parent_blobs: &self.scratch.blobs,
                     shared: Vec::new(),
                     nodes: &mut self.nodes,
                     free: &mut self.free,
@@ -736,10 +739,10 @@ mod tests {
             ),
             (
                 Budget {
-                    findings_max: 1,
+                    findings_max: 0,
                     ..Budget::default()
                 },
-                format!("{token} {token}"),
+                "ann@firma.de ".repeat(9),
                 OverBudget::Findings,
             ),
             (

@@ -132,7 +132,7 @@ impl Files {
                 let mut reader = flate2::bufread::DeflateDecoder::new(bytes).take(limit);
                 let _ = reader.by_ref().take(DEFLATED_HEAD).read_to_end(&mut plain);
                 // Without a head it may be anything; and nobody pays for what is unpacked and left.
-                if plain.len() < 8 || !texty(&plain) {
+                if plain.len() < 8 || !texty(&plain) || is_uniform(&plain) {
                     return;
                 }
                 reader.read_to_end(&mut plain)
@@ -291,8 +291,15 @@ fn alone(body: &[u8]) -> std::borrow::Cow<'_, [u8]> {
     [properties, &[0xFF; 8], rest].concat().into()
 }
 
+/// Hardly more than one byte, again and again: so read rows of the same digit, and nobody says anything that way.
+fn is_uniform(text: &[u8]) -> bool {
+    const DISTINCT_MIN: u32 = 4;
+    let seen = text.iter().fold(0_u128, |seen, b| seen | 1 << (b & 0x7F));
+    seen.count_ones() < DISTINCT_MIN
+}
+
 /// What a file is packed in, by its first bytes.
-fn packed_in(file: &[u8]) -> Option<Packed> {
+pub(super) fn packed_in(file: &[u8]) -> Option<Packed> {
     match file {
         [0x1F, 0x8B, 8, ..] => Some(Packed::Gzip),
         [b'P', b'K', 3, 4, ..] => Some(Packed::Zip),

@@ -1,11 +1,12 @@
 //! Base64, base32, base58 and hexadecimal runs, forwards, backwards or rotated, and gzip, zlib or deflate behind them.
 
-use super::archive::unpack;
+use super::archive::{Packed, unpack};
 use super::base58::base58;
 use super::binary::{Bytes, Found, Texts, separate};
 use super::digits::{Alphabet, Coded, Digits, base32_of, is_hex, may_hold_text, never_text};
 use super::packed::{HEAD, may_be_deflated, packed, packed_inside};
 use super::run::Run;
+use super::streams;
 use super::{Spawner, begin_cell, copy, margin_after, margin_before, name_over};
 use crate::detect::Scratch;
 use crate::text::{Cell, How, Node, RUN_BYTES_MIN, Span, is_run};
@@ -307,7 +308,10 @@ fn emit_as(
         len += 1;
     }
     let head = &head[..len];
-    let packed = packed(head, source.len());
+    let packed = packed(head, source.len()).filter(|packed| {
+        // Its own sign are more bytes than the head has.
+        *packed != Packed::Lzma || streams::may_be_lzma(Digits::new(source, alphabet))
+    });
     let wide = utf16_order(head);
     if packed.is_none() && wide.is_none() && !(len >= 8 && texty(head)) {
         return false;
@@ -323,7 +327,7 @@ fn emit_as(
         // Something else may stand behind it.
         if any && under.is_none() {
             let run = Run::new(source, start);
-            packed_texts(node, cell, &run, (start, end), alphabet, spawn);
+            packed_texts(node, cell, &run, (start, end), alphabet, Some(inner), spawn);
             plain_texts(node, cell, &run, (start, end), alphabet, spawn);
         }
         return any;
@@ -400,20 +404,26 @@ fn texts(
     }
     let source = &node.text[start..end];
     let run = Run::new(source, start);
-    packed_texts(node, cell, &run, (start, end), alphabet, spawn);
+    packed_texts(node, cell, &run, (start, end), alphabet, None, spawn);
     plain_texts(node, cell, &run, (start, end), alphabet, spawn);
 }
 
-/// What is packed behind something else.
+/// What is packed behind something else, where `front` is what was read at the front of the run.
 fn packed_texts(
     node: &Node,
     cell: &Cell,
     run: &Run<'_>,
     place: (usize, usize),
     alphabet: Alphabet,
+    front: Option<Packed>,
     spawn: &mut Spawner<'_>,
 ) {
     for (first, skipped, packed) in packed_inside(&run.digits, alphabet, spawn.over) {
+        // An archive has been gone through to its end, with all heads in it.
+        let known = first % alphabet.group().1 == 0 && packed == Packed::Zip;
+        if known && front == Some(Packed::Zip) {
+            continue;
+        }
         if run.digits.len() > spawn.room() {
             spawn.over.get_or_insert(OverBudget::DecodedBytes);
             return;

@@ -71,7 +71,7 @@ pub(crate) use around::{begin_cell, copy, label_before, on_char};
 use around::{name_of, name_over, without_data_head};
 pub(crate) use dressed::places as dressing;
 pub(crate) use fold::bare_letter;
-pub(crate) use spawner::Spawner;
+pub(crate) use spawner::{Spawner, is_reading};
 pub(crate) use turned::{LEET_WORDS_MIN, rot13};
 
 /// Runs every decoder over the node. Each looks at the whole text first: most cells are short, and most texts hold
@@ -308,8 +308,10 @@ pub(crate) mod tests {
             parent_only_injection: false,
             parent_only_sure: false,
             parent_turned: false,
+            parent_is_reading: false,
             parent_fresh: Fresh::default(),
             parent_made: &[],
+            parent_blobs: &[],
             shared: Vec::new(),
         };
         let mut scratch = Scratch::default();

@@ -112,12 +112,21 @@ pub(super) fn packed_inside(
         let first = at.checked_sub(place)?;
         (at > 0).then_some((first, place.saturating_sub(1)))
     };
-    // The first is enough: all heads behind it are looked for.
-    let archives = archives.iter().filter_map(|(signs, place)| {
-        let (first, skipped) = group(memmem::find(digits, signs)?, *place)?;
-        Some((first, skipped, Packed::Zip))
-    });
-    let mut found: SmallVec<_> = archives.collect();
+    // The first is enough wherever groups begin as they do there: all heads behind it are looked for.
+    let mut firsts: [Option<(usize, usize)>; 4] = [None; 4];
+    for (signs, place) in archives {
+        let groups = memmem::find_iter(digits, signs).filter_map(|at| group(at, *place));
+        for (first, skipped) in groups {
+            let known = &mut firsts[first % alphabet.group().1];
+            if known.is_none_or(|(before, _)| first < before) {
+                *known = Some((first, skipped));
+            }
+        }
+    }
+    let firsts = firsts.into_iter().flatten();
+    let mut found: SmallVec<_> = firsts
+        .map(|(first, skipped)| (first, skipped, Packed::Zip))
+        .collect();
     let bytes = |(first, skipped): (usize, usize)| {
         let head = &digits[first..digits.len().min(first + STREAM_HEAD_DIGITS)];
         Digits::new(head, alphabet).skip(skipped)

@@ -1,6 +1,7 @@
 //! Makes the children of a node, within the budget.
 
 use super::beside;
+use crate::blob::{self, Blob};
 use crate::text::{Fresh, Node, Parent, Span};
 use crate::{Layer, OverBudget};
 
@@ -17,9 +18,13 @@ pub(crate) struct Spawner<'a> {
     pub parent_only_injection: bool,
     pub parent_only_sure: bool,
     pub parent_turned: bool,
+    /// The parent is another way to read what stands in its own, and no code.
+    pub parent_is_reading: bool,
     pub parent_fresh: Fresh,
     /// Where the parent's calls were replaced.
     pub parent_made: &'a [Span],
+    /// Where the parent is noise.
+    pub parent_blobs: &'a [Blob],
     /// The children that calls beside each other share, as long as they may go on.
     pub shared: Vec<beside::Shared>,
 }
@@ -28,7 +33,7 @@ pub(crate) struct Spawner<'a> {
 const CODED_MIN: u8 = 2;
 
 /// Is it another way to read what stands there, which ordinary text may have as well, and no code?
-fn is_reading(layer: Layer) -> bool {
+pub(crate) fn is_reading(layer: Layer) -> bool {
     matches!(
         layer,
         Layer::Joined
@@ -43,12 +48,32 @@ fn is_reading(layer: Layer) -> bool {
     )
 }
 
+/// Is it a code whose digits or sums show that somebody wrote it?
+fn is_proven(layer: Layer) -> bool {
+    matches!(
+        layer,
+        Layer::Base64
+            | Layer::Base32
+            | Layer::Base58
+            | Layer::Hex
+            | Layer::Gzip
+            | Layer::Zlib
+            | Layer::Bzip2
+            | Layer::Xz
+            | Layer::Zstd
+            | Layer::Json
+    )
+}
+
 impl Spawner<'_> {
     /// An empty child, or nothing if the depth is used up.
     pub fn begin(&mut self, layer: Layer) -> Option<Node> {
+        if self.parent_only_sure && self.parent_is_reading && is_reading(layer) {
+            // Of noise every reading gives another.
+            return None;
+        }
         if self.is_deepest() {
-            // Ordinary text can be put together, taken apart and read with figures for letters for as long as one likes.
-            if !is_reading(layer) || self.parent_coded >= CODED_MIN {
+            if self.counts_to_depth(layer) {
                 self.over.get_or_insert(OverBudget::Depth);
             }
             return None;
@@ -58,7 +83,7 @@ impl Spawner<'_> {
         node.parent = Parent::Node(self.parent);
         node.layer = Some(layer);
         node.depth = self.parent_depth + 1;
-        node.coded = self.parent_coded + u8::from(!is_reading(layer) && layer != Layer::Json);
+        node.coded = self.parent_coded + u8::from(is_proven(layer) && layer != Layer::Json);
         node.only_injection = self.parent_only_injection;
         node.only_sure = self.parent_only_sure;
         node.turned =
@@ -66,12 +91,28 @@ impl Spawner<'_> {
         Some(node)
     }
 
+    /// Whether nobody can have left out what lies under the last layer.
+    fn counts_to_depth(&self, layer: Layer) -> bool {
+        if self.parent_only_sure {
+            // Signs of the weaker codes stand between words that are printable by chance.
+            return is_proven(layer) && !self.parent_is_reading;
+        }
+        if self.parent_only_injection {
+            // Without the reading that made it so, what lies deeper is reached earlier.
+            return false;
+        }
+        // Ordinary text can be put together, taken apart and read with figures for letters for as long as one likes.
+        !is_reading(layer) || self.parent_coded >= CODED_MIN && !self.parent_turned
+    }
+
     /// Puts a child to the others, if it holds something new and its bytes can be afforded. What was made only of
     /// the parent's surroundings has been made of its parent, too: without that rule, neighbours that are encoded in
     /// different ways would be decoded again in every order.
     pub fn end(&mut self, mut node: Node) {
         let made_of = node.find_fresh();
-        if !self.is_new(made_of, Fresh::touches) {
+        let of_noise =
+            node.layer.is_some_and(is_reading) && blob::covers(self.parent_blobs, made_of);
+        if of_noise || !self.is_new(made_of, Fresh::touches) {
             self.free.push(node);
             return;
         }

@@ -5,8 +5,9 @@
 use std::io::Read;
 
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+use smallvec::SmallVec;
 
-use super::archive::Packed;
+use super::archive::{DEFLATED_HEAD, Packed, packed_in};
 
 /// What a stream costs at the least, for the memory that it is read in.
 const STREAM_BYTES: u64 = 16 << 10;
@@ -60,6 +61,7 @@ pub(super) fn read(bytes: &[u8], packed: Packed, limit: u64) -> (Vec<u8>, u64) {
             reader.take(limit).read_to_end(&mut plain).is_ok()
         }
         Packed::Xz => return xz(bytes, limit),
+        Packed::Lzma if !begins_as_lzma(bytes) => return (plain, STREAM_BYTES),
         Packed::Lzma => lzma(bytes, window(limit)).is_some_and(|reader| {
             let mut reader = reader.take(limit);
             reader.read_to_end(&mut plain).is_ok()
@@ -73,6 +75,35 @@ pub(super) fn read(bytes: &[u8], packed: Packed, limit: u64) -> (Vec<u8>, u64) {
         false => (plain.len() + bytes.len()) as u64 * 4,
     };
     (plain, spent.max(STREAM_BYTES))
+}
+
+/// Is the length one that is not known, or of four bytes and not none, and a zero behind it, which each stream begins with (LZMA
+/// specification, "The main loop of decoder")?
+pub(super) fn may_be_lzma(bytes: impl Iterator<Item = u8>) -> bool {
+    const LENGTH_AT: usize = 5;
+    let behind: SmallVec<[u8; 9]> = bytes.skip(LENGTH_AT).take(9).collect();
+    match *behind {
+        [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0] => true,
+        [a, b, c, d, 0, 0, 0, 0, 0] => [a, b, c, d] != [0; 4],
+        _ => false,
+    }
+}
+
+/// Tables of small numbers begin like a stream of LZMA, which has no sign of its own; but what somebody packs is mostly text, or
+/// packed once more.
+fn begins_as_lzma(bytes: &[u8]) -> bool {
+    if !may_be_lzma(bytes.iter().copied()) {
+        return false;
+    }
+    let mut head = Vec::new();
+    if let Some(reader) = lzma(bytes, WINDOW_BYTES_MIN) {
+        // What is broken gives what came before.
+        let _ = reader.take(DEFLATED_HEAD).read_to_end(&mut head);
+    }
+    let text = head
+        .iter()
+        .filter(|b| matches!(b, 0x20..|b'\n'| b'\r' | b'\t'));
+    !head.is_empty() && (packed_in(&head).is_some() || text.count() * 4 >= head.len() * 3)
 }
 
 /// No window need be larger than what may still come out.

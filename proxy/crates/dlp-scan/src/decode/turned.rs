@@ -4,7 +4,7 @@ use super::{Spawner, copy};
 use crate::detect::Scratch;
 use crate::ruleset::Action;
 use crate::text::{Cell, How, Node, Span};
-use crate::{Layer, LeafKind};
+use crate::{Layer, LeafKind, blob};
 
 /// How far from the hit the turned text goes on.
 const REACH: usize = 512;
@@ -30,6 +30,9 @@ fn turn(node: &Node, scratch: &Scratch, action: Action, spawn: &mut Spawner<'_>)
     };
     let (mut child, mut done) = (None, 0);
     for (_, hit) in scratch.turned.iter().filter(|(a, _)| *a == action) {
+        if blob::covers(&scratch.blobs, *hit) {
+            continue;
+        }
         let at = hit.start as usize;
         let cell = node.cell_at(hit.start).map(|i| node.cells[i]);
         let Some(cell) = cell.filter(|c| c.leaf != crate::text::NO_LEAF && at >= done) else {

@@ -25,6 +25,9 @@ pub(crate) use hidden::unseen;
 pub(crate) use orders::is_english;
 pub(crate) use phrase::in_list as is_listed_word;
 
+use smallvec::SmallVec;
+
+use crate::blob::{self, Blob};
 use crate::decode::marks::Mark;
 use crate::decode::strides::Noted;
 use crate::decode::strung;
@@ -78,6 +81,8 @@ pub(crate) struct Scratch {
     pub hits: Vec<Hit>,
     /// What the text shows at first sight.
     pub traces: Traces,
+    /// Where it is noise.
+    pub blobs: Vec<Blob>,
     pub compact: Vec<u8>,
     pub done: Done,
     pub near: context::Near,
@@ -185,6 +190,8 @@ pub(crate) struct Sink<'a> {
     pub index: u32,
     pub raw: &'a mut Vec<Raw>,
     pub limits: &'a mut Limits,
+    /// Where the text is noise; see [`crate::blob`].
+    pub blobs: SmallVec<[Blob; 2]>,
 }
 
 impl<'a> Sink<'a> {
@@ -192,10 +199,26 @@ impl<'a> Sink<'a> {
         &self.node.text
     }
 
+    /// Whether it is a piece of noise. What has a right checksum is none, and what a tenant looks for is looked for everywhere.
+    fn is_noise(&self, rule: RuleId, span: Span) -> bool {
+        blob::around(&self.blobs, span).is_some_and(|blob| {
+            let (rule, value) = (self.rules.compiled(rule), &self.text()[span.range()]);
+            let proven = rule.own
+                || rule
+                    .checks
+                    .iter()
+                    .any(|c| c.proves && c.raw && (c.run)(value));
+            !proven && blob.has_by_chance(value)
+        })
+    }
+
     pub fn report(&mut self, rule: RuleId, span: Span, confidence: u8) {
         if span.is_empty()
+            // Of its surroundings the text that they were taken from says more.
+            || !self.node.fresh.touches(span)
             || is_sealed(self.text(), span)
             || self.node.only_sure && confidence < SURE
+            || self.is_noise(rule, span)
             || self.node.only_injection && self.rules.rule(rule).category != Category::Injection
         {
             return;
@@ -329,6 +352,7 @@ pub(crate) fn note_traces(node: &Node, scratch: &mut Scratch) {
             }
         }
     }
+    blob::find(text, &traces.runs, &mut scratch.blobs);
     scratch.traces = traces;
     scratch.marks = crate::decode::marks::in_text(text);
 }
@@ -338,6 +362,8 @@ fn keyword_hits(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     hits.clear();
     let node = sink.node;
     scratch.traces.read(&node.text);
+    blob::find(&node.text, &scratch.traces.runs, &mut scratch.blobs);
+    sink.blobs.extend_from_slice(&scratch.blobs);
     // Only a value goes on in the next cell.
     let strings = node.cells.iter().filter(|c| c.kind == LeafKind::String);
     let ends = strings.map(|c| c.span.end as usize);

@@ -12,6 +12,9 @@ use unicode_normalization::char::compose;
 
 /// The first variation selector of the supplement.
 const SELECTOR_BASE: u32 = 0xE0100;
+/// Stretches longer than this are not copied, but for so much beside what is folded: no value is as long.
+const STRETCH_MAX: usize = 16 << 10;
+const BESIDE: usize = 4 << 10;
 /// A word is looked at this far to either side.
 const WORD_CHARS_MAX: usize = 512;
 
@@ -149,9 +152,23 @@ impl<'t> Folding<'t> {
         self.copy(end);
     }
 
+    /// Of a long stretch without anything to fold only what stands beside what is folded: the rest is read as it is.
     fn copy(&mut self, end: usize) {
         let (from, to) = (self.base + self.copied, self.base + end);
-        copy(self.child, self.node, from, to);
+        if to.saturating_sub(from) > STRETCH_MAX {
+            let break_at = |at: usize| super::on_char(&self.node.text, at, to);
+            let (near, far) = (break_at(from + BESIDE), break_at(to - BESIDE));
+            // Nothing was folded yet where the text begins.
+            if self.copied > 0 {
+                copy(self.child, self.node, from, near);
+            }
+            self.child.push(b"\n", Span::new(near, near + 1), How::Atom);
+            if end < self.text.len() {
+                copy(self.child, self.node, far, to);
+            }
+        } else {
+            copy(self.child, self.node, from, to);
+        }
         self.copied = self.copied.max(end);
     }
 
