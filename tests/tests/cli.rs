@@ -458,6 +458,31 @@ fn what_was_asked_before_standard_input_ended_is_answered() {
 }
 
 #[test]
+fn a_call_that_is_too_long_for_a_pipe_is_refused_by_its_id() {
+    let dir = tempfile::TempDir::new().expect("a temporary folder");
+    let long = "x".repeat(5 << 20);
+    let said = json!({ "name": "echo", "arguments": { "message": long } });
+    // As SDKs write it: what it is stands at its end.
+    let call =
+        format!("{{\"method\":\"tools/call\",\"params\":{said},\"jsonrpc\":\"2.0\",\"id\":7}}\n");
+    let word = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": said });
+    let cut = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"ping\",\"params\":{said}");
+    let input = format!(
+        "{call}{word}\n{}{cut}",
+        tool_call(8, "echo", json!({ "message": "hi" }))
+    );
+    let output = stdio(dir.path(), &[STDIO_SERVER], &input);
+    let answers = lines(&output);
+    let of = |id: Value| answers.iter().filter(|a| a["id"] == id).collect::<Vec<_>>();
+    assert_eq!(of(json!(8))[0]["result"]["content"][0]["text"], "hi");
+    let refused = of(json!(7));
+    assert_eq!(refused.len(), 1, "{answers:?}");
+    let why = refused[0]["error"]["message"].as_str().unwrap_or_default();
+    assert!(why.contains("limits.message_bytes_max"), "{why}");
+    assert_eq!(answers.len(), 2, "{answers:?}");
+}
+
+#[test]
 fn a_call_that_is_never_answered_holds_weir_stdio_for_so_long_and_is_recorded() {
     let dir = tempfile::TempDir::new().expect("a temporary folder");
     let input =

@@ -248,6 +248,34 @@ fn a_stdio_server_that_writes_garbage_or_too_much_is_survived() {
 }
 
 #[test]
+fn an_answer_that_is_too_long_for_a_pipe_fails_its_own_call_alone() {
+    let config = stdio_config().set("limits", json!({ "message_bytes_max": 65536 }));
+    let weir = Weir::serve(&config);
+    for era in Era::ALL {
+        let mut client = Client::connect(&weir, era);
+        let asked = json!({ "name": "progress", "arguments": { "times": 3, "every_ms": 300 } });
+        let slow = client.message("tools/call", asked);
+        let mut waiting = Conn::open(weir.addr);
+        waiting.send(client.request_bytes(
+            "POST",
+            &client.headers_for(&slow),
+            slow.to_string().as_bytes(),
+        ));
+        // The server works on one call after the other, so the long line comes behind this answer; both wait.
+        let flood = client.call("flood", json!({ "bytes": 200_000 }));
+        assert_eq!(flood.status(), 502, "{}", flood.text());
+        assert!(
+            flood.text().contains("larger than") && !flood.text().contains("xxxx"),
+            "{}",
+            flood.text()
+        );
+        let reply = waiting.response().expect("an answer");
+        assert!(reply.text().contains("done"), "{}", reply.text());
+    }
+    weir.wait_for_log("its call is failed");
+}
+
+#[test]
 fn a_command_that_cannot_be_run_is_said_so() {
     let weir = Weir::serve(&Config::of(json!({ "command": "/no/such/program" })));
     let mut client = Client::new(&weir, Era::Handshake, &[]);

@@ -10,6 +10,8 @@ use bytes::Bytes;
 use memchr::memchr;
 use thiserror::Error;
 
+use crate::{Limits, LongLine, Whose};
+
 /// Why a line is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum LineError {
@@ -46,6 +48,12 @@ pub struct Decoder {
     ready: VecDeque<Result<Bytes, LineError>>,
     ready_bytes: usize,
     failed: bool,
+    /// Within which bounds lines that are too long are read for whose they are.
+    reads_long: Option<Limits>,
+    /// The one that is being skipped.
+    long: Option<Box<LongLine>>,
+    /// Those that have ended, in the order in which they were reported.
+    skipped: VecDeque<Whose>,
 }
 
 impl Decoder {
@@ -58,7 +66,24 @@ impl Decoder {
             ready: VecDeque::new(),
             ready_bytes: 0,
             failed: false,
+            reads_long: None,
+            long: None,
+            skipped: VecDeque::new(),
         }
+    }
+
+    /// The same decoder, which also finds out whose a line is that is too long: see [`Self::next_skipped`].
+    #[must_use]
+    pub fn reading_long(self, limits: Limits) -> Self {
+        Decoder {
+            reads_long: Some(limits),
+            ..self
+        }
+    }
+
+    /// Whose the next line was that is too long, once that line has ended: one for each that was reported, in their order.
+    pub fn next_skipped(&mut self) -> Option<Whose> {
+        self.skipped.pop_front()
     }
 
     /// Takes the next piece of the stream. Call [`Decoder::next`] until it gives `None` before pushing again.
@@ -98,6 +123,7 @@ impl Decoder {
     /// Says whether the stream ended between lines.
     pub fn finish(&mut self) -> Result<(), LineError> {
         let rest = std::mem::take(&mut self.line);
+        self.skipped_whole();
         if rest.is_empty() && !self.skipping {
             Ok(())
         } else {
@@ -108,10 +134,14 @@ impl Decoder {
     /// One byte more than allowed is held, since it may be the CR of a line end.
     fn collect(&mut self, part: &[u8]) {
         if self.skipping {
+            if let Some(long) = &mut self.long {
+                long.push(part);
+            }
             return;
         }
         if self.line.len() + part.len() > self.line_bytes_max.saturating_add(1) {
             self.report_too_long();
+            self.collect(part);
             return;
         }
         self.line.extend_from_slice(part);
@@ -122,7 +152,12 @@ impl Decoder {
     }
 
     fn report_too_long(&mut self) {
-        self.line = Vec::new();
+        let begun = std::mem::take(&mut self.line);
+        self.long = self.reads_long.as_ref().map(|limits| {
+            let mut long = LongLine::new(limits);
+            long.push(&begun);
+            Box::new(long)
+        });
         self.skipping = true;
         self.queue(Err(LineError::TooLong));
     }
@@ -130,6 +165,7 @@ impl Decoder {
     fn line_done(&mut self) {
         let mut line = std::mem::take(&mut self.line);
         if std::mem::take(&mut self.skipping) {
+            self.skipped_whole();
             return;
         }
         if line.last() == Some(&b'\r') {
@@ -138,6 +174,11 @@ impl Decoder {
         if !line.is_empty() {
             self.queue(Ok(line.into()));
         }
+    }
+
+    fn skipped_whole(&mut self) {
+        let whose = self.long.take().map(|long| long.whose());
+        self.skipped.extend(whose);
     }
 
     fn queue(&mut self, line: Result<Bytes, LineError>) {

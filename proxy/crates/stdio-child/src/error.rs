@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use bytes::Bytes;
 use thiserror::Error;
 
 /// Why a server did not start.
@@ -69,14 +70,28 @@ pub enum SendError {
     },
 }
 
+/// A part of a line. Its text may be secret and is not shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Part(pub Bytes);
+
+impl fmt::Debug for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Part(<{} bytes>)", self.0.len())
+    }
+}
+
 /// Why something on the server's stdout was not a line.
 #[derive(Debug, Error)]
 pub enum LineError {
-    /// Longer than `line_bytes_max`. The rest of the line is skipped; the next item is a later line.
+    /// A part of a line that is longer than `line_bytes_max`: nobody holds the whole. Its other parts follow, then later lines.
     #[error("a line is over the limit of {bytes_max} bytes")]
     TooLong {
         /// The limit.
         bytes_max: usize,
+        /// What comes next of it.
+        part: Part,
+        /// It is the last part. Of a line end that is CRLF the CR is in it.
+        ends: bool,
     },
     /// The output ended in the middle of a line. `None` follows.
     #[error("the output ended after {bytes} bytes of an unfinished line")]

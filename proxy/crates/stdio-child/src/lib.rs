@@ -32,7 +32,7 @@ mod sys;
 
 pub use backoff::{Backoff, BackoffPolicy};
 pub use child::Child;
-pub use error::{Exit, LineError, SendError, SpawnError};
+pub use error::{Exit, LineError, Part, SendError, SpawnError};
 pub use line::LineReceiver;
 pub use reaper::reaper_main;
 pub use spec::{ChildSpec, REAPER_COMMAND, ReaperMode, StderrSink};

@@ -5,7 +5,7 @@ use memchr::memchr;
 use tokio::io::AsyncReadExt;
 use tokio::process::ChildStdout;
 
-use crate::LineError;
+use crate::{LineError, Part};
 
 /// One read asks for this much, or for `CHUNK_BYTES_MAX` in the middle of a long line. The pipe itself
 /// holds 64 KiB.
@@ -61,8 +61,8 @@ struct LineDecoder {
     buffer: BytesMut,
     /// How much of `buffer` is known to hold no line feed.
     scanned: usize,
-    /// Whether we are inside a line that was given up as too long.
-    skipping: bool,
+    /// Whether we are inside a line that is too long and goes on in parts.
+    in_long: bool,
     line_bytes_max: usize,
 }
 
@@ -71,7 +71,7 @@ impl LineDecoder {
         Self {
             buffer: BytesMut::new(),
             scanned: 0,
-            skipping: false,
+            in_long: false,
             line_bytes_max,
         }
     }
@@ -87,29 +87,26 @@ impl LineDecoder {
         (&mut self.buffer).limit(chunk)
     }
 
-    /// The next line that is complete or too long.
+    /// The next line that is complete, or the next part of one that is too long.
     fn next_line(&mut self) -> Option<Result<Bytes, LineError>> {
-        loop {
-            let Some(found) = memchr(b'\n', &self.buffer[self.scanned..]) else {
-                return self.no_line_end();
-            };
-            let mut line = self.buffer.split_to(self.scanned + found);
-            self.buffer.advance(1);
-            self.scanned = 0;
-            if std::mem::take(&mut self.skipping) {
-                continue;
-            }
-            if line.last() == Some(&b'\r') {
-                line.truncate(line.len() - 1);
-            }
-            if line.len() > self.line_bytes_max {
-                return Some(Err(self.too_long()));
-            }
-            return Some(Ok(line.freeze()));
+        let Some(found) = memchr(b'\n', &self.buffer[self.scanned..]) else {
+            return self.no_line_end();
+        };
+        let mut line = self.buffer.split_to(self.scanned + found);
+        self.buffer.advance(1);
+        self.scanned = 0;
+        if std::mem::take(&mut self.in_long) {
+            return Some(Err(self.too_long(line, true)));
         }
+        let text = line.len() - usize::from(line.last() == Some(&b'\r'));
+        if text > self.line_bytes_max {
+            return Some(Err(self.too_long(line, true)));
+        }
+        line.truncate(text);
+        return Some(Ok(line.freeze()));
     }
 
-    /// Gives up a line as soon as it cannot be within the limit any more. A carriage return at the end
+    /// Gives a line in parts as soon as it cannot be within the limit any more. A carriage return at the end
     /// may be half of a line end.
     fn no_line_end(&mut self) -> Option<Result<Bytes, LineError>> {
         self.scanned = self.buffer.len();
@@ -117,25 +114,27 @@ impl LineDecoder {
             Some(b'\r') => self.buffer.len() - 1,
             _ => self.buffer.len(),
         };
-        if !self.skipping && line_bytes <= self.line_bytes_max {
+        if self.buffer.is_empty() || !self.in_long && line_bytes <= self.line_bytes_max {
             return None;
         }
-        self.buffer.clear();
         self.scanned = 0;
-        let first = !std::mem::replace(&mut self.skipping, true);
-        first.then(|| Err(self.too_long()))
+        self.in_long = true;
+        let part = std::mem::take(&mut self.buffer);
+        Some(Err(self.too_long(part, false)))
     }
 
     /// At the end of the stream: what is left is no line.
     fn finish(&mut self) -> Option<LineError> {
         let bytes = std::mem::take(&mut self.buffer).len();
         self.scanned = 0;
-        (bytes > 0).then_some(LineError::Unfinished { bytes })
+        (bytes > 0 || self.in_long).then_some(LineError::Unfinished { bytes })
     }
 
-    fn too_long(&self) -> LineError {
+    fn too_long(&self, part: BytesMut, ends: bool) -> LineError {
         LineError::TooLong {
             bytes_max: self.line_bytes_max,
+            part: Part(part.freeze()),
+            ends,
         }
     }
 }
@@ -144,17 +143,25 @@ impl LineDecoder {
 mod tests {
     use super::*;
 
-    /// The items of `input`, fed in pieces of `step` bytes: a line as text, or the error's first letter.
+    /// The items of `input`, fed in pieces of `step` bytes: a line as text, or the error's first letter; the parts of one line
+    /// as one.
     fn lines(input: &[u8], line_bytes_max: usize, step: usize) -> Vec<String> {
         let mut decoder = LineDecoder::new(line_bytes_max);
-        let mut items = Vec::new();
+        let mut items: Vec<String> = Vec::new();
+        let mut goes_on = false;
         let mut drain = |decoder: &mut LineDecoder| {
             while let Some(item) = decoder.next_line() {
-                items.push(match item {
-                    Ok(line) => format!("={}", String::from_utf8_lossy(&line)),
-                    Err(LineError::TooLong { bytes_max }) => format!("T{bytes_max}"),
+                match item {
+                    Ok(line) => items.push(format!("={}", String::from_utf8_lossy(&line))),
+                    Err(LineError::TooLong { part, ends, .. }) => {
+                        let part = String::from_utf8_lossy(&part.0).into_owned();
+                        match std::mem::replace(&mut goes_on, !ends) {
+                            true => items.last_mut().expect("it has begun").push_str(&part),
+                            false => items.push(format!("T{part}")),
+                        }
+                    }
                     Err(other) => panic!("{other}"),
-                });
+                }
             }
         };
         for piece in input.chunks(step) {
@@ -193,30 +200,40 @@ mod tests {
         check("a\r\r\n", &["=a\r"]);
         check("12345\n", &["=12345"]);
         check("12345\r\n", &["=12345"]);
-        check("123456\n1\n", &["T5", "=1"]);
-        check("1234567890123\r\nok\n", &["T5", "=ok"]);
-        check("123456\n123456\nok\n", &["T5", "T5", "=ok"]);
-        check("12345\rx\nok\n", &["T5", "=ok"]);
-        check("12345\r\r\nok\n", &["T5", "=ok"]);
+        check("123456\n1\n", &["T123456", "=1"]);
+        check("1234567890123\nok\n", &["T1234567890123", "=ok"]);
+        check("1234567890123\r\nok\n", &["T1234567890123\r", "=ok"]);
+        check("12345\r\r\nok\n", &["T12345\r\r", "=ok"]);
+        check("123456\n654321\nok\n", &["T123456", "T654321", "=ok"]);
+        check("12345\rx\nok\n", &["T12345\rx", "=ok"]);
         check("a\nhalf", &["=a", "U4"]);
         check("half\r", &["U5"]);
         check("12345\r", &["U6"]);
     }
 
     #[test]
-    fn an_endless_line_is_reported_once_and_takes_no_memory() {
+    fn an_endless_line_comes_in_parts_and_takes_no_memory() {
         let mut decoder = LineDecoder::new(1000);
-        let mut errors = 0;
+        let mut bytes = 0;
         for _ in 0..10_000 {
             decoder.space().put_slice(&[b'x'; CHUNK_BYTES]);
             while let Some(item) = decoder.next_line() {
-                assert!(item.is_err());
-                errors += 1;
+                let Err(LineError::TooLong {
+                    part, ends: false, ..
+                }) = item
+                else {
+                    panic!("no part of the line");
+                };
+                bytes += part.0.len();
             }
             assert!(decoder.buffer.capacity() <= 2 * (1000 + CHUNK_BYTES_MAX));
         }
-        assert_eq!(errors, 1);
+        assert_eq!(bytes, 10_000 * CHUNK_BYTES);
         decoder.space().put_slice(b"\nback\n");
+        let end = decoder.next_line().unwrap();
+        assert!(
+            matches!(end, Err(LineError::TooLong { part, ends: true, .. }) if part.0.is_empty())
+        );
         assert_eq!(decoder.next_line().unwrap().unwrap(), "back");
     }
 

@@ -98,20 +98,30 @@ async fn what_is_no_line_is_refused() {
     assert!(send("123456789012").await.is_err());
     send("12345678901").await.unwrap();
     let read = within(lines.recv()).await.unwrap();
-    assert!(matches!(read, Err(LineError::TooLong { bytes_max: 10 })));
+    assert!(matches!(
+        read,
+        Err(LineError::TooLong { bytes_max: 10, .. })
+    ));
     child.stop().await;
 }
 
 #[tokio::test]
-async fn a_long_line_is_skipped_and_the_next_one_comes() {
+async fn a_long_line_comes_in_parts_and_the_next_one_after_it() {
     let (mut spec, _) = shell("head -c 50000000 /dev/zero | tr '\\0' x; echo; echo next");
     spec.line_bytes_max = 100_000;
     let (child, mut lines) = spawn(&spec).await;
-    let first = within(lines.recv()).await.unwrap();
-    assert!(matches!(
-        first,
-        Err(LineError::TooLong { bytes_max: 100_000 })
-    ));
+    let mut bytes = 0;
+    loop {
+        let read = within(lines.recv()).await.unwrap();
+        let Err(LineError::TooLong { part, ends, .. }) = read else {
+            panic!("no part of a line: {read:?}");
+        };
+        bytes += part.0.len();
+        if ends {
+            break;
+        }
+    }
+    assert_eq!(bytes, 50_000_000);
     assert_eq!(line(&mut lines).await, "next");
     assert!(within(lines.recv()).await.is_none());
     assert_eq!(code(&within(child.exited()).await), (Some(0), None));

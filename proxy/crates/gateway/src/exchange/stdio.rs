@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use mcp_codec::lines::Decoder;
-use mcp_codec::{BatchRule, Payload};
+use mcp_codec::{BatchRule, Id, Payload, Whose};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
@@ -174,7 +174,9 @@ impl Front {
     }
 
     async fn up(&mut self, mut input: Input) -> StdioEnd {
-        let mut lines = Decoder::new(self.context.snapshot.limits.message_bytes_max);
+        let snapshot = &self.context.snapshot;
+        let mut lines =
+            Decoder::new(snapshot.limits.message_bytes_max).reading_long(snapshot.codec);
         let mut buffer = vec![0; READ_BYTES];
         loop {
             let read = match input.read(&mut buffer).await {
@@ -183,14 +185,20 @@ impl Front {
             };
             lines.push(&buffer[..read]);
             while let Some(line) = lines.next() {
-                match line {
-                    Ok(line) => self.one(line).await,
-                    Err(_) => self.refuse("The message is larger than allowed.").await,
+                // One that is too long is answered once it is known whose it is.
+                if let Ok(line) = line {
+                    self.one(line).await;
                 }
             }
+            while let Some(whose) = lines.next_skipped() {
+                self.too_long(whose).await;
+            }
         }
-        if lines.finish().is_err() {
-            self.refuse("The last message has no line end.").await;
+        let unfinished = lines.finish().is_err();
+        if let Some(whose) = lines.next_skipped() {
+            self.too_long(whose).await;
+        } else if unfinished {
+            self.refuse(None, "The last message has no line end.").await;
         }
         StdioEnd::Client
     }
@@ -245,8 +253,24 @@ impl Front {
         }
     }
 
-    async fn refuse(&self, text: &str) {
-        let own = reply::error(None, reply::code::INVALID_REQUEST, text);
+    /// Nobody waits for an answer to an answer or to a word.
+    async fn too_long(&self, whose: Whose) {
+        let id = match &whose {
+            Whose::Call(id) => Some(id),
+            Whose::Unknown => None,
+            Whose::Answer(_) | Whose::Word => {
+                tracing::warn!(
+                    "a message of the client is longer than limits.message_bytes_max: it is dropped"
+                );
+                return;
+            }
+        };
+        let text = "The message is larger than limits.message_bytes_max.";
+        self.refuse(id, text).await;
+    }
+
+    async fn refuse(&self, id: Option<&Id>, text: &str) {
+        let own = reply::error(id, reply::code::INVALID_REQUEST, text);
         let _ = self.channel.send(Cleared::of_ours(own)).await;
     }
 }

@@ -19,16 +19,16 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use domain::Limits;
-use mcp_codec::{Id, Message, MessageKind};
+use mcp_codec::{Id, LongLine, Message, MessageKind, Whose};
 use parking_lot::Mutex;
 use stdio_child::{
-    Backoff, BackoffPolicy, Child, ChildSpec, Exit, LineReceiver, SendError, SpawnError,
+    Backoff, BackoffPolicy, Child, ChildSpec, Exit, LineError, LineReceiver, SendError, SpawnError,
 };
 use tokio::sync::{OnceCell, mpsc, watch};
 
 use super::facade::Told;
 use super::sse_link::{SseReceiver, SseSender};
-use super::{Fault, HttpLink};
+use super::{Fault, HttpLink, Oversize};
 use crate::authn::Principal;
 use crate::pipeline::{Cleared, ToServer};
 use crate::shares::{Share, Shares, Taken};
@@ -132,11 +132,14 @@ impl std::fmt::Debug for DuplexSession {
 struct Router {
     waiting: HashMap<Id, Waiting>,
     tokens: HashMap<Id, Id>,
-    listener: Option<mpsc::Sender<Incoming>>,
+    listener: Option<mpsc::Sender<Heard>>,
 }
 
+/// What comes for a request: a message, or why the one that was meant for it does not.
+type Heard = Result<Incoming, Fault>;
+
 struct Waiting {
-    channel: mpsc::Sender<Incoming>,
+    channel: mpsc::Sender<Heard>,
     token: Option<Id>,
     asks: Arc<AtomicBool>,
 }
@@ -164,7 +167,7 @@ impl Silence {
 
 /// The messages of one request. Dropping it forgets the request.
 pub struct Subscription {
-    receiver: mpsc::Receiver<Incoming>,
+    receiver: mpsc::Receiver<Heard>,
     id: Option<Id>,
     session: Arc<DuplexSession>,
     silence: Option<Silence>,
@@ -185,7 +188,7 @@ impl Subscription {
     /// that the client took for the message before is not the server's.
     pub async fn next(&mut self) -> Result<Option<Incoming>, Fault> {
         let Some(silence) = self.silence else {
-            return Ok(self.receiver.recv().await);
+            return self.receiver.recv().await.transpose();
         };
         let since = tokio::time::Instant::now();
         loop {
@@ -198,7 +201,7 @@ impl Subscription {
             };
             let next = tokio::time::timeout_at(since + max, self.receiver.recv()).await;
             match next {
-                Ok(next) => return Ok(next),
+                Ok(next) => return next.transpose(),
                 Err(_) if !asks && self.asks.load(Ordering::Relaxed) => {}
                 Err(_) => return Err(Fault::TimedOut),
             }
@@ -547,14 +550,23 @@ impl Router {
         }
     }
 
-    /// Fails every request that waits: their channels close.
-    fn fail_all(&mut self) {
-        self.waiting.clear();
-        self.tokens.clear();
+    /// Fails a request, or (where it cannot be told which is meant) every one that waits.
+    fn fail(&mut self, id: Option<&Id>, fault: &Fault) {
+        let ids: Vec<Id> = match id {
+            Some(id) => vec![id.clone()],
+            None => self.waiting.keys().cloned().collect(),
+        };
+        for id in ids {
+            if let Some(waiting) = self.waiting.get(&id) {
+                // A reader so far behind that this does not fit finds the channel closed.
+                let _ = waiting.channel.try_send(Err(fault.clone()));
+            }
+            self.forget(&id);
+        }
     }
 
     /// Where a message goes, and whether it said so itself.
-    fn route(&mut self, message: &Message) -> Option<(mpsc::Sender<Incoming>, bool)> {
+    fn route(&mut self, message: &Message) -> Option<(mpsc::Sender<Heard>, bool)> {
         if matches!(
             message.kind(),
             MessageKind::Response | MessageKind::ErrorResponse
@@ -605,8 +617,10 @@ enum Reader {
 /// What a reader gives.
 enum Read {
     Message(Bytes),
-    /// A line over the bound, skipped.
-    TooLong,
+    /// A part of a line over the bound, and whether the line ends with it.
+    Part(Bytes, bool),
+    /// What was left at the end is no line.
+    Unfinished,
 }
 
 impl Reader {
@@ -614,11 +628,19 @@ impl Reader {
         match self {
             Self::Stdio(lines, _) => Some(match lines.recv().await? {
                 Ok(line) => Read::Message(line),
-                Err(_) => Read::TooLong,
+                Err(LineError::TooLong { part, ends, .. }) => Read::Part(part.0, ends),
+                Err(LineError::Unfinished { .. } | LineError::Io(_)) => Read::Unfinished,
             }),
             Self::Sse(events) => events.next().await.map(Read::Message),
         }
     }
+}
+
+/// A line that is too long.
+struct Long {
+    line: LongLine,
+    /// Whose it is was found, and done.
+    is_settled: bool,
 }
 
 /// Reads what a server says until its end, and routes it.
@@ -633,6 +655,7 @@ struct Reading {
 impl Reading {
     async fn run(self, mut reader: Reader, closing: watch::Sender<bool>) {
         let started = Instant::now();
+        let mut long = None;
         loop {
             // A stream that says nothing more would hold its connection long after its session.
             let read = tokio::select! {
@@ -643,10 +666,18 @@ impl Reading {
             let Some(router) = self.router.upgrade() else {
                 break;
             };
-            if let Some((channel, incoming)) = self.route(read, &router) {
+            let bytes = match read {
+                Read::Message(bytes) => bytes,
+                Read::Part(part, ends) => {
+                    self.pass_over(&mut long, &part, ends, &router);
+                    continue;
+                }
+                Read::Unfinished => continue,
+            };
+            if let Some((channel, incoming)) = self.route(bytes, &router) {
                 drop(router);
                 // A reader that is gone loses its message; one that is slow makes the server wait.
-                let _ = channel.send(incoming).await;
+                let _ = channel.send(Ok(incoming)).await;
             }
         }
         closing.send_replace(true);
@@ -668,23 +699,50 @@ impl Reading {
         }
     }
 
-    fn route(
-        &self,
-        read: Read,
-        router: &Mutex<Router>,
-    ) -> Option<(mpsc::Sender<Incoming>, Incoming)> {
-        let message = match read {
-            Read::Message(bytes) => Message::decode(bytes, &self.codec),
-            Read::TooLong => {
+    /// Reads on in a line that is too long: as soon as it says whose answer it is, that call is failed and no other.
+    fn pass_over(&self, long: &mut Option<Long>, part: &[u8], ends: bool, router: &Mutex<Router>) {
+        let line = long.get_or_insert_with(|| Long {
+            line: LongLine::new(&self.codec),
+            is_settled: false,
+        });
+        if !line.is_settled {
+            line.line.push(part);
+            line.is_settled = self.settle(line.line.whose(), ends, router);
+        }
+        if ends {
+            *long = None;
+        }
+    }
+
+    /// Whether nothing more has to be known of a line that is too long.
+    fn settle(&self, whose: Whose, ends: bool, router: &Mutex<Router>) -> bool {
+        let fault = Fault::TooLarge(Oversize::Pipe);
+        let what = match whose {
+            Whose::Answer(id) => {
+                router.lock().fail(Some(&id), &fault);
+                "its call is failed"
+            }
+            Whose::Call(_) | Whose::Word => "it is dropped",
+            Whose::Unknown if !ends => return false,
+            Whose::Unknown => {
                 // Whose answer it was cannot be told; nobody is left waiting for it.
-                tracing::warn!(
-                    server_id = %self.server,
-                    "a server's line was too long; the calls that wait are failed"
-                );
-                router.lock().fail_all();
-                return None;
+                router.lock().fail(None, &fault);
+                "whose answer it is cannot be told, so the calls that wait are failed"
             }
         };
+        tracing::warn!(
+            server_id = %self.server,
+            "a server's line is longer than limits.message_bytes_max: {what}"
+        );
+        true
+    }
+
+    fn route(
+        &self,
+        bytes: Bytes,
+        router: &Mutex<Router>,
+    ) -> Option<(mpsc::Sender<Heard>, Incoming)> {
+        let message = Message::decode(bytes, &self.codec);
         let message = match message {
             Ok(message) => message,
             Err(error) => {

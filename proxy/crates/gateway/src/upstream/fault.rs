@@ -178,6 +178,9 @@ pub enum Oversize {
     /// Nothing is streamed (`limits.streamed_bytes_max` is 0), or not over this transport.
     #[error("nothing is streamed here (limits.streamed_bytes_max)")]
     Off,
+    /// It came over a pipe.
+    #[error("a line of a pipe is not streamed (limits.message_bytes_max)")]
+    Pipe,
     /// Policy can block it.
     #[error("policy can block it, so it is not streamed")]
     PolicyBlocks,
@@ -203,6 +206,7 @@ impl Oversize {
     pub fn text(self) -> &'static str {
         match self {
             Self::Off => "The message is larger than allowed.",
+            Self::Pipe => "The message is larger than limits.message_bytes_max.",
             Self::PolicyBlocks => {
                 "The message is larger than limits.message_bytes_max, and streaming is off for it because policy can block it."
             }
