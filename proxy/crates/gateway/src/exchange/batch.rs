@@ -29,6 +29,13 @@ const SAME_ID: Refusal = Refusal::new(
     "Two messages of the batch have the same id.",
 );
 
+/// Revision 2025-03-26, lifecycle: it must not be part of a batch; and a batch has no session to open.
+const HANDSHAKE: Refusal = Refusal::new(
+    400,
+    code::INVALID_REQUEST,
+    "A batch may not hold an initialize request.",
+);
+
 /// One of the messages got more than the rest of the bound.
 const TOO_LARGE: Refusal = Refusal::new(
     200,
@@ -53,6 +60,9 @@ pub(super) async fn serve(
     ids.sort();
     if ids.windows(2).any(|pair| pair[0] == pair[1]) {
         return post::refuse(&context, session, SAME_ID, None, extra).await;
+    }
+    if messages.iter().any(|m| m.method() == Some("initialize")) {
+        return post::refuse(&context, session, HANDSHAKE, None, extra).await;
     }
     let mut answers = Answers::new(context.snapshot.limits.message_bytes_max);
     {
