@@ -140,8 +140,10 @@ impl Origin {
                 let Some(event) = events.next().await? else {
                     return Ok(None);
                 };
+                // Messages are events named `message`, or not named at all; others are the transport's own, like `ping`.
+                let is_message = event.event.as_deref().is_none_or(|name| name == "message");
                 let payload = match event.data {
-                    Some(data) if !data.is_empty() => Payload::Bytes(data),
+                    Some(data) if is_message && !data.is_empty() => Payload::Bytes(data),
                     _ => Payload::Nothing,
                 };
                 Ok(Some(Item {
@@ -301,6 +303,9 @@ impl Down<'_> {
             Payload::Nothing => {
                 // Nothing but an id: it is carried on if it is clean, and left out if not.
                 let id = item.id.filter(|id| self.id_is_clean(id));
+                if id.is_none() && item.retry_ms.is_none() {
+                    return Ok(Step::Skip { to_server: None });
+                }
                 return Ok(Step::Prime {
                     id,
                     retry_ms: item.retry_ms,
