@@ -230,7 +230,8 @@ fn a_browser_client_of_a_configured_origin_is_served() {
         let mut conn = Conn::open(weir.addr);
         conn.send(format!(
             "OPTIONS {} HTTP/1.1\r\nHost: localhost\r\nOrigin: {origin}\r\nAccess-Control-Request-Method: POST\r\n\
-             Access-Control-Request-Headers: content-type, mcp-session-id, mcp-protocol-version, x-api-key\r\n\r\n", weir.path()));
+             Access-Control-Request-Headers: content-type, mcp-session-id, mcp-protocol-version, x-api-key, Mcp-Param-Region, \
+             x-evil\r\n\r\n", weir.path()));
         conn.response().expect("an answer")
     };
     let good = preflight("https://app.example");
@@ -249,9 +250,11 @@ fn a_browser_client_of_a_configured_origin_is_served() {
         "mcp-session-id",
         "mcp-protocol-version",
         "x-api-key",
+        "mcp-param-region",
     ] {
         assert!(allowed.contains(header), "{header} is not in {allowed:?}");
     }
+    assert!(!allowed.contains("x-evil"), "{allowed:?}");
     let bad = preflight("https://evil.example");
     assert_eq!(bad.head.header("access-control-allow-origin"), None);
     assert!(upstream.requests().is_empty(), "a preflight was passed on");

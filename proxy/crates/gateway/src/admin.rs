@@ -127,7 +127,10 @@ impl Admin {
             return (405, "only GET is answered here\n".into());
         }
         match head.raw_path() {
-            b"/metrics" => (200, (self.metrics)()),
+            b"/metrics" => {
+                self.gateway.note_sessions();
+                (200, (self.metrics)())
+            }
             b"/healthz" => (200, "ok\n".into()),
             b"/readyz" => match self.gateway.ready() {
                 Ok(()) => (200, "ready\n".into()),

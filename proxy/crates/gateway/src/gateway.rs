@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use audit_log::{AuditLog, Durability, Record};
@@ -15,6 +15,7 @@ use crate::exchange::NotAudited;
 use crate::guard::Guard;
 use crate::lobby::Lobby;
 use crate::metrics::GatewayMetrics;
+use crate::seldom::Seldom;
 use crate::session::{BoundedMap, SessionLimits, Sessions};
 use crate::shares::{Share, ShareLimits, Shares, Taken};
 use crate::snapshot::{CompileError, PluginSource, Snapshot};
@@ -24,6 +25,9 @@ use crate::upstream::LinkOptions;
 
 /// Tasks remembered over all servers, by owner and id.
 const TASKS_MAX: usize = 100_000;
+/// Lines of the log about requests that reached no server, in so long.
+const REFUSALS_SAID: u32 = 5;
+const REFUSALS_SAID_EVERY: Duration = Duration::from_secs(10);
 /// How long a connection that gives its place away may take to be gone.
 const LEAVE_WAIT: Duration = Duration::from_millis(50);
 /// Sessions of servers that may be told at once that they are over.
@@ -68,6 +72,8 @@ pub struct Gateway {
     audit: Option<Arc<AuditLog>>,
     links: LinkOptions,
     plugins: Option<Arc<dyn PluginSource>>,
+    /// How often it is said that a request was refused before it reached a server: it leaves no record.
+    refusals: Seldom,
     /// Where spans go.
     pub(crate) spans: Option<Arc<dyn SpanSink>>,
     stopping: watch::Sender<bool>,
@@ -121,6 +127,7 @@ impl Gateway {
             audit: options.audit,
             links: options.links,
             plugins: options.plugins,
+            refusals: Seldom::new(REFUSALS_SAID, REFUSALS_SAID_EVERY),
             spans: options.spans,
             stopping: watch::Sender::new(false),
             cut: watch::Sender::new(false),
@@ -253,10 +260,29 @@ impl Gateway {
                 _ = every.tick() => {
                     let idle_ms = self.snapshot().limits.session_idle_s.saturating_mul(1000);
                     self.sessions.sweep(idle_ms);
-                    self.metrics.sessions.set(self.sessions.count() as f64);
+                    self.note_sessions();
                 }
             }
         }
+    }
+
+    /// Counts a request that is refused before it reached a server, and says so as far as the log is not flooded by it. What it
+    /// asked for may hold a secret and is left out.
+    pub(crate) fn note_refusal(&self, status: u16, why: &str, client: Option<&str>) {
+        let counter = match status {
+            401 => &self.metrics.unauthenticated,
+            _ => &self.metrics.refused,
+        };
+        counter.increment(1);
+        if let Some(left_out) = self.refusals.admits(Instant::now()) {
+            let client = client.unwrap_or("-");
+            tracing::warn!(status, client, left_out, "refused before any server: {why}");
+        }
+    }
+
+    /// Writes down how many sessions are open: each time before the number is shown, for they come and go in between.
+    pub(crate) fn note_sessions(&self) {
+        self.metrics.sessions.set(self.sessions.count() as f64);
     }
 
     pub(crate) fn session_limits(snapshot: &Snapshot) -> SessionLimits {

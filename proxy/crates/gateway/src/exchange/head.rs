@@ -293,6 +293,17 @@ fn params(headers: &HeaderMap) -> Result<Vec<HeaderLeaf>, Refusal> {
     Ok(found)
 }
 
+/// Which `Mcp-Param-*` headers a page would send along, by the header of its preflight (Fetch standard, section 4.8): what
+/// they are called is for the tools to say.
+pub(super) fn params_asked_for(asked: &HeaderValue) -> Vec<HeaderName> {
+    let text = asked.to_str().unwrap_or_default();
+    let names = text.split(',').filter_map(|name| {
+        let name = HeaderName::from_bytes(name.trim().as_bytes()).ok()?;
+        name.as_str().starts_with(PARAM_PREFIX).then_some(name)
+    });
+    names.take(PARAMS_MAX).collect()
+}
+
 fn accept(headers: &HeaderMap) -> Option<&'static str> {
     let (mut json, mut events) = (false, false);
     for value in headers.get_all(http::header::ACCEPT) {

@@ -178,6 +178,11 @@ const NOT_RECORDED: Refusal = Refusal::new(
     code::UNAVAILABLE,
     "The gateway cannot keep its audit log; nothing is answered until it can.",
 );
+const NO_KEY: Refusal = Refusal::new(
+    401,
+    code::UNAUTHENTICATED,
+    "A valid API key is needed: X-API-Key, or Authorization: Bearer.",
+);
 const NOT_FOUND: Refusal = Refusal::new(404, code::NOT_FOUND, "There is nothing here.");
 const TOO_MANY_CALLS: Refusal = Refusal::new(
     429,
@@ -269,39 +274,38 @@ async fn dispatch(
     session: &mut ServerSession,
     client: Option<Arc<str>>,
 ) -> Result<After, Gone> {
+    let client_is = client.as_deref();
     if let Err(refusal) = well_formed(session, &snapshot) {
-        gateway.metrics.refused.increment(1);
+        gateway.note_refusal(refusal.status, refusal.text, client_is);
         io::refuse(session, refusal, None, close()).await?;
         return Ok(After::Close);
     }
     let mut extra = Extra::new();
     if let Err(refusal) = admit(gateway, session, &mut extra) {
-        gateway.metrics.refused.increment(1);
+        gateway.note_refusal(refusal.status, refusal.text, client_is);
         io::refuse(session, refusal, None, extra).await?;
         return Ok(After::Close);
     }
     if session.req_header().method == Method::OPTIONS {
-        io::empty(session, 204, preflight(extra)).await?;
+        let asked = session
+            .req_header()
+            .headers
+            .get(http::header::ACCESS_CONTROL_REQUEST_HEADERS);
+        let extra = preflight(extra, asked);
+        io::empty(session, 204, extra).await?;
         return Ok(After::Keep);
     }
     let Some((server_id, endpoint, hosted)) = route(gateway, session.req_header().raw_path())
     else {
-        gateway.metrics.refused.increment(1);
+        gateway.note_refusal(NOT_FOUND.status, "no endpoint has this path", client_is);
         io::refuse(session, NOT_FOUND, None, extra).await?;
         return Ok(After::Keep);
     };
     let Ok(principal) = snapshot.keys().authenticate(&session.req_header().headers) else {
-        gateway.metrics.unauthenticated.increment(1);
-        let text = "A valid API key is needed: X-API-Key, or Authorization: Bearer.";
+        gateway.note_refusal(NO_KEY.status, NO_KEY.text, client_is);
         let challenge = HeaderValue::from_static("Bearer realm=\"weir\"");
         extra.push((http::header::WWW_AUTHENTICATE, challenge));
-        io::refuse(
-            session,
-            Refusal::new(401, code::UNAUTHENTICATED, text),
-            None,
-            extra,
-        )
-        .await?;
+        io::refuse(session, NO_KEY, None, extra).await?;
         return Ok(After::Keep);
     };
     let server = snapshot.server(&server_id);
@@ -309,7 +313,8 @@ async fn dispatch(
         .filter(|s| principal.may_reach(&s.id, &s.tenant) && s.runtime.link.is_hosted() == hosted)
         .cloned();
     let Some(server) = reachable else {
-        gateway.metrics.refused.increment(1);
+        let why = "there is no such server, or this key may not reach it";
+        gateway.note_refusal(NOT_FOUND.status, why, client_is);
         io::refuse(session, NOT_FOUND, None, extra).await?;
         return Ok(After::Keep);
     };
@@ -568,7 +573,11 @@ fn cors(extra: &mut Extra, origin: &str) {
     extra.push((http::header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed));
 }
 
-fn preflight(mut extra: Extra) -> Extra {
+/// What a page may send along, beside the `Mcp-Param-*` that its tools declare.
+const ALLOWED_HEADERS: &str = "Content-Type, Accept, Authorization, X-API-Key, Mcp-Session-Id, \
+    MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID, traceparent, tracestate";
+
+fn preflight(mut extra: Extra, asked: Option<&HeaderValue>) -> Extra {
     let allow = "GET, POST, DELETE, OPTIONS";
     extra.push((http::header::ALLOW, HeaderValue::from_static(allow)));
     if !extra
@@ -579,9 +588,14 @@ fn preflight(mut extra: Extra) -> Extra {
     }
     let methods = HeaderValue::from_static(allow);
     extra.push((http::header::ACCESS_CONTROL_ALLOW_METHODS, methods));
-    let headers = "Content-Type, Accept, Authorization, X-API-Key, Mcp-Session-Id, \
-                   MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID, traceparent, tracestate";
-    let headers = HeaderValue::from_static(headers);
+    let mut headers = ALLOWED_HEADERS.to_owned();
+    for name in asked.into_iter().flat_map(head::params_asked_for) {
+        headers += ", ";
+        headers += name.as_str();
+    }
+    let Ok(headers) = HeaderValue::try_from(headers) else {
+        return extra;
+    };
     extra.push((http::header::ACCESS_CONTROL_ALLOW_HEADERS, headers));
     let age = HeaderValue::from_static("600");
     extra.push((http::header::ACCESS_CONTROL_MAX_AGE, age));
