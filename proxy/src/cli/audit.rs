@@ -8,7 +8,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, bail};
 use audit_log::{Action, Order, Query, Record, Report, Tail, TailStart};
+use chrono::{DateTime, NaiveDate, NaiveDateTime, SecondsFormat};
 use clap::{Args, Subcommand};
+use dlp_scan::RuleSet;
 
 use super::printable::printable;
 
@@ -78,7 +80,7 @@ pub struct VerifyArgs {
 /// Every option that is given must fit.
 #[derive(Debug, Args)]
 pub struct Filter {
-    /// Began at or after: seconds since 1970, or an age such as 15m, 6h, 7d
+    /// Began at or after: a time such as 2026-11-21T12:34:56Z, a day (UTC), seconds since 1970, or an age such as 15m, 6h, 7d
     #[arg(long, value_parser = parse_time)]
     since: Option<u64>,
     /// Began before: the same forms
@@ -136,13 +138,18 @@ fn search(args: &SearchArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let logs = logs(args.at.data_dir.as_deref())?;
     let [log] = &logs[..] else {
         let (records, damaged) = newest_of(&logs, &query)?;
+        if records.is_empty() {
+            hint(&args.filter)?;
+        }
         for record in records {
             show(&record, &args.at, out)?;
         }
         return whole(damaged);
     };
     let mut shown = Ok(());
+    let mut any = false;
     let stats = audit_log::search(log, &query, |record| {
+        any = true;
         shown = show(record, &args.at, out);
         match shown {
             Ok(()) => ControlFlow::Continue(()),
@@ -150,7 +157,25 @@ fn search(args: &SearchArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
         }
     })?;
     shown?;
+    if !any {
+        hint(&args.filter)?;
+    }
     whole(stats.damaged)
+}
+
+/// Nothing fits: perhaps because the rule is called otherwise. It may be a tenant's own, so this is no error.
+fn hint(filter: &Filter) -> std::io::Result<()> {
+    let rules = RuleSet::builtin();
+    let Some(rule) = filter.rule.as_deref().filter(|id| rules.find(id).is_none()) else {
+        return Ok(());
+    };
+    let near = domain::nearest(rule, rules.rules().map(|(_, rule)| &*rule.id));
+    let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
+    let rule = printable(rule);
+    writeln!(
+        std::io::stderr(),
+        "note: no built-in rule is called {rule}{near}"
+    )
 }
 
 /// Whether all that was searched could be read: what a damaged record held, nobody knows.
@@ -360,8 +385,19 @@ fn show(record: &Record, at: &Where, out: &mut dyn Write) -> std::io::Result<()>
     Ok(())
 }
 
-/// Seconds since 1970, or an age.
+/// How a time may be written in UTC, beside RFC 3339.
+const TIMES: [&str; 4] = [
+    "%Y-%m-%dT%H:%M:%S%.f",
+    "%Y-%m-%d %H:%M:%S%.f",
+    "%Y-%m-%dT%H:%M",
+    "%Y-%m-%d %H:%M",
+];
+
+/// A time as records show it, a day, seconds since 1970, or an age.
 fn parse_time(text: &str) -> Result<u64, String> {
+    if let Some(unix_us) = written_time(text) {
+        return u64::try_from(unix_us).map_err(|_| "times before 1970 have no records".into());
+    }
     let (number, unit_s) = match text.strip_suffix(['s', 'm', 'h', 'd']) {
         None => (text, None),
         Some(number) => {
@@ -374,9 +410,9 @@ fn parse_time(text: &str) -> Result<u64, String> {
             (number, Some(unit_s))
         }
     };
-    let number: u64 = number
-        .parse()
-        .map_err(|_| "give seconds since 1970, or an age such as 15m, 6h, 7d")?;
+    let number: u64 = number.parse().map_err(|_| {
+        "give a time such as 2026-11-21T12:34:56Z, a day (UTC), seconds since 1970, or an age such as 15m, 6h, 7d"
+    })?;
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default()
@@ -388,21 +424,27 @@ fn parse_time(text: &str) -> Result<u64, String> {
     Ok(at_s.saturating_mul(1_000_000))
 }
 
-/// ISO 8601 in UTC (days to date after Howard Hinnant, chrono-compatible low-level date algorithms).
+/// Microseconds since 1970 of a time or a day. Where no zone is named it is UTC, as it is shown.
+fn written_time(text: &str) -> Option<i64> {
+    if let Ok(time) = DateTime::parse_from_rfc3339(text) {
+        return Some(time.timestamp_micros());
+    }
+    let bare = text.strip_suffix('Z').unwrap_or(text);
+    let time = TIMES
+        .iter()
+        .find_map(|form| NaiveDateTime::parse_from_str(bare, form).ok());
+    let day = || NaiveDate::parse_from_str(text, "%Y-%m-%d").ok();
+    let time = time.or_else(|| day()?.and_hms_opt(0, 0, 0))?;
+    Some(time.and_utc().timestamp_micros())
+}
+
+/// RFC 3339, in UTC.
 pub(super) fn utc(unix_us: u64) -> String {
-    let (secs, ms) = (unix_us / 1_000_000, unix_us / 1000 % 1000);
-    let (days, second) = (secs / 86_400, secs % 86_400);
-    let z = days + 719_468;
-    let era = z / 146_097;
-    let doe = z % 146_097;
-    let yoe = (doe - doe / 1460 + doe / 36_524 - doe / 146_096) / 365;
-    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-    let mp = (5 * doy + 2) / 153;
-    let day = doy - (153 * mp + 2) / 5 + 1;
-    let month = if mp < 10 { mp + 3 } else { mp - 9 };
-    let year = yoe + era * 400 + u64::from(month <= 2);
-    let (h, m, s) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02}T{h:02}:{m:02}:{s:02}.{ms:03}Z")
+    let time = i64::try_from(unix_us)
+        .ok()
+        .and_then(DateTime::from_timestamp_micros);
+    time.unwrap_or_default()
+        .to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
 #[cfg(test)]
@@ -429,7 +471,27 @@ mod tests {
         assert_eq!(utc(1_795_264_496_000_000), "2026-11-21T12:34:56.000Z");
         assert_eq!(parse_time("100"), Ok(100_000_000));
         assert!(parse_time("1h").unwrap() < parse_time("1m").unwrap());
-        for bad in ["", "h", "x", "1y", "-1"] {
+        let noon = Ok(1_795_262_400_000_000);
+        for text in [
+            "2026-11-21T12:00:00.000Z",
+            "2026-11-21T12:00:00",
+            "2026-11-21 12:00",
+            "2026-11-21T12:00Z",
+            "2026-11-21T13:00:00+01:00",
+        ] {
+            assert_eq!(parse_time(text), noon, "{text}");
+        }
+        assert_eq!(parse_time("2026-11-21"), Ok(1_795_219_200_000_000));
+        for bad in [
+            "",
+            "h",
+            "x",
+            "1y",
+            "-1",
+            "2026-13-01",
+            "2026-11-21T25:00",
+            "1969-01-01",
+        ] {
             assert!(parse_time(bad).is_err(), "{bad}");
         }
     }

@@ -1,11 +1,14 @@
 //! `weir scan`: the same engine and rules as the data path, on files or lines.
 
+use std::borrow::Cow;
 use std::io::{self, BufRead, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 use dlp_scan::{Budget, Finding, FingerprintKey, LeafInput, LeafKind, Outcome, RuleSet, Scanner};
 use serde::{Deserialize, Serialize};
@@ -95,6 +98,21 @@ impl Engine {
         self.scanner
             .scan(&self.rules, std::iter::once(leaf), &Budget::default())
     }
+
+    /// What is printed of a finding.
+    fn line(&self, at: &str, finding: &Finding, layers: &str, text: &str) -> String {
+        let rule = self.rules.rule(finding.rule);
+        let category = finding.category.to_string();
+        let value = masked(text, finding);
+        let layers = match layers.is_empty() {
+            true => String::new(),
+            false => format!("  in {layers}"),
+        };
+        format!(
+            "{at}  {category:<9}  {}  ({})  {value}{layers}",
+            rule.id, rule.title
+        )
+    }
 }
 
 fn file(engine: &mut Engine, path: &Path, out: &mut dyn Write) -> anyhow::Result<usize> {
@@ -117,30 +135,38 @@ fn file(engine: &mut Engine, path: &Path, out: &mut dyn Write) -> anyhow::Result
     };
     let text = String::from_utf8_lossy(&bytes);
     let outcome = engine.scan(&text);
+    let mut over = outcome.over_budget;
     let line_starts = line_starts(&text);
+    let mut found = outcome.findings.len();
     for finding in &outcome.findings {
-        let rule = engine.rules.rule(finding.rule);
         let (line, column) = place(&text, &line_starts, finding.start as usize);
-        let layers = match finding.layers.is_empty() {
-            true => String::new(),
-            false => format!("  in {}", finding.layers),
-        };
-        writeln!(
-            out,
-            "{name}:{line}:{column}  {:<9}  {}  ({})  {}{layers}",
-            finding.category.to_string(),
-            rule.id,
-            rule.title,
-            masked(&text, finding),
-        )?;
+        let at = format!("{name}:{line}:{column}");
+        let line = engine.line(&at, finding, &finding.layers.to_string(), &text);
+        writeln!(out, "{line}")?;
     }
-    if let Some(over) = outcome.over_budget {
+    if matches!(text, Cow::Owned(_)) {
+        // What is packed in it shows in bytes that are no text. A tool's result would carry them as base64.
+        let coded = STANDARD.encode(&bytes);
+        let outcome = engine.scan(&coded);
+        over = over.or(outcome.over_budget);
+        for finding in &outcome.findings {
+            let layers = finding.layers.to_string();
+            let Some(packed) = layers.strip_prefix("base64>") else {
+                continue;
+            };
+            found += 1;
+            let byte = finding.start as usize / 4 * 3;
+            let at = format!("{name}: byte {byte}");
+            writeln!(out, "{}", engine.line(&at, finding, packed, &coded))?;
+        }
+    }
+    if let Some(over) = over {
         writeln!(
             out,
             "{name}: not all of it was looked at: the {over} budget is used up"
         )?;
     }
-    Ok(outcome.findings.len() + usize::from(outcome.over_budget.is_some()))
+    Ok(found + usize::from(over.is_some()))
 }
 
 /// The matched value is never printed: its length and, when it is long, its first characters.
@@ -284,6 +310,24 @@ mod tests {
         let chars: Vec<char> = text.chars().collect();
         let hit: String = chars[start as usize..end as usize].iter().collect();
         assert_eq!(hit, secret);
+    }
+
+    #[test]
+    fn what_is_packed_in_a_file_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f.gz");
+        let secret = ["AKIA", "Z7Q2M4N6P3R7T5V2"].concat();
+        let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        write!(gz, "one\naws_access_key_id={secret}\n").unwrap();
+        std::fs::write(&path, gz.finish().unwrap()).unwrap();
+        let mut out = Vec::new();
+        let found = file(&mut Engine::new(), &path, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(found >= 1 && text.contains("f.gz: byte 0"), "{text}");
+        assert!(
+            text.contains("in gzip") && !text.contains(&secret[4..]),
+            "{text}"
+        );
     }
 
     #[test]

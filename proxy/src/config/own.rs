@@ -47,8 +47,19 @@ impl Resolver<'_> {
             let path = self.path(file);
             let text = read_bounded(&path, FILE_BYTES_MAX)
                 .or_else(|p| at.key("file").error(format!("{} {p}", path.display())))?;
+            for (nth, line) in text.lines().enumerate().filter(|(_, l)| !l.is_empty()) {
+                let bytes = RuleSet::VALUE_BYTES_MIN..=RuleSet::VALUE_BYTES_MAX;
+                if !bytes.contains(&line.len()) {
+                    let (line, len) = (nth + 1, line.len());
+                    let (min, max) = bytes.into_inner();
+                    return at.key("file").error(format!(
+                        "{}, line {line}: a value of {len} bytes; {min} to {max} are possible",
+                        path.display()
+                    ));
+                }
+                values.push(Secret::new(line));
+            }
             self.watch(path);
-            values.extend(text.lines().filter(|l| !l.is_empty()).map(Secret::new));
         }
         if values.is_empty() {
             return at.error("holds no value; name some under `list`, or a `file` with one a line");

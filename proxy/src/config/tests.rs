@@ -831,8 +831,8 @@ fn what_is_wrong_with_a_tenants_own_is_said_where_it_is() {
         ),
         (
             "values: {v: {file: short.txt}}",
-            "tenants.a.values.v",
-            "the 2. value is 3 bytes",
+            "tenants.a.values.v.file",
+            "short.txt, line 2: a value of 3 bytes; 4 to 16384 are possible",
         ),
         ("values: {v: {}}", "tenants.a.values.v", "holds no value"),
         (
