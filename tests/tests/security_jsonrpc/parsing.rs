@@ -509,6 +509,13 @@ fn batches_exist_only_where_the_revision_has_them() {
         ),
         ("empty", "[]".to_owned()),
         (
+            "initialize",
+            format!(
+                "[{{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"initialize\",\"params\":{{\"protocolVersion\":\"2025-03-26\",\"capabilities\":{{}},\"clientInfo\":{{\"name\":\"c\",\"version\":\"1\"}}}}}},{}]",
+                call_text(Era::Handshake, "1", GOOD)
+            ),
+        ),
+        (
             "20,000",
             format!(
                 "[{}]",

@@ -126,6 +126,45 @@ fn line_ends_of_all_three_kinds_are_read() {
 }
 
 #[test]
+fn events_of_other_names_are_no_messages() {
+    let upstream = Upstream::mcp(|_| None);
+    let weir = Weir::serve(&Config::new(&upstream.url()));
+    upstream.answer(|r| {
+        (r.rpc_method() == "tools/call").then(|| {
+            let note = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": { "level": "info", "data": "n" } });
+            let last = result_message(r, json!({ "content": [{ "type": "text", "text": "done" }] }));
+            let body = format!("event: ping\ndata: {{}}\n\nevent: heartbeat\ndata: 12:00\n\nevent: other\ndata: {note}\n\ndata: {last}\n\n");
+            Reply::status(200, "text/event-stream", body)
+        })
+    });
+    for era in Era::ALL {
+        let answer = Client::connect(&weir, era).call("echo", json!({}));
+        assert_eq!(answer.first_text(), "done", "{}", answer.text());
+        assert_eq!(answer.messages.len(), 1, "{}", answer.text());
+    }
+}
+
+#[test]
+fn an_error_without_an_id_is_the_answer_only_if_no_other_comes() {
+    let upstream = Upstream::mcp(|_| None);
+    let weir = Weir::serve(&Config::new(&upstream.url()));
+    for answered in [true, false] {
+        upstream.answer(move |r| {
+            (r.rpc_method() == "tools/call").then(|| {
+                let error = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": -32700, "message": "no message" } });
+                let last = result_message(r, json!({ "content": [{ "type": "text", "text": "done" }] }));
+                Reply::events(if answered { &[error, last] } else { std::slice::from_ref(&error) })
+            })
+        });
+        let answer = Client::connect(&weir, Era::Stateless).call("echo", json!({}));
+        match answered {
+            true => assert_eq!(answer.first_text(), "done", "{}", answer.text()),
+            false => assert_eq!(answer.error()["code"], -32700, "{}", answer.text()),
+        }
+    }
+}
+
+#[test]
 fn a_stream_that_ends_without_its_answer_is_an_error_and_not_silence() {
     let upstream = Upstream::mcp(|r| {
         (r.rpc_method() == "tools/call").then(|| Reply::events(&[note("only this")]))

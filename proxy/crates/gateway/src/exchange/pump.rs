@@ -93,14 +93,19 @@ impl Pump<'_> {
             // The upstream began its stream, so ours begins: the head must not wait for an event.
             self.begin(session, begun).await?;
         }
+        // An error without an id among events: it is the answer only if no other comes.
+        let mut orphan: Option<Box<(Cleared<ToClient>, Event)>> = None;
         loop {
             let item = match self.next(session, begun).await {
                 Ok(Some(item)) => item,
-                Ok(None) => return Ok(Carried::Ended),
+                Ok(None) => return Ok(orphan.map_or(Carried::Ended, Carried::Last)),
                 Err(stopped) => {
-                    return match self.long_event(&stopped) {
-                        Some(event) => Ok(Carried::Long(event)),
-                        None => Err(stopped),
+                    return match (self.long_event(&stopped), stopped, orphan) {
+                        (Some(event), ..) => Ok(Carried::Long(event)),
+                        (None, Stopped::Halt(Halt::Fault(_)), Some(orphan)) => {
+                            Ok(Carried::Last(orphan))
+                        }
+                        (None, stopped, _) => Err(stopped),
                     };
                 }
             };
@@ -116,7 +121,11 @@ impl Pump<'_> {
                         retry_ms,
                         ..Event::default()
                     };
-                    return Ok(Carried::Last(Box::new((message, event))));
+                    let last = Box::new((message, event));
+                    if !self.events || last.0.message().is_none_or(|m| m.id().is_some()) {
+                        return Ok(Carried::Last(last));
+                    }
+                    orphan.get_or_insert(last);
                 }
                 Step::Send {
                     message,
