@@ -23,14 +23,14 @@ const INPUT_BYTES_MAX: u64 = 64 << 20;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit code: 0 when nothing was found, 1 when something was, or when a file could not be looked through to its \
-    end, 2 when a file cannot be read (or is above 64 MiB). With --jsonl: 0 whatever was found, 1 at a line that is none."
+    end, 2 when a file or folder cannot be read (or a file is above 64 MiB). With --jsonl: 0 whatever was found, 1 at a line that is none."
 )]
 pub struct ScanArgs {
     /// Read lines of {"id", "text"} from standard input and write lines of {"id", "findings"};
     /// offsets count Unicode code points
     #[arg(long, conflicts_with = "files")]
     pub jsonl: bool,
-    /// Files to scan; none, or -, means standard input
+    /// Files to scan, and folders with all that is in them; none, or -, means standard input
     pub files: Vec<PathBuf>,
 }
 
@@ -52,8 +52,12 @@ pub fn run(args: &ScanArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
         &args.files
     };
     let (mut found, mut unread) = (0, Ok(()));
-    for path in files {
-        match file(&mut engine, path, out) {
+    for path in files.iter().flat_map(|given| Walk::of(given)) {
+        let scanned = match path {
+            Ok(path) => file(&mut engine, &path, out),
+            Err(problem) => Err(problem.into()),
+        };
+        match scanned {
             Ok(n) => found += n,
             // The others are scanned all the same; the last problem is told at the end, those before it here.
             Err(error) if error.is::<Usage>() => {
@@ -70,6 +74,53 @@ pub fn run(args: &ScanArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     } else {
         ExitCode::SUCCESS
     })
+}
+
+/// The file that was given, or all files of a folder and of those in it, by name. Links in it are not followed, and what Git
+/// keeps for itself is packed history.
+struct Walk {
+    /// Last is next.
+    open: Vec<PathBuf>,
+}
+
+impl Walk {
+    fn of(given: &Path) -> Self {
+        Self {
+            open: vec![given.to_owned()],
+        }
+    }
+
+    fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
+        let mut paths = Vec::new();
+        for entry in std::fs::read_dir(folder)? {
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            if kind.is_file() || kind.is_dir() && entry.file_name() != ".git" {
+                paths.push(entry.path());
+            }
+        }
+        paths.sort_unstable_by(|a, b| b.cmp(a));
+        Ok(paths)
+    }
+}
+
+impl Iterator for Walk {
+    type Item = Result<PathBuf, Usage>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let path = self.open.pop()?;
+            if !path.is_dir() {
+                return Some(Ok(path));
+            }
+            match Self::entries(&path) {
+                Ok(entries) => self.open.extend(entries),
+                Err(problem) => {
+                    return Some(Err(Usage(format!("{}: {problem}", path.display()))));
+                }
+            }
+        }
+    }
 }
 
 struct Engine {
@@ -310,6 +361,21 @@ mod tests {
         let chars: Vec<char> = text.chars().collect();
         let hit: String = chars[start as usize..end as usize].iter().collect();
         assert_eq!(hit, secret);
+    }
+
+    #[test]
+    fn a_folder_is_gone_through() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::create_dir_all(at("b/.git")).unwrap();
+        std::fs::create_dir_all(at("a")).unwrap();
+        for name in ["c", "b/2", "b/1", "a/x", "b/.git/packed"] {
+            std::fs::write(at(name), "text").unwrap();
+        }
+        std::os::unix::fs::symlink(dir.path(), at("a/up")).unwrap();
+        let paths: Vec<PathBuf> = Walk::of(dir.path()).map(|path| path.unwrap()).collect();
+        assert_eq!(paths, ["a/x", "b/1", "b/2", "c"].map(at));
+        assert_eq!(Walk::of(Path::new("-")).count(), 1);
     }
 
     #[test]
