@@ -727,7 +727,11 @@ fn what_cannot_be_scanned_is_told_apart_from_what_was_found() {
     std::fs::write(inner.join("a.txt"), Canary::github().value()).expect("it is writable");
     let output = run(&["scan", &dir.path().display().to_string()], "");
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
-    assert!(text(&output).contains("one/two/a.txt:1:1"), "{}", text(&output));
+    assert!(
+        text(&output).contains("one/two/a.txt:1:1"),
+        "{}",
+        text(&output)
+    );
     assert!(text(&run(&["scan", "--help"], "")).contains("Exit code"));
     // The value of the first block in README.md is one.
     let readme = include_str!("../../README.md");

@@ -153,7 +153,8 @@ fn an_error_without_an_id_is_the_answer_only_if_no_other_comes() {
             (r.rpc_method() == "tools/call").then(|| {
                 let error = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": -32700, "message": "no message" } });
                 let last = result_message(r, json!({ "content": [{ "type": "text", "text": "done" }] }));
-                Reply::events(if answered { &[error, last] } else { std::slice::from_ref(&error) })
+                let both = [error, last];
+                Reply::events(if answered { &both } else { &both[..1] })
             })
         });
         let answer = Client::connect(&weir, Era::Stateless).call("echo", json!({}));
