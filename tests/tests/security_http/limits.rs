@@ -11,6 +11,42 @@ use weir_tests::{Client, Era, Reply, Upstream, Value, Weir, json};
 
 use crate::{body, head, rss_kib, whole};
 
+/// Who writes on while it is refused hears why: the connection is not reset over what was not read.
+#[test]
+fn who_sends_too_much_hears_why() {
+    let upstream = Upstream::mcp(|_| None);
+    let weir = Weir::serve(&Config::new(&upstream.url()).set(
+        "limits",
+        json!({ "message_bytes_max": 65536, "streamed_bytes_max": 0 }),
+    ));
+    let body = vec![b'a'; 6 << 20];
+    for length in [
+        format!("Content-Length: {}", body.len()),
+        "Transfer-Encoding: chunked".into(),
+    ] {
+        let mut conn = Conn::open(weir.addr);
+        conn.send(format!(
+            "POST {} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\n{length}\r\n\r\n",
+            weir.path()
+        ));
+        let chunked = length.starts_with('T');
+        let all_sent = body.chunks(64 << 10).all(|piece| match chunked {
+            true => {
+                let head = format!("{:x}\r\n", piece.len());
+                conn.try_send(&[head.as_bytes(), piece, b"\r\n"].concat())
+            }
+            false => conn.try_send(piece),
+        });
+        assert!(all_sent, "{length}: it was cut off");
+        if chunked {
+            conn.send("0\r\n\r\n");
+        }
+        let answer = conn.response().expect("an answer");
+        assert_eq!(answer.status(), 413, "{length}: {}", answer.text());
+    }
+}
+
 #[test]
 fn what_is_too_large_is_refused_early() {
     let upstream = Upstream::mcp(|_| None);

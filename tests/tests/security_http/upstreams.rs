@@ -489,7 +489,14 @@ fn one_key_opens_no_circuit_for_another() {
 
     let statuses: Vec<u16> = (0..3).map(|_| ask(&mut a, "fails")).collect();
     assert_eq!(statuses, [502, 502, 503]);
-    assert_eq!(ask(&mut a, "echo"), 503, "a's circuit is open");
+    let refused = a.call("echo", json!({}));
+    assert_eq!(refused.status(), 503, "a's circuit is open");
+    let wait_s: u64 = refused
+        .head
+        .header("retry-after")
+        .and_then(|seconds| seconds.parse().ok())
+        .expect("it says for how long");
+    assert!((500..=600).contains(&wait_s), "{wait_s}");
     assert_eq!(ask(&mut b, "echo"), 200, "b's is not");
 
     // Where a second key finds the same, it is the server.

@@ -77,20 +77,29 @@ impl Breaker {
     }
 
     /// Whether a call of this owner may be tried now.
-    pub fn admits(&self, owner: &Arc<str>, now: Instant) -> bool {
+    ///
+    /// # Errors
+    /// It may not, for so long.
+    pub fn admit(&self, owner: &Arc<str>, now: Instant) -> Result<(), Duration> {
         let mut circuits = self.circuits.lock();
-        if circuits.all_until.is_some_and(|until| now < until) {
-            return false;
+        let left = |until: Instant| until.checked_duration_since(now).filter(|d| !d.is_zero());
+        if let Some(left) = circuits.all_until.and_then(left) {
+            return Err(left);
         }
         match circuits.of_keys.get_mut(owner) {
-            None | Some(State::Closed { .. }) => true,
-            Some(State::Open { until } | State::Probing { until }) if now < *until => false,
-            // One probe at a time; a probe that never reports back gives way after open_for.
+            None | Some(State::Closed { .. }) => Ok(()),
             Some(state) => {
+                let (State::Open { until } | State::Probing { until }) = *state else {
+                    return Ok(());
+                };
+                if let Some(left) = left(until) {
+                    return Err(left);
+                }
+                // One probe at a time; a probe that never reports back gives way after open_for.
                 *state = State::Probing {
                     until: now + self.open_for,
                 };
-                true
+                Ok(())
             }
         }
     }
@@ -156,15 +165,16 @@ mod tests {
         breaker.succeeded(&a);
         assert_eq!(breaker.failed(&a, now), Opened::No);
         assert_eq!(breaker.failed(&a, now), Opened::ForKey);
-        assert!(!breaker.admits(&a, now + Duration::from_secs(9)));
+        let left = Duration::from_secs(1);
+        assert_eq!(breaker.admit(&a, now + Duration::from_secs(9)), Err(left));
         let later = now + Duration::from_secs(11);
-        assert!(breaker.admits(&a, later), "one probe");
-        assert!(!breaker.admits(&a, later), "only one");
+        assert!(breaker.admit(&a, later).is_ok(), "one probe");
+        assert!(breaker.admit(&a, later).is_err(), "only one");
         assert_eq!(breaker.failed(&a, later), Opened::ForKey, "again");
         let later = later + Duration::from_secs(11);
-        assert!(breaker.admits(&a, later));
+        assert!(breaker.admit(&a, later).is_ok());
         breaker.succeeded(&a);
-        assert!(breaker.admits(&a, later));
+        assert!(breaker.admit(&a, later).is_ok());
         assert_eq!(breaker.failed(&a, later), Opened::No, "it begins anew");
     }
 
@@ -175,20 +185,20 @@ mod tests {
         for _ in 0..100 {
             breaker.failed(&a, now);
         }
-        assert!(!breaker.admits(&a, now));
-        assert!(breaker.admits(&b, now) && breaker.admits(&c, now));
+        assert!(breaker.admit(&a, now).is_err());
+        assert!(breaker.admit(&b, now).is_ok() && breaker.admit(&c, now).is_ok());
         breaker.succeeded(&b);
         assert!(
-            !breaker.admits(&a, now),
+            breaker.admit(&a, now).is_err(),
             "another's good call says nothing of a's"
         );
 
         // A second key that finds the same does.
         assert_eq!(breaker.failed(&b, now), Opened::No);
         assert_eq!(breaker.failed(&b, now), Opened::ForAll);
-        assert!(!breaker.admits(&c, now));
+        assert!(breaker.admit(&c, now).is_err());
         let later = now + Duration::from_secs(11);
-        assert!(breaker.admits(&c, later));
+        assert!(breaker.admit(&c, later).is_ok());
         assert_eq!(breaker.failed(&c, later), Opened::No);
         assert_eq!(
             breaker.failed(&c, later),
@@ -205,8 +215,8 @@ mod tests {
         assert_eq!(breaker.failed(&b, now), Opened::ForAll);
         // One that was under way.
         breaker.succeeded(&c);
-        assert!(breaker.admits(&c, now));
-        assert!(!breaker.admits(&a, now) && !breaker.admits(&b, now));
+        assert!(breaker.admit(&c, now).is_ok());
+        assert!(breaker.admit(&a, now).is_err() && breaker.admit(&b, now).is_err());
     }
 
     #[test]
@@ -217,7 +227,7 @@ mod tests {
             assert_eq!(breaker.failed(&a, now), Opened::No);
             assert_eq!(breaker.failed(&b, now), Opened::No);
         }
-        assert!(breaker.admits(&a, now));
+        assert!(breaker.admit(&a, now).is_ok());
     }
 
     #[test]
@@ -229,7 +239,10 @@ mod tests {
         }
         assert_eq!(breaker.circuits.lock().of_keys.len(), KEYS_MAX);
         breaker.circuits.lock().all_until = None;
-        assert!(breaker.admits(&key(0), now), "the oldest is forgotten");
-        assert!(!breaker.admits(&key(1), now));
+        assert!(
+            breaker.admit(&key(0), now).is_ok(),
+            "the oldest is forgotten"
+        );
+        assert!(breaker.admit(&key(1), now).is_err());
     }
 }

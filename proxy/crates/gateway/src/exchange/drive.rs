@@ -82,8 +82,8 @@ pub(super) async fn send_up(
             return None;
         }
     };
-    if !circuit_admits(&post.context, ready.kind) {
-        return faulted(post, &ready, Fault::CircuitOpen, out).await;
+    if let Err(fault) = circuit_admits(&post.context, ready.kind) {
+        return faulted(post, &ready, fault, out).await;
     }
     post.trail.upstream_asked();
     let opened = tokio::select! {

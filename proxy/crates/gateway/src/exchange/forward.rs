@@ -32,8 +32,8 @@ impl Post {
         session: &mut ServerSession,
         ready: Box<Ready>,
     ) -> Result<After, Gone> {
-        if !circuit_admits(&self.context, ready.kind) {
-            return Box::pin(self.fault(session, &ready, Fault::CircuitOpen)).await;
+        if let Err(fault) = circuit_admits(&self.context, ready.kind) {
+            return Box::pin(self.fault(session, &ready, fault)).await;
         }
         let runtime = Arc::clone(&self.context.server.runtime);
         self.trail.upstream_asked();
@@ -352,11 +352,15 @@ pub(super) enum NotOpened {
 
 /// Whether the upstream's circuit lets a message through. A duplex never says that it took one that
 /// wants no answer; such a message can open or close no circuit, so it is not asked.
-pub(super) fn circuit_admits(context: &Context, kind: MessageKind) -> bool {
+pub(super) fn circuit_admits(context: &Context, kind: MessageKind) -> Result<(), Fault> {
     let runtime = &context.server.runtime;
     let unanswered = matches!(runtime.link, Link::Duplex(_)) && kind != MessageKind::Request;
     let owner = &context.principal.owner;
-    unanswered || runtime.breaker.admits(owner, Instant::now())
+    if unanswered {
+        return Ok(());
+    }
+    let admitted = runtime.breaker.admit(owner, Instant::now());
+    admitted.map_err(Fault::CircuitOpen)
 }
 
 /// Notes that the upstream answered a call.
@@ -394,7 +398,7 @@ pub(super) fn recorded_as(fault: &Fault) -> (&'static str, UpstreamOutcome) {
     match fault {
         Fault::Unreachable(_) => ("upstream unreachable", UpstreamOutcome::Unreachable),
         Fault::TimedOut => ("upstream timed out", UpstreamOutcome::TimedOut),
-        Fault::CircuitOpen => ("circuit open", UpstreamOutcome::NotSent),
+        Fault::CircuitOpen(_) => ("circuit open", UpstreamOutcome::NotSent),
         Fault::Resting(_) => ("upstream failed just now", UpstreamOutcome::NotSent),
         Fault::Busy => ("too many upstream sessions", UpstreamOutcome::NotSent),
         Fault::ShareTaken => (

@@ -262,7 +262,13 @@ pub(super) async fn unread(
     extra: Extra,
 ) -> Result<After, Gone> {
     let refusal = match why {
-        Unread::Refused(refusal) => return refuse(context, session, refusal, None, extra).await,
+        Unread::Refused(refusal) => {
+            let after = refuse(context, session, refusal, None, extra).await?;
+            if refusal.status == 413 {
+                io::discard_body(session).await;
+            }
+            return Ok(after);
+        }
         Unread::Taken(Taken::All) => NO_ROOM,
         Unread::Taken(Taken::Share) => NO_ROOM_FOR_YOU,
     };

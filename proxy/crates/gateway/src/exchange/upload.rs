@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::attribute::{self, Tie};
 use super::forward::circuit_admits;
 use super::head::{BodyFacts, Refusal, RequestHead};
-use super::io::{Extra, Gathered, Gone};
+use super::io::{self, Extra, Gathered, Gone};
 use super::post::{self, Answered, Post};
 use super::prepare::Ready;
 use super::trail::Trail;
@@ -67,7 +67,9 @@ pub(super) async fn serve(
     let (message, facts) = match beginning(&context, &head, own.as_deref(), &begun.bytes) {
         Ok(known) => known,
         Err((refusal, id)) => {
-            return post::refuse(&context, session, refusal, id.as_ref(), extra).await;
+            let after = post::refuse(&context, session, refusal, id.as_ref(), extra).await?;
+            io::discard_body(session).await;
+            return Ok(after);
         }
     };
     let mut trail = Trail::new(&context.server);
@@ -90,7 +92,11 @@ pub(super) async fn serve(
     });
     match post.prepare(message).await {
         Ok(ready) => post.upload(session, ready, facts, begun).await,
-        Err(answered) => post.answer(session, *answered).await,
+        Err(answered) => {
+            let after = post.answer(session, *answered).await?;
+            io::discard_body(session).await;
+            Ok(after)
+        }
     }
 }
 
@@ -173,15 +179,16 @@ impl Post {
         facts: Facts,
         begun: Gathered,
     ) -> Result<After, Gone> {
-        if !circuit_admits(&self.context, ready.kind) {
-            return self.fault(session, &ready, Fault::CircuitOpen).await;
+        if let Err(fault) = circuit_admits(&self.context, ready.kind) {
+            return self.fault(session, &ready, fault).await;
         }
         self.trail.upstream_asked();
         let upstream = self.upstream_headers(&ready);
         ready.calls.opened(&ready.call, ready.progress.clone());
         let context = self.context.clone();
         let Link::Http(link) = &context.server.runtime.link else {
-            return self.fault(session, &ready, Fault::CircuitOpen).await;
+            let fault = Fault::CircuitOpen(Duration::ZERO);
+            return self.fault(session, &ready, fault).await;
         };
         let tie = Tie::to(&context, ready.call.clone());
         let own = self.own.as_ref().map(|own| &*own.tag);

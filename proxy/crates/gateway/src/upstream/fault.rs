@@ -44,8 +44,8 @@ pub enum Fault {
     #[error("an id that is in use")]
     IdInUse,
     /// Its circuit is open.
-    #[error("the circuit is open")]
-    CircuitOpen,
+    #[error("the circuit is open for {} ms more", .0.as_millis())]
+    CircuitOpen(Duration),
     /// Too many of its processes run already.
     #[error("too many processes of it run")]
     Busy,
@@ -71,7 +71,7 @@ impl Fault {
     pub fn status(&self) -> u16 {
         match self {
             Self::TimedOut => 504,
-            Self::CircuitOpen | Self::Resting(_) | Self::Busy | Self::NoRunner => 503,
+            Self::CircuitOpen(_) | Self::Resting(_) | Self::Busy | Self::NoRunner => 503,
             Self::Crowded | Self::ShareTaken => 429,
             Self::Grown => 413,
             Self::IdInUse => 400,
@@ -82,7 +82,7 @@ impl Fault {
     /// What it tells of the server. A status below 500 is its answer to one call: it may be another's to another.
     pub fn health(&self) -> Health {
         match self {
-            Self::CircuitOpen
+            Self::CircuitOpen(_)
             | Self::Resting(_)
             | Self::Busy
             | Self::ShareTaken
@@ -105,7 +105,7 @@ impl Fault {
         match self {
             Self::Unreachable(_)
             | Self::Credentials(_)
-            | Self::CircuitOpen
+            | Self::CircuitOpen(_)
             | Self::Resting(_)
             | Self::Busy
             | Self::ShareTaken
@@ -128,7 +128,7 @@ impl Fault {
     pub fn retry_after_s(&self) -> Option<u64> {
         match self {
             Self::Crowded | Self::ShareTaken | Self::NoRunner => Some(5),
-            Self::Resting(wait) => Some(wait.as_secs() + 1),
+            Self::Resting(wait) | Self::CircuitOpen(wait) => Some(wait.as_secs() + 1),
             _ => None,
         }
     }
@@ -148,7 +148,9 @@ impl Fault {
             }
             Self::IdInUse => "This id or progress token is already in use.",
             Self::Credentials(_) => "The MCP server refused the gateway's credentials.",
-            Self::CircuitOpen => "The MCP server failed repeatedly and is not called for a while.",
+            Self::CircuitOpen(_) => {
+                "The MCP server failed repeatedly and is not called for a while."
+            }
             Self::Resting(_) => {
                 "The MCP server failed just now and is started again in a moment; try again later."
             }
