@@ -253,7 +253,8 @@ fn an_answer_that_is_too_long_for_a_pipe_fails_its_own_call_alone() {
     let weir = Weir::serve(&config);
     for era in Era::ALL {
         let mut client = Client::connect(&weir, era);
-        let asked = json!({ "name": "progress", "arguments": { "times": 3, "every_ms": 300 } });
+        let asked = json!({ "name": "progress", "arguments": { "times": 3, "every_ms": 300 },
+            "_meta": { "progressToken": "p" } });
         let slow = client.message("tools/call", asked);
         let mut waiting = Conn::open(weir.addr);
         waiting.send(client.request_bytes(

@@ -35,8 +35,8 @@ use super::stop::Stop;
 const FINDINGS_MAX: usize = 64;
 /// Bytes read at a time, so that a window stays about as long as it is meant to be.
 const PIECE_BYTES: usize = 32 << 10;
-/// Findings in one window.
-const WINDOW_FINDINGS_MAX: u32 = 4096;
+/// Findings in one window, beside one for each 16 bytes of it.
+const WINDOW_FINDINGS_MAX: u32 = 1024;
 
 /// Bytes of a message that were decided and may be sent the way `W`.
 ///
