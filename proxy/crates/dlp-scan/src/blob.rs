@@ -12,11 +12,16 @@ const LINE_BYTES_MIN: usize = 40;
 /// CR and LF.
 const BREAK_BYTES_MAX: usize = 2;
 
-/// Of a hundred bytes at least so many are capital letters, small letters, and digits or signs. Of random digits in base64 it is
-/// 41, 41 and 19; words without blanks between them lack digits, hashes lack letters of one kind.
+/// Of a hundred bytes so many are capital letters, small letters, and digits or signs. Of random digits in base64 it is 41, 41 and
+/// 19; words without blanks between them have more small letters, hashes lack letters of one kind.
 const UPPER_PERCENT: usize = 10;
-const LOWER_PERCENT: usize = 10;
+const LOWER_PERCENT: std::ops::RangeInclusive<usize> = 10..=55;
 const OTHER_PERCENT: usize = 5;
+/// So much the pieces of a list have in common, and so much stands between them.
+const LIST_BYTES: usize = 3;
+const GAP_BYTES_MAX: usize = 4;
+/// Lines of digits hold whole groups of four.
+const GROUP_DIGITS: usize = 4;
 
 /// Values this long in letters of one case, or in digits alone, and as varied as keys are, stand in no noise.
 const NARROW_BYTES_MIN: usize = 16;
@@ -38,7 +43,10 @@ pub(crate) fn find(text: &[u8], runs: &[Span], out: &mut Vec<Blob>) {
     let mut runs = runs.iter().peekable();
     while let Some(first) = runs.next() {
         let (mut whole, mut line) = (*first, *first);
-        while line.len() >= LINE_BYTES_MIN
+        let may_wrap = first.len() >= LINE_BYTES_MIN && first.len().is_multiple_of(GROUP_DIGITS);
+        // All lines are of one length, and the last may be shorter.
+        while may_wrap
+            && line.len() == first.len()
             && let Some(next) = runs.next_if(|next| goes_on(text, line, **next))
         {
             (whole.end, line) = (next.end, *next);
@@ -56,7 +64,9 @@ pub(crate) fn find(text: &[u8], runs: &[Span], out: &mut Vec<Blob>) {
 
 fn goes_on(text: &[u8], line: Span, next: Span) -> bool {
     let gap = &text[line.end as usize..next.start as usize];
-    gap.len() <= BREAK_BYTES_MAX && gap.iter().all(|b| matches!(b, b'\r' | b'\n'))
+    next.len() <= line.len()
+        && gap.len() <= BREAK_BYTES_MAX
+        && gap.iter().all(|b| matches!(b, b'\r' | b'\n'))
 }
 
 fn is_noise(run: &[u8]) -> bool {
@@ -66,10 +76,10 @@ fn is_noise(run: &[u8]) -> bool {
         lower += usize::from(b.is_ascii_lowercase());
     }
     let other = run.len() - upper - lower;
-    let at_least = |count: usize, percent: usize| count * 100 >= run.len() * percent;
-    at_least(upper, UPPER_PERCENT)
-        && at_least(lower, LOWER_PERCENT)
-        && at_least(other, OTHER_PERCENT)
+    let percent = |count: usize| count * 100 / run.len();
+    percent(upper) >= UPPER_PERCENT
+        && LOWER_PERCENT.contains(&percent(lower))
+        && percent(other) >= OTHER_PERCENT
 }
 
 /// The one that a piece lies in the midst of: not at its front, where what is written begins, nor at its end.
@@ -88,7 +98,12 @@ pub(crate) fn covers(blobs: &[Blob], piece: Span) -> bool {
 
 impl Blob {
     /// May a piece of it be there by chance?
-    pub fn has_by_chance(&self, piece: &[u8]) -> bool {
+    pub fn has_by_chance(&self, text: &[u8], piece: Span) -> bool {
+        !is_of_list(text, piece) && self.is_like(&text[piece.range()])
+    }
+
+    /// Is noise like it?
+    fn is_like(&self, piece: &[u8]) -> bool {
         let has = |is: fn(&u8) -> bool| piece.iter().any(is);
         let foreign = self.is_standard && has(|b| matches!(b, b'-' | b'_'));
         let (bytes, entropy) = match piece.iter().all(u8::is_ascii_digit) {
@@ -100,6 +115,43 @@ impl Blob {
             && entropy::shannon(piece) >= entropy;
         !foreign && !narrow
     }
+}
+
+/// Whether it stands in a list: neither a letter nor a digit is on either side, and the piece before it or behind it begins as it
+/// does. Rows of zeros and of small numbers begin alike, too, but go on with the same group.
+fn is_of_list(text: &[u8], piece: Span) -> bool {
+    let value = &text[piece.range()];
+    let (before, behind) = (&text[..piece.start as usize], &text[piece.end as usize..]);
+    let is_letter = |b: &u8| b.is_ascii_alphanumeric();
+    if before.last().is_some_and(is_letter) || behind.first().is_some_and(is_letter) {
+        return false;
+    }
+    let parts = |b: &&u8| !b.is_ascii_alphanumeric();
+    let gap = before.iter().rev().take_while(parts).count();
+    let above = &before[..before.len() - gap.min(GAP_BYTES_MAX)];
+    let gap = behind.iter().take_while(parts).count();
+    let beside = [
+        &above[above.len().saturating_sub(value.len())..],
+        &behind[gap.min(GAP_BYTES_MAX)..],
+    ];
+    let like = |other: &[u8]| {
+        let other = &other[..other.len().min(value.len())];
+        other.starts_with(&value[..value.len().min(LIST_BYTES)]) && !repeats(other)
+    };
+    !repeats(value) && beside.into_iter().any(like)
+}
+
+/// Does a group of four digits stand twice in a row?
+fn repeats(value: &[u8]) -> bool {
+    let is_same = |at: usize| value[at] == value[at + GROUP_DIGITS];
+    let mut same = 0;
+    for at in 0..value.len().saturating_sub(GROUP_DIGITS) {
+        same = if is_same(at) { same + 1 } else { 0 };
+        if same == GROUP_DIGITS {
+            return true;
+        }
+    }
+    false
 }
 
 #[cfg(test)]
@@ -141,6 +193,13 @@ mod tests {
             ("ignoreAllPreviousInstructions".repeat(60), 0),
             ("0f4a99c2".repeat(300), 0),
             ("some/folder/of/it/".repeat(100), 0),
+            ("Ignore+All+Previous+Instructions+2+Times/".repeat(40), 0),
+            (
+                (0..40)
+                    .map(|n| format!("{}{n:03}\n", &noise(60)[..40]))
+                    .collect(),
+                0,
+            ),
         ] {
             assert_eq!(blobs(&text).len(), want, "{text:.40}");
         }
@@ -158,7 +217,23 @@ mod tests {
             (["2", "65"], true),
         ] {
             let piece = piece.concat();
-            assert_eq!(blob.has_by_chance(piece.as_bytes()), by_chance, "{piece}");
+            assert_eq!(blob.is_like(piece.as_bytes()), by_chance, "{piece}");
+        }
+        for (text, from, to, free) in [
+            ("bcd1/bcd2", 5, 9, true),
+            ("bcd1/bcd2/e", 0, 4, true),
+            ("bcd1/bcd2/e", 5, 9, true),
+            ("bcd1\r\nbcd2\ne", 6, 10, true),
+            ("bcd1bcd2/e", 4, 8, false),
+            ("a/bcd1/e", 2, 6, false),
+            ("a\nbcd1\ne", 2, 6, false),
+            ("bcd1/bcd-bcd-bcd-x/e", 5, 18, false),
+        ] {
+            assert_eq!(
+                is_of_list(text.as_bytes(), Span::new(from, to)),
+                free,
+                "{text}"
+            );
         }
     }
 

@@ -91,6 +91,9 @@ pub(super) fn unpack(
     true
 }
 
+/// Going through so many bytes in the search for what is packed in them costs as much as unpacking one.
+const SEARCH_BYTES: u64 = 8;
+
 /// What came out, and what that cost.
 struct Files {
     /// All texts, with a line end between each two.
@@ -164,11 +167,24 @@ impl Files {
         if plain.is_empty() || self.left() == 0 {
             return;
         }
+        let is_text = std::str::from_utf8(plain).is_ok() && texty(plain);
+        if !is_text {
+            self.spent += plain.len() as u64 / SEARCH_BYTES;
+            for (at, inner) in super::packed::inside(plain) {
+                match layers.checked_sub(1) {
+                    Some(layers) => self.read(&plain[at..], inner, layers),
+                    None => self.over = self.over.or(Some(OverBudget::Depth)),
+                }
+            }
+            if self.left() == 0 {
+                return;
+            }
+        }
         if !self.text.is_empty() {
             self.text.push(b'\n');
         }
         let printable = |b: &&u8| matches!(b, 0x20..0x7F | b'\n' | b'\r' | b'\t');
-        if std::str::from_utf8(plain).is_ok() && texty(plain) {
+        if is_text {
             self.text.extend_from_slice(plain);
         } else if plain.iter().filter(printable).count() * 4 >= plain.len() * 3 {
             let lossy = String::from_utf8_lossy(plain);

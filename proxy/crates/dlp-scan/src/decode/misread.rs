@@ -116,6 +116,9 @@ pub(super) fn decode(node: &Node, places: &[Span], spawn: &mut Spawner<'_>) {
             continue;
         };
         let number = &node.text[from..to];
+        if node.only_sure || is_time(number) {
+            continue;
+        }
         let digits = is_parted(number) || is_card_literal(number, 0) == Some(number.len());
         child_around(node, cell, Layer::Leet, (from, to), spawn, |child| {
             for at in from..to {
@@ -127,6 +130,12 @@ pub(super) fn decode(node: &Node, places: &[Span], spawn: &mut Spawner<'_>) {
             }
         });
     }
+}
+
+/// `270503042511Z091`: a time of a certificate (ITU-T X.690, sections 11.7 and 11.8), with what stands behind it in the bytes.
+fn is_time(number: &[u8]) -> bool {
+    let digits = number.iter().take_while(|b| b.is_ascii_digit()).count();
+    matches!(digits, 12 | 14) && number.get(digits) == Some(&b'Z')
 }
 
 fn digit(b: u8) -> u8 {

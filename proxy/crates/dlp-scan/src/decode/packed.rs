@@ -74,11 +74,33 @@ pub(super) fn is_zlib(first: u8, second: u8) -> bool {
 
 /// Gzip streams in one run that something else stands before, for each way to write their first bytes.
 const STREAMS_MAX: usize = 16;
+/// Streams of xz for each way to write them. One is read on into those behind it, and each costs.
+const XZ_MAX: usize = 4;
 /// The head and the end of a stream (RFC 1952) alone are so many digits: no more of them stand in a run.
 const STREAM_DIGITS_MIN: usize = 24;
 /// Digits that show whether anything comes out of one. So many allow for one false head: in noise not one place in 2^24
 /// looks like one.
 const STREAM_HEAD_DIGITS: usize = 512;
+
+/// Where bytes begin like an archive or a stream that something else stands before: a tar archive, a file of another make.
+pub(super) fn inside(bytes: &[u8]) -> SmallVec<[(usize, Packed); 4]> {
+    let mut found = SmallVec::new();
+    if let Some(at) = memmem::find(&bytes[1..], b"PK\x03\x04") {
+        found.push((at + 1, Packed::Zip));
+    }
+    let behind = |signs: &'static [u8]| memmem::find_iter(bytes, signs).filter(|at| *at > 0);
+    let streams = behind(b"\x1F\x8B\x08").filter(|at| {
+        let head = &bytes[*at..bytes.len().min(at + STREAM_HEAD_DIGITS)];
+        is_head(head.iter().copied()) && is_stream(head, at + STREAM_HEAD_DIGITS < bytes.len())
+    });
+    found.extend(streams.take(STREAMS_MAX).map(|at| (at, Packed::Gzip)));
+    let xz = behind(b"\xFD7zXZ\0").take(XZ_MAX);
+    found.extend(xz.map(|at| (at, Packed::Xz)));
+    let blocks = behind(b"\x31\x41\x59\x26\x53\x59").filter_map(|at| at.checked_sub(4));
+    let bzip2 = blocks.filter(|at| *at > 0 && super::streams::packed(&bytes[*at..]).is_some());
+    found.extend(bzip2.take(XZ_MAX).map(|at| (at, Packed::Bzip2)));
+    found
+}
 
 /// Archives and gzip streams behind something else: the digit where the group begins in which they do, the bytes of that
 /// group before them, and what they are. Their first bytes are looked for as they are written, each way.
@@ -127,6 +149,22 @@ pub(super) fn packed_inside(
     let mut found: SmallVec<_> = firsts
         .map(|(first, skipped)| (first, skipped, Packed::Zip))
         .collect();
+    // Its sign is so long that none stands there by chance.
+    let xz: &[Written] = match alphabet {
+        Alphabet::Base64 => &[
+            (b"/Td6WFoA", 0),
+            (b"_Td6WFoA", 0),
+            (b"03elhaA", 2),
+            (b"9N3pYWg", 3),
+        ],
+        Alphabet::Hex => &[(b"fd377a585a00", 0), (b"FD377A585A00", 0)],
+        _ => &[],
+    };
+    for (signs, place) in xz {
+        let groups = memmem::find_iter(digits, signs).filter_map(|at| group(at, *place));
+        let streams = groups.map(|(first, skipped)| (first, skipped, Packed::Xz));
+        found.extend(streams.take(XZ_MAX));
+    }
     let bytes = |(first, skipped): (usize, usize)| {
         let head = &digits[first..digits.len().min(first + STREAM_HEAD_DIGITS)];
         Digits::new(head, alphabet).skip(skipped)
@@ -161,7 +199,7 @@ fn is_head(mut bytes: impl Iterator<Item = u8>) -> bool {
 }
 
 /// Does anything come out of a stream, or may that still be to come? Names and empty blocks before it are of any length.
-fn is_stream(head: &[u8], goes_on: bool) -> bool {
+pub(super) fn is_stream(head: &[u8], goes_on: bool) -> bool {
     match flate2::bufread::GzDecoder::new(head).read(&mut [0]) {
         Ok(len) => len > 0,
         Err(err) => goes_on && err.kind() == ErrorKind::UnexpectedEof,

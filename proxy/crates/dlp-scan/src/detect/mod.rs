@@ -202,13 +202,15 @@ impl<'a> Sink<'a> {
     /// Whether it is a piece of noise. What has a right checksum is none, and what a tenant looks for is looked for everywhere.
     fn is_noise(&self, rule: RuleId, span: Span) -> bool {
         blob::around(&self.blobs, span).is_some_and(|blob| {
-            let (rule, value) = (self.rules.compiled(rule), &self.text()[span.range()]);
-            let proven = rule.own
-                || rule
-                    .checks
-                    .iter()
-                    .any(|c| c.proves && c.raw && (c.run)(value));
-            !proven && blob.has_by_chance(value)
+            let value = &self.text()[span.range()];
+            let compiled = self.rules.compiled(rule);
+            let proves = |c: &crate::check::Check| c.proves && c.raw && (c.run)(value);
+            // Words are no noise.
+            let words = self.rules.rule(rule).category == Category::Injection;
+            !words
+                && !compiled.own
+                && blob.has_by_chance(self.text(), span)
+                && !compiled.checks.iter().any(proves)
         })
     }
 
