@@ -148,7 +148,10 @@ impl Gateway {
                 guard.with(&snapshot.hosts, &snapshot.origins),
             )));
         }
-        self.snapshot.store(Arc::new(snapshot));
+        let snapshot = Arc::new(snapshot);
+        self.snapshot.store(Arc::clone(&snapshot));
+        let sessions = &self.sessions;
+        sessions.keep_those_of(|server| snapshot.server(server).is_some());
         self.metrics.reloads.increment(1);
         Ok(())
     }

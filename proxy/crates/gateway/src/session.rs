@@ -260,6 +260,19 @@ impl Sessions {
         self.table.lock().remove(&session.id);
     }
 
+    /// Ends the sessions of servers that are not there any more.
+    pub fn keep_those_of(&self, is_there: impl Fn(&str) -> bool) {
+        let mut table = self.table.lock();
+        let Table { by_id, tally, .. } = &mut *table;
+        let gone = by_id.extract_if(|_, session| !is_there(&session.server));
+        let gone: Vec<Arc<Session>> = gone.map(|(_, session)| session).collect();
+        for session in &gone {
+            tally.take_off(&session.owner, 1);
+        }
+        // What they hold may take a moment to let go of.
+        drop(table);
+    }
+
     /// Forgets sessions that were idle too long; returns how many.
     pub fn sweep(&self, idle_ms: u64) -> usize {
         let now_ms = self.now_ms();

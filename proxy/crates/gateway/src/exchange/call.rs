@@ -132,6 +132,13 @@ impl Source {
     }
 }
 
+impl Source {
+    /// Whether it is an event stream.
+    pub(super) fn is_events(&self) -> bool {
+        matches!(self.origin, Origin::Events(_))
+    }
+}
+
 impl Origin {
     async fn next(&mut self) -> Result<Option<Item>, Fault> {
         match self {
@@ -141,7 +148,10 @@ impl Origin {
                     return Ok(None);
                 };
                 // Messages are events named `message`, or not named at all; others are the transport's own, like `ping`.
-                let is_message = event.event.as_deref().is_none_or(|name| name == "message");
+                let is_message = event
+                    .event
+                    .as_deref()
+                    .is_none_or(|name| matches!(name, "" | "message"));
                 let payload = match event.data {
                     Some(data) if is_message && !data.is_empty() => Payload::Bytes(data),
                     _ => Payload::Nothing,

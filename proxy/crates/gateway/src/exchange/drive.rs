@@ -216,6 +216,8 @@ async fn carry(
     mut trail: Trail,
     out: &mpsc::Sender<Cleared<ToClient>>,
 ) {
+    // An error without an id among events: it is the answer only if no other comes.
+    let mut orphan: Option<Cleared<ToClient>> = None;
     let halt = loop {
         let next = tokio::select! {
             // A source that always has more must not hide that nobody wants it.
@@ -229,9 +231,17 @@ async fn carry(
         let item = match next {
             Ok(Some(item)) => item,
             Ok(None) => break Halt::Fault(Fault::Broken("the answer ended too early")),
+            Err(Fault::Cancelled) => return cancelled(down.context, trail).await,
             Err(fault) => break Halt::Fault(fault),
         };
         match down.step(item, &mut trail).await {
+            Ok(Step::Send {
+                message,
+                last: true,
+                ..
+            }) if orphan.is_none() && source.is_events() && is_nobodys(&message) => {
+                orphan = Some(message);
+            }
             Ok(Step::Send {
                 message,
                 last: true,
@@ -266,24 +276,37 @@ async fn carry(
         }
     };
     let id = down.call.and_then(|c| c.id.clone());
-    let own = match halt {
-        Halt::Fault(fault) => {
+    let own = match (halt, orphan) {
+        (Halt::Fault(_), Some(orphan)) => {
+            trail.upstream_done(UpstreamOutcome::Answered);
+            let message = match close(down.context, trail, 200).await {
+                true => Some(orphan),
+                false => not_recorded(id.as_ref()).map(Cleared::of_ours),
+            };
+            return send(out, message).await;
+        }
+        (Halt::Fault(fault), None) => {
             pump::give_up(down, &source, &fault).await;
             note_fault(down.context, &mut trail, &fault);
             close(down.context, trail, fault.status()).await;
             reply::error(id.as_ref(), code::UPSTREAM, fault.client_text())
         }
-        Halt::Revoked => {
+        (Halt::Revoked, _) => {
             pump::abandon(down, &source, "nobody may listen any more").await;
             trail.upstream_done(UpstreamOutcome::Cancelled);
             close(down.context, trail, 401).await;
             reply::error(id.as_ref(), code::UNAUTHENTICATED, pump::REVOKED)
         }
-        Halt::NotAudited => reply::error(id.as_ref(), code::UNAVAILABLE, NOT_RECORDED.text),
+        (Halt::NotAudited, _) => reply::error(id.as_ref(), code::UNAVAILABLE, NOT_RECORDED.text),
     };
     if id.is_some() {
         send(out, Some(Cleared::of_ours(own))).await;
     }
+}
+
+/// An answer without an id: the server could not tell whose it is.
+pub(super) fn is_nobodys(message: &Cleared<ToClient>) -> bool {
+    message.message().is_some_and(|m| m.id().is_none())
 }
 
 /// In place of an answer that left no record: who asked must not wait for ever.

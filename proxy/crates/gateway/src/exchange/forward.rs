@@ -398,6 +398,7 @@ pub(super) fn recorded_as(fault: &Fault) -> (&'static str, UpstreamOutcome) {
     match fault {
         Fault::Unreachable(_) => ("upstream unreachable", UpstreamOutcome::Unreachable),
         Fault::TimedOut => ("upstream timed out", UpstreamOutcome::TimedOut),
+        Fault::Cancelled => ("cancelled", UpstreamOutcome::Cancelled),
         Fault::CircuitOpen(_) => ("circuit open", UpstreamOutcome::NotSent),
         Fault::Resting(_) => ("upstream failed just now", UpstreamOutcome::NotSent),
         Fault::Busy => ("too many upstream sessions", UpstreamOutcome::NotSent),

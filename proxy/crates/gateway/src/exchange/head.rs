@@ -11,7 +11,7 @@ use crate::reply::code;
 const VALUE_BYTES_MAX: usize = 8 << 10;
 const PARAM_PREFIX: &str = "mcp-param-";
 /// Most `Mcp-Param-*` headers.
-const PARAMS_MAX: usize = 64;
+pub(super) const PARAMS_MAX: usize = 64;
 
 /// A request that is refused before its body matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -301,7 +301,7 @@ pub(super) fn params_asked_for(asked: &HeaderValue) -> Vec<HeaderName> {
         let name = HeaderName::from_bytes(name.trim().as_bytes()).ok()?;
         name.as_str().starts_with(PARAM_PREFIX).then_some(name)
     });
-    names.take(PARAMS_MAX).collect()
+    names.collect()
 }
 
 fn accept(headers: &HeaderMap) -> Option<&'static str> {

@@ -287,11 +287,9 @@ async fn dispatch(
         return Ok(After::Close);
     }
     if session.req_header().method == Method::OPTIONS {
-        let asked = session
-            .req_header()
-            .headers
-            .get(http::header::ACCESS_CONTROL_REQUEST_HEADERS);
-        let extra = preflight(extra, asked);
+        let headers = &session.req_header().headers;
+        let asked = headers.get_all(http::header::ACCESS_CONTROL_REQUEST_HEADERS);
+        let extra = preflight(extra, asked.iter());
         io::empty(session, 204, extra).await?;
         return Ok(After::Keep);
     }
@@ -577,7 +575,7 @@ fn cors(extra: &mut Extra, origin: &str) {
 const ALLOWED_HEADERS: &str = "Content-Type, Accept, Authorization, X-API-Key, Mcp-Session-Id, \
     MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID, traceparent, tracestate";
 
-fn preflight(mut extra: Extra, asked: Option<&HeaderValue>) -> Extra {
+fn preflight<'a>(mut extra: Extra, asked: impl Iterator<Item = &'a HeaderValue>) -> Extra {
     let allow = "GET, POST, DELETE, OPTIONS";
     extra.push((http::header::ALLOW, HeaderValue::from_static(allow)));
     if !extra
@@ -589,7 +587,10 @@ fn preflight(mut extra: Extra, asked: Option<&HeaderValue>) -> Extra {
     let methods = HeaderValue::from_static(allow);
     extra.push((http::header::ACCESS_CONTROL_ALLOW_METHODS, methods));
     let mut headers = ALLOWED_HEADERS.to_owned();
-    for name in asked.into_iter().flat_map(head::params_asked_for) {
+    for name in asked
+        .flat_map(head::params_asked_for)
+        .take(head::PARAMS_MAX)
+    {
         headers += ", ";
         headers += name.as_str();
     }

@@ -122,7 +122,7 @@ impl Pump<'_> {
                         ..Event::default()
                     };
                     let last = Box::new((message, event));
-                    if !self.events || last.0.message().is_none_or(|m| m.id().is_some()) {
+                    if !self.events || !super::drive::is_nobodys(&last.0) {
                         return Ok(Carried::Last(last));
                     }
                     orphan.get_or_insert(last);
@@ -286,6 +286,7 @@ impl Pump<'_> {
         halt: Halt,
     ) -> Result<After, Gone> {
         let fault = match halt {
+            Halt::Fault(Fault::Cancelled) => return self.cancelled(session, trail, begun).await,
             Halt::Fault(fault) => fault,
             Halt::NotAudited => return self.unavailable(session, begun).await,
             Halt::Revoked => return self.revoked(session, trail, begun).await,
@@ -296,6 +297,20 @@ impl Pump<'_> {
         self.close(trail, status).await;
         let own = reply::error(self.id().as_ref(), code::UPSTREAM, fault.client_text());
         self.last_words(session, begun, status, own).await
+    }
+
+    /// The client took the call back: its answer is an empty stream.
+    async fn cancelled(
+        mut self,
+        session: &mut ServerSession,
+        mut trail: Trail,
+        mut begun: bool,
+    ) -> Result<After, Gone> {
+        trail.upstream_done(UpstreamOutcome::Cancelled);
+        self.close(trail, Fault::Cancelled.status()).await;
+        self.begin(session, &mut begun).await?;
+        io::end(session).await?;
+        Ok(After::Keep)
     }
 
     /// Whoever listened may not any more.

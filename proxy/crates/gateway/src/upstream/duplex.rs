@@ -31,12 +31,17 @@ use super::sse_link::{SseReceiver, SseSender};
 use super::{Fault, HttpLink, Oversize};
 use crate::authn::Principal;
 use crate::pipeline::{Cleared, ToServer};
+use crate::seldom::Seldom;
 use crate::shares::{Share, Shares, Taken};
 
 /// Messages that may wait for one request's reader; above it the server waits.
 const CHANNEL_MAX: usize = 64;
 /// Processes or streams of one server.
 const SESSIONS_MAX: usize = 256;
+
+/// Lines of the log about a server's lines that are too long, in so long.
+const LONG_LINES_SAID: u32 = 5;
+const LONG_LINES_SAID_EVERY: Duration = Duration::from_secs(10);
 
 /// What two handles of ours add to a message at most: twenty digits each.
 const HANDLES_BYTES_MAX: usize = 64;
@@ -319,6 +324,7 @@ impl DuplexLink {
             codec: self.codec,
             spoke: Arc::clone(&spoke),
             backoff: Arc::clone(&self.backoff),
+            long_lines: Seldom::new(LONG_LINES_SAID, LONG_LINES_SAID_EVERY),
         };
         tokio::spawn(reading.run(reader, closing));
         Ok(Arc::new(DuplexSession {
@@ -474,6 +480,15 @@ impl DuplexSession {
     /// # Errors
     /// The server is gone or does not read.
     pub async fn send(&self, message: &Cleared<ToServer>) -> Result<(), Fault> {
+        self.write(message).await?;
+        if let Some(id) = cancelled_by(message) {
+            // The server need not answer it now (cancellation, all revisions that have one); so nobody waits for it.
+            self.router.lock().fail(Some(&id), &Fault::Cancelled);
+        }
+        Ok(())
+    }
+
+    async fn write(&self, message: &Cleared<ToServer>) -> Result<(), Fault> {
         match &self.sender {
             Sender::Stdio(child) => {
                 // The queue is full while the process does not read.
@@ -513,6 +528,14 @@ impl Drop for DuplexSession {
             runtime.spawn(async move { child.stop().await });
         }
     }
+}
+
+/// Which call a message takes back.
+fn cancelled_by(message: &Cleared<ToServer>) -> Option<Id> {
+    let message = message.message()?;
+    let doc = (message.method() == Some("notifications/cancelled")).then(|| message.doc())?;
+    let id = doc.get(&["params", "requestId"])?;
+    crate::exchange::handle_of(doc, id)
 }
 
 /// Why a request was not sent.
@@ -650,6 +673,8 @@ struct Reading {
     codec: mcp_codec::Limits,
     spoke: Arc<AtomicBool>,
     backoff: Arc<Mutex<Restart>>,
+    /// How often it is said that a line was too long.
+    long_lines: Seldom,
 }
 
 impl Reading {
@@ -730,10 +755,12 @@ impl Reading {
                 "whose answer it is cannot be told, so the calls that wait are failed"
             }
         };
-        tracing::warn!(
-            server_id = %self.server,
-            "a server's line is longer than limits.message_bytes_max: {what}"
-        );
+        if let Some(left_out) = self.long_lines.admits(Instant::now()) {
+            tracing::warn!(
+                server_id = %self.server, left_out,
+                "a server's line is longer than limits.message_bytes_max: {what}"
+            );
+        }
         true
     }
 

@@ -43,6 +43,9 @@ pub enum Fault {
     /// The client uses an id or progress token again that is still in use.
     #[error("an id that is in use")]
     IdInUse,
+    /// The client does not want the answer any more.
+    #[error("cancelled by the client")]
+    Cancelled,
     /// Its circuit is open.
     #[error("the circuit is open for {} ms more", .0.as_millis())]
     CircuitOpen(Duration),
@@ -67,7 +70,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// The status for the client: 504 for lateness, 503, 429, 413 and 400 for what is not sent, else 502.
+    /// The status for the client: 504 for lateness, 503, 429, 413 and 400 for what is not sent, 499 for what nobody wants, else 502.
     pub fn status(&self) -> u16 {
         match self {
             Self::TimedOut => 504,
@@ -75,6 +78,7 @@ impl Fault {
             Self::Crowded | Self::ShareTaken => 429,
             Self::Grown => 413,
             Self::IdInUse => 400,
+            Self::Cancelled => 499,
             _ => 502,
         }
     }
@@ -83,6 +87,7 @@ impl Fault {
     pub fn health(&self) -> Health {
         match self {
             Self::CircuitOpen(_)
+            | Self::Cancelled
             | Self::Resting(_)
             | Self::Busy
             | Self::ShareTaken
@@ -105,6 +110,7 @@ impl Fault {
         match self {
             Self::Unreachable(_)
             | Self::Credentials(_)
+            | Self::Cancelled
             | Self::CircuitOpen(_)
             | Self::Resting(_)
             | Self::Busy
@@ -148,6 +154,7 @@ impl Fault {
             }
             Self::IdInUse => "This id or progress token is already in use.",
             Self::Credentials(_) => "The MCP server refused the gateway's credentials.",
+            Self::Cancelled => "The call was cancelled.",
             Self::CircuitOpen(_) => {
                 "The MCP server failed repeatedly and is not called for a while."
             }

@@ -111,7 +111,10 @@ impl SseReceiver {
     pub(super) async fn next(&mut self) -> Option<Bytes> {
         loop {
             let event = self.events.next().await.ok()??;
-            let is_message = event.event.as_deref().is_none_or(|name| name == "message");
+            let is_message = event
+                .event
+                .as_deref()
+                .is_none_or(|name| matches!(name, "" | "message"));
             if let Some(data) = event.data.filter(|d| is_message && !d.is_empty()) {
                 return Some(data);
             }
