@@ -103,7 +103,7 @@ impl LineDecoder {
             return Some(Err(self.too_long(line, true)));
         }
         line.truncate(text);
-        return Some(Ok(line.freeze()));
+        Some(Ok(line.freeze()))
     }
 
     /// Gives a line in parts as soon as it cannot be within the limit any more. A carriage return at the end
