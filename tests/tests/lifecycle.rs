@@ -767,3 +767,51 @@ fn an_open_stream_obeys_the_policy_and_the_keys_in_force() {
         assert!(after.iter().all(|m| m["error"].is_object()), "{after:?}");
     }
 }
+
+#[test]
+fn a_cancelled_call_is_over_at_once_and_nobodys_fault() {
+    let weir = Weir::serve(&stdio_config());
+    let mut client = Client::connect(&weir, Era::Handshake);
+    // As many failures in a row would open the circuit.
+    for _ in 0..6 {
+        let call = client.message("tools/call", json!({ "name": "silent", "arguments": {} }));
+        let mut conn = Conn::open(weir.addr);
+        conn.send(client.request_bytes(
+            "POST",
+            &client.headers_for(&call),
+            call.to_string().as_bytes(),
+        ));
+        let waiting = std::thread::spawn(move || conn.response());
+        wait::until("the end of a cancelled call", PATIENCE, || {
+            // It may not have come to the server yet.
+            client.notify(
+                "notifications/cancelled",
+                json!({ "requestId": call["id"] }),
+            );
+            waiting.is_finished().then_some(())
+        });
+        let answer = waiting.join().expect("it read").expect("an answer");
+        assert_eq!(answer.status(), 200, "{}", answer.text());
+        assert!(!answer.text().contains("error"), "{}", answer.text());
+    }
+    let answer = client.call("echo", json!({ "message": "hi" }));
+    assert_eq!(answer.first_text(), "hi", "{}", answer.text());
+    assert!(!weir.log().contains("upstream fault"), "{}", weir.log());
+}
+
+#[test]
+fn a_server_that_is_taken_out_ends() {
+    let config = stdio_config();
+    let weir = Weir::serve(&config);
+    let mut client = Client::connect(&weir, Era::Handshake);
+    let pid = client.call("pid", json!({})).first_text().to_owned();
+    assert!(exists(&pid), "{pid}");
+    let other = config.clone().set(
+        &format!("tenants.{TENANT}.servers"),
+        json!({ "other": { "upstream": { "command": STDIO_SERVER } } }),
+    );
+    weir.rewrite_config(&other.text());
+    wait_gone("a server that was taken out", &pid);
+    let (_, metrics) = weir.admin_get("/metrics");
+    assert!(metrics.contains("weir_sessions 0\n"), "{metrics}");
+}
