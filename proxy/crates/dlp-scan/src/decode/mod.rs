@@ -23,6 +23,7 @@ mod dumps;
 mod figures;
 mod flipped;
 mod fold;
+mod form;
 mod gathered;
 mod grid;
 mod halves;
@@ -91,6 +92,9 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     }
     if codes && signs.any(Signs::EQUALS.or(Signs::SEMICOLON)) {
         padded::decode(node, spawn);
+    }
+    if signs.any(Signs::EQUALS) {
+        form::decode(node, scratch, spawn);
     }
     if signs.any(Signs::BACKSLASH) {
         slashed::decode(node, spawn);
