@@ -11,24 +11,24 @@
 //! of one principal share one; their ids and tokens are replaced by ours on the way up and put back
 //! on the way down, so that two clients which both count from 0 never meet.
 
+mod reading;
+
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use domain::Limits;
-use mcp_codec::{Id, LongLine, Message, MessageKind, Whose};
+use mcp_codec::{Id, Message, MessageKind};
 use parking_lot::Mutex;
-use stdio_child::{
-    Backoff, BackoffPolicy, Child, ChildSpec, Exit, LineError, LineReceiver, SendError, SpawnError,
-};
+use stdio_child::{Backoff, BackoffPolicy, Child, ChildSpec, Exit, SendError, SpawnError};
 use tokio::sync::{OnceCell, mpsc, watch};
 
+use self::reading::{Reader, Reading};
 use super::facade::Told;
-use super::sse_link::{SseReceiver, SseSender};
-use super::{Fault, HttpLink, Oversize};
+use super::sse_link::SseSender;
+use super::{Fault, HttpLink};
 use crate::authn::Principal;
 use crate::pipeline::{Cleared, ToServer};
 use crate::seldom::Seldom;
@@ -629,163 +629,6 @@ impl Router {
             return self.tokens.get(&token).cloned();
         }
         crate::exchange::subscription_of(message)
-    }
-}
-
-enum Reader {
-    Stdio(LineReceiver, Arc<Child>),
-    Sse(SseReceiver),
-}
-
-/// What a reader gives.
-enum Read {
-    Message(Bytes),
-    /// A part of a line over the bound, and whether the line ends with it.
-    Part(Bytes, bool),
-    /// What was left at the end is no line.
-    Unfinished,
-}
-
-impl Reader {
-    async fn next(&mut self) -> Option<Read> {
-        match self {
-            Self::Stdio(lines, _) => Some(match lines.recv().await? {
-                Ok(line) => Read::Message(line),
-                Err(LineError::TooLong { part, ends, .. }) => Read::Part(part.0, ends),
-                Err(LineError::Unfinished { .. } | LineError::Io(_)) => Read::Unfinished,
-            }),
-            Self::Sse(events) => events.next().await.map(Read::Message),
-        }
-    }
-}
-
-/// A line that is too long.
-struct Long {
-    line: LongLine,
-    /// Whose it is was found, and done.
-    is_settled: bool,
-}
-
-/// Reads what a server says until its end, and routes it.
-struct Reading {
-    server: Arc<str>,
-    router: Weak<Mutex<Router>>,
-    codec: mcp_codec::Limits,
-    spoke: Arc<AtomicBool>,
-    backoff: Arc<Mutex<Restart>>,
-    /// How often it is said that a line was too long.
-    long_lines: Seldom,
-}
-
-impl Reading {
-    async fn run(self, mut reader: Reader, closing: watch::Sender<bool>) {
-        let started = Instant::now();
-        let mut long = None;
-        loop {
-            // A stream that says nothing more would hold its connection long after its session.
-            let read = tokio::select! {
-                read = reader.next() => read,
-                () = closing.closed() => None,
-            };
-            let Some(read) = read else { break };
-            let Some(router) = self.router.upgrade() else {
-                break;
-            };
-            let bytes = match read {
-                Read::Message(bytes) => bytes,
-                Read::Part(part, ends) => {
-                    self.pass_over(&mut long, &part, ends, &router);
-                    continue;
-                }
-                Read::Unfinished => continue,
-            };
-            if let Some((channel, incoming)) = self.route(bytes, &router) {
-                drop(router);
-                // A reader that is gone loses its message; one that is slow makes the server wait.
-                let _ = channel.send(Ok(incoming)).await;
-            }
-        }
-        closing.send_replace(true);
-        let wanted = self.router.upgrade();
-        if let Some(router) = &wanted {
-            *router.lock() = Router::default();
-            // Somebody still wanted it, so it ended by itself. One that spoke did start; that one
-            // session ended says nothing about the next.
-            if !self.spoke.load(Ordering::Relaxed) {
-                self.backoff.lock().ended(started.elapsed());
-            }
-        }
-        if let Reader::Stdio(_, child) = reader {
-            let by_itself = wanted.is_some() && !child.is_told_to_stop();
-            let exit = child.stop().await;
-            if by_itself {
-                tracing::warn!(server_id = %self.server, %exit, "the server ended by itself");
-            }
-        }
-    }
-
-    /// Reads on in a line that is too long: as soon as it says whose answer it is, that call is failed and no other.
-    fn pass_over(&self, long: &mut Option<Long>, part: &[u8], ends: bool, router: &Mutex<Router>) {
-        let line = long.get_or_insert_with(|| Long {
-            line: LongLine::new(&self.codec),
-            is_settled: false,
-        });
-        if !line.is_settled {
-            line.line.push(part);
-            line.is_settled = self.settle(line.line.whose(), ends, router);
-        }
-        if ends {
-            *long = None;
-        }
-    }
-
-    /// Whether nothing more has to be known of a line that is too long.
-    fn settle(&self, whose: Whose, ends: bool, router: &Mutex<Router>) -> bool {
-        let fault = Fault::TooLarge(Oversize::Pipe);
-        let what = match whose {
-            Whose::Answer(id) => {
-                router.lock().fail(Some(&id), &fault);
-                "its call is failed"
-            }
-            Whose::Call(_) | Whose::Word => "it is dropped",
-            Whose::Unknown if !ends => return false,
-            Whose::Unknown => {
-                // Whose answer it was cannot be told; nobody is left waiting for it.
-                router.lock().fail(None, &fault);
-                "whose answer it is cannot be told, so the calls that wait are failed"
-            }
-        };
-        if let Some(left_out) = self.long_lines.admits(Instant::now()) {
-            tracing::warn!(
-                server_id = %self.server, left_out,
-                "a server's line is longer than limits.message_bytes_max: {what}"
-            );
-        }
-        true
-    }
-
-    fn route(
-        &self,
-        bytes: Bytes,
-        router: &Mutex<Router>,
-    ) -> Option<(mpsc::Sender<Heard>, Incoming)> {
-        let message = Message::decode(bytes, &self.codec);
-        let message = match message {
-            Ok(message) => message,
-            Err(error) => {
-                tracing::warn!(
-                    server_id = %self.server, reason = %error.kind,
-                    "a server's line is no message; it is dropped"
-                );
-                if let Some(id) = error.recovered_id {
-                    router.lock().forget(&id);
-                }
-                return None;
-            }
-        };
-        self.spoke.store(true, Ordering::Relaxed);
-        let (channel, certain) = router.lock().route(&message)?;
-        Some((channel, Incoming { message, certain }))
     }
 }
 
