@@ -169,8 +169,13 @@ impl Files {
         }
         let is_text = std::str::from_utf8(plain).is_ok() && texty(plain);
         if !is_text {
+            let (found, all) = super::packed::inside(plain);
+            if !all {
+                self.over = self.over.or(Some(OverBudget::DecodedBytes));
+            }
             self.spent += plain.len() as u64 / SEARCH_BYTES;
-            for (at, inner) in super::packed::inside(plain) {
+            for (at, inner) in found {
+                self.spent += FAILED_BYTES as u64;
                 match layers.checked_sub(1) {
                     Some(layers) => self.read(&plain[at..], inner, layers),
                     None => self.over = self.over.or(Some(OverBudget::Depth)),

@@ -82,24 +82,35 @@ const STREAM_DIGITS_MIN: usize = 24;
 /// looks like one.
 const STREAM_HEAD_DIGITS: usize = 512;
 
-/// Where bytes begin like an archive or a stream that something else stands before: a tar archive, a file of another make.
-pub(super) fn inside(bytes: &[u8]) -> SmallVec<[(usize, Packed); 4]> {
+/// Where bytes begin like an archive or a stream that something else stands before: a tar archive, a file of another make. False if
+/// there are more such beginnings than are looked at.
+pub(super) fn inside(bytes: &[u8]) -> (SmallVec<[(usize, Packed); 4]>, bool) {
     let mut found = SmallVec::new();
     if let Some(at) = memmem::find(&bytes[1..], b"PK\x03\x04") {
         found.push((at + 1, Packed::Zip));
     }
     let behind = |signs: &'static [u8]| memmem::find_iter(bytes, signs).filter(|at| *at > 0);
-    let streams = behind(b"\x1F\x8B\x08").filter(|at| {
-        let head = &bytes[*at..bytes.len().min(at + STREAM_HEAD_DIGITS)];
-        is_head(head.iter().copied()) && is_stream(head, at + STREAM_HEAD_DIGITS < bytes.len())
-    });
-    found.extend(streams.take(STREAMS_MAX).map(|at| (at, Packed::Gzip)));
+    let head = |at: usize| &bytes[at..bytes.len().min(at + STREAM_HEAD_DIGITS)];
+    let heads = behind(b"\x1F\x8B\x08").filter(|at| is_head(head(*at).iter().copied()));
+    let mut tries = STREAMS_MAX + bytes.len() / STREAM_HEAD_DIGITS;
+    let (mut streams, mut all) = (0, true);
+    for at in heads {
+        if tries == 0 || streams == STREAMS_MAX {
+            all = false;
+            break;
+        }
+        tries -= 1;
+        if is_stream(head(at), at + STREAM_HEAD_DIGITS < bytes.len()) {
+            streams += 1;
+            found.push((at, Packed::Gzip));
+        }
+    }
     let xz = behind(b"\xFD7zXZ\0").take(XZ_MAX);
     found.extend(xz.map(|at| (at, Packed::Xz)));
     let blocks = behind(b"\x31\x41\x59\x26\x53\x59").filter_map(|at| at.checked_sub(4));
     let bzip2 = blocks.filter(|at| *at > 0 && super::streams::packed(&bytes[*at..]).is_some());
     found.extend(bzip2.take(XZ_MAX).map(|at| (at, Packed::Bzip2)));
-    found
+    (found, all)
 }
 
 /// Archives and gzip streams behind something else: the digit where the group begins in which they do, the bytes of that
@@ -199,7 +210,7 @@ fn is_head(mut bytes: impl Iterator<Item = u8>) -> bool {
 }
 
 /// Does anything come out of a stream, or may that still be to come? Names and empty blocks before it are of any length.
-pub(super) fn is_stream(head: &[u8], goes_on: bool) -> bool {
+fn is_stream(head: &[u8], goes_on: bool) -> bool {
     match flate2::bufread::GzDecoder::new(head).read(&mut [0]) {
         Ok(len) => len > 0,
         Err(err) => goes_on && err.kind() == ErrorKind::UnexpectedEof,
