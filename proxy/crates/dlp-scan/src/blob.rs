@@ -127,12 +127,12 @@ fn is_of_list(text: &[u8], piece: Span) -> bool {
         return false;
     }
     let parts = |b: &&u8| !b.is_ascii_alphanumeric();
-    let gap = before.iter().rev().take_while(parts).count();
-    let above = &before[..before.len() - gap.min(GAP_BYTES_MAX)];
-    let gap = behind.iter().take_while(parts).count();
+    let gap =
+        |bytes: &mut dyn Iterator<Item = &u8>| bytes.take(GAP_BYTES_MAX).take_while(parts).count();
+    let above = &before[..before.len() - gap(&mut before.iter().rev())];
     let beside = [
         &above[above.len().saturating_sub(value.len())..],
-        &behind[gap.min(GAP_BYTES_MAX)..],
+        &behind[gap(&mut behind.iter())..],
     ];
     let like = |other: &[u8]| {
         let other = &other[..other.len().min(value.len())];

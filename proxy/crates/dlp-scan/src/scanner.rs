@@ -186,6 +186,7 @@ impl Scanner {
                     parent_fresh: node.fresh,
                     parent_made: &node.made,
                     parent_blobs: &self.scratch.blobs,
+                    parent_noise: &node.noise,
                     shared: Vec::new(),
                     nodes: &mut self.nodes,
                     free: &mut self.free,

@@ -4,6 +4,7 @@
 //! one decoding step made of a piece of its parent, with a [`Seg`] list that leads every byte back. Cells are kept
 //! apart by control bytes which no rule matches, and no detector looks past the end of its cell.
 
+use crate::blob::Blob;
 use smallvec::SmallVec;
 
 use crate::layout::Layout;
@@ -251,6 +252,8 @@ pub(crate) struct Node {
     pub turned: bool,
     /// What is new in it; the rest is its surroundings, where the parent's decoders have been. All of a root.
     pub fresh: Fresh,
+    /// What was taken over from a text's noise (see [`crate::blob`]): it was judged there.
+    pub noise: Vec<Span>,
     /// Of a text with several calls replaced: what each became. Between these it is as its parent is.
     pub made: Vec<Span>,
 }
@@ -272,6 +275,38 @@ impl Node {
         self.turned = false;
         self.fresh = Fresh::default();
         self.made.clear();
+        self.noise.clear();
+    }
+
+    /// Notes what of it is a copy of its parent's noise: of what is noise there, and of what that took over; both in order.
+    pub fn note_noise(&mut self, blobs: &[Blob], taken: &[Span]) {
+        for seg in self.segs.iter().filter(|seg| seg.how == How::Copy) {
+            let src = seg.src;
+            let from = blobs.partition_point(|blob| blob.span.end <= src.start);
+            let blobs = blobs[from..].iter().map(|blob| blob.span);
+            let from = taken.partition_point(|piece| piece.end <= src.start);
+            let taken = taken[from..].iter().copied();
+            let reaches = |piece: &Span| piece.start < src.end;
+            for piece in blobs.take_while(reaches).chain(taken.take_while(reaches)) {
+                let to = |at: u32| seg.dst + (at - src.start);
+                self.noise.push(Span {
+                    start: to(piece.start.max(src.start)),
+                    end: to(piece.end.min(src.end)),
+                });
+            }
+        }
+        self.noise
+            .sort_unstable_by_key(|piece| (piece.start, piece.end));
+    }
+
+    /// Whether a piece of it was taken over from noise.
+    pub fn is_from_noise(&self, piece: Span) -> bool {
+        let behind = self
+            .noise
+            .partition_point(|noise| noise.start <= piece.start);
+        self.noise[..behind]
+            .last()
+            .is_some_and(|noise| piece.end <= noise.end)
     }
 
     /// How much memory it holds on to.
@@ -279,7 +314,7 @@ impl Node {
         self.text.capacity()
             + self.cells.capacity() * size_of::<Cell>()
             + self.segs.capacity() * size_of::<Seg>()
-            + self.made.capacity() * size_of::<Span>()
+            + (self.made.capacity() + self.noise.capacity()) * size_of::<Span>()
             + self.layout.bytes_kept()
     }
 

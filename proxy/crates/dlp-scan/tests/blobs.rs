@@ -348,3 +348,36 @@ fn the_times_of_a_certificate_are_no_cards() {
         }
     }
 }
+
+/// What a code says of a value that stands beside it is heard.
+#[test]
+fn a_name_in_code_tells_of_a_plain_value() {
+    let value = ["Xk9vQ2mZr7", "Lp4Ts8Wd3n"].concat();
+    let noise = STANDARD.encode(random(9000, 13));
+    for name in [
+        STANDARD.encode("the database password"),
+        "%70%61%73%73%77%6f%72%64".into(),
+        "p\\u0061ssword".into(),
+        "&#112;assword".into(),
+        "ｐａｓｓｗｏｒｄ".into(),
+    ] {
+        for text in [
+            format!("{name}: {value}"),
+            format!("{noise}\n{name}: {value}"),
+            format!("{name}: {value}\n{noise}"),
+        ] {
+            let at = text.find(&value).expect("it is there") as u32;
+            let found = scan(&text).findings;
+            let holds = |f: &dlp_scan::Finding| (f.start..f.end).contains(&at);
+            assert!(found.iter().any(holds), "{text:.60}: {found:?}");
+        }
+    }
+}
+
+/// Beginnings of streams that are none cost by their number, and are told of.
+#[test]
+fn a_flood_of_false_heads_is_bounded() {
+    let flood: Vec<u8> = b"\x1F\x8B\x08\x08".repeat(500_000);
+    let text = STANDARD.encode(gzip(&[b"\xFF", &flood[..]].concat()));
+    assert!(scan(&text).over_budget.is_some());
+}

@@ -316,6 +316,7 @@ pub(crate) mod tests {
             parent_fresh: Fresh::default(),
             parent_made: &[],
             parent_blobs: &[],
+            parent_noise: &[],
             shared: Vec::new(),
         };
         let mut scratch = Scratch::default();

@@ -25,6 +25,8 @@ pub(crate) struct Spawner<'a> {
     pub parent_made: &'a [Span],
     /// Where the parent is noise.
     pub parent_blobs: &'a [Blob],
+    /// What the parent took over from noise.
+    pub parent_noise: &'a [Span],
     /// The children that calls beside each other share, as long as they may go on.
     pub shared: Vec<beside::Shared>,
 }
@@ -115,6 +117,9 @@ impl Spawner<'_> {
         if of_noise || !self.is_new(made_of, Fresh::touches) {
             self.free.push(node);
             return;
+        }
+        if !self.parent_blobs.is_empty() || !self.parent_noise.is_empty() {
+            node.note_noise(self.parent_blobs, self.parent_noise);
         }
         let cost = crate::text::to_u32(node.text.len());
         match self.bytes_left.checked_sub(cost) {

@@ -201,6 +201,9 @@ impl<'a> Sink<'a> {
 
     /// Whether it is a piece of noise. What has a right checksum is none, and what a tenant looks for is looked for everywhere.
     fn is_noise(&self, rule: RuleId, span: Span) -> bool {
+        if self.node.is_from_noise(span) {
+            return true;
+        }
         blob::around(&self.blobs, span).is_some_and(|blob| {
             let value = &self.text()[span.range()];
             let compiled = self.rules.compiled(rule);
@@ -216,8 +219,6 @@ impl<'a> Sink<'a> {
 
     pub fn report(&mut self, rule: RuleId, span: Span, confidence: u8) {
         if span.is_empty()
-            // Of its surroundings the text that they were taken from says more.
-            || !self.node.fresh.touches(span)
             || is_sealed(self.text(), span)
             || self.node.only_sure && confidence < SURE
             || self.is_noise(rule, span)
