@@ -5,7 +5,10 @@
 mod words;
 
 use smallvec::SmallVec;
-use words::{AMBIGUOUS, HOUSES_OF_MANY, NO_HOUSE, PREFIXES, SCRIPTS, STREETS, SUFFIXES, TITLES};
+use words::{
+    IS_AMBIGUOUS, IS_HOUSE_OF_MANY, IS_NO_HOUSE, IS_STREET, IS_TITLE, PREFIXES, ends_as_street,
+    has_script_word,
+};
 
 use super::{Limits, Sink};
 use crate::ruleset::Detector;
@@ -26,7 +29,13 @@ const NUMBER_REACH: usize = 56;
 const LOOK: u32 = 32;
 
 /// The address that follows a label which ends at `at`: right behind the signs that part a label from its value, or a few words on.
-pub(super) fn after(text: &[u8], at: usize, ceil: usize, limits: &mut Limits) -> Option<Span> {
+pub(super) fn after(
+    text: &[u8],
+    at: usize,
+    ceil: usize,
+    begun: &mut Begun,
+    limits: &mut Limits,
+) -> Option<Span> {
     let near = &text[at..ceil.min(at + REACH)];
     let begins = |nth: usize| {
         let before = nth.checked_sub(1).map_or(b' ', |i| near[i]);
@@ -54,18 +63,60 @@ pub(super) fn after(text: &[u8], at: usize, ceil: usize, limits: &mut Limits) ->
         if !head.iter().any(numbered) {
             continue;
         }
+        let here = Begin::new(at + nth, ceil);
+        if begun.none_at(here) {
+            continue;
+        }
         if !limits.spend(LOOK) {
             return None;
         }
-        if let Some(len) = address(&text[at + nth..ceil]) {
-            let span = Span::new(at + nth, at + nth + len);
-            // In a sentence only what is an address by itself.
-            if (direct || is_whole(&text[span.range()])) && !opens(&text[span.end as usize..]) {
-                return Some(span);
-            }
+        let Some(len) = address(&text[at + nth..ceil]) else {
+            begun.note_none(here);
+            continue;
+        };
+        let span = Span::new(at + nth, at + nth + len);
+        // In a sentence only what is an address by itself.
+        if (direct || is_whole(&text[span.range()])) && !opens(&text[span.end as usize..]) {
+            return Some(span);
         }
     }
     None
+}
+
+/// Where an address may begin, and where its cell ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Begin {
+    at: u32,
+    ceil: u32,
+}
+
+impl Begin {
+    fn new(at: usize, ceil: usize) -> Self {
+        let Span { start, end } = Span::new(at, ceil);
+        Self {
+            at: start,
+            ceil: end,
+        }
+    }
+}
+
+/// The last places of a text where no address begins. Words that speak of one stand close to each other at times, and
+/// what is within the reach of both is looked at once.
+#[derive(Debug, Default)]
+pub(super) struct Begun {
+    none: [Option<Begin>; 2 * STARTS_MAX],
+    next: usize,
+}
+
+impl Begun {
+    fn none_at(&self, begin: Begin) -> bool {
+        self.none.contains(&Some(begin))
+    }
+
+    fn note_none(&mut self, begin: Begin) {
+        self.none[self.next % (2 * STARTS_MAX)] = Some(begin);
+        self.next += 1;
+    }
 }
 
 /// Addresses as letters have them, below a line with somebody's name, and as lists have them, behind one.
@@ -141,7 +192,7 @@ fn person_before(text: &[u8]) -> bool {
     for word in part.split(' ').rev().filter(|w| !w.is_empty()) {
         let low = word.to_lowercase();
         // `M. Pelletier`: without its sign it is an initial.
-        if word == "M." || TITLES.contains(&low.trim_end_matches('.')) {
+        if word == "M." || IS_TITLE.contains(low.trim_end_matches('.')) {
             titled = true;
             // `Hatice Teyze`: there it stands behind.
             if named > 0 {
@@ -250,7 +301,7 @@ fn is_no_person(word: &str, low: &str) -> bool {
     WORDS.contains(&low)
         || is_house_of_many(low)
         || ENDINGS.iter().any(|end| low.ends_with(end))
-        || STREETS.binary_search(&low).is_ok()
+        || IS_STREET.contains(low)
         || says_street(word, low)
         || no_house(low)
 }
@@ -335,7 +386,7 @@ fn is_named(word: &str) -> bool {
 
 /// Words in the names of companies and of places that are everybody's.
 fn is_house_of_many(word: &str) -> bool {
-    HOUSES_OF_MANY.contains(&word)
+    IS_HOUSE_OF_MANY.contains(word)
 }
 
 /// Words that begin an address in small letters.
@@ -566,7 +617,7 @@ fn says_street(own: &str, low: &str) -> bool {
         })
     };
     let named = words(own).filter(|w| name(w)).count();
-    if !low.is_ascii() && SCRIPTS.iter().any(|w| low.contains(w))
+    if has_script_word(low)
         || ["p.o. box", "po box", "postfach"]
             .iter()
             .any(|lead| low.starts_with(lead))
@@ -581,20 +632,16 @@ fn says_street(own: &str, low: &str) -> bool {
             .iter()
             .any(|p| w.len() > p.len() + 2 && w.starts_with(p))
     };
-    let street = |w: &&str| STREETS.binary_search(w).is_ok();
+    let street = |w: &&str| IS_STREET.contains(w);
     // `offering` and `during` end in no ring.
     let english = |w: &str| {
         ["ering", "uring", "oring", "iring", "aring"]
             .iter()
             .any(|end| w.ends_with(end))
     };
-    let ending = |w: &str| {
-        SUFFIXES
-            .iter()
-            .any(|s| w.len() >= s.len() + 3 && w.ends_with(s) && !english(w))
-    };
+    let ending = |w: &str| ends_as_street(w) && !english(w);
     if low.split(' ').any(glued)
-        || words(low).any(|w| street(&w) && !AMBIGUOUS.contains(&w))
+        || words(low).any(|w| street(&w) && !IS_AMBIGUOUS.contains(w))
         || words(low).any(ending)
     {
         return true;
@@ -608,11 +655,9 @@ fn says_street(own: &str, low: &str) -> bool {
 fn is_sentence(part: &str) -> bool {
     const SMALL_MAX: usize = 2;
     let small = |w: &&str| {
-        w.len() > 3
-            && w.bytes().all(|b| b.is_ascii_lowercase())
-            && STREETS.binary_search(w).is_err()
+        w.len() > 3 && w.bytes().all(|b| b.is_ascii_lowercase()) && !IS_STREET.contains(w)
     };
-    words(part).filter(small).count() > SMALL_MAX
+    words(part).filter(small).nth(SMALL_MAX).is_some()
 }
 
 /// `12`, `12B`, `12/4`, `12-14`, `n.º 228`, `#71-21`.
@@ -638,9 +683,7 @@ fn is_number(part: &str) -> bool {
 /// A number beside a name, as houses have one. Where no street is named the name begins with a capital, as names do.
 fn has_house(own: &str, low: &str, named: bool) -> bool {
     let number = words(own).any(is_short_number)
-        || !low.is_ascii()
-            && low.contains(|c: char| c.is_ascii_digit())
-            && SCRIPTS.iter().any(|w| low.contains(w));
+        || has_script_word(low) && low.contains(|c: char| c.is_ascii_digit());
     let first = words(own).find(|w| w.chars().next().is_some_and(char::is_alphabetic));
     // `U Lesa 44`, `V Zahradách 3`
     let small = ["u ", "v ", "k "].iter().any(|lead| low.starts_with(lead));
@@ -654,7 +697,7 @@ fn has_house(own: &str, low: &str, named: bool) -> bool {
 
 /// Words with a number behind them that are no street.
 fn no_house(low: &str) -> bool {
-    words(low).any(|w| NO_HOUSE.contains(&w))
+    words(low).any(|w| IS_NO_HOUSE.contains(w))
 }
 
 /// A postcode with a town beside it: in the same part, or the next.
@@ -682,6 +725,9 @@ fn has_postcode(part: &str, next: Option<&&str>) -> bool {
 
 /// By the shapes that the post offices publish; of codes in two words both are given.
 fn is_postcode(word: &str, next: Option<&str>) -> bool {
+    if !word.bytes().any(|b| b.is_ascii_digit()) {
+        return false;
+    }
     let shape = |word: &str| -> String {
         let of = |c: char| match c {
             c if c.is_ascii_digit() => '9',
@@ -755,17 +801,8 @@ fn is_eastern(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{STREETS, after, is_postal, person_before};
+    use super::{Begun, after, is_postal, person_before};
     use crate::detect::Limits;
-
-    #[test]
-    fn words_are_in_order() {
-        assert!(
-            STREETS.is_sorted(),
-            "{:?}",
-            STREETS.iter().zip(&STREETS[1..]).find(|(a, b)| a >= b)
-        );
-    }
 
     #[test]
     fn addresses_of_the_world() {
@@ -916,7 +953,13 @@ mod tests {
                 candidates: 1000,
                 ..Limits::default()
             };
-            let found = after(text.as_bytes(), 7, text.len(), &mut limits);
+            let found = after(
+                text.as_bytes(),
+                7,
+                text.len(),
+                &mut Begun::default(),
+                &mut limits,
+            );
             assert_eq!(found.map(|s| &text[s.range()]), want, "{text}");
         }
     }

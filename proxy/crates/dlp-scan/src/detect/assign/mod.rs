@@ -150,6 +150,7 @@ fn is_code(text: &[u8], name: Span, value: Span) -> bool {
 pub(super) struct Names {
     secret_done: u32,
     postal_done: u32,
+    postal_begun: postal::Begun,
     last: Option<(Span, Option<Assigned>)>,
     tables: Tables,
 }
@@ -399,7 +400,13 @@ impl Names {
             return;
         }
         let ceil = cell.1.span.end as usize;
-        if let Some(span) = postal::after(text, name.end as usize, ceil, sink.limits) {
+        if let Some(span) = postal::after(
+            text,
+            name.end as usize,
+            ceil,
+            &mut self.postal_begun,
+            sink.limits,
+        ) {
             sink.report_for(Detector::PostalAddress, span, None);
         }
     }

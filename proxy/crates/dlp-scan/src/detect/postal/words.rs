@@ -1,7 +1,52 @@
 //! Words for streets, for what is counted along them, and for what is neither a street nor a person.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+use foldhash::fast::FixedState;
+
+type WordSet = LazyLock<HashSet<&'static str, FixedState>>;
+
+pub(super) static IS_AMBIGUOUS: WordSet = LazyLock::new(|| AMBIGUOUS.into_iter().collect());
+pub(super) static IS_STREET: WordSet = LazyLock::new(|| STREETS.into_iter().collect());
+pub(super) static IS_HOUSE_OF_MANY: WordSet =
+    LazyLock::new(|| HOUSES_OF_MANY.into_iter().collect());
+pub(super) static IS_NO_HOUSE: WordSet = LazyLock::new(|| NO_HOUSE.into_iter().collect());
+pub(super) static IS_TITLE: WordSet = LazyLock::new(|| TITLES.into_iter().collect());
+
+static IN_SCRIPTS: LazyLock<AhoCorasick> =
+    LazyLock::new(|| AhoCorasick::new(SCRIPTS).expect("a short list of words"));
+
+/// Has the text a word for streets in another script, or one for what is counted along them?
+pub(super) fn has_script_word(low: &str) -> bool {
+    !low.is_ascii() && IN_SCRIPTS.is_match(low)
+}
+
+/// Does a word end as the names of streets do that are written as one word?
+pub(super) fn ends_as_street(word: &str) -> bool {
+    let [.., first, last] = word.as_bytes() else {
+        return false;
+    };
+    LAST_TWO[*first as usize % 32] & 1 << (last % 32) != 0
+        && SUFFIXES
+            .iter()
+            .any(|s| word.len() >= s.len() + 3 && word.ends_with(s))
+}
+
+/// The last two bytes of the endings, five bits of each: few words have any of them.
+const LAST_TWO: [u32; 32] = {
+    let (mut seen, mut nth) = ([0; 32], 0);
+    while nth < SUFFIXES.len() {
+        let end = SUFFIXES[nth].as_bytes();
+        seen[end[end.len() - 2] as usize % 32] |= 1 << (end[end.len() - 1] % 32);
+        nth += 1;
+    }
+    seen
+};
+
 /// Words for streets that mean something else more often.
-pub(super) const AMBIGUOUS: [&str; 40] = [
+const AMBIGUOUS: [&str; 40] = [
     "way", "place", "pl", "court", "ct", "drive", "dr", "square", "sq", "close", "circle", "row",
     "hill", "park", "view", "rise", "vale", "green", "main", "cross", "layout", "phase", "st",
     "str", "al", "os", "ter", "main", "walk", "route", "cours", "passage", "ring", "plaza",
@@ -9,7 +54,7 @@ pub(super) const AMBIGUOUS: [&str; 40] = [
 ];
 
 /// Words for streets in other scripts, and for what is counted along them.
-pub(super) const SCRIPTS: [&str; 44] = [
+const SCRIPTS: [&str; 44] = [
     "شارع",
     "شقة",
     "طريق",
@@ -62,7 +107,7 @@ pub(super) const PREFIXES: [&str; 9] = [
 ];
 
 /// Endings of streets' names.
-pub(super) const SUFFIXES: [&str; 52] = [
+const SUFFIXES: [&str; 52] = [
     "straße", "strasse", "str", "weg", "platz", "gasse", "allee", "ring", "damm", "ufer", "steig",
     "straat", "laan", "plein", "gracht", "kade", "dijk", "singel", "hof", "steeg", "gatan", "gata",
     "vägen", "väg", "gränd", "torg", "torget", "backen", "stigen", "veien", "vegen", "vei", "gate",
@@ -308,7 +353,7 @@ pub(super) const STREETS: [&str; 233] = [
 ];
 
 /// Words in the names of companies and of places that are everybody's.
-pub(super) const HOUSES_OF_MANY: [&str; 218] = [
+const HOUSES_OF_MANY: [&str; 218] = [
     "gmbh",
     "inc",
     "inc.",
@@ -530,7 +575,7 @@ pub(super) const HOUSES_OF_MANY: [&str; 218] = [
 ];
 
 /// Words with a number behind them that are no street.
-pub(super) const NO_HOUSE: [&str; 86] = [
+const NO_HOUSE: [&str; 86] = [
     "page",
     "version",
     "release",
@@ -620,7 +665,7 @@ pub(super) const NO_HOUSE: [&str; 86] = [
 ];
 
 /// Titles before a name, or behind it.
-pub(super) const TITLES: [&str; 44] = [
+const TITLES: [&str; 44] = [
     "mr", "mrs", "ms", "miss", "dr", "prof", "frau", "herr", "herrn", "mme", "mlle", "sr", "sra",
     "don", "doña", "señor", "señora", "sig", "sig.ra", "signor", "signora", "pan", "pani", "paní",
     "κ", "κα", "shri", "smt", "pak", "bapak", "ibu", "puan", "encik", "teyze", "hanım", "bey",
