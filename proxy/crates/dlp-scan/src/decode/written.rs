@@ -252,9 +252,46 @@ fn backslash(text: &[u8], at: usize) -> Option<(char, usize)> {
         b'_' if at > 0 && text[at - 1].is_ascii_alphanumeric() => ('_', 1),
         b'@' if at > 0 && text[at - 1].is_ascii_alphanumeric() => ('@', 1),
         b'.' if at > 0 && text[at - 1].is_ascii_alphanumeric() && near_sign(text, at) => ('.', 1),
+        sign if is_quoted_sign(text, at, run) => (char::from(*sign), 1),
         _ => return None,
     };
     Some((c, run + len))
+}
+
+/// Signs of keys, links and addresses that are no more than that for a pattern.
+const QUOTED_SIGNS: &[u8; 12] = b"-:=@,/~#&%+;";
+/// How near another of them stands where dots, blanks, brackets and quotation marks are what they say.
+const QUOTED_REACH: usize = 64;
+
+/// Is it a sign within a value that Markdown, a shell or `re.escape` put a backslash before: between letters and digits, or
+/// beside others like it? Brackets alone are a pattern's, as dots are, and a blank may be that of a file's name.
+fn is_quoted_sign(text: &[u8], at: usize, run: usize) -> bool {
+    let of_word = |b: &u8| b.is_ascii_alphanumeric() || *b >= 0x80;
+    let sign = |b: &u8| *b == b' ' || b.is_ascii_punctuation() && *b != b'\\';
+    let own = text.get(at + run).filter(|b| sign(b));
+    let before = &text[..at];
+    let begun = match before {
+        [.., b'\\', last] if sign(last) => true,
+        [.., last] => of_word(last),
+        [] => false,
+    };
+    let goes_on = match text.get(at + run + 1..).unwrap_or_default() {
+        [b'\\', next, ..] => sign(next),
+        [next, ..] => of_word(next),
+        [] => begun,
+    };
+    let near = &text[at.saturating_sub(QUOTED_REACH)..text.len().min(at + QUOTED_REACH)];
+    let escaped = |is: fn(&u8) -> bool| {
+        let pairs = near.windows(2);
+        pairs.filter(|two| two[0] == b'\\' && is(&two[1])).count()
+    };
+    own.is_some_and(|b| {
+        begun
+            && goes_on
+            && (QUOTED_SIGNS.contains(b)
+                || escaped(|b| QUOTED_SIGNS.contains(b)) > 0
+                || *b == b' ' && escaped(|b| *b == b' ') > 2)
+    })
 }
 
 /// Is the `@` of a mail address escaped nearby, too? A dot alone may be a pattern's.
@@ -369,6 +406,14 @@ mod tests {
             (r"caf\xe9 \u00e9t\u00e9", Layer::Escapes, "café été"),
             (r#"{\"a\":\"b\"} and"#, Layer::Escapes, r#"{"a":"b"} and"#),
             (r"the key ghp\_a1\_b2", Layer::Escapes, "the key ghp_a1_b2"),
+            (r"sk\-ant\-a1\.b2", Layer::Escapes, "sk-ant-a1.b2"),
+            (r"12B\,\ MG\ Road", Layer::Escapes, "12B, MG Road"),
+            (r"Do\ it\ at\ once", Layer::Escapes, "Do it at once"),
+            (
+                r#"api\_key\ \=\ f\(\"a1\-b2\"\)"#,
+                Layer::Escapes,
+                r#"api_key = f("a1-b2")"#,
+            ),
             (
                 r"at https:\/\/a.example\/b",
                 Layer::Escapes,
@@ -408,6 +453,9 @@ mod tests {
             "C:\\_cache",
             "a=41 b=42",
             "x=FF;y=AB",
+            r"^\d+\.\d+$",
+            r"a\.b|c\ d",
+            r"[\w\-]+\+$",
         ] {
             let got = children(text);
             assert!(

@@ -414,7 +414,9 @@ impl Reader {
         let written = &mut traces.written;
         if backslash | last.backslash != 0 {
             let named = block.eq(b'u') | block.eq(b'U') | block.eq(b'x') | block.eq(b'"');
-            let escaped = named | score | slash | block.within(b'0', b'7');
+            // Signs that some put one before, the colon and the at sign among them.
+            let sign = block.within(b'#', b'/') | block.within(b':', b'@') | block.eq(b' ');
+            let escaped = named | score | sign | block.within(b'0', b'7');
             written.backslash |= escaped & back(backslash, last.backslash, 1) != 0;
         }
         if percent | last.percent != 0 {

@@ -121,9 +121,10 @@ fn naive(t: &[u8]) -> Traces {
         signs: signs(t),
         parting: to_u32(t.iter().filter(|b| matches!(b, 0x1E | 0x1F)).count()),
         written: Written {
-            backslash: t
-                .windows(2)
-                .any(|w| w[0] == b'\\' && b"uUx\"_/01234567".contains(&w[1])),
+            backslash: t.windows(2).any(|w| {
+                w[0] == b'\\'
+                    && (b"uUx\"_ 01234567:;<=>?@".contains(&w[1]) || (b'#'..=b'/').contains(&w[1]))
+            }),
             percent: t.windows(2).any(|w| w == b"%u")
                 || t.windows(3).any(|w| w[0] == b'%' && hex(w[1]) && hex(w[2])),
             entity: t
