@@ -315,7 +315,7 @@ pub(super) fn code_array(text: &[u8], at: usize, told: bool) -> Option<Vec<Code>
     .then_some(list)
 }
 
-/// Appends what the codes stand for: bytes of UTF-8 where they are that, else characters.
+/// Appends what the codes stand for, each where it is written.
 pub(super) fn push_codes(child: &mut Node, list: &[Code]) {
     let bytes: Option<Vec<u8>> = list.iter().map(|(c, _)| u8::try_from(*c).ok()).collect();
     let utf8 = bytes.filter(|b| std::str::from_utf8(b).is_ok());
@@ -372,15 +372,40 @@ fn of_digits(row: &[Code]) -> bool {
         && row.iter().all(|(c, _)| matches!(c, 32 | 45..=57))
 }
 
-/// Counts and prices are numbers, too: a text is nearly all letters, digits and blanks, and has small letters.
+/// Counts and prices are numbers, too: a text is nearly all letters, digits and blanks, and has small letters. One of more
+/// signs has more small letters, a number of somebody neither signs nor small letters, and what is UTF-8 is told by that.
 pub(super) fn telling(row: &[Code]) -> bool {
-    let count = |is: fn(char) -> bool| {
-        let chars = row.iter().filter_map(|(c, _)| char::from_u32(*c));
-        chars.filter(|c| is(*c)).count()
-    };
+    const SURE_MIN: usize = 16;
+    // A column of one number is none.
+    const KINDS_MIN: usize = 6;
+    let text = as_text(row);
+    let all = text.chars().count();
+    let count = |is: fn(char) -> bool| text.chars().filter(|c| is(*c)).count();
+    let word = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
     let usual =
         |c: char| c.is_alphanumeric() || matches!(c, ' ' | '_' | '-' | '.' | '=' | ':' | '"');
-    count(usual) * 10 >= row.len() * 9 && count(char::is_lowercase) * 4 >= row.len()
+    let small = count(char::is_lowercase);
+    let plain = count(usual) * 10 >= all * 9 && small * 4 >= all;
+    let long = || {
+        let words = count(word);
+        let mut kinds: Vec<char> = text.chars().take(4 * SURE_MIN).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        kinds.len() >= KINDS_MIN
+            && (words == all && count(|c| c.is_ascii_digit()) > 0
+                || words * 4 >= all * 3 && (small * 10 >= all * 3 || all < row.len() - 2))
+    };
+    plain || row.len() >= SURE_MIN && long()
+}
+
+/// What codes stand for: bytes of UTF-8 where they are that, else characters.
+fn as_text(row: &[Code]) -> String {
+    let bytes: Option<Vec<u8>> = row.iter().map(|(c, _)| u8::try_from(*c).ok()).collect();
+    let utf8 = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+    utf8.unwrap_or_else(|| {
+        let chars = row.iter().filter_map(|(c, _)| char::from_u32(*c));
+        chars.collect()
+    })
 }
 
 fn emit(
