@@ -18,6 +18,7 @@ mod cut;
 mod declared;
 mod defanged;
 mod digits;
+mod doubled;
 mod dressed;
 mod dumps;
 mod figures;
@@ -51,6 +52,7 @@ pub(crate) mod series;
 mod shards;
 mod shifted;
 mod signwise;
+mod singles;
 mod slashed;
 mod solid;
 mod spawner;
@@ -99,6 +101,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     if signs.any(Signs::BACKSLASH) {
         slashed::decode(node, spawn);
     }
+    doubled::decode(node, spawn);
     if traces.strange {
         backwards::decode_overridden(node, spawn);
     }
@@ -107,6 +110,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     }
     parted::decode(node, spawn);
     breaks::decode(node, scratch, spawn);
+    singles::decode(node, spawn);
     if signs.any(Signs::LINE) {
         cut::decode(node, spawn);
     }
