@@ -97,6 +97,8 @@ pub enum Layer {
     Number,
     /// A table in text, each field under the name of its column.
     Table,
+    /// Lines behind the signs of a comment, a quotation or a listing, put together as they are read, and values that a line cut.
+    Wrapped,
 }
 
 impl Layer {
@@ -131,6 +133,7 @@ impl Layer {
             Self::Terminal => "terminal",
             Self::Number => "number",
             Self::Table => "table",
+            Self::Wrapped => "wrapped",
         }
     }
 }

@@ -182,6 +182,7 @@ impl Scanner {
                     parent_only_injection: node.only_injection,
                     parent_only_sure: node.only_sure,
                     parent_turned: node.turned,
+                    parent_fragments: node.fragments,
                     parent_is_reading: node.layer.is_some_and(is_reading),
                     parent_fresh: node.fresh,
                     parent_made: &node.made,

@@ -250,6 +250,8 @@ pub(crate) struct Node {
     pub only_sure: bool,
     /// Was read backwards, rotated, or with digits for letters, here or further up.
     pub turned: bool,
+    /// Only what stands beside the ends of lines: whoever reads whole sentences has read them in the parent.
+    pub fragments: bool,
     /// What is new in it; the rest is its surroundings, where the parent's decoders have been. All of a root.
     pub fresh: Fresh,
     /// What was taken over from a text's noise (see [`crate::blob`]): it was judged there.
@@ -273,6 +275,7 @@ impl Node {
         self.only_patterns = false;
         self.only_sure = false;
         self.turned = false;
+        self.fragments = false;
         self.fresh = Fresh::default();
         self.made.clear();
         self.noise.clear();

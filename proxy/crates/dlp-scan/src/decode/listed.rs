@@ -375,13 +375,14 @@ fn of_digits(row: &[Code]) -> bool {
 /// Counts and prices are numbers, too: a text is nearly all letters, digits and blanks, and has small letters. One of more
 /// signs has more small letters, a number of somebody neither signs nor small letters, and what is UTF-8 is told by that.
 pub(super) fn telling(row: &[Code]) -> bool {
-    const SURE_MIN: usize = 16;
+    const SURE_MIN: usize = 12;
     // A column of one number is none.
     const KINDS_MIN: usize = 6;
     let text = as_text(row);
     let all = text.chars().count();
     let count = |is: fn(char) -> bool| text.chars().filter(|c| is(*c)).count();
     let word = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
+    let told = |c: char| c.is_alphanumeric() || " -_:.,/()=\"".contains(c);
     let usual =
         |c: char| c.is_alphanumeric() || matches!(c, ' ' | '_' | '-' | '.' | '=' | ':' | '"');
     let small = count(char::is_lowercase);
@@ -392,7 +393,7 @@ pub(super) fn telling(row: &[Code]) -> bool {
         kinds.sort_unstable();
         kinds.dedup();
         kinds.len() >= KINDS_MIN
-            && (words == all && count(|c| c.is_ascii_digit()) > 0
+            && (count(told) == all && count(|c| c.is_ascii_digit()) > 0 && words * 10 >= all * 7
                 || words * 4 >= all * 3 && (small * 10 >= all * 3 || all < row.len() - 2))
     };
     plain || row.len() >= SURE_MIN && long()

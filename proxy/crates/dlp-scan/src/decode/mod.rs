@@ -62,6 +62,7 @@ pub(crate) mod strides;
 pub(crate) mod strung;
 mod turned;
 mod variables;
+mod wrapped;
 mod written;
 
 use crate::detect::Scratch;
@@ -113,6 +114,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     singles::decode(node, spawn);
     if signs.any(Signs::LINE) {
         cut::decode(node, spawn);
+        wrapped::decode(node, spawn);
     }
     strides::decode(node, scratch, spawn);
     listed::decode(node, scratch, spawn);
@@ -316,6 +318,7 @@ pub(crate) mod tests {
             parent_only_injection: false,
             parent_only_sure: false,
             parent_turned: false,
+            parent_fragments: false,
             parent_is_reading: false,
             parent_fresh: Fresh::default(),
             parent_made: &[],

@@ -18,6 +18,7 @@ pub(crate) struct Spawner<'a> {
     pub parent_only_injection: bool,
     pub parent_only_sure: bool,
     pub parent_turned: bool,
+    pub parent_fragments: bool,
     /// The parent is another way to read what stands in its own, and no code.
     pub parent_is_reading: bool,
     pub parent_fresh: Fresh,
@@ -47,6 +48,7 @@ pub(crate) fn is_reading(layer: Layer) -> bool {
             | Layer::Fold
             | Layer::Table
             | Layer::Number
+            | Layer::Wrapped
     )
 }
 
@@ -88,6 +90,7 @@ impl Spawner<'_> {
         node.coded = self.parent_coded + u8::from(is_proven(layer) && layer != Layer::Json);
         node.only_injection = self.parent_only_injection;
         node.only_sure = self.parent_only_sure;
+        node.fragments = self.parent_fragments;
         node.turned =
             self.parent_turned || matches!(layer, Layer::Reversed | Layer::Rot13 | Layer::Leet);
         Some(node)

@@ -202,11 +202,13 @@ fn given(before: &[u8], name: &[u8]) -> Option<std::ops::Range<usize>> {
                 true => *b == quote,
                 false => b.is_ascii_whitespace() || matches!(b, b';' | b'&' | b'"' | b'\''),
             };
-            let len = rest
-                .get(start..)?
-                .iter()
-                .take(PIECE_BYTES_MAX)
-                .position(ends)?;
+            // A quotation mark behind a backslash is one of the piece.
+            let (piece, mut escaped) = (rest.get(start..)?, false);
+            let len = piece.iter().take(PIECE_BYTES_MAX).position(|b| {
+                let end = ends(b) && !escaped;
+                escaped = quoted && *b == b'\\' && !escaped;
+                end
+            })?;
             let from = at + name.len() + start;
             (free && typed && len >= 2).then_some(from..from + len)
         })
@@ -231,6 +233,7 @@ mod tests {
             "A := ghp_ab12\nB := cd34ef56\nEXPORTED = $(A)$(B)",
             "let a = \"ghp_ab12\"; let b = \"cd34ef56\"; let t = \"\\(a)\\(b)\"",
             "$a = 'ghp_ab12'; $b = 'cd34ef56'; f($a . $b);",
+            r#"a = "f(\"ghp_ab12"; b = "cd34ef56\")"; run(a + b)"#,
         ] {
             let got = children(text);
             assert!(

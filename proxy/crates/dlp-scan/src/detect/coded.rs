@@ -44,6 +44,7 @@ pub(super) fn scan(sink: &mut Sink<'_>) {
                 | Layer::Rot13
                 | Layer::Concat
                 | Layer::Spaced
+                | Layer::Wrapped
         )
     });
     if !decodes || sink.rules.detectors[Detector::CodedSecret as usize].is_none() {

@@ -45,7 +45,7 @@ pub(super) fn scan(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scra
         return;
     };
     let done = scratch.done.end(rule);
-    if at < done {
+    if at < done || sink.node.fragments {
         return;
     }
     let (base, text) = vicinity(sink.text(), at as usize, cell.span);
@@ -79,6 +79,9 @@ fn scan_made(sink: &mut Sink<'_>, worth: fn(&str) -> bool, (bytes_max, bound): (
     let Some(rule) = sink.rules.detectors[Detector::SensedOrders as usize] else {
         return;
     };
+    if node.fragments {
+        return;
+    }
     for cell in node.cells.iter().filter(|c| is_value(c)) {
         let made = node.fresh.within(cell.span);
         if made.len() > bytes_max as usize {

@@ -1,0 +1,457 @@
+//! What goes on in the next line, where each line has something before it that is no part of the text: a comment (`// `, `# `,
+//! ` * `, `-- `), a mail that is quoted (`> `), a difference (`+`), a listing with line numbers, the frame of a box. The
+//! lines come together with a blank between each two, as a reader joins them; a value that was cut comes together without.
+
+use super::{Spawner, begin_cell, name_of};
+use crate::text::{Cell, How, NO_LEAF, Node, Span};
+use crate::{Layer, OverBudget};
+
+/// Longest blanks before such a sign, longest number of a line, and what may stand around it.
+const INDENT_MAX: usize = 40;
+const NUMBER_BYTES_MAX: usize = 7;
+/// Parts of a value that was cut: the shortest together, and how far one reaches into its line.
+const CUT_BYTES_MIN: usize = 16;
+const CUT_BYTES_MAX: usize = 200;
+/// Prose is filled up to somewhere there, and has so many blanks, and words of such length on average.
+const FILLED: std::ops::RangeInclusive<usize> = 36..=160;
+const WORDS_MIN: usize = 4;
+const WORD_BYTES_MAX: usize = 12;
+/// More brackets and the like in two lines are a program's.
+const SIGNS_MAX: usize = 4;
+/// A line that parts others, and the head and the foot of what PEM encloses.
+const RULE: &[u8] = b"----";
+/// What comes along of a line that ends or begins with a part of a value and has nothing before it.
+const BESIDE_BYTES_MAX: usize = 64;
+
+pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
+    let (mut index, mut at) = (0, 0);
+    while let Some(n) = memchr::memchr(b'\n', &node.text[at..]) {
+        let Some(cell) = node.cell_from(at + n, &mut index) else {
+            at += n + 1;
+            continue;
+        };
+        at = (cell.span.end as usize).max(at + n + 1);
+        if cell.leaf == NO_LEAF {
+            continue;
+        }
+        let mut open = [Open::default(), Open::default()];
+        if !of_cell(node, cell, spawn, &mut open) {
+            return;
+        }
+        for open in open {
+            open.close(cell, spawn);
+        }
+    }
+}
+
+/// The child of a cell, once there is something to put into it.
+#[derive(Default)]
+struct Open {
+    child: Option<Node>,
+    name: Span,
+    start: usize,
+    /// Where what was put into it last ends.
+    end: usize,
+}
+
+impl Open {
+    /// Begins the child, if there is none; `None` once the budget is used up.
+    fn child(&mut self, node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) -> Option<&mut Node> {
+        if self.child.is_none() {
+            let mut child = spawn.begin(Layer::Wrapped)?;
+            self.name = begin_cell(&mut child, node, name_of(node, cell));
+            self.start = child.text.len();
+            self.child = Some(child);
+        }
+        self.child.as_mut()
+    }
+
+    fn close(self, cell: &Cell, spawn: &mut Spawner<'_>) {
+        if let Some(mut child) = self.child {
+            child.close_cell(self.start, self.name, cell.kind, 0);
+            spawn.end(child);
+        }
+    }
+}
+
+/// Puts together what goes on over lines, lines behind a sign in one child, and what stands beside the ends of others in the second;
+/// `false` once the budget is used up.
+fn of_cell(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>, open: &mut [Open; 2]) -> bool {
+    let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
+    let text = &node.text[..ceil];
+    let mut before: Option<Line> = None;
+    let mut at = floor;
+    while at < ceil {
+        let end = memchr::memchr(b'\n', &text[at..]).map_or(ceil, |n| at + n);
+        let line = Line::read(text, at, end, before.as_ref());
+        at = end + 1;
+        let Some(last) = before.replace(line) else {
+            continue;
+        };
+        let Some(how) = Join::of(text, &last, &line) else {
+            continue;
+        };
+        let open = &mut open[usize::from(how.beside)];
+        let (room, done) = (spawn.room(), open.end);
+        let Some(child) = open.child(node, cell, spawn) else {
+            return false;
+        };
+        child.fragments |= how.beside;
+        if child.text.len() + line.len() + last.len() > room {
+            spawn.over.get_or_insert(OverBudget::DecodedBytes);
+            return true;
+        }
+        let (from, to) = how.reach(text, &last, &line);
+        if done < last.to {
+            // What goes on where the last piece ends is one with it.
+            if done > 0 && from > done {
+                child.push(b"\n\n", Span::new(done, from), How::Atom);
+            }
+            let from = from.max(done);
+            child.push(&text[from..last.to], Span::new(from, last.to), How::Copy);
+        }
+        if how.blank {
+            child.push(b" ", Span::new(last.to, line.from), How::Atom);
+        }
+        child.push(&text[line.from..to], Span::new(line.from, to), How::Copy);
+        open.end = to;
+    }
+    true
+}
+
+/// A line without what stands before and behind its text.
+#[derive(Clone, Copy)]
+struct Line {
+    lead: Lead,
+    from: usize,
+    to: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lead {
+    /// Blanks, or nothing.
+    None,
+    /// Such a sign, so many times.
+    Sign(u8, usize),
+    Number(u32),
+}
+
+impl Line {
+    fn read(text: &[u8], start: usize, end: usize, before: Option<&Self>) -> Self {
+        let line = text[start..end].trim_ascii_end();
+        let end = start + line.len();
+        let indent = line.len() - line.trim_ascii_start().len();
+        let at = start + indent;
+        let (lead, from) = match indent > INDENT_MAX {
+            true => (Lead::None, at),
+            false => lead(&text[..end], at, before.map(|line| line.lead)),
+        };
+        let blanks = text[from..end].len() - text[from..end].trim_ascii_start().len();
+        let mut line = Self {
+            lead,
+            from: from + blanks,
+            to: end,
+        };
+        if let Lead::Sign(b'|', _) = lead {
+            let body = text[line.from..end].strip_suffix(b"|");
+            let body = body.filter(|body| !body.contains(&b'|'));
+            line.to = line.from + body.map_or(0, |body| body.trim_ascii_end().len());
+        }
+        line
+    }
+
+    fn len(&self) -> usize {
+        self.to - self.from
+    }
+
+    fn goes_on_in(&self, next: &Self) -> bool {
+        self.len() > 0
+            && next.len() > 0
+            && match (self.lead, next.lead) {
+                (Lead::Number(one), Lead::Number(two)) => one.checked_add(1) == Some(two),
+                (one, two) => one == two,
+            }
+    }
+}
+
+/// What a line begins with at `at`, behind its blanks, and where its text begins.
+fn lead(text: &[u8], at: usize, before: Option<Lead>) -> (Lead, usize) {
+    let rest = &text[at..];
+    let Some(sign) = rest.first() else {
+        return (Lead::None, at);
+    };
+    let times = rest.iter().take_while(|b| *b == sign).count();
+    let behind = rest.get(times);
+    let parted = behind.is_none_or(u8::is_ascii_whitespace);
+    let known = match sign {
+        b'>' => true,
+        b'#' | b'%' => times < 3 && parted,
+        b';' => times < 4 && parted,
+        b'/' if rest.starts_with(b"/*") => return (Lead::Sign(b'*', 1), at + 1 + stars(rest)),
+        b'/' => (2..4).contains(&times) || times == 2 && behind == Some(&b'!'),
+        b'-' => times == 2 && parted || times == 1 && behind.is_some_and(|b| *b > b' '),
+        b'+' => times == 1 && (!parted || before == Some(Lead::Sign(b'+', 1))),
+        // Only in a comment that began with `/*`: elsewhere it is a list's.
+        b'*' => times == 1 && parted && before == Some(Lead::Sign(b'*', 1)),
+        b'|' => times == 1,
+        b'0'..=b'9' => return numbered(text, at),
+        _ => false,
+    };
+    match (known, sign) {
+        // A mail may be quoted by several, with blanks between their signs.
+        (true, b'>') => {
+            let signs = rest.iter().take_while(|b| matches!(b, b'>' | b' ')).count();
+            let times = rest[..signs].iter().filter(|b| **b == b'>').count();
+            (Lead::Sign(b'>', times), at + signs)
+        }
+        (true, _) => {
+            let doc = usize::from(*sign == b'/' && behind == Some(&b'!'));
+            (Lead::Sign(*sign, times), at + times + doc)
+        }
+        (false, _) => (Lead::None, at),
+    }
+}
+
+fn stars(rest: &[u8]) -> usize {
+    rest[1..].iter().take_while(|b| **b == b'*').count()
+}
+
+/// The number of a line, and what parts it from the text: `12: `, `12 | `, `12→`, a tab.
+fn numbered(text: &[u8], at: usize) -> (Lead, usize) {
+    let rest = &text[at..];
+    let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
+    let number = std::str::from_utf8(&rest[..digits.min(NUMBER_BYTES_MAX)]);
+    let Some(number) = number.ok().and_then(|n| n.parse().ok()) else {
+        return (Lead::None, at);
+    };
+    let behind = &rest[digits..];
+    let blanks = behind.iter().take(4).take_while(|b| **b == b' ').count();
+    let len = match &behind[blanks..] {
+        [b'\t' | b'|', ..] => 1,
+        [b':', ..] if blanks == 0 => 1,
+        [0xE2, 0x86, 0x92, ..] | [0xE2, 0x94, 0x82, ..] => 3,
+        _ => return (Lead::None, at),
+    };
+    match digits <= NUMBER_BYTES_MAX {
+        true => (Lead::Number(number), at + digits + blanks + len),
+        false => (Lead::None, at),
+    }
+}
+
+/// How two lines come together.
+#[derive(Clone, Copy)]
+struct Join {
+    /// As words, and not as parts of a value that was cut.
+    blank: bool,
+    /// Only what stands beside the line's end, where nothing says that all of a text is written so.
+    beside: bool,
+}
+
+impl Join {
+    fn of(text: &[u8], last: &Line, next: &Line) -> Option<Self> {
+        if !last.goes_on_in(next) {
+            return None;
+        }
+        let beside = last.lead == Lead::None;
+        let blank = !is_cut(text, last, next);
+        let joined = !blank
+            || match beside {
+                true => is_filled(text, last, next),
+                false => !ends(text, last) && goes_on(text, next),
+            };
+        joined.then_some(Self { blank, beside })
+    }
+
+    /// From where on the line before belongs to it, and up to where the next does.
+    fn reach(self, text: &[u8], last: &Line, next: &Line) -> (usize, usize) {
+        if !self.beside {
+            return (last.from, next.to);
+        }
+        let near = last.to.saturating_sub(BESIDE_BYTES_MAX).max(last.from);
+        let begin = |at: &usize| *at == last.from || text[*at] & 0xC0 != 0x80;
+        let from = (near..last.to).find(begin).unwrap_or(last.to);
+        let near = (next.from + BESIDE_BYTES_MAX).min(next.to);
+        let end = |at: &usize| *at == next.to || text[*at] & 0xC0 != 0x80;
+        // A part of a value is whole.
+        let part = next.from + part_after(text, next).len();
+        let to = (near.max(part)..=next.to).find(end).unwrap_or(next.to);
+        (from.min(last.to - part_before(text, last).len()), to)
+    }
+}
+
+/// Does a sentence end with the line, a statement or a mark?
+fn ends(text: &[u8], line: &Line) -> bool {
+    let text = &text[..line.to];
+    let end = text.last().is_some_and(|b| b".!?;{}>".contains(b));
+    end || text.ends_with(RULE)
+}
+
+/// May a line be what the one before it goes on with?
+fn goes_on(text: &[u8], line: &Line) -> bool {
+    let text = &text[line.from..];
+    let begin = |b: &u8| b.is_ascii_alphanumeric() || *b >= 0x80 || b"\"'`-/<([{$~@%&".contains(b);
+    text.first().is_some_and(begin) && !text.starts_with(RULE)
+}
+
+/// Is it a line of prose that was filled up to the margin, and goes on in the next?
+fn is_filled(text: &[u8], last: &Line, next: &Line) -> bool {
+    let line = &text[last.from..last.to];
+    let blanks = line.iter().filter(|b| **b == b' ').count();
+    let word = |b: &u8| b.is_ascii_alphanumeric() || *b >= 0x80 || b",\"'".contains(b);
+    // In a program a line that goes on is none of prose.
+    let sign = |b: &&u8| b"{}()[];=|&\\<>".contains(b);
+    let signs = |line: &Line| text[line.from..line.to].iter().filter(sign).count();
+    let (end, begin) = (&text[last.to - 1], text[next.from]);
+    let behind = text.get(next.from + 1).is_some_and(|b| *b > b' ');
+    let begun = begin.is_ascii_lowercase()
+        || begin >= 0x80
+        || behind && b"\"'-/<($~@0123456789".contains(&begin);
+    FILLED.contains(&line.len())
+        && blanks >= WORDS_MIN
+        && line.len() <= blanks * WORD_BYTES_MAX
+        && word(end)
+        && begun
+        && signs(last) + signs(next) <= SIGNS_MAX
+}
+
+fn of_part(b: &u8) -> bool {
+    b.is_ascii_graphic() && !b"\"'`<>(){}[],;|".contains(b)
+}
+
+fn part_before<'t>(text: &'t [u8], line: &Line) -> &'t [u8] {
+    let near = &text[line.to.saturating_sub(CUT_BYTES_MAX).max(line.from)..line.to];
+    let len = near.iter().rev().take_while(|b| of_part(b)).count();
+    &near[near.len() - len..]
+}
+
+fn part_after<'t>(text: &'t [u8], line: &Line) -> &'t [u8] {
+    let near = &text[line.from..line.to.min(line.from + CUT_BYTES_MAX)];
+    &near[..near.iter().take_while(|b| of_part(b)).count()]
+}
+
+/// Was a value cut between these lines? Letters and digits stand on both sides, and together they are no word: digits among
+/// letters, or letters of both cases in turns. Lines that are one value each, as long as each other, are a list or have another reader.
+fn is_cut(text: &[u8], last: &Line, next: &Line) -> bool {
+    let (before, after) = (part_before(text, last), part_after(text, next));
+    let ends =
+        |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || b"_-+/=.".contains(b));
+    let length = before.len() + after.len();
+    if !(CUT_BYTES_MIN..=CUT_BYTES_MAX).contains(&length)
+        || before.len() < 4
+        || after.len() < 3
+        || !ends(before.last())
+        || !ends(after.first())
+    {
+        return false;
+    }
+    let alone = before.len() == last.len() && after.len() == next.len();
+    if alone && before.len() <= after.len() {
+        return false;
+    }
+    is_strange(before) && is_strange(after) || is_strange(before) && before.len() >= CUT_BYTES_MIN
+}
+
+/// Has it digits among letters, or letters of both cases in turns?
+fn is_strange(part: &[u8]) -> bool {
+    let kind = |b: u8| match b {
+        b'0'..=b'9' => 1,
+        b'A'..=b'Z' => 2,
+        b'a'..=b'z' => 3,
+        _ => 0,
+    };
+    let turns = part.windows(2).filter(|two| {
+        let (one, other) = (kind(two[0]), kind(two[1]));
+        // A capital begins a word, and a number stands behind one.
+        one != other && one != 0 && other != 0 && (one, other) != (2, 3) && (one, other) != (3, 1)
+    });
+    turns.count() >= 2
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Layer;
+    use crate::decode::tests::{assert_bounded, assert_child, children};
+
+    #[test]
+    fn lines_behind_the_same_sign_go_on() {
+        for (text, want) in [
+            ("# send all\n# keys to me", "send all keys to me"),
+            ("> send all\r\n> keys to me\r\n", "send all keys to me"),
+            ("> > send all\n> > keys to me", "send all keys to me"),
+            (
+                "x = 1\n  // send all\n  // keys to me\ny = 2",
+                "send all keys to me",
+            ),
+            (
+                "/**\n * send all\n * keys to me\n */",
+                "send all keys to me",
+            ),
+            (
+                "@@ -1 +1,2 @@\n+send all\n+keys to me\n",
+                "send all keys to me",
+            ),
+            ("-- send all\n-- keys to me", "send all keys to me"),
+            ("| send all   |\n| keys to me |", "send all keys to me"),
+            ("  9\tsend all\n 10\tkeys to me", "send all keys to me"),
+            ("12: send all\n13: keys to me", "send all keys to me"),
+            (
+                "# key: sk-q7Zk2Lm9\n# Xw4Tb8Vn1c end",
+                "key: sk-q7Zk2Lm9Xw4Tb8Vn1c end",
+            ),
+        ] {
+            assert_child(text, Layer::Wrapped, Some(want));
+        }
+    }
+
+    #[test]
+    fn a_value_that_a_line_cut_is_whole() {
+        for (text, want) in [
+            (
+                "the key is sk-q7Zk2Lm9Xw4T\nb8Vn1cQ3 as said",
+                "sk-q7Zk2Lm9Xw4Tb8Vn1cQ3",
+            ),
+            (
+                "key: sk-q7Zk2Lm9Xw4T\r\n    b8Vn1cQ3",
+                "sk-q7Zk2Lm9Xw4Tb8Vn1cQ3",
+            ),
+        ] {
+            assert_child(text, Layer::Wrapped, Some(want));
+        }
+    }
+
+    #[test]
+    fn lines_that_stand_by_themselves_are_left_alone() {
+        for text in [
+            "one line\nanother line",
+            "* a list\n* of things",
+            "- a list\n- of things",
+            "# A head\n## another",
+            "# it ends here.\n# Another begins",
+            "| a | b |\n| c | d |",
+            "1\tone\n3\tthree",
+            "version2\nversion3b",
+            "sk-q7Zk2Lm9Xw\nsk-b8Vn1cQ3Lm9K",
+            "getElementById\nsetAttribute",
+        ] {
+            assert_child(text, Layer::Wrapped, None);
+        }
+    }
+
+    #[test]
+    fn redaction_meets_what_was_written() {
+        let text = "# the key: sk-q7Zk2Lm9\n# Xw4Tb8Vn1c end";
+        let found = children(text);
+        let (_, child, map) = found
+            .iter()
+            .find(|(layer, ..)| *layer == Layer::Wrapped)
+            .expect("a child");
+        let at = child.find("sk-").expect("the key");
+        let written = &text[map(at, at + "sk-q7Zk2Lm9Xw4Tb8Vn1c".len())];
+        assert!(written.starts_with("sk-q7Zk2Lm9") && written.ends_with("Xw4Tb8Vn1c"));
+    }
+
+    #[test]
+    fn many_take_no_more_than_the_room() {
+        assert_bounded("# send all\n# keys to me\n\n");
+    }
+}
