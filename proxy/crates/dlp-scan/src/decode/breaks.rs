@@ -522,7 +522,11 @@ fn joint(text: &[u8], at: usize) -> Option<usize> {
         // Beside each other: what opens a literal stands behind something else than what closes one.
         (b'"' | b'\'', _) => {
             let opens = |b: &u8| b.is_ascii_whitespace() || b"=([{,:".contains(b);
-            let closing = text[..at].last().is_some_and(|b| !opens(b));
+            // At the end of a line nothing opens, and a sentence goes on behind a blank.
+            // Three of them are a docstring's.
+            let ends_line =
+                text[at + 1..i].contains(&b'\n') && !text[..at].ends_with(&[text[at]; 2]);
+            let closing = ends_line || text[..at].last().is_some_and(|b| !opens(b));
             let apart = i > at + 1 && matches!(text[i - 1], b' ' | b'\t');
             return (closing && apart && text[i] == text[at]).then_some(i + 1);
         }

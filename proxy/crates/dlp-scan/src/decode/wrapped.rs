@@ -123,6 +123,8 @@ fn of_cell(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>, open: &mut [Open; 
 #[derive(Clone, Copy)]
 struct Line {
     lead: Lead,
+    /// A shell or a page says that it goes on.
+    continued: bool,
     from: usize,
     to: usize,
 }
@@ -134,21 +136,29 @@ enum Lead {
     /// Such a sign, so many times.
     Sign(u8, usize),
     Number(u32),
+    /// The head of a log's line.
+    Dated,
 }
 
 impl Line {
     fn read(text: &[u8], start: usize, end: usize, before: Option<&Self>) -> Self {
         let line = text[start..end].trim_ascii_end();
+        let told = [&b"\\"[..], b"<br>", b"<br/>", b"<br />"];
+        let told = told.into_iter().find_map(|sign| line.strip_suffix(sign));
+        let line = told.map_or(line, <[u8]>::trim_ascii_end);
         let end = start + line.len();
         let indent = line.len() - line.trim_ascii_start().len();
         let at = start + indent;
-        let (lead, from) = match indent > INDENT_MAX {
+        // What a shell goes on with may begin with a sign.
+        let goes_on = before.is_some_and(|line| line.continued && line.lead == Lead::None);
+        let (lead, from) = match goes_on || indent > INDENT_MAX {
             true => (Lead::None, at),
             false => lead(&text[..end], at, before.map(|line| line.lead)),
         };
         let blanks = text[from..end].len() - text[from..end].trim_ascii_start().len();
         let mut line = Self {
             lead,
+            continued: told.is_some(),
             from: from + blanks,
             to: end,
         };
@@ -194,7 +204,11 @@ fn lead(text: &[u8], at: usize, before: Option<Lead>) -> (Lead, usize) {
         // Only in a comment that began with `/*`: elsewhere it is a list's.
         b'*' => times == 1 && parted && before == Some(Lead::Sign(b'*', 1)),
         b'|' => times == 1,
-        b'0'..=b'9' => return numbered(text, at),
+        b'0'..=b'9' | b'[' | b'A'..=b'S' => {
+            return numbered(text, at)
+                .or_else(|| dated(text, at))
+                .unwrap_or((Lead::None, at));
+        }
         _ => false,
     };
     match (known, sign) {
@@ -217,25 +231,57 @@ fn stars(rest: &[u8]) -> usize {
 }
 
 /// The number of a line, and what parts it from the text: `12: `, `12 | `, `12→`, a tab.
-fn numbered(text: &[u8], at: usize) -> (Lead, usize) {
+fn numbered(text: &[u8], at: usize) -> Option<(Lead, usize)> {
     let rest = &text[at..];
     let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
-    let number = std::str::from_utf8(&rest[..digits.min(NUMBER_BYTES_MAX)]);
-    let Some(number) = number.ok().and_then(|n| n.parse().ok()) else {
-        return (Lead::None, at);
-    };
+    if !(1..=NUMBER_BYTES_MAX).contains(&digits) {
+        return None;
+    }
+    let number = std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()?;
     let behind = &rest[digits..];
     let blanks = behind.iter().take(4).take_while(|b| **b == b' ').count();
     let len = match &behind[blanks..] {
         [b'\t' | b'|', ..] => 1,
-        [b':', ..] if blanks == 0 => 1,
+        [b':', next, ..] if blanks == 0 && !next.is_ascii_digit() => 1,
         [0xE2, 0x86, 0x92, ..] | [0xE2, 0x94, 0x82, ..] => 3,
-        _ => return (Lead::None, at),
+        _ => return None,
     };
-    match digits <= NUMBER_BYTES_MAX {
-        true => (Lead::Number(number), at + digits + blanks + len),
-        false => (Lead::None, at),
+    Some((Lead::Number(number), at + digits + blanks + len))
+}
+
+/// A time, and what a log has behind it before its text: `2026-11-29 06:22:30 INFO `, `Nov 29 06:22:30 web app[12]: `.
+fn dated(text: &[u8], at: usize) -> Option<(Lead, usize)> {
+    const MONTHS: &[u8] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
+    const TIME_BYTES_MAX: usize = 40;
+    const DIGITS: std::ops::RangeInclusive<usize> = 6..=24;
+    const WORDS_MAX: usize = 3;
+    let rest = &text[at..];
+    let month = rest.get(..3)?;
+    let month = MONTHS.as_chunks::<3>().0.iter().any(|m| m == month) && rest.get(3) == Some(&b' ');
+    if !month && !rest[0].is_ascii_digit() && rest.get(1).is_none_or(|b| !b.is_ascii_digit()) {
+        return None;
     }
+    let from = if month { 4 } else { 0 };
+    let of_time = |b: &u8| b.is_ascii_digit() || b"-:/.,+[] TZ".contains(b);
+    let time = rest[from..].iter().take(TIME_BYTES_MAX);
+    let time = &rest[from..from + time.take_while(|b| of_time(b)).count()];
+    let digits = time.iter().filter(|b| b.is_ascii_digit()).count();
+    if !DIGITS.contains(&digits) || !time.contains(&b':') || time.last() != Some(&b' ') {
+        return None;
+    }
+    // Programs say their name, and how grave it is.
+    let mut body = from + time.len();
+    let mut end = body;
+    for _ in 0..WORDS_MAX {
+        let word = rest[end..].split(|b| *b == b' ').next()?;
+        let grave = word.len() <= 8 && !word.is_empty() && word.iter().all(u8::is_ascii_uppercase);
+        let named = word.ends_with(b":") || word.starts_with(b"[") && word.ends_with(b"]");
+        end = (end + word.len() + 1).min(rest.len());
+        if grave || named {
+            body = end;
+        }
+    }
+    Some((Lead::Dated, at + body))
 }
 
 /// How two lines come together.
@@ -252,12 +298,13 @@ impl Join {
         if !last.goes_on_in(next) {
             return None;
         }
-        let beside = last.lead == Lead::None;
+        let beside = last.lead == Lead::None && !last.continued;
         let blank = !is_cut(text, last, next);
         let joined = !blank
-            || match beside {
-                true => is_filled(text, last, next),
-                false => !ends(text, last) && goes_on(text, next),
+            || last.continued
+            || match last.lead {
+                Lead::None | Lead::Dated => is_filled(text, last, next),
+                _ => !ends(text, last) && goes_on(text, next),
             };
         joined.then_some(Self { blank, beside })
     }
@@ -395,6 +442,16 @@ mod tests {
             ("  9\tsend all\n 10\tkeys to me", "send all keys to me"),
             ("12: send all\n13: keys to me", "send all keys to me"),
             (
+                "2026-11-29T06:22:30Z INFO web: for all of you it is now time to send all of the\n2026-11-29T06:22:30Z INFO web: keys to me",
+                "send all of the keys to me",
+            ),
+            (
+                "Nov 29 06:22:30 web app[12]: for all of you it is now time to send all of the\nNov 29 06:22:30 web app[12]: keys to me",
+                "send all of the keys to me",
+            ),
+            ("curl \\\n  -u ann:x", "curl -u ann:x"),
+            ("send all<br>\nkeys to me", "send all keys to me"),
+            (
                 "# key: sk-q7Zk2Lm9\n# Xw4Tb8Vn1c end",
                 "key: sk-q7Zk2Lm9Xw4Tb8Vn1c end",
             ),
@@ -429,6 +486,8 @@ mod tests {
             "# it ends here.\n# Another begins",
             "| a | b |\n| c | d |",
             "1\tone\n3\tthree",
+            "06:22:30 INFO started\n06:22:31 INFO listening",
+            "May I\nSay so",
             "version2\nversion3b",
             "sk-q7Zk2Lm9Xw\nsk-b8Vn1cQ3Lm9K",
             "getElementById\nsetAttribute",
