@@ -222,6 +222,100 @@ fn config_is_validated_described_and_shown() {
     }
 }
 
+#[test]
+fn a_file_can_be_checked_where_its_secrets_are_not() {
+    let dir = tempfile::TempDir::new().expect("a temporary folder");
+    let file = dir.path().join("weir.yaml");
+    let path = file.display().to_string();
+    let token = json!({ "env": "WEIR_TEST_IS_NEVER_SET" });
+    let secret =
+        Config::of(json!({ "url": "http://127.0.0.1:1/mcp", "auth": { "bearer": token } }));
+    std::fs::write(&file, secret.text()).expect("a file");
+    let checked = run(&["config", "validate", &path], "");
+    let said = text(&checked);
+    assert!(checked.status.success(), "{said}");
+    assert!(
+        said.contains("warning") && said.contains("WEIR_TEST_IS_NEVER_SET"),
+        "{said}"
+    );
+    assert!(said.contains("upstream.auth.bearer"), "{said}");
+    for refused in [
+        run(&["config", "validate", "--strict", &path], ""),
+        run(&["serve", "-c", &path], ""),
+    ] {
+        assert_eq!(refused.status.code(), Some(1), "{}", text(&refused));
+        assert!(text(&refused).contains("WEIR_TEST_IS_NEVER_SET"));
+    }
+    let wrong = secret.set("limits.message_bytes_max", json!(-1));
+    std::fs::write(&file, wrong.text()).expect("a file");
+    assert_eq!(
+        run(&["config", "validate", &path], "").status.code(),
+        Some(1)
+    );
+}
+
+#[test]
+fn values_that_mean_nothing_are_named_with_their_field() {
+    let dir = tempfile::TempDir::new().expect("a temporary folder");
+    let file = dir.path().join("weir.yaml");
+    let path = file.display().to_string();
+    let good = || Config::new("http://127.0.0.1:1/mcp");
+    let policy = format!("tenants.{TENANT}.servers.{SERVER}.policy");
+    let blank = "send mail";
+    for (config, names) in [
+        (
+            good().set(&format!("{policy}.dry_run"), json!("yes")),
+            ["policy.dry_run", "expected true or false"],
+        ),
+        (
+            good().bind(json!({ "tool": blank, "action": "block" })),
+            ["bindings[", "send mail"],
+        ),
+        (
+            good().set(
+                &format!("{policy}.tools"),
+                json!({ "deny": ["a", "se?d mail*"] }),
+            ),
+            ["tools.deny[1]", "se?d mail*"],
+        ),
+        (
+            good().set(
+                &format!("{policy}.allow"),
+                json!([{ "path": "$.a", "tool": blank }]),
+            ),
+            ["allow[0].tool", "A-Z"],
+        ),
+    ] {
+        std::fs::write(&file, config.text()).expect("a file");
+        let output = run(&["config", "validate", &path], "");
+        let said = text(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        for name in names {
+            assert!(said.contains(name), "{name:?} is not named in: {said}");
+        }
+    }
+    for tool in ["a/b:c", "*", "[a ]b", "{send mail,send_mail}", "??"] {
+        let fits = good().bind(json!({ "tool": tool, "action": "block" }));
+        std::fs::write(&file, fits.text()).expect("a file");
+        let output = run(&["config", "validate", &path], "");
+        assert!(output.status.success(), "{tool}: {}", text(&output));
+    }
+    let rules = dir.path().join("rules.yml");
+    for (field, value, expected) in [
+        ("confidence", "high", "confidence: expected a whole number"),
+        ("keywords", "foo", "keywords: expected a list"),
+        ("title", "[a]", "title: expected a single text"),
+    ] {
+        std::fs::write(
+            &rules,
+            format!("rules:\n  - id: own\n    {field}: {value}\n"),
+        )
+        .expect("a file");
+        let said = text(&run(&["rules", "test", &rules.display().to_string()], ""));
+        assert!(said.contains(expected), "{said}");
+    }
+}
+
 /// A configuration whose server has this file as a plugin.
 fn with_plugin(file: &std::path::Path) -> Config {
     let plugin = json!({ "guard": { "file": file } });

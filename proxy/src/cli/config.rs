@@ -16,6 +16,9 @@ pub enum ConfigCommand {
     Validate {
         /// The file
         file: PathBuf,
+        /// Refuse what a start here would refuse: environment variables of secrets that are not set
+        #[arg(long)]
+        strict: bool,
     },
     /// Print the JSON Schema (2020-12) of the configuration file
     Schema,
@@ -33,7 +36,7 @@ pub fn run(
     err: &mut dyn Write,
 ) -> std::io::Result<ExitCode> {
     match command {
-        ConfigCommand::Validate { file } => validate(file, out, err),
+        ConfigCommand::Validate { file, strict } => validate(file, *strict, out, err),
         ConfigCommand::Schema => {
             out.write_all(config::schema_json().as_bytes())?;
             Ok(ExitCode::SUCCESS)
@@ -45,8 +48,17 @@ pub fn run(
     }
 }
 
-fn validate(file: &Path, out: &mut dyn Write, err: &mut dyn Write) -> std::io::Result<ExitCode> {
-    match config::load(file) {
+fn validate(
+    file: &Path,
+    strict: bool,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> std::io::Result<ExitCode> {
+    let loaded = match strict {
+        true => config::load(file),
+        false => config::to_check(file),
+    };
+    match loaded {
         Ok(loaded) => {
             let nothing = loaded.desired.tenants.is_empty() && loaded.hosting.is_none();
             if nothing {
@@ -73,6 +85,13 @@ fn validate(file: &Path, out: &mut dyn Write, err: &mut dyn Write) -> std::io::R
                 return Ok(ExitCode::FAILURE);
             }
             let dry_run = loaded.dry_run().map(|note| format!("note: {note}"));
+            for unset in &loaded.notes {
+                writeln!(
+                    err,
+                    "{}: warning: {unset}; without it Weir does not start",
+                    file.display()
+                )?;
+            }
             for note in programs(&loaded).iter().chain(&dry_run) {
                 writeln!(err, "{}: {note}", file.display())?;
             }
@@ -170,7 +189,10 @@ mod tests {
             "tenants: {a: {servers: {s: {upstream: {command: sh}}}}}\n",
         )
         .unwrap();
-        let validate = ConfigCommand::Validate { file: file.clone() };
+        let validate = ConfigCommand::Validate {
+            file: file.clone(),
+            strict: false,
+        };
         let (code, out, err) = check(&validate);
         assert_eq!(code, ExitCode::SUCCESS);
         let valid = "valid: 1 tenant, 1 server, 0 keys, open to every caller on this machine\n";

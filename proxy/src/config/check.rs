@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use domain::{Policy, ToolAccess, ToolName};
 use http::uri::Authority;
 use http::{HeaderName, HeaderValue, Uri};
 use schemars::JsonSchema;
@@ -20,6 +21,58 @@ pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
         .ok_or_else(|| {
             format!("{text:?} is no address; use IP:PORT, such as 127.0.0.1:8080 or 0.0.0.0:8080")
         })
+}
+
+/// A tool's name, or a glob over such: it must be able to match one.
+///
+/// # Errors
+/// What no tool can be called by.
+pub fn tool_pattern(text: &str) -> Result<(), String> {
+    // What stands in brackets or behind a backslash can be one of several.
+    let is_plain = !text.contains(['[', ']', '{', '}', '\\']);
+    let name: String = text.chars().filter(|c| !matches!(c, '*' | '?')).collect();
+    match is_plain && !name.is_empty() {
+        true => ToolName::parse(&name).map(drop).map_err(|_| {
+            format!(
+                "no tool can be called {text:?}, so this could never match: a tool's name has 1 to 128 characters of A-Z, a-z, \
+                 0-9, '_', '-', '.', '/' and ':'"
+            )
+        }),
+        false => Ok(()),
+    }
+}
+
+/// Which tools may be called.
+///
+/// # Errors
+/// The field, and what is wrong with it.
+pub fn tool_access(tools: &ToolAccess) -> Result<(), (String, String)> {
+    let lists = [("allow", &tools.allow), ("deny", &tools.deny)];
+    let named = lists.iter().flat_map(|(list, globs)| {
+        let globs = globs.iter().enumerate();
+        globs.map(move |(i, glob)| (format!("{list}[{i}]"), glob))
+    });
+    for (field, glob) in named {
+        tool_pattern(glob).map_err(|problem| (field, problem))?;
+    }
+    Ok(())
+}
+
+/// The tools that the lines of a policy name.
+///
+/// # Errors
+/// The field, and what is wrong with it.
+pub fn policy_tools(policy: &Policy) -> Result<(), (String, String)> {
+    let bindings = policy.bindings.iter().map(|line| &line.tool).enumerate();
+    let allow = policy.allow.iter().map(|line| &line.tool).enumerate();
+    let bindings = bindings.map(|(i, tool)| (format!("bindings[{i}].tool"), tool));
+    let allow = allow.map(|(i, tool)| (format!("allow[{i}].tool"), tool));
+    for (field, tool) in bindings.chain(allow) {
+        if let Some(tool) = tool {
+            tool_pattern(tool).map_err(|problem| (field, problem))?;
+        }
+    }
+    tool_access(&policy.tools).map_err(|(field, problem)| (format!("tools.{field}"), problem))
 }
 
 /// An absolute http or https URL with a host, without credentials and fragment.

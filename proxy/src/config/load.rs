@@ -44,6 +44,14 @@ pub fn load(path: &Path) -> Result<Loaded, ConfigError> {
     from_text(path, &Reading::First.text(path)?, &env, Secrets::Read)
 }
 
+/// Loads a configuration file to check it: environment variables that are not set here are among the notes.
+///
+/// # Errors
+/// As for [`load`].
+pub fn to_check(path: &Path) -> Result<Loaded, ConfigError> {
+    from_text(path, &Reading::First.text(path)?, &env, Secrets::Noted)
+}
+
 /// Loads a configuration file to look at it: what serves nothing needs no secret, nor the server that a command line names.
 ///
 /// # Errors

@@ -34,7 +34,7 @@ use domain::{Desired, Secret};
 pub use check::{socket_address, url as check_url};
 pub use error::ConfigError;
 pub use load::{AdminListen, PROXY_SERVER, PROXY_TENANT, ProxyOptions, ProxyUpstream, Reading};
-pub use load::{for_proxy, load, to_look_at, to_serve};
+pub use load::{for_proxy, load, to_check, to_look_at, to_serve};
 pub use load::{read_bounded, read_bytes_bounded, read_given, text_of};
 pub use plugins::{
     COMPONENT_BYTES_MAX, PLUGINS_MAX, check_bindings_text as check_bindings,

@@ -45,12 +45,15 @@ pub(super) enum Secrets {
     Read,
     /// It is left out: nothing will be served.
     Optional,
+    /// It is left out and noted where it is an environment variable: the file is checked where it will not run.
+    Noted,
 }
 
 /// Resolves a configuration, whole or not at all.
 pub(super) fn resolve(config: raw::Config, source: Source<'_>) -> Result<Loaded, FieldError> {
     let mut resolver = Resolver {
         watched: source.file.map(PathBuf::from).into_iter().collect(),
+        unset: Vec::new(),
         source,
     };
     resolver.config(config)
@@ -59,6 +62,8 @@ pub(super) fn resolve(config: raw::Config, source: Source<'_>) -> Result<Loaded,
 pub(super) struct Resolver<'a> {
     pub(super) source: Source<'a>,
     watched: Vec<PathBuf>,
+    /// Complaints about environment variables that are only noted.
+    pub(super) unset: Vec<String>,
 }
 
 impl Resolver<'_> {
@@ -111,7 +116,7 @@ impl Resolver<'_> {
             otlp,
             hosting,
             plugin_generation,
-            notes: Vec::new(),
+            notes: std::mem::take(&mut self.unset),
             admin_is_default: raw.admin_listen.is_none(),
             files_watched: std::mem::take(&mut self.watched),
         })
@@ -310,6 +315,8 @@ impl People {
         call_limits(&raw.limits, &at.key("limits"))?;
         ToolFilter::compile(&raw.tools)
             .or_else(|(field, problem)| at.key("tools").join(&field).error(problem.to_string()))?;
+        check::tool_access(&raw.tools)
+            .or_else(|(field, problem)| at.key("tools").join(&field).error(problem))?;
         let servers = raw.servers.iter().enumerate();
         let servers = servers
             .map(|(i, name)| self.server_of(tenant, name, &at.key("servers").index(i)))
@@ -390,6 +397,10 @@ fn compile(
     tenant_at: &FieldPath,
     server_at: &FieldPath,
 ) -> Result<(), FieldError> {
+    for (policy, at) in [(tenant, tenant_at), (server, server_at)] {
+        check::policy_tools(policy)
+            .or_else(|(field, problem)| at.key("policy").join(&field).error(problem))?;
+    }
     match PolicyTable::compile(tenant, server, rules) {
         Ok(_) => Ok(()),
         Err(e) => {

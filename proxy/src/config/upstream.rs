@@ -212,8 +212,15 @@ impl Resolver<'_> {
         let read = self.read_secret(secret, at);
         match self.source.secrets {
             Secrets::Read => read,
-            // Long enough for a value to be looked for, and fit for a header.
-            Secrets::Optional => Ok(read.unwrap_or_else(|_| Secret::new("left out, not needed"))),
+            Secrets::Optional => Ok(read.unwrap_or_else(|_| left_out())),
+            Secrets::Noted => match (read, secret) {
+                (Err(unset), SecretRef::Env(_)) => {
+                    self.unset
+                        .push(format!("{}: {}", unset.field, unset.problem));
+                    Ok(left_out())
+                }
+                (read, _) => read,
+            },
         }
     }
 
@@ -234,6 +241,11 @@ impl Resolver<'_> {
             }
         }
     }
+}
+
+/// Long enough for a value to be looked for, and fit for a header.
+fn left_out() -> Secret {
+    Secret::new("left out, not needed")
 }
 
 fn breaker_ranges(breaker: raw::Breaker) -> Result<(), (&'static str, String)> {

@@ -61,6 +61,8 @@ pub fn options() -> serde_saphyr::Options {
             max_events: 500_000,
         },
         with_snippet: false,
+        // `yes` is a text in YAML 1.2, and as JSON Schema has it.
+        strict_booleans: true,
     }
 }
 
@@ -146,6 +148,7 @@ fn said(error: &YamlError) -> String {
         YamlError::DuplicateMappingKey { key: Some(key), .. } => {
             format!("{key:?} stands here twice; keep one")
         }
+        YamlError::InvalidBooleanStrict { .. } => "expected boolean".into(),
         YamlError::InvalidScalar { ty, .. } => format!("expected {ty}"),
         YamlError::MultipleDocuments { .. } => {
             "there is more than one YAML document here; keep one".into()

@@ -135,7 +135,10 @@ pub(crate) fn load(source: &RuleSource<'_>) -> Result<File, RuleError> {
             .map_or(0, |(line, _)| usize::try_from(line).unwrap_or(0)),
         rule: None,
         field: "file",
-        problem: wrong.problem,
+        problem: match place::named_before(source.yaml, &wrong) {
+            Some(name) => format!("{name}: {}", wrong.problem),
+            None => wrong.problem,
+        },
     })?;
     let mut filler = Filler::new(&file.lists);
     for (nth, rule) in file.rules.iter_mut().enumerate() {

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_saphyr::Spanned;
+use yaml_text::Wrong;
 
 /// The line, from 1, of a field of the `nth` rule; that of the rule if it has no such field; 0 if the text cannot
 /// be read.
@@ -19,6 +20,19 @@ pub(super) fn line_of(yaml: &str, nth: usize, field: &str) -> usize {
         .or_else(|| line("id"))
         .or_else(|| rule.0.first().map(|(_, l)| *l))
         .unwrap_or(0)
+}
+
+/// The field right before the value that has the wrong form, where it stands on the same line.
+pub(super) fn named_before<'y>(yaml: &'y str, wrong: &Wrong) -> Option<&'y str> {
+    let (line, column) = wrong.at?;
+    let nth = |n: u64| usize::try_from(n).ok()?.checked_sub(1);
+    let text = yaml.lines().nth(nth(line)?)?;
+    let value = text.char_indices().nth(nth(column)?)?.0;
+    let before = text[..value].trim_end().strip_suffix(':')?;
+    let is_name = |c: char| c.is_ascii_lowercase() || c == '_';
+    let name = &before[before.trim_end_matches(is_name).len()..];
+    let is_named = wrong.problem.starts_with("expected ") && !name.is_empty();
+    is_named.then_some(name)
 }
 
 #[derive(serde::Deserialize)]
