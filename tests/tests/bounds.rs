@@ -436,6 +436,10 @@ fn a_listen_stream_that_never_began_has_its_record() {
     drop(conn);
     let left = record(499);
     assert_eq!(left["upstream"], "cancelled", "{left}");
+    // What was decided is one thing, how it ended another.
+    let action = (&left["action"], &left["reason"]);
+    let ended = json!("nobody waited for the answer any more");
+    assert_eq!(action, (&json!("pass"), &ended), "{left}");
     assert!(left["session"].is_string(), "{left}");
 
     // The server fails.

@@ -37,6 +37,9 @@ fn passable(context: &Context, trace: &Trace) -> Trace {
     Trace::default()
 }
 
+/// Why a call that may pass has no answer on record.
+const BROKEN_OFF: &str = "nobody waited for the answer any more";
+
 /// The audit log could not take a record that must be kept: the answer is not released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotAudited;
@@ -412,6 +415,11 @@ impl Trail {
         status: u16,
     ) -> Result<(), NotAudited> {
         self.record.status = Some(status);
+        if status == 499 && self.record.upstream == UpstreamOutcome::Cancelled {
+            // What was decided stands, and this is how it ended.
+            let ended = || BROKEN_OFF.into();
+            self.record.reason.get_or_insert_with(ended);
+        }
         self.record.latency_us.total = us(self.started);
         let latency = &self.record.latency_us;
         let seconds = |us: u64| us as f64 / 1e6;
