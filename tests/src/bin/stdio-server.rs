@@ -4,7 +4,8 @@
 //! it, `exit` ends the process in mid-call, `silent` never answers, `flood` writes a line of that many bytes,
 //! `garbage` writes a line that is no JSON before its answer, `progress` reports so many times at such intervals
 //! before it answers, `ask` asks the client to elicit something and answers when the client did, `heard` tells
-//! which notifications came, `order` only their `n`. `IGNORE_TERM=1` makes it deaf to SIGTERM.
+//! which notifications came, `order` only their `n`, `answers` which answers came to no question of its own. `raw` writes
+//! these lines as they are, with the call's id for `$ID` and so many letters for `$PAD`, and answers unless `mute`. `IGNORE_TERM=1` makes it deaf to SIGTERM.
 
 use std::io::{BufRead, Write};
 use std::process::{Command, Stdio};
@@ -15,7 +16,7 @@ fn main() {
     if std::env::var_os("IGNORE_TERM").is_some() {
         ignore_term();
     }
-    let mut heard = Vec::new();
+    let (mut heard, mut answers) = (Vec::new(), Vec::new());
     let mut asking = None;
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { return };
@@ -27,8 +28,11 @@ fn main() {
             continue;
         }
         if message["method"].is_null() {
-            if let Some(id) = asking.take() {
-                say(&json!({ "jsonrpc": "2.0", "id": id, "result": text("the client answered") }));
+            match asking.take() {
+                Some(id) => say(
+                    &json!({ "jsonrpc": "2.0", "id": id, "result": text("the client answered") }),
+                ),
+                None => answers.push(message),
             }
             continue;
         }
@@ -50,6 +54,15 @@ fn main() {
             Some("heard") => {
                 let told = text(&json!(heard).to_string());
                 say(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": told }));
+                continue;
+            }
+            Some("answers") => {
+                let told = text(&json!(answers).to_string());
+                say(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": told }));
+                continue;
+            }
+            Some("raw") => {
+                raw(&message);
                 continue;
             }
             Some("tell") => {
@@ -82,6 +95,21 @@ fn say(message: &Value) {
         .is_err()
     {
         std::process::exit(0);
+    }
+}
+
+fn raw(call: &Value) {
+    let arguments = &call["params"]["arguments"];
+    let pad = "x".repeat(usize::try_from(arguments["pad"].as_u64().unwrap_or(0)).unwrap_or(0));
+    let id = call["id"].to_string();
+    for line in arguments["lines"].as_array().into_iter().flatten() {
+        let line = line.as_str().unwrap_or_default();
+        let line = line.replace("$ID", &id).replace("$PAD", &pad);
+        let mut out = std::io::stdout().lock();
+        let _closed = writeln!(out, "{line}").and_then(|()| out.flush());
+    }
+    if arguments["mute"] != json!(true) {
+        say(&json!({ "jsonrpc": "2.0", "id": call["id"], "result": text("after") }));
     }
 }
 

@@ -5,6 +5,7 @@ mod handles;
 mod parsing;
 mod policies;
 mod streaming;
+mod unfit;
 
 use weir_tests::{Answer, Client, Value};
 

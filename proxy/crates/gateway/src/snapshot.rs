@@ -84,6 +84,8 @@ pub struct Runtime {
     pub breaker: Arc<Breaker>,
     /// How often it is said that it knows no endpoint.
     pub wrong_path: Arc<Seldom>,
+    /// How often it is said that a message of it among events was dropped.
+    pub dropped: Arc<Seldom>,
     pub(crate) made_from: Upstream,
     made_for: Limits,
 }
@@ -96,6 +98,7 @@ impl Runtime {
             tools: Arc::clone(&self.tools),
             breaker: Arc::clone(&self.breaker),
             wrong_path: Arc::clone(&self.wrong_path),
+            dropped: Arc::clone(&self.dropped),
             made_from: self.made_from.clone(),
             made_for: limits.clone(),
         }
@@ -331,6 +334,7 @@ fn compile_server(
             })?,
             tools: tools.unwrap_or_default(),
             wrong_path: Arc::new(Seldom::new(1, Duration::from_secs(10))),
+            dropped: Arc::new(Seldom::new(5, Duration::from_secs(10))),
             breaker: Arc::new(Breaker::new(
                 server.upstream.breaker_failures,
                 Duration::from_millis(server.upstream.breaker_open_ms),

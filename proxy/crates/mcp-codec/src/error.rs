@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::Id;
+use crate::{Id, Whose};
 
 /// A refusal, by name, with the place where it became certain.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -14,6 +14,8 @@ pub struct DecodeError {
     pub offset: usize,
     /// The id of the refused message if it could still be read, so that the reply can carry it.
     pub recovered_id: Option<Id>,
+    /// Whose message it seems to be, as far as it could be read.
+    pub whose: Whose,
 }
 
 /// Every way to be refused.
@@ -138,6 +140,7 @@ impl DecodeError {
             kind,
             offset,
             recovered_id: None,
+            whose: Whose::Nobody,
         }
     }
 

@@ -11,6 +11,7 @@ use crate::id::ID_NUMBER_MAX;
 use crate::leaf::LeafKind;
 use crate::limits::NAME_BYTES_MAX;
 use crate::method::has_known_twin;
+use crate::whose::{Said, Whose};
 use crate::{DecodeError, DecodeErrorKind as Bad, Id, Limits, fold};
 
 /// Whether the protocol revision in force has batches (only 2025-03-26 and older do).
@@ -85,6 +86,12 @@ fn decode_batch(doc: &Document, limits: &Limits) -> Result<Vec<Message>, DecodeE
             let span = doc.raw_span(element);
             Message::decode(doc.source().slice(span.clone()), limits).map_err(|error| DecodeError {
                 offset: error.offset + span.start,
+                // An error with the id of an answer would pass for an answer itself.
+                recovered_id: match error.whose {
+                    Whose::Answer(_) => None,
+                    _ => error.recovered_id,
+                },
+                whose: Whose::Nobody,
                 ..error
             })
         })
@@ -116,6 +123,7 @@ impl Message {
                 kind,
                 offset: doc.raw_span(node).start,
                 recovered_id: recover_id(&doc),
+                whose: whose_of(&doc),
             }),
         }
     }
@@ -425,6 +433,22 @@ fn refuse_nul(doc: &Document, object: Node, names: &[&str]) -> Result<(), Refuse
             Some(text) if text.contains('\0') => Err((Bad::NulInProtocolString, node)),
             _ => Ok(()),
         })
+}
+
+/// Whose a message is that is refused, as far as it could be read.
+pub(crate) fn whose_of(doc: &Document) -> Whose {
+    let (mut said, mut is_foreign) = (Said::default(), false);
+    for (_, name, node) in doc.members(doc.root()) {
+        match name {
+            "jsonrpc" => said.version |= doc.str(node) == Some("2.0"),
+            "method" => said.method = true,
+            "result" | "error" => said.outcome = true,
+            "id" | "params" => {}
+            _ => is_foreign = true,
+        }
+    }
+    said.id = recover_id(doc);
+    said.whose(is_foreign)
 }
 
 /// The id of a message that is refused, also of one that could only be read in part. A second `id` makes it unknown.

@@ -36,6 +36,7 @@ pub(crate) fn parse(bytes: Bytes, limits: &Limits) -> Result<Document, DecodeErr
             kind,
             offset,
             recovered_id: message::recover_id(&doc),
+            whose: message::whose_of(&doc),
         }),
     }
 }

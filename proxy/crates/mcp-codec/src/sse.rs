@@ -7,6 +7,7 @@
 //! It never hands on comments or unknown fields: they are counted or dropped, so nothing unscanned rides in them. It holds
 //! one unfinished event and the events of the last chunk, nothing more.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -18,10 +19,16 @@ use thiserror::Error;
 pub const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
 
 pub use crate::sse_long::LongEvent;
+pub use crate::sse_over::PassedOver;
+use crate::sse_over::{Field, Over, OverEvent};
+use crate::{Limits, LongLine, Whose};
 
 /// Longest wait that a server may ask for, an hour; a longer one is not handed on. It is the one number of a stream that
 /// nobody scans, and no card or phone number is as short.
 const RETRY_MS_MAX: u64 = 3_600_000;
+
+/// So many times what may be held of an event is passed over of one; what goes on after that is a failure.
+const OVER_TIMES_MAX: u64 = 256;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -135,6 +142,19 @@ pub struct Decoder {
     /// What came after the beginning of a line that was too long.
     overflow: Vec<u8>,
     comments: u64,
+    /// Where it passes over what is too long: within which bounds it is read for whose it is.
+    passing: Option<Passing>,
+    over: Option<Over>,
+    /// How much of that was passed over.
+    over_bytes: u64,
+    passed_over: VecDeque<PassedOver>,
+}
+
+#[derive(Clone, Copy)]
+struct Passing {
+    limits: Limits,
+    /// An event that may be an answer is handed over: see [`Decoder::take_long`].
+    hands_over: bool,
 }
 
 /// The data lines of one event so far. One line is the rule, and it is kept without a further copy.
@@ -144,6 +164,16 @@ enum Data {
     None,
     Line(Bytes),
     Lines(Vec<u8>),
+}
+
+impl Data {
+    fn into_bytes(self) -> Option<Bytes> {
+        match self {
+            Data::None => None,
+            Data::Line(line) => Some(line),
+            Data::Lines(lines) => Some(lines.into()),
+        }
+    }
 }
 
 /// A whole line, where it is.
@@ -184,7 +214,33 @@ impl Decoder {
             failed: None,
             overflow: Vec::new(),
             comments: 0,
+            passing: None,
+            over: None,
+            over_bytes: 0,
+            passed_over: VecDeque::new(),
         }
+    }
+
+    /// The same decoder, which does not fail by what is too long but passes over it: see [`Self::next_passed_over`].
+    #[must_use]
+    pub fn passing_over(self, limits: Limits) -> Self {
+        let hands_over = false;
+        Decoder {
+            passing: Some(Passing { limits, hands_over }),
+            ..self
+        }
+    }
+
+    /// From now on an event that may be an answer is a failure again where [`Self::take_long`] can have it.
+    pub fn hand_over(&mut self) {
+        if let Some(passing) = &mut self.passing {
+            passing.hands_over = true;
+        }
+    }
+
+    /// The next event that was passed over, once it is known whose it is. Comments and unknown fields are not told of.
+    pub fn next_passed_over(&mut self) -> Option<PassedOver> {
+        self.passed_over.pop_front()
     }
 
     /// Takes the next piece of the stream. Call [`Decoder::next`] until it gives `None` before pushing again.
@@ -194,7 +250,7 @@ impl Decoder {
         }
         let outcome = match self.ready_bytes > self.limits.event_bytes_max {
             true => Err(SseError::NotDrained),
-            false => self.take(chunk),
+            false => self.take_all(chunk),
         };
         if let Err(error) = outcome {
             self.failed = Some(error);
@@ -233,7 +289,7 @@ impl Decoder {
             &line
         };
         let inside_line = !line.is_empty() && line[0] != b':';
-        let inside_event = self.take_event().is_some();
+        let inside_event = self.take_event().is_some() | matches!(self.over, Some(Over::Event(_)));
         if inside_line || inside_event {
             Err(SseError::Unterminated)
         } else {
@@ -265,6 +321,101 @@ impl Decoder {
         self.comments
     }
 
+    /// Takes a piece, and passes over what in it is too long.
+    fn take_all(&mut self, chunk: &[u8]) -> Result<(), SseError> {
+        let mut rest = Cow::Borrowed(chunk);
+        loop {
+            if let Some(over) = self.over.take() {
+                self.over_bytes += rest.len() as u64;
+                if self.over_bytes / OVER_TIMES_MAX > self.limits.line_bytes_max as u64 {
+                    return Err(SseError::EventTooLarge);
+                }
+                match self.pass_over(over, &rest) {
+                    Some(at) => rest = rest[at..].to_vec().into(),
+                    None => return Ok(()),
+                }
+            }
+            match self.take(&rest) {
+                Err(error @ (SseError::LineTooLong | SseError::EventTooLarge)) => {
+                    let over = self.begin_over(error).ok_or(error)?;
+                    (self.over, self.over_bytes) = (Some(over), 0);
+                    rest = std::mem::take(&mut self.overflow).into();
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Where to go on behind what is too long; `None` where it goes on with the next piece.
+    fn pass_over(&mut self, mut over: Over, rest: &[u8]) -> Option<usize> {
+        let after = match &mut over {
+            // What is left of it is read as a comment.
+            Over::Line => memchr2(b'\r', b'\n', rest).map(|end| &rest[end..]),
+            Over::Event(event) => {
+                let (after, told) = event.take(rest);
+                self.passed_over.extend(told);
+                self.skip_lf = event.skips_lf();
+                after
+            }
+        };
+        match after {
+            Some(after) => {
+                if matches!(over, Over::Line) {
+                    self.line = b":".to_vec();
+                }
+                Some(rest.len() - after.len())
+            }
+            None => {
+                self.over = Some(over);
+                None
+            }
+        }
+    }
+
+    /// What to pass over after a line or an event was found too long; `None` where that is a failure.
+    fn begin_over(&mut self, error: SseError) -> Option<Over> {
+        let passing = self.passing?;
+        let value = match error {
+            SseError::LineTooLong => match self.begun_field() {
+                Field::Short => return None,
+                Field::Ignored => return Some(Over::Line),
+                Field::Data => self.begun_value(passing)?,
+            },
+            _ => std::mem::take(&mut self.line),
+        };
+        let event = std::mem::take(&mut self.event).event;
+        let held = std::mem::take(&mut self.data)
+            .into_bytes()
+            .unwrap_or_default();
+        let over = OverEvent::new(&passing.limits, event, &held, &value);
+        Some(Over::Event(Box::new(over)))
+    }
+
+    /// Which field the line is that is too long. Its name may stand in what came last.
+    fn begun_field(&mut self) -> Field {
+        let lacks = (BYTE_ORDER_MARK.len() + FIELD.len()).saturating_sub(self.line.len());
+        let more = lacks.min(self.overflow.len());
+        self.line.extend(self.overflow.drain(..more));
+        if std::mem::take(&mut self.at_start) {
+            self.line = without_mark(&self.line).to_vec();
+        }
+        Field::of(&self.line)
+    }
+
+    /// What there is of a data line that is too long; `None` where its event is handed over.
+    fn begun_value(&mut self, passing: Passing) -> Option<Vec<u8>> {
+        if passing.hands_over && matches!(self.data, Data::None) {
+            let mut line = LongLine::new(&passing.limits);
+            line.push(&self.line[FIELD.len()..]);
+            line.push(&self.overflow);
+            if !matches!(line.so_far(), Whose::Word | Whose::Call(_)) {
+                return None;
+            }
+        }
+        let mut line = std::mem::take(&mut self.line);
+        Some(line.split_off(FIELD.len()))
+    }
+
     fn take(&mut self, chunk: &[u8]) -> Result<(), SseError> {
         let mut rest = chunk;
         if !rest.is_empty() && std::mem::take(&mut self.skip_lf) {
@@ -279,7 +430,8 @@ impl Decoder {
                     Line::Collected(std::mem::take(&mut self.line))
                 }
             };
-            self.line_done(line)?;
+            self.line_done(line)
+                .inspect_err(|_| self.overflow = rest[end..].to_vec())?;
             let is_cr = rest[end] == b'\r';
             rest = &rest[end + 1..];
             if is_cr {
@@ -362,6 +514,7 @@ impl Decoder {
             Data::Lines(lines) => lines.len() + 1,
         };
         if held + line.bytes().len() - value_start > self.limits.event_bytes_max {
+            self.line = line.bytes()[value_start..].to_vec();
             return Err(SseError::EventTooLarge);
         }
         self.data = match std::mem::take(&mut self.data) {
@@ -388,11 +541,7 @@ impl Decoder {
     /// What was collected, unless there was no field at all.
     fn take_event(&mut self) -> Option<Event> {
         let mut event = std::mem::take(&mut self.event);
-        event.data = match std::mem::take(&mut self.data) {
-            Data::None => None,
-            Data::Line(line) => Some(line),
-            Data::Lines(lines) => Some(lines.into()),
-        };
+        event.data = std::mem::take(&mut self.data).into_bytes();
         if event == Event::default() {
             None
         } else {

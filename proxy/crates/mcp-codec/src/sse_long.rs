@@ -75,7 +75,8 @@ impl LongEvent {
         data
     }
 
-    fn take(&mut self, chunk: &[u8], data: &mut Vec<u8>) {
+    /// Gives what came after the event.
+    pub(crate) fn take<'c>(&mut self, chunk: &'c [u8], data: &mut Vec<u8>) -> &'c [u8] {
         let mut rest = chunk;
         while !rest.is_empty() && !self.is_over {
             if std::mem::take(&mut self.skip_lf) && rest[0] == b'\n' {
@@ -85,11 +86,17 @@ impl LongEvent {
             let end = memchr2(b'\r', b'\n', rest);
             let run = &rest[..end.unwrap_or(rest.len())];
             self.run(run, data);
-            let Some(end) = end else { return };
+            let Some(end) = end else { return &[] };
             self.skip_lf = rest[end] == b'\r';
             rest = &rest[end + 1..];
             self.line_done(data);
         }
+        rest
+    }
+
+    /// A line feed that comes next belongs to what was taken.
+    pub(crate) fn skips_lf(&self) -> bool {
+        self.skip_lf
     }
 
     /// A piece of one line.

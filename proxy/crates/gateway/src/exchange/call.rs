@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use domain::{Era, Limits, ProtocolVersion};
-use mcp_codec::{Edits, Id, Message, MessageKind};
+use mcp_codec::{Edits, Id, Message, MessageKind, Whose};
 
 use super::attribute::{self, Came, Tie};
 use super::large;
 use super::trail::{NotAudited, Trail};
-use super::{Context, Renewed};
+use super::{Context, Renewed, unfit};
 use crate::pipeline::{self, Cleared, Decoded, HeaderLeaf, Judge, Release, ToClient, ToServer};
 use crate::reply;
 use crate::session::{Call, Calls};
-use crate::upstream::{EventStream, Fault, Silence, Subscription};
+use crate::upstream::{EventStream, Fault, Oversize, Said, Silence, Subscription, message_of};
 
 /// Messages that may come before the result of an `initialize`.
 const PEEKED_MAX: usize = 16;
@@ -29,6 +29,8 @@ pub(super) struct Source {
     peeked: VecDeque<Item>,
     /// What came instead of an item when one was looked for before its turn.
     failed: Option<Fault>,
+    /// Something that was too long to be held was passed over.
+    passed_over: bool,
 }
 
 /// What a source is.
@@ -52,8 +54,23 @@ pub(super) struct Item {
 
 enum Payload {
     Nothing,
+    /// A body.
     Bytes(Bytes),
+    /// An event's data.
+    Event(Bytes),
     Message(Message, bool),
+    /// It was too long to be held.
+    TooLong(Whose),
+}
+
+impl Payload {
+    /// What there is to be read as a message.
+    fn bytes(&self) -> Option<&Bytes> {
+        match self {
+            Self::Bytes(bytes) | Self::Event(bytes) => Some(bytes),
+            Self::Nothing | Self::Message(..) | Self::TooLong(_) => None,
+        }
+    }
 }
 
 impl Source {
@@ -62,18 +79,31 @@ impl Source {
             origin,
             peeked: VecDeque::new(),
             failed: None,
+            passed_over: false,
         }
     }
 
     /// The next item, or `None` at the end.
     pub(super) async fn next(&mut self) -> Result<Option<Item>, Fault> {
-        match (self.peeked.pop_front(), self.failed.take()) {
+        let next = match (self.peeked.pop_front(), self.failed.take()) {
             (Some(item), failed) => {
                 self.failed = failed;
-                Ok(Some(item))
+                Some(item)
             }
-            (None, Some(fault)) => Err(fault),
-            (None, None) => self.origin.next().await,
+            (None, Some(fault)) => return Err(fault),
+            (None, None) => self.origin.next().await?,
+        };
+        self.passed_over |=
+            matches!(&next, Some(item) if matches!(item.payload, Payload::TooLong(_)));
+        Ok(next)
+    }
+
+    /// Why there is no answer where it ended without one.
+    pub(super) fn ended_early(&self, limits: &Limits) -> Fault {
+        match (self.passed_over, limits.streams()) {
+            (true, true) => Fault::TooLarge(Oversize::Kind),
+            (true, false) => Fault::TooLarge(Oversize::Off),
+            (false, _) => Fault::Broken("the answer ended too early"),
         }
     }
 
@@ -103,9 +133,10 @@ impl Source {
                     return None;
                 }
             };
-            if let Payload::Bytes(bytes) = &item.payload {
+            if let Some(bytes) = item.payload.bytes() {
                 match Message::decode(bytes.clone(), codec) {
                     Ok(message) => item.payload = Payload::Message(message, true),
+                    Err(error) if matches!(error.whose, Whose::Word | Whose::Call(_)) => {}
                     Err(_) => {
                         self.peeked.push_back(item);
                         return None;
@@ -144,18 +175,15 @@ impl Origin {
         match self {
             Self::Body(body) => Ok(body.take().map(|b| Item::of(Payload::Bytes(b)))),
             Self::Events(events) => {
-                let Some(event) = events.next().await? else {
-                    return Ok(None);
+                let mut event = match events.next().await? {
+                    Some(Said::Event(event)) => event,
+                    Some(Said::TooLong(whose)) => {
+                        return Ok(Some(Item::of(Payload::TooLong(whose))));
+                    }
+                    None => return Ok(None),
                 };
-                // Messages are events named `message`, or not named at all; others are the transport's own, like `ping`.
-                let is_message = event
-                    .event
-                    .as_deref()
-                    .is_none_or(|name| matches!(name, "" | "message"));
-                let payload = match event.data {
-                    Some(data) if is_message && !data.is_empty() => Payload::Bytes(data),
-                    _ => Payload::Nothing,
-                };
+                let message = message_of(&mut event);
+                let payload = message.map_or(Payload::Nothing, Payload::Event);
                 Ok(Some(Item {
                     payload,
                     id: event.id,
@@ -322,11 +350,18 @@ impl Down<'_> {
                 });
             }
             Payload::Message(message, certain) => (message, certain),
+            Payload::TooLong(whose) => return self.too_long(whose, trail).await,
             Payload::Bytes(bytes) => {
                 trail.record().bytes.response += bytes.len() as u64;
                 let message = Message::decode(bytes, &self.context.snapshot.codec);
-                let broken = |_| Halt::Fault(Fault::Broken("a message that is not accepted"));
-                (message.map_err(broken)?, true)
+                (message.map_err(|error| unfit::broken(&error))?, true)
+            }
+            Payload::Event(bytes) => {
+                trail.record().bytes.response += bytes.len() as u64;
+                match Message::decode(bytes, &self.context.snapshot.codec) {
+                    Ok(message) => (message, true),
+                    Err(error) => return self.ill_formed(error, trail).await,
+                }
             }
         };
         self.judge(message, certain, headers, item.retry_ms, trail)
@@ -519,7 +554,7 @@ impl Down<'_> {
     }
 
     /// Whether an answer with this id may come on a listen stream: only where that goes on with one that broke off, and once.
-    fn may_be_answered_here(&self, id: Option<&Id>) -> bool {
+    pub(super) fn may_be_answered_here(&self, id: Option<&Id>) -> bool {
         let Some(resumed) = self.resumed else {
             return false;
         };
@@ -538,12 +573,17 @@ impl Down<'_> {
         if self.refusal {
             return true;
         }
-        let awaited = self.handles.map(|h| &h.ours).or(call.id.as_ref());
         match message.id() {
-            Some(id) => Some(id) == awaited,
+            Some(id) => self.awaits(call, id),
             // An error without an id on the answer to one request can only mean that request.
             None => message.kind() == MessageKind::ErrorResponse,
         }
+    }
+
+    /// Whether an answer of this id is the call's.
+    pub(super) fn awaits(&self, call: &Call, id: &Id) -> bool {
+        let awaited = self.handles.map(|h| &h.ours).or(call.id.as_ref());
+        Some(id) == awaited
     }
 
     /// Facts learnt and narrowed before the message is judged.

@@ -230,7 +230,7 @@ async fn carry(
         };
         let item = match next {
             Ok(Some(item)) => item,
-            Ok(None) => break Halt::Fault(Fault::Broken("the answer ended too early")),
+            Ok(None) => break Halt::Fault(source.ended_early(&down.context.snapshot.limits)),
             Err(Fault::Cancelled) => return cancelled(down.context, trail).await,
             Err(fault) => break Halt::Fault(fault),
         };

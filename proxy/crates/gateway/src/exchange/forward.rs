@@ -140,6 +140,9 @@ impl Post {
     ) -> Result<After, Gone> {
         if let Origin::Events(events) = &mut source.origin {
             events.set_idle_timeout(stream_silence(&self.context, &ready.call));
+            if self.context.snapshot.limits.streams() {
+                events.hand_over();
+            }
         }
         if head.status == 404 && self.own.is_some() {
             // The upstream forgot the session; the client starts a new one on 404.
@@ -409,7 +412,9 @@ pub(super) fn recorded_as(fault: &Fault) -> (&'static str, UpstreamOutcome) {
         Fault::IdInUse => ("id in use", UpstreamOutcome::NotSent),
         Fault::Grown => ("message too large once redacted", UpstreamOutcome::NotSent),
         Fault::Credentials(_) => ("upstream refused credentials", UpstreamOutcome::Answered),
-        Fault::Status(_) | Fault::Broken(_) => ("upstream broken", UpstreamOutcome::Broken),
+        Fault::Status(_) | Fault::Broken(_) | Fault::Malformed(_) => {
+            ("upstream broken", UpstreamOutcome::Broken)
+        }
         Fault::Gone(_) => ("sandbox gone", UpstreamOutcome::Broken),
         Fault::NotStarted => ("sandbox not started", UpstreamOutcome::Unreachable),
         Fault::Crowded => ("no sandbox free", UpstreamOutcome::NotSent),

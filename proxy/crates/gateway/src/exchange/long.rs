@@ -38,7 +38,7 @@ enum Cut {
 impl From<Halted> for Cut {
     fn from(halted: Halted) -> Self {
         match halted {
-            Halted::Malformed(_) => Self::Fault(Fault::Broken("a message that is not accepted")),
+            Halted::Malformed(error) => Self::Fault(Fault::Malformed(error.kind)),
             Halted::Stopped(stop) => Self::Stopped(stop),
         }
     }
@@ -166,7 +166,7 @@ impl Descent<'_> {
             return too_large(Oversize::Kind);
         }
         let facts = pipeline::facts_of(begun, &self.down.context.snapshot.limits)
-            .map_err(|_| Fault::Broken("a message that is not accepted"))?;
+            .map_err(|error| Fault::Malformed(error.kind))?;
         if facts.method.is_some() {
             return too_large(Oversize::Kind);
         }

@@ -30,6 +30,7 @@ mod prepare;
 mod pump;
 mod stdio;
 mod trail;
+mod unfit;
 mod upload;
 mod usable;
 

@@ -70,7 +70,10 @@ impl Pump<'_> {
                 io::end(session).await?;
                 return Ok(After::Keep);
             }
-            Ok(Carried::Ended) => Halt::Fault(Fault::Broken("the answer ended too early")),
+            Ok(Carried::Ended) => {
+                let limits = &self.down.context.snapshot.limits;
+                Halt::Fault(self.source.ended_early(limits))
+            }
             Err(Stopped::Halt(halt)) => halt,
             Err(Stopped::Gone) => {
                 trail.upstream_done(UpstreamOutcome::Cancelled);

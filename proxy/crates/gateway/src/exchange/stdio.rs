@@ -257,7 +257,7 @@ impl Front {
     async fn too_long(&self, whose: Whose) {
         let id = match &whose {
             Whose::Call(id) => Some(id),
-            Whose::Unknown => None,
+            Whose::Unknown | Whose::Nobody => None,
             Whose::Answer(_) | Whose::Word => {
                 tracing::warn!(
                     "a message of the client is longer than limits.message_bytes_max: it is dropped"

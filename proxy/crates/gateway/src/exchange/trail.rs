@@ -394,6 +394,13 @@ impl Trail {
         self.record.reason = Some(reason.into());
     }
 
+    /// A message of the server is none that is accepted.
+    pub fn dropped(&mut self, reason: &'static str) {
+        self.refused(reason);
+        self.record.direction = audit_log::Direction::ToClient;
+        self.record.upstream = UpstreamOutcome::Answered;
+    }
+
     /// The exchange ended by a fault. What policy did before stays on record if it was stricter.
     pub fn failed(&mut self, reason: &'static str, outcome: UpstreamOutcome) {
         self.upstream_done(outcome);

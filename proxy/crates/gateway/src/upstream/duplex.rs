@@ -25,7 +25,7 @@ use parking_lot::Mutex;
 use stdio_child::{Backoff, BackoffPolicy, Child, ChildSpec, Exit, SendError, SpawnError};
 use tokio::sync::{OnceCell, mpsc, watch};
 
-use self::reading::{Reader, Reading};
+use self::reading::{Reader, Reading, Refusals};
 use super::facade::Told;
 use super::sse_link::SseSender;
 use super::{Fault, HttpLink};
@@ -39,9 +39,9 @@ const CHANNEL_MAX: usize = 64;
 /// Processes or streams of one server.
 const SESSIONS_MAX: usize = 256;
 
-/// Lines of the log about a server's lines that are too long, in so long.
-const LONG_LINES_SAID: u32 = 5;
-const LONG_LINES_SAID_EVERY: Duration = Duration::from_secs(10);
+/// Lines of the log about a server's lines that are too long, or no messages, in so long.
+const LINES_SAID: u32 = 5;
+const LINES_SAID_EVERY: Duration = Duration::from_secs(10);
 
 /// What two handles of ours add to a message at most: twenty digits each.
 const HANDLES_BYTES_MAX: usize = 64;
@@ -110,7 +110,7 @@ pub struct Incoming {
 
 /// One open pair of pipes.
 pub struct DuplexSession {
-    sender: Sender,
+    sender: Arc<Sender>,
     router: Arc<Mutex<Router>>,
     closed: watch::Receiver<bool>,
     /// The server said something.
@@ -125,6 +125,25 @@ pub struct DuplexSession {
 enum Sender {
     Stdio(Arc<Child>),
     Sse(SseSender),
+}
+
+impl Sender {
+    async fn write(&self, message: &Cleared<ToServer>, max: Duration) -> Result<(), Fault> {
+        match self {
+            Self::Stdio(child) => {
+                // The queue is full while the process does not read.
+                let sent = child.send(message.bytes().clone());
+                tokio::time::timeout(max, sent)
+                    .await
+                    .map_err(|_| Fault::TimedOut)?
+                    .map_err(|error| match error {
+                        SendError::TooLong { .. } => Fault::Grown,
+                        _ => Fault::Broken("the process ended"),
+                    })
+            }
+            Self::Sse(sender) => sender.send(message).await,
+        }
+    }
 }
 
 impl std::fmt::Debug for DuplexSession {
@@ -315,16 +334,19 @@ impl DuplexLink {
                 return Err(fault);
             }
         };
+        let sender = Arc::new(sender);
         let (closing, closed) = watch::channel(false);
         let router: Arc<Mutex<Router>> = Arc::default();
         let spoke = Arc::new(AtomicBool::new(false));
         let reading = Reading {
             server: Arc::clone(&self.server),
             router: Arc::downgrade(&router),
+            refusals: Refusals::new(Arc::downgrade(&sender), self.write_timeout),
             codec: self.codec,
             spoke: Arc::clone(&spoke),
             backoff: Arc::clone(&self.backoff),
-            long_lines: Seldom::new(LONG_LINES_SAID, LONG_LINES_SAID_EVERY),
+            long_lines: Seldom::new(LINES_SAID, LINES_SAID_EVERY),
+            odd_lines: Seldom::new(LINES_SAID, LINES_SAID_EVERY),
         };
         tokio::spawn(reading.run(reader, closing));
         Ok(Arc::new(DuplexSession {
@@ -414,7 +436,7 @@ impl DuplexSession {
 
     /// Ends the server and waits until it is gone.
     pub async fn stop(&self) -> Option<Ended> {
-        let Sender::Stdio(child) = &self.sender else {
+        let Sender::Stdio(child) = &*self.sender else {
             return None;
         };
         let exit = child.stop().await;
@@ -489,20 +511,7 @@ impl DuplexSession {
     }
 
     async fn write(&self, message: &Cleared<ToServer>) -> Result<(), Fault> {
-        match &self.sender {
-            Sender::Stdio(child) => {
-                // The queue is full while the process does not read.
-                let sent = child.send(message.bytes().clone());
-                tokio::time::timeout(self.write_timeout, sent)
-                    .await
-                    .map_err(|_| Fault::TimedOut)?
-                    .map_err(|error| match error {
-                        SendError::TooLong { .. } => Fault::Grown,
-                        _ => Fault::Broken("the process ended"),
-                    })
-            }
-            Sender::Sse(sender) => sender.send(message).await,
-        }
+        self.sender.write(message, self.write_timeout).await
     }
 
     /// Subscribes to what names no request. A later listener takes an earlier one's place.
@@ -522,7 +531,7 @@ impl DuplexSession {
 impl Drop for DuplexSession {
     fn drop(&mut self) {
         if let (Sender::Stdio(child), Ok(runtime)) =
-            (&self.sender, tokio::runtime::Handle::try_current())
+            (&*self.sender, tokio::runtime::Handle::try_current())
         {
             let child = Arc::clone(child);
             runtime.spawn(async move { child.stop().await });
@@ -571,6 +580,12 @@ impl Router {
         {
             self.tokens.remove(&token);
         }
+    }
+
+    /// The request that waits, where it is the only one.
+    fn only_one(&self) -> Option<Id> {
+        let mut ids = self.waiting.keys();
+        ids.next().filter(|_| ids.next().is_none()).cloned()
     }
 
     /// Fails a request, or (where it cannot be told which is meant) every one that waits.

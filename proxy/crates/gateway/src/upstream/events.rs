@@ -4,12 +4,34 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use mcp_codec::Whose;
 use mcp_codec::sse::{Decoder, Event, LongEvent, SseError, SseLimits};
 use pingora_core::protocols::http::client::HttpSession;
 
 use super::hosted::Held;
 use super::http::{Resolved, io_fault};
 use super::{Fault, Oversize};
+
+/// What a stream says.
+#[derive(Debug)]
+pub enum Said {
+    /// An event.
+    Event(Event),
+    /// An event with a message that was too long to be held, and is passed over.
+    TooLong(Whose),
+}
+
+/// Messages are events named `message`, or not named at all; others are the transport's own, like `ping`.
+fn is_message(name: Option<&str>) -> bool {
+    name.is_none_or(|name| matches!(name, "" | "message"))
+}
+
+/// The message in an event.
+pub fn message_of(event: &mut Event) -> Option<Bytes> {
+    let is_message = is_message(event.event.as_deref());
+    let data = event.data.take();
+    data.filter(|data| is_message && !data.is_empty())
+}
 
 /// A stream of events that nobody has judged yet.
 pub struct EventStream {
@@ -28,11 +50,16 @@ impl std::fmt::Debug for EventStream {
 }
 
 impl EventStream {
-    pub(super) fn new(session: HttpSession, resolved: Arc<Resolved>, limits: SseLimits) -> Self {
+    pub(super) fn new(
+        session: HttpSession,
+        resolved: Arc<Resolved>,
+        limits: SseLimits,
+        codec: mcp_codec::Limits,
+    ) -> Self {
         Self {
             session,
             resolved,
-            decoder: Decoder::new(limits),
+            decoder: Decoder::new(limits).passing_over(codec),
             ended: false,
             held: None,
         }
@@ -69,15 +96,26 @@ impl EventStream {
     ///
     /// # Errors
     /// The stream broke off or broke the format; nothing more comes.
-    pub async fn next(&mut self) -> Result<Option<Event>, Fault> {
+    pub async fn next(&mut self) -> Result<Option<Said>, Fault> {
         loop {
+            while let Some(over) = self.decoder.next_passed_over() {
+                if is_message(over.event.as_deref()) {
+                    return Ok(Some(Said::TooLong(over.whose)));
+                }
+            }
             if let Some(event) = self.decoder.next() {
-                return event.map(Some).map_err(|error| match error {
-                    SseError::LineTooLong | SseError::EventTooLarge => {
-                        Fault::TooLarge(Oversize::Off)
-                    }
-                    _ => Fault::Broken("a malformed event stream"),
-                });
+                return event
+                    .map(|event| Some(Said::Event(event)))
+                    .map_err(|error| match error {
+                        SseError::LineTooLong | SseError::EventTooLarge => {
+                            Fault::TooLarge(Oversize::Off)
+                        }
+                        SseError::NotUtf8 => Fault::Broken("an event stream that is not UTF-8"),
+                        SseError::IdTooLong => {
+                            Fault::Broken("an event id or name above the size limit")
+                        }
+                        _ => Fault::Broken("a malformed event stream"),
+                    });
             }
             if self.ended {
                 return Ok(None);
@@ -92,6 +130,11 @@ impl EventStream {
                 }
             }
         }
+    }
+
+    /// From now on [`Self::next`] fails by an event that is too long and may be an answer, so that [`Self::take_long`] can have it.
+    pub fn hand_over(&mut self) {
+        self.decoder.hand_over();
     }
 
     /// The event that was too long, after [`Self::next`] failed by it: it can be read on with

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use mcp_codec::DecodeErrorKind;
+
 /// What a fault tells of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Health {
@@ -28,6 +30,9 @@ pub enum Fault {
     /// It broke off, or broke HTTP, SSE or JSON-RPC.
     #[error("broken: {0}")]
     Broken(&'static str),
+    /// It said something that is no message.
+    #[error("broken: a message that is not accepted: {0}")]
+    Malformed(DecodeErrorKind),
     /// Its answer is larger than may be held, and may not pass in steps.
     #[error("an answer above the size limit: {0}")]
     TooLarge(Oversize),
@@ -99,6 +104,7 @@ impl Fault {
             Self::Unreachable(_)
             | Self::TimedOut
             | Self::Broken(_)
+            | Self::Malformed(_)
             | Self::Status(_)
             | Self::Gone(_)
             | Self::NotStarted => Health::Fails,
@@ -124,6 +130,7 @@ impl Fault {
             // It may still work on it, or what stands between may have lost its answer.
             Self::TimedOut
             | Self::Broken(_)
+            | Self::Malformed(_)
             | Self::TooLarge(_)
             | Self::Status(_)
             | Self::Gone(_) => false,
@@ -144,7 +151,7 @@ impl Fault {
         match self {
             Self::Unreachable(_) => "The MCP server cannot be reached.",
             Self::TimedOut => "The MCP server did not answer in time.",
-            Self::Broken(_) | Self::Status(_) => {
+            Self::Broken(_) | Self::Malformed(_) | Self::Status(_) => {
                 "The MCP server gave an answer that cannot be used."
             }
             Self::TooLarge(Oversize::Off) => "The MCP server gave an answer that cannot be used.",
@@ -190,6 +197,9 @@ pub enum Oversize {
     /// It came over a pipe.
     #[error("a line of a pipe is not streamed (limits.message_bytes_max)")]
     Pipe,
+    /// It came as an event of HTTP+SSE.
+    #[error("an event of HTTP+SSE is not streamed (limits.message_bytes_max)")]
+    Event,
     /// Policy can block it.
     #[error("policy can block it, so it is not streamed")]
     PolicyBlocks,
@@ -215,7 +225,7 @@ impl Oversize {
     pub fn text(self) -> &'static str {
         match self {
             Self::Off => "The message is larger than allowed.",
-            Self::Pipe => "The message is larger than limits.message_bytes_max.",
+            Self::Pipe | Self::Event => "The message is larger than limits.message_bytes_max.",
             Self::PolicyBlocks => {
                 "The message is larger than limits.message_bytes_max, and streaming is off for it because policy can block it."
             }

@@ -222,8 +222,10 @@ impl Held {
                 return Err(Fault::TimedOut);
             }
         };
-        if matches!(done, Err(Fault::Broken(_) | Fault::Unreachable(_)))
-            && let Ok(reason) = tokio::time::timeout(REASON_WAIT, gone).await
+        if matches!(
+            done,
+            Err(Fault::Broken(_) | Fault::Malformed(_) | Fault::Unreachable(_))
+        ) && let Ok(reason) = tokio::time::timeout(REASON_WAIT, gone).await
         {
             return Err(self.gone(&reason));
         }

@@ -62,6 +62,7 @@ struct Bounds {
     /// Longest body that is handed on piece by piece.
     streamed_bytes_max: Option<u64>,
     sse: SseLimits,
+    codec: mcp_codec::Limits,
 }
 
 impl Bounds {
@@ -77,6 +78,7 @@ impl Bounds {
                 line_bytes_max: limits.message_bytes_max + 64,
                 id_bytes_max: 1024,
             },
+            codec: crate::codec_limits(limits),
         }
     }
 
@@ -391,7 +393,8 @@ impl HttpLink {
         match kind {
             BodyKind::Events => {
                 session.set_read_timeout(self.patience());
-                let stream = EventStream::new(session, resolved, self.bounds.sse);
+                let stream =
+                    EventStream::new(session, resolved, self.bounds.sse, self.bounds.codec);
                 Ok(Answer::Events(head, Box::new(stream)))
             }
             BodyKind::Json => {

@@ -27,7 +27,7 @@ use domain::{Limits, ServerId, TenantId, Upstream, UpstreamTransport};
 use pingora_core::connectors::TransportConnector;
 
 pub use duplex::{CallError, DuplexLink, DuplexSession, Ended, Silence, Subscription};
-pub use events::EventStream;
+pub use events::{EventStream, Said, message_of};
 pub use fault::{Fault, Health, Oversize};
 pub use hosted::Hosted;
 pub use http::{Answer, Head, HttpLink, Purpose, UpstreamHeaders, Verb};

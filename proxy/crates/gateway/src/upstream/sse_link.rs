@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use mcp_codec::Whose;
 use tokio::sync::Mutex;
 
+use super::events::{self, message_of};
 use super::{Answer, EventStream, Fault, HttpLink, UpstreamHeaders, Verb};
 use crate::pipeline::{Cleared, ToServer};
 
@@ -65,8 +67,10 @@ pub(super) async fn open(http: &Arc<HttpLink>) -> Result<(SseSender, SseReceiver
 
 async fn endpoint(events: &mut EventStream) -> Result<String, Fault> {
     for _ in 0..PRELUDE_MAX {
-        let Some(event) = events.next().await? else {
-            break;
+        let event = match events.next().await? {
+            Some(events::Said::Event(event)) => event,
+            Some(events::Said::TooLong(_)) => continue,
+            None => break,
         };
         if event.event.as_deref() == Some("endpoint") {
             return endpoint_of(&event.data.unwrap_or_default());
@@ -107,16 +111,29 @@ impl SseSender {
     }
 }
 
+/// What a server says on its stream.
+pub(super) enum Said {
+    /// A message.
+    Message(Bytes),
+    /// One that was too long to be held.
+    TooLong(Whose),
+}
+
 impl SseReceiver {
-    pub(super) async fn next(&mut self) -> Option<Bytes> {
+    /// The next message, or `None` at the end.
+    ///
+    /// # Errors
+    /// The stream broke off, or is none any more.
+    pub(super) async fn next(&mut self) -> Result<Option<Said>, Fault> {
         loop {
-            let event = self.events.next().await.ok()??;
-            let is_message = event
-                .event
-                .as_deref()
-                .is_none_or(|name| matches!(name, "" | "message"));
-            if let Some(data) = event.data.filter(|d| is_message && !d.is_empty()) {
-                return Some(data);
+            match self.events.next().await? {
+                Some(events::Said::Event(mut event)) => {
+                    if let Some(message) = message_of(&mut event) {
+                        return Ok(Some(Said::Message(message)));
+                    }
+                }
+                Some(events::Said::TooLong(whose)) => return Ok(Some(Said::TooLong(whose))),
+                None => return Ok(None),
             }
         }
     }

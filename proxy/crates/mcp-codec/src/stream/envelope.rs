@@ -36,6 +36,8 @@ pub struct Facts {
     pub has_result: bool,
     /// The same.
     pub has_error: bool,
+    /// There is a member that no JSON-RPC message has.
+    pub has_foreign: bool,
     has_code: bool,
     has_message: bool,
 }
@@ -398,6 +400,8 @@ impl Envelope {
             self.facts.has_params |= key == "params";
             self.facts.has_result |= key == "result";
             self.facts.has_error |= key == "error";
+            const KNOWN: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
+            self.facts.has_foreign |= !KNOWN.contains(&key);
         }
         Ok(())
     }

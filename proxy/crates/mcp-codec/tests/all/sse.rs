@@ -1,6 +1,7 @@
 //! Event streams: the grammar, cut at every byte, bounded; and written events read again.
 
 use mcp_codec::sse::{Decoder, Event, KEEP_ALIVE, SseError, SseLimits, encode};
+use mcp_codec::{Id, Limits, Whose};
 
 const LIMITS: SseLimits = SseLimits {
     event_bytes_max: 64,
@@ -359,5 +360,116 @@ fn a_long_event_is_read_piece_by_piece() {
         decoder.push(text.as_bytes());
         assert!(decoder.next().expect("it failed").is_err());
         assert!(decoder.take_long().is_none(), "{text:.20}");
+    }
+}
+
+/// The name of an event and whose message it had.
+type Over = (Option<Box<str>>, Whose);
+
+/// What a decoder that passes over gives of a stream in pieces: events, and what was passed over as their name and whose.
+fn passed_over(pieces: &[&[u8]], hands_over: bool) -> (Vec<Event>, Vec<Over>) {
+    let mut decoder = Decoder::new(LIMITS).passing_over(Limits::default());
+    if hands_over {
+        decoder.hand_over();
+    }
+    let (mut events, mut over) = (Vec::new(), Vec::new());
+    for piece in pieces {
+        decoder.push(piece);
+        while let Some(event) = decoder.next() {
+            match event {
+                Ok(event) => events.push(event),
+                Err(error) => panic!("{error}"),
+            }
+        }
+        while let Some(next) = decoder.next_passed_over() {
+            over.push((next.event, next.whose));
+        }
+    }
+    (events, over)
+}
+
+#[test]
+fn what_is_too_long_is_passed_over_wherever_the_stream_is_cut() {
+    let long = "x".repeat(100);
+    let answer = format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{"t":"{long}"}}}}"#);
+    let late = format!(r#"{{"result":{{"t":"{long}"}},"jsonrpc":"2.0","id":7}}"#);
+    let call = format!(r#"{{"jsonrpc":"2.0","id":"q","method":"m","params":{{"t":"{long}"}}}}"#);
+    let word = format!(r#"{{"jsonrpc":"2.0","method":"m","params":{{"t":"{long}"}}}}"#);
+    let log = format!(r#"{{"id":7,"level":"info","error":"{long}"}}"#);
+    let rows = r#"{"jsonrpc":"2.0","id":8,"#.to_owned()
+        + "\ndata:"
+        + &format!(r#""result":{{"t":"{}"}}"#, &long[..40])
+        + "\ndata: }";
+    let empty = format!("x{}", "\ndata".repeat(80));
+    let id = Id::Number(7);
+    for (message, whose) in [
+        (&answer, Whose::Answer(id.clone())),
+        (&late, Whose::Answer(id)),
+        (&call, Whose::Call(Id::String("q".into()))),
+        (&word, Whose::Word),
+        (&log, Whose::Nobody),
+        (&rows, Whose::Answer(Id::Number(8))),
+        (&empty, Whose::Nobody),
+    ] {
+        for end in ["\n", "\r", "\r\n"] {
+            let text = format!(
+                "data: before\n\nevent: e\nid: 1\ndata: {message}\nid: 2\n\n: {long}\n{long}: y\nretry: {long}\ndata: after\n\n"
+            );
+            let text = text.replace('\n', end);
+            let name = Some("e".into());
+            let expected = (
+                vec![data("before"), data("after")],
+                vec![(name, whose.clone())],
+            );
+            for cut in 0..=text.len() {
+                let (a, b) = text.as_bytes().split_at(cut);
+                assert_eq!(
+                    passed_over(&[a, b], false),
+                    expected,
+                    "{text:?} cut at {cut}"
+                );
+            }
+            let bytes: Vec<&[u8]> = text.as_bytes().chunks(1).collect();
+            assert_eq!(passed_over(&bytes, false), expected, "{text:?}");
+        }
+    }
+}
+
+#[test]
+fn an_event_that_may_be_an_answer_is_handed_over_and_no_other() {
+    let long = "x".repeat(100);
+    let word = format!(r#"{{"jsonrpc":"2.0","method":"m","params":{{"t":"{long}"}}}}"#);
+    let text = format!("data: {word}\n\ndata: after\n\n");
+    let (events, over) = passed_over(&[text.as_bytes()], true);
+    assert_eq!((events.len(), over.len()), (1, 1));
+    let mut decoder = Decoder::new(LIMITS).passing_over(Limits::default());
+    decoder.hand_over();
+    decoder.push(format!("data: {{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":\"{long}").as_bytes());
+    assert_eq!(decoder.next(), Some(Err(SseError::LineTooLong)));
+    let mut event = decoder.take_long().expect("it can be read on");
+    assert!(event.take_begun().starts_with(b"{\"jsonrpc\""));
+}
+
+#[test]
+fn what_has_no_end_is_passed_over_up_to_a_bound() {
+    for begun in [": ", "data: "] {
+        let mut decoder = Decoder::new(LIMITS).passing_over(Limits::default());
+        decoder.push(begun.as_bytes());
+        let mut pieces = 0;
+        while decoder.next().is_none() {
+            decoder.push(&[b'x'; 1000]);
+            pieces += 1;
+        }
+        assert_eq!(decoder.next(), Some(Err(SseError::EventTooLarge)));
+        assert!((20..25).contains(&pieces), "{pieces}");
+    }
+}
+
+#[test]
+fn an_id_that_is_too_long_is_a_failure_all_the_same() {
+    for field in ["id", "event"] {
+        let mut decoder = Decoder::new(LIMITS).passing_over(Limits::default());
+        decoder.push(format!("{field}: {}", "x".repeat(100)).as_bytes());
+        assert_eq!(decoder.next(), Some(Err(SseError::LineTooLong)));
     }
 }

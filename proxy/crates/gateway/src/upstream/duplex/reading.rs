@@ -2,17 +2,19 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use mcp_codec::{LongLine, Message, Whose};
+use mcp_codec::{DecodeError, DecodeErrorKind, Id, LongLine, Message, Whose};
 use parking_lot::Mutex;
 use stdio_child::{Child, LineError, LineReceiver};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 
-use super::{Heard, Incoming, Restart, Router};
+use super::{Heard, Incoming, Restart, Router, Sender};
+use crate::pipeline::{Cleared, ToServer};
+use crate::reply::{self, code};
 use crate::seldom::Seldom;
-use crate::upstream::sse_link::SseReceiver;
+use crate::upstream::sse_link::{Said, SseReceiver};
 use crate::upstream::{Fault, Oversize};
 
 /// What a server says, as it comes.
@@ -26,8 +28,12 @@ enum Read {
     Message(Bytes),
     /// A part of a line over the bound, and whether the line ends with it.
     Part(Bytes, bool),
+    /// An event over the bound.
+    Long(Whose),
     /// What was left at the end is no line.
     Unfinished,
+    /// There is nothing more to read, and this is why.
+    Broken(Fault),
 }
 
 impl Reader {
@@ -38,8 +44,58 @@ impl Reader {
                 Err(LineError::TooLong { part, ends, .. }) => Read::Part(part.0, ends),
                 Err(LineError::Unfinished { .. } | LineError::Io(_)) => Read::Unfinished,
             }),
-            Self::Sse(events) => events.next().await.map(Read::Message),
+            Self::Sse(events) => match events.next().await.transpose()? {
+                Ok(Said::Message(message)) => Some(Read::Message(message)),
+                Ok(Said::TooLong(whose)) => Some(Read::Long(whose)),
+                Err(fault) => Some(Read::Broken(fault)),
+            },
         }
+    }
+
+    /// Why a message that is too long for it does not come.
+    fn too_long(&self) -> Fault {
+        Fault::TooLarge(match self {
+            Self::Stdio(..) => Oversize::Pipe,
+            Self::Sse(_) => Oversize::Event,
+        })
+    }
+}
+
+/// Refusals of a server's own questions that wait to be written; a server that does not read them has no more told.
+const REFUSALS_MAX: usize = 8;
+
+/// Tells a server that its question is not passed on. The reader waits for none of it: a server that does not read may wait to
+/// be read.
+pub(super) struct Refusals {
+    sender: Weak<Sender>,
+    write_timeout: Duration,
+    places: Arc<Semaphore>,
+}
+
+impl Refusals {
+    pub fn new(sender: Weak<Sender>, write_timeout: Duration) -> Self {
+        Self {
+            sender,
+            write_timeout,
+            places: Arc::new(Semaphore::new(REFUSALS_MAX)),
+        }
+    }
+
+    /// Whether it is told.
+    fn tell(&self, id: &Id, why: DecodeErrorKind) -> bool {
+        let place = Arc::clone(&self.places).try_acquire_owned();
+        let (Some(sender), Ok(place)) = (self.sender.upgrade(), place) else {
+            return false;
+        };
+        let own = reply::error(Some(id), code::INVALID_REQUEST, why.client_text());
+        let word = Cleared::<ToServer>::of_ours(own);
+        let max = self.write_timeout;
+        tokio::spawn(async move {
+            // One that is gone has nobody who waits.
+            let _ = sender.write(&word, max).await;
+            drop(place);
+        });
+        true
     }
 }
 
@@ -57,8 +113,11 @@ pub(super) struct Reading {
     pub codec: mcp_codec::Limits,
     pub spoke: Arc<AtomicBool>,
     pub backoff: Arc<Mutex<Restart>>,
+    pub refusals: Refusals,
     /// How often it is said that a line was too long.
     pub long_lines: Seldom,
+    /// How often it is said that a line was no message.
+    pub odd_lines: Seldom,
 }
 
 impl Reading {
@@ -81,7 +140,15 @@ impl Reading {
                     self.pass_over(&mut long, &part, ends, &router);
                     continue;
                 }
+                Read::Long(whose) => {
+                    self.settle(&whose, &reader.too_long(), &router);
+                    continue;
+                }
                 Read::Unfinished => continue,
+                Read::Broken(fault) => {
+                    tracing::warn!(server_id = %self.server, %fault, "the server's event stream is over");
+                    break;
+                }
             };
             if let Some((channel, incoming)) = self.route(bytes, &router) {
                 drop(router);
@@ -116,36 +183,74 @@ impl Reading {
         });
         if !line.is_settled {
             line.line.push(part);
-            line.is_settled = self.settle(line.line.whose(), ends, router);
+            let whose = match line.line.so_far() {
+                whose @ (Whose::Answer(_) | Whose::Call(_)) => Some(whose),
+                _ => ends.then(|| line.line.whose()),
+            };
+            line.is_settled = whose.is_some();
+            if let Some(whose) = whose {
+                self.settle(&whose, &Fault::TooLarge(Oversize::Pipe), router);
+            }
         }
         if ends {
             *long = None;
         }
     }
 
-    /// Whether nothing more has to be known of a line that is too long.
-    fn settle(&self, whose: Whose, ends: bool, router: &Mutex<Router>) -> bool {
-        let fault = Fault::TooLarge(Oversize::Pipe);
+    /// What a message that is too long means for those who wait.
+    fn settle(&self, whose: &Whose, fault: &Fault, router: &Mutex<Router>) {
         let what = match whose {
             Whose::Answer(id) => {
-                router.lock().fail(Some(&id), &fault);
+                router.lock().fail(Some(id), fault);
                 "its call is failed"
             }
-            Whose::Call(_) | Whose::Word => "it is dropped",
-            Whose::Unknown if !ends => return false,
             Whose::Unknown => {
                 // Whose answer it was cannot be told; nobody is left waiting for it.
-                router.lock().fail(None, &fault);
+                router.lock().fail(None, fault);
                 "whose answer it is cannot be told, so the calls that wait are failed"
             }
+            Whose::Call(id) if self.refusals.tell(id, DecodeErrorKind::TooLarge) => {
+                "it is dropped, and the server is told so"
+            }
+            Whose::Call(_) | Whose::Word | Whose::Nobody => "it is dropped",
         };
         if let Some(left_out) = self.long_lines.admits(Instant::now()) {
             tracing::warn!(
                 server_id = %self.server, left_out,
-                "a server's line is longer than limits.message_bytes_max: {what}"
+                "a server's message is longer than limits.message_bytes_max: {what}"
             );
         }
-        true
+    }
+
+    /// What a line that is no message means for those who wait. Programs write their logs there, too.
+    fn ill_formed(&self, error: &DecodeError, router: &Mutex<Router>) {
+        let fault = Fault::Malformed(error.kind);
+        let what = match &error.whose {
+            Whose::Answer(id) => {
+                router.lock().fail(Some(id), &fault);
+                "its call is failed"
+            }
+            Whose::Unknown => {
+                let mut router = router.lock();
+                match router.only_one() {
+                    Some(id) => {
+                        router.fail(Some(&id), &fault);
+                        "the only call that waits is failed"
+                    }
+                    None => "it is dropped",
+                }
+            }
+            Whose::Call(id) if self.refusals.tell(id, error.kind) => {
+                "it is dropped, and the server is told so"
+            }
+            Whose::Call(_) | Whose::Word | Whose::Nobody => "it is dropped",
+        };
+        if let Some(left_out) = self.odd_lines.admits(Instant::now()) {
+            tracing::warn!(
+                server_id = %self.server, reason = %error.kind, left_out,
+                "a server's line is no message: {what}"
+            );
+        }
     }
 
     fn route(
@@ -153,17 +258,10 @@ impl Reading {
         bytes: Bytes,
         router: &Mutex<Router>,
     ) -> Option<(mpsc::Sender<Heard>, Incoming)> {
-        let message = Message::decode(bytes, &self.codec);
-        let message = match message {
+        let message = match Message::decode(bytes, &self.codec) {
             Ok(message) => message,
             Err(error) => {
-                tracing::warn!(
-                    server_id = %self.server, reason = %error.kind,
-                    "a server's line is no message; it is dropped"
-                );
-                if let Some(id) = error.recovered_id {
-                    router.lock().forget(&id);
-                }
+                self.ill_formed(&error, router);
                 return None;
             }
         };

@@ -28,7 +28,7 @@ use crate::pipeline::{Cleared, ToServer};
 use crate::reply;
 use crate::upstream::facade::{Handshake, Told};
 use crate::upstream::hosted::Held;
-use crate::upstream::{EventStream, Fault};
+use crate::upstream::{EventStream, Fault, Said};
 
 /// How long a server may think about a method that it does not know.
 const PROBE_WAIT: Duration = Duration::from_secs(5);
@@ -194,8 +194,10 @@ impl HttpLink {
 /// The answer among the events of a stream; logs and progress may come before it.
 async fn answer_in(events: &mut EventStream) -> Result<Option<Document>, Fault> {
     for _ in 0..EVENTS_MAX {
-        let Some(event) = events.next().await? else {
-            break;
+        let event = match events.next().await? {
+            Some(Said::Event(event)) => event,
+            Some(Said::TooLong(_)) => continue,
+            None => break,
         };
         let said = event.data.and_then(document);
         if let Some(said) = said.filter(|doc| doc.get(&["method"]).is_none()) {
