@@ -207,6 +207,45 @@ fn why_a_stream_of_http_sse_is_over_is_in_the_log() {
     weir.wait_for_log("an event id or name above the size limit");
 }
 
+const NOBODYS: &str =
+    r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no message"}}"#;
+
+#[test]
+fn an_error_without_an_id_is_the_answer_to_the_only_call_that_waits() {
+    let stdio = config(json!({ "command": STDIO_SERVER }), true);
+    let upstream = sse_server(|_| event(NOBODYS));
+    let sse = config(json!({ "sse": upstream.url() }), true);
+    for (config, eras) in [(stdio, &Era::ALL[..]), (sse, &[Era::Handshake])] {
+        let weir = Weir::serve(&config);
+        for era in eras {
+            let mut client = Client::connect(&weir, *era);
+            let lines = json!({ "mute": true, "lines": [NOBODYS] });
+            let answer = client.call("raw", lines);
+            assert_eq!(answer.error()["code"], -32700, "{}", answer.text());
+            assert_eq!(answer.response()["id"], answer.id, "{}", answer.text());
+            let lines = json!({ "mute": true, "lines": [NOBODYS.replace(r#""id":null,"#, "")] });
+            let answer = client.call("raw", lines);
+            assert_eq!(answer.response()["id"], answer.id, "{}", answer.text());
+        }
+    }
+}
+
+#[test]
+fn an_error_without_an_id_is_nobodys_where_two_calls_wait() {
+    let weir = Weir::serve(&config(json!({ "command": STDIO_SERVER }), true));
+    let mut client = Client::connect(&weir, Era::Handshake);
+    let progress = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":1}}"#;
+    let arguments = json!({ "mute": true, "lines": [progress] });
+    let silent =
+        json!({ "name": "raw", "arguments": arguments, "_meta": { "progressToken": "p" } });
+    let silent = client.message("tools/call", silent);
+    let mut waiting = client.open(&silent);
+    let said = waiting.message(PATIENCE).expect("the progress");
+    assert_eq!(said["method"], "notifications/progress", "{said}");
+    let answer = client.call("raw", json!({ "lines": [NOBODYS] }));
+    assert_eq!(answer.first_text(), "after", "{}", answer.text());
+}
+
 #[test]
 fn log_lines_of_a_program_are_no_answers() {
     let weir = Weir::serve(&config(json!({ "command": STDIO_SERVER }), true));

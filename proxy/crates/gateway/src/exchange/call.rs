@@ -636,10 +636,18 @@ impl Down<'_> {
     }
 
     fn handles_put_back(&self, mut cleared: Cleared<ToClient>) -> Result<Cleared<ToClient>, Halt> {
-        let Some(handles) = self.handles else {
+        let Some(message) = cleared.message() else {
             return Ok(cleared);
         };
-        let Some(message) = cleared.message() else {
+        let cannot = |_| Halt::Fault(Fault::Broken("a message that cannot be put back"));
+        let is_nobodys = message.kind() == MessageKind::ErrorResponse && message.id().is_none();
+        if let (true, Some(id)) = (is_nobodys, self.call.and_then(|call| call.id.as_ref())) {
+            // The client waits for an answer to its own id, and would not know that this is it.
+            let put = cleared.put_id(id, &self.context.snapshot.codec);
+            put.map_err(cannot)?;
+            return Ok(cleared);
+        }
+        let Some(handles) = self.handles else {
             return Ok(cleared);
         };
         let answer = matches!(
@@ -655,7 +663,7 @@ impl Down<'_> {
         }
         changes.push((SUBSCRIPTION, handles.id.clone()));
         let put = cleared.put_handles(&changes, &self.context.snapshot.codec);
-        put.map_err(|_| Halt::Fault(Fault::Broken("a message that cannot be put back")))?;
+        put.map_err(cannot)?;
         Ok(cleared)
     }
 

@@ -359,14 +359,7 @@ impl<W: Way> Cleared<W> {
         changes: &[(&[&str], Id)],
         limits: &mcp_codec::Limits,
     ) -> Result<(), EditError> {
-        // Redaction may have made it longer than a message may be that comes in.
-        let limits = mcp_codec::Limits {
-            bytes_max: limits.bytes_max.max(self.bytes.len()),
-            ..*limits
-        };
-        let Ok(doc) = Document::parse(self.bytes.clone(), &limits) else {
-            return Err(EditError::TooLarge);
-        };
+        let doc = self.read_again(limits)?;
         let mut edits = Edits::new();
         for (path, id) in changes {
             if let Some(node) = doc.get(path) {
@@ -377,6 +370,27 @@ impl<W: Way> Cleared<W> {
             self.bytes = doc.edit(&edits)?;
         }
         Ok(())
+    }
+
+    /// Gives the receiver's own id to an error that has none.
+    pub(crate) fn put_id(&mut self, id: &Id, limits: &mcp_codec::Limits) -> Result<(), EditError> {
+        let doc = self.read_again(limits)?;
+        let mut edits = Edits::new();
+        match doc.get(&["id"]) {
+            Some(node) => edits.replace_value(node, &id.to_json()),
+            None => edits.insert_member(doc.root(), "id", &id.to_json()),
+        };
+        self.bytes = doc.edit(&edits)?;
+        Ok(())
+    }
+
+    fn read_again(&self, limits: &mcp_codec::Limits) -> Result<Document, EditError> {
+        // Redaction may have made it longer than a message may be that comes in.
+        let limits = mcp_codec::Limits {
+            bytes_max: limits.bytes_max.max(self.bytes.len()),
+            ..*limits
+        };
+        Document::parse(self.bytes.clone(), &limits).map_err(|_| EditError::TooLarge)
     }
 }
 

@@ -609,11 +609,11 @@ impl Router {
             message.kind(),
             MessageKind::Response | MessageKind::ErrorResponse
         ) {
-            // An answer to nothing (late, doubled, made up) goes nowhere.
-            let id = message.id()?;
-            let channel = self.waiting.get(id)?.channel.clone();
+            // An answer to nothing (late, doubled, made up) goes nowhere; an error without an id can only mean the one that waits.
+            let id = message.id().cloned().or_else(|| self.only_one())?;
+            let channel = self.waiting.get(&id)?.channel.clone();
             // Its place is free before the client can know of its answer.
-            self.forget(id);
+            self.forget(&id);
             return Some((channel, true));
         }
         if message.kind() == MessageKind::Request && message.method() != Some("ping") {

@@ -76,7 +76,7 @@ impl DuplexSession {
                     return Err(Fault::Broken("the server ended"));
                 };
                 let message = incoming.message;
-                if message.id() == Some(id) && message.method().is_none() {
+                if message.id().is_none_or(|said| said == id) && message.method().is_none() {
                     return Ok(message.result().map(|_| Handshake::of(message.doc())));
                 }
             }
