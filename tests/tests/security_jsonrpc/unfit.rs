@@ -121,6 +121,39 @@ fn an_answer_that_is_too_long_still_fails_its_call() {
     }
 }
 
+#[test]
+fn the_log_says_what_an_answer_was_that_cannot_be_used() {
+    let upstream = Upstream::mcp(|r| match tool_of(r).as_str() {
+        "page" => Some(Reply::status(
+            502,
+            "text/html; charset=utf-8",
+            "<p>bad gateway",
+        )),
+        "secret" => Some(Reply::status(200, "application/json", r#"{"id":1"#)),
+        _ => None,
+    });
+    let weir = Weir::serve(&Config::new(&upstream.url()));
+    let mut client = Client::connect(&weir, Era::Stateless);
+    assert_eq!(client.call("page", json!({})).status(), 502);
+    weir.wait_for_log("text/html");
+    assert_eq!(client.call("secret", json!({})).status(), 502);
+    weir.wait_for_log("an unexpected end of the input");
+    let faults: Vec<String> = weir
+        .log()
+        .lines()
+        .filter(|l| l.contains("upstream fault"))
+        .map(str::to_owned)
+        .collect();
+    assert!(
+        faults[0].contains("http_status") && faults[0].contains("502"),
+        "{faults:?}"
+    );
+    assert!(
+        faults[1].contains("200") && faults[1].contains("application/json"),
+        "{faults:?}"
+    );
+}
+
 /// Events that a server of HTTP+SSE has yet to say.
 type Queue = Arc<(Mutex<Vec<String>>, Condvar)>;
 

@@ -168,6 +168,7 @@ async fn source_of(
             let answer = link
                 .send_telling(Verb::Post, &upstream, Some(&ready.cleared), sent)
                 .await?;
+            post.trail.heard(answer.head());
             let (origin, head) = usable_answer(answer)?;
             well(&post.context);
             if let (Some(id), Some(own)) = (head.session_id, &post.own) {

@@ -63,12 +63,15 @@ impl Post {
 
     /// Whatever a server answered to a message that went up.
     pub(super) async fn answered(
-        self: Box<Self>,
+        mut self: Box<Self>,
         session: &mut ServerSession,
         ready: Box<Ready>,
         upstream: UpstreamHeaders,
         answer: Result<Answer, Fault>,
     ) -> Result<After, Gone> {
+        if let Ok(answer) = &answer {
+            self.trail.heard(answer.head());
+        }
         let answer = match answer.and_then(usable) {
             Ok(answer) => answer,
             Err(fault) => return Box::pin(self.fault(session, &ready, fault)).await,
@@ -376,7 +379,8 @@ pub(super) fn well(context: &Context) {
 pub(super) fn note_fault(context: &Context, trail: &mut Trail, fault: &Fault) {
     let server = &context.server;
     server.metrics().upstream_faults.increment(1);
-    tracing::warn!(server_id = %server.id, %fault, "upstream fault");
+    let (http_status, content_type) = trail.answer_head();
+    tracing::warn!(server_id = %server.id, %fault, http_status, content_type, "upstream fault");
     let (word, outcome) = recorded_as(fault);
     trail.failed(word, outcome);
     let owner = &context.principal.owner;

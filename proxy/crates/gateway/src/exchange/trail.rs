@@ -16,6 +16,7 @@ use crate::pipeline::{self, Cleared, HeaderLeaf, PassingReport, Place, Places, R
 use crate::session::Session;
 use crate::snapshot::{ServerEntry, Snapshot};
 use crate::span::SpanIds;
+use crate::upstream::Head;
 
 /// Findings kept in memory for one exchange; the log keeps fewer.
 const FINDINGS_MAX: usize = 64;
@@ -52,6 +53,8 @@ pub struct Trail {
     rules: Arc<RuleSet>,
     started: Instant,
     upstream_since: Option<Instant>,
+    /// Status and content type of the upstream's answer, for the log.
+    heard: Option<(u16, &'static str)>,
     /// Messages that needed no scan.
     remembered: u64,
     span: Option<SpanIds>,
@@ -70,6 +73,7 @@ impl Trail {
             rules: Arc::clone(&server.rules),
             started: Instant::now(),
             upstream_since: None,
+            heard: None,
             remembered: 0,
             span: None,
         }
@@ -169,6 +173,7 @@ impl Trail {
             rules: Arc::clone(&self.rules),
             started: Instant::now(),
             upstream_since: None,
+            heard: None,
             remembered: 0,
             span: None,
         }
@@ -184,6 +189,16 @@ impl Trail {
     /// The upstream is asked now.
     pub fn upstream_asked(&mut self) {
         self.upstream_since = Some(Instant::now());
+    }
+
+    /// The upstream's answer begins.
+    pub fn heard(&mut self, head: &Head) {
+        self.heard = Some((head.status, head.content_type));
+    }
+
+    /// What its answer began with: status and content type; absent where no answer came over HTTP.
+    pub fn answer_head(&self) -> (Option<u16>, Option<&'static str>) {
+        self.heard.unzip()
     }
 
     /// The upstream did what it did.

@@ -15,12 +15,7 @@ pub(super) enum Usable {
 
 /// Sorts an answer by its status; what means nothing to the client is the upstream's fault.
 pub(super) fn usable(answer: Answer) -> Result<Usable, Fault> {
-    let status = match &answer {
-        Answer::Json(head, _)
-        | Answer::Long(head, _)
-        | Answer::Events(head, _)
-        | Answer::Empty(head) => head.status,
-    };
+    let status = answer.head().status;
     match status {
         200..=299 | 400 | 404..=406 | 409..=413 | 415 | 422 | 429 => {}
         401 | 403 | 407 => return Err(Fault::Credentials(status)),

@@ -4,6 +4,7 @@
 //! not followed, compressed answers are refused, and nothing is retried: a call may have effects.
 
 mod leased;
+mod media;
 mod older;
 
 use std::net::SocketAddr;
@@ -152,6 +153,8 @@ pub struct Head {
     pub session_id: Option<Box<str>>,
     /// A server of the handshake era gave it to a client of the stateless one.
     pub older: bool,
+    /// The type of its content, for the log.
+    pub content_type: &'static str,
 }
 
 /// An answer. Nobody has judged it yet.
@@ -165,6 +168,18 @@ pub enum Answer {
     Events(Head, Box<EventStream>),
     /// No body, or one of another type, which was not looked at.
     Empty(Head),
+}
+
+impl Answer {
+    /// Its head.
+    pub fn head(&self) -> &Head {
+        match self {
+            Self::Json(head, _)
+            | Self::Long(head, _)
+            | Self::Events(head, _)
+            | Self::Empty(head) => head,
+        }
+    }
 }
 
 impl HttpLink {
@@ -625,6 +640,7 @@ async fn read_head(session: &mut HttpSession) -> Result<(Head, BodyKind), Fault>
             status,
             session_id,
             older: false,
+            content_type: media::named(response.headers.get(CONTENT_TYPE)),
         };
         return Ok((head, kind));
     }
