@@ -576,6 +576,139 @@ fn a_call_that_is_too_long_for_a_pipe_is_refused_by_its_id() {
     assert_eq!(answers.len(), 2, "{answers:?}");
 }
 
+/// What `weir stdio` put on record with this action.
+fn recorded(dir: &std::path::Path, action: &str) -> Vec<Value> {
+    let data = dir.display().to_string();
+    let words = [
+        "audit",
+        "search",
+        "--data-dir",
+        &data,
+        "--json",
+        "--action",
+        action,
+    ];
+    lines(&run(&words, ""))
+}
+
+#[test]
+fn an_answer_of_the_client_that_is_none_is_not_answered_and_the_server_hears_of_it() {
+    let dir = tempfile::TempDir::new().expect("a temporary folder");
+    let pad = "x".repeat(5 << 20);
+    let (call, id) = (tool_call(1, "ask", json!({})), "asked");
+    for answer in [
+        format!(r#"{{"jsonrpc":"2.0","id":"{id}","result":"no object"}}"#),
+        format!(r#"{{"jsonrpc":"2.0","id":"{id}","result":{{"a":1,"a":2}}}}"#),
+        format!(r#"{{"jsonrpc":"2.0","id":"{id}","result":{{"content":{{"a":"{pad}"}}}}}}"#),
+    ] {
+        let output = stdio(dir.path(), &[STDIO_SERVER], &format!("{call}{answer}\n"));
+        let answers = lines(&output);
+        let done = answers.iter().find(|a| a["id"] == 1).expect("an answer");
+        assert_eq!(done["result"]["content"][0]["text"], "the client answered");
+        let echoes = answers
+            .iter()
+            .filter(|a| a["id"] == id && a["method"].is_null());
+        assert_eq!(echoes.count(), 0, "{answers:?}");
+    }
+    assert_eq!(recorded(dir.path(), "refused").len(), 3);
+}
+
+#[test]
+fn what_weir_stdio_refuses_is_on_record() {
+    let dir = tempfile::TempDir::new().expect("a temporary folder");
+    let input = "no message\n{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"ping\",\"params\":[]}\n[]\n{\"cut\":";
+    let output = stdio(dir.path(), &[STDIO_SERVER], input);
+    let answers = lines(&output);
+    assert_eq!(answers.len(), 4, "{answers:?}");
+    assert!(
+        answers.iter().all(|a| a["error"].is_object()),
+        "{answers:?}"
+    );
+    let reasons: Vec<_> = recorded(dir.path(), "refused")
+        .iter()
+        .map(|r| r["reason"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    // The newest record comes first.
+    for (answer, reason) in answers.iter().zip(reasons.iter().rev()) {
+        assert_eq!(answer["error"]["message"], reason.as_str(), "{reasons:?}");
+    }
+    assert_eq!(reasons.len(), 4, "{reasons:?}");
+}
+
+#[test]
+fn weir_stdio_takes_batches_where_the_protocol_has_them() {
+    let hello = |version: &str| {
+        let params = json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": { "name": "c", "version": "1" } });
+        json!({ "jsonrpc": "2.0", "id": "h", "method": "initialize", "params": params })
+    };
+    for (version, batches) in [("2025-03-26", true), ("2025-11-25", false)] {
+        let dir = tempfile::TempDir::new().expect("a temporary folder");
+        let mut weir = Command::new(weir_tests::weir::binary())
+            .args(["stdio", "--data-dir", &dir.path().display().to_string()])
+            .args(["--", STDIO_SERVER])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("weir can be run");
+        let mut input = weir.stdin.take().expect("piped");
+        let mut said = BufReader::new(weir.stdout.take().expect("piped")).lines();
+        let mut next = || -> Value {
+            let line = said.next().expect("a line").expect("text");
+            serde_json::from_str(&line).expect("JSON")
+        };
+        writeln!(input, "{}", hello(version)).expect("it reads");
+        assert_eq!(next()["id"], "h");
+        let call = |id: i64, tool: &str, arguments: Value| json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": tool, "arguments": arguments } });
+        let mut slow = call(2, "progress", json!({ "times": 1, "every_ms": 1 }));
+        slow["params"]["_meta"] = json!({ "progressToken": "p" });
+        let word =
+            json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": { "n": 1 } });
+        let batch = json!([
+            call(1, "echo", json!({ "message": "hi" })),
+            word,
+            slow,
+            call(3, "heard", json!({}))
+        ]);
+        writeln!(input, "{batch}").expect("it reads");
+        if !batches {
+            assert_eq!(next()["error"]["code"], -32600);
+            drop(input);
+            assert!(weir.wait().expect("our own child").success());
+            continue;
+        }
+        let told = next();
+        assert_eq!(told["method"], "notifications/progress", "{told}");
+        let mut answers = next();
+        let answers = answers.as_array_mut().expect("an array");
+        answers.sort_by_key(|a| a["id"].as_i64());
+        let of = |i: usize| {
+            answers[i]["result"]["content"][0]["text"]
+                .as_str()
+                .unwrap_or_default()
+        };
+        assert_eq!((of(0), of(1)), ("hi", "done"), "{answers:?}");
+        assert!(of(2).contains("notifications/message"), "{answers:?}");
+        for (bad, why) in [
+            (
+                json!([call(1, "echo", json!({})), call(1, "echo", json!({}))]),
+                "same id",
+            ),
+            (
+                json!([call(1, "echo", json!({})), hello(version)]),
+                "initialize",
+            ),
+        ] {
+            writeln!(input, "{bad}").expect("it reads");
+            let refused = next();
+            let said = refused["error"]["message"].as_str().unwrap_or_default();
+            assert!(said.contains(why) && refused["id"].is_null(), "{refused}");
+        }
+        drop(input);
+        assert!(weir.wait().expect("our own child").success());
+    }
+}
+
 #[test]
 fn a_call_that_is_never_answered_holds_weir_stdio_for_so_long_and_is_recorded() {
     let dir = tempfile::TempDir::new().expect("a temporary folder");

@@ -56,13 +56,8 @@ pub(super) async fn serve(
     held: Held,
     extra: Extra,
 ) -> Result<After, Gone> {
-    let mut ids: Vec<_> = messages.iter().filter_map(Message::id).collect();
-    ids.sort();
-    if ids.windows(2).any(|pair| pair[0] == pair[1]) {
-        return post::refuse(&context, session, SAME_ID, None, extra).await;
-    }
-    if messages.iter().any(|m| m.method() == Some("initialize")) {
-        return post::refuse(&context, session, HANDSHAKE, None, extra).await;
+    if let Some(refusal) = refusal_of(&messages) {
+        return post::refuse(&context, session, refusal, None, extra).await;
     }
     let mut answers = Answers::new(context.snapshot.limits.message_bytes_max);
     {
@@ -96,6 +91,17 @@ pub(super) async fn serve(
     };
     io::json(session, 200, body, extra).await?;
     Ok(After::Keep)
+}
+
+/// Why a batch is refused as a whole.
+pub(super) fn refusal_of(messages: &[Message]) -> Option<Refusal> {
+    let mut ids: Vec<_> = messages.iter().filter_map(Message::id).collect();
+    ids.sort();
+    if ids.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Some(SAME_ID);
+    }
+    let initializes = |m: &Message| m.method() == Some("initialize");
+    messages.iter().any(initializes).then_some(HANDSHAKE)
 }
 
 /// One message of the batch, and what comes of it.

@@ -145,12 +145,7 @@ impl Source {
             }
             let version = match &item.payload {
                 Payload::Message(m, _) if m.result().is_some() || m.error().is_some() => {
-                    let doc = m.doc();
-                    let node = doc.get(&["result", "protocolVersion"]);
-                    Some(
-                        node.and_then(|n| doc.str(n))
-                            .and_then(ProtocolVersion::parse),
-                    )
+                    Some(version_of(m))
                 }
                 _ => None,
             };
@@ -598,7 +593,12 @@ impl Down<'_> {
         let mut edits = match &*call.method {
             "tools/list" => self.tools_listed(&message),
             "server/discover" => versions_narrowed(&message),
-            "initialize" => version_clamped(&message),
+            "initialize" => {
+                if let Some(version) = version_of(&message) {
+                    self.calls.agree(version);
+                }
+                version_clamped(&message)
+            }
             _ => Edits::new(),
         };
         if self.adapt {
@@ -713,6 +713,13 @@ fn versions_narrowed(message: &Message) -> Edits {
     edits
 }
 
+/// The revision that the answer to an `initialize` names, if it is one that is inspected.
+fn version_of(message: &Message) -> Option<ProtocolVersion> {
+    let doc = message.doc();
+    let node = doc.get(&["result", "protocolVersion"])?;
+    doc.str(node).and_then(ProtocolVersion::parse)
+}
+
 /// A handshake never ends in a revision that has none: the client would go on in an era that this
 /// session is not in.
 fn version_clamped(message: &Message) -> Edits {
@@ -721,7 +728,7 @@ fn version_clamped(message: &Message) -> Edits {
     let Some(node) = doc.get(&["result", "protocolVersion"]) else {
         return edits;
     };
-    let version = doc.str(node).and_then(ProtocolVersion::parse);
+    let version = version_of(message);
     if version.is_none_or(|v| v.era() == Era::Stateless) {
         let newest = reply::json_string(ProtocolVersion::V2025_11_25.as_str());
         edits.replace_value(node, &newest);

@@ -13,8 +13,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use domain::ProtocolVersion;
 use mcp_codec::lines::Decoder;
-use mcp_codec::{BatchRule, Id, Payload, Whose};
+use mcp_codec::{BatchRule, Id, Message, Payload, Whose};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
@@ -23,7 +24,7 @@ use super::head::RequestHead;
 use super::io::Extra;
 use super::post::Post;
 use super::trail::Trail;
-use super::{Context, TOO_MANY_CALLS, drive, legacy};
+use super::{Context, Refusal, TOO_MANY_CALLS, batch, drive, legacy};
 use crate::bodies::Held;
 use crate::gateway::Gateway;
 use crate::pipeline::{Cleared, ToClient};
@@ -35,6 +36,16 @@ use crate::upstream::Ended;
 const CHANNEL_MAX: usize = 64;
 /// How long calls that nobody waits for any more may take to close their records.
 const RECORDS_WAIT: Duration = Duration::from_secs(2);
+const TOO_LARGE: Refusal = Refusal::new(
+    413,
+    reply::code::INVALID_REQUEST,
+    "The message is larger than limits.message_bytes_max.",
+);
+const UNFINISHED: Refusal = Refusal::new(
+    400,
+    reply::code::INVALID_REQUEST,
+    "The last message has no line end.",
+);
 /// Bytes read at once.
 const READ_BYTES: usize = 64 << 10;
 
@@ -198,40 +209,64 @@ impl Front {
         if let Some(whose) = lines.next_skipped() {
             self.too_long(whose).await;
         } else if unfinished {
-            self.refuse(None, "The last message has no line end.").await;
+            self.refuse(None, UNFINISHED, 0).await;
         }
         StdioEnd::Client
     }
 
     async fn one(&mut self, line: Bytes) {
-        let (context, own, channel) = (&self.context, &self.own, &self.channel);
         let size = line.len() as u64;
-        let message = match mcp_codec::decode(line, &context.snapshot.codec, BatchRule::Refused) {
-            Ok(Payload::Single(message)) => message,
-            Ok(Payload::Batch(_)) => return,
-            Err(error) => {
-                let id = error.recovered_id.as_ref();
-                let own = reply::error(id, error.json_rpc_code(), error.client_text());
-                let _ = channel.send(Cleared::of_ours(own)).await;
-                return;
-            }
+        let agreed = self.own.calls.agreed();
+        let rule = match agreed.is_some_and(ProtocolVersion::has_batches) {
+            true => BatchRule::Allowed,
+            false => BatchRule::Refused,
         };
-        // The snapshot in force now: a reload reaches a long-lived pipe too.
-        let snapshot = context.gateway.snapshot();
-        let server = snapshot.server(&own.server).cloned();
-        let Some(server) = server else { return };
-        let context = Context {
-            snapshot,
-            server,
-            ..context.clone()
+        match mcp_codec::decode(line, &self.context.snapshot.codec, rule) {
+            Ok(Payload::Single(message)) => {
+                let channel = self.channel.clone();
+                self.send_up(message, &channel).await;
+            }
+            Ok(Payload::Batch(messages)) => self.batch(messages, size).await,
+            Err(error) => {
+                let text = error.client_text();
+                match &error.whose {
+                    Whose::Answer(id) => self.drop_answer(id, text, size).await,
+                    _ => {
+                        let refusal = Refusal::new(400, error.json_rpc_code(), text);
+                        self.refuse(error.recovered_id.as_ref(), refusal, size)
+                            .await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Each message goes up alone; the answers go back as one.
+    async fn batch(&mut self, messages: Vec<Message>, size: u64) {
+        if let Some(refusal) = batch::refusal_of(&messages) {
+            return self.refuse(None, refusal, size).await;
+        }
+        let (out, said) = mpsc::channel(CHANNEL_MAX);
+        let bytes_max = self.context.snapshot.limits.message_bytes_max;
+        self.under_way
+            .spawn(gather(said, self.channel.clone(), bytes_max));
+        for message in messages {
+            self.send_up(message, &out).await;
+        }
+    }
+
+    /// One message; what comes of it goes into `out`.
+    async fn send_up(&mut self, message: Message, out: &mpsc::Sender<Cleared<ToClient>>) {
+        let Some(context) = self.context_now() else {
+            return;
         };
         let mut trail = Trail::new(&context.server);
-        trail.begun(&context, Some(own), &Default::default(), size);
-        let head = RequestHead::default();
+        let size = message.doc().source().len() as u64;
+        trail.begun(&context, Some(&self.own), &Default::default(), size);
         let post = Post {
             context,
-            head,
-            own: Some(Arc::clone(own)),
+            head: RequestHead::default(),
+            own: Some(Arc::clone(&self.own)),
             trail,
             extra: Extra::new(),
             on_pipe: true,
@@ -239,39 +274,107 @@ impl Front {
             // One client, whose lines are read one by one.
             held: Held::default(),
         };
-        let slot = own.channel.as_ref().and_then(|c| c.slot(message.kind()));
-        let Some(slot) = slot else {
-            return drive::refuse(post, &message, TOO_MANY_CALLS, channel).await;
+        let places = self.own.channel.as_ref();
+        let Some(slot) = places.and_then(|c| c.slot(message.kind())) else {
+            return drive::refuse(post, &message, TOO_MANY_CALLS, out).await;
         };
-        if let Some(sent) = drive::send_up(post, message, Turn::default(), channel).await {
-            let channel = channel.clone();
+        if let Some(sent) = drive::send_up(post, message, Turn::default(), out).await {
+            let out = out.clone();
             while self.under_way.try_join_next().is_some() {}
             self.under_way.spawn(async move {
-                sent.bring_back(&channel).await;
+                sent.bring_back(&out).await;
                 drop(slot);
             });
         }
     }
 
-    /// Nobody waits for an answer to an answer or to a word.
+    /// With the snapshot in force now: a reload reaches a long-lived pipe too.
+    fn context_now(&self) -> Option<Context> {
+        let snapshot = self.context.gateway.snapshot();
+        let server = snapshot.server(&self.own.server).cloned()?;
+        Some(Context {
+            snapshot,
+            server,
+            ..self.context.clone()
+        })
+    }
+
     async fn too_long(&self, whose: Whose) {
-        let id = match &whose {
-            Whose::Call(id) => Some(id),
-            Whose::Unknown | Whose::Nobody => None,
-            Whose::Answer(_) | Whose::Word => {
+        match &whose {
+            Whose::Call(id) => self.refuse(Some(id), TOO_LARGE, 0).await,
+            Whose::Unknown | Whose::Nobody => self.refuse(None, TOO_LARGE, 0).await,
+            Whose::Answer(id) => self.drop_answer(id, TOO_LARGE.text, 0).await,
+            // Nobody waits for an answer to a word.
+            Whose::Word => {
                 tracing::warn!(
                     "a message of the client is longer than limits.message_bytes_max: it is dropped"
                 );
-                return;
+                self.record_refused(TOO_LARGE, 0).await;
             }
-        };
-        let text = "The message is larger than limits.message_bytes_max.";
-        self.refuse(id, text).await;
+        }
     }
 
-    async fn refuse(&self, id: Option<&Id>, text: &str) {
-        let own = reply::error(id, reply::code::INVALID_REQUEST, text);
+    /// An answer of the client that is none. It has the id of a question of the server's: an error under it would pass for an
+    /// answer to whatever call of the client has the same.
+    async fn drop_answer(&self, id: &Id, text: &'static str, size: u64) {
+        tracing::warn!(
+            reason = text,
+            "an answer of the client is not accepted; the server that asked is told so"
+        );
+        let refusal = Refusal::new(400, reply::code::INVALID_REQUEST, text);
+        self.record_refused(refusal, size).await;
+        let Some(duplex) = &self.own.duplex else {
+            return;
+        };
+        let own = reply::error(
+            Some(id),
+            refusal.code,
+            "The client's answer was not accepted.",
+        );
+        // One that is gone has nobody who waits.
+        let _ = duplex.send(&Cleared::of_ours(own)).await;
+    }
+
+    async fn refuse(&self, id: Option<&Id>, refusal: Refusal, size: u64) {
+        self.record_refused(refusal, size).await;
+        let own = reply::error(id, refusal.code, refusal.text);
         let _ = self.channel.send(Cleared::of_ours(own)).await;
+    }
+
+    async fn record_refused(&self, refusal: Refusal, size: u64) {
+        let Some(context) = self.context_now() else {
+            return;
+        };
+        let mut trail = Trail::new(&context.server);
+        trail.begun(&context, Some(&self.own), &Default::default(), size);
+        trail.refused(refusal.text);
+        let (snapshot, server) = (&context.snapshot, &context.server);
+        let _ = trail
+            .close(&context.gateway, snapshot, server, refusal.status)
+            .await;
+    }
+}
+
+/// Gathers the answers to a batch; what else is said on the way goes down at once. Once they are as long as a message may be,
+/// each goes down alone.
+async fn gather(
+    mut said: mpsc::Receiver<Cleared<ToClient>>,
+    channel: mpsc::Sender<Cleared<ToClient>>,
+    bytes_max: usize,
+) {
+    let (mut answers, mut bytes) = (Vec::new(), 1);
+    while let Some(message) = said.recv().await {
+        let is_answer = message.message().is_none_or(|m| m.method().is_none());
+        let more = message.bytes().len() + 1;
+        if is_answer && bytes + more <= bytes_max {
+            bytes += more;
+            answers.push(message);
+        } else if channel.send(message).await.is_err() {
+            return;
+        }
+    }
+    if !answers.is_empty() {
+        let _ = channel.send(Cleared::together(&answers)).await;
     }
 }
 

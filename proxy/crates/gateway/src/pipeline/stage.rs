@@ -407,6 +407,21 @@ impl<W> Cleared<W> {
     }
 }
 
+impl Cleared<ToClient> {
+    /// Answers as one batch.
+    pub(crate) fn together(answers: &[Self]) -> Self {
+        let parts: Vec<&[u8]> = answers.iter().map(|answer| &*answer.bytes).collect();
+        let array = [b"[".as_slice(), &parts.join(&b','), b"]"].concat();
+        Self {
+            bytes: array.into(),
+            headers: Vec::new(),
+            message: None,
+            report: None,
+            way: PhantomData,
+        }
+    }
+}
+
 /// A message that goes no further, and why.
 #[derive(Debug)]
 pub struct Blocked<W> {

@@ -6,6 +6,7 @@ use std::hash::Hash;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use domain::ProtocolVersion;
 use mcp_codec::Id;
 use parking_lot::Mutex;
 
@@ -144,6 +145,7 @@ pub struct Calls {
     maps: Mutex<Maps>,
     client: OnceLock<Capabilities>,
     session: OnceLock<Arc<str>>,
+    agreed: OnceLock<ProtocolVersion>,
     said: Mutex<Said>,
 }
 
@@ -189,6 +191,7 @@ impl Calls {
             }),
             client: OnceLock::new(),
             session: OnceLock::new(),
+            agreed: OnceLock::new(),
             said: Mutex::default(),
         }
     }
@@ -212,6 +215,16 @@ impl Calls {
     /// Says whose they are: the hash of a session.
     pub(super) fn belong_to(&self, session: Arc<str>) {
         let _ = self.session.set(session);
+    }
+
+    /// The revision that the handshake ended in, once it did. The first one counts.
+    pub fn agree(&self, version: ProtocolVersion) {
+        let _ = self.agreed.set(version);
+    }
+
+    /// The same, to look it up.
+    pub fn agreed(&self) -> Option<ProtocolVersion> {
+        self.agreed.get().copied()
     }
 
     /// What the client declared. The first word of a session counts.
