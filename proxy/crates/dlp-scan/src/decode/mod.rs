@@ -38,6 +38,7 @@ mod mirrored;
 pub(crate) mod misread;
 mod named;
 mod numeral;
+mod office;
 mod ordered;
 pub(crate) mod outline;
 mod packed;
@@ -127,6 +128,9 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     }
     if signs.any(Signs::LESS.or(Signs::DOLLAR)) {
         markup::decode(node, spawn);
+    }
+    if signs.any(Signs::LESS) {
+        office::decode(node, spawn);
     }
     if signs.any(Signs::STAR.or(Signs::BRACKET)) {
         markup::decode_stars(node, spawn);
