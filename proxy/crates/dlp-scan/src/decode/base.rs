@@ -6,10 +6,9 @@ use super::binary::{Bytes, Found, Texts, separate};
 use super::digits::{Alphabet, Coded, Digits, base32_of, is_hex, may_hold_text, never_text};
 use super::packed::{HEAD, may_be_deflated, packed, packed_inside};
 use super::run::Run;
-use super::streams;
-use super::{Spawner, begin_cell, copy, margin_after, margin_before, name_over};
+use super::{Spawner, begin_cell, copy, lines, margin_after, margin_before, name_over, streams};
 use crate::detect::Scratch;
-use crate::text::{Cell, How, Node, RUN_BYTES_MIN, Span, is_run};
+use crate::text::{Cell, Fresh, How, Node, RUN_BYTES_MIN, Span, is_run};
 use crate::{Layer, OverBudget};
 
 /// Lines at least this long may be one wrapped run; shorter ones are put together as pieces of one length.
@@ -21,12 +20,15 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     let (mut done, mut index) = (0, 0);
     // Of hexadecimal digits, and of others.
     let mut unjoined = [0; 2];
+    let (runs, mut seen) = (&scratch.traces.runs, lines::Seen::default());
     // No run goes over the end of its cell.
-    for span in &scratch.traces.runs {
+    for (nth, span) in runs.iter().enumerate() {
         let (start, end) = (span.start as usize, span.end as usize);
         // It may be a line of a longer one.
         if start >= done
+            && !seen.covers(*span)
             && let Some(cell) = node.cell_from(start, &mut index)
+            && !decorated(node, cell, &runs[..=nth], &mut seen, spawn)
         {
             // A list of hashes is no text either.
             let hex = node.text[start..end].iter().all(is_hex);
@@ -49,6 +51,116 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
             };
         }
     }
+}
+
+/// The last of the runs, with what goes on from it in the lines that follow and that have something before or behind it.
+fn decorated(
+    node: &Node,
+    cell: &Cell,
+    runs: &[Span],
+    seen: &mut lines::Seen,
+    spawn: &mut Spawner<'_>,
+) -> bool {
+    let Some((first, column)) = runs.last().zip(seen.column(&node.text, runs)) else {
+        return false;
+    };
+    let within = (cell.span.start as usize, cell.span.end as usize);
+    for bodies in lines::rows(
+        &node.text,
+        (first.start as usize, first.end as usize),
+        within,
+    ) {
+        // Where one of many lines was read by itself, those beside it have been looked at together.
+        let mut new = bodies
+            .iter()
+            .filter(|body| spawn.is_new(**body, Fresh::overlaps));
+        let is_new = node.coded == 0 || new.nth(1).is_some();
+        let read = is_new && row(node, cell, &bodies, spawn);
+        seen.note(column, bodies, read);
+        if read {
+            return true;
+        }
+    }
+    false
+}
+
+/// The digits of some lines as one run. If that is all they are, nothing is left to be read in each.
+fn row(node: &Node, cell: &Cell, bodies: &[Span], spawn: &mut Spawner<'_>) -> bool {
+    let digits = lines::digits(&node.text, bodies);
+    let alphabets = match digits.iter().all(is_hex) {
+        true => [Some(Alphabet::Hex), None],
+        false => [base32_of(&digits), Some(Alphabet::Base64)],
+    };
+    let mut emit_lines = |bodies: &[Span], digits: &[u8]| {
+        let place = (
+            bodies[0].start as usize,
+            bodies[bodies.len() - 1].end as usize,
+        );
+        let mut alphabets = alphabets.into_iter().flatten();
+        alphabets.find(|of| emit_as(node, cell, place, (digits, bodies), (*of, None), spawn))
+    };
+    if let Some(alphabet) = emit_lines(bodies, &digits) {
+        return !each(node, cell, bodies, alphabet, spawn);
+    }
+    // What is shorter may be a word below the last line.
+    let [rest @ .., last] = bodies else {
+        return false;
+    };
+    if last.len() < bodies[0].len()
+        && rest.len() > 1
+        && let Some(alphabet) = emit_lines(rest, &digits[..digits.len() - last.len()])
+    {
+        return !each(node, cell, rest, alphabet, spawn);
+    }
+    if bodies[0].len() >= WRAPPED_LINE_MIN || bodies.len() > 2 {
+        let run = Run::of_lines(&digits, bodies);
+        let place = (bodies[0].start as usize, last.end as usize);
+        let alphabet = alphabets[0].unwrap_or(Alphabet::Base64);
+        run_texts(node, cell, &run, place, alphabet, spawn);
+    }
+    false
+}
+
+/// Lines of whole groups may as well be a value each, that only happens to be as long as the others. All of them are put in the
+/// places of their digits, in one child. Whether each has to be looked at by itself, since it is packed.
+fn each(
+    node: &Node,
+    cell: &Cell,
+    bodies: &[Span],
+    alphabet: Alphabet,
+    spawn: &mut Spawner<'_>,
+) -> bool {
+    if !bodies[0].len().is_multiple_of(alphabet.group().1) {
+        return false;
+    }
+    let bytes =
+        |body: &Span| -> Vec<u8> { Digits::new(&node.text[body.range()], alphabet).collect() };
+    let head = |body: &Span| {
+        let bytes = bytes(body);
+        packed(&bytes[..bytes.len().min(HEAD)], body.len())
+    };
+    if let Some(first) = head(&bodies[0]) {
+        return head(&bodies[1]) == Some(first);
+    }
+    let texts: Vec<Vec<u8>> = bodies.iter().map(bytes).collect();
+    if !texts.iter().all(|text| std::str::from_utf8(text).is_ok()) {
+        return false;
+    }
+    let Some(child) = spawn.begin(alphabet.layer()) else {
+        return false;
+    };
+    let (first, last) = (bodies[0], bodies[bodies.len() - 1]);
+    let place = (first.start as usize, last.end as usize);
+    in_place(node, cell, place, child, spawn, |child| {
+        let mut end = first.start as usize;
+        for (body, text) in bodies.iter().zip(&texts) {
+            copy(child, node, end, body.start as usize);
+            let digits = &node.text[body.range()];
+            Run::of_lines(digits, &[*body]).push(child, text, (0, 0), alphabet);
+            end = body.end as usize;
+        }
+    });
+    false
 }
 
 /// One run on one line.
@@ -111,7 +223,15 @@ fn joined(
     if hex {
         return emit(node, cell, place, Alphabet::Hex, spawn);
     }
-    if emit(node, cell, place, Alphabet::Base64, spawn) {
+    let digits: Vec<u8> = node.text[place.0..place.1]
+        .iter()
+        .copied()
+        .filter(|b| is_run(*b))
+        .collect();
+    let mut alphabets = [base32_of(&digits), Some(Alphabet::Base64)]
+        .into_iter()
+        .flatten();
+    if alphabets.any(|of| emit(node, cell, place, of, spawn)) {
         return true;
     }
     texts(node, cell, place, Alphabet::Base64, spawn);
@@ -219,7 +339,7 @@ fn turned(
     };
     let mut emit_turned = |bytes: Vec<u8>, layer: Layer| {
         let how = (alphabet, Some(layer));
-        !bytes.contains(&b'\n') && emit_as(node, cell, (start, end), &bytes, how, spawn)
+        !bytes.contains(&b'\n') && emit_as(node, cell, (start, end), (&bytes, &[]), how, spawn)
     };
     if front(|i, source| source[source.len() - 1 - i])
         && emit_turned(source.iter().rev().copied().collect(), Layer::Reversed)
@@ -285,19 +405,23 @@ fn emit(
     spawn: &mut Spawner<'_>,
 ) -> bool {
     let source = &node.text[place.0..place.1];
-    emit_as(node, cell, place, source, (alphabet, None), spawn)
+    emit_as(node, cell, place, (source, &[]), (alphabet, None), spawn)
 }
 
-/// As [`emit`], of digits that may have been turned before.
+/// As [`emit`], of digits that may have been turned before, or of those that stand in some lines.
 fn emit_as(
     node: &Node,
     cell: &Cell,
     (start, end): (usize, usize),
-    source: &[u8],
+    (source, lines): (&[u8], &[Span]),
     (alphabet, under): (Alphabet, Option<Layer>),
     spawn: &mut Spawner<'_>,
 ) -> bool {
     let layer = alphabet.layer();
+    let run_of = || match lines {
+        [] => Run::new(source, start),
+        lines => Run::of_lines(source, lines),
+    };
     if never_text(source, alphabet) && !may_be_deflated(source, alphabet) {
         return false;
     }
@@ -326,7 +450,7 @@ fn emit_as(
         let any = unpack(node, cell, (start, end), layer, &bytes, inner, spawn);
         // Something else may stand behind it.
         if any && under.is_none() {
-            let run = Run::new(source, start);
+            let run = run_of();
             packed_texts(node, cell, &run, (start, end), alphabet, Some(inner), spawn);
             plain_texts(node, cell, &run, (start, end), alphabet, spawn);
         }
@@ -352,7 +476,7 @@ fn emit_as(
     in_place(node, cell, (start, end), child, spawn, |child| {
         match wide.is_some() || under.is_some() {
             true => child.push(&bytes[..valid], Span::new(start, end), How::Atom),
-            false => Run::new(source, start).push(child, &bytes[..valid], (0, 0), alphabet),
+            false => run_of().push(child, &bytes[..valid], (0, 0), alphabet),
         }
     });
     true
@@ -399,13 +523,23 @@ fn texts(
     alphabet: Alphabet,
     spawn: &mut Spawner<'_>,
 ) {
-    if made_of_noise(node) {
-        return;
+    let run = Run::new(&node.text[start..end], start);
+    run_texts(node, cell, &run, (start, end), alphabet, spawn);
+}
+
+/// The same of a run that is known.
+fn run_texts(
+    node: &Node,
+    cell: &Cell,
+    run: &Run<'_>,
+    place: (usize, usize),
+    alphabet: Alphabet,
+    spawn: &mut Spawner<'_>,
+) {
+    if !made_of_noise(node) {
+        packed_texts(node, cell, run, place, alphabet, None, spawn);
+        plain_texts(node, cell, run, place, alphabet, spawn);
     }
-    let source = &node.text[start..end];
-    let run = Run::new(source, start);
-    packed_texts(node, cell, &run, (start, end), alphabet, None, spawn);
-    plain_texts(node, cell, &run, (start, end), alphabet, spawn);
 }
 
 /// What is packed behind something else, where `front` is what was read at the front of the run.

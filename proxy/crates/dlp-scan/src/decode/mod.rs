@@ -30,6 +30,7 @@ mod grid;
 mod halves;
 mod joined;
 pub(crate) mod json;
+mod lines;
 pub(crate) mod listed;
 mod marked;
 pub(crate) mod marks;

@@ -37,6 +37,19 @@ impl<'t> Run<'t> {
         }
     }
 
+    /// Of digits that stand in these places, of which each is a line.
+    pub fn of_lines(digits: &'t [u8], places: &[Span]) -> Self {
+        let first = places.iter().scan(0, |next, place| {
+            let first = *next;
+            *next += place.len();
+            Some((first, place.start as usize))
+        });
+        Self {
+            digits: Cow::Borrowed(digits),
+            lines: first.collect(),
+        }
+    }
+
     /// Where a digit stands, and the number of the first digit of the next line.
     fn place(&self, digit: usize) -> (usize, usize) {
         let next = self.lines.partition_point(|(first, _)| *first <= digit);
