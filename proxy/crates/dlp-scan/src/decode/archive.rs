@@ -4,7 +4,7 @@ use std::io::Read;
 
 use memchr::memmem;
 
-use super::base::texty;
+use super::base::{texty, utf16_order};
 use super::packed::is_zlib;
 use super::{Spawner, begin_cell, copy, margin_after, margin_before, streams};
 use crate::text::{Cell, How, Node, Span};
@@ -135,7 +135,8 @@ impl Files {
                 let mut reader = flate2::bufread::DeflateDecoder::new(bytes).take(limit);
                 let _ = reader.by_ref().take(DEFLATED_HEAD).read_to_end(&mut plain);
                 // Without a head it may be anything; and nobody pays for what is unpacked and left.
-                if plain.len() < 8 || !texty(&plain) || is_uniform(&plain) {
+                let is_text = texty(&plain) || utf16_order(&plain).is_some();
+                if plain.len() < 8 || !is_text || is_uniform(&plain) {
                     return;
                 }
                 reader.read_to_end(&mut plain)

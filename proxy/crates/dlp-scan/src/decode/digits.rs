@@ -162,7 +162,7 @@ impl Iterator for Digits<'_> {
     }
 }
 
-/// The first two bytes, where the alphabet says them quickly.
+/// The first two bytes, where there is more than one digit for each.
 pub(super) fn first_bytes(source: &[u8], alphabet: Alphabet) -> Option<[u8; 2]> {
     let digit = |at: usize| -> u32 {
         let b = source.get(at).copied().unwrap_or(0);
@@ -174,17 +174,17 @@ pub(super) fn first_bytes(source: &[u8], alphabet: Alphabet) -> Option<[u8; 2]> 
     let bits = match alphabet {
         Alphabet::Hex => digit(0) << 12 | digit(1) << 8 | digit(2) << 4 | digit(3),
         Alphabet::Base64 => (digit(0) << 12 | digit(1) << 6 | digit(2)) >> 2,
-        _ => return None,
+        Alphabet::Base32 | Alphabet::Base32Hex => {
+            let mut bytes = Digits::new(source, alphabet);
+            return Some([bytes.next()?, bytes.next()?]);
+        }
+        Alphabet::Binary => return None,
     };
     Some([(bits >> 8) as u8, bits as u8])
 }
 
 /// Do the first two bytes show that it is neither text nor packed? Half of all hashes do.
 pub(super) fn never_text(source: &[u8], alphabet: Alphabet) -> bool {
-    if matches!(alphabet, Alphabet::Base32 | Alphabet::Base32Hex) {
-        let first = Digits::new(source, alphabet).next().unwrap_or(0);
-        return !matches!(first, b'\t' | b'\n' | b'\r' | 0x1F..0x7F | 0xC2..0xF5);
-    }
     let Some([first, second]) = first_bytes(source, alphabet) else {
         return false;
     };

@@ -18,24 +18,53 @@ const PACKED_DIGITS_MIN: usize = 32;
 /// A deflated text with an alphabet of its own is not shorter, nor worth a try if it is.
 const DEFLATED_BYTES_MIN: usize = 60;
 
-/// Do the first two bytes begin a deflated text that is one block?
+/// Do the first two bytes begin a deflated text?
 pub(super) fn may_be_deflated(source: &[u8], alphabet: Alphabet) -> bool {
     first_bytes(source, alphabet).is_some_and(|[first, second]| match first & 7 {
-        3 => fixed_letter(u128::from(first) | u128::from(second) << 8, 0),
-        5 => source.len() >= DEFLATED_BYTES_MIN && first >> 3 < 30 && second & 0x1F < 30,
+        3 => {
+            let bits = u128::from(first) | u128::from(second) << 8;
+            is_letter(fixed(bits, 0)) || fixed(bits, 0) == 0 || begins_marked(bits)
+        }
+        4 | 5 => source.len() >= DEFLATED_BYTES_MIN && first >> 3 < 30 && second & 0x1F < 30,
         _ => false,
     })
 }
 
-/// RFC 1951, section 3.2.6: is the `nth` symbol after the head of a block a letter, in eight bits?
-fn fixed_letter(bits: u128, nth: u32) -> bool {
+/// RFC 1951, section 3.2.6: the `nth` symbol after the head of a block, if all before are bytes below 144, in eight bits.
+fn fixed(bits: u128, nth: u32) -> u8 {
     let code = (bits >> (3 + 8 * nth)) as u8;
-    let letter = code.reverse_bits().wrapping_sub(0x30);
-    letter.is_ascii_graphic() || matches!(letter, b' ' | b'\n' | b'\r' | b'\t')
+    code.reverse_bits().wrapping_sub(0x30)
 }
 
-/// RFC 1951 without a head: the last block begins with letters in the fixed alphabet, or (section 3.2.7) with an
-/// alphabet of its own, whose code leaves nothing over.
+fn is_letter(symbol: u8) -> bool {
+    symbol.is_ascii_graphic() || matches!(symbol, b' ' | b'\n' | b'\r' | b'\t')
+}
+
+/// Is the first symbol the greater byte of the mark of UTF-16, in nine bits?
+fn begins_marked(bits: u128) -> bool {
+    // The last of the nine is the only one in which its two bytes differ.
+    bits >> 3 & 0xFF == 0xFF
+}
+
+/// Are the first symbols letters, or letters with a zero between each two, as in UTF-16, maybe behind its mark?
+fn begins_with_text(bits: u128) -> bool {
+    let letters = |from: u32, step: usize| {
+        let mut symbols = (from..from + 3).step_by(step);
+        symbols.all(|nth| is_letter(fixed(bits, nth)))
+    };
+    let zero = |nth: u32| fixed(bits, nth) == 0;
+    let marked = begins_marked(bits) && bits >> 12 & 0xFF == 0xFF && {
+        // Both bytes of the mark are ones but for a single bit.
+        (bits >> 11 & 1) != (bits >> 20 & 1)
+    };
+    letters(0, 1)
+        || letters(0, 2) && zero(1)
+        || zero(0) && zero(2) && is_letter(fixed(bits, 1))
+        || marked
+}
+
+/// RFC 1951 without a head: a last block begins with letters in the fixed alphabet, or (section 3.2.7) any with an alphabet of
+/// its own, whose code leaves nothing over.
 fn deflated(head: &[u8; HEAD], digits: usize) -> bool {
     let bits = head
         .iter()
@@ -43,8 +72,8 @@ fn deflated(head: &[u8; HEAD], digits: usize) -> bool {
         .fold(0, |bits, b| bits << 8 | u128::from(*b));
     let field = |at: u32, len: u32| (bits >> at) as u32 & ((1 << len) - 1);
     match field(0, 3) {
-        3 => (0..3).all(|nth| fixed_letter(bits, nth)),
-        5 => {
+        3 => begins_with_text(bits),
+        4 | 5 => {
             let lengths = (0..field(13, 4) + 4).map(|nth| field(17 + 3 * nth, 3));
             let taken: u32 = lengths.filter(|len| *len > 0).map(|len| 128 >> len).sum();
             digits >= DEFLATED_BYTES_MIN && field(3, 5) < 30 && field(8, 5) < 30 && taken == 128

@@ -8,6 +8,7 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use smallvec::SmallVec;
 
 use super::archive::{DEFLATED_HEAD, Packed, packed_in};
+use super::base::utf16_order;
 
 /// What a stream costs at the least, for the memory that it is read in.
 const STREAM_BYTES: u64 = 16 << 10;
@@ -103,7 +104,10 @@ fn begins_as_lzma(bytes: &[u8]) -> bool {
     let text = head
         .iter()
         .filter(|b| matches!(b, 0x20..|b'\n'| b'\r' | b'\t'));
-    !head.is_empty() && (packed_in(&head).is_some() || text.count() * 4 >= head.len() * 3)
+    !head.is_empty()
+        && (packed_in(&head).is_some()
+            || text.count() * 4 >= head.len() * 3
+            || utf16_order(&head).is_some())
 }
 
 /// No window need be larger than what may still come out.
@@ -186,8 +190,12 @@ fn xz(bytes: &[u8], limit: u64) -> (Vec<u8>, u64) {
                 return (plain, limit);
             };
             let before = plain.len();
-            let reader = lzma_rust2::Lzma2Reader::new(block.body, size.min(window(limit)), None);
+            let size = size.min(window(limit));
+            let reader = lzma_rust2::Lzma2Reader::new(block.body, size, None);
             let whole = reader.take(limit - spent).read_to_end(&mut plain).is_ok();
+            if !whole && plain.len() == before {
+                cut_chunk(block.body, size, limit - spent, &mut plain);
+            }
             spent += (plain.len() - before) as u64;
             if !whole {
                 break;
@@ -239,6 +247,25 @@ impl<'b> Block<'b> {
     }
 }
 
+/// Reads the first chunk of LZMA2 as far as it is there: readers want all of it. It is a stream of LZMA without its head.
+fn cut_chunk(body: &[u8], window: u32, limit: u64, plain: &mut Vec<u8>) {
+    // New properties, and nothing that is referred to; both sizes, less one.
+    const FRESH: u8 = 0xE0;
+    let Some(([control, high, low, _, _, props], digits)) = body.split_first_chunk() else {
+        return;
+    };
+    if *control < FRESH {
+        return;
+    }
+    let size = u32::from_be_bytes([0, control & 0x1F, *high, *low]) + 1;
+    let reader = lzma_rust2::LzmaReader::new_with_props(digits, size.into(), *props, window, None);
+    if let Ok(mut reader) = reader {
+        reader.set_defer_errors(true);
+        // What is broken gives what came before.
+        let _ = reader.take(limit).read_to_end(plain);
+    }
+}
+
 /// How long the chunks of LZMA2 are that begin here, with the zero behind them.
 fn chunks_len(body: &[u8]) -> usize {
     let u16_at =
@@ -284,7 +311,11 @@ fn lzma(bytes: &[u8], window: u32) -> Option<lzma_rust2::LzmaReader<&[u8]>> {
     let (length, body) = rest.split_first_chunk()?;
     let size = u32::from_le_bytes(*size).clamp(WINDOW_BYTES_MIN, window);
     let length = u64::from_le_bytes(*length);
-    lzma_rust2::LzmaReader::new_with_props(body, length, *props, size, None).ok()
+    let reader = lzma_rust2::LzmaReader::new_with_props(body, length, *props, size, None);
+    let mut reader = reader.ok()?;
+    // What is cut off gives all that is there.
+    reader.set_defer_errors(true);
+    Some(reader)
 }
 
 #[cfg(test)]
@@ -302,6 +333,21 @@ mod tests {
         (Layer::Xz, XZ),
         (Layer::Xz, LZMA),
         (Layer::Zstd, ZSTD),
+    ];
+    const PACKED_WIDE: [&str; 13] = [
+        "K2BIZCgGwnKGfIYihhQGKwYFBm+GCgZzhlyGQAYjhjKGIIYSBkugaBpYhQJQfQ4QKgB5aUCyhCGDIRWoFgA=",
+        "PY9LDsIwDETfUXwAVmwQXIEV3CCIVq1EG1SHz/GZOCKy4iTjN078JOGKD5mNOyeMM18OLFzY8+ZK4Sh1DMLEPxSm26hcmBjEVn2V39QrR3VlF/XcKdNqTPP+O9VqUrbYvbtu4XFpc7iSlMwryNbRg1jCXXTewj3rlUrXPw+azPp0zg8=",
+        "XQAAgAD//////////wA4AAg+/E9NNLYOalMpsmMi2AeHYZpH5HLyDhmYnxa2YtZoGP8EEwy2UzT8DmpfhRtKLc2cNrv//z+kAAA=",
+        "YyhgSGQoBsJyhnyGIoYUBisGBQZvhgoGc4ZchkAGI4YyhiCGEgZLoGgaWIUCUH0OECoAeWlAsoQhgyGVIRcA",
+        "PY9LDsIwDETfUXwAVmwQXIEV3CCIVq1EG1SHz/GZOCKy4iTjN07Mk4QrPmQ27pwwznw5sHBhz5srhaPUMQgT/1CYbqNyYWIQW/VVflOvHNWVXdRzp0yrMc3771SrSdli9+66hcelzeFKUjKvIFtHD2IJd9F5C/esVypd/zxoMuvT+Q8=",
+        "XQAAgAD//////////wAAHQCQPEKaTRrGZjCuPNnyVDFCLkO8dmc9ThX1SOiUF/jlCB75T9xIkIxgGAq7Cbs0nw+wtAL//5N6AAA=",
+        "+/+vgCGRoRgIyxnyGYoYUhisGBQYvBkqGMwZchkCGYwYyhiCGEoYLIGiaWAVCkD1OUCoAOSlAckShgyGVKBaAA==",
+        "PY9LDsIwDETfUXwAVt0guAKrcoMgWrUSbVATPqcHJo6IrDjJ+I0Tfz93AknxIrJx5Yhx4s2ehZ6OJ2cyB6mjEyb+pjDdRuXMxCC26Kv8pl7Rqys7r8dGmVZlqvffqVSDsvmemuviniRtdleQEnk4WTsmJxZ3Z503d896pdDlz4MmszZd4gc=",
+        "XQAAgAD//////////wB/v4mQAu8DT3HtK7g6vAD4qbA7vEdxo5g10GQ50BVsJWMpbIJQFwX7JplSc2oPFwJrUV5koJp/E///26IAAA==",
+        "FI1NEkIhDIOvkgO4cuPoFVzpDcoDXkFKmUf9Ob4lm8zkSyaD5vzqEW+4/y7yOH+edkXWA9QaNMM4CahHTIX2E0xXhOSJ01UyJgPTXCgkTCoRFPRtqzgThMzSMVE6CDl9se5m2kociiF7HATppIURX+SC7J3YGTd2q/6eq7O+1+qDMFjQc2ubImZpPh+hSs5/AAAA//8DAA==",
+        "7U3XUWC2AAAAJZWWWRDAEABBAELAAAAAOQX6LI7AABCAANS5AA4BQSXAAME4757VD3VBVZRLSZMDLRZ2SLWD5RWP7FC64DWMD2R4KZ3B55SFS4OS5EFFCESSGY6E3LX2D2WQGAAAAAAAAGQ4BYEOFBFKGYAACUSF4I733LQ7W3ZX2AIAAAAAABCZLI======",
+        "7u3xuwc2aaaajzwwwrdaeabbaelaaaaaoqx6li7aabcaans5aa4bqsxaame4757vd3vbvzrlszmdlrz2slwd5rwp7fc64dwmd2r4kz3b55sfs4os5effcessgy6e3lx2d2wqgaaaaaaaagq4byeofbfkgyaacusf4i733lq7w3zx2aiaaaaaabczli",
+        "CWG4WEICEEKAIU4ZAA6HTMJUAVHZVQPQP654BIYWOQGV7ODWZ6T3D52TB734B43XFOX6X5Z55YEHVABZIMBUN4QFVQHF3IPVQKQQXQKPGLWQVDOEQHCL5FHR5AKAOGX5RQK6YHUFMP4KGQZKRDQE7LF3TYMFHSOIFIWB5MM2SYRWVSZVCO5TFBIAFPDFUQRJNFHINPGZBES4RJR3LJZ5YCXWDLC4TLBTWH6AC===",
     ];
     const BZIP2: &str = "QlpoOTFBWSZTWXDJlfcAABwfgEAEELAACDAAJ0fdwCAASGVGnlNGaJkPQKGjQAaBkT2BWtyxra4pl1ZcbgPE0eadN+/yiB2weQLZminLEUAwT4u5IpwoSDhkyvuA";
     const XZ: &str = "/Td6WFoAAATm1rRGAgAhARYAAAB0L+Wj4ABEADZdADgYSuADCc/39R7qGuYrllg1xzqS7D7Gz/lF7g7MHqPFZ2HvZFlx0ukKURJSNjxNrvoerQMAAAAAABocDgjihKo2AAFSReI/va4ftvN9AQAAAAAEWVo=";
@@ -342,6 +388,28 @@ mod tests {
                 bent[len] ^= 0x41;
                 read(&bent, kind, 1 << 16);
             }
+        }
+    }
+
+    #[test]
+    fn a_stream_that_is_cut_is_read_as_far_as_it_goes() {
+        for (text, packed) in [(XZ, Packed::Xz), (LZMA, Packed::Lzma)] {
+            let bytes = STANDARD.decode(text).unwrap();
+            let lens = (0..bytes.len()).map(|len| read(&bytes[..len], packed, 1 << 20).0.len());
+            let lens: Vec<_> = lens.collect();
+            assert!(lens.is_sorted() && lens[bytes.len() / 2] > 8, "{lens:?}");
+            let (plain, _) = read(&bytes[..bytes.len() / 2], packed, 1 << 20);
+            assert!(b"password: Kx7mQ2vRt9 for all of them".starts_with(&plain));
+        }
+    }
+
+    #[test]
+    fn other_alphabets_and_letters_of_two_bytes_are_read() {
+        // In UTF-16, either order, with its mark and without; in base32; a deflated text with a second block. By Python's modules.
+        for text in PACKED_WIDE {
+            let got = children(&format!("see {text} there"));
+            let read = |(_, t, _): &(Layer, String, _)| t.contains("password: Kx7mQ2vRt9 for all");
+            assert!(got.iter().any(read), "{text}");
         }
     }
 
