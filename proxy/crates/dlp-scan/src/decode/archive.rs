@@ -28,7 +28,16 @@ pub(super) enum Packed {
     Zstd,
 }
 
-/// Reads what is packed into a child; whether there was anything.
+/// What became of something packed.
+#[derive(Default)]
+pub(super) struct Unpacked {
+    /// Was there anything?
+    pub any: bool,
+    /// Where the streams begin that were read one after the other.
+    pub streams: Vec<usize>,
+}
+
+/// Reads what is packed into a child.
 pub(super) fn unpack(
     node: &Node,
     cell: &Cell,
@@ -37,14 +46,15 @@ pub(super) fn unpack(
     bytes: &[u8],
     inner: Packed,
     spawn: &mut Spawner<'_>,
-) -> bool {
+) -> Unpacked {
     let mut files = Files {
         text: Vec::new(),
         spent: 0,
         limit: spawn.room() as u64 + 1,
         over: None,
     };
-    files.read(bytes, inner, spawn.layers_left());
+    let streams = files.read(bytes, inner, spawn.layers_left());
+    let unpacked = |any: bool| Unpacked { any, streams };
     if files.left() == 0 {
         files.over = Some(OverBudget::DecodedBytes);
         spawn.waste();
@@ -57,10 +67,10 @@ pub(super) fn unpack(
         spawn.over.get_or_insert(over);
     }
     if files.left() == 0 || files.text.is_empty() {
-        return is_over;
+        return unpacked(is_over);
     }
     let Some(mut outer) = spawn.begin(layer) else {
-        return true;
+        return unpacked(true);
     };
     // Two steps, one node: the compressed bytes themselves are no text.
     outer.layer = Some(match inner {
@@ -88,7 +98,7 @@ pub(super) fn unpack(
     }
     outer.close_cell(at, name, cell.kind, 0);
     spawn.end(outer);
-    true
+    unpacked(true)
 }
 
 /// Going through so many bytes in the search for what is packed in them costs as much as unpacking one.
@@ -109,20 +119,15 @@ impl Files {
         self.limit.saturating_sub(self.spent)
     }
 
-    /// Broken or cut-off streams give what they gave up to there.
-    fn read(&mut self, bytes: &[u8], packed: Packed, layers: u8) {
+    /// Broken or cut-off streams give what they gave up to there. Gives where the streams begin that were read one after the
+    /// other.
+    fn read(&mut self, bytes: &[u8], packed: Packed, layers: u8) -> Vec<usize> {
         let limit = self.left();
-        let mut plain = Vec::new();
+        let (mut plain, mut read) = (Vec::new(), Vec::new());
         let _ = match packed {
             Packed::Gzip => {
-                let read = flate2::bufread::MultiGzDecoder::new(bytes)
-                    .take(limit)
-                    .read_to_end(&mut plain);
-                // Not all readers mind a head that is wrong.
-                match behind_head(bytes).filter(|_| read.is_err() && plain.is_empty()) {
-                    Some(body) => inflate(body, limit, &mut plain),
-                    None => read,
-                }
+                read = super::members::read(bytes, limit, &mut plain);
+                Ok(plain.len())
             }
             // A dictionary that both sides have need not have been used.
             Packed::Zlib if bytes.get(1).is_some_and(|flags| flags & 0x20 != 0) => {
@@ -137,20 +142,24 @@ impl Files {
                 // Without a head it may be anything; and nobody pays for what is unpacked and left.
                 let is_text = texty(&plain) || utf16_order(&plain).is_some();
                 if plain.len() < 8 || !is_text || is_uniform(&plain) {
-                    return;
+                    return read;
                 }
                 reader.read_to_end(&mut plain)
             }
-            Packed::Zip => return self.zip(bytes, layers),
+            Packed::Zip => {
+                self.zip(bytes, layers);
+                return read;
+            }
             Packed::Bzip2 | Packed::Xz | Packed::Lzma | Packed::Zstd => {
-                let (read, spent) = streams::read(bytes, packed, limit);
-                self.spent += spent.saturating_sub(read.len() as u64);
-                plain = read;
+                let spent;
+                (plain, spent) = streams::read(bytes, packed, limit);
+                self.spent += spent.saturating_sub(plain.len() as u64);
                 Ok(plain.len())
             }
         };
         self.spent += plain.len() as u64;
         self.file(&plain, layers);
+        read
     }
 
     /// What came out may be packed itself.
@@ -158,7 +167,7 @@ impl Files {
         if let Some(inner) = packed_in(plain) {
             let before = (self.text.len(), self.over);
             match layers.checked_sub(1) {
-                Some(layers) => self.read(plain, inner, layers),
+                Some(layers) => drop(self.read(plain, inner, layers)),
                 None => self.over = self.over.or(Some(OverBudget::Depth)),
             }
             if (self.text.len(), self.over) != before {
@@ -170,17 +179,19 @@ impl Files {
         }
         let is_text = std::str::from_utf8(plain).is_ok() && texty(plain);
         if !is_text {
-            let (found, all) = super::packed::inside(plain);
-            if !all {
-                self.over = self.over.or(Some(OverBudget::DecodedBytes));
-            }
             self.spent += plain.len() as u64 / SEARCH_BYTES;
-            for (at, inner) in found {
+            let all = super::packed::inside(plain, |at, inner| {
                 self.spent += FAILED_BYTES as u64;
                 match layers.checked_sub(1) {
                     Some(layers) => self.read(&plain[at..], inner, layers),
-                    None => self.over = self.over.or(Some(OverBudget::Depth)),
+                    None => {
+                        self.over = self.over.or(Some(OverBudget::Depth));
+                        Vec::new()
+                    }
                 }
+            });
+            if !all {
+                self.over = self.over.or(Some(OverBudget::DecodedBytes));
             }
             if self.left() == 0 {
                 return;
@@ -286,22 +297,6 @@ impl Files {
 fn inflate(bytes: &[u8], limit: u64, plain: &mut Vec<u8>) -> std::io::Result<usize> {
     let reader = flate2::bufread::DeflateDecoder::new(bytes);
     reader.take(limit).read_to_end(plain)
-}
-
-/// What stands behind the head of a gzip stream (RFC 1952, section 2.3), whatever the sum over the head says.
-fn behind_head(bytes: &[u8]) -> Option<&[u8]> {
-    const HEAD_BYTES: usize = 10;
-    let (flags, mut rest) = (*bytes.get(3)?, bytes.get(HEAD_BYTES..)?);
-    if flags & 4 != 0 {
-        let (len, behind) = rest.split_first_chunk()?;
-        rest = behind.get(usize::from(u16::from_le_bytes(*len))..)?;
-    }
-    for named in [8, 16] {
-        if flags & named != 0 {
-            rest = &rest[memchr::memchr(0, rest)? + 1..];
-        }
-    }
-    rest.get(if flags & 2 != 0 { 2 } else { 0 }..)
 }
 
 /// LZMA in an archive (APPNOTE 5.8.8): its version and the length of its properties stand before those, and no length behind.

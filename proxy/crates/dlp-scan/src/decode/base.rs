@@ -1,6 +1,6 @@
 //! Base64, base32, base58 and hexadecimal runs, forwards, backwards or rotated, and gzip, zlib or deflate behind them.
 
-use super::archive::{Packed, unpack};
+use super::archive::{Packed, Unpacked, unpack};
 use super::base58::base58;
 use super::binary::{Bytes, Found, Texts, separate};
 use super::digits::{Alphabet, Coded, Digits, base32_of, is_hex, may_hold_text, never_text};
@@ -447,11 +447,12 @@ fn emit_as(
     }
     Digits::new(source, alphabet).for_each(|b| bytes.push(b));
     if let Some(inner) = packed {
-        let any = unpack(node, cell, (start, end), layer, &bytes, inner, spawn);
+        let Unpacked { any, streams } =
+            unpack(node, cell, (start, end), layer, &bytes, inner, spawn);
         // Something else may stand behind it.
         if any && under.is_none() {
-            let run = run_of();
-            packed_texts(node, cell, &run, (start, end), alphabet, Some(inner), spawn);
+            let (run, front) = (run_of(), Some((inner, &streams[..])));
+            packed_texts(node, cell, &run, (start, end), alphabet, front, spawn);
             plain_texts(node, cell, &run, (start, end), alphabet, spawn);
         }
         return any;
@@ -542,30 +543,33 @@ fn run_texts(
     }
 }
 
-/// What is packed behind something else, where `front` is what was read at the front of the run.
+/// What is packed behind something else, where `front` is what was read at the front of the run, and from where on.
 fn packed_texts(
     node: &Node,
     cell: &Cell,
     run: &Run<'_>,
     place: (usize, usize),
     alphabet: Alphabet,
-    front: Option<Packed>,
+    front: Option<(Packed, &[usize])>,
     spawn: &mut Spawner<'_>,
 ) {
-    for (first, skipped, packed) in packed_inside(&run.digits, alphabet, spawn.over) {
+    let (of_front, streams) = front.map_or((None, &[][..]), |(of, streams)| (Some(of), streams));
+    let all = packed_inside(&run.digits, alphabet, streams, |at, packed| {
         // An archive has been gone through to its end, with all heads in it.
-        let known = first % alphabet.group().1 == 0 && packed == Packed::Zip;
-        if known && front == Some(Packed::Zip) {
-            continue;
+        let known = at.first % alphabet.group().1 == 0 && packed == Packed::Zip;
+        if known && of_front == Some(Packed::Zip) {
+            return Vec::new();
         }
         if run.digits.len() > spawn.room() {
             spawn.over.get_or_insert(OverBudget::DecodedBytes);
-            return;
+            return Vec::new();
         }
-        let digits = &run.digits[first..];
-        let bytes: Vec<u8> = Digits::new(digits, alphabet).skip(skipped).collect();
-        let layer = alphabet.layer();
-        unpack(node, cell, place, layer, &bytes, packed, spawn);
+        let digits = &run.digits[at.first..];
+        let bytes: Vec<u8> = Digits::new(digits, alphabet).skip(at.skipped).collect();
+        unpack(node, cell, place, alphabet.layer(), &bytes, packed, spawn).streams
+    });
+    if !all {
+        spawn.over.get_or_insert(OverBudget::DecodedBytes);
     }
 }
 

@@ -35,6 +35,7 @@ pub(crate) mod listed;
 mod marked;
 pub(crate) mod marks;
 mod markup;
+mod members;
 mod mirrored;
 pub(crate) mod misread;
 mod named;

@@ -1,15 +1,14 @@
 //! What begins like something packed, behind base64 or hexadecimal: at the front of a run, or further on in it.
 
+use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read as _};
 
 use memchr::memmem;
-use smallvec::SmallVec;
 
 use super::archive::Packed;
 use super::base::{texty, utf16_order};
 use super::digits::{Alphabet, Digits, first_bytes};
 use super::streams;
-use crate::OverBudget;
 
 /// Decoded bytes that have to be text before the rest is decoded.
 pub(super) const HEAD: usize = 10;
@@ -111,19 +110,22 @@ const STREAM_DIGITS_MIN: usize = 24;
 /// looks like one.
 const STREAM_HEAD_DIGITS: usize = 512;
 
-/// Where bytes begin like an archive or a stream that something else stands before: a tar archive, a file of another make. False if
-/// there are more such beginnings than are looked at.
-pub(super) fn inside(bytes: &[u8]) -> (SmallVec<[(usize, Packed); 4]>, bool) {
-    let mut found = SmallVec::new();
+/// Goes through the places where bytes begin like an archive or a stream that something else stands before: a tar archive, a file
+/// of another make. `read` says where the streams began that it read from there on; those are not gone to again. False if there are
+/// more such beginnings than are looked at.
+pub(super) fn inside(bytes: &[u8], mut read: impl FnMut(usize, Packed) -> Vec<usize>) -> bool {
     if let Some(at) = memmem::find(&bytes[1..], b"PK\x03\x04") {
-        found.push((at + 1, Packed::Zip));
+        read(at + 1, Packed::Zip);
     }
     let behind = |signs: &'static [u8]| memmem::find_iter(bytes, signs).filter(|at| *at > 0);
     let head = |at: usize| &bytes[at..bytes.len().min(at + STREAM_HEAD_DIGITS)];
     let heads = behind(b"\x1F\x8B\x08").filter(|at| is_head(head(*at).iter().copied()));
     let mut tries = STREAMS_MAX + bytes.len() / STREAM_HEAD_DIGITS;
-    let (mut streams, mut all) = (0, true);
+    let (mut known, mut streams, mut all) = (BTreeSet::new(), 0, true);
     for at in heads {
+        if known.contains(&at) {
+            continue;
+        }
         if tries == 0 || streams == STREAMS_MAX {
             all = false;
             break;
@@ -131,27 +133,51 @@ pub(super) fn inside(bytes: &[u8]) -> (SmallVec<[(usize, Packed); 4]>, bool) {
         tries -= 1;
         if is_stream(head(at), at + STREAM_HEAD_DIGITS < bytes.len()) {
             streams += 1;
-            found.push((at, Packed::Gzip));
+            known.extend(read(at, Packed::Gzip).into_iter().map(|start| at + start));
         }
     }
-    let xz = behind(b"\xFD7zXZ\0").take(XZ_MAX);
-    found.extend(xz.map(|at| (at, Packed::Xz)));
+    for at in behind(b"\xFD7zXZ\0").take(XZ_MAX) {
+        read(at, Packed::Xz);
+    }
     let blocks = behind(b"\x31\x41\x59\x26\x53\x59").filter_map(|at| at.checked_sub(4));
     let bzip2 = blocks.filter(|at| *at > 0 && super::streams::packed(&bytes[*at..]).is_some());
-    found.extend(bzip2.take(XZ_MAX).map(|at| (at, Packed::Bzip2)));
-    (found, all)
+    for at in bzip2.take(XZ_MAX) {
+        read(at, Packed::Bzip2);
+    }
+    all
 }
 
-/// Archives and gzip streams behind something else: the digit where the group begins in which they do, the bytes of that
-/// group before them, and what they are. Their first bytes are looked for as they are written, each way.
+/// Something packed in a run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Inside {
+    /// The digit where the group begins in which it does, and the bytes of that group before it.
+    pub first: usize,
+    pub skipped: usize,
+}
+
+impl Inside {
+    /// Which of the ways to take digits together it is, and which byte it begins with that way.
+    fn byte(self, alphabet: Alphabet) -> (usize, usize) {
+        let (bytes, digits) = alphabet.group();
+        (
+            self.first % digits,
+            self.first / digits * bytes + self.skipped,
+        )
+    }
+}
+
+/// Goes through archives and streams behind something else. Their first bytes are looked for as they are written, each way. `read`
+/// says where the streams began that it read from there on; those are not gone to again, nor are those that were read from the
+/// `front` of the run. False if there are more than are looked at.
 pub(super) fn packed_inside(
     digits: &[u8],
     alphabet: Alphabet,
-    over: &mut Option<OverBudget>,
-) -> SmallVec<[(usize, usize, Packed); 4]> {
+    front: &[usize],
+    mut read: impl FnMut(Inside, Packed) -> Vec<usize>,
+) -> bool {
     // Most runs are hashes and paths.
     if digits.len() < PACKED_DIGITS_MIN {
-        return SmallVec::new();
+        return true;
     }
     // What is written, and at which digit of its group that stands.
     let (archives, streams): (&[Written], &[Written]) = match alphabet {
@@ -171,24 +197,23 @@ pub(super) fn packed_inside(
         _ => (&[], &[]),
     };
     let group = |at: usize, place: usize| {
-        let first = at.checked_sub(place)?;
-        (at > 0).then_some((first, place.saturating_sub(1)))
+        let (first, skipped) = (at.checked_sub(place)?, place.saturating_sub(1));
+        (at > 0).then_some(Inside { first, skipped })
     };
     // The first is enough wherever groups begin as they do there: all heads behind it are looked for.
-    let mut firsts: [Option<(usize, usize)>; 4] = [None; 4];
+    let mut firsts: [Option<Inside>; 4] = [None; 4];
     for (signs, place) in archives {
         let groups = memmem::find_iter(digits, signs).filter_map(|at| group(at, *place));
-        for (first, skipped) in groups {
-            let known = &mut firsts[first % alphabet.group().1];
-            if known.is_none_or(|(before, _)| first < before) {
-                *known = Some((first, skipped));
+        for at in groups {
+            let known = &mut firsts[at.first % alphabet.group().1];
+            if known.is_none_or(|before| at < before) {
+                *known = Some(at);
             }
         }
     }
-    let firsts = firsts.into_iter().flatten();
-    let mut found: SmallVec<_> = firsts
-        .map(|(first, skipped)| (first, skipped, Packed::Zip))
-        .collect();
+    for at in firsts.into_iter().flatten() {
+        read(at, Packed::Zip);
+    }
     // Its sign is so long that none stands there by chance.
     let xz: &[Written] = match alphabet {
         Alphabet::Base64 => &[
@@ -202,33 +227,45 @@ pub(super) fn packed_inside(
     };
     for (signs, place) in xz {
         let groups = memmem::find_iter(digits, signs).filter_map(|at| group(at, *place));
-        let streams = groups.map(|(first, skipped)| (first, skipped, Packed::Xz));
-        found.extend(streams.take(XZ_MAX));
-    }
-    let bytes = |(first, skipped): (usize, usize)| {
-        let head = &digits[first..digits.len().min(first + STREAM_HEAD_DIGITS)];
-        Digits::new(head, alphabet).skip(skipped)
-    };
-    let fit = digits.len() / STREAM_DIGITS_MIN;
-    let mut tries = fit.min(STREAMS_MAX) + digits.len() / STREAM_HEAD_DIGITS;
-    for (signs, place) in streams {
-        let groups = memmem::find_iter(digits, signs).filter_map(|at| group(at, *place));
-        // The rest of the digits is gone through for each.
-        let mut left = STREAMS_MAX;
-        for at in groups.filter(|at| is_head(bytes(*at))) {
-            if tries == 0 || left == 0 {
-                over.get_or_insert(OverBudget::DecodedBytes);
-                break;
-            }
-            tries -= 1;
-            let goes_on = at.0 + STREAM_HEAD_DIGITS < digits.len();
-            if is_stream(&bytes(at).collect::<Vec<u8>>(), goes_on) {
-                left -= 1;
-                found.push((at.0, at.1, Packed::Gzip));
-            }
+        for at in groups.take(XZ_MAX) {
+            read(at, Packed::Xz);
         }
     }
-    found
+    let bytes = |at: Inside| {
+        let head = &digits[at.first..digits.len().min(at.first + STREAM_HEAD_DIGITS)];
+        Digits::new(head, alphabet).skip(at.skipped)
+    };
+    let mut heads = Vec::new();
+    for (form, (signs, place)) in streams.iter().enumerate() {
+        let groups = memmem::find_iter(digits, signs).filter_map(|at| group(at, *place));
+        let groups = groups.filter(|at| is_head(bytes(*at)));
+        heads.extend(groups.map(|at| (at, form)));
+    }
+    // Of streams behind each other the first leads to the others.
+    heads.sort_unstable();
+    let mut known: BTreeSet<_> = front.iter().map(|start| (0, *start)).collect();
+    let fit = digits.len() / STREAM_DIGITS_MIN;
+    let mut tries = fit.min(STREAMS_MAX) + digits.len() / STREAM_HEAD_DIGITS;
+    // The rest of the digits is gone through for each.
+    let (mut left, mut all) = ([STREAMS_MAX; 4], true);
+    for (at, form) in heads {
+        let (way, start) = at.byte(alphabet);
+        if known.contains(&(way, start)) {
+            continue;
+        }
+        if tries == 0 || left[form] == 0 {
+            all = false;
+            continue;
+        }
+        tries -= 1;
+        let goes_on = at.first + STREAM_HEAD_DIGITS < digits.len();
+        if is_stream(&bytes(at).collect::<Vec<u8>>(), goes_on) {
+            left[form] -= 1;
+            let read = read(at, Packed::Gzip);
+            known.extend(read.into_iter().map(|next| (way, start + next)));
+        }
+    }
+    all
 }
 
 /// RFC 1952, section 2.3.1: deflated, and without the flags that every reader refuses. All else in a head is as its writer
@@ -269,12 +306,16 @@ mod tests {
     fn noise_is_within_budget() {
         let base64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
         for seed in 0..20 {
-            let mut over = None;
-            let digits = noise(base64, 1 << 20, seed);
-            assert!(packed_inside(&digits, Alphabet::Base64, &mut over).len() < 2);
-            let digits = noise(b"0123456789abcdef", 1 << 20, seed);
-            assert!(packed_inside(&digits, Alphabet::Hex, &mut over).len() < 2);
-            assert_eq!(over, None, "{seed}");
+            let hex: &[u8] = b"0123456789abcdef";
+            for (digits, alphabet) in [(&base64[..], Alphabet::Base64), (hex, Alphabet::Hex)] {
+                let (digits, mut found) = (noise(digits, 1 << 20, seed), 0);
+                let count = |_, _| {
+                    found += 1;
+                    Vec::new()
+                };
+                assert!(packed_inside(&digits, alphabet, &[], count), "{seed}");
+                assert!(found < 2);
+            }
         }
     }
 }
