@@ -56,7 +56,34 @@ fn is_moment(value: &[u8]) -> bool {
         && body
             .split(|b| *b == b'.')
             .all(|part| (1..=3).contains(&part.len()) && part.iter().all(u8::is_ascii_digit));
-    value.len() <= BYTES_MAX && (day && value.iter().all(of) || version)
+    value.len() <= BYTES_MAX && (day && value.iter().all(of) || version || is_release(body))
+}
+
+/// `2.2.7.Final|lib`, `4.1.100.Final-redhat1`, `5.3.0-M1`: three numbers, and words as releases are called.
+fn is_release(value: &[u8]) -> bool {
+    const NUMBERS: usize = 3;
+    const NUMBER_BYTES: std::ops::RangeInclusive<usize> = 1..=3;
+    let mut rest = value;
+    for nth in 0..NUMBERS {
+        let Some(number) = rest.strip_prefix(if nth == 0 { &b""[..] } else { b"." }) else {
+            return false;
+        };
+        let len = number.iter().take_while(|b| b.is_ascii_digit()).count();
+        if !NUMBER_BYTES.contains(&len) {
+            return false;
+        }
+        rest = &number[len..];
+    }
+    // A word is all in one case but for its first letter, and has a short number behind it at most.
+    let word = |part: &[u8]| {
+        let letters = part.iter().take_while(|b| b.is_ascii_alphabetic()).count();
+        let (letters, number) = part.split_at(letters);
+        let rest = letters.get(1..).unwrap_or_default();
+        let cased =
+            rest.iter().all(u8::is_ascii_lowercase) || letters.iter().all(u8::is_ascii_uppercase);
+        cased && number.len() <= *NUMBER_BYTES.end() && number.iter().all(u8::is_ascii_digit)
+    };
+    rest.split(|b| b".-_+|:/<>,;".contains(b)).all(word)
 }
 
 /// `argon2id`, `pbkdf2-sha256`: how a password is kept.
@@ -365,6 +392,7 @@ fn reference(value: &[u8]) -> bool {
                 .all(|b| b.is_ascii_alphanumeric() || b"@_./-:".contains(b))
         || starts("&")
         || is_file(value)
+        || is_quoted_pattern(value)
         || refers(value)
         || starts("arn:")
         || starts("vault:")
@@ -390,6 +418,36 @@ fn reference(value: &[u8]) -> bool {
         .any(|tag| {
             value.len() >= tag.len() && value[..tag.len()].eq_ignore_ascii_case(tag.as_bytes())
         })
+}
+
+/// `qr/^[A-Za-z0-9]{20,40}$/x`, `m{[0-9a-f]{32}}`: a pattern, as Perl writes it.
+fn is_quoted_pattern(value: &[u8]) -> bool {
+    const FLAGS_MAX: usize = 6;
+    let quoted = value
+        .strip_prefix(b"qr")
+        .or_else(|| value.strip_prefix(b"m"));
+    let Some([open, body @ ..]) = quoted else {
+        return false;
+    };
+    let close = match open {
+        b'/' | b'!' | b'|' | b'#' | b'~' => *open,
+        b'{' => b'}',
+        b'(' => b')',
+        b'[' => b']',
+        _ => return false,
+    };
+    let flags = body
+        .iter()
+        .rev()
+        .take_while(|b| b.is_ascii_lowercase())
+        .count();
+    let body = &body[..body.len() - flags];
+    // Sets, counts and groups are what a pattern is for.
+    let of_pattern = |inner: &[u8]| inner.iter().any(|b| b"[]{}()\\^*".contains(b));
+    flags <= FLAGS_MAX
+        && body
+            .split_last()
+            .is_some_and(|(last, inner)| *last == close && of_pattern(inner))
 }
 
 /// What `kubeseal` makes for a cluster that alone can read it (Sealed Secrets: the length of what RSA-OAEP made with a key of 4,096
