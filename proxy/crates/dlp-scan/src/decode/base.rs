@@ -146,20 +146,24 @@ fn each(
     if !texts.iter().all(|text| std::str::from_utf8(text).is_ok()) {
         return false;
     }
-    let Some(child) = spawn.begin(alphabet.layer()) else {
+    let Some(mut child) = spawn.begin(alphabet.layer()) else {
         return false;
     };
     let (first, last) = (bodies[0], bodies[bodies.len() - 1]);
-    let place = (first.start as usize, last.end as usize);
-    in_place(node, cell, place, child, spawn, |child| {
-        let mut end = first.start as usize;
-        for (body, text) in bodies.iter().zip(&texts) {
-            copy(child, node, end, body.start as usize);
-            let digits = &node.text[body.range()];
-            Run::of_lines(digits, &[*body]).push(child, text, (0, 0), alphabet);
-            end = body.end as usize;
-        }
-    });
+    // What stands above and below is not theirs, and what is coded there would be read once more.
+    let within = (cell.span.start as usize, cell.span.end as usize);
+    let (from, to) = lines::around(&node.text, (first, last), within);
+    let name = begin_cell(&mut child, node, name_over(node, cell, from));
+    let (at, mut end) = (child.text.len(), from);
+    for (body, text) in bodies.iter().zip(&texts) {
+        copy(&mut child, node, end, body.start as usize);
+        let digits = &node.text[body.range()];
+        Run::of_lines(digits, &[*body]).push(&mut child, text, (0, 0), alphabet);
+        end = body.end as usize;
+    }
+    copy(&mut child, node, end, to);
+    child.close_cell(at, name, cell.kind, 0);
+    spawn.end(child);
     false
 }
 

@@ -9,6 +9,8 @@ use crate::text::{RUN_BYTES_MIN, Span, is_run};
 /// Longest decoration before the digits and behind them.
 const LEAD_BYTES_MAX: usize = 128;
 const TAIL_BYTES_MAX: usize = 64;
+/// RFC 4648, section 6: so many signs fill up the last digits.
+const FILL_BYTES_MAX: usize = 6;
 /// Longest decoration that is not the same on the first line.
 const OTHER_LEAD_BYTES_MAX: usize = 24;
 
@@ -123,6 +125,23 @@ pub(super) fn digits(text: &[u8], bodies: &[Span]) -> Vec<u8> {
     digits
 }
 
+/// Where the first line begins and the last one ends, as far as their decorations reach.
+pub(super) fn around(
+    text: &[u8],
+    (first, last): (Span, Span),
+    (floor, ceil): (usize, usize),
+) -> (usize, usize) {
+    let (start, end) = (first.start as usize, last.end as usize);
+    let near = start.saturating_sub(LEAD_BYTES_MAX).max(floor);
+    let from = memchr::memrchr(b'\n', &text[near..start]).map_or(near, |n| near + n + 1);
+    let near = (end + TAIL_BYTES_MAX).min(ceil);
+    let to = memchr::memchr(b'\n', &text[end..near]).map_or(near, |n| end + n);
+    (
+        super::on_char(text, from, start),
+        super::on_char(text, to, ceil),
+    )
+}
+
 /// The first of some lines.
 struct Row<'t> {
     text: &'t [u8],
@@ -163,14 +182,11 @@ impl Row<'_> {
         let near = &rest[..rest.len().min(OTHER_LEAD_BYTES_MAX)];
         let digit = near.iter().position(u8::is_ascii_alphanumeric)?;
         // Signs may be digits, too: the line is as long as the first one then.
-        let run = near[..digit]
-            .iter()
-            .rev()
-            .take_while(|b| is_run(**b))
-            .count();
-        let len = |from: usize| self.digits(&rest[from..]);
-        let from = (digit - run..=digit).find(|from| len(*from) == self.first.len());
-        let lead = &rest[..from.unwrap_or(digit)];
+        let signs = near[..digit].iter().rev().take_while(|b| is_run(**b));
+        let run = signs.count();
+        let missing = self.first.len().checked_sub(self.digits(&rest[digit..]));
+        let missing = missing.filter(|missing| *missing <= run).unwrap_or(0);
+        let lead = &rest[..digit - missing];
         let sign = lead.trim_ascii();
         let known = sign.is_empty() || memchr::memmem::find(self.lead, sign).is_some();
         (known && !lead.contains(&b'\n')).then_some(lead)
@@ -198,8 +214,11 @@ impl Row<'_> {
             let more = end + tail.len() + 1 < self.text.len();
             return Some((body, more.then_some(end + tail.len())));
         }
-        // Words behind it are another line's.
-        let last = same || !tail.iter().any(u8::is_ascii_alphanumeric);
+        // Words behind it are another line's, unless what stands behind each stands there, behind what fills up the last.
+        let filled = tail.iter().take(FILL_BYTES_MAX).take_while(|b| **b == b'=');
+        let rest = &tail[filled.count()..];
+        let known = !self.tail.is_empty() && like(self.tail, rest).is_some();
+        let last = known || !rest.iter().any(u8::is_ascii_alphanumeric);
         last.then_some((body, None))
     }
 }
@@ -297,6 +316,9 @@ mod tests {
             both("| ", " |"),
             both("    '", "',"),
             both("s = s & \"", "\""),
+            both("<l>", "</l>"),
+            both("", "<br>"),
+            Box::new(|nth, line| format!("{nth},{line},ok")),
             Box::new(|nth, line| format!("{}: {line}", nth + 9)),
             Box::new(|nth, line| format!("{}-{line}", nth + 9)),
             Box::new(|nth, line| format!("{:>6}\t{line}", nth + 9)),
