@@ -61,15 +61,13 @@ fn decorated(
     seen: &mut lines::Seen,
     spawn: &mut Spawner<'_>,
 ) -> bool {
-    let Some((first, column)) = runs.last().zip(seen.column(&node.text, runs)) else {
+    let within = (cell.span.start as usize, cell.span.end as usize);
+    let column = seen.column(&node.text, runs, within.1);
+    let Some((first, (column, line_end))) = runs.last().zip(column) else {
         return false;
     };
-    let within = (cell.span.start as usize, cell.span.end as usize);
-    for bodies in lines::rows(
-        &node.text,
-        (first.start as usize, first.end as usize),
-        within,
-    ) {
+    let place = (first.start as usize, first.end as usize);
+    for bodies in lines::rows(&node.text, place, line_end, within) {
         // Where one of many lines was read by itself, those beside it have been looked at together.
         let mut new = bodies
             .iter()

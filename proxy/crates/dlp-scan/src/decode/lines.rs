@@ -35,16 +35,18 @@ impl Seen {
         })
     }
 
-    /// Is it worth a look whether the last of these runs goes on in the next line? Gives its column.
-    pub fn column(&self, text: &[u8], runs: &[Span]) -> Option<usize> {
+    /// Is it worth a look whether the last of these runs goes on in the next line, before `ceil`? Gives its
+    /// column, and where its line ends.
+    pub fn column(&self, text: &[u8], runs: &[Span], ceil: usize) -> Option<(usize, usize)> {
         let (run, before) = runs.split_last()?;
+        let line_end = next_line(&text[..ceil], run.end as usize)?;
         let near = before.iter().rev().take(COLUMNS - 1);
         let beside = near.scan(run.start, |next, run| {
             let between = &text[run.end as usize..std::mem::replace(next, run.start) as usize];
             memchr::memchr(b'\n', between).is_none().then_some(())
         });
         let column = beside.count();
-        (run.start >= self.unread[column]).then_some(column)
+        (run.start >= self.unread[column]).then_some((column, line_end))
     }
 
     pub fn note(&mut self, column: usize, bodies: Vec<Span>, read: bool) {
@@ -56,15 +58,15 @@ impl Seen {
     }
 }
 
-/// Where the digits of each line stand, for each way to read the lines from this run on. `floor` and `ceil` are where the text
-/// around it begins and ends.
+/// Where the digits of each line stand, for each way to read the lines from this run on, whose line ends at `line_end`. `floor` and
+/// `ceil` are where the text around it begins and ends.
 pub(super) fn rows(
     text: &[u8],
     (start, end): (usize, usize),
+    line_end: usize,
     (floor, ceil): (usize, usize),
 ) -> impl Iterator<Item = Vec<Span>> {
     let text = &text[..ceil];
-    let line_end = next_line(text, end);
     let near = start.saturating_sub(LEAD_BYTES_MAX).max(floor);
     let line_start = memchr::memrchr(b'\n', &text[near..start]).map(|n| near + n + 1);
     // What is further away than a decoration reaches can still be the name that the first line gives.
@@ -80,7 +82,7 @@ pub(super) fn rows(
             text,
             first,
             lead: &text[lead_start..start + cut],
-            tail: &text[end..line_end?],
+            tail: &text[end..line_end],
         };
         row.bodies(whole)
     })
@@ -96,7 +98,7 @@ fn next_line(text: &[u8], at: usize) -> Option<usize> {
 
 /// How many bytes at the front of a run are a sign of its line, and no digits: `+QUtJ` in a difference, `12-QUtJ` of `grep`.
 fn glued(lead: &[u8], run: &[u8]) -> usize {
-    if lead.iter().any(|b| b.is_ascii_alphanumeric()) {
+    if run[0].is_ascii_alphabetic() || lead.iter().any(u8::is_ascii_alphanumeric) {
         return 0;
     }
     let number = run
@@ -184,8 +186,11 @@ impl Row<'_> {
         // Signs may be digits, too: the line is as long as the first one then.
         let signs = near[..digit].iter().rev().take_while(|b| is_run(**b));
         let run = signs.count();
-        let missing = self.first.len().checked_sub(self.digits(&rest[digit..]));
-        let missing = missing.filter(|missing| *missing <= run).unwrap_or(0);
+        let len = self.digits(&rest[digit..]);
+        let missing = match self.first.len().checked_sub(len)? {
+            missing if missing <= run => missing,
+            _ => 0,
+        };
         let lead = &rest[..digit - missing];
         let sign = lead.trim_ascii();
         let known = sign.is_empty() || memchr::memmem::find(self.lead, sign).is_some();

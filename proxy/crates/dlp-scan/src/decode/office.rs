@@ -4,14 +4,10 @@
 //! Word and PowerPoint (ECMA-376, part 1, sections 17.3.2 and 21.1.2.3), shared strings of Excel (18.4.8), OpenDocument
 //! (part 3, section 6.1.7). Prefixes are as their writers like.
 
-use memchr::memmem;
-
 use super::{Spawner, begin_cell, copy};
 use crate::text::{Cell, How, Node, Span};
 use crate::{Layer, OverBudget};
 
-/// What the end of a run has in it, and no page of the web.
-const SIGNS: [&[u8]; 3] = [b":t>", b":span>", b"</t></r>"];
 /// Longest prefix of a name, and longest name.
 const PREFIX_BYTES_MAX: usize = 16;
 const NAME_BYTES_MAX: usize = 64;
@@ -90,36 +86,29 @@ fn gap_of(name: &[u8]) -> Gap {
 }
 
 pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
-    let (mut at, mut index) = (0, 0);
-    // None is looked for again before it is passed.
-    let mut ends = SIGNS.map(|sign| next_end(&node.text, 0, sign));
-    while let Some(first) = ends.into_iter().flatten().min() {
-        match node.cell_from(first, &mut index) {
-            Some(cell) => {
-                at = cell.span.end as usize;
-                page(node, cell, first, spawn);
-            }
-            None => at = at.max(first + 1),
-        }
-        for (end, sign) in ends.iter_mut().zip(SIGNS) {
-            if end.is_some_and(|end| end < at) {
-                *end = next_end(&node.text, at, sign);
-            }
+    let (mut index, mut done) = (0, 0);
+    for at in memchr::memchr_iter(b'<', &node.text) {
+        if at >= done
+            && ends_run(&node.text[at..])
+            && let Some(cell) = node.cell_from(at, &mut index)
+        {
+            done = cell.span.end as usize;
+            page(node, cell, at, spawn);
         }
     }
 }
 
-/// The next end of a run from `at` on that has this sign.
-fn next_end(text: &[u8], at: usize, sign: &[u8]) -> Option<usize> {
-    let mut ends = memmem::find_iter(text.get(at..)?, sign).map(|n| at + n);
-    ends.find(|end| is_end(text, *end))
-}
-
-/// Does the end of an element stand there, behind its prefix if it has one?
-fn is_end(text: &[u8], at: usize) -> bool {
-    let before = text[..at].iter().rev().take(PREFIX_BYTES_MAX);
-    let prefix = before.take_while(|b| b.is_ascii_alphanumeric()).count();
-    text[at] == b'<' || text[..at - prefix].ends_with(b"</")
+/// Does a text begin with the end of a run, as no page of the web has it?
+fn ends_run(text: &[u8]) -> bool {
+    let Some(name) = text.strip_prefix(b"</") else {
+        return false;
+    };
+    let prefix = name.iter().take(PREFIX_BYTES_MAX);
+    let prefix = prefix.take_while(|b| b.is_ascii_alphanumeric()).count();
+    match &name[prefix..] {
+        [b':', local @ ..] => local.starts_with(b"t>") || local.starts_with(b"span>"),
+        rest => &name[..prefix] == b"t" && rest.starts_with(b"></r>"),
+    }
 }
 
 /// How much before the first run and behind the last comes along.
@@ -147,10 +136,9 @@ fn page_end(text: &[u8], last: usize, ceil: usize) -> usize {
 /// Puts the text from the first run of a cell to its last, with a little of what stands around, into a child.
 fn page(node: &Node, cell: &Cell, first: usize, spawn: &mut Spawner<'_>) {
     let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
-    let last = SIGNS
-        .into_iter()
-        .filter_map(|sign| memmem::rfind(&node.text[first..ceil], sign));
-    let last = last.max().map_or(first, |n| first + n);
+    let mut ends = memchr::memrchr_iter(b'<', &node.text[first..ceil]);
+    let last = ends.find(|n| ends_run(&node.text[first + n..ceil]));
+    let last = last.map_or(first, |n| first + n);
     let from = page_start(&node.text, first, floor);
     let to = page_end(&node.text, last, ceil);
     if to - from > spawn.room() {
