@@ -1,4 +1,4 @@
-//! A value with a backslash before each of its signs: `\0\8\0\7\9\8\1`, `\L\i\n\d\e\n`. A shell and a printer read over them; a
+//! Lines of a text that was written as one, as JSON and most languages do (`a\nb\nc`), and a value with a backslash before each of its signs: `\0\8\0\7\9\8\1`, `\L\i\n\d\e\n`. A shell and a printer read over them; a
 //! number with three or four digits to a group would be octal.
 
 use super::{Spawner, child_around};
@@ -10,7 +10,95 @@ const SIGNS_MIN: usize = 7;
 /// Longest value.
 const SIGNS_MAX: usize = 160;
 
+/// Fewer ends of lines in one are a message that a program prints. They stand no further apart than this.
+const ENDS_MIN: usize = 3;
+const LINE_BYTES_MAX: usize = 1024;
+/// Backslashes of a text that was escaped again and again.
+const BACKSLASHES_MAX: usize = 16;
+
 pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
+    lines(node, spawn);
+    signs(node, spawn);
+}
+
+/// The lines of a text that has `\n` for their ends, with its other short escapes undone.
+fn lines(node: &Node, spawn: &mut Spawner<'_>) {
+    let (text, mut index, mut done) = (&node.text, 0, 0);
+    while let Some(at) = memchr::memmem::find(&text[done..], b"\\n").map(|n| done + n) {
+        done = at + 2;
+        let Some(cell) = node.cell_from(at, &mut index).filter(|c| c.leaf != NO_LEAF) else {
+            continue;
+        };
+        let ends = ends(&text[..cell.span.end as usize], at);
+        done = ends[ends.len() - 1] + 2;
+        if ends.len() < ENDS_MIN {
+            continue;
+        }
+        let floor = (cell.span.start as usize).max(at.saturating_sub(LINE_BYTES_MAX));
+        let from = memchr::memrchr(b'\n', &text[floor..at]).map_or(floor, |n| floor + n + 1);
+        let from = (from..at).find(|at| text[*at] & 0xC0 != 0x80).unwrap_or(at);
+        let ceil = (cell.span.end as usize).min(done + LINE_BYTES_MAX);
+        let to = memchr::memchr(b'\n', &text[done..ceil]).map_or(ceil, |n| done + n);
+        let to = (done..=to)
+            .rev()
+            .find(|at| text.get(*at).is_none_or(|b| b & 0xC0 != 0x80))
+            .unwrap_or(done);
+        done = to;
+        child_around(node, cell, Layer::Escapes, (from, to), spawn, |child| {
+            let mut at = from;
+            while let Some(escape) = next(text, at, to) {
+                let (span, sign) = escape;
+                child.push(
+                    &text[at..span.start as usize],
+                    Span::new(at, span.start as usize),
+                    How::Copy,
+                );
+                child.push(&[sign], span, How::Atom);
+                at = span.end as usize;
+            }
+            child.push(&text[at..to], Span::new(at, to), How::Copy);
+        });
+    }
+}
+
+/// The ends of lines from the one at `at` on, all within one line of the text.
+fn ends(text: &[u8], at: usize) -> Vec<usize> {
+    let mut ends = vec![at];
+    let mut from = at + 2;
+    while let Some(n) =
+        memchr::memmem::find(&text[from..text.len().min(from + LINE_BYTES_MAX)], b"\\n")
+    {
+        if text[from..from + n].contains(&b'\n') {
+            break;
+        }
+        ends.push(from + n);
+        from += n + 2;
+    }
+    ends
+}
+
+/// The next short escape, and what it stands for.
+fn next(text: &[u8], from: usize, to: usize) -> Option<(Span, u8)> {
+    let mut at = from;
+    loop {
+        at += memchr::memchr(b'\\', text.get(at..to)?)?;
+        let run = text[at..to].iter().take(BACKSLASHES_MAX);
+        let run = run.take_while(|b| **b == b'\\').count();
+        let sign = match text[..to].get(at + run) {
+            Some(b'n') => Some(b'\n'),
+            Some(b'r') => Some(b'\r'),
+            Some(b't') => Some(b'\t'),
+            Some(sign @ (b'"' | b'/' | b'\'')) => Some(*sign),
+            _ => None,
+        };
+        if let Some(sign) = sign {
+            return Some((Span::new(at, at + run + 1), sign));
+        }
+        at += run;
+    }
+}
+
+fn signs(node: &Node, spawn: &mut Spawner<'_>) {
     let (mut index, mut done) = (0, 0);
     for at in memchr::memchr_iter(b'\\', &node.text) {
         if at < done {
@@ -89,6 +177,48 @@ mod tests {
                 .any(|(l, t, _)| *l == Layer::Escapes && want.is_some_and(|want| t.contains(want)));
             assert_eq!(read, want.is_some(), "{text}");
         }
+    }
+
+    #[test]
+    fn lines_in_one_come_apart() {
+        for (text, want) in [
+            (
+                r#"{"note": "first\nuser = ann\n\tpass = x\nlast"} end"#,
+                Some("first\nuser = ann\n\tpass = x\nlast"),
+            ),
+            (
+                r#"log: \"a: 1\\nb: \\\"2\\\"\\nc: 3\\nd\""#,
+                Some("a: 1\nb: \"2\"\nc: 3\nd"),
+            ),
+            (r#"print("one\n"); print("two\n")"#, None),
+            ("a\\nb\nc\\nd\ne\\nf\n", None),
+        ] {
+            let got = children(text);
+            let read = got
+                .iter()
+                .any(|(l, t, _)| *l == Layer::Escapes && want.is_some_and(|want| t.contains(want)));
+            let lines = got
+                .iter()
+                .any(|(l, t, _)| *l == Layer::Escapes && t.lines().count() > 3);
+            assert_eq!((read, lines), (want.is_some(), want.is_some()), "{text}");
+        }
+    }
+
+    #[test]
+    fn redaction_meets_what_was_written() {
+        let text = r"a\nkey: Xk8q\nb\nc";
+        let found = children(text);
+        let (_, child, map) = found
+            .iter()
+            .find(|(l, ..)| *l == Layer::Escapes)
+            .expect("a child");
+        let at = child.find("Xk8q").expect("the value");
+        assert_eq!(&text[map(at, at + 4)], "Xk8q");
+    }
+
+    #[test]
+    fn many_lines_take_no_more_than_the_room() {
+        assert_bounded(r"key\nuser\npass\n");
     }
 
     #[test]
