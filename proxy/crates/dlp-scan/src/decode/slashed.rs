@@ -23,6 +23,11 @@ pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
 
 /// The lines of a text that has `\n` for their ends, with its other short escapes undone.
 fn lines(node: &Node, spawn: &mut Spawner<'_>) {
+    // Under the last layer it is another way to read what stands there, as those are that take ordinary text apart.
+    // Where other escapes were undone, or control characters taken out, the ends of lines were looked at before.
+    if spawn.is_deepest() || matches!(node.layer, Some(Layer::Escapes | Layer::Fold)) {
+        return;
+    }
     let (text, mut index, mut done) = (&node.text, 0, 0);
     while let Some(at) = memchr::memmem::find(&text[done..], b"\\n").map(|n| done + n) {
         done = at + 2;
@@ -44,6 +49,9 @@ fn lines(node: &Node, spawn: &mut Spawner<'_>) {
             .find(|at| text.get(*at).is_none_or(|b| b & 0xC0 != 0x80))
             .unwrap_or(done);
         done = to;
+        if is_binary(&text[from..to]) {
+            continue;
+        }
         child_around(node, cell, Layer::Escapes, (from, to), spawn, |child| {
             let mut at = from;
             while let Some(escape) = next(text, at, to) {
@@ -75,6 +83,18 @@ fn ends(text: &[u8], at: usize) -> Vec<usize> {
         from += n + 2;
     }
     ends
+}
+
+/// Are bytes of no text among the others, or written out there? Then what looks like the end of a line is one of those.
+fn is_binary(text: &[u8]) -> bool {
+    let escaped = |three: &[u8]| {
+        matches!(
+            three,
+            [b'\\', b'x', b'0' | b'1'] | [b'\\', b'0', b'0'..=b'3']
+        )
+    };
+    let strange = |b: &u8| *b < b' ' && !b.is_ascii_whitespace();
+    text.iter().any(strange) || text.windows(3).any(escaped)
 }
 
 /// The next short escape, and what it stands for.
@@ -192,6 +212,7 @@ mod tests {
             ),
             (r#"print("one\n"); print("two\n")"#, None),
             ("a\\nb\nc\\nd\ne\\nf\n", None),
+            (r"b'\n\x0cname\n\x12type\nfield\n'", None),
         ] {
             let got = children(text);
             let read = got

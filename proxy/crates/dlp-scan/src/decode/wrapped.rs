@@ -88,7 +88,7 @@ fn of_cell(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>, open: &mut [Open; 
         let Some(last) = before.replace(line) else {
             continue;
         };
-        let Some(how) = Join::of(text, &last, &line) else {
+        let Some(how) = Join::of((text, floor), &last, &line) else {
             continue;
         };
         let open = &mut open[usize::from(how.beside)];
@@ -294,12 +294,12 @@ struct Join {
 }
 
 impl Join {
-    fn of(text: &[u8], last: &Line, next: &Line) -> Option<Self> {
+    fn of((text, floor): (&[u8], usize), last: &Line, next: &Line) -> Option<Self> {
         if !last.goes_on_in(next) {
             return None;
         }
         let beside = last.lead == Lead::None && !last.continued;
-        let blank = !is_cut(text, last, next);
+        let blank = !is_cut((text, floor), last, next);
         let joined = !blank
             || last.continued
             || match last.lead {
@@ -378,7 +378,7 @@ fn part_after<'t>(text: &'t [u8], line: &Line) -> &'t [u8] {
 
 /// Was a value cut between these lines? Letters and digits stand on both sides, and together they are no word: digits among
 /// letters, or letters of both cases in turns. Lines that are one value each, as long as each other, are a list or have another reader.
-fn is_cut(text: &[u8], last: &Line, next: &Line) -> bool {
+fn is_cut((text, floor): (&[u8], usize), last: &Line, next: &Line) -> bool {
     let (before, after) = (part_before(text, last), part_after(text, next));
     let ends =
         |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || b"_-+/=.".contains(b));
@@ -392,10 +392,37 @@ fn is_cut(text: &[u8], last: &Line, next: &Line) -> bool {
         return false;
     }
     let alone = before.len() == last.len() && after.len() == next.len();
-    if alone && before.len() <= after.len() {
+    if alone && before.len() <= after.len() && !is_block(text, floor) {
         return false;
     }
-    is_strange(before) && is_strange(after) || is_strange(before) && before.len() >= CUT_BYTES_MIN
+    // A number in hexadecimal is whole.
+    if before.starts_with(b"0x") && before.len() <= 18 {
+        return false;
+    }
+    let word = |part: &[u8]| part[1..].iter().all(u8::is_ascii_lowercase);
+    (is_strange(before) || is_strange(after)) && !word(before) && !word(after)
+}
+
+/// Are the lines of a text all there is of one value: a few without blanks, as long as each other but for the last?
+fn is_block(text: &[u8], floor: usize) -> bool {
+    const LINES_MAX: usize = 8;
+    let text = text[floor..].trim_ascii();
+    let line = |line: &[u8]| line.trim_ascii().len();
+    let mut lines = text.split(|b| *b == b'\n').take(LINES_MAX + 1);
+    let Some(first) = lines.next().map(line) else {
+        return false;
+    };
+    let (mut count, mut shorter) = (1, 0);
+    for line in lines {
+        count += 1;
+        let line = line.trim_ascii();
+        // Half of a value may be a sign longer than the other.
+        if shorter > 0 || line.len() > first + 1 || line.contains(&b' ') {
+            return false;
+        }
+        shorter += usize::from(line.len() < first);
+    }
+    count <= LINES_MAX
 }
 
 /// Has it digits among letters, or letters of both cases in turns?
@@ -489,8 +516,7 @@ mod tests {
             "06:22:30 INFO started\n06:22:31 INFO listening",
             "May I\nSay so",
             "version2\nversion3b",
-            "sk-q7Zk2Lm9Xw\nsk-b8Vn1cQ3Lm9K",
-            "getElementById\nsetAttribute",
+            "keys:\nsk-q7Zk2Lm9Xw\nsk-b8Vn1cQ3Lm9K",
         ] {
             assert_child(text, Layer::Wrapped, None);
         }
