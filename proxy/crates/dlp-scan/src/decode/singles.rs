@@ -15,11 +15,9 @@ const SEPARATORS: &[u8; 13] = b" .-_,|*/~\t+:;";
 
 pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
     let text = &node.text;
-    if text.is_ascii() {
-        return;
-    }
-    let (mut done, mut index) = (0, 0);
-    for at in (1..text.len()).filter(|at| text[*at] >= 0xC2) {
+    let (mut done, mut index, mut from) = (0, 0, 1);
+    while let Some(at) = next_foreign(text, from) {
+        from = at + 1;
         let separator = text[at - 1];
         if at < done || !SEPARATORS.contains(&separator) {
             continue;
@@ -50,6 +48,25 @@ pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
                 child.push(&text[unit.range()], *unit, How::Copy);
             }
         });
+    }
+}
+
+/// Where the next character beyond ASCII begins. Most text has few.
+fn next_foreign(text: &[u8], from: usize) -> Option<usize> {
+    const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
+    let mut at = from;
+    loop {
+        while let Some(eight) = text.get(at..).and_then(<[u8]>::first_chunk) {
+            if u64::from_ne_bytes(*eight) & HIGH != 0 {
+                break;
+            }
+            at += eight.len();
+        }
+        let byte = *text.get(at)?;
+        if byte >= 0xC2 {
+            return Some(at);
+        }
+        at += 1;
     }
 }
 

@@ -24,6 +24,10 @@ const RULE: &[u8] = b"----";
 const BESIDE_BYTES_MAX: usize = 64;
 
 pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
+    // Lines of noise are none.
+    if node.only_sure {
+        return;
+    }
     let (mut index, mut at) = (0, 0);
     while let Some(n) = memchr::memchr(b'\n', &node.text[at..]) {
         let Some(cell) = node.cell_from(at + n, &mut index) else {
@@ -91,14 +95,22 @@ fn of_cell(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>, open: &mut [Open; 
         let Some(how) = Join::of((text, floor), &last, &line) else {
             continue;
         };
+        // What was taken over from noise was judged there.
+        if node.is_from_noise(Span::new(last.to, line.from)) {
+            continue;
+        }
         let open = &mut open[usize::from(how.beside)];
         let (room, done) = (spawn.room(), open.end);
         let Some(child) = open.child(node, cell, spawn) else {
             return false;
         };
         child.fragments |= how.beside;
+        // Ordinary text leaves room for others, and is no reason to refuse a message.
+        let room = if how.beside { room / 8 } else { room };
         if child.text.len() + line.len() + last.len() > room {
-            spawn.over.get_or_insert(OverBudget::DecodedBytes);
+            if !how.beside {
+                spawn.over.get_or_insert(OverBudget::DecodedBytes);
+            }
             return true;
         }
         let (from, to) = how.reach(text, &last, &line);
@@ -400,7 +412,19 @@ fn is_cut((text, floor): (&[u8], usize), last: &Line, next: &Line) -> bool {
         return false;
     }
     let word = |part: &[u8]| part[1..].iter().all(u8::is_ascii_lowercase);
-    (is_strange(before) || is_strange(after)) && !word(before) && !word(after)
+    (is_strange(before) || is_strange(after)) && !word(before) && !word(after) && !is_named(after)
+}
+
+/// Does a name begin the line, with a value of its own? What pads base64 is none.
+fn is_named(part: &[u8]) -> bool {
+    let of_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
+    let name = part.iter().take_while(|b| of_name(b)).count();
+    match &part[name..] {
+        [b':', b'/', b'/', ..] => false,
+        [b':', ..] => true,
+        [b'=', rest @ ..] => !rest.iter().all(|b| *b == b'='),
+        _ => false,
+    }
 }
 
 /// Are the lines of a text all there is of one value: a few without blanks, as long as each other but for the last?
@@ -516,6 +540,7 @@ mod tests {
             "06:22:30 INFO started\n06:22:31 INFO listening",
             "May I\nSay so",
             "version2\nversion3b",
+            "password: X1k9vQ2mZr7Lp\npassword: X2k9vQ2mZr7Lp",
             "keys:\nsk-q7Zk2Lm9Xw\nsk-b8Vn1cQ3Lm9K",
         ] {
             assert_child(text, Layer::Wrapped, None);
