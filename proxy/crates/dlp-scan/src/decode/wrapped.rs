@@ -354,27 +354,67 @@ fn goes_on(text: &[u8], line: &Line) -> bool {
 
 /// Is it a line of prose that was filled up to the margin, and goes on in the next?
 fn is_filled(text: &[u8], last: &Line, next: &Line) -> bool {
-    let line = &text[last.from..last.to];
-    let blanks = line.iter().filter(|b| **b == b' ').count();
-    let word = |b: &u8| b.is_ascii_alphanumeric() || *b >= 0x80 || b",\"'".contains(b);
-    // In a program a line that goes on is none of prose.
-    let sign = |b: &&u8| b"{}()[];=|&\\<>".contains(b);
-    let signs = |line: &Line| text[line.from..line.to].iter().filter(sign).count();
-    let (end, begin) = (&text[last.to - 1], text[next.from]);
+    let (end, begin) = (text[last.to - 1], text[next.from]);
+    let word = end.is_ascii_alphanumeric() || end >= 0x80 || matches!(end, b',' | b'"' | b'\'');
     let behind = text.get(next.from + 1).is_some_and(|b| *b > b' ');
-    let begun = begin.is_ascii_lowercase()
-        || begin >= 0x80
-        || behind && b"\"'-/<($~@0123456789".contains(&begin);
-    FILLED.contains(&line.len())
-        && blanks >= WORDS_MIN
-        && line.len() <= blanks * WORD_BYTES_MAX
-        && word(end)
-        && begun
-        && signs(last) + signs(next) <= SIGNS_MAX
+    let signed = |b| {
+        matches!(
+            b,
+            b'"' | b'\'' | b'-' | b'/' | b'<' | b'(' | b'$' | b'~' | b'@' | b'0'..=b'9'
+        )
+    };
+    let begun = begin.is_ascii_lowercase() || begin >= 0x80 || behind && signed(begin);
+    if !word || !begun || !FILLED.contains(&last.len()) {
+        return false;
+    }
+    let count = |line: &Line, is: fn(&u8) -> bool| {
+        text[line.from..line.to]
+            .iter()
+            .map(|b| usize::from(is(b)))
+            .sum::<usize>()
+    };
+    let blanks = count(last, |b| *b == b' ');
+    // In a program a line that goes on is none of prose.
+    let sign = |b: &u8| {
+        matches!(
+            b,
+            b'{' | b'}'
+                | b'('
+                | b')'
+                | b'['
+                | b']'
+                | b';'
+                | b'='
+                | b'|'
+                | b'&'
+                | b'\\'
+                | b'<'
+                | b'>'
+        )
+    };
+    blanks >= WORDS_MIN
+        && last.len() <= blanks * WORD_BYTES_MAX
+        && count(last, sign) + count(next, sign) <= SIGNS_MAX
 }
 
 fn of_part(b: &u8) -> bool {
-    b.is_ascii_graphic() && !b"\"'`<>(){}[],;|".contains(b)
+    b.is_ascii_graphic()
+        && !matches!(
+            b,
+            b'"' | b'\''
+                | b'`'
+                | b'<'
+                | b'>'
+                | b'('
+                | b')'
+                | b'{'
+                | b'}'
+                | b'['
+                | b']'
+                | b','
+                | b';'
+                | b'|'
+        )
 }
 
 fn part_before<'t>(text: &'t [u8], line: &Line) -> &'t [u8] {
@@ -391,15 +431,17 @@ fn part_after<'t>(text: &'t [u8], line: &Line) -> &'t [u8] {
 /// Was a value cut between these lines? Letters and digits stand on both sides, and together they are no word: digits among
 /// letters, or letters of both cases in turns. Lines that are one value each, as long as each other, are a list or have another reader.
 fn is_cut((text, floor): (&[u8], usize), last: &Line, next: &Line) -> bool {
-    let (before, after) = (part_before(text, last), part_after(text, next));
     let ends =
-        |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || b"_-+/=.".contains(b));
-    let length = before.len() + after.len();
-    if !(CUT_BYTES_MIN..=CUT_BYTES_MAX).contains(&length)
-        || before.len() < 4
-        || after.len() < 3
-        || !ends(before.last())
-        || !ends(after.first())
+        |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'+' | b'/' | b'=' | b'.');
+    if !ends(text[last.to - 1]) || !ends(text[next.from]) {
+        return false;
+    }
+    let after = part_after(text, next);
+    if after.len() < 3 {
+        return false;
+    }
+    let before = part_before(text, last);
+    if before.len() < 4 || !(CUT_BYTES_MIN..=CUT_BYTES_MAX).contains(&(before.len() + after.len()))
     {
         return false;
     }
