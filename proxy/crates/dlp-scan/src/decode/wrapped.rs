@@ -157,6 +157,12 @@ impl Line {
         let line = text[start..end].trim_ascii_end();
         let told = [&b"\\"[..], b"<br>", b"<br/>", b"<br />"];
         let told = told.into_iter().find_map(|sign| line.strip_suffix(sign));
+        // Behind other backslashes it may be one of an escape.
+        let escape = |line: &&[u8]| {
+            let word = line.iter().rev().take_while(|b| **b > b' ');
+            word.take(INDENT_MAX).any(|b| *b == b'\\')
+        };
+        let told = told.filter(|line| !escape(line));
         let line = told.map_or(line, <[u8]>::trim_ascii_end);
         let end = start + line.len();
         let indent = line.len() - line.trim_ascii_start().len();
@@ -313,7 +319,7 @@ impl Join {
         let beside = last.lead == Lead::None && !last.continued;
         let blank = !is_cut((text, floor), last, next);
         let joined = !blank
-            || last.continued
+            || last.continued && text[next.from] != b'\\'
             || match last.lead {
                 Lead::None | Lead::Dated => is_filled(text, last, next),
                 _ => !ends(text, last) && goes_on(text, next),
@@ -431,8 +437,7 @@ fn part_after<'t>(text: &'t [u8], line: &Line) -> &'t [u8] {
 /// Was a value cut between these lines? Letters and digits stand on both sides, and together they are no word: digits among
 /// letters, or letters of both cases in turns. Lines that are one value each, as long as each other, are a list or have another reader.
 fn is_cut((text, floor): (&[u8], usize), last: &Line, next: &Line) -> bool {
-    let ends =
-        |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'+' | b'/' | b'=' | b'.');
+    let ends = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'+' | b'/' | b'=');
     if !ends(text[last.to - 1]) || !ends(text[next.from]) {
         return false;
     }
@@ -454,14 +459,18 @@ fn is_cut((text, floor): (&[u8], usize), last: &Line, next: &Line) -> bool {
         return false;
     }
     let word = |part: &[u8]| part[1..].iter().all(u8::is_ascii_lowercase);
-    (is_strange(before) || is_strange(after)) && !word(before) && !word(after) && !is_named(after)
+    (is_strange(before) || is_strange(after))
+        && !word(before)
+        && !word(after)
+        && !is_named(after, &text[next.from..next.to])
 }
 
 /// Does a name begin the line, with a value of its own? What pads base64 is none.
-fn is_named(part: &[u8]) -> bool {
+fn is_named(part: &[u8], line: &[u8]) -> bool {
     let of_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
     let name = part.iter().take_while(|b| of_name(b)).count();
     match &part[name..] {
+        [] => matches!(line[name..].trim_ascii_start(), [b'=' | b':', ..]),
         [b':', b'/', b'/', ..] => false,
         [b':', ..] => true,
         [b'=', rest @ ..] => !rest.iter().all(|b| *b == b'='),
@@ -581,7 +590,10 @@ mod tests {
             "1\tone\n3\tthree",
             "06:22:30 INFO started\n06:22:31 INFO listening",
             "May I\nSay so",
+            "0 \\0\\0\\0\\\n  \\0\\0\\0\\\n",
             "version2\nversion3b",
+            "    keyA = api2.RegEnumKey\n    RegEnumValue = api2.RegEnumValue",
+            "see v2@PAGEOFF9.\n  MCLOH3a is next",
             "password: X1k9vQ2mZr7Lp\npassword: X2k9vQ2mZr7Lp",
             "keys:\nsk-q7Zk2Lm9Xw\nsk-b8Vn1cQ3Lm9K",
         ] {

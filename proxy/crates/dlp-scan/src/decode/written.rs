@@ -259,7 +259,9 @@ fn backslash(text: &[u8], at: usize) -> Option<(char, usize)> {
 }
 
 /// Signs of keys, links and addresses that are no more than that for a pattern.
-const QUOTED_SIGNS: &[u8; 12] = b"-:=@,/~#&%+;";
+const QUOTED_SIGNS: &[u8; 6] = b"-:@,/#";
+/// And those that mean something to some patterns, unless letters or digits stand on both sides.
+const MAYBE_QUOTED_SIGNS: &[u8; 6] = b"=&%+~;";
 /// How near another of them stands where dots, blanks, brackets and quotation marks are what they say.
 const QUOTED_REACH: usize = 64;
 
@@ -285,12 +287,14 @@ fn is_quoted_sign(text: &[u8], at: usize, run: usize) -> bool {
         let pairs = near.windows(2);
         pairs.filter(|two| two[0] == b'\\' && is(&two[1])).count()
     };
+    let between = before.last().is_some_and(of_word) && text.get(at + run + 1).is_some_and(of_word);
     own.is_some_and(|b| {
         begun
             && goes_on
             && (QUOTED_SIGNS.contains(b)
+                || between && MAYBE_QUOTED_SIGNS.contains(b)
                 || escaped(|b| QUOTED_SIGNS.contains(b)) > 0
-                || *b == b' ' && escaped(|b| *b == b' ') > 2)
+                || escaped(|b| *b == b' ') > 1)
     })
 }
 
@@ -456,6 +460,7 @@ mod tests {
             r"^\d+\.\d+$",
             r"a\.b|c\ d",
             r"[\w\-]+\+$",
+            r"\%(filter\|text\|handle\)\>",
         ] {
             let got = children(text);
             assert!(

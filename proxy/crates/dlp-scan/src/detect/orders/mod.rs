@@ -97,6 +97,9 @@ fn search(
     let Some(rule) = sink.rules.detectors[detector as usize] else {
         return false;
     };
+    if sink.node.fragments {
+        return true;
+    }
     // One reading is enough for all keywords of a sentence.
     if at < scratch.done.end(rule) {
         return false;
