@@ -295,13 +295,20 @@ fn es_cif(v: &[u8]) -> bool {
     v.len() == 9 && (digit(v[8]) == Some(check) || v[8] == b"JABCDEFGHI"[check as usize])
 }
 
-/// Codice fiscale, DM 12/03/1974: odd places by table, sum mod 26.
+/// Codice fiscale, DM 12/03/1974: odd places by table, sum mod 26. Where two people would have the same, digits become letters of ten,
+/// from the right on; of all seven nobody's did.
 fn it_codice_fiscale(v: &[u8]) -> bool {
     const ODD: [u32; 26] = [
         1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24,
         23,
     ];
+    const FIGURES: [usize; 7] = [6, 7, 9, 10, 12, 13, 14];
     if v.len() != 16 || !v[8].is_ascii_uppercase() || !b"ABCDEHLMPRST".contains(&v[8]) {
+        return false;
+    }
+    let figures = || FIGURES.iter().map(|at| v[*at]);
+    let figure = |b: u8| b.is_ascii_digit() || b"LMNPQRSTUV".contains(&b);
+    if !figures().all(figure) || !figures().any(|b| b.is_ascii_digit()) {
         return false;
     }
     let mut sum = 0;
@@ -603,6 +610,8 @@ mod tests {
             ("es-cif", "A58818502", false),
             ("it-cf", "RSSMRA85T10A562S", true),
             ("it-cf", "RSSMRA85T10A562T", false),
+            ("it-cf", "RSSMRA85T10A56NH", true),
+            ("it-cf", "INVALIDCHARACTER", false),
             ("it-vat", "01333550323", true),
             ("pt-nif", "123456789", true),
             ("pt-nif", "123456788", false),

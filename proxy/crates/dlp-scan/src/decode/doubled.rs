@@ -59,7 +59,7 @@ fn cluster(node: &Node, cell: &Cell, quote: u8, first: Span) -> Vec<Span> {
     let ceil = cell.span.end as usize;
     let mut at = first.end as usize;
     while let Some(row) = next(&node.text, quote, at, ceil.min(at + GAP_MAX)) {
-        if row.len() as usize > ROW_MAX {
+        if row.len() > ROW_MAX {
             break;
         }
         at = row.end as usize;
@@ -73,7 +73,7 @@ fn opens(text: &[u8], row: Span) -> bool {
     let before = (row.start as usize).checked_sub(1).map(|n| text[n]);
     let parted = before.is_none_or(|b| !of_value(b) && b != b'\\');
     let within = |b: &u8| of_value(*b) || b"./{[@#%+~<".contains(b);
-    row.len() as usize <= ROW_MAX && parted && text.get(row.end as usize).is_some_and(within)
+    row.len() <= ROW_MAX && parted && text.get(row.end as usize).is_some_and(within)
 }
 
 fn closes(text: &[u8], row: Span) -> bool {

@@ -438,7 +438,8 @@ fn part_after<'t>(text: &'t [u8], line: &Line) -> &'t [u8] {
 /// letters, or letters of both cases in turns. Lines that are one value each, as long as each other, are a list or have another reader.
 fn is_cut((text, floor): (&[u8], usize), last: &Line, next: &Line) -> bool {
     let ends = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'+' | b'/' | b'=');
-    if !ends(text[last.to - 1]) || !ends(text[next.from]) {
+    let ruled = text[..last.to].ends_with(RULE) || text[next.from..].starts_with(RULE);
+    if ruled || !ends(text[last.to - 1]) || !ends(text[next.from]) {
         return false;
     }
     let after = part_after(text, next);
