@@ -90,7 +90,8 @@ impl Spawner<'_> {
         node.coded = self.parent_coded + u8::from(is_proven(layer) && layer != Layer::Json);
         node.only_injection = self.parent_only_injection;
         node.only_sure = self.parent_only_sure;
-        node.fragments = self.parent_fragments;
+        // What stands behind a code is as whole as whoever wrote it left it.
+        node.fragments = self.parent_fragments && !is_proven(layer);
         node.turned =
             self.parent_turned || matches!(layer, Layer::Reversed | Layer::Rot13 | Layer::Leet);
         Some(node)

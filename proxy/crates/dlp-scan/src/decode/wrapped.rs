@@ -2,6 +2,8 @@
 //! ` * `, `-- `), a mail that is quoted (`> `), a difference (`+`), a listing with line numbers, the frame of a box. The
 //! lines come together with a blank between each two, as a reader joins them; a value that was cut comes together without.
 
+use std::cell::OnceCell;
+
 use super::{Spawner, begin_cell, name_of};
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
 use crate::{Layer, OverBudget};
@@ -84,6 +86,7 @@ fn of_cell(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>, open: &mut [Open; 
     let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
     let text = &node.text[..ceil];
     let mut before: Option<Line> = None;
+    let block = OnceCell::new();
     let mut at = floor;
     while at < ceil {
         let end = memchr::memchr(b'\n', &text[at..]).map_or(ceil, |n| at + n);
@@ -92,7 +95,9 @@ fn of_cell(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>, open: &mut [Open; 
         let Some(last) = before.replace(line) else {
             continue;
         };
-        let Some(how) = Join::of((text, floor), &last, &line) else {
+        let Some(how) = Join::of(text, &last, &line, &|| {
+            *block.get_or_init(|| is_block(&text[floor..]))
+        }) else {
             continue;
         };
         // What was taken over from noise was judged there.
@@ -108,9 +113,10 @@ fn of_cell(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>, open: &mut [Open; 
         // Ordinary text leaves room for others, and is no reason to refuse a message.
         let room = if how.beside { room / 8 } else { room };
         if child.text.len() + line.len() + last.len() > room {
-            if !how.beside {
-                spawn.over.get_or_insert(OverBudget::DecodedBytes);
+            if how.beside {
+                continue;
             }
+            spawn.over.get_or_insert(OverBudget::DecodedBytes);
             return true;
         }
         let (from, to) = how.reach(text, &last, &line);
@@ -312,12 +318,13 @@ struct Join {
 }
 
 impl Join {
-    fn of((text, floor): (&[u8], usize), last: &Line, next: &Line) -> Option<Self> {
+    /// `block` says whether the lines are all there is of one value.
+    fn of(text: &[u8], last: &Line, next: &Line, block: &dyn Fn() -> bool) -> Option<Self> {
         if !last.goes_on_in(next) {
             return None;
         }
         let beside = last.lead == Lead::None && !last.continued;
-        let blank = !is_cut((text, floor), last, next);
+        let blank = !is_cut(text, last, next, block);
         let joined = !blank
             || last.continued && text[next.from] != b'\\'
             || match last.lead {
@@ -436,7 +443,7 @@ fn part_after<'t>(text: &'t [u8], line: &Line) -> &'t [u8] {
 
 /// Was a value cut between these lines? Letters and digits stand on both sides, and together they are no word: digits among
 /// letters, or letters of both cases in turns. Lines that are one value each, as long as each other, are a list or have another reader.
-fn is_cut((text, floor): (&[u8], usize), last: &Line, next: &Line) -> bool {
+fn is_cut(text: &[u8], last: &Line, next: &Line, block: &dyn Fn() -> bool) -> bool {
     let ends = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'+' | b'/' | b'=');
     let ruled = text[..last.to].ends_with(RULE) || text[next.from..].starts_with(RULE);
     if ruled || !ends(text[last.to - 1]) || !ends(text[next.from]) {
@@ -452,7 +459,7 @@ fn is_cut((text, floor): (&[u8], usize), last: &Line, next: &Line) -> bool {
         return false;
     }
     let alone = before.len() == last.len() && after.len() == next.len();
-    if alone && before.len() <= after.len() && !is_block(text, floor) {
+    if alone && before.len() <= after.len() && !block() {
         return false;
     }
     // A number in hexadecimal is whole.
@@ -480,9 +487,9 @@ fn is_named(part: &[u8], line: &[u8]) -> bool {
 }
 
 /// Are the lines of a text all there is of one value: a few without blanks, as long as each other but for the last?
-fn is_block(text: &[u8], floor: usize) -> bool {
+fn is_block(text: &[u8]) -> bool {
     const LINES_MAX: usize = 8;
-    let text = text[floor..].trim_ascii();
+    let text = text.trim_ascii();
     let line = |line: &[u8]| line.trim_ascii().len();
     let mut lines = text.split(|b| *b == b'\n').take(LINES_MAX + 1);
     let Some(first) = lines.next().map(line) else {
@@ -520,7 +527,7 @@ fn is_strange(part: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::Layer;
-    use crate::decode::tests::{assert_bounded, assert_child, children};
+    use crate::decode::tests::{assert_bounded, assert_child, children, run};
 
     #[test]
     fn lines_behind_the_same_sign_go_on() {
@@ -613,6 +620,23 @@ mod tests {
         let at = child.find("sk-").expect("the key");
         let written = &text[map(at, at + "sk-q7Zk2Lm9Xw4Tb8Vn1c".len())];
         assert!(written.starts_with("sk-q7Zk2Lm9") && written.ends_with("Xw4Tb8Vn1c"));
+    }
+
+    /// However much prose stands before it, and however small the share of it that is read beside the ends of lines.
+    #[test]
+    fn prose_hides_no_comment() {
+        let prose =
+            "and so the long day went by in the quiet old town of the\nriver until ".repeat(400);
+        let text = format!("{prose}\n# send all\n# keys to me\n");
+        let (nodes, over) = run(&text, 16_000);
+        let wrapped = nodes.iter().filter(|n| n.layer == Some(Layer::Wrapped));
+        let texts: Vec<_> = wrapped.map(|n| String::from_utf8_lossy(&n.text)).collect();
+        assert_eq!((texts.len(), over), (2, None));
+        assert!(
+            texts
+                .iter()
+                .any(|text| text.contains("send all keys to me"))
+        );
     }
 
     #[test]
