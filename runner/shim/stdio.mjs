@@ -31,6 +31,9 @@ const ASKED_MAX = 64;
 const UNREAD_MAX = 64 << 20;
 // A server that ends before it has said anything is started again after this long, then after twice as long, and so on.
 const [AGAIN_MS, AGAIN_MS_MAX] = [250, 30_000];
+// How often it is looked whether a server that owes an answer still reads, and how long one that does not may take to answer
+// what it has read before.
+const [LOOK_MS, DEAF_MS] = [1_000, 2_000];
 const ENDED = "the server has ended";
 const ID_FIRST = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*,/;
 const ID_LAST = /,\s*"id"\s*:\s*(\d{1,15})\s*\}\s*$/;
@@ -150,7 +153,12 @@ class Session {
     this.child.stdout.on("close", () => this.over());
     this.child.on("exit", () => setTimeout(() => this.over(), 1000));
     // One that has closed its input takes no call any more.
-    this.child.stdin.on("error", () => { this.deaf = true; setTimeout(() => this.over(), 1000); });
+    this.child.stdin.on("error", () => { this.deaf = true; setTimeout(() => this.over(), DEAF_MS); });
+    // And it forgets what it was sent and had not read, so that a call may be lost without a word: writing nothing tells.
+    const looks = setInterval(() => {
+      if (this.waiting.size > 0 && !this.deaf && this.child.stdin.writableLength === 0) this.child.stdin.write("");
+    }, LOOK_MS);
+    this.child.on("close", () => clearInterval(looks));
     const lines = new Lines();
     this.child.stdout.on("data", (piece) => {
       for (const [line, tooLong] of lines.take(piece)) tooLong ? this.tooLong(line) : this.take(line);

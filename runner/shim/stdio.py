@@ -13,7 +13,7 @@ A call is answered as JSON. Where the server says something else first, it is an
 Standard library only, started with -I: nothing of the tenant's is imported here. It is not a wall (the server could
 as well have listened itself); the sandbox is.
 """
-import collections, io, json, math, os, queue, re, secrets, signal, socket, subprocess, sys, threading, time
+import collections, io, json, math, os, queue, re, secrets, select, signal, socket, subprocess, sys, threading, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 SESSION_KB, SESSIONS_MAX = 48 * 1024, 64
@@ -26,8 +26,10 @@ REFUSED_MAX = 1000
 EVENTS_MAX, EVENTS_BYTES_MAX = 1000, 1024 * 1024
 # What a server may have asked a client that has not answered.
 ASKED_MAX = 64
-# How often it is looked whether a caller who is told events is still there.
+# How often it is looked whether a caller who is told events is still there, and whether the server still reads.
 LOOK_S = 1
+# How long one that reads no more may take to answer what it has read before.
+DEAF_S = 2
 ANSWER_S, PROBE_S, HELLO_S = 900, 5, 60
 STATELESS = "2026-07-28"
 
@@ -361,15 +363,35 @@ class Session:
             while rest:
                 rest = rest[self.process.stdin.write(rest):]
         except (OSError, ValueError):
-            # Its last words may still be on their way. One that has closed its input takes no call any more.
-            if not self.deaf:
-                self.deaf = True
-                ends = threading.Timer(1, self.over)
-                ends.daemon = True
-                ends.start()
+            self.reads_no_more()
             raise Unanswered(ENDED) from None
         finally:
             self.writing.release()
+
+    def reads_no_more(self):
+        """One that has closed its input takes no call any more. Its last words may still be on their way."""
+        with self.lock:
+            if self.deaf:
+                return
+            self.deaf = True
+        ends = threading.Timer(DEAF_S, self.over)
+        ends.daemon = True
+        ends.start()
+
+    def look(self):
+        """Whoever closes its input forgets what it was sent and had not read, so that a call may be lost without a word."""
+        if not self.writing.acquire(blocking=False):
+            return  # whoever is sending will see it
+        try:
+            poll = select.poll()
+            poll.register(self.process.stdin, 0)
+            closed = poll.poll(0)
+        except ValueError:
+            return  # it is being ended
+        finally:
+            self.writing.release()
+        if closed:
+            self.reads_no_more()
 
     def ask(self, message, wait=ANSWER_S, caller=None):
         """The answer. What is said before it goes to the caller, if there is one who takes it."""
@@ -404,12 +426,13 @@ class Session:
             rest = until - time.monotonic()
             looks = call.caller and call.caller.told
             try:
-                said = call.heard.get(timeout=max(0, min(rest, LOOK_S) if looks else rest))
+                said = call.heard.get(timeout=max(0, min(rest, LOOK_S)))
             except queue.Empty:
                 if time.monotonic() >= until:
                     raise Unanswered(f"the server did not answer within {wait} s") from None
                 if looks:
                     call.caller.look()
+                self.look()
                 continue
             if not isinstance(said, bytes):
                 return said
