@@ -198,7 +198,10 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
                 account[account.len() - 1].end as usize,
             );
             pieces = account;
-        } else if !worth(text, &row, &pieces) || known(text, &row, (floor, start)) {
+        } else if !worth(text, &row, &pieces)
+            || known(text, &row, (floor, start))
+            || of_source_map(&text[floor..start], &text[end..ceil], &row, text)
+        {
             continue;
         }
         let phone = row.len == 1 && parts_digits(text, &row) && {
@@ -346,6 +349,29 @@ fn known(text: &[u8], row: &Stride, (floor, start): (usize, usize)) -> bool {
         && (start == floor || matches!(text[start - 1], b' ' | b'\n'))
 }
 
+/// So much on one side of a row tells a source map, with so many signs between its segments, none of which is longer.
+const MAP_BYTES: usize = 64;
+const MAP_SIGNS_MIN: usize = 6;
+const MAP_SEGMENT_MAX: usize = 12;
+
+/// Does the row lie among short segments of other lengths with a sign between each two? The mappings of a source map are such
+/// (ECMA-426), and some of their segments are of one length by chance.
+fn of_source_map(before: &[u8], behind: &[u8], row: &Stride, text: &[u8]) -> bool {
+    let between = |b: &u8| matches!(b, b',' | b';');
+    let gap = &text[row.piece + row.len..][..row.gap];
+    let segments = |side: &[u8]| {
+        let of_map = |b: &u8| is_run(*b) || between(b);
+        side.len() == MAP_BYTES
+            && side.iter().all(of_map)
+            && side.iter().filter(|b| between(b)).count() >= MAP_SIGNS_MIN
+            && side.split(between).all(|s| s.len() <= MAP_SEGMENT_MAX)
+    };
+    gap.len() == 1
+        && between(&gap[0])
+        && (segments(&before[before.len().saturating_sub(MAP_BYTES)..])
+            || segments(&behind[..behind.len().min(MAP_BYTES)]))
+}
+
 #[cfg(test)]
 mod tests {
     use crate::Layer;
@@ -465,6 +491,7 @@ mod tests {
             "x1 = 3; y1 = 4; z1 = 5",
             "PASS: vers10\nPASS: vers11\nPASS: vers12\nPASS: vers13",
             "PASS: ld-elf/pr13195\nPASS: ld-elf/pr13839\nPASS: ld-elf/pr14052",
+            "AAAA,SAASA,GAAG,IAAI,CAAC,MAAM,EAAE;IAC9B,MAAM,EAAE,GAAG,IAAI,CAAC;EACtB,OAAO,EAAE,KAAK,CAAC;AACjB,EAAW,IAAA,CAAA",
         ] {
             let found = children(text);
             assert!(
