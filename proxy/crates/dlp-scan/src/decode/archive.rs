@@ -308,11 +308,14 @@ fn alone(body: &[u8]) -> std::borrow::Cow<'_, [u8]> {
     [properties, &[0xFF; 8], rest].concat().into()
 }
 
-/// Hardly more than one byte, again and again: so read rows of the same digit, and nobody says anything that way.
+/// A few bytes, again and again: so read rows of the same digit, and noise that is taken for a stream, which mostly repeats what
+/// came out. Nobody says anything that way.
 fn is_uniform(text: &[u8]) -> bool {
-    const DISTINCT_MIN: u32 = 4;
+    const DISTINCT_MIN: usize = 4;
+    /// A text of so many bytes has one in eight of its own.
+    const SAYS_BYTES: usize = 80;
     let seen = text.iter().fold(0_u128, |seen, b| seen | 1 << (b & 0x7F));
-    seen.count_ones() < DISTINCT_MIN
+    (seen.count_ones() as usize) < DISTINCT_MIN.max(text.len().min(SAYS_BYTES) / 8)
 }
 
 /// What a file is packed in, by its first bytes.
