@@ -128,7 +128,7 @@ fn search(
     if !ordered && !called {
         return false;
     }
-    let next = here.end..split::end(text, here.end);
+    let next = split::next(text, here.end);
     let after = read(&text[next.clone()]);
     if ordered {
         let before = read(&text[split::before(text, here.start)]);

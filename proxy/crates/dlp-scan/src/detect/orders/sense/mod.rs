@@ -175,6 +175,9 @@ fn is_order(text: &str, here: &Range<usize>) -> bool {
 
 /// The sentence that begins behind `end` and the blanks there.
 fn next(text: &str, end: usize) -> Range<usize> {
+    if split::next(text, end).is_empty() {
+        return end..end;
+    }
     let start = text.len() - text[end..].trim_start().len();
     start..split::end(text, start)
 }
