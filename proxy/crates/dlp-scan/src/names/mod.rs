@@ -53,6 +53,9 @@ pub(crate) fn keywords() -> impl Iterator<Item = String> {
         .flat_map(|key| [" de ", " wa ", "_de_"].map(|of| format!("{key}{of}api")));
     let third = third.filter(|words| words.is_ascii());
     let secret = tongues::SECRET_WORDS.iter().map(ToString::to_string);
+    // `app.signing.key`, `partnerWriteKey`, "the write key".
+    let of_keys = KEY_BEFORE.iter();
+    let of_keys = of_keys.flat_map(|word| [".", "", " "].map(|sign| format!("{word}{sign}key")));
     let headers = tongues::KEYS.iter().filter(|key| key.is_ascii());
     let headers = headers.map(|key| format!("-{key}"));
     let others = [
@@ -70,6 +73,7 @@ pub(crate) fn keywords() -> impl Iterator<Item = String> {
         .chain(pairs)
         .chain(third)
         .chain(secret)
+        .chain(of_keys)
         .chain(headers)
         .chain(others)
 }

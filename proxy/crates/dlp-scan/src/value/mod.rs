@@ -24,7 +24,7 @@ pub(crate) fn judge(value: &[u8], promise: Promise, quoted: bool) -> Option<u8> 
     if phrase && !is_placeholder(value) {
         return Some(60);
     }
-    if is_placeholder(value) || is_moment(value) || is_way_to_hash(value) {
+    if is_placeholder(value) || is_moment(value) || is_way_to_hash(value) || is_assignment(value) {
         return None;
     }
     if !value.iter().all(|b| (0x21..0x7F).contains(b)) {
@@ -40,6 +40,44 @@ pub(crate) fn judge(value: &[u8], promise: Promise, quoted: bool) -> Option<u8> 
         Promise::Strong => is_chosen_key(value).then_some(60),
         Promise::Weak => generated(value, false).then_some(60),
     }
+}
+
+/// `PORT=8080`: the next variable, where the one before has no value.
+fn is_assignment(value: &[u8]) -> bool {
+    const NAME_BYTES_MIN: usize = 3;
+    let of_name = |b: &u8| b.is_ascii_uppercase() || b.is_ascii_digit() || *b == b'_';
+    let name = value.iter().take_while(|b| of_name(b)).count();
+    // Base64 ends with such signs.
+    name >= NAME_BYTES_MIN
+        && value[0].is_ascii_uppercase()
+        && value[name..].starts_with(b"=")
+        && value[name..].iter().any(|b| *b != b'=')
+}
+
+/// `hT7kQ(2mZRw9x`, `@kQ7vT2mZ`: letters and figures without order, and a bracket or a sign that code would have between words.
+pub(crate) fn is_scattered(value: &[u8]) -> bool {
+    const BYTES_MIN: usize = 10;
+    const CASE_RUN_MAX: usize = 3;
+    const WORDINESS_MAX: f32 = 0.4;
+    let c = Classes::of(value);
+    let alike = |a: &u8, b: &u8| {
+        a.is_ascii_lowercase() && b.is_ascii_lowercase()
+            || a.is_ascii_uppercase() && b.is_ascii_uppercase()
+    };
+    let plain = value.iter().filter(|b| b.is_ascii_alphanumeric()).count();
+    let called = value
+        .iter()
+        .take_while(|b| b.is_ascii_alphanumeric() || **b == b'_');
+    let call = value[called.count()..].starts_with(b"(") && value.ends_with(b")");
+    value.len() >= BYTES_MIN
+        && c.lower >= 2
+        && c.upper >= 2
+        && c.digit >= 2
+        && plain * 10 >= value.len() * 7
+        && !call
+        && !value.iter().any(|b| b"./\\\"'".contains(b))
+        && value.chunk_by(alike).all(|run| run.len() <= CASE_RUN_MAX)
+        && wordiness(value) < WORDINESS_MAX
 }
 
 /// `2024-05-03T10:11:12Z`, `2024-05-03`, `v3.2.1`: when something was changed, or what of it.
@@ -158,7 +196,7 @@ fn generated(value: &[u8], strong: bool) -> bool {
             )
         })
         .count();
-    if brackets && signs < 2 {
+    if brackets && signs < 2 && !is_scattered(value) {
         return false;
     }
     let c = Classes::of(value);
@@ -224,6 +262,8 @@ fn is_chosen_key(value: &[u8]) -> bool {
 
 /// Longest password of digits alone: numbers of invoices and the like are longer.
 const PIN_BYTES_MAX: usize = 32;
+/// Of one that is not in quotes.
+const BARE_PIN_BYTES: std::ops::RangeInclusive<usize> = 8..=10;
 
 /// What people choose and machines make.
 fn password(value: &[u8], quoted: bool) -> Option<u8> {
@@ -252,7 +292,8 @@ fn password(value: &[u8], quoted: bool) -> Option<u8> {
     let code = !quoted
         && value
             .iter()
-            .any(|b| matches!(b, b'(' | b')' | b'[' | b']' | b'{' | b'}' | b';'));
+            .any(|b| matches!(b, b'(' | b')' | b'[' | b']' | b'{' | b'}' | b';'))
+        && !is_scattered(value);
     let told = without_last_sign(value);
     if is_phrase(told)
         || is_drawn(told)
@@ -272,7 +313,12 @@ fn password(value: &[u8], quoted: bool) -> Option<u8> {
         return None;
     }
     if c.letters() == 0 {
-        return (quoted && (6..=PIN_BYTES_MAX).contains(&value.len()) && c.other == 0)
+        // Without quotes a day or a count stands so as well.
+        let bare = || {
+            let day = value.starts_with(b"19") || value.starts_with(b"20");
+            BARE_PIN_BYTES.contains(&value.len()) && !day && !value.ends_with(b"000")
+        };
+        return ((quoted && (6..=PIN_BYTES_MAX).contains(&value.len()) || bare()) && c.other == 0)
             .then_some(50);
     }
     (kinds >= 3
@@ -390,7 +436,8 @@ fn reference(value: &[u8]) -> bool {
             && value
                 .iter()
                 .all(|b| b.is_ascii_alphanumeric() || b"@_./-:".contains(b))
-        || starts("&")
+            && !is_scattered(value)
+        || starts("&") && !is_scattered(value)
         || is_file(value)
         || is_quoted_pattern(value)
         || refers(value)
@@ -595,7 +642,8 @@ pub(crate) fn is_told(value: &[u8]) -> bool {
     let c = Classes::of(value);
     let hex = value.iter().all(|b| b.is_ascii_hexdigit() || *b == b'-');
     let mail = value.contains(&b'@') && value.contains(&b'.');
-    let other = || is_dated(value) || is_moment(value) || is_way_to_hash(value);
+    let other =
+        || is_dated(value) || is_moment(value) || is_way_to_hash(value) || is_assignment(value);
     if !BYTES.contains(&value.len()) || hex || mail || other() {
         return false;
     }

@@ -239,6 +239,7 @@ fn marks_a_place(value: &[u8], lower: &[u8], least: impl Fn() -> usize) -> bool 
             .iter()
             .all(|b| b.is_ascii_alphanumeric() || *b == b'_' || *b == b'}' || *b == b'{')
         && !lower.get(1..3).is_some_and(|p| p.contains(&b'2'))
+        && !super::is_scattered(value)
     {
         return true;
     }

@@ -162,8 +162,12 @@ impl Reader<'_> {
             from + rest[from..].iter().take_while(|b| part(b)).count()
         };
         let word = skip(1);
-        let named = rest[word..].get(..5)?.eq_ignore_ascii_case(b"value");
-        let sign = skip(word + 5);
+        let letters = rest[word..].iter().take_while(|b| b.is_ascii_alphabetic());
+        let called = &rest[word..word + letters.count()];
+        let named = [&b"value"[..], b"val"]
+            .iter()
+            .any(|w| called.eq_ignore_ascii_case(w));
+        let sign = skip(word + called.len());
         (named && word > 1 && matches!(rest.get(sign), Some(b':' | b'='))).then_some(sign + 1)
     }
 

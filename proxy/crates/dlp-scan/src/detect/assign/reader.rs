@@ -24,6 +24,17 @@ pub(super) fn value_after(text: &[u8], name: Span, cell: Span) -> Option<Assigne
         ceil,
         end: cell.end as usize,
     };
+    if is_setter(&text[name.range()]) && r.call_of_literal() {
+        r.at += 1;
+        return r
+            .value(Sep::Equals, false)
+            .map(|(value, quoted, ends)| Assigned {
+                name,
+                value,
+                quoted,
+                ends,
+            });
+    }
     let line = line_start(text, name.start as usize, floor);
     let sep = r.separator(flag, line)?;
     r.value(sep, line).map(|(value, quoted, ends)| Assigned {
@@ -31,6 +42,18 @@ pub(super) fn value_after(text: &[u8], name: Span, cell: Span) -> Option<Assigne
         value,
         quoted,
         ends,
+    })
+}
+
+/// `setDbPassword("...")`, `with_api_key('...')`: what is given to a setter has its name.
+fn is_setter(name: &[u8]) -> bool {
+    let name = name.rsplit(|b| *b == b'.').next().unwrap_or_default();
+    ["set", "with"].iter().any(|verb| {
+        let behind = name
+            .get(..verb.len())
+            .filter(|head| head.eq_ignore_ascii_case(verb.as_bytes()))
+            .and_then(|_| name.get(verb.len()));
+        behind.is_some_and(|b| b.is_ascii_uppercase() || *b == b'_')
     })
 }
 
@@ -111,6 +134,13 @@ impl Reader<'_> {
 
     pub(super) fn starts(&self, word: &str) -> bool {
         self.rest().starts_with(word.as_bytes())
+    }
+
+    /// Does a bracket open here, and a text in quotation marks in it?
+    fn call_of_literal(&self) -> bool {
+        let quote = |b: u8| matches!(b, b'"' | b'\'' | b'`');
+        self.peek(0) == b'('
+            && (quote(self.peek(1)) || self.peek(1) == b'\\' && quote(self.peek(2)))
     }
 
     /// `flag`: the name is one of a command line; `line`: it begins its line.
@@ -642,6 +672,9 @@ impl Reader<'_> {
         while end < ceil && !stops(self.text[end], whole_line) {
             end += 1;
         }
+        if end < ceil {
+            end += self.signed_on(start, end);
+        }
         let cut = self.text[start..end].iter().position(|b| *b >= 0x80);
         if let Some(cut) = cut.filter(|cut| *cut >= 5 && begins_sign(&self.text[start + cut..end]))
         {
@@ -655,6 +688,29 @@ impl Reader<'_> {
             end -= 1;
         }
         self.finish(start, end, false, Ends::Here)
+    }
+
+    /// How far a value without quotes goes on behind a sign that ends most of them: `un09kiwt!j^b1o4)*za_-r`, to the next blank, if
+    /// no code or query looks like all of it.
+    fn signed_on(&self, start: usize, end: usize) -> usize {
+        let behind = &self.text[end..self.ceil.min(start + BARE_BYTES_MAX)];
+        let len = behind.iter().take_while(|b| !stops(**b, true)).count();
+        // The sign may be the sentence's, the list's or the query's.
+        let goes_on = len > 4
+            && matches!(
+                behind[0],
+                b',' | b')' | b']' | b'}' | b'&' | b';' | b'|' | b'<' | b'>'
+            )
+            && !behind[..len].contains(&b'=');
+        let value = &self.text[start..end + len];
+        let signs = value.iter().filter(|b| b"!@#$%^*~?+".contains(b)).count();
+        match goes_on
+            && (signs >= 2 || crate::value::is_scattered(value))
+            && crate::value::stands_alone(value)
+        {
+            true => len,
+            false => 0,
+        }
     }
 
     /// `{{5f4dcc...}}`, as Jira's and Confluence's markup writes code: how long it is, if it can be no variable's name.
