@@ -43,6 +43,7 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
             };
             done = match wrapped {
                 Some(last) if joined(node, cell, (start, last), hex, spawn) => last,
+                Some(last) if !hex && is_of_file(&node.text[start..last], end - start) => last,
                 _ => {
                     *unjoined = (*unjoined).max(wrapped.unwrap_or(0));
                     run(node, cell, (start, end), spawn);
@@ -51,6 +52,26 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
             };
         }
     }
+}
+
+/// So many lines of a file in base64 say what it is.
+const FILE_LINES_MIN: usize = 8;
+
+/// Are these the lines of a program, a picture, or what else is no text? Its texts were read out of all lines together; a line that
+/// is text by chance is none of a list of values, where most are.
+fn is_of_file(text: &[u8], line: usize) -> bool {
+    let (mut lines, mut texts) = (0, 0);
+    for digits in text
+        .split(u8::is_ascii_whitespace)
+        .filter(|l| !l.is_empty())
+    {
+        lines += 1;
+        let bytes: Vec<u8> = Digits::new(digits, Alphabet::Base64).collect();
+        let plain = |c: char| !c.is_control() || c.is_ascii_whitespace();
+        let said = std::str::from_utf8(&bytes).is_ok_and(|text| text.chars().all(plain));
+        texts += usize::from(said);
+    }
+    line.is_multiple_of(Alphabet::Base64.group().1) && lines >= FILE_LINES_MIN && texts * 2 < lines
 }
 
 /// The last of the runs, with what goes on from it in the lines that follow and that have something before or behind it.

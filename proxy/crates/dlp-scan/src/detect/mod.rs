@@ -5,6 +5,7 @@ mod automata;
 mod coded;
 mod command;
 mod context;
+mod dump;
 mod exact;
 mod hidden;
 mod net;
@@ -220,6 +221,7 @@ impl<'a> Sink<'a> {
     pub fn report(&mut self, rule: RuleId, span: Span, confidence: u8) {
         if span.is_empty()
             || is_sealed(self.text(), span)
+            || dump::shows(self.text(), span) && !self.rules.compiled(rule).own
             || self.node.only_sure && confidence < SURE
             || self.is_noise(rule, span)
             || self.node.only_injection && self.rules.rule(rule).category != Category::Injection
