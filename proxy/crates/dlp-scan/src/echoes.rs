@@ -41,7 +41,10 @@ pub(crate) fn find(nodes: &[Node], rules: &RuleSet, raw: &mut Vec<Raw>, limits: 
                     let start = cell.span.start + to_u32(at);
                     let end = start + to_u32(*len);
                     let span = Span { start, end };
-                    if !stands_alone(text, at, at + len) || is_copy(nodes, node, span) {
+                    if !stands_alone(text, at, at + len)
+                        || is_copy(nodes, node, span)
+                        || crate::detect::shows_bytes(&node.text, span)
+                    {
                         continue;
                     }
                     if !limits.spend(1) {

@@ -364,6 +364,16 @@ impl Scanner {
                 return;
             }
             parts = parts.iter().flat_map(|p| node.to_parent(*p)).collect();
+            // Another way to read the digits of a dump is no better than theirs.
+            if node.layer.is_some_and(is_reading)
+                && let Parent::Node(parent) = node.parent
+                && !rules.compiled(raw.rule).own
+                && parts
+                    .iter()
+                    .all(|p| crate::detect::shows_bytes(&self.nodes[parent as usize].text, *p))
+            {
+                return;
+            }
             if let (Some(Layer::Joined), Parent::Node(parent)) = (node.layer, node.parent) {
                 rest::end_before_words(&mut parts, &self.nodes[parent as usize].text, |part| {
                     let same =

@@ -6,7 +6,7 @@ use memchr::memmem::Finder;
 
 use super::{MARGIN_AFTER, MARGIN_BEFORE, Spawner, begin_cell, child_around, copy};
 use crate::Layer;
-use crate::detect::{Scratch, may_name_test, told_of_test};
+use crate::detect::{Scratch, may_name_test, shows_bytes, told_of_test};
 use crate::text::{Cell, How, Node, Span};
 use crate::traces::Signs;
 
@@ -292,7 +292,10 @@ fn chunks(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
             .take_while(|b| !blank(b))
             .count();
         let pieces = (end - start + 1) / (len + 1) + usize::from(tail.is_some());
-        if pieces < 3 && len < PAIR_BYTES_MIN || pieces < TWOS_MIN && len == 2 {
+        if pieces < 3 && len < PAIR_BYTES_MIN
+            || pieces < TWOS_MIN && len == 2
+            || shows_bytes(&node.text, Span::new(start, end))
+        {
             continue;
         }
         for end in [Some(end), tail].into_iter().flatten() {

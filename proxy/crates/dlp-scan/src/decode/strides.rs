@@ -4,7 +4,7 @@
 use super::spoken::is_phone;
 use super::{Spawner, child_around};
 use crate::Layer;
-use crate::detect::{Scratch, may_name_test, told_of_test};
+use crate::detect::{Scratch, may_name_test, shows_bytes, told_of_test};
 use crate::text::{How, Node, Span, is_run, word_at};
 
 /// How long a piece may be, and what stands between two.
@@ -200,6 +200,7 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
             pieces = account;
         } else if !worth(text, &row, &pieces)
             || known(text, &row, (floor, start))
+            || shows_bytes(text, Span::new(start, end))
             || of_source_map(&text[floor..start], &text[end..ceil], &row, text)
         {
             continue;

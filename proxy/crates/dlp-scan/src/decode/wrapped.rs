@@ -5,6 +5,7 @@
 use std::cell::OnceCell;
 
 use super::{Spawner, begin_cell, name_of};
+use crate::detect::is_dump_line;
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
 use crate::{Layer, OverBudget};
 
@@ -91,6 +92,7 @@ fn of_cell(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>, open: &mut [Open; 
     while at < ceil {
         let end = memchr::memchr(b'\n', &text[at..]).map_or(ceil, |n| at + n);
         let line = Line::read(text, at, end, before.as_ref());
+        let whole = &text[at..end];
         at = end + 1;
         let Some(last) = before.replace(line) else {
             continue;
@@ -100,8 +102,8 @@ fn of_cell(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>, open: &mut [Open; 
         }) else {
             continue;
         };
-        // What was taken over from noise was judged there.
-        if node.is_from_noise(Span::new(last.to, line.from)) {
+        // What was taken over from noise was judged there, and a dump of bytes is read as those.
+        if node.is_from_noise(Span::new(last.to, line.from)) || is_dump_line(whole) {
             continue;
         }
         let open = &mut open[usize::from(how.beside)];

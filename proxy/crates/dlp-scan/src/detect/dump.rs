@@ -11,7 +11,7 @@ const SHOWN_DIGITS_MIN: usize = 16;
 
 /// Does a value begin among the digits of such a line, and hold nothing else? A line has an offset, a colon or blanks, and columns
 /// of digits, all as long as each other.
-pub(super) fn shows(text: &[u8], span: Span) -> bool {
+pub(crate) fn shows(text: &[u8], span: Span) -> bool {
     let (start, end) = (span.start as usize, span.end as usize);
     let shown = |b: &u8| b.is_ascii_hexdigit() || matches!(b, b' ' | b'\n' | b'\r' | b':' | b'\t');
     if !text[start..end].iter().all(shown) {
@@ -29,25 +29,31 @@ pub(super) fn shows(text: &[u8], span: Span) -> bool {
         None => line,
     };
     let rest = &text[line..text.len().min(line + LINE_BYTES_MAX)];
+    columns(rest).is_some_and(|shown| shown.contains(&(start - line)))
+}
+
+/// Is it a line of such a dump?
+pub(crate) fn is_line(line: &[u8]) -> bool {
+    columns(&line[..line.len().min(LINE_BYTES_MAX)]).is_some()
+}
+
+/// How far the offset and the columns of a line go.
+fn columns(rest: &[u8]) -> Option<std::ops::Range<usize>> {
     let digits = |bytes: &[u8]| bytes.iter().take_while(|b| b.is_ascii_hexdigit()).count();
     let offset = digits(rest);
     let behind = rest[offset..].strip_prefix(b":").unwrap_or(&rest[offset..]);
     if !OFFSET_DIGITS.contains(&offset) || !behind.starts_with(b" ") {
-        return false;
+        return None;
     }
     let columns = behind.split(|b| *b == b' ').filter(|word| !word.is_empty());
     let mut columns = columns.map(|word| (digits(word), word.len()));
-    let Some((len, _)) = columns.next() else {
-        return false;
-    };
+    let (len, _) = columns.next()?;
     let of_column = |(shown, all): &(usize, usize)| shown == all && *all == len;
     let more = columns.take_while(of_column).count();
     let from = rest.len() - behind.len();
     let to = from + (more + 1) * (len + 1) + 2;
-    matches!(len, 2 | 4 | 8 | 16)
-        && (more + 1) * len >= SHOWN_DIGITS_MIN
-        && start - line >= from
-        && start - line < to
+    let shown = matches!(len, 2 | 4 | 8 | 16) && (more + 1) * len >= SHOWN_DIGITS_MIN;
+    shown.then_some(0..to)
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ mod url;
 
 pub(crate) use assign::{may_name_test, told_of_test};
 pub(crate) use context::head_over;
+pub(crate) use dump::{is_line as is_dump_line, shows as shows_bytes};
 pub(crate) use hidden::unseen;
 pub(crate) use orders::is_english;
 pub(crate) use phrase::in_list as is_listed_word;
@@ -221,7 +222,7 @@ impl<'a> Sink<'a> {
     pub fn report(&mut self, rule: RuleId, span: Span, confidence: u8) {
         if span.is_empty()
             || is_sealed(self.text(), span)
-            || dump::shows(self.text(), span) && !self.rules.compiled(rule).own
+            || shows_bytes(self.text(), span) && !self.rules.compiled(rule).own
             || self.node.only_sure && confidence < SURE
             || self.is_noise(rule, span)
             || self.node.only_injection && self.rules.rule(rule).category != Category::Injection
