@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use domain::{
     AllowLine, AuditMode, CallLimits, Cors, FailureMode, Limits, ListenerTls, PluginBinding,
-    PolicyBinding, ToolAccess,
+    PolicyBinding, ToolAccess, ToolPinning,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -257,6 +257,7 @@ impl Policy {
             || !self.allow.is_empty()
             || !self.tools.allow.is_empty()
             || !self.tools.deny.is_empty()
+            || self.tool_pinning.is_some()
     }
 }
 
@@ -349,4 +350,8 @@ pub struct Policy {
     pub allow: Vec<AllowLine>,
     /// Tools that anybody may call, whatever a key says.
     pub tools: ToolAccess,
+    /// What becomes of a tool whose definition is another than the approved one, or that came after the first listing: `off`
+    /// looks at none, `warn` lets it pass with a line in the log, `hold` leaves it out of lists and refuses calls of it until
+    /// `weir tools approve`. A server takes its tenant's word. Default warn.
+    pub tool_pinning: Option<ToolPinning>,
 }

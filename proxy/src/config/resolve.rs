@@ -422,6 +422,7 @@ fn policy_of(raw: &raw::Policy, above: &raw::Policy) -> Policy {
         bindings: raw.bindings.clone(),
         allow: raw.allow.clone(),
         tools: raw.tools.clone(),
+        tool_pinning: raw.tool_pinning.or(above.tool_pinning),
     }
 }
 

@@ -298,7 +298,10 @@ pub fn applied(data_dir: &Path) -> Option<Applied> {
 }
 
 /// Writes beside and renames, so that nobody reads half a file.
-fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+///
+/// # Errors
+/// It cannot be written.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let unfinished = path.with_extension(format!("{}.tmp", std::process::id()));
     let mut file = std::fs::File::create(&unfinished)?;
     file.write_all(bytes)?;

@@ -45,6 +45,21 @@ fn a_file_that_says_nothing_is_refused_and_one_without_fields_is_all_defaults() 
 }
 
 #[test]
+fn a_server_has_its_own_word_on_pinning_and_else_its_tenants() {
+    let yaml = "tenants:\n  a:\n    policy: {tool_pinning: hold}\n    servers:\n      one: {upstream: {command: x}}\n      two: {upstream: {command: x}, policy: {tool_pinning: off}}\n  b: {servers: {three: {upstream: {command: x}}}}\n";
+    let desired = read(yaml).unwrap().desired;
+    let said = |id: &str| desired.servers[id].policy.tool_pinning;
+    assert_eq!(said("one"), Some(domain::ToolPinning::Hold));
+    assert_eq!(said("two"), Some(domain::ToolPinning::Off));
+    assert_eq!(said("three"), None, "the gateway's default");
+    let refused = read(&yaml.replace("hold", "held")).unwrap_err().to_string();
+    assert!(
+        refused.contains("tool_pinning") && refused.contains(":3"),
+        "{refused}"
+    );
+}
+
+#[test]
 fn both_listeners_may_take_a_free_port() {
     let loaded = read("listen: 127.0.0.1:0\nadmin_listen: 127.0.0.1:0\n").unwrap();
     assert_eq!(

@@ -239,6 +239,24 @@ pub struct Policy {
     pub allow: Vec<AllowLine>,
     /// Tools that nobody may call on this server, whatever the key says.
     pub tools: ToolAccess,
+    /// What becomes of tools whose definitions nobody approved; absent: the tenant's word, then `warn`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_pinning: Option<ToolPinning>,
+}
+
+/// What becomes of a tool whose definition is another than the approved one, or that came later than the first listing.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolPinning {
+    /// Definitions are not looked at.
+    Off,
+    /// It passes, with a warning in the log.
+    #[default]
+    Warn,
+    /// It is left out of lists and cannot be called until it was approved.
+    Hold,
 }
 
 /// One line of policy: where it applies, and the action.

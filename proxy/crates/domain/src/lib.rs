@@ -8,6 +8,7 @@ mod desired;
 mod id;
 mod limits;
 mod near;
+mod pin;
 mod plan;
 mod plugin;
 mod protocol;
@@ -16,11 +17,12 @@ mod secret;
 pub use desired::{
     AllowLine, ApiKey, AuditMode, CallLimits, Cors, Desired, Detection, FailureMode, ListenerTls,
     Policy, PolicyAction, PolicyBinding, RateLimit, RedactForm, Server, Sharing, Tenant,
-    ToolAccess, Upstream, UpstreamAuth, UpstreamTransport, ValueList,
+    ToolAccess, ToolPinning, Upstream, UpstreamAuth, UpstreamTransport, ValueList,
 };
 pub use id::{IdError, KeyId, ServerId, TenantId, ToolName};
 pub use limits::Limits;
 pub use near::nearest;
+pub use pin::{Definition, PINS_MAX, ToolPin, ToolPins};
 pub use plan::Plan;
 pub use plugin::{
     Grant, Isolation, PLUGIN_BINDINGS_MAX, PLUGIN_NAME_BYTES_MAX, Plugin, PluginBinding,

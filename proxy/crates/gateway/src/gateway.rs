@@ -15,10 +15,11 @@ use crate::exchange::NotAudited;
 use crate::guard::Guard;
 use crate::lobby::Lobby;
 use crate::metrics::GatewayMetrics;
+use crate::pins::PinSource;
 use crate::seldom::Seldom;
 use crate::session::{BoundedMap, SessionLimits, Sessions};
 use crate::shares::{Share, ShareLimits, Shares, Taken};
-use crate::snapshot::{CompileError, PluginSource, Snapshot};
+use crate::snapshot::{CompileError, PluginSource, Snapshot, Sources};
 use crate::span::SpanSink;
 use crate::turns::Turns;
 use crate::upstream::LinkOptions;
@@ -46,6 +47,8 @@ pub struct GatewayOptions {
     pub spans: Option<Arc<dyn SpanSink>>,
     /// Makes evaluators of plugins; without one a server with plugins is refused.
     pub plugins: Option<Arc<dyn PluginSource>>,
+    /// Keeps pins of tools; without one they are gone when the gateway ends.
+    pub pins: Option<Arc<dyn PinSource>>,
 }
 
 /// One gateway: many listeners, one state.
@@ -72,6 +75,7 @@ pub struct Gateway {
     audit: Option<Arc<AuditLog>>,
     links: LinkOptions,
     plugins: Option<Arc<dyn PluginSource>>,
+    pins: Option<Arc<dyn PinSource>>,
     /// How often it is said that a request was refused before it reached a server: it leaves no record.
     refusals: Seldom,
     /// Where spans go.
@@ -108,8 +112,11 @@ impl Gateway {
     /// # Errors
     /// What does not compile.
     pub fn new(desired: &Desired, options: GatewayOptions) -> Result<Arc<Self>, CompileError> {
-        let plugins = options.plugins.as_deref();
-        let snapshot = Snapshot::compile(desired, None, &options.links, plugins)?;
+        let sources = Sources {
+            plugins: options.plugins.as_deref(),
+            pins: options.pins.as_deref(),
+        };
+        let snapshot = Snapshot::compile(desired, None, &options.links, sources)?;
         snapshot.register();
         Ok(Arc::new(Self {
             snapshot: ArcSwap::from_pointee(snapshot),
@@ -127,6 +134,7 @@ impl Gateway {
             audit: options.audit,
             links: options.links,
             plugins: options.plugins,
+            pins: options.pins,
             refusals: Seldom::new(REFUSALS_SAID, REFUSALS_SAID_EVERY),
             spans: options.spans,
             stopping: watch::Sender::new(false),
@@ -140,8 +148,7 @@ impl Gateway {
     /// What does not compile; the old state stays in force then.
     pub fn reload(&self, desired: &Desired) -> Result<(), CompileError> {
         let before = self.snapshot.load_full();
-        let plugins = self.plugins.as_deref();
-        let snapshot = Snapshot::compile(desired, Some(&before), &self.links, plugins)?;
+        let snapshot = Snapshot::compile(desired, Some(&before), &self.links, self.sources())?;
         snapshot.register();
         if let Some(guard) = self.guard.load_full() {
             self.guard.store(Some(Arc::new(
@@ -167,7 +174,14 @@ impl Gateway {
     /// As for [`Gateway::reload`].
     pub fn check(&self, desired: &Desired) -> Result<(), CompileError> {
         let before = self.snapshot.load_full();
-        Snapshot::compile(desired, Some(&before), &self.links, self.plugins.as_deref()).map(drop)
+        Snapshot::compile(desired, Some(&before), &self.links, self.sources()).map(drop)
+    }
+
+    fn sources(&self) -> Sources<'_> {
+        Sources {
+            plugins: self.plugins.as_deref(),
+            pins: self.pins.as_deref(),
+        }
     }
 
     /// The snapshot in force.

@@ -28,6 +28,12 @@ pub struct ServerMetrics {
     pub allowed: Counter,
     /// Calls refused by a limit.
     pub throttled: Counter,
+    /// Definitions of tools that were not approved, each once: changed ones.
+    pub tools_changed: Counter,
+    /// Those of tools that were not there before.
+    pub tools_added: Counter,
+    /// Calls of tools that wait for approval.
+    pub calls_held: Counter,
     /// Upstream faults.
     pub upstream_faults: Counter,
     /// Calls running now.
@@ -44,6 +50,13 @@ impl ServerMetrics {
     /// Registers the handles of one server.
     pub fn new(tenant: &str, server: &str) -> Self {
         let labels = || [("tenant", tenant.to_owned()), ("server", server.to_owned())];
+        let unapproved = |change: &str| {
+            let [t, s] = labels();
+            counter!(
+                "weir_tools_unapproved_total",
+                &[t, s, ("change", change.to_owned())]
+            )
+        };
         Self {
             messages: ACTIONS.map(|action| {
                 let [t, s] = labels();
@@ -59,6 +72,9 @@ impl ServerMetrics {
             remembered: counter!("weir_messages_remembered_total", &labels()),
             allowed: counter!("weir_findings_allowed_total", &labels()),
             throttled: counter!("weir_throttled_total", &labels()),
+            tools_changed: unapproved("changed"),
+            tools_added: unapproved("added"),
+            calls_held: counter!("weir_tool_calls_held_total", &labels()),
             upstream_faults: counter!("weir_upstream_faults_total", &labels()),
             running: gauge!("weir_calls_running", &labels()),
         }
@@ -149,6 +165,14 @@ fn describe() {
     describe_counter!(
         "weir_upstream_faults_total",
         "Upstream faults: unreachable, late, broken"
+    );
+    describe_counter!(
+        "weir_tools_unapproved_total",
+        "Definitions of tools that were listed and not approved, each counted once"
+    );
+    describe_counter!(
+        "weir_tool_calls_held_total",
+        "Calls refused since the tool's definition waits for approval"
     );
     describe_gauge!("weir_calls_running", "Calls running now");
     describe_gauge!("weir_connections", "Open client connections");

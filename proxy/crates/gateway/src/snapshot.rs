@@ -12,7 +12,8 @@ use std::time::Duration;
 use dlp_policy::{Evaluators, OwnError, PolicyError, PolicyTable, ToolFilter};
 use dlp_scan::{RuleError, RuleSet};
 use domain::{
-    AuditMode, CallLimits, Desired, Limits, Plugin, Server, ServerId, TenantId, Upstream,
+    AuditMode, CallLimits, Desired, Limits, Plugin, Server, ServerId, TenantId, ToolPinning,
+    Upstream,
 };
 use mcp_codec::sse::SseLimits;
 
@@ -20,6 +21,7 @@ use crate::authn::{Keys, Principal};
 use crate::breaker::Breaker;
 use crate::gate::Gate;
 use crate::metrics::ServerMetrics;
+use crate::pins::{PinSource, Pins};
 use crate::seldom::Seldom;
 use crate::tools::ToolCache;
 use crate::upstream::{Link, LinkError, LinkOptions};
@@ -56,6 +58,10 @@ pub struct ServerEntry {
     pub policy: PolicyTable,
     /// Its plugins, ready to judge.
     pub evaluators: Evaluators,
+    /// What becomes of tools that nobody approved.
+    pub pinning: ToolPinning,
+    /// Which definitions of its tools were approved.
+    pub pins: Arc<Pins>,
     /// Its call limits.
     pub gate: Arc<Gate>,
     /// Its tenant's call limits.
@@ -135,6 +141,14 @@ pub enum CompileError {
         /// What is wrong.
         source: PolicyError,
     },
+    /// Its pins of tools.
+    #[error("server {server}: pins of its tools: {problem}")]
+    Pins {
+        /// The server.
+        server: ServerId,
+        /// What is wrong.
+        problem: String,
+    },
     /// A plugin.
     #[error("server {server}: plugins: {problem}")]
     Plugin {
@@ -180,6 +194,15 @@ pub trait PluginSource: Send + Sync {
     ) -> Result<Evaluators, String>;
 }
 
+/// What a snapshot is made of beside the desired state.
+#[derive(Clone, Copy, Default)]
+pub struct Sources<'a> {
+    /// Makes evaluators of plugins.
+    pub plugins: Option<&'a dyn PluginSource>,
+    /// Keeps pins of tools.
+    pub pins: Option<&'a dyn PinSource>,
+}
+
 impl Snapshot {
     /// Compiles a desired state, taking over what may live on from the one before.
     ///
@@ -189,7 +212,7 @@ impl Snapshot {
         desired: &Desired,
         before: Option<&Snapshot>,
         options: &LinkOptions,
-        plugins: Option<&dyn PluginSource>,
+        sources: Sources<'_>,
     ) -> Result<Self, CompileError> {
         let rules = tenant_rules(desired)?;
         let tenant_gates: HashMap<_, _> = desired
@@ -208,9 +231,11 @@ impl Snapshot {
                 .cloned()
                 .unwrap_or_else(|| Gate::new(&CallLimits::default()));
             let rules = rules.of(server, id)?;
-            let evaluators = compile_plugins(desired, id, server, &rules, plugins)?;
+            let evaluators = compile_plugins(desired, id, server, &rules, sources.plugins)?;
             let mut entry = compile_server(desired, id, server, rules, old, tenant_gate, options)?;
             entry.evaluators = evaluators;
+            entry.pins = pins_of(entry.pinning, id, server, old, sources.pins)?;
+            entry.pins.judges_by(&entry.rules);
             servers.insert(id.clone(), Arc::new(entry));
         }
         Ok(Self {
@@ -349,11 +374,45 @@ fn compile_server(
         rules,
         policy,
         evaluators: Evaluators::default(),
+        pinning: pinning_of(tenant_policy, &server.policy),
+        pins: Arc::default(),
         gate: keep_gate(old.map(|o| &o.gate), &server.limits),
         tenant_gate,
         runtime,
         metrics: OnceLock::new(),
     })
+}
+
+/// The server's word, else its tenant's. What is only tried out holds nobody up.
+fn pinning_of(tenant: &domain::Policy, server: &domain::Policy) -> ToolPinning {
+    let said = server.tool_pinning.or(tenant.tool_pinning);
+    match said.unwrap_or_default() {
+        ToolPinning::Hold if server.dry_run => ToolPinning::Warn,
+        said => said,
+    }
+}
+
+fn pins_of(
+    pinning: ToolPinning,
+    id: &ServerId,
+    server: &Server,
+    old: Option<&Arc<ServerEntry>>,
+    source: Option<&dyn PinSource>,
+) -> Result<Arc<Pins>, CompileError> {
+    match source {
+        Some(source) if pinning != ToolPinning::Off => {
+            source
+                .pins(&server.tenant, id)
+                .map_err(|problem| CompileError::Pins {
+                    server: id.clone(),
+                    problem,
+                })
+        }
+        _ => {
+            let own = old.filter(|old| *old.tenant == *server.tenant.as_str());
+            Ok(own.map(|old| Arc::clone(&old.pins)).unwrap_or_default())
+        }
+    }
 }
 
 fn compile_plugins(
@@ -466,7 +525,13 @@ mod tests {
         };
         let (options, first) = (LinkOptions::default(), at("http://127.0.0.1:9000/mcp"));
         let compile = |upstream: &Upstream, before: Option<&Snapshot>| {
-            Snapshot::compile(&desired(upstream.clone()), before, &options, None).unwrap()
+            Snapshot::compile(
+                &desired(upstream.clone()),
+                before,
+                &options,
+                Sources::default(),
+            )
+            .unwrap()
         };
         let before = compile(&first, None);
         let tools = |of: &Snapshot| Arc::clone(&of.server("one").unwrap().runtime.tools);

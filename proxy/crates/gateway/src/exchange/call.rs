@@ -11,6 +11,7 @@ use mcp_codec::{Edits, Id, Message, MessageKind, Whose};
 
 use super::attribute::{self, Came, Tie};
 use super::large;
+use super::listed;
 use super::trail::{NotAudited, Trail};
 use super::{Context, Renewed, unfit};
 use crate::pipeline::{self, Cleared, Decoded, HeaderLeaf, Judge, Release, ToClient, ToServer};
@@ -583,15 +584,16 @@ impl Down<'_> {
 
     /// Facts learnt and narrowed before the message is judged.
     fn prepared(&self, message: Message, tie: &Tie) -> Result<Message, Halt> {
-        let Some(call) = &tie.call else {
-            return Ok(message);
-        };
         if message.result().is_none() {
             return Ok(message);
         }
+        let Some(call) = &tie.call else {
+            let edits = listed::untied(self.context, &message);
+            return narrowed(message, &edits);
+        };
         attribute::learn_task(self.context, call, &message);
         let mut edits = match &*call.method {
-            "tools/list" => self.tools_listed(&message),
+            "tools/list" => listed::tools(self.context, &message),
             "server/discover" => versions_narrowed(&message),
             "initialize" => {
                 if let Some(version) = version_of(&message) {
@@ -604,35 +606,7 @@ impl Down<'_> {
         if self.adapt {
             adapted(&message, &call.method, &mut edits);
         }
-        if edits.is_empty() {
-            return Ok(message);
-        }
-        message
-            .edited(&edits)
-            .map_err(|_| Halt::Fault(Fault::Broken("a list that cannot be narrowed")))
-    }
-
-    /// Learns the declared schemas; takes out what this principal may not call.
-    fn tools_listed(&self, message: &Message) -> Edits {
-        let mut edits = Edits::new();
-        let doc = message.doc();
-        let Some(tools) = doc.get(&["result", "tools"]) else {
-            return edits;
-        };
-        let server = &self.context.server;
-        if let Some(error) = server.runtime.tools.learn(doc, tools) {
-            tracing::warn!(server_id = %server.id, %error, "the server has tools that cannot be listed or called: their names");
-        }
-        if doc.kind(tools) != mcp_codec::Kind::Array {
-            return edits;
-        }
-        for tool in doc.elements(tools) {
-            let name = doc.member(tool, "name").and_then(|n| doc.str(n));
-            if name.is_some_and(|name| !super::prepare::may_call(self.context, name)) {
-                edits.remove(tool);
-            }
-        }
-        edits
+        narrowed(message, &edits)
     }
 
     fn handles_put_back(&self, mut cleared: Cleared<ToClient>) -> Result<Cleared<ToClient>, Halt> {
@@ -693,6 +667,15 @@ fn event_id_leaf(id: Option<&str>) -> Vec<HeaderLeaf> {
     })
     .into_iter()
     .collect()
+}
+
+fn narrowed(message: Message, edits: &Edits) -> Result<Message, Halt> {
+    if edits.is_empty() {
+        return Ok(message);
+    }
+    message
+        .edited(edits)
+        .map_err(|_| Halt::Fault(Fault::Broken("a list that cannot be narrowed")))
 }
 
 /// A revision that Weir does not inspect is not offered.

@@ -23,6 +23,7 @@ mod head;
 mod io;
 mod large;
 mod legacy;
+mod listed;
 mod listen;
 mod long;
 mod post;

@@ -10,12 +10,17 @@ use mcp_codec::{Edits, Id, Message, MessageKind};
 use super::attribute::{self, Tie};
 use super::head::{BodyFacts, Refusal};
 use super::large;
+use super::listed;
 use super::post::{Answered, Post};
 use super::{Context, NOT_RECORDED, SESSION_NOT_FOUND};
 use crate::gate::{Gate, Permit, Refused};
 use crate::pipeline::{Cleared, Decoded, Release, ToServer};
 use crate::reply::{self, code};
 use crate::session::{Call, Calls};
+
+const DENIED: &str = "Weir blocked this request: this tool may not be called.";
+const NO_TOOL_NAME: &str = "Weir blocked this request: a tool's name has 1 to 128 characters of A-Z, a-z, 0-9, '_', '-', '.', '/' and ':'.";
+const HELD: &str = "Weir blocked this request: the definition of this tool is new or has changed, and waits for approval.";
 
 /// In the stateless era nothing is asked of a client that it could answer (2026-07-28, transports).
 const NO_RESPONSES: Refusal = Refusal::new(
@@ -220,17 +225,16 @@ impl Post {
         let Some(name) = attribute::named_thing(message) else {
             return Err(self.names_no_tool(message));
         };
-        if may_call(&self.context, name) {
-            return Ok(());
-        }
-        self.trail.names(&self.context, message);
-        self.trail.denied();
-        let text = match ToolName::parse(name) {
-            Ok(_) => "Weir blocked this request: this tool may not be called.",
-            Err(_) => {
-                "Weir blocked this request: a tool's name has 1 to 128 characters of A-Z, a-z, 0-9, '_', '-', '.', '/' and ':'."
-            }
+        let (reason, text) = match ToolName::parse(name) {
+            _ if may_call(&self.context, name) => match listed::holds(&self.context, name) {
+                true => ("tool_held", HELD),
+                false => return Ok(()),
+            },
+            Ok(_) => ("tool_denied", DENIED),
+            Err(_) => ("tool_denied", NO_TOOL_NAME),
         };
+        self.trail.names(&self.context, message);
+        self.trail.denied(reason);
         Err(Box::new(Answered::Blocked(self.block(message, era, text))))
     }
 }

@@ -138,10 +138,10 @@ impl Trail {
         self.record.tool = attribute::named_thing(message).map(text);
     }
 
-    /// The tool may not be called.
-    pub fn denied(&mut self) {
+    /// The tool may not be called, for this reason.
+    pub fn denied(&mut self, reason: &'static str) {
         self.record.action = Action::Block;
-        self.record.reason = Some("tool_denied".into());
+        self.record.reason = Some(reason.into());
     }
 
     /// Whether nothing was decided yet.
@@ -566,7 +566,7 @@ fn us(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX)
 }
 
-fn now_unix_us() -> u64 {
+pub(super) fn now_unix_us() -> u64 {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
