@@ -11,7 +11,7 @@ use anyhow::{Context as _, bail};
 use arc_swap::ArcSwap;
 use audit_log::{AuditError, AuditLog, LogConfig};
 use domain::{AuditMode, ListenerTls, ServerId};
-use gateway::{Gateway, GatewayOptions, LinkOptions, StdioEnd, TlsSlot};
+use gateway::{Gateway, GatewayOptions, LinkOptions, PinSource, StdioEnd, TlsSlot};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -22,6 +22,7 @@ use crate::config::store::{self, Applied, Registry};
 use crate::config::{self, COMPONENT_BYTES_MAX, ConfigError, Loaded, LogFormat, PROXY_SERVER};
 use crate::hosting::{Joint, Plane};
 use crate::otel::Traces;
+use crate::pins::Keeper;
 use crate::plugins::Plugins;
 
 /// How often watched files are looked at. A look costs a few `stat` calls.
@@ -64,7 +65,7 @@ pub fn run_stdio(loaded: Loaded) -> anyhow::Result<ExitCode> {
     let end = runtime.block_on(async {
         let audit = open_audit(&loaded, true)?;
         let traces = loaded.otlp.as_ref().map(Traces::start).transpose()?;
-        let gateway = make_gateway(&loaded, audit.clone(), traces.as_ref(), true)?;
+        let gateway = make_gateway(&loaded, audit.clone(), traces.as_ref(), true, None)?;
         acknowledge(&loaded.data_dir, Ok(loaded.plugin_generation));
         let stop = Arc::clone(&gateway);
         let mut signals = StopSignals::install()?;
@@ -92,7 +93,10 @@ async fn serve(start: Start, metrics: PrometheusHandle) -> anyhow::Result<ExitCo
     let seen = stamps(&loaded.files_watched);
     let audit = open_audit(loaded, start.shared_data_dir)?;
     let traces = loaded.otlp.as_ref().map(Traces::start).transpose()?;
-    let gateway = make_gateway(loaded, audit.clone(), traces.as_ref(), start.single)?;
+    // Processes that share a folder call their servers by one and the same name: their pins end with them.
+    let keeper = (!start.shared_data_dir).then(|| Arc::new(Keeper::new(&loaded.data_dir)));
+    let pins = keeper.clone();
+    let gateway = make_gateway(loaded, audit.clone(), traces.as_ref(), start.single, pins)?;
     let joint = Joint::new(&gateway, &loaded.desired)?;
     acknowledge(&loaded.data_dir, Ok(loaded.plugin_generation));
     // Before it is said that Weir listens: until then any of these would end it at once.
@@ -133,6 +137,7 @@ async fn serve(start: Start, metrics: PrometheusHandle) -> anyhow::Result<ExitCo
     let path = if start.single { "/mcp" } else { "" };
     say(&format!("listening on {scheme}://{address}{path}"));
     tokio::spawn(upkeep(metrics));
+    let keeping = keeper.clone().map(|keeper| tokio::spawn(keeper.keep()));
     tokio::spawn(Arc::clone(&gateway).sweep());
     let watcher = tokio::spawn(watch(start, seen, Arc::clone(&joint), tls.clone(), hangup));
     let serving = tokio::spawn(gateway::serve(Arc::clone(&gateway), listener, tls));
@@ -144,6 +149,11 @@ async fn serve(start: Start, metrics: PrometheusHandle) -> anyhow::Result<ExitCo
         plane.stop().await;
     }
     serving.await.context("the listener failed")?;
+    if let (Some(keeper), Some(keeping)) = (keeper, keeping) {
+        keeping.abort();
+        // What was listed since the last look.
+        tokio::task::spawn_blocking(move || keeper.look()).await?;
+    }
     drop((gateway, joint));
     stop_traces(traces).await;
     close_audit(audit);
@@ -155,6 +165,7 @@ fn make_gateway(
     audit: Option<Arc<AuditLog>>,
     traces: Option<&Traces>,
     single: bool,
+    pins: Option<Arc<Keeper>>,
 ) -> anyhow::Result<Arc<Gateway>> {
     let single = single.then(|| ServerId::parse(PROXY_SERVER)).transpose()?;
     let mut links = LinkOptions::default();
@@ -168,6 +179,7 @@ fn make_gateway(
         links,
         spans: traces.map(Traces::sink),
         plugins: Some(Arc::new(Plugins::new(&loaded.data_dir))),
+        pins: pins.map(|keeper| -> Arc<dyn PinSource> { keeper }),
     };
     Gateway::new(&loaded.desired, options).context("the configuration does not compile")
 }
@@ -179,6 +191,7 @@ fn make_gateway(
 pub fn check_compiles(loaded: &Loaded) -> anyhow::Result<()> {
     let options = GatewayOptions {
         plugins: Some(Arc::new(Plugins::trying(&loaded.data_dir))),
+        pins: Some(Arc::new(Keeper::new(&loaded.data_dir))),
         ..GatewayOptions::default()
     };
     let gateway = Gateway::new(&loaded.desired, options);

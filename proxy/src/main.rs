@@ -6,6 +6,7 @@ mod cli;
 mod config;
 mod hosting;
 mod otel;
+mod pins;
 mod plugins;
 mod taps;
 
