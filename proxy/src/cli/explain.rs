@@ -209,6 +209,13 @@ fn tell(record: &Record, judge: Option<&Judge>, out: &mut dyn Write) -> std::io:
             out,
             "\nthis tool may not be called; the call was not read further"
         )?,
+        _ if record.reason.as_deref() == Some("tool_held") => writeln!(
+            out,
+            "\nthe definition of this tool waits for approval (policy.tool_pinning); the call was not read further. To see \
+             what changed: weir tools diff {} {}",
+            record.server,
+            printable(record.tool.as_deref().unwrap_or_default())
+        )?,
         audit_log::Action::Refused => writeln!(out, "\nit was refused before it was read further")?,
         _ if bound_hit(record).is_some() => {}
         _ => writeln!(out, "\nnothing was found in it")?,

@@ -17,6 +17,7 @@ mod rules;
 mod scan;
 mod serve;
 mod stdio;
+mod tools;
 
 use std::io::{stderr, stdout};
 use std::path::PathBuf;
@@ -75,6 +76,9 @@ enum Command {
     /// Write, test and bind policy plugins
     #[command(subcommand)]
     Policy(policy::PolicyCommand),
+    /// List, compare and approve what servers say of their tools
+    #[command(subcommand)]
+    Tools(tools::ToolsCommand),
     /// Read the audit log
     #[command(subcommand)]
     Audit(audit::AuditCommand),
@@ -182,6 +186,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             check::run()
         }
         Command::Policy(command) => policy::run(&command, &mut out),
+        Command::Tools(command) => tools::run(&command, &mut out),
         Command::Audit(command) => audit::run(&command, &mut out),
     }
 }
