@@ -173,7 +173,7 @@ fn pins_outlive_weir_and_a_broken_file_opens_nothing() {
         (&["diff", "filez"][..], "do you mean \"files\"?"),
         (&["diff", SERVER, "ecco"], "do you mean \"echo\"?"),
         (&["approve", SERVER, "ecco"], "has listed no tool \"ecco\""),
-        (&["approve", SERVER], "--all"),
+        (&["approve", SERVER], "<TOOLS>..."),
     ] {
         let (good, text) = tools_command(&weir, words);
         assert!(!good && text.contains(said), "{words:?}: {text}");
