@@ -68,6 +68,41 @@ pub(crate) const CHECKS: Table = &[
     ("has-digits-4", |v| {
         v.iter().filter(|b| b.is_ascii_digit()).count() >= 4
     }),
+    ("upi-id", |v| {
+        // A domain of mail has a dot.
+        let handle = v.rsplit(|b| *b == b'@').next().unwrap_or_default();
+        handle.iter().all(u8::is_ascii_alphanumeric)
+    }),
+    ("home-address", home_address),
+    ("not-a-usual-community", |v| {
+        const USUAL: [&str; 16] = [
+            "public",
+            "private",
+            "string",
+            "community",
+            "cisco",
+            "secret",
+            "name",
+            "word",
+            "monitor",
+            "read",
+            "write",
+            "readonly",
+            "readwrite",
+            "default",
+            "admin",
+            "snmpd",
+        ];
+        let lower = v.to_ascii_lowercase();
+        !USUAL.iter().any(|word| {
+            lower == word.as_bytes() || lower.strip_suffix(b"-string") == Some(word.as_bytes())
+        }) && !crate::value::is_placeholder(v)
+    }),
+    ("snowflake-first", |v| {
+        // Discord's ids have 17 digits since 2015, 19 since 2022.
+        let id = v.split(|b| *b == b'.').next().and_then(base64_value);
+        id.is_some_and(|id| (17..=19).contains(&id.len()) && id.iter().all(u8::is_ascii_digit))
+    }),
     ("has-letter", |v| v.iter().any(u8::is_ascii_alphabetic)),
     ("has-digit", |v| v.iter().any(u8::is_ascii_digit)),
     ("no-words", |v| crate::entropy::wordiness(v) < 0.75),
@@ -94,6 +129,48 @@ fn typed(value: &[u8]) -> bool {
         || judge(crate::names::Promise::Passphrase)
         || (3..=10).contains(&words().count())
             && words().all(|word| letters(word) && !word.is_empty() && !said(word))
+}
+
+/// An address that no firm's name stands before, and none that licences and manuals are full of.
+fn home_address(value: &[u8]) -> bool {
+    const KNOWN: &[&str] = &[
+        "franklin st",
+        "temple place",
+        "mass ave",
+        "massachusetts ave",
+        "milk street",
+        "second street, suite",
+        "nathan abbott",
+        "letterman dr",
+        "york street, suite",
+        "york st, suite",
+        "amphitheatre p",
+        "microsoft way",
+        "infinite loop",
+        "apple park",
+        "hacker way",
+        "main st, anytown",
+        "any street",
+        "any town",
+        "anytown",
+        "anywhere",
+        "example",
+        "new montgomery",
+        "castro street",
+        "harrison st",
+        "brannan st",
+        "oracle p",
+        "po box 1866",
+        "saratoga avenue",
+        "embarcadero",
+    ];
+    let lower = value.to_ascii_lowercase();
+    value
+        .first()
+        .is_some_and(|b| b.is_ascii_digit() || *b == b'P')
+        && !KNOWN
+            .iter()
+            .any(|known| memchr::memmem::find(&lower, known.as_bytes()).is_some())
 }
 
 /// GitHub (and npm) tokens end in CRC32 of the 30 characters after the prefix, in 6 base62 digits
