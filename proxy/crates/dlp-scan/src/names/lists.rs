@@ -273,6 +273,10 @@ pub(crate) const KEYWORDS: &[&str] = &[
     "mdpadmin",
     "mdpbdd",
     "sifre_",
+    "sifre\u{1e}",
+    "sifre:",
+    "sifre <",
+    "sifre |",
     "geheimnis",
 ];
 
@@ -610,6 +614,10 @@ pub(super) const KEY_DENIED: &[&str] = &[
     "jira",
     "space",
     "cipher",
+    // What a key of a package's author is known by, and the sums of files.
+    "gpg",
+    "pgp",
+    "fingerprint",
 ];
 /// A name that ends in one of these tells about a secret without holding it.
 pub(super) const ABOUT: &[&str] = &[

@@ -38,16 +38,14 @@ pub(crate) fn keywords() -> impl Iterator<Item = String> {
     let several = several.flat_map(|words| [" ", "_", "-"].map(|sign| words.replace(' ', sign)));
     let keys = tongues::KEYS.iter().flat_map(|key| {
         [" ", "_", "-", ""].into_iter().flat_map(move |sign| {
-            // Only scripts that part no words run these together.
-            let glued = sign.is_empty() && key.is_ascii();
-            let both = [format!("api{sign}{key}"), format!("{key}{sign}api")];
-            both.into_iter().filter(move |_| !glued)
+            // `apiSchluessel`: humps are in lower case here.
+            [format!("api{sign}{key}"), format!("{key}{sign}api")]
         })
     });
     let pairs = tongues::SECRET_PAIRS
         .iter()
         .filter(|(first, _)| first.len() > 2);
-    let pairs = pairs.flat_map(|(a, b)| [" ", "_", "-"].map(|sign| format!("{a}{sign}{b}")));
+    let pairs = pairs.flat_map(|(a, b)| ["", " ", "_", "-"].map(|sign| format!("{a}{sign}{b}")));
     let third = tongues::KEYS
         .iter()
         .flat_map(|key| [" de ", " wa ", "_de_"].map(|of| format!("{key}{of}api")));
@@ -56,18 +54,25 @@ pub(crate) fn keywords() -> impl Iterator<Item = String> {
     // `app.signing.key`, `partnerWriteKey`, "the write key".
     let of_keys = KEY_BEFORE.iter();
     let of_keys = of_keys.flat_map(|word| [".", "", " "].map(|sign| format!("{word}{sign}key")));
-    let headers = tongues::KEYS.iter().filter(|key| key.is_ascii());
+    let headers = tongues::KEYS.iter();
+    let headers = headers.filter(|key| key.is_ascii() && key.len() > 3);
     let headers = headers.map(|key| format!("-{key}"));
     let others = [
         "khóa bí mật",
         "mã truy cập",
         "ufunguo wa siri",
+        "jeton d'acc",
+        "clé d'acc",
+        "cle d'acc",
+        "cle d'api",
         "token de acceso",
         "token de acesso",
         "token di accesso",
     ];
     let others = others.into_iter().map(str::to_owned);
+    let bare = tongues::BARE_KEYS.iter().map(ToString::to_string);
     one.map(ToString::to_string)
+        .chain(bare)
         .chain(several)
         .chain(keys)
         .chain(pairs)
@@ -138,6 +143,11 @@ pub(crate) fn promise(name: &[u8]) -> Promise {
     if is_secret(last, before) || tongues::SECRET_PAIRS.iter().any(pair) {
         return Promise::Strong;
     }
+    // `jeton d'accès`, `clé d'API`; a `point d'accès` is none.
+    let of_access = before == b"d" && is_in(last, &["accès", "acces", "api"]);
+    if of_access && is_in(w.back(2), &["jeton", "clé", "cle", "clef"]) {
+        return Promise::Strong;
+    }
     if is_in(last, PASSWORD) || is_in(last, tongues::WORDS) {
         return if is_in(
             before,
@@ -186,7 +196,7 @@ pub(crate) fn promise(name: &[u8]) -> Promise {
             Promise::Strong
         };
     }
-    if is_in(last, WEAK) {
+    if is_in(last, WEAK) || w.n == 1 && is_in(last, tongues::BARE_KEYS) {
         return Promise::Weak;
     }
     if is_foreign(last, before, &w) {
@@ -512,7 +522,20 @@ mod tests {
             ("heslo_length", Nothing),
             ("API-Schlüssel", Strong),
             ("chave_api", Strong),
-            ("CLE_API", Nothing),
+            ("CLE_API", Strong),
+            ("apiSchluessel", Strong),
+            ("cle_secrete", Strong),
+            ("jetonAcces", Strong),
+            ("geheim_sleutel", Strong),
+            ("parola_chiave", Password),
+            ("klyuch_api", Strong),
+            ("jeton", Strong),
+            ("schluessel", Weak),
+            ("jeton d'accès", Strong),
+            ("point d'accès", Nothing),
+            ("segreto", Strong),
+            ("GPG_KEY", Nothing),
+            ("cycle_api", Nothing),
             ("clé_api", Strong),
             ("APIキー", Strong),
             ("API密钥", Strong),
