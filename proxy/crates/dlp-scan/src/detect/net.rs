@@ -52,7 +52,9 @@ fn emails(sink: &mut Sink<'_>, ats: &[u32]) {
             return;
         }
         let (text, base) = (&node.text[cell.span.range()], cell.span.start as usize);
-        if let Some((s, e)) = email_around(text, at - base) {
+        if let Some((s, e)) = email_around(text, at - base)
+            && !is_of_message(text, (s, at - base, e), &node.text[cell.name.range()])
+        {
             sink.report_for(Detector::Email, Span::new(base + s, base + e), None);
         }
     }
@@ -222,6 +224,72 @@ fn is_number_of_message(local: &[u8]) -> bool {
     hex || crate::value::is_uuid(local)
 }
 
+/// Is it what a mail, a part of one or an event is known by (RFC 5322, 3.6.4; RFC 5545, 3.8.4.7), and nobody's address?
+fn is_of_message(text: &[u8], (start, at, end): (usize, usize, usize), name: &[u8]) -> bool {
+    const NAMES: [&[u8]; 11] = [
+        b"messageid",
+        b"inreplyto",
+        b"references",
+        b"icaluid",
+        b"contentid",
+        b"internetmessageid",
+        b"resentmessageid",
+        b"uid",
+        b"xgooglecalendarid",
+        b"threadindex",
+        b"originalmessageid",
+    ];
+    const HOSTS: [&[u8]; 4] = [
+        b"mail.gmail.com",
+        b"group.calendar.google.com",
+        b"group.v.calendar.google.com",
+        b"resource.calendar.google.com",
+    ];
+    const MADE_BYTES_MIN: usize = 20;
+    const BARE_BYTES_MIN: usize = 16;
+    const LINE_BYTES_MAX: usize = 300;
+    let (local, host) = (&text[start..at], &text[at + 1..end]);
+    let is = |list: &[&[u8]], word: &[u8]| list.iter().any(|w| w.eq_ignore_ascii_case(word));
+    let host_of = |end: &[u8]| {
+        host.len() > end.len() && host[host.len() - end.len()..].eq_ignore_ascii_case(end)
+    };
+    let digits = local.iter().filter(|b| b.is_ascii_digit()).count();
+    // Events of Google Calendar; no account has such a name.
+    let made = local.len() >= MADE_BYTES_MIN
+        && digits >= 3
+        && local
+            .iter()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'_');
+    if is(&HOSTS, host)
+        || host_of(b".amazonses.com")
+        || host_of(b".prod.outlook.com") && digits >= 3
+        || made && host.eq_ignore_ascii_case(b"google.com")
+    {
+        return true;
+    }
+    let letters = |name: &[u8]| -> Vec<u8> {
+        name.iter()
+            .copied()
+            .filter(u8::is_ascii_alphanumeric)
+            .collect()
+    };
+    let in_brackets = start > 0 && text[start - 1] == b'<' && text.get(end) == Some(&b'>');
+    // The value of such a field: `{"messageId":"<...>"}`; a name before it stands alone.
+    // Without brackets it may be somebody's address for all that.
+    let told = in_brackets || digits >= 3 && local.len() >= BARE_BYTES_MIN;
+    let whole = start == 0 || in_brackets && start == 1;
+    if told && whole && name.len() <= 32 && is(&NAMES, &letters(name)) {
+        return true;
+    }
+    let floor = start.saturating_sub(LINE_BYTES_MAX);
+    let line = memchr::memrchr(b'\n', &text[floor..start]).map_or(floor, |n| floor + n + 1);
+    let before = &text[line..start];
+    let head = before.iter().position(|b| matches!(b, b':' | b'='));
+    let head = head.map(|colon| letters(&before[..colon]));
+    let field = head.is_some_and(|head| head.len() <= 20 && is(&NAMES, &head));
+    field && told
+}
+
 /// `h•••@g•••.com`: a single one between letters takes nothing away.
 fn is_masked(part: &[u8]) -> bool {
     memchr::memmem::find(part, "••".as_bytes()).is_some()
@@ -342,9 +410,16 @@ fn is_ipv6(token: &[u8]) -> bool {
         && !ip.is_unspecified()
         // Names a machine in some network, and nobody.
         && !ip.is_unicast_link_local()
+        && !is_for_documents(ip)
         && telling
         && !RESOLVERS.iter().any(|known| token.eq_ignore_ascii_case(known.as_bytes()))
         && token.iter().filter(|b| **b == b':').count() >= 2
+}
+
+/// 2001:db8::/32 (RFC 3849) and 3fff::/20 (RFC 9637).
+fn is_for_documents(ip: std::net::Ipv6Addr) -> bool {
+    let [first, second, ..] = ip.segments();
+    (first, second) == (0x2001, 0xdb8) || first == 0x3fff && second < 0x1000
 }
 
 /// IPv4, four numbers up to 255, no version and no part of something longer.

@@ -486,19 +486,111 @@ fn candidate(
     // What is a name of something else is not alone.
     let nameless = cell.name.is_empty() && cell.kind != LeafKind::Key;
     let alone = need == Need::ContextOrAlone && cell.span == span && nameless;
+    let named = || {
+        names_goods(&text[cell.span.start as usize..span.start as usize])
+            || span.start == cell.span.start && names_goods(&text[cell.name.range()])
+    };
+    let chain = value.starts_with(b"0x");
+    let few = value.iter().filter(|b| b.is_ascii_digit()).count() < FEW_DIGITS;
+    if chain && named() {
+        return;
+    }
     let told = match beside {
+        // So few digits may be anything that has a number, where the word before says so.
+        Beside::Free if need == Need::Nothing && few && named() => false,
         Beside::Free => need == Need::Nothing || alone,
         Beside::Row { .. } if twin() => need == Need::Nothing,
         Beside::Row { tellable: false } => return,
         Beside::Row { .. } | Beside::Near | Beside::Part => false,
     };
-    if !told && !context::has(rule, span, cell, sink, scratch) {
+    if !told
+        && (describes(&text[cell.span.start as usize..span.start as usize])
+            || !context::has(rule, span, cell, sink, scratch))
+    {
         return;
     }
     if passes(scratch) {
-        sink.report(rule, span, sink.rules.rule(rule).confidence);
+        // `A123456(3)`: what a number has in brackets ends with one.
+        let open = value.contains(&b'(') && !value.contains(&b')');
+        let closed = open && span.end < cell.span.end && text[span.end as usize] == b')';
+        let whole = Span {
+            start: span.start,
+            end: span.end + u32::from(closed),
+        };
+        sink.report(rule, whole, sink.rules.rule(rule).confidence);
     }
 }
+
+/// Do the words before a number say that it is one of a thing: `SKU 045-22-1180`, `part no. 045-22-1180`, `token contract: 0x...`?
+fn names_goods(before: &[u8]) -> bool {
+    const REACH: usize = 32;
+    const GOODS: [&str; 27] = [
+        "sku",
+        "part",
+        "parts",
+        "pn",
+        "mpn",
+        "model",
+        "catalog",
+        "catalogue",
+        "cat",
+        "item",
+        "order",
+        "invoice",
+        "ticket",
+        "serial",
+        "sn",
+        "product",
+        "article",
+        "lot",
+        "batch",
+        "drawing",
+        "upc",
+        "stock",
+        "contract",
+        "token",
+        "erc20",
+        "bep20",
+        "trc20",
+    ];
+    const NUMBER: [&str; 9] = [
+        "no", "number", "num", "nr", "code", "id", "is", "at", "address",
+    ];
+    let near = before[before.len().saturating_sub(REACH)..].to_ascii_lowercase();
+    if memchr::memchr(b'\n', &near)
+        .is_some_and(|at| at + 1 < near.len() && near[at + 1..].trim_ascii().is_empty())
+    {
+        return false;
+    }
+    let words = near.split(|b| !b.is_ascii_alphanumeric());
+    let mut words = words.rev().filter(|w| !w.is_empty());
+    let is = |word: &[u8], list: &[&str]| list.iter().any(|w| w.as_bytes() == word);
+    let last = words.find(|w| !is(w, &NUMBER));
+    // `P/N 045-22-1180`, `S/N: ...`
+    let parted = last == Some(b"n") && matches!(words.next(), Some(b"p" | b"s"));
+    parted || last.is_some_and(|w| is(w, &GOODS))
+}
+
+/// Does a text say how numbers are written, and not which one somebody has?
+fn describes(before: &[u8]) -> bool {
+    const REACH: usize = 28;
+    const WORDS: [&[u8]; 7] = [
+        b"looks like",
+        b"look like",
+        b"format:",
+        b"format is",
+        b"in the format",
+        b"of the form",
+        b"formatted as",
+    ];
+    let near = before[before.len().saturating_sub(REACH)..].to_ascii_lowercase();
+    WORDS
+        .iter()
+        .any(|words| memchr::memmem::find(&near, words).is_some())
+}
+
+/// A number of fewer digits is one of many.
+const FEW_DIGITS: usize = 10;
 
 /// Fewer digits than this are no card's and no account's number.
 const LONG_BYTES_MIN: usize = 13;

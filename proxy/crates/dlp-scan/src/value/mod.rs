@@ -24,7 +24,13 @@ pub(crate) fn judge(value: &[u8], promise: Promise, quoted: bool) -> Option<u8> 
     if phrase && !is_placeholder(value) {
         return Some(60);
     }
-    if is_placeholder(value) || is_moment(value) || is_way_to_hash(value) || is_assignment(value) {
+    if is_placeholder(value)
+        || is_moment(value)
+        || is_way_to_hash(value)
+        || is_encrypted(value)
+        || is_account_of_a_chain(value)
+        || is_assignment(value)
+    {
         return None;
     }
     if !value.iter().all(|b| (0x21..0x7F).contains(b)) {
@@ -78,6 +84,22 @@ pub(crate) fn is_scattered(value: &[u8]) -> bool {
         && !value.iter().any(|b| b"./\\\"'".contains(b))
         && value.chunk_by(alike).all(|run| run.len() <= CASE_RUN_MAX)
         && wordiness(value) < WORDINESS_MAX
+}
+
+/// `ENC[AES256_GCM,data:...,type:str]`, `ENC[PKCS7,...]`: what SOPS and eyaml have encrypted.
+fn is_encrypted(value: &[u8]) -> bool {
+    let sealed = value.strip_prefix(b"ENC[");
+    sealed.is_some_and(|rest| {
+        rest.contains(&b',')
+            && (rest.starts_with(b"AES") || rest.starts_with(b"PKCS") || rest.starts_with(b"GPG"))
+    })
+}
+
+/// `0x6B17...1d0F`: twenty bytes are where somebody or some contract is reached; keys have more.
+fn is_account_of_a_chain(value: &[u8]) -> bool {
+    const DIGITS: usize = 40;
+    let digits = value.strip_prefix(b"0x");
+    digits.is_some_and(|d| d.len() == DIGITS && d.iter().all(u8::is_ascii_hexdigit))
 }
 
 /// `2024-05-03T10:11:12Z`, `2024-05-03`, `v3.2.1`: when something was changed, or what of it.
