@@ -26,7 +26,12 @@ pub(crate) const CHECKS: Table = &[
     }),
     ("de-steuer-id", de_steuer_id),
     ("de-id-card", de_id_card),
-    ("de-passport", de_passport),
+    ("de-passport", |v| {
+        de_passport(v) && v.iter().filter(|b| b.is_ascii_digit()).count() >= 3
+    }),
+    ("de-document", |v| {
+        v.first().is_some_and(|b| b"CFGHJKLMNPRTVWXYZ".contains(b)) && de_passport(v)
+    }),
     ("de-id-card-signs", |v| {
         let sign = |b: &u8| b.is_ascii_digit() || b"CFGHJKLMNPRTVWXYZ".contains(b);
         v.first().is_some_and(|b| b"LMNPRTVWXY".contains(b))
@@ -179,7 +184,6 @@ fn de_passport(v: &[u8]) -> bool {
         && v[0].is_ascii_uppercase()
         && v[..9].iter().all(sign)
         && check(v.len() - 1)
-        && v.iter().filter(|b| b.is_ascii_digit()).count() >= 3
 }
 
 /// Rentenversicherungsnummer, VKVV section 2: weights 2-1-2-5-7-1-2-1-2-1-2-1, cross sums, mod 10.
