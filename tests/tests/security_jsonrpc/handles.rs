@@ -281,3 +281,69 @@ fn a_late_answer_in_a_pipe_is_nobodys_whose_id_it_has() {
     let answer = client.post(&other);
     assert_eq!(answer.first_text(), canary.value(), "another id");
 }
+
+#[test]
+fn what_is_said_of_tasks_is_judged_by_their_tools_or_by_the_strictest() {
+    let canary = Canary::github();
+    let said = canary.value().to_owned();
+    let upstream = Upstream::mcp(move |r| {
+        let asked = r.json();
+        let text_of = |id: &str| json!({ "taskId": id, "status": "failed", "statusMessage": said });
+        match r.rpc_method().as_str() {
+            // Each has a task of its own, and both say that `shared` is theirs.
+            "tools/call" => {
+                let own = asked["params"]["arguments"]["task"].clone();
+                Some(Reply::result(
+                    r,
+                    json!({ "task": { "taskId": own, "status": "working" } }),
+                ))
+            }
+            "tasks/list" => Some(Reply::result(r, json!({ "tasks": [text_of("of-strict")] }))),
+            "tasks/get" => {
+                let id = asked["params"]["taskId"].as_str().unwrap_or_default();
+                Some(Reply::result(r, text_of(id)))
+            }
+            // What names a task comes on the stream of a request that has no tool.
+            "ping" => {
+                let told = |id: &str| json!({ "jsonrpc": "2.0", "method": "notifications/tasks/status", "params": text_of(id) });
+                let last = result_message(r, json!({}));
+                Some(Reply::events(&[
+                    told("of-strict"),
+                    told("of-nobody"),
+                    told("of-lax"),
+                    last,
+                ]))
+            }
+            _ => None,
+        }
+    });
+    let weir = Weir::serve(&config(json!({ "url": upstream.url() })));
+    let mut client = Client::connect(&weir, Era::Handshake);
+    for (tool, task) in [
+        ("strict", "of-strict"),
+        ("lax", "of-lax"),
+        ("strict", "shared"),
+        ("lax", "shared"),
+    ] {
+        client.call(tool, json!({ "task": task }));
+    }
+    let answer = client.request("tasks/list", json!({}));
+    assert_hidden(&canary, answer.response(), "a list of all tasks");
+    for (task, hidden) in [
+        ("of-strict", true),
+        ("shared", true),
+        ("of-nobody", true),
+        ("of-lax", false),
+    ] {
+        let answer = client.request("tasks/get", json!({ "taskId": task }));
+        match hidden {
+            true => assert_hidden(&canary, answer.response(), task),
+            false => assert_eq!(answer.result()["statusMessage"], json!(canary.value())),
+        }
+    }
+    let told = client.request("ping", json!({})).messages;
+    assert_eq!(told.len(), 4, "{told:?}");
+    assert_hidden(&canary, &told[0], "a task of strict");
+    assert_hidden(&canary, &told[1], "a task that nobody knows");
+    assert_eq!(told[2]["params"]["statusMessage"], json!(canary.value()));
+}

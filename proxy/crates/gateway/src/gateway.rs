@@ -57,8 +57,8 @@ pub struct Gateway {
     guard: ArcSwapOption<Guard>,
     /// All sessions.
     pub(crate) sessions: Sessions,
-    /// Which tool a task belongs to, by owner, server and task id.
-    pub(crate) tasks: parking_lot::Mutex<BoundedMap<TaskKey, Arc<str>>>,
+    /// Which tool a task belongs to, by owner, server and task id; nothing where tools that differ announced the same.
+    pub(crate) tasks: parking_lot::Mutex<BoundedMap<TaskKey, Option<Arc<str>>>>,
     /// Handles of metrics.
     pub(crate) metrics: GatewayMetrics,
     streams: Arc<Shares>,

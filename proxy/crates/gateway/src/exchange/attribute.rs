@@ -112,11 +112,14 @@ pub(super) fn call_of(context: &Context, message: &Message) -> Call {
     let text = |path: &[&str]| doc.get(path).and_then(|n| doc.str(n));
     let (tool, certain) = match method {
         "tools/call" => (text(&["params", "name"]).map(Arc::from), true),
+        // `tasks/list` names no task: its answer has texts of whatever tools there are.
         _ if method.starts_with("tasks/") => {
             let tool = text(&["params", "taskId"]).and_then(|id| task_tool(context, id));
-            let known = tool.is_some() || text(&["params", "taskId"]).is_none();
+            let known = tool.is_some();
             (tool, known)
         }
+        // What comes on it is what came on a listen stream before: of no call that could be told.
+        "subscriptions/listen" => (None, false),
         _ => (None, true),
     };
     Call::new(message.id().cloned(), method, tool, certain)
@@ -153,8 +156,30 @@ pub(super) fn tie_from_client(context: &Context, message: &Message, calls: &Call
             let call = message.id().and_then(|id| calls.client_answers(id));
             call.map_or_else(Tie::unknown, |call| Tie::to(context, call))
         }
-        _ => Tie::to(context, Arc::new(call_of(context, message))),
+        MessageKind::Notification => {
+            let call = told_of_call(message, calls).unwrap_or_else(|| call_of(context, message));
+            Tie::to(context, Arc::new(call))
+        }
+        MessageKind::Request => Tie::to(context, Arc::new(call_of(context, message))),
     }
+}
+
+/// What a notification of the client is that belongs to a call: its text is that tool's.
+fn told_of_call(message: &Message, calls: &Calls) -> Option<Call> {
+    let method = message.method()?;
+    let (tool, certain) = match method {
+        "notifications/cancelled" => {
+            let doc = message.doc();
+            let id = doc.get(&["params", "requestId"]);
+            let id = id.and_then(|node| handle(doc, node));
+            let call = id.and_then(|id| calls.by_id(&id));
+            call.map_or((None, false), |call| (call.tool.clone(), call.is_certain()))
+        }
+        // It reports on what the server asked, by a token that nobody remembers.
+        "notifications/progress" => (None, false),
+        _ => return None,
+    };
+    Some(Call::new(None, method, tool, certain))
 }
 
 /// Which stream a message of the server came on.
@@ -207,6 +232,19 @@ impl<'a> Came<'a> {
         }
     }
 
+    /// The call that a message on it belongs to which names a task of this tool. A task of another tool than the stream's
+    /// belongs to neither, and one that nobody knows could be any tool's.
+    fn tells_of(self, tool: Option<Arc<str>>) -> Option<Arc<Call>> {
+        let tool = tool?;
+        let (Self::Answering(call) | Self::Resuming(call)) = self else {
+            return Some(task_call(tool));
+        };
+        match &call.tool {
+            Some(own) => (*own == tool).then(|| Arc::clone(call)),
+            None => Some(task_call(tool)),
+        }
+    }
+
     /// The call that belongs to everything on it.
     fn call(self) -> Option<&'a Arc<Call>> {
         match self {
@@ -231,13 +269,25 @@ pub(super) fn tie_from_server(
             }
             answered
         }
-        MessageKind::Request => came.call().cloned(),
-        MessageKind::Notification => match reported_token(message) {
-            Some(token) => came.reports_on(&token, calls),
-            None => of_task(context, message).or_else(|| came.call().cloned()),
-        },
+        MessageKind::Request | MessageKind::Notification => {
+            match (reported_token(message), named_task(message)) {
+                (Some(token), _) => came.reports_on(&token, calls),
+                (None, Some(task)) => came.tells_of(task.and_then(|id| task_tool(context, id))),
+                (None, None) => came.call().cloned(),
+            }
+        }
     };
     call.map_or_else(Tie::unknown, |call| Tie::to(context, call))
+}
+
+/// The same for what came on the channel of this call alone, in a pipe that calls share.
+pub(super) fn tie_on_channel(context: &Context, message: &Message, call: &Arc<Call>) -> Tie {
+    let asks_or_tells = message.method().is_some();
+    let tied = match named_task(message).filter(|_| asks_or_tells) {
+        Some(task) => Came::Answering(call).tells_of(task.and_then(|id| task_tool(context, id))),
+        None => Some(Arc::clone(call)),
+    };
+    tied.map_or_else(Tie::unknown, |call| Tie::to(context, call))
 }
 
 /// What names the call that a notification reports on.
@@ -249,14 +299,17 @@ fn reported_token(message: &Message) -> Option<Id> {
     handle(doc, doc.get(&["params", "progressToken"])?)
 }
 
-/// The call whose task a notification names.
-fn of_task(context: &Context, message: &Message) -> Option<Arc<Call>> {
+/// The task that a request or notification names, if it names one. Nothing inside where that is no text.
+fn named_task(message: &Message) -> Option<Option<&str>> {
     let doc = message.doc();
     let task = doc
         .get(&["params", "taskId"])
         .or_else(|| doc.get(&["params", "_meta", META_RELATED_TASK, "taskId"]))?;
-    let tool = task_tool(context, doc.str(task)?)?;
-    Some(Arc::new(Call::new(None, "tools/call", Some(tool), true)))
+    Some(doc.str(task))
+}
+
+fn task_call(tool: Arc<str>) -> Arc<Call> {
+    Arc::new(Call::new(None, "tools/call", Some(tool), true))
 }
 
 /// Remembers the task that a result announces, for the results that will come under its own id.
@@ -273,7 +326,9 @@ pub(super) fn learn_task(context: &Context, call: &Call, message: &Message) {
         .filter(|id| id.len() <= 256)
     {
         let key = task_key(context, id);
-        context.gateway.tasks.lock().insert(key, Arc::clone(tool));
+        let mut tasks = context.gateway.tasks.lock();
+        let is_anothers = matches!(tasks.get(&key), Some(before) if before.as_ref() != Some(tool));
+        tasks.insert(key, (!is_anothers).then(|| Arc::clone(tool)));
     }
 }
 
@@ -283,7 +338,7 @@ fn task_tool(context: &Context, id: &str) -> Option<Arc<str>> {
         .tasks
         .lock()
         .get(&task_key(context, id))
-        .cloned()
+        .cloned()?
 }
 
 fn task_key(context: &Context, id: &str) -> crate::gateway::TaskKey {
@@ -373,6 +428,58 @@ pub(super) fn repeated<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_task_belongs_to_its_tool_and_not_to_the_stream_of_another() {
+        let call = |tool: Option<&str>| Arc::new(Call::new(None, "m", tool.map(Arc::from), true));
+        let (lax, strict, none) = (call(Some("lax")), call(Some("strict")), call(None));
+        for (came, task, expected) in [
+            (Came::Answering(&strict), Some("strict"), Some("strict")),
+            (Came::Answering(&lax), Some("strict"), None),
+            (Came::Resuming(&lax), Some("strict"), None),
+            (Came::Answering(&none), Some("strict"), Some("strict")),
+            (Came::Unasked, Some("strict"), Some("strict")),
+            (Came::Astray, Some("strict"), Some("strict")),
+            (Came::Answering(&lax), None, None),
+            (Came::Answering(&none), None, None),
+            (Came::Unasked, None, None),
+        ] {
+            let told = came.tells_of(task.map(Arc::from));
+            let tool = told.as_ref().and_then(|call| call.tool.as_deref());
+            assert_eq!(tool, expected, "{task:?} on {came:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_client_says_of_a_call_is_its_tools() {
+        let calls = Calls::new(4);
+        let strict = Call::new(
+            Some(Id::Number(1)),
+            "tools/call",
+            Some("strict".into()),
+            true,
+        );
+        calls.opened(&Arc::new(strict), None);
+        for (method, params, expected) in [
+            (
+                "cancelled",
+                r#"{"requestId":1}"#,
+                Some((Some("strict"), true)),
+            ),
+            ("cancelled", r#"{"requestId":2}"#, Some((None, false))),
+            ("cancelled", "{}", Some((None, false))),
+            ("progress", r#"{"progressToken":1}"#, Some((None, false))),
+            ("initialized", "{}", None),
+        ] {
+            let text = format!(
+                r#"{{"jsonrpc":"2.0","method":"notifications/{method}","params":{params}}}"#
+            );
+            let message = Message::decode(text.into(), &mcp_codec::Limits::default()).unwrap();
+            let call = told_of_call(&message, &calls);
+            let told = call.as_ref().map(|c| (c.tool.as_deref(), c.is_certain()));
+            assert_eq!(told, expected, "{method} {params}");
+        }
+    }
 
     #[test]
     fn only_what_was_compared_goes_up() {

@@ -532,9 +532,9 @@ impl Down<'_> {
     fn tie(&self, message: &Message) -> Tie {
         match self.handles {
             // Under our handles the call is the one whose channel this came on.
-            Some(_) => self
-                .call
-                .map_or_else(Tie::unknown, |call| Tie::to(self.context, Arc::clone(call))),
+            Some(_) => self.call.map_or_else(Tie::unknown, |call| {
+                attribute::tie_on_channel(self.context, message, call)
+            }),
             None => attribute::tie_from_server(self.context, message, self.calls, self.came()),
         }
     }
