@@ -576,6 +576,31 @@ fn a_call_that_is_too_long_for_a_pipe_is_refused_by_its_id() {
     assert_eq!(answers.len(), 2, "{answers:?}");
 }
 
+#[test]
+fn a_call_that_is_no_message_is_refused_by_its_id_wherever_that_stands() {
+    let dir = tempfile::TempDir::new().expect("a temporary folder");
+    let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+    let digits = "9".repeat(1000);
+    let values = [r#""\ud83d""#, &deep, &digits, "NaN", r#"{"a":1,"a":2}"#];
+    let mut input: String = (1..)
+        .zip(values)
+        .map(|(id, value)| {
+            format!(r#"{{"method":"tools/call","params":{{"name":"echo","arguments":{{"message":{value}}}}},"jsonrpc":"2.0","id":{id}}}"#) + "\n"
+        })
+        .collect();
+    input += "{\"method\":\"ping\",\"jsonrpc\":\"2.0\",\"id\":9007199254740993}\n";
+    input += &tool_call(20, "echo", json!({ "message": "hi" }));
+    let answers = lines(&stdio(dir.path(), &[STDIO_SERVER], &input));
+    for id in (1..=values.len() as u64).chain([9_007_199_254_740_993]) {
+        let of: Vec<_> = answers.iter().filter(|a| a["id"] == id).collect();
+        assert!(
+            of.len() == 1 && of[0]["error"].is_object(),
+            "{id}: {answers:?}"
+        );
+    }
+    assert_eq!(answers.len(), values.len() + 2, "{answers:?}");
+}
+
 /// What `weir stdio` put on record with this action.
 fn recorded(dir: &std::path::Path, action: &str) -> Vec<Value> {
     let data = dir.display().to_string();

@@ -272,6 +272,23 @@ fn what_is_not_strictly_one_message_is_refused() {
     }
 }
 
+/// Clients that write the id last wait for an answer with that id, and for no other.
+#[test]
+fn what_is_refused_has_its_id_wherever_that_stands() {
+    let upstream = Upstream::mcp(|_| None);
+    let weir = Weir::serve(&Config::new(&upstream.url()));
+    let client = Client::connect(&weir, Era::Handshake);
+    let deep = format!("{}1{}", "[".repeat(100), "]".repeat(100));
+    for value in [r#""\ud83d""#, "NaN", &"9".repeat(1000), &deep] {
+        let text = format!(
+            r#"{{"method":"tools/call","params":{{"name":"echo","arguments":{{"message":{value}}}}},"jsonrpc":"2.0","id":7}}"#
+        );
+        let answer = post_text(&client, &text).expect("an answer");
+        assert_eq!(answer.status(), 400, "{value:.20} {}", answer.text());
+        assert_eq!(answer.response()["id"], 7, "{value:.20} {}", answer.text());
+    }
+}
+
 /// A server that trims a method, or reads it without case, would take these for a call that nobody decided about.
 #[test]
 fn a_method_that_looks_like_another_is_refused() {

@@ -12,7 +12,8 @@ pub struct DecodeError {
     pub kind: DecodeErrorKind,
     /// Byte offset in the input. For a batch it is an offset in the whole batch.
     pub offset: usize,
-    /// The id of the refused message if it could still be read, so that the reply can carry it.
+    /// The id of the refused message if it could still be read, so that the reply can carry it; good for nothing else. A
+    /// number may be above [`ID_NUMBER_MAX`](crate::ID_NUMBER_MAX).
     pub recovered_id: Option<Id>,
     /// Whose message it seems to be, as far as it could be read.
     pub whose: Whose,

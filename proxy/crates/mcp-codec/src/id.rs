@@ -10,7 +10,7 @@ pub const ID_NUMBER_MAX: i64 = 1 << 53;
 /// The id of a request, as the sender chose it.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Id {
-    /// An integer of at most [`ID_NUMBER_MAX`] in magnitude.
+    /// An integer of at most [`ID_NUMBER_MAX`] in magnitude; only a [`DecodeError`](crate::DecodeError) may name a larger one.
     Number(i64),
     /// A string, decoded.
     String(Box<str>),

@@ -41,6 +41,7 @@ mod outline;
 mod parse;
 mod path;
 mod scan;
+mod skim;
 pub mod sse;
 mod sse_long;
 mod sse_over;

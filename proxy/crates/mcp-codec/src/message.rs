@@ -435,8 +435,8 @@ fn refuse_nul(doc: &Document, object: Node, names: &[&str]) -> Result<(), Refuse
         })
 }
 
-/// Whose a message is that is refused, as far as it could be read.
-pub(crate) fn whose_of(doc: &Document) -> Whose {
+/// Whose a message is that is refused for its envelope.
+fn whose_of(doc: &Document) -> Whose {
     let (mut said, mut is_foreign) = (Said::default(), false);
     for (_, name, node) in doc.members(doc.root()) {
         match name {
@@ -451,17 +451,15 @@ pub(crate) fn whose_of(doc: &Document) -> Whose {
     said.whose(is_foreign)
 }
 
-/// The id of a message that is refused, also of one that could only be read in part. A second `id` makes it unknown.
-pub(crate) fn recover_id(doc: &Document) -> Option<Id> {
-    let mut ids = doc
-        .members(doc.root())
-        .filter(|(_, name, _)| *name == "id")
-        .map(|(_, _, node)| node);
-    let (first, second) = (ids.next()?, ids.next());
-    let is_read = doc.token(first.0).is_some();
-    if second.is_some() || !is_read {
-        None
-    } else {
-        read_id(doc, first).ok().flatten()
+/// The id of a message that is refused for its envelope.
+fn recover_id(doc: &Document) -> Option<Id> {
+    told_id(doc, doc.member(doc.root(), "id")?)
+}
+
+/// An id that goes into an error and nowhere else: there an integer that is too large to be accepted is told as it stood.
+pub(crate) fn told_id(doc: &Document, node: Node) -> Option<Id> {
+    match doc.number(node) {
+        Some(text) => integer(text).filter(|_| text != "-0").map(Id::Number),
+        None => read_id(doc, node).ok().flatten(),
     }
 }

@@ -11,7 +11,8 @@ use smallvec::SmallVec;
 
 use crate::document::{Document, TOKENS_CAP, Tag, Token};
 use crate::scan::{copy_plain, plain_end};
-use crate::{DecodeError, DecodeErrorKind as Bad, Limits, duplicate, message};
+use crate::skim::skim;
+use crate::{DecodeError, DecodeErrorKind as Bad, Limits, duplicate};
 
 /// Positions are 32 bits wide; nobody needs messages near that.
 const BYTES_CAP: usize = 1 << 30;
@@ -27,18 +28,18 @@ pub(crate) fn parse(bytes: Bytes, limits: &Limits) -> Result<Document, DecodeErr
     }
     let text = text_of(bytes).map_err(|(kind, at)| DecodeError::new(kind, at))?;
     let mut parser = Parser::new(&text, limits);
-    let outcome = parser.run();
-    let mut doc = parser.into_document();
-    doc.text = text;
-    match outcome {
-        Ok(()) => Ok(doc),
-        Err((kind, offset)) => Err(DecodeError {
+    if let Err((kind, offset)) = parser.run() {
+        let (recovered_id, whose) = skim(&text, limits);
+        return Err(DecodeError {
             kind,
             offset,
-            recovered_id: message::recover_id(&doc),
-            whose: message::whose_of(&doc),
-        }),
+            recovered_id,
+            whose,
+        });
     }
+    let mut doc = parser.into_document();
+    doc.text = text;
+    Ok(doc)
 }
 
 /// The input as UTF-8 text. Other encodings are named as such where they can be told from broken JSON.
@@ -98,13 +99,8 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Also fit for a tape that ends early: what is open is closed at its end.
     /// The text is left empty for the caller to fill in, which saves a reference count.
-    fn into_document(mut self) -> Document {
-        let len = self.tape.len() as u32;
-        for frame in &self.stack {
-            self.tape[frame.token as usize].link = len;
-        }
+    fn into_document(self) -> Document {
         Document {
             text: ByteString::new(),
             tape: self.tape,

@@ -457,6 +457,24 @@ fn the_id_of_a_refused_message_is_recovered_where_it_is_certain() {
             r#"{"jsonrpc":"2.0","id":7,"method":"x","params":{"a":[1,"#,
             Some(Id::Number(7)),
         ),
+        // What many clients write last.
+        (
+            r#"{"method":"x","params":{"a":"\ud800"},"jsonrpc":"2.0","id":7}"#,
+            Some(Id::Number(7)),
+        ),
+        (
+            r#"{"method":"x","params":{"a":1,"a":2},"jsonrpc":"2.0","id":"q"}"#,
+            Some(Id::String("q".into())),
+        ),
+        (
+            r#"{"method":"x","jsonrpc":"2.0","id":9007199254740993}"#,
+            Some(Id::Number(9_007_199_254_740_993)),
+        ),
+        (
+            r#"{"method":"x","jsonrpc":"2.0","id":18446744073709551616}"#,
+            None,
+        ),
+        (r#"{"method":"x","jsonrpc":"2.0","id":-0}"#, None),
         (r#"{"params":{"id":3,"a":{"id":4},"b":nope}}"#, None),
         (r#"{"id":7,"id":8}"#, None),
         (r#"{"id":7,"jsonrpc":"2.0","method":"x","id":7}"#, None),
