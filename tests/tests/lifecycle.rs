@@ -179,6 +179,65 @@ fn a_server_that_is_slow_to_start_is_not_waited_for_without_a_client() {
     });
 }
 
+/// A server of the first revision that names this endpoint, and answers whatever is posted on its stream.
+fn names_its_endpoint(endpoint: &'static str) -> Upstream {
+    let stream = Arc::new(Mutex::new(Vec::new()));
+    Upstream::start(move |r| {
+        let queue = Arc::clone(&stream);
+        if r.method == "GET" {
+            return Reply::wire(move |wire| {
+                wire.event_head();
+                wire.send(format!("event: endpoint\ndata: {endpoint}\n\n"));
+                while !wire.peer_closed(Duration::from_millis(20)) {
+                    let said = std::mem::take(&mut *queue.lock().expect("no panic inside"));
+                    for message in &said {
+                        wire.event(message);
+                    }
+                }
+            });
+        }
+        let message = r.json();
+        if !message["id"].is_null() {
+            let hello = json!({ "protocolVersion": "2024-11-05", "capabilities": {},
+                "serverInfo": { "name": "s", "version": "1" } });
+            let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "result": hello });
+            queue.lock().expect("no panic inside").push(answer);
+        }
+        Reply::accepted()
+    })
+}
+
+#[test]
+fn an_endpoint_is_read_from_where_its_stream_is_and_why_it_is_refused_is_said() {
+    for (endpoint, expected) in [
+        ("messages/?s=1", Ok("/a/messages/?s=1")),
+        ("?s=1", Ok("/a/sse?s=1")),
+        ("../m?s=1", Ok("/m?s=1")),
+        ("/m?s=1", Ok("/m?s=1")),
+        ("//127.0.0.2/m", Err("another origin")),
+        ("/m of mine", Err("no URI")),
+    ] {
+        let upstream = names_its_endpoint(endpoint);
+        let url = format!("http://{}/a/sse", upstream.addr());
+        let weir = Weir::serve(&Config::of(json!({ "sse": url })));
+        let mut client = Client::new(&weir, Era::Handshake, &[]);
+        let hello = json!({ "protocolVersion": "2024-11-05", "capabilities": {},
+            "clientInfo": { "name": "c", "version": "1" } });
+        let answer = client.request("initialize", hello);
+        match expected {
+            Ok(path) => {
+                assert_eq!(answer.status(), 200, "{endpoint}: {}", answer.text());
+                let posted = upstream.wait_for("a message", |r| r.method == "POST");
+                assert_eq!(posted.path, path, "{endpoint}");
+            }
+            Err(why) => {
+                assert_eq!(answer.status(), 502, "{endpoint}: {}", answer.text());
+                weir.wait_for_log(why);
+            }
+        }
+    }
+}
+
 #[test]
 fn sessions_have_a_child_each_and_a_dead_one_hurts_nobody_else() {
     let weir = Weir::serve(&stdio_config());

@@ -8,6 +8,7 @@ use mcp_codec::Whose;
 use tokio::sync::Mutex;
 
 use super::events::{self, message_of};
+use super::target::ReferenceError;
 use super::{Answer, EventStream, Fault, HttpLink, UpstreamHeaders, Verb};
 use crate::pipeline::{Cleared, ToServer};
 
@@ -54,7 +55,7 @@ pub(super) async fn open(http: &Arc<HttpLink>) -> Result<(SseSender, SseReceiver
     let endpoint = tokio::time::timeout(ENDPOINT_WAIT, endpoint(&mut events));
     let endpoint = endpoint.await.map_err(|_| Fault::TimedOut)??;
     let target = http.target().at(&endpoint);
-    let target = target.map_err(|_| Fault::Broken("the endpoint lies on another origin"))?;
+    let target = target.map_err(|why| Fault::Broken(refused(why)))?;
     // The stream lives as long as the session.
     events.set_idle_timeout(None);
     let sender = SseSender {
@@ -77,6 +78,14 @@ async fn endpoint(events: &mut EventStream) -> Result<String, Fault> {
         }
     }
     Err(Fault::Broken("no endpoint event"))
+}
+
+fn refused(why: ReferenceError) -> &'static str {
+    match why {
+        ReferenceError::NoUri => "the endpoint is no URI",
+        ReferenceError::OtherOrigin => "the endpoint lies on another origin",
+        ReferenceError::Credentials => "the endpoint holds credentials",
+    }
 }
 
 fn endpoint_of(data: &[u8]) -> Result<String, Fault> {

@@ -91,34 +91,137 @@ impl Target {
         })
     }
 
-    /// The same origin with another path, if `location` stays on it.
+    /// Where a reference leads that is read at this place (RFC 3986, section 5.2), if that is on the same origin.
     ///
     /// # Errors
-    /// It leads to another origin.
-    pub fn at(&self, location: &str) -> Result<Self, LinkError> {
-        if location.starts_with('/') && !location.starts_with("//") {
-            let uri: Uri = location.parse().map_err(|_| LinkError::Url)?;
-            let path = uri
-                .path_and_query()
-                .ok_or(LinkError::Url)?
-                .as_str()
-                .to_owned();
-            return Ok(Self {
-                path,
-                ..self.clone()
-            });
+    /// It is no reference to a URI, or it leads to another origin.
+    pub fn at(&self, reference: &str) -> Result<Self, ReferenceError> {
+        let other = self.resolved(reference)?;
+        let same = (other.port, other.tls) == (self.port, self.tls)
+            && other.host.eq_ignore_ascii_case(&self.host);
+        let path = same.then_some(other.path);
+        let path = path.ok_or(ReferenceError::OtherOrigin)?;
+        Ok(Self {
+            path,
+            ..self.clone()
+        })
+    }
+
+    fn resolved(&self, reference: &str) -> Result<Self, ReferenceError> {
+        let (reference, _fragment) = reference.split_once('#').unwrap_or((reference, ""));
+        if reference.is_empty() || !reference.bytes().all(is_uri_byte) {
+            return Err(ReferenceError::NoUri);
         }
-        let other = Self::parse(location, &UpstreamAuth::None)?;
-        let same = (&other.host, other.port, other.tls) == (&self.host, self.port, self.tls);
-        if same {
-            Ok(Self {
-                path: other.path,
-                ..self.clone()
-            })
-        } else {
-            Err(LinkError::Url)
+        let path = match Leads::of(reference) {
+            Leads::Away => return Self::elsewhere(reference),
+            Leads::ToHost => {
+                let scheme = if self.tls { "https" } else { "http" };
+                return Self::elsewhere(&format!("{scheme}:{reference}"));
+            }
+            Leads::ToPath => reference.to_owned(),
+            Leads::ToQuery => format!("{}{reference}", path_of(&self.path)),
+            Leads::Beside => {
+                let path = path_of(&self.path);
+                let folder = path.rfind('/').map_or("/", |end| &path[..=end]);
+                format!("{folder}{reference}")
+            }
+        };
+        self.with_path(&path)
+    }
+
+    /// What a URL names; without credentials of ours.
+    fn elsewhere(url: &str) -> Result<Self, ReferenceError> {
+        let target = Self::parse(url, &UpstreamAuth::None).map_err(|error| match error {
+            LinkError::CredentialsInUrl => ReferenceError::Credentials,
+            _ if url.parse::<Uri>().is_ok() => ReferenceError::OtherOrigin,
+            _ => ReferenceError::NoUri,
+        })?;
+        target.with_path(&target.path)
+    }
+
+    fn with_path(&self, path_and_query: &str) -> Result<Self, ReferenceError> {
+        let path = without_dots(path_and_query);
+        let uri: Uri = path.parse().map_err(|_| ReferenceError::NoUri)?;
+        let path = uri.path_and_query().ok_or(ReferenceError::NoUri)?;
+        Ok(Self {
+            path: path.as_str().to_owned(),
+            ..self.clone()
+        })
+    }
+}
+
+/// Why a reference is not followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReferenceError {
+    /// It is none.
+    NoUri,
+    /// It leads to another origin.
+    OtherOrigin,
+    /// It holds user and password.
+    Credentials,
+}
+
+/// What a reference says, and what it takes from where it is read.
+enum Leads {
+    /// A URL of its own.
+    Away,
+    /// `//host/path`
+    ToHost,
+    /// `/path`
+    ToPath,
+    /// `?query`
+    ToQuery,
+    /// `path`, from the folder of where it is read.
+    Beside,
+}
+
+impl Leads {
+    fn of(reference: &str) -> Self {
+        if reference.starts_with("//") {
+            return Self::ToHost;
+        }
+        // A colon in the first segment ends a scheme.
+        let first = reference.split(['/', '?']).next().unwrap_or_default();
+        match reference.as_bytes()[0] {
+            b'/' => Self::ToPath,
+            b'?' => Self::ToQuery,
+            _ if first.contains(':') => Self::Away,
+            _ => Self::Beside,
         }
     }
+}
+
+/// What RFC 3986 has in a URI. What other readers make of anything else (a backslash, a line break) differs.
+fn is_uri_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~:/?#[]@!$&'()*+,;=%".contains(&byte)
+}
+
+fn path_of(path_and_query: &str) -> &str {
+    path_and_query.split('?').next().unwrap_or("/")
+}
+
+/// A path and query whose path has no `.` and `..` (RFC 3986, section 5.2.4). It goes up no further than to the root.
+fn without_dots(path_and_query: &str) -> String {
+    let path = path_of(path_and_query);
+    let query = &path_and_query[path.len()..];
+    let mut kept = Vec::new();
+    let mut segments = path.strip_prefix('/').unwrap_or(path).split('/').peekable();
+    while let Some(segment) = segments.next() {
+        let is_last = segments.peek().is_none();
+        match segment {
+            "." | ".." => {
+                if segment == ".." {
+                    kept.pop();
+                }
+                // It is a folder that it names.
+                if is_last {
+                    kept.push("");
+                }
+            }
+            name => kept.push(name),
+        }
+    }
+    format!("/{}{query}", kept.join("/"))
 }
 
 fn credentials(auth: &UpstreamAuth) -> Result<Vec<(HeaderName, HeaderValue)>, LinkError> {
@@ -179,17 +282,51 @@ mod tests {
 
     #[test]
     fn a_named_endpoint_stays_on_its_origin() {
-        let t = Target::parse("http://h:1/sse", &UpstreamAuth::None).unwrap();
-        assert_eq!(t.at("/message?s=1").unwrap().path, "/message?s=1");
-        assert_eq!(t.at("http://h:1/m").unwrap().path, "/m");
-        for bad in [
-            "//evil/x",
-            "http://evil/x",
-            "http://h:2/x",
-            "https://h:1/x",
-            "message",
+        let at = |place: &str, reference: &str| {
+            let place = Target::parse(place, &UpstreamAuth::None).unwrap();
+            place.at(reference).map(|target| target.path)
+        };
+        for (reference, expected) in [
+            ("/message?s=1", "/message?s=1"),
+            ("http://h:1/m", "/m"),
+            ("http://H:1", "/"),
+            ("//h:1/m?x", "/m?x"),
+            ("messages/?s=1", "/a/b/messages/?s=1"),
+            ("./m?s=1", "/a/b/m?s=1"),
+            ("../m?s=1", "/a/m?s=1"),
+            ("../../../../m", "/m"),
+            ("..", "/a/"),
+            (".", "/a/b/"),
+            ("c/./d/../e", "/a/b/c/e"),
+            ("/x/../y?z=../..", "/y?z=../.."),
+            ("?s=1", "/a/b/sse?s=1"),
+            ("m?u=http://evil/", "/a/b/m?u=http://evil/"),
+            ("m#part", "/a/b/m"),
+            ("%2e%2e/m", "/a/b/%2e%2e/m"),
         ] {
-            assert!(t.at(bad).is_err(), "{bad}");
+            let found = at("http://h:1/a/b/sse?t=/c/d", reference);
+            assert_eq!(found.as_deref(), Ok(expected), "{reference}");
+        }
+        assert_eq!(at("http://h", "m").as_deref(), Ok("/m"));
+        assert_eq!(at("https://h/sse", "//h:443/m").as_deref(), Ok("/m"));
+        for (reference, expected) in [
+            ("//evil/x", ReferenceError::OtherOrigin),
+            ("http://evil/x", ReferenceError::OtherOrigin),
+            ("http://h:2/x", ReferenceError::OtherOrigin),
+            ("https://h:1/x", ReferenceError::OtherOrigin),
+            ("ftp://h:1/x", ReferenceError::OtherOrigin),
+            ("http://u:p@h:1/x", ReferenceError::Credentials),
+            ("//h:1@evil/x", ReferenceError::Credentials),
+            ("", ReferenceError::NoUri),
+            ("#part", ReferenceError::NoUri),
+            ("a b", ReferenceError::NoUri),
+            ("/a\tb", ReferenceError::NoUri),
+            (r"\\evil\x", ReferenceError::NoUri),
+            ("/\u{e9}", ReferenceError::NoUri),
+            ("http://", ReferenceError::NoUri),
+        ] {
+            let found = at("http://h:1/sse", reference);
+            assert_eq!(found.as_deref(), Err(&expected), "{reference}");
         }
     }
 
