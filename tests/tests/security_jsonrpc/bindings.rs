@@ -5,7 +5,7 @@ use std::sync::Barrier;
 
 use weir_tests::config::{Config, SERVER, TENANT};
 use weir_tests::upstream::result_message;
-use weir_tests::wait::PATIENCE;
+use weir_tests::wait::{self, PATIENCE};
 use weir_tests::{Canary, Client, Era, Reply, Upstream, Value, Weir, json};
 
 #[test]
@@ -155,29 +155,47 @@ fn a_session_that_the_upstream_forgot_is_a_404() {
 }
 
 #[test]
-fn too_many_sessions_are_refused() {
-    let upstream = Upstream::mcp(|_| None);
+fn sessions_that_nobody_uses_give_way_and_one_too_many_is_refused() {
+    let upstream = Upstream::mcp(|r| match r.method.as_str() {
+        "GET" => Some(Reply::wire(|wire| {
+            wire.event_head();
+            wire.hang();
+        })),
+        "DELETE" => Some(Reply::status(200, "text/plain", "")),
+        _ => None,
+    });
     let config =
-        Config::new(&upstream.url()).set("limits", json!({ "sessions_per_principal_max": 5 }));
+        Config::new(&upstream.url()).set("limits", json!({ "sessions_per_principal_max": 3 }));
     let weir = Weir::serve(&config);
-    let statuses: Vec<u16> = (0..8)
-        .map(|_| {
-            let mut client = Client::new(&weir, Era::Handshake, &[]);
-            client
-                .request(
-                    "initialize",
-                    json!({ "protocolVersion": "2025-11-25", "capabilities": {},
-                "clientInfo": { "name": "c", "version": "1" } }),
-                )
-                .status()
-        })
+    // Those that leave without a word keep nobody out, and their server hears of it.
+    let clients: Vec<Client> = (0..8)
+        .map(|_| Client::connect(&weir, Era::Handshake))
         .collect();
-    assert_eq!(statuses[..5], [200; 5], "{statuses:?}");
-    // Either the newest is refused or the oldest goes; there are never more.
-    assert!(
-        statuses[5..].iter().all(|s| matches!(s, 200 | 429 | 503)),
-        "{statuses:?}"
-    );
+    upstream.wait_for("the end of one that gave way", |r| r.method == "DELETE");
+    let is_open = |client: &mut Client| match client.request("tools/list", json!({})).status() {
+        200 => true,
+        404 => false,
+        other => panic!("{other}"),
+    };
+    let mut open: Vec<Client> = Vec::new();
+    for mut client in clients {
+        if is_open(&mut client) {
+            open.push(client);
+        }
+    }
+    assert_eq!(open.len(), 3);
+    // Those that listen stay.
+    let _listening: Vec<_> = open.iter().map(|client| client.listen(None)).collect();
+    wait::until("all to listen", PATIENCE, || {
+        let listening = upstream.requests();
+        (listening.iter().filter(|r| r.method == "GET").count() == 3).then_some(())
+    });
+    let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": { "name": "c", "version": "1" } });
+    let refused = Client::new(&weir, Era::Handshake, &[]).request("initialize", hello);
+    assert_eq!(refused.status(), 429, "{}", refused.text());
+    assert_eq!(refused.head.header("retry-after"), Some("1"));
+    assert!(open.iter_mut().all(is_open));
 }
 
 /// Many clients with the same ids at once, over a shared upstream: each gets its own answer.

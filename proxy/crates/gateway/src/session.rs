@@ -7,10 +7,10 @@ mod calls;
 mod claims;
 mod order;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use domain::ProtocolVersion;
 use mcp_codec::MessageKind;
@@ -18,14 +18,21 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::pipeline::{Cleared, ToClient};
-use crate::shares::Tally;
+use crate::seldom::Seldom;
 use crate::upstream::DuplexSession;
 
 pub use calls::{BoundedMap, Call, Calls, Capabilities};
 pub use order::{Order, Turn};
 
-/// When all sessions are full, idle ones are looked for no more often than this.
+/// When all sessions are full, all of them are looked at no more often than this.
 const LOOK_AGAIN_MS: u64 = 1000;
+/// When who was refused for want of a place should try again: a call may have ended, and all may be looked at again.
+pub const TRY_AGAIN_S: u64 = LOOK_AGAIN_MS / 1000;
+/// Sessions of one owner that are looked at for one that is not in use. The next who asks goes on behind them.
+const IN_USE_MAX: usize = 64;
+/// How often it is said that a session gave way, in each so long.
+const GAVE_WAY_SAID: u32 = 5;
+const GAVE_WAY_SAID_EVERY: Duration = Duration::from_secs(10);
 
 /// Where the answers of a client go that do not come on the request they answer, and how many of
 /// its messages may be under way.
@@ -127,35 +134,79 @@ pub struct NewSession {
     pub channel: Option<Channel>,
 }
 
+/// A session that was made, and what made room for it.
+#[derive(Debug)]
+pub struct Admitted {
+    /// It.
+    pub session: Arc<Session>,
+    /// The one whose place it has, which is over. Its server does not know that.
+    pub gave_way: Option<Arc<Session>>,
+}
+
 /// All sessions of a gateway.
 #[derive(Debug)]
 pub struct Sessions {
     table: Mutex<Table>,
     epoch: Instant,
+    /// How often it is said that one gave way.
+    said: Seldom,
 }
 
-/// By id, and counted by owner: there may be millions, and all who open one wait for the same lock.
+/// By id, and by owner: there may be millions, and all who open one wait for the same lock.
 #[derive(Debug, Default)]
 struct Table {
-    by_id: HashMap<Arc<str>, Arc<Session>>,
-    tally: Tally,
-    /// When all were last looked at for want of a place.
+    by_id: HashMap<Arc<str>, Listed>,
+    /// Of each owner that has any, those that were seen in use the longest ago first. A session that is used is not moved,
+    /// since every message would pay for it: it is when a place is looked for.
+    of: HashMap<Arc<str>, BTreeMap<Seen, Arc<str>>>,
+    seen: u64,
+    /// When all were last looked at for want of a place, and whose most of them were.
     looked_ms: Option<u64>,
+    most: Option<Arc<str>>,
     /// How often they were.
     #[cfg(test)]
     looks: u64,
 }
 
+/// When a session was seen in use, and a number that no other has.
+type Seen = (u64, u64);
+
+#[derive(Debug)]
+struct Listed {
+    session: Arc<Session>,
+    seen: Seen,
+}
+
+impl Listed {
+    /// Whoever uses a session holds it, and only the table, which is locked, gives it away.
+    fn is_in_use(&self) -> bool {
+        Arc::strong_count(&self.session) > 1
+    }
+}
+
 impl Table {
-    fn insert(&mut self, session: Arc<Session>) {
-        self.tally.add(&session.owner, 1);
-        self.by_id.insert(Arc::clone(&session.id), session);
+    fn insert(&mut self, session: Arc<Session>, now_ms: u64) {
+        let seen = self.list(&session, now_ms);
+        let id = Arc::clone(&session.id);
+        self.by_id.insert(id, Listed { session, seen });
+    }
+
+    fn list(&mut self, session: &Session, ms: u64) -> Seen {
+        self.seen += 1;
+        let seen = (ms, self.seen);
+        let of = self.of.entry(Arc::clone(&session.owner)).or_default();
+        of.insert(seen, Arc::clone(&session.id));
+        seen
     }
 
     fn remove(&mut self, id: &str) -> Option<Arc<Session>> {
-        let session = self.by_id.remove(id)?;
-        self.tally.take_off(&session.owner, 1);
-        Some(session)
+        let listed = self.by_id.remove(id)?;
+        unlist(&mut self.of, &listed);
+        Some(listed.session)
+    }
+
+    fn count_of(&self, owner: &str) -> usize {
+        self.of.get(owner).map_or(0, BTreeMap::len)
     }
 
     /// Forgets what was idle too long.
@@ -164,11 +215,11 @@ impl Table {
         {
             self.looks += 1;
         }
-        let tally = &mut self.tally;
-        self.by_id.retain(|_, session| {
-            let stays = !session.idle_since(now_ms, idle_ms);
+        let of = &mut self.of;
+        self.by_id.retain(|_, listed| {
+            let stays = !listed.session.idle_since(now_ms, idle_ms);
             if !stays {
-                tally.take_off(&session.owner, 1);
+                unlist(of, listed);
             }
             stays
         });
@@ -178,8 +229,64 @@ impl Table {
         if self.by_id.len() >= limits.sessions_max {
             return Some(SessionError::Full);
         }
-        let is_taken = self.tally.of(owner) >= limits.per_principal_max;
+        let is_taken = self.count_of(owner) >= limits.per_principal_max;
         is_taken.then_some(SessionError::PrincipalFull)
+    }
+
+    /// Makes a place for one more of this owner, if it can: its own sessions give way first. For its own bound nobody else's
+    /// do; where all are taken, one of whoever has the most, and more than it has. What gave way is given back.
+    fn make_place(
+        &mut self,
+        owner: &str,
+        limits: SessionLimits,
+        now_ms: u64,
+    ) -> Option<Arc<Session>> {
+        if let Some(own) = self.give_way(owner, now_ms) {
+            return Some(own);
+        }
+        let looked_ms = self.looked_ms;
+        if looked_ms.is_none_or(|at| now_ms.saturating_sub(at) >= LOOK_AGAIN_MS) {
+            self.looked_ms = Some(now_ms);
+            self.sweep(now_ms, limits.idle_ms);
+            let most = self.of.iter().max_by_key(|(_, sessions)| sessions.len());
+            self.most = most.map(|(owner, _)| Arc::clone(owner));
+        }
+        if self.refuses(owner, limits) != Some(SessionError::Full) {
+            return None;
+        }
+        let most = self.most.clone()?;
+        let has_more = self.count_of(&most) > self.count_of(owner);
+        has_more.then(|| self.give_way(&most, now_ms)).flatten()
+    }
+
+    /// Takes out the session of this owner that was idle for longest.
+    fn give_way(&mut self, owner: &str, now_ms: u64) -> Option<Arc<Session>> {
+        for _ in 0..IN_USE_MAX {
+            let (seen, id) = self.of.get(owner)?.first_key_value()?;
+            let (seen, id) = (*seen, Arc::clone(id));
+            let listed = self.by_id.get(&id)?;
+            let used_ms = match listed.is_in_use() {
+                true => now_ms,
+                false if listed.session.used_ms() <= seen.0 => return self.remove(&id),
+                false => listed.session.used_ms(),
+            };
+            let listed = self.by_id.remove(&id)?;
+            unlist(&mut self.of, &listed);
+            let seen = self.list(&listed.session, used_ms);
+            self.by_id.insert(id, Listed { seen, ..listed });
+        }
+        None
+    }
+}
+
+fn unlist(of: &mut HashMap<Arc<str>, BTreeMap<Seen, Arc<str>>>, listed: &Listed) {
+    let owner = &listed.session.owner;
+    let Some(sessions) = of.get_mut(owner) else {
+        return;
+    };
+    sessions.remove(&listed.seen);
+    if sessions.is_empty() {
+        of.remove(owner);
     }
 }
 
@@ -199,55 +306,58 @@ impl Default for Sessions {
         Self {
             table: Mutex::default(),
             epoch: Instant::now(),
+            said: Seldom::new(GAVE_WAY_SAID, GAVE_WAY_SAID_EVERY),
         }
     }
 }
 
 impl Sessions {
-    /// Makes a session.
+    /// Makes a session. Where the table, or the principal's share of it, is full, one gives way that nobody uses.
     ///
     /// # Errors
-    /// When the table, or the principal's share of it, is full.
-    pub fn open(
-        &self,
-        new: NewSession,
-        limits: SessionLimits,
-    ) -> Result<Arc<Session>, SessionError> {
+    /// It is full, and none that could give way is idle.
+    pub fn open(&self, new: NewSession, limits: SessionLimits) -> Result<Admitted, SessionError> {
         let now_ms = self.now_ms();
+        let mut gave_way = None;
         let mut table = self.table.lock();
-        let may_look = table
-            .looked_ms
-            .is_none_or(|at| now_ms.saturating_sub(at) >= LOOK_AGAIN_MS);
-        if table.refuses(&new.owner, limits).is_some() && may_look {
-            table.looked_ms = Some(now_ms);
-            table.sweep(now_ms, limits.idle_ms);
+        if table.refuses(&new.owner, limits).is_some() {
+            gave_way = table.make_place(&new.owner, limits, now_ms);
         }
-        if let Some(error) = table.refuses(&new.owner, limits) {
-            return Err(error);
+        let refused = table.refuses(&new.owner, limits);
+        let opened = match refused {
+            None => {
+                let session = Arc::new(Session::new(new, now_ms));
+                table.insert(Arc::clone(&session), now_ms);
+                Some(session)
+            }
+            Some(_) => None,
+        };
+        // What one holds that gave way may take a moment to let go of.
+        drop(table);
+        if let Some(gone) = &gave_way {
+            self.say_gone(gone, now_ms);
         }
-        let id: Arc<str> = random_id().into();
-        let tag = tag(&id);
-        // A session's calls belong to no other.
-        new.calls.belong_to(Arc::clone(&tag));
-        let session = Arc::new(Session {
-            tag,
-            id,
-            owner: new.owner,
-            server: new.server,
-            upstream_id: new.upstream_id.map_or_else(OnceLock::new, OnceLock::from),
-            version: new.version,
-            calls: new.calls,
-            duplex: new.duplex,
-            channel: new.channel,
-            used_ms: AtomicU64::new(now_ms),
-        });
-        table.insert(Arc::clone(&session));
-        Ok(session)
+        match (opened, refused) {
+            (Some(session), _) => Ok(Admitted { session, gave_way }),
+            (None, refused) => Err(refused.unwrap_or(SessionError::Full)),
+        }
+    }
+
+    fn say_gone(&self, gone: &Session, now_ms: u64) {
+        if let Some(left_out) = self.said.admits(Instant::now()) {
+            let idle_ms = now_ms.saturating_sub(gone.used_ms());
+            tracing::warn!(
+                server_id = %gone.server, session = %gone.tag, idle_ms, left_out,
+                "as many sessions are open as may be: the one that was idle for longest gave way"
+            );
+        }
     }
 
     /// Finds a session of this owner on this server. Anybody else's is not there.
     pub fn find(&self, id: &str, owner: &str, server: &str) -> Option<Arc<Session>> {
-        let session = self.table.lock().by_id.get(id).cloned()?;
+        let table = self.table.lock();
+        let session = Arc::clone(&table.by_id.get(id)?.session);
+        drop(table);
         if &*session.owner != owner || &*session.server != server {
             return None;
         }
@@ -263,11 +373,11 @@ impl Sessions {
     /// Ends the sessions of servers that are not there any more.
     pub fn keep_those_of(&self, is_there: impl Fn(&str) -> bool) {
         let mut table = self.table.lock();
-        let Table { by_id, tally, .. } = &mut *table;
-        let gone = by_id.extract_if(|_, session| !is_there(&session.server));
-        let gone: Vec<Arc<Session>> = gone.map(|(_, session)| session).collect();
-        for session in &gone {
-            tally.take_off(&session.owner, 1);
+        let Table { by_id, of, .. } = &mut *table;
+        let gone = by_id.extract_if(|_, listed| !is_there(&listed.session.server));
+        let gone: Vec<Listed> = gone.map(|(_, listed)| listed).collect();
+        for listed in &gone {
+            unlist(of, listed);
         }
         // What they hold may take a moment to let go of.
         drop(table);
@@ -293,6 +403,29 @@ impl Sessions {
 }
 
 impl Session {
+    fn new(new: NewSession, now_ms: u64) -> Self {
+        let id: Arc<str> = random_id().into();
+        let tag = tag(&id);
+        // A session's calls belong to no other.
+        new.calls.belong_to(Arc::clone(&tag));
+        Self {
+            tag,
+            id,
+            owner: new.owner,
+            server: new.server,
+            upstream_id: new.upstream_id.map_or_else(OnceLock::new, OnceLock::from),
+            version: new.version,
+            calls: new.calls,
+            duplex: new.duplex,
+            channel: new.channel,
+            used_ms: AtomicU64::new(now_ms),
+        }
+    }
+
+    fn used_ms(&self) -> u64 {
+        self.used_ms.load(Ordering::Relaxed)
+    }
+
     /// The upstream's own id; absent for a duplex upstream and before an upstream minted one.
     pub fn upstream_id(&self) -> Option<Box<str>> {
         self.upstream_id.get().cloned()
@@ -304,7 +437,7 @@ impl Session {
     }
 
     fn idle_since(&self, now_ms: u64, idle_ms: u64) -> bool {
-        now_ms.saturating_sub(self.used_ms.load(Ordering::Relaxed)) > idle_ms
+        now_ms.saturating_sub(self.used_ms()) > idle_ms
     }
 }
 
@@ -342,10 +475,28 @@ mod tests {
         }
     }
 
+    /// Whoever keeps what it gives uses it.
+    fn open(sessions: &Sessions, owner: &str) -> Result<Arc<Session>, SessionError> {
+        let opened = sessions.open(new(owner), LIMITS);
+        opened.map(|opened| opened.session)
+    }
+
+    fn is_open(sessions: &Sessions, id: &str, owner: &str) -> bool {
+        sessions.find(id, owner, "s").is_some()
+    }
+
+    /// The same ones, when so long has passed.
+    fn later(sessions: Sessions, ms: u64) -> Sessions {
+        Sessions {
+            epoch: sessions.epoch - Duration::from_millis(ms),
+            ..sessions
+        }
+    }
+
     #[test]
     fn a_session_is_good_for_its_owner_and_server_only() {
         let sessions = Sessions::default();
-        let s = sessions.open(new("a"), LIMITS).unwrap();
+        let s = open(&sessions, "a").unwrap();
         assert!(sessions.find(&s.id, "a", "s").is_some());
         assert!(sessions.find(&s.id, "b", "s").is_none());
         assert!(sessions.find(&s.id, "a", "t").is_none());
@@ -355,32 +506,67 @@ mod tests {
     }
 
     #[test]
-    fn both_bounds_are_reached_and_idle_sessions_give_way() {
+    fn both_bounds_are_reached_where_all_are_in_use_and_forgotten_ones_give_way() {
         let sessions = Sessions::default();
-        sessions.open(new("a"), LIMITS).unwrap();
-        sessions.open(new("a"), LIMITS).unwrap();
+        let used: Vec<_> = ["a", "a", "b"]
+            .map(|owner| open(&sessions, owner).unwrap())
+            .into();
+        assert_eq!(open(&sessions, "c").unwrap_err(), SessionError::Full);
+        sessions.close(&used[2]);
         assert_eq!(
-            sessions.open(new("a"), LIMITS).unwrap_err(),
+            open(&sessions, "a").unwrap_err(),
             SessionError::PrincipalFull
         );
-        sessions.open(new("b"), LIMITS).unwrap();
-        assert_eq!(
-            sessions.open(new("c"), LIMITS).unwrap_err(),
-            SessionError::Full
-        );
-        for s in sessions.table.lock().by_id.values() {
-            s.used_ms.store(0, Ordering::Relaxed);
-        }
-        let late = Sessions {
-            epoch: Instant::now() - std::time::Duration::from_secs(120),
-            ..sessions
-        };
-        let s = late.open(new("c"), LIMITS).unwrap();
+        open(&sessions, "b").unwrap();
+        let late = later(sessions, 120_000);
+        let s = open(&late, "c").unwrap();
         assert_eq!(late.count(), 1);
         late.close(&s);
         late.close(&s);
         let table = late.table.lock();
-        assert_eq!(table.tally.of("a") + table.tally.of("c"), 0);
+        assert!(table.by_id.is_empty() && table.of.is_empty());
+    }
+
+    #[test]
+    fn the_own_session_that_was_idle_for_longest_gives_way_and_none_that_is_in_use() {
+        let sessions = Sessions::default();
+        let in_use = open(&sessions, "a").unwrap();
+        let first = Arc::clone(&open(&sessions, "a").unwrap().id);
+        let other = Arc::clone(&open(&sessions, "b").unwrap().id);
+        let sessions = later(sessions, 1000);
+        // The first gives way, though the one of `b` was idle for as long and the one that is held was opened before.
+        let opened = sessions.open(new("a"), LIMITS).unwrap();
+        let gone = opened.gave_way.map(|gone| Arc::clone(&gone.id));
+        assert_eq!(gone, Some(first));
+        assert!(is_open(&sessions, &in_use.id, "a") && is_open(&sessions, &other, "b"));
+        // One that was opened before, but used since, stays.
+        let (held, second) = (Arc::clone(&in_use.id), Arc::clone(&opened.session.id));
+        drop((in_use, opened.session));
+        let sessions = later(sessions, 1000);
+        assert!(is_open(&sessions, &held, "a"));
+        let third = open(&sessions, "a").unwrap();
+        assert!(is_open(&sessions, &held, "a") && !is_open(&sessions, &second, "a"));
+        assert!(is_open(&sessions, &third.id, "a") && is_open(&sessions, &other, "b"));
+    }
+
+    #[test]
+    fn where_all_are_taken_who_has_more_makes_room_and_nobody_who_has_not() {
+        let sessions = Sessions::default();
+        let idle: Vec<Arc<str>> = ["a", "a", "b"]
+            .map(|owner| Arc::clone(&open(&sessions, owner).unwrap().id))
+            .into();
+        let sessions = later(sessions, 1000);
+        let held = open(&sessions, "c").unwrap();
+        assert!(!is_open(&sessions, &idle[0], "a") && is_open(&sessions, &idle[1], "a"));
+        // Now each has one: none of another gives way for a second one of `c`.
+        assert_eq!(open(&sessions, "c").unwrap_err(), SessionError::Full);
+        let sessions = later(sessions, 1000);
+        assert_eq!(open(&sessions, "c").unwrap_err(), SessionError::Full);
+        assert!(is_open(&sessions, &idle[1], "a") && is_open(&sessions, &idle[2], "b"));
+        // What it does not use any more does.
+        drop(held);
+        assert!(open(&sessions, "c").is_ok());
+        assert_eq!(sessions.count(), LIMITS.sessions_max);
     }
 
     #[test]
@@ -392,20 +578,28 @@ mod tests {
             idle_ms: 60_000,
         };
         let begun = Instant::now();
-        for _ in 0..limits.per_principal_max {
-            sessions.open(new("a"), limits).unwrap();
-        }
+        let open = |owner| sessions.open(new(owner), limits);
+        let used: Vec<_> = (0..limits.per_principal_max)
+            .map(|_| open("a").unwrap().session)
+            .collect();
         // Who is refused, and asks again and again, has all of them looked at once in a while only.
         for _ in 0..limits.per_principal_max {
-            let refused = sessions.open(new("a"), limits).unwrap_err();
+            let refused = open("a").unwrap_err();
             assert_eq!(refused, SessionError::PrincipalFull);
         }
-        assert!(sessions.open(new("b"), limits).is_ok());
-        let table = sessions.table.lock();
-        assert_eq!(table.tally.of("a"), limits.per_principal_max);
+        assert!(open("b").is_ok());
         // One look for each second that passed, and not one for each who asked.
+        let looks = sessions.table.lock().looks;
         let looks_max = 2 + begun.elapsed().as_millis() as u64 / LOOK_AGAIN_MS;
-        assert!((1..=looks_max).contains(&table.looks), "{}", table.looks);
+        assert!((1..=looks_max).contains(&looks), "{looks}");
+        assert_eq!(sessions.table.lock().count_of("a"), used.len());
+        // Of those that nobody uses one gives way for each that comes, without a look at all.
+        drop(used);
+        for _ in 0..2 * limits.per_principal_max {
+            assert!(open("a").is_ok_and(|opened| opened.gave_way.is_some()));
+        }
+        assert_eq!(sessions.table.lock().looks, looks);
+        assert_eq!(sessions.count(), limits.per_principal_max + 1);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Context;
+use crate::session::Session;
 use crate::upstream::{Link, Purpose, UpstreamHeaders, Verb};
 
 /// How long a server may take to end a session.
@@ -28,6 +29,19 @@ pub(super) fn say(context: &Context, upstream_id: Option<Box<str>>) {
         end(&context, id).await;
         drop((place, under_way));
     });
+}
+
+/// The same of a session that gave way to one of this context, whatever server it was for.
+pub(super) fn say_of(context: &Context, gone: Option<&Session>) {
+    let Some(gone) = gone else { return };
+    let Some(server) = context.snapshot.server(&gone.server).cloned() else {
+        return;
+    };
+    let of_its_server = Context {
+        server,
+        ..context.clone()
+    };
+    say(&of_its_server, gone.upstream_id());
 }
 
 async fn end(context: &Context, id: Box<str>) {

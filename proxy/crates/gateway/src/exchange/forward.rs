@@ -20,7 +20,7 @@ use super::usable::{Usable, usable};
 use super::{After, Context, SESSION_NOT_FOUND, farewell};
 use crate::breaker::Opened;
 use crate::reply::code;
-use crate::session::{NewSession, Session, SessionError};
+use crate::session::{Admitted, NewSession, Session, SessionError, TRY_AGAIN_S};
 use crate::upstream::{
     Answer, DuplexSession, Fault, Head, Health, HttpLink, Link, Purpose, UpstreamHeaders, Verb,
 };
@@ -273,7 +273,8 @@ impl Post {
         };
         let limits = crate::gateway::Gateway::session_limits(&self.context.snapshot);
         match self.context.gateway.sessions.open(new, limits) {
-            Ok(session) => {
+            Ok(Admitted { session, gave_way }) => {
+                farewell::say_of(&self.context, gave_way.as_deref());
                 if let Ok(id) = HeaderValue::from_str(&session.id) {
                     self.extra
                         .push((http::HeaderName::from_static("mcp-session-id"), id));
@@ -285,7 +286,7 @@ impl Post {
                 let text = "Too many sessions are open; try again later.";
                 let refusal = Refusal::new(429, code::LIMITED, text);
                 farewell::say(&self.context, minted);
-                let answered = Answered::Refused(refusal, ready.call.id.clone(), Some(30));
+                let answered = Answered::Refused(refusal, ready.call.id.clone(), Some(TRY_AGAIN_S));
                 Err(NotOpened::Answered(Box::new(answered)))
             }
         }

@@ -21,7 +21,7 @@ use super::{drive, farewell, post, prepare, pump};
 use crate::gateway::Gateway;
 use crate::pipeline::{Cleared, ToClient};
 use crate::reply::code;
-use crate::session::{Channel, Session, SessionError};
+use crate::session::{Channel, Session, SessionError, TRY_AGAIN_S};
 use crate::upstream::{Link, UpstreamHeaders};
 
 /// Answers that may wait for a slow client; above it the upstream waits.
@@ -31,7 +31,7 @@ const CHANNEL_MAX: usize = 64;
 pub(super) async fn stream(
     context: Context,
     session: &mut ServerSession,
-    extra: Extra,
+    mut extra: Extra,
 ) -> Result<After, Gone> {
     if let Err(limited) = prepare::word_may_pass(&context) {
         return post::limited(&context, session, limited, extra).await;
@@ -48,7 +48,14 @@ pub(super) async fn stream(
     };
     let own = match opened {
         Ok(own) => own,
-        Err(refusal) => return post::refuse(&context, session, refusal, None, extra).await,
+        Err(refusal) => {
+            if refusal.status == 429 {
+                // A stream, and with it a session, ends with its client.
+                let seconds = HeaderValue::from(TRY_AGAIN_S);
+                extra.push((http::header::RETRY_AFTER, seconds));
+            }
+            return post::refuse(&context, session, refusal, None, extra).await;
+        }
     };
     let ended = carry(&context, session, &own, answers, extra).await;
     // However it ended, also before its first byte: the session, and its process, live no longer than the stream.
@@ -80,7 +87,9 @@ pub(super) async fn open(
     }
     let limits = Gateway::session_limits(&context.snapshot);
     let full = |_: SessionError| Refusal::new(429, code::LIMITED, "Too many sessions are open.");
-    context.gateway.sessions.open(new, limits).map_err(full)
+    let opened = context.gateway.sessions.open(new, limits).map_err(full)?;
+    farewell::say_of(context, opened.gave_way.as_deref());
+    Ok(opened.session)
 }
 
 /// The endpoint, and then answers and unasked messages, go down until either side ends.
