@@ -1,7 +1,7 @@
 //! `weir proxy`: one server, no account, no database, no configuration file.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::bail;
@@ -62,7 +62,13 @@ pub fn run(args: &ProxyArgs) -> anyhow::Result<ExitCode> {
     let upstream = match (&args.upstream, &args.upstream_sse, &args.command[..]) {
         (Some(url), None, []) => ProxyUpstream::Url(url.clone()),
         (None, Some(url), []) => ProxyUpstream::Sse(url.clone()),
-        (None, None, [_, ..]) => ProxyUpstream::Command(args.command.clone()),
+        (None, None, [program, ..]) => {
+            // A file may have a PATH or a folder of the server's own.
+            if args.config.is_none() {
+                check_program(program)?;
+            }
+            ProxyUpstream::Command(args.command.clone())
+        }
         _ => bail!("say what to front: --upstream URL, or -- COMMAND of a stdio server"),
     };
     let mut upstream_headers = Vec::new();
@@ -95,6 +101,24 @@ pub fn run(args: &ProxyArgs) -> anyhow::Result<ExitCode> {
     })
 }
 
+/// Says at once what else the first call would run into, as `weir stdio` does. Whether it can be started is for the start.
+fn check_program(program: &str) -> anyhow::Result<()> {
+    let why = match program.contains('/') {
+        true if !Path::new(program).exists() => "there is no such file",
+        false if !is_in_path(program) => "it is not found in PATH",
+        _ => return Ok(()),
+    };
+    bail!(
+        "cannot start `{}`: {why}",
+        super::printable::printable(program)
+    );
+}
+
+fn is_in_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).exists())
+}
+
 fn parse_admin_listen(text: &str) -> Result<AdminListen, String> {
     match text {
         "off" => Ok(AdminListen::Off),
@@ -110,5 +134,29 @@ fn parse_header(text: &str) -> Result<(String, String), String> {
             Ok((name.to_owned(), variable.to_owned()))
         }
         _ => Err("give it as NAME=VARIABLE, such as Authorization=MY_TOKEN_VARIABLE".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_is_not_there_is_named() {
+        for (program, expected) in [
+            ("/bin/sh", None),
+            ("sh", None),
+            (
+                "/no/such",
+                Some("cannot start `/no/such`: there is no such file"),
+            ),
+            (
+                "no-such",
+                Some("cannot start `no-such`: it is not found in PATH"),
+            ),
+        ] {
+            let found = check_program(program).err().map(|e| e.to_string());
+            assert_eq!(found.as_deref(), expected, "{program}");
+        }
     }
 }

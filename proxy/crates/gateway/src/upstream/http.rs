@@ -16,7 +16,7 @@ use arc_swap::ArcSwapOption;
 use bytes::{Bytes, BytesMut};
 use domain::Limits;
 use http::header::{
-    ACCEPT, ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING,
+    ACCEPT, ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, LOCATION, TRANSFER_ENCODING,
 };
 use http::{HeaderName, HeaderValue};
 use mcp_codec::sse::SseLimits;
@@ -399,12 +399,26 @@ impl HttpLink {
         }
     }
 
+    /// A redirect is not followed; where it leads is most often what should stand in the configuration.
+    fn say_redirect(&self, status: u16, session: &HttpSession) {
+        let location = session
+            .response_header()
+            .and_then(|response| response.headers.get(LOCATION))
+            .and_then(|location| location.to_str().ok());
+        if let Some(to) = location.and_then(|location| self.target.leads_to(location)) {
+            tracing::warn!(upstream = ?self.target, status, %to, "a redirect of the server is not followed");
+        }
+    }
+
     async fn read_up_to_a_stream(
         &self,
         mut session: HttpSession,
         resolved: Arc<Resolved>,
     ) -> Result<Answer, Fault> {
         let (head, kind) = read_head(&mut session).await?;
+        if (300..400).contains(&head.status) {
+            self.say_redirect(head.status, &session);
+        }
         match kind {
             BodyKind::Events => {
                 session.set_read_timeout(self.patience());

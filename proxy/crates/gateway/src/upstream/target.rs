@@ -107,6 +107,25 @@ impl Target {
         })
     }
 
+    /// Where a reference leads, in words for the log: what differs from here, and no text of the server's, which may be a
+    /// secret. None where it is no reference to HTTP.
+    pub fn leads_to(&self, reference: &str) -> Option<String> {
+        let target = self.resolved(reference).ok()?;
+        if !target.host.eq_ignore_ascii_case(&self.host) {
+            return Some("another host".into());
+        }
+        let (own, other) = (path_of(&self.path), path_of(&target.path));
+        let bare = |path: &str| path.strip_suffix('/').unwrap_or(path).to_owned();
+        let origin = Self {
+            host: self.host.clone(),
+            ..target.clone()
+        };
+        Some(match bare(own) == bare(other) {
+            true => format!("{origin:?}{other}"),
+            false => format!("{origin:?}, another path"),
+        })
+    }
+
     fn resolved(&self, reference: &str) -> Result<Self, ReferenceError> {
         let (reference, _fragment) = reference.split_once('#').unwrap_or((reference, ""));
         if reference.is_empty() || !reference.bytes().all(is_uri_byte) {
@@ -327,6 +346,27 @@ mod tests {
         ] {
             let found = at("http://h:1/sse", reference);
             assert_eq!(found.as_deref(), Err(&expected), "{reference}");
+        }
+    }
+
+    #[test]
+    fn where_a_redirect_leads_is_said_in_words_of_our_own() {
+        let place = Target::parse("http://h:1/mcp?key=k", &UpstreamAuth::None).unwrap();
+        for (reference, expected) in [
+            ("/mcp/?key=k", Some("http://h:1/mcp/")),
+            ("https://H/mcp?key=k#k", Some("https://h:443/mcp")),
+            ("/secret", Some("http://h:1, another path")),
+            ("https://h:2/secret", Some("https://h:2, another path")),
+            ("//secret.example/mcp", Some("another host")),
+            ("http://u:p@h:1/x", None),
+            ("mailto:a@b", None),
+            ("/a b", None),
+        ] {
+            assert_eq!(
+                place.leads_to(reference).as_deref(),
+                expected,
+                "{reference}"
+            );
         }
     }
 
