@@ -1,8 +1,8 @@
 //! What may stand between a name and its value: bounds of an array, types and tags, notes of a page's snapshot, accessors, pictures,
-//! dashes and dots that lead the eye.
+//! dashes and dots that lead the eye; and how far a value goes that no quotation marks end.
 
 use super::BARE_BYTES_MAX;
-use super::reader::{Reader, drawn_key};
+use super::reader::{Reader, drawn_key, stops};
 
 impl Reader<'_> {
     /// C: `char name[] = `, `name[33] = `. The bounds are skipped.
@@ -191,5 +191,72 @@ impl Reader<'_> {
         let body = &line[..line.len() - padding];
         let part = |b: &u8| b.is_ascii_alphanumeric() || b"+/_-".contains(b);
         padding <= 2 && body.iter().all(part) && drawn_key(body)
+    }
+
+    /// `{{ .Values.password | b64enc | quote }}`: what the value goes through.
+    pub(super) fn in_template(&self) -> bool {
+        const REACH: usize = 80;
+        let before = &self.text[self.at.saturating_sub(REACH)..self.at];
+        let line = &before[memchr::memrchr(b'\n', before).map_or(0, |n| n + 1)..];
+        let open = memchr::memmem::rfind(line, b"{{");
+        let close = memchr::memmem::rfind(line, b"}}");
+        let ends = memchr::memmem::find(&self.rest()[..self.rest().len().min(REACH)], b"}}");
+        ends.is_some() && open.is_some_and(|open| close.is_none_or(|close| close < open))
+    }
+
+    /// Does a bracket open here, and a text in quotation marks in it?
+    pub(super) fn call_of_literal(&self) -> bool {
+        let quote = |b: u8| matches!(b, b'"' | b'\'' | b'`');
+        self.peek(0) == b'('
+            && (quote(self.peek(1)) || self.peek(1) == b'\\' && quote(self.peek(2)))
+    }
+
+    /// How far a value without quotes goes on behind a sign that ends most of them: `un09kiwt!j^b1o4)*za_-r`, to the next blank, if
+    /// no code or query looks like all of it.
+    pub(super) fn signed_on(&self, start: usize, end: usize) -> usize {
+        let behind = &self.text[end..self.ceil.min(start + BARE_BYTES_MAX)];
+        let len = behind.iter().take_while(|b| !stops(**b, true)).count();
+        // The sign may be the sentence's, the list's or the query's.
+        let goes_on = len > 4
+            && matches!(
+                behind[0],
+                b',' | b')' | b']' | b'}' | b'&' | b';' | b'|' | b'<' | b'>'
+            )
+            && !behind[..len].contains(&b'=');
+        let value = &self.text[start..end + len];
+        let signs = value.iter().filter(|b| b"!@#$%^*~?+".contains(b)).count();
+        match goes_on
+            && (signs >= 2 || crate::value::is_scattered(value))
+            && crate::value::stands_alone(value)
+        {
+            true => len,
+            false => 0,
+        }
+    }
+
+    /// `{{5f4dcc...}}`, as Jira's and Confluence's markup writes code: how long it is, if it can be no variable's name.
+    pub(super) fn monospaced(&self) -> Option<usize> {
+        let body = self.rest().strip_prefix(b"{{")?;
+        let len = body
+            .iter()
+            .take(BARE_BYTES_MAX)
+            .take_while(|b| b.is_ascii_graphic() && !matches!(b, b'{' | b'}' | b'(' | b'|'))
+            .count();
+        let c = crate::entropy::Classes::of(&body[..len]);
+        let generated = c.digit >= 2 && c.changes >= 4 || len >= 20 && c.changes >= 6;
+        (body[len..].starts_with(b"}}") && generated).then_some(len)
+    }
+
+    /// ` translatable="false">`: what a tag says besides the name, up to its end.
+    pub(super) fn attributes(&self) -> usize {
+        const BYTES_MAX: usize = 64;
+        let rest = &self.rest()[..self.rest().len().min(BYTES_MAX)];
+        let Some(end) = memchr::memchr(b'>', rest) else {
+            return 0;
+        };
+        let said = &rest[..end];
+        let own = |b: &u8| b.is_ascii_alphanumeric() || b" =\"':_-".contains(b);
+        let whole = said.ends_with(b"\"") && said.iter().all(own);
+        if whole { end + 1 } else { 0 }
     }
 }

@@ -196,3 +196,15 @@ pub(super) fn line_break(text: &[u8]) -> usize {
         tag.len() + behind.take_while(|b| b.is_ascii_whitespace()).count()
     })
 }
+
+/// `setDbPassword("...")`, `with_api_key('...')`: what is given to a setter has its name.
+pub(super) fn is_setter(name: &[u8]) -> bool {
+    let name = name.rsplit(|b| *b == b'.').next().unwrap_or_default();
+    ["set", "with"].iter().any(|verb| {
+        let behind = name
+            .get(..verb.len())
+            .filter(|head| head.eq_ignore_ascii_case(verb.as_bytes()))
+            .and_then(|_| name.get(verb.len()));
+        behind.is_some_and(|b| b.is_ascii_uppercase() || *b == b'_')
+    })
+}

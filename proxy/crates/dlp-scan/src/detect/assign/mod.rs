@@ -217,11 +217,10 @@ impl Names {
         let word = near.rsplit(u8::is_ascii_whitespace).next();
         let after = sink.text().get(name.end as usize);
         // What a search prints before a line is none: `src/a.env:3:API_KEY=`, `a.yml:api_key: `.
-        let assigned = match sink.text().get(name.end as usize..) {
-            Some([b'=', ..] | [b':', b' ' | b'"' | b'\'', ..]) => true,
-            Some([b' ', b'=', ..]) => true,
-            _ => false,
-        };
+        let assigned = matches!(
+            sink.text().get(name.end as usize..),
+            Some([b'=', ..] | [b':', b' ' | b'"' | b'\'', ..] | [b' ', b'=', ..])
+        );
         let in_urn = before.ends_with(b":")
             && !assigned
             && (after != Some(&b' ') || word.is_some_and(|w| w[..w.len() - 1].contains(&b':')))

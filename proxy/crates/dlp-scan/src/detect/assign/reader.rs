@@ -1,7 +1,7 @@
 //! Reads what stands between a name and its value, and where the value ends, in every dress they wear.
 
 use super::looks::{
-    arrow, begins_sign, drawn, fallback, line_break, lone, opening, perl_quote, wrapping,
+    arrow, begins_sign, drawn, fallback, is_setter, line_break, lone, opening, perl_quote, wrapping,
 };
 use super::typed::is_typed_key;
 use super::{Assigned, Ends};
@@ -42,18 +42,6 @@ pub(super) fn value_after(text: &[u8], name: Span, cell: Span) -> Option<Assigne
         value,
         quoted,
         ends,
-    })
-}
-
-/// `setDbPassword("...")`, `with_api_key('...')`: what is given to a setter has its name.
-fn is_setter(name: &[u8]) -> bool {
-    let name = name.rsplit(|b| *b == b'.').next().unwrap_or_default();
-    ["set", "with"].iter().any(|verb| {
-        let behind = name
-            .get(..verb.len())
-            .filter(|head| head.eq_ignore_ascii_case(verb.as_bytes()))
-            .and_then(|_| name.get(verb.len()));
-        behind.is_some_and(|b| b.is_ascii_uppercase() || *b == b'_')
     })
 }
 
@@ -134,13 +122,6 @@ impl Reader<'_> {
 
     pub(super) fn starts(&self, word: &str) -> bool {
         self.rest().starts_with(word.as_bytes())
-    }
-
-    /// Does a bracket open here, and a text in quotation marks in it?
-    fn call_of_literal(&self) -> bool {
-        let quote = |b: u8| matches!(b, b'"' | b'\'' | b'`');
-        self.peek(0) == b'('
-            && (quote(self.peek(1)) || self.peek(1) == b'\\' && quote(self.peek(2)))
     }
 
     /// `flag`: the name is one of a command line; `line`: it begins its line.
@@ -231,17 +212,6 @@ impl Reader<'_> {
             }
         }
         Some(sep.0)
-    }
-
-    /// `{{ .Values.password | b64enc | quote }}`: what the value goes through.
-    fn in_template(&self) -> bool {
-        const REACH: usize = 80;
-        let before = &self.text[self.at.saturating_sub(REACH)..self.at];
-        let line = &before[memchr::memrchr(b'\n', before).map_or(0, |n| n + 1)..];
-        let open = memchr::memmem::rfind(line, b"{{");
-        let close = memchr::memmem::rfind(line, b"}}");
-        let ends = memchr::memmem::find(&self.rest()[..self.rest().len().min(REACH)], b"}}");
-        ends.is_some() && open.is_some_and(|open| close.is_none_or(|close| close < open))
     }
 
     /// Words that say whose it is, when the name ends behind them.
@@ -690,42 +660,6 @@ impl Reader<'_> {
         self.finish(start, end, false, Ends::Here)
     }
 
-    /// How far a value without quotes goes on behind a sign that ends most of them: `un09kiwt!j^b1o4)*za_-r`, to the next blank, if
-    /// no code or query looks like all of it.
-    fn signed_on(&self, start: usize, end: usize) -> usize {
-        let behind = &self.text[end..self.ceil.min(start + BARE_BYTES_MAX)];
-        let len = behind.iter().take_while(|b| !stops(**b, true)).count();
-        // The sign may be the sentence's, the list's or the query's.
-        let goes_on = len > 4
-            && matches!(
-                behind[0],
-                b',' | b')' | b']' | b'}' | b'&' | b';' | b'|' | b'<' | b'>'
-            )
-            && !behind[..len].contains(&b'=');
-        let value = &self.text[start..end + len];
-        let signs = value.iter().filter(|b| b"!@#$%^*~?+".contains(b)).count();
-        match goes_on
-            && (signs >= 2 || crate::value::is_scattered(value))
-            && crate::value::stands_alone(value)
-        {
-            true => len,
-            false => 0,
-        }
-    }
-
-    /// `{{5f4dcc...}}`, as Jira's and Confluence's markup writes code: how long it is, if it can be no variable's name.
-    fn monospaced(&self) -> Option<usize> {
-        let body = self.rest().strip_prefix(b"{{")?;
-        let len = body
-            .iter()
-            .take(BARE_BYTES_MAX)
-            .take_while(|b| b.is_ascii_graphic() && !matches!(b, b'{' | b'}' | b'(' | b'|'))
-            .count();
-        let c = crate::entropy::Classes::of(&body[..len]);
-        let generated = c.digit >= 2 && c.changes >= 4 || len >= 20 && c.changes >= 6;
-        (body[len..].starts_with(b"}}") && generated).then_some(len)
-    }
-
     /// After "is" or a comma: only something that cannot be the next word of a sentence.
     fn loose_ok(&self) -> bool {
         let word: &[u8] = self
@@ -734,19 +668,6 @@ impl Reader<'_> {
             .next()
             .unwrap_or(b"");
         word.len() >= 6 && crate::entropy::Classes::of(word).changes >= 2
-    }
-
-    /// ` translatable="false">`: what a tag says besides the name, up to its end.
-    fn attributes(&self) -> usize {
-        const BYTES_MAX: usize = 64;
-        let rest = &self.rest()[..self.rest().len().min(BYTES_MAX)];
-        let Some(end) = memchr::memchr(b'>', rest) else {
-            return 0;
-        };
-        let said = &rest[..end];
-        let own = |b: &u8| b.is_ascii_alphanumeric() || b" =\"':_-".contains(b);
-        let whole = said.ends_with(b"\"") && said.iter().all(own);
-        if whole { end + 1 } else { 0 }
     }
 
     /// `<key>password</key><string>...`, `<td>password</td><td><code>...`
@@ -845,7 +766,7 @@ impl Ends {
 }
 
 /// Ends a value that is not in quotes.
-fn stops(b: u8, whole_line: bool) -> bool {
+pub(super) fn stops(b: u8, whole_line: bool) -> bool {
     b.is_ascii_whitespace()
         || matches!(b, b'"' | b'\'' | b'\\' | b'`' | 0x1E | 0x1F)
         || (!whole_line
