@@ -410,16 +410,9 @@ fn is_ipv6(token: &[u8]) -> bool {
         && !ip.is_unspecified()
         // Names a machine in some network, and nobody.
         && !ip.is_unicast_link_local()
-        && !is_for_documents(ip)
         && telling
         && !RESOLVERS.iter().any(|known| token.eq_ignore_ascii_case(known.as_bytes()))
         && token.iter().filter(|b| **b == b':').count() >= 2
-}
-
-/// 2001:db8::/32 (RFC 3849) and 3fff::/20 (RFC 9637).
-fn is_for_documents(ip: std::net::Ipv6Addr) -> bool {
-    let [first, second, ..] = ip.segments();
-    (first, second) == (0x2001, 0xdb8) || first == 0x3fff && second < 0x1000
 }
 
 /// IPv4, four numbers up to 255, no version and no part of something longer.
