@@ -504,8 +504,8 @@ fn candidate(
         Beside::Row { .. } | Beside::Near | Beside::Part => false,
     };
     if !told
-        && (describes(&text[cell.span.start as usize..span.start as usize])
-            || !context::has(rule, span, cell, sink, scratch))
+        && (!context::has(rule, span, cell, sink, scratch)
+            || describes(&text[cell.span.start as usize..span.start as usize]))
     {
         return;
     }
@@ -584,6 +584,11 @@ fn describes(before: &[u8]) -> bool {
         b"formatted as",
     ];
     let near = before[before.len().saturating_sub(REACH)..].to_ascii_lowercase();
+    // Nearly all lack both.
+    let may = |four: &[u8]| matches!(four, b"look" | b"form");
+    if !near.windows(4).any(may) {
+        return false;
+    }
     WORDS
         .iter()
         .any(|words| memchr::memmem::find(&near, words).is_some())
