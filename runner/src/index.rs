@@ -13,11 +13,13 @@ const PYPI: &str = "https://pypi.org/simple";
 const NPM: &str = "https://registry.npmjs.org";
 const HIDDEN_BYTES_MIN: usize = 4;
 /// A resolver that is busy or was just started says "try again"; a build that waited minutes for its turn can.
-const RESOLVE_PAUSES: [Duration; 4] = [
+const RESOLVE_PAUSES: [Duration; 6] = [
     Duration::from_millis(250),
     Duration::from_millis(500),
     Duration::from_secs(1),
     Duration::from_secs(2),
+    Duration::from_secs(4),
+    Duration::from_secs(8),
 ];
 /// A user's name is often a word, and a token is longer.
 const HIDDEN_USER_BYTES_MIN: usize = 8;
