@@ -34,37 +34,12 @@ def tag(inner):
     return m.group(0).lower() in TAGS or inner.startswith("!--") or inner.endswith("--")
 
 
-INLINE = set("b i em strong u s code span a font small sub sup mark".split())
-FIELD = re.compile(r"/([A-Za-z0-9:_.-]+)><")
-VALUE = re.compile(r"[,\]}][,\[\]{}\\\s]*")
-
-
-def ends_value(t, i):
-    m = VALUE.match(t[i + 1 : i + 100].lstrip())
-    if not m:
-        return False
-    signs, behind = m.group(0), m.string[m.end() :]
-    if "," not in signs or not behind.startswith(t[i]):
-        return False
-    if set(signs) <= {",", "\\"} or "{" in signs or "[" in signs:
-        return True
-    name, _, after = behind[1:64].partition(t[i])
-    return after.lstrip().startswith(":")
-
-
-def ends_field(r):
-    m = FIELD.match(r)
-    return bool(m) and m.group(1).lower() not in INLINE
-
-
 def ends(t, i):
     c = t[i]
-    if c in "\"'":
-        return ends_value(t, i)
     if c in "。！？।؟\x1b":
         return True
     if c == "<":
-        return tag(t[i + 1 : i + 40]) or ends_field(t[i + 1 : i + 40])
+        return tag(t[i + 1 : i + 40])
     if c == ">":
         o = t.rfind("<", max(0, i - 300), i)
         return o >= 0 and tag(t[o + 1 : i])
