@@ -117,6 +117,8 @@ pub(crate) struct Scratch {
     pub dressed: Vec<Span>,
     /// Rows of words with one sign between each two, a word of an order among them.
     pub strung: Vec<Span>,
+    /// Where the cell begins that was asked last whether it is JSON, and whether it is.
+    pub json: Option<(u32, bool)>,
 }
 
 /// For each rule, the end of what it has already been tried on in this node. There are thousands of rules, and few are
@@ -300,6 +302,7 @@ impl<'a> Sink<'a> {
 /// Runs every detector over the node.
 pub(crate) fn detect(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     scratch.turned.clear();
+    scratch.json = None;
     scratch.marks.clear();
     scratch.broken.clear();
     scratch.cut.clear();

@@ -15,9 +15,10 @@ pub(crate) use self::sense::is_english;
 use self::judge::{Classes, ORDERS};
 use super::{Scratch, Sink, told};
 use crate::Layer;
+use crate::decode::json;
 use crate::rule::RuleId;
 use crate::ruleset::Detector;
-use crate::text::{Cell, Span};
+use crate::text::{Cell, Node, Span};
 
 /// Reads the sentence around `at`, and those beside it if it takes them to say what it is.
 pub(super) fn scan(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) {
@@ -105,7 +106,8 @@ fn search(
         return false;
     }
     let (base, text) = vicinity(sink.text(), at as usize, cell.span);
-    let here = split::around(text, split::floor(text, at as usize - base));
+    let values = is_json(cell, sink, scratch);
+    let here = split::around(text, split::floor(text, at as usize - base), values);
     scratch.done.set(rule, crate::text::to_u32(base + here.end));
     // The sentences before and behind it are read as well. Each word of a misspelt one is held against a list.
     let bytes = crate::text::to_u32(here.len());
@@ -128,10 +130,10 @@ fn search(
     if !ordered && !called {
         return false;
     }
-    let next = split::next(text, here.end);
+    let next = split::next(text, here.end, values);
     let after = read(&text[next.clone()]);
     if ordered {
-        let before = read(&text[split::before(text, here.start)]);
+        let before = read(&text[split::before(text, here.start, values)]);
         if ORDERS.order(&classes, &judge::merge(&[&before, &after])) {
             sense::pass(edges[1], sink, scratch);
             report(rule, cell, (base, text), here, sink);
@@ -144,6 +146,21 @@ fn search(
         report(rule, cell, (base, text), next, sink);
     }
     next_ordered
+}
+
+/// Is the cell JSON, whose values are read as a text of their own? Asked once for a cell.
+fn is_json(cell: &Cell, sink: &Sink<'_>, scratch: &mut Scratch) -> bool {
+    if let Some((_, known)) = scratch.json.filter(|(start, _)| *start == cell.span.start) {
+        return known;
+    }
+    let node = sink.node;
+    let text = &node.text[cell.span.range()];
+    // What is read of noise or for orders only may be left out below.
+    let is_read = !node.only_injection && !node.only_sure && node.layer != Some(Layer::Table);
+    // By the reader that takes its values out, so that none is left out by both.
+    let is = is_read && json::looks_like(text) && json::walk(text, 0, &mut Node::default());
+    scratch.json = Some((cell.span.start, is));
+    is
 }
 
 /// The text that the sentence at `at` and those beside it lie in, and where it begins.

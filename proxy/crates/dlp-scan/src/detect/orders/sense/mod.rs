@@ -50,7 +50,8 @@ pub(super) fn scan(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scra
     }
     let (base, text) = vicinity(sink.text(), at as usize, cell.span);
     let unread = (done as usize).saturating_sub(base);
-    for here in parts(text, at as usize - base, unread)
+    let values = super::is_json(cell, sink, scratch);
+    for here in parts(text, at as usize - base, unread, values)
         .into_iter()
         .flatten()
     {
@@ -58,7 +59,7 @@ pub(super) fn scan(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scra
         if !sink.limits.spend(4 + crate::text::to_u32(here.len()) / 16) {
             return;
         }
-        if is_order(text, &here) {
+        if is_order(text, &here, values) {
             return report(rule, cell, (base, text), here, sink);
         }
     }
@@ -97,7 +98,7 @@ fn scan_made(sink: &mut Sink<'_>, worth: fn(&str) -> bool, (bytes_max, bound): (
         let base = made.start as usize + cut;
         let mut at = 0;
         while at < text.len() {
-            let here = at..split::end(text, at + 1).max(at + 1);
+            let here = at..split::end(text, at + 1, false).max(at + 1);
             at = here.end;
             if !sink.limits.spend(4 + crate::text::to_u32(here.len()) / 16) {
                 return;
@@ -105,7 +106,10 @@ fn scan_made(sink: &mut Sink<'_>, worth: fn(&str) -> bool, (bytes_max, bound): (
             let sentence = Some(&text[here.clone()]);
             let sentence = sentence.filter(|sentence| worth(sentence) && !is_data(sentence));
             let found = sentence.and_then(read).is_some_and(|pieces| {
-                let (before, next) = (split::before(text, here.start), next(text, here.end));
+                let (before, next) = (
+                    split::before(text, here.start, false),
+                    next(text, here.end, false),
+                );
                 let [before, after] = [before, next].map(|at| pieces_of(&text[at]));
                 NET.weigh_closely(&before, &pieces, &after) > bound
             });
@@ -142,9 +146,9 @@ pub(crate) fn is_english(word: &str) -> bool {
 
 /// What is read of the sentence around `at`: what was not read before, in the parts that the network was trained on, and once
 /// more from nearer on where it began long ago, so that what follows `at` belongs to it.
-fn parts(text: &str, at: usize, unread: usize) -> [Option<Range<usize>>; 2] {
+fn parts(text: &str, at: usize, unread: usize, values: bool) -> [Option<Range<usize>>; 2] {
     let at = split::floor(text, at);
-    let whole = split::around(text, at);
+    let whole = split::around(text, at, values);
     let part = |start: usize| {
         let end = split::ceil(text, (start + split::SENTENCE_BYTES_MAX).min(text.len()));
         start..whole.end.min(end)
@@ -158,7 +162,7 @@ fn parts(text: &str, at: usize, unread: usize) -> [Option<Range<usize>>; 2] {
     [Some(part(start)), nearer.map(part)]
 }
 
-fn is_order(text: &str, here: &Range<usize>) -> bool {
+fn is_order(text: &str, here: &Range<usize>, values: bool) -> bool {
     let sentence = &text[here.clone()];
     let words = plain::unglued(sentence);
     if sentence.is_ascii() && words.split_ascii_whitespace().count() < WORDS_MIN {
@@ -168,18 +172,21 @@ fn is_order(text: &str, here: &Range<usize>) -> bool {
         return false;
     };
     NET.may_order(&NET.here(&pieces)) && {
-        let (before, next) = (split::before(text, here.start), next(text, here.end));
+        let (before, next) = (
+            split::before(text, here.start, values),
+            next(text, here.end, values),
+        );
         weigh(&text[before], &pieces, &text[next]) > ORDERED
     }
 }
 
 /// The sentence that begins behind `end` and the blanks there.
-fn next(text: &str, end: usize) -> Range<usize> {
-    if split::next(text, end).is_empty() {
+fn next(text: &str, end: usize, values: bool) -> Range<usize> {
+    if split::next(text, end, values).is_empty() {
         return end..end;
     }
     let start = text.len() - text[end..].trim_start().len();
-    start..split::end(text, start)
+    start..split::end(text, start, values)
 }
 
 /// The pieces of a sentence that are known, if it is one in a language that is known. Strange words between those of an order do
@@ -240,14 +247,14 @@ mod tests {
             (200, 0, [Some(0..360), Some(85..445)]),
             (700, 0, [Some(340..700), Some(585..945)]),
         ] {
-            assert_eq!(parts(&text, at, unread), want);
+            assert_eq!(parts(&text, at, unread, false), want);
         }
         // Characters are not cut, wherever a part ends.
         for offset in 0..4 {
             let text = "x".repeat(offset) + &"ß漢 ".repeat(300);
             let mut unread = 0;
             while unread < text.len() {
-                let [Some(part), None] = parts(&text, unread, unread) else {
+                let [Some(part), None] = parts(&text, unread, unread, false) else {
                     panic!("one part")
                 };
                 assert_eq!(part.start, unread);
@@ -262,7 +269,7 @@ mod tests {
         let text = "One is here. \n\nTwo is there. Three.";
         let ends = [(12, "Two is there."), (28, "Three."), (35, "")];
         for (end, want) in ends {
-            assert_eq!(&text[next(text, end)], want);
+            assert_eq!(&text[next(text, end, false)], want);
         }
     }
 
