@@ -43,7 +43,10 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
             };
             done = match wrapped {
                 Some(last) if joined(node, cell, (start, last), hex, spawn) => last,
-                Some(last) if !hex && is_of_file(&node.text[start..last], end - start) => last,
+                Some(last) if !hex && is_of_file(&node.text[start..last], end - start) => {
+                    packed_lines(node, cell, (start, last), spawn);
+                    last
+                }
                 _ => {
                     *unjoined = (*unjoined).max(wrapped.unwrap_or(0));
                     run(node, cell, (start, end), spawn);
@@ -56,6 +59,8 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
 
 /// So many lines of a file in base64 say what it is.
 const FILE_LINES_MIN: usize = 8;
+/// Digits of a line that show whether it begins as something of its own.
+const PACKED_HEAD_DIGITS: usize = 40;
 
 /// Are these the lines of a program, a picture, or what else is no text? Its texts were read out of all lines together; a line that
 /// is text by chance is none of a list of values, where most are.
@@ -72,6 +77,20 @@ fn is_of_file(text: &[u8], line: usize) -> bool {
         texts += usize::from(said);
     }
     line.is_multiple_of(Alphabet::Base64.group().1) && lines >= FILE_LINES_MIN && texts * 2 < lines
+}
+
+/// A line that begins as something packed, or as text in UTF-16, may be a value of its own all the same.
+fn packed_lines(node: &Node, cell: &Cell, (start, end): (usize, usize), spawn: &mut Spawner<'_>) {
+    let text = &node.text[start..end];
+    for line in text.split(u8::is_ascii_whitespace) {
+        let head = &line[..line.len().min(PACKED_HEAD_DIGITS)];
+        let bytes: Vec<u8> = Digits::new(head, Alphabet::Base64).collect();
+        let of_own = packed(&bytes[..bytes.len().min(HEAD)], line.len()).is_some();
+        if of_own || utf16_order(&bytes).is_some() {
+            let from = start + (line.as_ptr() as usize - text.as_ptr() as usize);
+            run(node, cell, (from, from + line.len()), spawn);
+        }
+    }
 }
 
 /// The last of the runs, with what goes on from it in the lines that follow and that have something before or behind it.
