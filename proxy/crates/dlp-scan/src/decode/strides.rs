@@ -201,7 +201,7 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
         } else if !worth(text, &row, &pieces)
             || known(text, &row, (floor, start))
             || shows_bytes(text, Span::new(start, end))
-            || of_source_map(&text[floor..start], &text[end..ceil], &row, text)
+            || of_source_map(text, &row, &pieces, (floor, ceil))
         {
             continue;
         }
@@ -355,11 +355,19 @@ const MAP_BYTES: usize = 64;
 const MAP_SIGNS_MIN: usize = 6;
 const MAP_SEGMENT_MAX: usize = 12;
 
-/// Does the row lie among short segments of other lengths with a sign between each two? The mappings of a source map are such
-/// (ECMA-426), and some of their segments are of one length by chance.
-fn of_source_map(before: &[u8], behind: &[u8], row: &Stride, text: &[u8]) -> bool {
+/// Does the row lie among short segments with a sign between each two, and is each of its pieces a mapping of a source map? Some of
+/// those are of one length by chance.
+fn of_source_map(
+    text: &[u8],
+    row: &Stride,
+    pieces: &[Span],
+    (floor, ceil): (usize, usize),
+) -> bool {
     let between = |b: &u8| matches!(b, b',' | b';');
     let gap = &text[row.piece + row.len..][..row.gap];
+    let [first, inner @ .., last] = pieces else {
+        return false;
+    };
     let segments = |side: &[u8]| {
         let of_map = |b: &u8| is_run(*b) || between(b);
         side.len() == MAP_BYTES
@@ -367,10 +375,25 @@ fn of_source_map(before: &[u8], behind: &[u8], row: &Stride, text: &[u8]) -> boo
             && side.iter().filter(|b| between(b)).count() >= MAP_SIGNS_MIN
             && side.split(between).all(|s| s.len() <= MAP_SEGMENT_MAX)
     };
+    let before = &text[floor..first.start as usize];
+    let behind = &text[last.end as usize..ceil];
     gap.len() == 1
         && between(&gap[0])
+        // The outermost may have been cut.
+        && inner.iter().all(|piece| is_mapping(&text[piece.range()]))
         && (segments(&before[before.len().saturating_sub(MAP_BYTES)..])
             || segments(&behind[..behind.len().min(MAP_BYTES)]))
+}
+
+/// One, four or five numbers in base64 (ECMA-426, "Decoding mappings"): a digit below 32 is the last of a number. Of the pieces of a
+/// token not one in three is that.
+fn is_mapping(segment: &[u8]) -> bool {
+    let is_last = |digit: &u8| matches!(digit, b'A'..=b'Z' | b'a'..=b'f');
+    let numbers = segment.iter().filter(|digit| is_last(digit)).count();
+    let of_base64 = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/');
+    matches!(numbers, 1 | 4 | 5)
+        && segment.last().is_some_and(is_last)
+        && segment.iter().all(of_base64)
 }
 
 #[cfg(test)]
