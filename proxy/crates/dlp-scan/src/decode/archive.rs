@@ -313,7 +313,7 @@ fn alone(body: &[u8]) -> std::borrow::Cow<'_, [u8]> {
 fn is_uniform(text: &[u8]) -> bool {
     const DISTINCT_MIN: usize = 4;
     /// A text of so many bytes has one in eight of its own.
-    const SAYS_BYTES: usize = 80;
+    const SAYS_BYTES: usize = 64;
     let seen = text.iter().fold(0_u128, |seen, b| seen | 1 << (b & 0x7F));
     (seen.count_ones() as usize) < DISTINCT_MIN.max(text.len().min(SAYS_BYTES) / 8)
 }

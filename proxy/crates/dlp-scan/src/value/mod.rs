@@ -29,7 +29,6 @@ pub(crate) fn judge(value: &[u8], promise: Promise, quoted: bool) -> Option<u8> 
         || is_way_to_hash(value)
         || is_encrypted(value)
         || is_account_of_a_chain(value)
-        || is_assignment(value)
     {
         return None;
     }
@@ -49,7 +48,7 @@ pub(crate) fn judge(value: &[u8], promise: Promise, quoted: bool) -> Option<u8> 
 }
 
 /// `PORT=8080`: the next variable, where the one before has no value.
-fn is_assignment(value: &[u8]) -> bool {
+pub(crate) fn is_assignment(value: &[u8]) -> bool {
     const NAME_BYTES_MIN: usize = 3;
     let of_name = |b: &u8| b.is_ascii_uppercase() || b.is_ascii_digit() || *b == b'_';
     let name = value.iter().take_while(|b| of_name(b)).count();
@@ -86,13 +85,23 @@ pub(crate) fn is_scattered(value: &[u8]) -> bool {
         && wordiness(value) < WORDINESS_MAX
 }
 
-/// `ENC[AES256_GCM,data:...,type:str]`, `ENC[PKCS7,...]`: what SOPS and eyaml have encrypted.
+/// `ENC[AES256_GCM,data:...,iv:...,tag:...,type:str]`, `ENC[PKCS7,MII...]`: what SOPS and eyaml have encrypted. Whoever wrote
+/// `ENC[` before a password has not.
 fn is_encrypted(value: &[u8]) -> bool {
-    let sealed = value.strip_prefix(b"ENC[");
-    sealed.is_some_and(|rest| {
-        rest.contains(&b',')
-            && (rest.starts_with(b"AES") || rest.starts_with(b"PKCS") || rest.starts_with(b"GPG"))
-    })
+    const SEALED_BYTES_MIN: usize = 200;
+    let Some(sealed) = value
+        .strip_prefix(b"ENC[")
+        .and_then(|v| v.strip_suffix(b"]"))
+    else {
+        return false;
+    };
+    let has = |part: &str| memchr::memmem::find(sealed, part.as_bytes()).is_some();
+    let base64 = |b: &u8| b.is_ascii_alphanumeric() || b"+/=".contains(b);
+    let sops = sealed.starts_with(b"AES256_GCM,data:") && has(",iv:") && has(",tag:");
+    let sealed = [&b"PKCS7,"[..], b"GPG,"]
+        .iter()
+        .find_map(|head| sealed.strip_prefix(*head));
+    sops || sealed.is_some_and(|body| body.len() >= SEALED_BYTES_MIN && body.iter().all(base64))
 }
 
 /// `0x6B17...1d0F`: twenty bytes are where somebody or some contract is reached; keys have more.

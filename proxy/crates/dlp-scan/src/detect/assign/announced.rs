@@ -308,7 +308,7 @@ impl Place<'_> {
 
     /// Something drawn or chosen, and no name of something else. Digits that may be a hash only where the name is right behind.
     fn is_value(&self, value: &[u8], hash: bool) -> bool {
-        if !(8..=VALUE_BYTES_MAX).contains(&value.len()) {
+        if !(8..=VALUE_BYTES_MAX).contains(&value.len()) || value::is_assignment(value) {
             return false;
         }
         let c = Classes::of(value);
