@@ -78,10 +78,12 @@ pub fn servers(data_dir: &Path) -> anyhow::Result<Vec<ServerId>> {
 /// The file cannot be read, or is not ours. Then nobody knows what was approved.
 pub fn read(data_dir: &Path, server: &ServerId) -> Result<Option<Kept>, String> {
     let path = path_of(data_dir, server);
-    if !path.exists() {
-        return Ok(None);
-    }
-    let kept = read_bounded(&path, FILE_BYTES_MAX).and_then(|text| parsed(&text, server));
+    // Where it cannot be told whether there is a file, nobody knows what was approved.
+    let kept = match path.try_exists() {
+        Ok(false) => return Ok(None),
+        Ok(true) => read_bounded(&path, FILE_BYTES_MAX).and_then(|text| parsed(&text, server)),
+        Err(error) => Err(error.to_string()),
+    };
     kept.map(Some).map_err(|problem| {
         format!(
             "{}: {problem}; restore it, or remove it to have what is listed next approved as it comes",
