@@ -20,7 +20,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant, SystemTime};
 
 use dlp_policy::{Action, EvalError, EvalInput, Evaluator, MessageView, Verdict};
-use dlp_scan::{Budget, FingerprintKey, LeafInput, LeafKind, RuleSet, Scanner};
+use dlp_scan::{Budget, FingerprintKey, LeafInput, RuleSet, Scanner};
 use domain::{Direction, FailureMode, PolicyAction};
 use mcp_codec::{Document, Edits, Message};
 use serde::{Deserialize, Serialize};
@@ -316,15 +316,7 @@ struct Found {
 
 /// A document's leaves, for the scanner.
 pub fn leaves(doc: &Document) -> impl Iterator<Item = LeafInput<'_>> + Clone {
-    doc.leaves().map(|leaf| LeafInput {
-        text: leaf.text,
-        kind: match leaf.kind {
-            mcp_codec::LeafKind::Key => LeafKind::Key,
-            mcp_codec::LeafKind::String => LeafKind::String,
-            mcp_codec::LeafKind::Number => LeafKind::Number,
-        },
-        name: leaf.name,
-    })
+    doc.leaves().map(gateway::pipeline::leaf_input)
 }
 
 /// A plugin's word as one action, the strictest of all it said; a failure counts as a block.

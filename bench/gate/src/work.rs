@@ -10,10 +10,10 @@ use crate::inputs::{
 use anyhow::{Context, bail};
 use bytes::Bytes;
 use dlp_policy::{Evaluators, PolicyTable, decide};
-use dlp_scan::{Budget, FingerprintKey, LeafInput, LeafKind, Outcome, RuleSet, Scanner};
+use dlp_scan::{Budget, FingerprintKey, Outcome, RuleSet, Scanner};
 use domain::{Direction, Era, Policy, PolicyAction, PolicyBinding};
 use gateway::pipeline::{
-    self, Attribution, Decoded, Judge, Release, ToClient, ToServer, Way, Whose,
+    self, Attribution, Decoded, Judge, Release, ToClient, ToServer, Way, Whose, leaf_input,
 };
 use mcp_codec::{BatchRule, Edits, Limits, Message, Payload, decode, sse};
 use std::hint::black_box;
@@ -285,15 +285,7 @@ fn message(bytes: Bytes) -> anyhow::Result<Message> {
 }
 
 fn scan(scanner: &mut Scanner, message: &Message) -> Outcome {
-    let leaves = message.doc().leaves().map(|leaf| LeafInput {
-        text: leaf.text,
-        kind: match leaf.kind {
-            mcp_codec::LeafKind::Key => LeafKind::Key,
-            mcp_codec::LeafKind::String => LeafKind::String,
-            mcp_codec::LeafKind::Number => LeafKind::Number,
-        },
-        name: leaf.name,
-    });
+    let leaves = message.doc().leaves().map(leaf_input);
     scanner.scan(RuleSet::builtin(), leaves, &Budget::default())
 }
 

@@ -8,6 +8,8 @@ use dlp_scan::{Budget, Category, FingerprintKey, LeafInput, LeafKind, Outcome, R
 use domain::{Definition, ToolPins};
 use mcp_codec::{Document, Limits};
 
+use crate::pipeline::leaf_input;
+
 /// Knows what was clean before, by its hash: at most the definitions of one server.
 #[derive(Default)]
 pub(super) struct Cleaner {
@@ -94,15 +96,7 @@ impl Look<'_> {
 
     fn is_clean_text(&mut self, text: &str) -> bool {
         match Document::parse(text.to_owned().into(), &Limits::default()) {
-            Ok(doc) => self.scan(doc.leaves().map(|leaf| LeafInput {
-                text: leaf.text,
-                kind: match leaf.kind {
-                    mcp_codec::LeafKind::Key => LeafKind::Key,
-                    mcp_codec::LeafKind::String => LeafKind::String,
-                    mcp_codec::LeafKind::Number => LeafKind::Number,
-                },
-                name: leaf.name,
-            })),
+            Ok(doc) => self.scan(doc.leaves().map(leaf_input)),
             Err(_) => false,
         }
     }

@@ -21,7 +21,7 @@ pub use said::Said;
 pub use scratch::set_fingerprint_key;
 pub use stage::{
     Blocked, Cleared, Decided, Decoded, HeaderLeaf, Place, Places, Release, Report, Scanned,
-    StageTimes, ToClient, ToServer, Way,
+    StageTimes, ToClient, ToServer, Way, leaf_input,
 };
 pub(crate) use stage::{has_findings, may_go_up};
 pub use stop::Stop;

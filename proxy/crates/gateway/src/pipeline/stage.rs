@@ -518,7 +518,8 @@ fn empty_input(leaf: Leaf<'_>) -> LeafInput<'_> {
     }
 }
 
-fn leaf_input(leaf: Leaf<'_>) -> LeafInput<'_> {
+/// A leaf of a message as the scanner takes it.
+pub fn leaf_input(leaf: Leaf<'_>) -> LeafInput<'_> {
     let kind = match leaf.kind {
         mcp_codec::LeafKind::Key => LeafKind::Key,
         mcp_codec::LeafKind::String => LeafKind::String,
