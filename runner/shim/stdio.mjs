@@ -155,10 +155,9 @@ class Session {
     // One that has closed its input takes no call any more.
     this.child.stdin.on("error", () => { this.deaf = true; setTimeout(() => this.over(), DEAF_MS); });
     // And it forgets what it was sent and had not read, so that a call may be lost without a word: writing nothing tells.
-    const looks = setInterval(() => {
+    this.looks = setInterval(() => {
       if (this.waiting.size > 0 && !this.deaf && this.child.stdin.writableLength === 0) this.child.stdin.write("");
     }, LOOK_MS);
-    this.child.on("close", () => clearInterval(looks));
     const lines = new Lines();
     this.child.stdout.on("data", (piece) => {
       for (const [line, tooLong] of lines.take(piece)) tooLong ? this.tooLong(line) : this.take(line);
@@ -360,6 +359,7 @@ class Session {
   end() {
     if (this.ended) return;
     this.ended = true;
+    clearInterval(this.looks);
     for (const call of this.waiting.values()) call.done(null);
     this.waiting.clear();
     this.child.kill("SIGKILL");
