@@ -2,24 +2,28 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use egress::{Allowlist, Net, Targets};
+use futures_util::future::join_all;
 use runner_api::Runtime;
 
 const PYPI: &str = "https://pypi.org/simple";
 const NPM: &str = "https://registry.npmjs.org";
 const HIDDEN_BYTES_MIN: usize = 4;
 /// A resolver that is busy or was just started says "try again"; a build that waited minutes for its turn can.
-const RESOLVE_PAUSES: [Duration; 6] = [
+const RESOLVE_PAUSES: [Duration; 7] = [
     Duration::from_millis(250),
     Duration::from_millis(500),
     Duration::from_secs(1),
     Duration::from_secs(2),
     Duration::from_secs(4),
     Duration::from_secs(8),
+    Duration::from_secs(16),
 ];
 /// A user's name is often a word, and a token is longer.
 const HIDDEN_USER_BYTES_MIN: usize = 8;
@@ -84,22 +88,48 @@ pub async fn way_out(
         .collect();
     let rules = Allowlist::parse(&rules)
         .context("the package index is no host name that can be allowed")?;
+    let lookup = |host: String, port| async move {
+        let found = tokio::net::lookup_host((host.as_str(), port)).await?;
+        Ok(found.map(|address| address.ip()).collect())
+    };
     let mut targets = targets.clone();
-    for (host, port) in hosts {
-        let found = again(&RESOLVE_PAUSES, || async {
-            let found = tokio::net::lookup_host((host.as_str(), *port)).await;
-            found.map(Vec::from_iter)
-        })
-        .await
-        .with_context(|| format!("the package index {host} cannot be resolved"))?;
-        for address in found {
-            let bits = if address.is_ipv4() { 32 } else { 128 };
-            targets
-                .private
-                .extend(format!("{}/{bits}", address.ip()).parse::<Net>());
-        }
+    for address in addresses(hosts, &RESOLVE_PAUSES, lookup).await? {
+        let bits = if address.is_ipv4() { 32 } else { 128 };
+        targets
+            .private
+            .extend(format!("{address}/{bits}").parse::<Net>());
     }
     Ok((rules, targets))
+}
+
+/// Where these hosts are. One that is not found is only told to the operator when another is: what asks the index and
+/// needs none of its files still ends, and what does need them is told by its own installer, which also tries again.
+async fn addresses<F: Future<Output = io::Result<Vec<IpAddr>>>>(
+    hosts: &BTreeSet<(String, u16)>,
+    pauses: &[Duration],
+    lookup: impl Fn(String, u16) -> F,
+) -> Result<Vec<IpAddr>> {
+    let lookup = &lookup;
+    let found = join_all(hosts.iter().map(|(host, port)| async move {
+        let found = again(pauses, || lookup(host.clone(), *port)).await;
+        found.with_context(|| format!("the package index {host} cannot be resolved"))
+    }));
+    let mut known = Vec::new();
+    let mut lost = Vec::new();
+    for outcome in found.await {
+        match outcome {
+            Ok(addresses) => known.push(addresses),
+            Err(error) => lost.push(error),
+        }
+    }
+    for error in lost {
+        if known.is_empty() {
+            return Err(error);
+        }
+        let error = format!("{error:#}");
+        tracing::warn!(error, "a build goes on without one of the index's hosts");
+    }
+    Ok(known.concat())
 }
 
 /// Tries until it works or the pauses are used up; the last error is the one that is told.
@@ -257,6 +287,39 @@ mod tests {
             })
             .await;
             assert_eq!(outcome, expected, "{failures} failures");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_build_goes_on_while_one_host_of_the_index_is_found() {
+        let hosts = |names: &[&str]| -> BTreeSet<(String, u16)> {
+            names.iter().map(|&name| (name.to_owned(), 443)).collect()
+        };
+        let lookup = |host: String, port: u16| {
+            let known = host.strip_prefix("known").map(str::parse::<u8>);
+            std::future::ready(match known {
+                Some(Ok(last)) => Ok(vec![IpAddr::from([192, 0, 2, last])]),
+                _ => Err(io::Error::other(format!("port {port}: try again"))),
+            })
+        };
+        for (names, expected) in [
+            (&["known1", "known2"][..], Ok(&[1, 2][..])),
+            (&["known1", "lost"], Ok(&[1])),
+            (&["alone", "known2"], Ok(&[2])),
+            (
+                &["alone", "lost"],
+                Err("alone cannot be resolved: port 443"),
+            ),
+        ] {
+            let found = addresses(&hosts(names), &[Duration::ZERO; 2], lookup).await;
+            match (found, expected) {
+                (Ok(found), Ok(last)) => {
+                    let last = last.iter().map(|&last| IpAddr::from([192, 0, 2, last]));
+                    assert_eq!(found, Vec::from_iter(last), "{names:?}");
+                }
+                (Err(error), Err(words)) => assert!(format!("{error:#}").contains(words)),
+                (found, _) => panic!("{names:?}: {found:?}"),
+            }
         }
     }
 

@@ -50,6 +50,21 @@ pub fn error(id: Option<&Id>, code: i32, message: &str) -> Own {
     error_with(id, code, message, "")
 }
 
+/// What would be said with another status than 200: it stands in the error, as when to try again does.
+pub(crate) fn error_of_status(
+    id: Option<&Id>,
+    code: i32,
+    message: &str,
+    status: u16,
+    retry_after_s: Option<u64>,
+) -> Own {
+    let data = match retry_after_s {
+        Some(after_s) => format!(r#"{{"status":{status},"retry_after_s":{after_s}}}"#),
+        None => format!(r#"{{"status":{status}}}"#),
+    };
+    error_with(id, code, message, &data)
+}
+
 /// The same with `data`, which must be JSON text of ours.
 pub(crate) fn error_with(id: Option<&Id>, code: i32, message: &str, data: &str) -> Own {
     let id = id.map_or_else(|| "null".to_owned(), Id::to_json);

@@ -178,6 +178,17 @@ impl RequestHead {
         body.is_some() || header.is_some_and(|version| version.era() == Era::Stateless)
     }
 
+    /// Whether a client of a handshake may end, with all of its calls, if one request is answered with this status: some take
+    /// a failure of HTTP for one of the whole connection (the Python SDK up to 1.30). Such a request gets the error of
+    /// JSON-RPC with HTTP 200, as a block does. Whoever names neither a session nor a revision is no such client.
+    pub fn dies_of(&self, status: u16) -> bool {
+        let handshake = match self.known_version() {
+            Some(version) => version.era() == Era::Handshake,
+            None => self.session_id.is_some(),
+        };
+        handshake && (status == 429 || status >= 500)
+    }
+
     /// Compares the headers with the body they came with (revision 2026-07-28, transports).
     ///
     /// Policy always goes by the body; a mismatch is refused so that nobody behind Weir can go by

@@ -157,13 +157,10 @@ impl Post {
         if fault.is_final() {
             ready.calls.ended(&ready.call);
         }
-        let own = reply::error(ready.call.id.as_ref(), code::UPSTREAM, fault.client_text());
-        let status = fault.status();
-        if let Some(after_s) = fault.retry_after_s() {
-            self.extra
-                .push((http::header::RETRY_AFTER, HeaderValue::from(after_s)));
-        }
-        self.answer(session, Answered::Said(status, own)).await
+        let refusal = Refusal::new(fault.status(), code::UPSTREAM, fault.client_text());
+        let id = ready.call.id.clone();
+        let refused = Answered::Refused(refusal, id, fault.retry_after_s());
+        self.answer(session, refused).await
     }
 
     pub(super) async fn accepted(
@@ -186,6 +183,7 @@ impl Post {
         session: &mut ServerSession,
         answered: Answered,
     ) -> Result<After, Gone> {
+        let mut sent = None;
         let (status, body) = match answered {
             Answered::Refused(refusal, id, retry_after_s) => {
                 if self.trail.untouched() {
@@ -195,10 +193,14 @@ impl Post {
                     self.extra
                         .push((http::header::RETRY_AFTER, HeaderValue::from(after_s)));
                 }
-                (
-                    refusal.status,
-                    Some(reply::error(id.as_ref(), refusal.code, refusal.text)),
-                )
+                let Refusal { status, code, text } = refusal;
+                let own = if id.is_some() && self.head.dies_of(status) {
+                    sent = Some(200);
+                    reply::error_of_status(id.as_ref(), code, text, status, retry_after_s)
+                } else {
+                    reply::error(id.as_ref(), code, text)
+                };
+                (status, Some(own))
             }
             Answered::Blocked(Some(own)) => (200, Some(own)),
             // A notification or response that was blocked: anything but 202 reads as a broken transport.
@@ -219,6 +221,7 @@ impl Post {
             io::refuse(session, NOT_RECORDED, None, self.extra).await?;
             return Ok(After::Keep);
         }
+        let status = sent.unwrap_or(status);
         match body {
             Some(own) => io::json(session, status, own.into_bytes(), self.extra).await?,
             None => io::empty(session, status, self.extra).await?,
