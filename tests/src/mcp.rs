@@ -336,6 +336,24 @@ impl Answer {
         self.head.status
     }
 
+    /// The status of what was refused or failed: that of HTTP, or the one in the error where a session of the handshake gets
+    /// HTTP 200, so that its client lives on.
+    ///
+    /// # Panics
+    /// Such an answer says it is one status by HTTP and another in its error.
+    pub fn told_status(&self) -> u16 {
+        let http = self.status();
+        let mut told = self.messages.iter().rev();
+        let told = told.find_map(|m| m["error"]["data"]["status"].as_u64());
+        match told.map(u16::try_from) {
+            Some(Ok(told)) => {
+                assert_eq!(http, 200, "{}", self.text());
+                told
+            }
+            _ => http,
+        }
+    }
+
     /// The body as text.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()

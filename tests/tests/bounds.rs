@@ -172,6 +172,8 @@ fn what_wants_no_answer_has_a_rate_too_and_leaves_calls_theirs() {
         };
         let answer = client.post(&word);
         if answer.status() == 429 {
+            // With the id of a response it would be an answer to something else.
+            assert!(answer.messages[0]["id"].is_null(), "{}", answer.text());
             assert!(answer.head.header("retry-after").is_some());
         }
         statuses.push(answer.status());
@@ -187,7 +189,12 @@ fn what_wants_no_answer_has_a_rate_too_and_leaves_calls_theirs() {
     assert_eq!(client.delete(), 429, "DELETE");
     let answer = client.call("echo", json!({ "message": "hi" }));
     assert_eq!(answer.first_text(), "Echo: hi", "{}", answer.text());
-    assert_eq!(client.call("echo", json!({})).status(), 429);
+    let limited = client.call("echo", json!({}));
+    assert_eq!(limited.status(), 200, "a session would end with another");
+    let told = &limited.error()["data"];
+    let wait = told["retry_after_s"].to_string();
+    assert_eq!((&told["status"], wait.is_empty()), (&json!(429), false));
+    assert_eq!(limited.head.header("retry-after"), Some(wait.as_str()));
 }
 
 #[test]
@@ -222,7 +229,11 @@ fn a_process_that_nobody_heard_of_ends_with_the_clients_patience() {
         let lines = std::fs::read_to_string(&started).unwrap_or_default();
         (lines.lines().count() == 2).then_some(())
     });
-    assert_eq!(hello(&mut client).status(), 429, "both places are taken");
+    assert_eq!(
+        hello(&mut client).told_status(),
+        429,
+        "both places are taken"
+    );
     drop(impatient);
     wait::until("both to be seen leaving", PATIENCE, || {
         let records = audit(&weir, &["--method", "initialize"]);
@@ -319,7 +330,7 @@ fn one_principal_leaves_processes_and_streams_to_the_others() {
     };
     let held = [connect(&a), connect(&a)];
     let (refused, _) = connect(&a);
-    assert_eq!(refused.status(), 429, "{}", refused.text());
+    assert_eq!(refused.told_status(), 429, "{}", refused.text());
     assert!(
         refused.text().contains("processes_per_principal_max"),
         "{}",

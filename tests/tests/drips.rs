@@ -123,7 +123,7 @@ fn leaves_nothing_taken(what: &str, config: &Config, era: Era, holds: impl Fn())
         .collect();
     holds();
     wait::until("all places to be taken", PATIENCE, || {
-        (good.call("echo", json!({})).status() == 429).then_some(())
+        (good.call("echo", json!({})).told_status() == 429).then_some(())
     });
     drop(conns);
     wait::until(&format!("{what}: a place to be free"), PATIENCE, || {

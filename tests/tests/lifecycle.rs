@@ -231,7 +231,7 @@ fn an_endpoint_is_read_from_where_its_stream_is_and_why_it_is_refused_is_said() 
                 assert_eq!(posted.path, path, "{endpoint}");
             }
             Err(why) => {
-                assert_eq!(answer.status(), 502, "{endpoint}: {}", answer.text());
+                assert_eq!(answer.told_status(), 502, "{endpoint}: {}", answer.text());
                 weir.wait_for_log(why);
             }
         }
@@ -252,7 +252,7 @@ fn sessions_have_a_child_each_and_a_dead_one_hurts_nobody_else() {
         "a call whose server dies is answered"
     );
     assert!(
-        matches!(died.status(), 200 | 404 | 502),
+        matches!(died.told_status(), 200 | 404 | 502),
         "{} {}",
         died.status(),
         died.text()
@@ -295,7 +295,7 @@ fn a_stdio_server_that_writes_garbage_or_too_much_is_survived() {
             "more than the limit came through"
         );
         assert!(
-            flood.status() < 500 || matches!(flood.status(), 502 | 504),
+            flood.told_status() < 500 || matches!(flood.told_status(), 502 | 504),
             "{}",
             flood.status()
         );
@@ -323,7 +323,7 @@ fn an_answer_that_is_too_long_for_a_pipe_fails_its_own_call_alone() {
         ));
         // The server works on one call after the other, so the long line comes behind this answer; both wait.
         let flood = client.call("flood", json!({ "bytes": 200_000 }));
-        assert_eq!(flood.status(), 502, "{}", flood.text());
+        assert_eq!(flood.told_status(), 502, "{}", flood.text());
         assert!(
             flood.text().contains("larger than") && !flood.text().contains("xxxx"),
             "{}",
@@ -344,7 +344,7 @@ fn a_command_that_cannot_be_run_is_said_so() {
         json!({ "protocolVersion": "2025-11-25", "capabilities": {},
         "clientInfo": { "name": "c", "version": "1" } }),
     );
-    assert_eq!(answer.status(), 502, "{}", answer.text());
+    assert_eq!(answer.told_status(), 502, "{}", answer.text());
     assert!(
         !answer.text().contains("/no/such/program"),
         "the client learns the path: {}",
@@ -662,7 +662,7 @@ fn a_broken_audit_log_stops_calls_before_they_go_up_and_recovers() {
     });
     let before = upstream.calls("tools/call").len();
     let answer = call(&mut client);
-    assert_eq!(answer.status(), 503);
+    assert_eq!(answer.told_status(), 503);
     assert!(answer.text().contains("audit log"), "{}", answer.text());
     assert_eq!(upstream.calls("tools/call").len(), before);
     std::fs::remove_file(&folder).expect("it is there");

@@ -191,7 +191,7 @@ fn what_does_not_begin_with_what_it_is_is_refused() {
             (r.rpc_method() == "tools/call").then(|| Reply::status(200, "application/json", body))
         });
         let answer = Client::connect(&weir, Era::Stateless).call("echo", json!({}));
-        assert_eq!(answer.status(), 502, "{name}");
+        assert_eq!(answer.told_status(), 502, "{name}");
         assert!(answer.error().is_object(), "{name}");
     }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use weir_tests::config::{Config, SERVER, TENANT};
 use weir_tests::http::Conn;
+use weir_tests::kit;
 use weir_tests::upstream::Wire;
 use weir_tests::wait::{self, PATIENCE};
 use weir_tests::weir::audit;
@@ -60,7 +61,7 @@ fn a_stdio_server_that_never_answers_is_given_up_in_every_era() {
             took >= Duration::from_millis(SILENCE_MS),
             "{era:?}: {took:?}"
         );
-        assert_eq!(answer.status(), 504, "{era:?}: {}", answer.text());
+        assert_eq!(answer.told_status(), 504, "{era:?}: {}", answer.text());
         assert_eq!(answer.response()["id"], answer.id, "{}", answer.text());
         assert_eq!(
             answer.error()["message"],
@@ -75,6 +76,61 @@ fn a_stdio_server_that_never_answers_is_given_up_in_every_era() {
         assert_eq!(cancelled, 1, "{era:?}: {heard:?}");
         assert_eq!(timed_out(&weir, "silent"), nth + 1, "{era:?}");
     }
+}
+
+/// A status of HTTP ends the session of some of them; it stands in the error where a session would be lost.
+#[test]
+fn real_clients_live_on_after_a_call_that_nobody_answers() {
+    if !kit::ready() {
+        return;
+    }
+    let weir = Weir::serve(&stdio());
+    let calls = json!([
+        ["echo", { "message": "hello" }],
+        ["silent", {}],
+        ["echo", { "message": "hello again" }],
+    ]);
+    let mut wrong = Vec::new();
+    for client in [
+        "ts1",
+        "ts2-legacy",
+        "ts2-modern",
+        "py1",
+        "py2-legacy",
+        "py2-modern",
+    ] {
+        let report = kit::client(client, &weir.url(), &calls, None).expect(client);
+        let outcomes: Vec<&str> = report.iter().map(|c| c.outcome.as_str()).collect();
+        let alive = report.iter().all(|c| c.tools > 0);
+        if outcomes != ["result", "throw", "result"] || !alive {
+            wrong.push(format!("{client}: {report:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_failed_keeps_its_status_where_no_session_is_lost_by_it() {
+    let weir = Weir::serve(&stdio());
+    let mut client = Client::connect(&weir, Era::Handshake);
+    let call = client.message("tools/call", json!({ "name": "silent", "arguments": {} }));
+    let headers = client.headers_for(&call);
+    for (left_out, status, data) in [
+        (&[][..], 200, json!({ "status": 504 })),
+        (&["MCP-Protocol-Version"], 200, json!({ "status": 504 })),
+    ] {
+        let mut headers = headers.clone();
+        headers.retain(|(name, _)| !left_out.contains(&name.as_str()));
+        let body = call.to_string().into_bytes();
+        let answer = client.post_bytes(&body, &headers).expect("an answer");
+        assert_eq!(answer.status(), status, "{}", answer.text());
+        assert_eq!(answer.error()["data"], data, "{}", answer.text());
+    }
+    let mut modern = Client::connect(&weir, Era::Stateless);
+    modern.call("echo", json!({ "message": "hi" }));
+    let answer = modern.call("silent", json!({}));
+    assert_eq!(answer.status(), 504, "{}", answer.text());
+    assert_eq!(answer.error()["data"], Value::Null, "{}", answer.text());
 }
 
 #[test]
@@ -144,7 +200,7 @@ fn a_call_that_was_given_up_frees_its_place() {
     let weir = Weir::serve(&stdio().set("limits.pending_calls_max", json!(1)));
     let mut client = Client::connect(&weir, Era::Handshake);
     for _ in 0..3 {
-        assert_eq!(client.call("silent", json!({})).status(), 504);
+        assert_eq!(client.call("silent", json!({})).told_status(), 504);
     }
     assert_eq!(
         client.call("echo", json!({ "message": "hi" })).first_text(),
@@ -161,14 +217,14 @@ fn answers_close_the_circuit_that_silence_opened() {
     let weir = Weir::serve(&config);
     let mut client = Client::connect(&weir, Era::Handshake);
     for _ in 0..3 {
-        assert_eq!(client.call("silent", json!({})).status(), 504);
+        assert_eq!(client.call("silent", json!({})).told_status(), 504);
         let echo = client.call("echo", json!({ "message": "hi" }));
         assert_eq!(echo.first_text(), "hi", "one failure is none in a row");
     }
     for _ in 0..2 {
-        assert_eq!(client.call("silent", json!({})).status(), 504);
+        assert_eq!(client.call("silent", json!({})).told_status(), 504);
     }
-    assert_eq!(client.call("silent", json!({})).status(), 503);
+    assert_eq!(client.call("silent", json!({})).told_status(), 503);
     wait::until("the circuit to close", PATIENCE, || {
         let echo = client.call("echo", json!({ "message": "hi" }));
         (echo.first_text() == "hi").then_some(())
@@ -188,7 +244,7 @@ fn a_server_that_never_says_hello_is_given_up() {
         "clientInfo": { "name": "c", "version": "1" } });
     let started = Instant::now();
     let answer = client.request("initialize", hello);
-    assert_eq!(answer.status(), 504, "{}", answer.text());
+    assert_eq!(answer.told_status(), 504, "{}", answer.text());
     assert_eq!(answer.head.header("mcp-session-id"), None);
     let took = started.elapsed();
     assert!(
@@ -247,7 +303,7 @@ fn an_http_sse_server_that_never_answers_is_given_up() {
     let weir = Weir::serve(&config(json!({ "sse": upstream.url() })));
     let mut client = Client::connect(&weir, Era::Handshake);
     let answer = client.call("silent", json!({}));
-    assert_eq!(answer.status(), 504, "{}", answer.text());
+    assert_eq!(answer.told_status(), 504, "{}", answer.text());
     upstream.wait_for("the cancellation", |r| {
         r.rpc_method() == "notifications/cancelled" && r.json()["params"]["requestId"] == answer.id
     });
@@ -380,7 +436,7 @@ fn a_server_that_does_not_read_holds_nobody() {
         hello.to_string().as_bytes(),
     ));
     let answer = weir_tests::mcp::read_answer(&mut conn).expect("an answer");
-    assert_eq!(answer.status(), 504, "{}", answer.text());
+    assert_eq!(answer.told_status(), 504, "{}", answer.text());
 }
 
 #[test]

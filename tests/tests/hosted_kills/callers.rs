@@ -218,7 +218,7 @@ impl Work {
                     self.client.session = None;
                 }
                 // Who is told that there is no sandbox had none, unless the runner ended just then.
-                let none = matches!(answer.status(), 401 | 404 | 429 | 503);
+                let none = matches!(answer.told_status(), 401 | 404 | 429 | 503);
                 (format!("{} {text}", answer.status()), killed || !none)
             }
             Err(error) if error.kind() == ErrorKind::TimedOut => {

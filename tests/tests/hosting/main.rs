@@ -233,7 +233,7 @@ fn a_server_with_a_long_handshake_is_called_all_the_same() {
     });
     let mut client = lab.client(Era::Stateless);
     let discovered = client.request("server/discover", json!({}));
-    assert_eq!(discovered.status(), 502, "{}", discovered.text());
+    assert_eq!(discovered.told_status(), 502, "{}", discovered.text());
     let answer = client.call("echo", json!({"message": "one"}));
     assert_eq!(answer.first_text(), "Echo: one");
     lab.released(2);
@@ -476,7 +476,7 @@ fn a_runner_that_is_down_full_or_unable_is_a_clear_error() {
     let answer = lab
         .client(Era::Stateless)
         .call("echo", json!({"message": "x"}));
-    assert_eq!(answer.status(), 503, "{}", answer.text());
+    assert_eq!(answer.told_status(), 503, "{}", answer.text());
     let (ok, _, said) = lab.cli(&["server", "restart", ID], "");
     assert!(!ok && said.contains("weir-runner"), "{said}");
     lab.runner.go_on();
@@ -815,7 +815,7 @@ fn a_server_whose_secrets_are_not_known_is_closed() {
     client.headers.push(("X-API-Key".into(), key.clone()));
     let heard = sandbox.requests().len();
     let word = client.notify("notifications/cancelled", json!({"requestId": 1}));
-    assert_eq!(word.status(), 429, "nor what it may be told");
+    assert_eq!(word.told_status(), 429, "nor what it may be told");
     assert_eq!(sandbox.requests().len(), heard);
     runner.go_on();
     until("the runner is followed again", PATIENCE, || {

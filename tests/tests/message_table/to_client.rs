@@ -724,7 +724,7 @@ fn judge(bench: &Bench, method: &str, mask: Mask, answer: &Answer) -> Option<Str
 /// After a refusal the session still works.
 fn alive(client: &mut Client) -> Option<String> {
     let answer = client.request("ping-or-prompts", json!({}));
-    (answer.status() >= 500).then(|| format!("the session is dead: {}", answer.status()))
+    (answer.told_status() >= 500).then(|| format!("the session is dead: {}", answer.told_status()))
 }
 
 fn hello_rows(era: Era) -> Vec<(&'static str, Value)> {

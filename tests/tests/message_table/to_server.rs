@@ -519,7 +519,7 @@ fn outside_the_body(bench: &Bench, place: Place) -> Option<String> {
         Ok(answer) => answer,
         Err(e) => return Some(format!("no answer: {e}")),
     };
-    let server_fault = (answer.status() >= 500).then(|| told(&answer));
+    let server_fault = (answer.told_status() >= 500).then(|| told(&answer));
     bench.any_leak(&canary).or(server_fault)
 }
 

@@ -370,11 +370,11 @@ fn a_hostile_upstream_gets_nothing_unscanned_through() {
                 let text = answer.text();
                 if canary.found_in(&answer.bytes()).is_some() {
                     faults.push(format!("{name}: the secret came through: {text:.200}"));
-                } else if !wanted.contains(&answer.status()) {
+                } else if !wanted.contains(&answer.told_status()) {
                     faults.push(format!("{name}: {} {text:.200}", answer.status()));
                 } else if text.contains("yyyyyyyy") || text.contains("zzzzzzzz") {
                     faults.push(format!("{name}: more than the limit came through"));
-                } else if answer.status() >= 500 && answer.error()["code"].is_null() {
+                } else if answer.told_status() >= 500 && answer.error()["code"].is_null() {
                     faults.push(format!("{name}: not a JSON-RPC error: {text:.200}"));
                 }
             }
@@ -433,7 +433,7 @@ fn an_upstream_that_is_not_there_is_a_502() {
     let gone = Upstream::mcp(|_| None).url();
     let weir = Weir::serve(&Config::new(&gone));
     let answer = Client::connect(&weir, Era::Stateless).call("echo", json!({ "message": "hi" }));
-    assert_eq!(answer.status(), 502, "{}", answer.text());
+    assert_eq!(answer.told_status(), 502, "{}", answer.text());
     assert!(
         !answer.text().contains("127.0.0.1"),
         "the client learns where the upstream is: {}",
@@ -451,7 +451,7 @@ fn a_failing_upstream_opens_the_circuit_and_a_well_one_closes_it() {
     let weir = Weir::serve(&config);
     let mut client = Client::connect(&weir, Era::Stateless);
     let statuses: Vec<u16> = (0..6)
-        .map(|_| client.call("echo", json!({})).status())
+        .map(|_| client.call("echo", json!({})).told_status())
         .collect();
     assert!(
         statuses.iter().all(|s| matches!(s, 502 | 503)),
@@ -481,7 +481,7 @@ fn one_key_opens_no_circuit_for_another() {
     let [mut a, mut b, mut c] = keys
         .each_ref()
         .map(|key| Client::connect_with(&weir, Era::Stateless, &[("X-API-Key", key)]));
-    let ask = |client: &mut Client, tool: &str| client.call(tool, json!({})).status();
+    let ask = |client: &mut Client, tool: &str| client.call(tool, json!({})).told_status();
     // A status for one call is no sign that the server fails.
     let statuses: Vec<u16> = (0..4).map(|_| ask(&mut a, "refuses")).collect();
     assert_eq!(statuses, [502; 4]);
@@ -490,7 +490,7 @@ fn one_key_opens_no_circuit_for_another() {
     let statuses: Vec<u16> = (0..3).map(|_| ask(&mut a, "fails")).collect();
     assert_eq!(statuses, [502, 502, 503]);
     let refused = a.call("echo", json!({}));
-    assert_eq!(refused.status(), 503, "a's circuit is open");
+    assert_eq!(refused.told_status(), 503, "a's circuit is open");
     let wait_s: u64 = refused
         .head
         .header("retry-after")

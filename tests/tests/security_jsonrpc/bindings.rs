@@ -193,7 +193,7 @@ fn sessions_that_nobody_uses_give_way_and_one_too_many_is_refused() {
     let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {},
         "clientInfo": { "name": "c", "version": "1" } });
     let refused = Client::new(&weir, Era::Handshake, &[]).request("initialize", hello);
-    assert_eq!(refused.status(), 429, "{}", refused.text());
+    assert_eq!(refused.told_status(), 429, "{}", refused.text());
     assert_eq!(refused.head.header("retry-after"), Some("1"));
     assert!(open.iter_mut().all(is_open));
 }

@@ -17,7 +17,7 @@ fn post_text(client: &Client, text: &str) -> std::io::Result<Answer> {
 
 /// Whether an answer refuses: a 4xx, or a JSON-RPC error, or an isError result.
 fn is_refusal(answer: &Answer) -> bool {
-    (400..500).contains(&answer.status())
+    (400..500).contains(&answer.told_status())
         || (answer.status() == 200
             && (answer.error().is_object() || answer.result()["isError"] == Value::Bool(true)))
 }

@@ -134,9 +134,9 @@ fn the_log_says_what_an_answer_was_that_cannot_be_used() {
     });
     let weir = Weir::serve(&Config::new(&upstream.url()));
     let mut client = Client::connect(&weir, Era::Stateless);
-    assert_eq!(client.call("page", json!({})).status(), 502);
+    assert_eq!(client.call("page", json!({})).told_status(), 502);
     weir.wait_for_log("text/html");
-    assert_eq!(client.call("secret", json!({})).status(), 502);
+    assert_eq!(client.call("secret", json!({})).told_status(), 502);
     weir.wait_for_log("an unexpected end of the input");
     let faults: Vec<String> = weir
         .log()
@@ -208,7 +208,7 @@ fn an_event_of_http_sse_that_is_too_long_fails_its_own_call_alone() {
     let weir = Weir::serve(&config(json!({ "sse": upstream.url() }), true));
     let mut client = Client::connect(&weir, Era::Handshake);
     let answer = client.call("long", json!({}));
-    assert_eq!(answer.status(), 502, "{}", answer.text());
+    assert_eq!(answer.told_status(), 502, "{}", answer.text());
     assert!(
         answer
             .text()
@@ -236,7 +236,7 @@ fn why_a_stream_of_http_sse_is_over_is_in_the_log() {
     let upstream = sse_server(|_| format!("id: {}\n\n", "x".repeat(2000)));
     let weir = Weir::serve(&config(json!({ "sse": upstream.url() }), true));
     let answer = Client::connect(&weir, Era::Handshake).call("echo", json!({}));
-    assert_eq!(answer.status(), 502, "{}", answer.text());
+    assert_eq!(answer.told_status(), 502, "{}", answer.text());
     weir.wait_for_log("an event id or name above the size limit");
 }
 
@@ -314,7 +314,7 @@ fn an_answer_of_a_program_that_is_none_fails_its_call_at_once_and_says_why() {
             let started = Instant::now();
             let arguments = json!({ "mute": true, "lines": [line] });
             let answer = Client::connect(&weir, era).call("raw", arguments);
-            assert_eq!(answer.status(), 502, "{line}: {}", answer.text());
+            assert_eq!(answer.told_status(), 502, "{line}: {}", answer.text());
             assert!(started.elapsed() < Duration::from_secs(4), "{line}");
         }
     }

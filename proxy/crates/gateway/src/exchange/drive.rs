@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use super::call::{Down, Halt, Origin, Source, Step, silence, stream_silence};
 use super::forward::{circuit_admits, note_fault, well};
 use super::post::{Answered, Post};
-use super::prepare::Ready;
+use super::prepare::{Ready, asked_by};
 use super::pump;
 use super::trail::Trail;
 use super::usable::usable_answer;
@@ -118,7 +118,7 @@ pub(super) async fn refuse(
     out: &mpsc::Sender<Cleared<ToClient>>,
 ) {
     post.trail.refused(refusal.text);
-    let id = message.id().cloned();
+    let id = asked_by(message);
     if close(&post.context, post.trail, refusal.status).await {
         let own = own_words(Answered::Refused(refusal, id, None));
         send(out, own.map(Cleared::of_ours)).await;

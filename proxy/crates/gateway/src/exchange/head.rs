@@ -178,17 +178,6 @@ impl RequestHead {
         body.is_some() || header.is_some_and(|version| version.era() == Era::Stateless)
     }
 
-    /// Whether a client of a handshake may end, with all of its calls, if one request is answered with this status: some take
-    /// a failure of HTTP for one of the whole connection (the Python SDK up to 1.30). Such a request gets the error of
-    /// JSON-RPC with HTTP 200, as a block does. Whoever names neither a session nor a revision is no such client.
-    pub fn dies_of(&self, status: u16) -> bool {
-        let handshake = match self.known_version() {
-            Some(version) => version.era() == Era::Handshake,
-            None => self.session_id.is_some(),
-        };
-        handshake && (status == 429 || status >= 500)
-    }
-
     /// Compares the headers with the body they came with (revision 2026-07-28, transports).
     ///
     /// Policy always goes by the body; a mismatch is refused so that nobody behind Weir can go by
@@ -259,6 +248,21 @@ fn decode_sentinel(value: Box<str>) -> Result<Box<str>, Refusal> {
         .decode(inner)
         .map_err(|_| BAD)?;
     String::from_utf8(bytes).map(Into::into).map_err(|_| BAD)
+}
+
+/// Whether a client of a handshake may end, with all of its calls, if one request is answered with this status: some take
+/// a failure of HTTP for one of the whole connection (the Python SDK up to 1.30). Whoever names neither a session nor a
+/// revision is no such client.
+pub fn is_lost_by(headers: &HeaderMap, status: u16) -> bool {
+    let handshake = match headers.get("mcp-protocol-version") {
+        Some(value) => {
+            let version = value.to_str().ok().map(str::trim);
+            let version = version.and_then(ProtocolVersion::parse);
+            version.is_some_and(|version| version.era() == Era::Handshake)
+        }
+        None => headers.contains_key("mcp-session-id"),
+    };
+    handshake && (status == 429 || status >= 500)
 }
 
 fn single(headers: &HeaderMap, name: &'static str) -> Result<Option<Box<str>>, Refusal> {

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, TRANSFER_ENCODING};
 use http::{HeaderName, HeaderValue, Version};
 use mcp_codec::sse;
 use pingora_core::protocols::http::ServerSession;
 use pingora_http::ResponseHeader;
 
 use super::Context;
-use super::head::Refusal;
+use super::head::{self, Refusal};
 use crate::bodies::Held;
 use crate::gateway::Gateway;
 use crate::pipeline::{Cleared, Passed, ToClient};
@@ -186,6 +186,26 @@ pub async fn refuse(
 ) -> Result<(), Gone> {
     let own = reply::error(id, refusal.code, refusal.text);
     json(session, refusal.status, own.into_bytes(), extra).await
+}
+
+/// Sends a refusal in place of an answer to a request that was understood. Where its client would be lost by the status,
+/// it stands in the error and HTTP says 200, as it does of a block.
+pub async fn refuse_request(
+    session: &mut ServerSession,
+    refusal: Refusal,
+    id: Option<&mcp_codec::Id>,
+    retry_after_s: Option<u64>,
+    mut extra: Extra,
+) -> Result<(), Gone> {
+    let Refusal { status, code, text } = refusal;
+    if let Some(after_s) = retry_after_s {
+        extra.push((RETRY_AFTER, HeaderValue::from(after_s)));
+    }
+    if id.is_none() || !head::is_lost_by(&session.req_header().headers, status) {
+        return refuse(session, refusal, id, extra).await;
+    }
+    let own = reply::error_of_status(id, code, text, status, retry_after_s);
+    json(session, 200, own.into_bytes(), extra).await
 }
 
 /// Sends Weir's own JSON words.

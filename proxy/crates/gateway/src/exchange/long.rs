@@ -19,7 +19,7 @@ use super::io::{self, Extra, Gone};
 use super::post::Post;
 use super::prepare::Ready;
 use super::trail::{NotAudited, Trail};
-use super::{After, Context};
+use super::{After, Context, NOT_RECORDED, Refusal};
 use crate::pipeline::{self, Cleared, Halted, Judge, Passed, Passing, Stop, ToClient};
 use crate::reply::{self, code};
 use crate::session::Call;
@@ -270,7 +270,7 @@ impl Descent<'_> {
         let call = self.down.call;
         let id = call.and_then(|call| call.id.clone());
         let events = matches!(self.source, LongSource::Event(..));
-        let (status, own) = match cut {
+        let (status, said) = match cut {
             Cut::Gone => {
                 trail.upstream_done(UpstreamOutcome::Cancelled);
                 let _ = close(context, trail, 499).await;
@@ -278,8 +278,8 @@ impl Descent<'_> {
             }
             Cut::Fault(fault) => {
                 note_fault(context, &mut trail, &fault);
-                let own = reply::error(id.as_ref(), code::UPSTREAM, fault.client_text());
-                (if events { 200 } else { fault.status() }, own)
+                let refusal = Refusal::new(fault.status(), code::UPSTREAM, fault.client_text());
+                (if events { 200 } else { fault.status() }, Err(refusal))
             }
             Cut::Stopped(stop) => {
                 trail.upstream_done(UpstreamOutcome::Answered);
@@ -289,27 +289,26 @@ impl Descent<'_> {
                     (Some(id), Some(call)) => reply::block(id, &call.method, self.down.era, &text),
                     _ => reply::error(None, code::BLOCKED, &text),
                 };
-                (200, own)
+                (200, Ok(own))
             }
         };
         let kept = close(context, trail, if begun_down { 200 } else { status }).await;
         if begun_down {
             return Err(Gone);
         }
-        let (status, own) = match kept {
-            Ok(()) => (status, own),
-            Err(NotAudited) => {
-                let text =
-                    "The gateway cannot keep its audit log; nothing is answered until it can.";
-                (503, reply::error(id.as_ref(), code::UNAVAILABLE, text))
+        let said = kept.map_or(Err(NOT_RECORDED), |()| said);
+        let extra = std::mem::take(&mut self.extra);
+        match said {
+            Ok(own) if !events => io::json(session, 200, own.into_bytes(), extra).await?,
+            Err(refusal) if !events => {
+                io::refuse_request(session, refusal, id.as_ref(), None, extra).await?;
             }
-        };
-        let message = Cleared::<ToClient>::of_ours(own);
-        if events {
-            super::pump::send_event(session, &message, Event::default()).await?;
-            io::end(session).await?;
-        } else {
-            io::cleared(session, status, &message, std::mem::take(&mut self.extra)).await?;
+            said => {
+                let own = said.unwrap_or_else(|r| reply::error(id.as_ref(), r.code, r.text));
+                let message = Cleared::<ToClient>::of_ours(own);
+                super::pump::send_event(session, &message, Event::default()).await?;
+                io::end(session).await?;
+            }
         }
         Ok(After::Keep)
     }

@@ -183,35 +183,16 @@ impl Post {
         session: &mut ServerSession,
         answered: Answered,
     ) -> Result<After, Gone> {
-        let mut sent = None;
-        let (status, body) = match answered {
-            Answered::Refused(refusal, id, retry_after_s) => {
-                if self.trail.untouched() {
-                    self.trail.refused(refusal.text);
-                }
-                if let Some(after_s) = retry_after_s {
-                    self.extra
-                        .push((http::header::RETRY_AFTER, HeaderValue::from(after_s)));
-                }
-                let Refusal { status, code, text } = refusal;
-                let own = if id.is_some() && self.head.dies_of(status) {
-                    sent = Some(200);
-                    reply::error_of_status(id.as_ref(), code, text, status, retry_after_s)
-                } else {
-                    reply::error(id.as_ref(), code, text)
-                };
-                (status, Some(own))
-            }
-            Answered::Blocked(Some(own)) => (200, Some(own)),
+        let (status, words) = match &answered {
+            Answered::Refused(refusal, ..) => (refusal.status, Some(refusal.text)),
+            Answered::Blocked(Some(_)) => (200, None),
             // A notification or response that was blocked: anything but 202 reads as a broken transport.
             Answered::Blocked(None) => (202, None),
-            Answered::Said(status, own) => {
-                if self.trail.untouched() {
-                    self.trail.refused("refused");
-                }
-                (status, Some(own))
-            }
+            Answered::Said(status, _) => (*status, Some("refused")),
         };
+        if let Some(words) = words.filter(|_| self.trail.untouched()) {
+            self.trail.refused(words);
+        }
         let context = &self.context;
         let kept = self
             .trail
@@ -221,10 +202,14 @@ impl Post {
             io::refuse(session, NOT_RECORDED, None, self.extra).await?;
             return Ok(After::Keep);
         }
-        let status = sent.unwrap_or(status);
-        match body {
-            Some(own) => io::json(session, status, own.into_bytes(), self.extra).await?,
-            None => io::empty(session, status, self.extra).await?,
+        match answered {
+            Answered::Refused(refusal, id, after_s) => {
+                io::refuse_request(session, refusal, id.as_ref(), after_s, self.extra).await?;
+            }
+            Answered::Blocked(Some(own)) | Answered::Said(_, own) => {
+                io::json(session, status, own.into_bytes(), self.extra).await?;
+            }
+            Answered::Blocked(None) => io::empty(session, status, self.extra).await?,
         }
         Ok(After::Keep)
     }

@@ -242,12 +242,12 @@ impl Post {
 impl Post {
     fn refuse(&mut self, refusal: Refusal, message: &Message) -> Box<Answered> {
         self.trail.names(&self.context, message);
-        Box::new(Answered::Refused(refusal, message.id().cloned(), None))
+        Box::new(Answered::Refused(refusal, asked_by(message), None))
     }
 
     fn limit(&mut self, limited: Limited, message: &Message) -> Box<Answered> {
         self.trail.names(&self.context, message);
-        Box::new(limited.answered(message.id().cloned()))
+        Box::new(limited.answered(asked_by(message)))
     }
 
     fn names_no_tool(&mut self, message: &Message) -> Box<Answered> {
@@ -259,6 +259,12 @@ impl Post {
             None => Answered::Blocked(None),
         })
     }
+}
+
+/// The id that somebody waits by. That of a response is the server's: with it, our words would answer another request.
+pub(super) fn asked_by(message: &Message) -> Option<Id> {
+    let asks = message.kind() == MessageKind::Request;
+    message.id().filter(|_| asks).cloned()
 }
 
 /// What goes up in place of an answer of the client's that was blocked: who asked would wait for one until its time limit.

@@ -6,11 +6,11 @@ use audit_log::UpstreamOutcome;
 use mcp_codec::sse::{Event, LongEvent};
 use pingora_core::protocols::http::ServerSession;
 
-use super::After;
 use super::call::{Down, Halt, Origin, Source, Step};
 use super::io::{self, Extra, Gone};
 use super::long::{Descent, LongSource};
 use super::trail::Trail;
+use super::{After, NOT_RECORDED, Refusal};
 use crate::pipeline::{Cleared, ToClient, ToServer};
 use crate::reply::{self, code};
 use crate::upstream::{Fault, Link, Purpose, UpstreamHeaders, Verb};
@@ -298,8 +298,9 @@ impl Pump<'_> {
         super::forward::note_fault(self.down.context, &mut trail, &fault);
         let status = if begun { 200 } else { fault.status() };
         self.close(trail, status).await;
-        let own = reply::error(self.id().as_ref(), code::UPSTREAM, fault.client_text());
-        self.last_words(session, begun, status, own).await
+        let refusal = Refusal::new(fault.status(), code::UPSTREAM, fault.client_text());
+        self.last_words(session, begun, refusal, fault.retry_after_s())
+            .await
     }
 
     /// The client took the call back: its answer is an empty stream.
@@ -327,8 +328,8 @@ impl Pump<'_> {
         trail.upstream_done(UpstreamOutcome::Cancelled);
         let status = if begun { 200 } else { 401 };
         self.close(trail, status).await;
-        let own = reply::error(self.id().as_ref(), code::UNAUTHENTICATED, REVOKED);
-        self.last_words(session, begun, status, own).await
+        let refusal = Refusal::new(401, code::UNAUTHENTICATED, REVOKED);
+        self.last_words(session, begun, refusal, None).await
     }
 
     async fn unavailable(
@@ -336,24 +337,25 @@ impl Pump<'_> {
         session: &mut ServerSession,
         begun: bool,
     ) -> Result<After, Gone> {
-        let text = "The gateway cannot keep its audit log; nothing is answered until it can.";
-        let own = reply::error(self.id().as_ref(), code::UNAVAILABLE, text);
-        self.last_words(session, begun, 503, own).await
+        self.last_words(session, begun, NOT_RECORDED, None).await
     }
 
     async fn last_words(
         &mut self,
         session: &mut ServerSession,
         begun: bool,
-        status: u16,
-        own: reply::Own,
+        refusal: Refusal,
+        retry_after_s: Option<u64>,
     ) -> Result<After, Gone> {
-        let message = Cleared::<ToClient>::of_ours(own);
+        let id = self.id();
         if begun {
+            let own = reply::error(id.as_ref(), refusal.code, refusal.text);
+            let message = Cleared::<ToClient>::of_ours(own);
             send_event(session, &message, Event::default()).await?;
             io::end(session).await?;
         } else {
-            io::cleared(session, status, &message, std::mem::take(&mut self.extra)).await?;
+            let extra = std::mem::take(&mut self.extra);
+            io::refuse_request(session, refusal, id.as_ref(), retry_after_s, extra).await?;
         }
         Ok(After::Keep)
     }
