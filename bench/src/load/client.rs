@@ -184,7 +184,7 @@ pub struct Times {
 pub enum Failure {
     /// No answer at all.
     Connection(io::Error),
-    /// "Not now", by HTTP status 429 or 503.
+    /// "Not now": 429 or 503.
     Refused(u16, Times),
     /// A wrong answer.
     Fault(Fault),

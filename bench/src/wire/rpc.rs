@@ -81,7 +81,7 @@ pub enum Expect {
 /// Why an answer is wrong.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The HTTP status was not 200.
+    /// The HTTP status was not 200, or the error of an HTTP 200 names another (`data.status`).
     Status(u16),
     /// Neither JSON nor an event stream with one.
     NotJson,
@@ -282,7 +282,12 @@ struct Part<'a> {
 fn check_text(id: u64, body: &[u8], right: impl Fn(&str) -> bool) -> Result<(), Fault> {
     let answer: Answer<'_> = serde_json::from_slice(body).map_err(|_| Fault::NotJson)?;
     if let Some(error) = answer.error {
-        return Err(Fault::RpcError(shorten(&error.to_string())));
+        // Where HTTP may not say it: a session's client would end with it.
+        let status = error["data"]["status"].as_u64();
+        return Err(match status.and_then(|s| u16::try_from(s).ok()) {
+            Some(status) if answer.id == Some(id.into()) => Fault::Status(status),
+            _ => Fault::RpcError(shorten(&error.to_string())),
+        });
     }
     if answer.id != Some(id.into()) {
         return Err(Fault::WrongId);
@@ -392,6 +397,8 @@ mod tests {
         };
         let error =
             "{\"jsonrpc\":\"2.0\",\"id\":5,\"error\":{\"code\":-1,\"message\":\"no\"}}".to_owned();
+        let refused =
+            |id: &str| format!("{{\"id\":{id},\"error\":{{\"data\":{{\"status\":429}}}}}}");
         let tool_error =
             answer("5", "\"blocked\"").replace("\"content\"", "\"isError\":true,\"content\"");
         let sneaky = format!(
@@ -416,6 +423,11 @@ mod tests {
             (
                 error,
                 Err(Fault::RpcError("{\"code\":-1,\"message\":\"no\"}".into())),
+            ),
+            (refused("5"), Err(Fault::Status(429))),
+            (
+                refused("6"),
+                Err(Fault::RpcError("{\"data\":{\"status\":429}}".into())),
             ),
             (both, Err(Fault::RpcError("{}".into()))),
             (tool_error, Err(Fault::ToolError("blocked".into()))),
