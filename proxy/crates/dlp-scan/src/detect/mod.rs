@@ -7,6 +7,7 @@ mod command;
 mod context;
 mod dump;
 mod exact;
+mod forbidden;
 mod hidden;
 mod net;
 mod number;

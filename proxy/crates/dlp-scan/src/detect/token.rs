@@ -253,7 +253,11 @@ pub(super) fn search_windows(sink: &mut Sink<'_>, scratch: &mut Scratch) {
                 found = longer(*rule, Some(found), at, cell, sink, scratch).unwrap_or(found);
             }
             let (whole, value) = found;
-            if !(orders && super::told::tells_of(sink.text(), cell.span, whole)) {
+            let idle = |text: &[u8]| {
+                super::told::tells_of(text, cell.span, whole)
+                    || super::forbidden::forbids(text, cell.span, whole)
+            };
+            if !(orders && idle(sink.text())) {
                 sink.accept(*rule, value, &mut scratch.compact);
             }
             start = whole.end.max(start + 1);
