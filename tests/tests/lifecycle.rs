@@ -874,3 +874,85 @@ fn a_server_that_is_taken_out_ends() {
     let (_, metrics) = weir.admin_get("/metrics");
     assert!(metrics.contains("weir_sessions 0\n"), "{metrics}");
 }
+
+/// A server asks for roots as soon as it hears that the client is ready; the client opens its stream only then.
+#[test]
+fn what_a_server_says_before_anybody_listens_is_kept_for_who_comes() {
+    let streams = Arc::new(Mutex::new(HashMap::<String, Vec<Value>>::new()));
+    let written = Arc::new(AtomicBool::new(false));
+    let is_written = Arc::clone(&written);
+    let count = AtomicUsize::new(0);
+    let upstream = Upstream::start(move |r| {
+        let (streams, written) = (Arc::clone(&streams), Arc::clone(&is_written));
+        if r.method == "GET" {
+            let own = format!("/messages/{}", count.fetch_add(1, Ordering::Relaxed));
+            return Reply::wire(move |wire| {
+                wire.event_head();
+                wire.send(format!("event: endpoint\ndata: {own}\n\n"));
+                while !wire.peer_closed(Duration::from_millis(20)) {
+                    let said = streams.lock().expect("no panic inside").remove(&own);
+                    for message in said.iter().flatten() {
+                        wire.event(message);
+                        if message["method"] == "roots/list" {
+                            written.store(true, Ordering::Relaxed);
+                        }
+                    }
+                }
+            });
+        }
+        let message = r.json();
+        let mut streams = streams.lock().expect("no panic inside");
+        let queue = streams.entry(r.path.clone()).or_default();
+        if r.rpc_method() == "notifications/initialized" {
+            for n in 0..20 {
+                queue.push(json!({ "jsonrpc": "2.0", "method": "notifications/message",
+                    "params": { "level": "info", "data": format!("line {n}") } }));
+            }
+            queue.push(json!({ "jsonrpc": "2.0", "id": "q1", "method": "roots/list" }));
+        } else if !message["id"].is_null() && message["method"].is_string() {
+            let result = match r.rpc_method().as_str() {
+                "initialize" => json!({ "protocolVersion": "2025-06-18", "capabilities": {},
+                    "serverInfo": { "name": "s", "version": "1" } }),
+                _ => json!({ "content": [{ "type": "text", "text": "hi" }] }),
+            };
+            queue.push(json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }));
+        }
+        Reply::accepted()
+    });
+    let weir = Weir::serve(&Config::of(json!({ "sse": upstream.url() })));
+    // Words that are read while a call waits may belong to it, and which comes first is chance.
+    let client = wait::until("words that nobody heard", PATIENCE, || {
+        let mut client = Client::new(&weir, Era::Handshake, &[]);
+        let hello = json!({ "protocolVersion": client.revision, "capabilities": { "roots": {} },
+            "clientInfo": { "name": "c", "version": "1" } });
+        let welcome = client.request("initialize", hello);
+        assert_eq!(welcome.status(), 200, "{}", welcome.text());
+        client.session = welcome.head.header("mcp-session-id").map(str::to_owned);
+        written.store(false, Ordering::Relaxed);
+        client.notify("notifications/initialized", json!({}));
+        wait::until("the server's words", PATIENCE, || {
+            written.load(Ordering::Relaxed).then_some(())
+        });
+        // They came before this answer, on the one stream that the server has.
+        let answer = client.call("echo", json!({}));
+        assert_eq!(answer.first_text(), "hi", "{}", answer.text());
+        (answer.messages.len() == 1).then_some(client)
+    });
+    let mut stream = client.listen(None);
+    let mut said = Vec::new();
+    while said.last() != Some(&json!("roots/list")) {
+        let message = stream.message(PATIENCE).expect("what was said before");
+        let text = &message["params"]["data"];
+        said.push(if text.is_null() {
+            message["method"].clone()
+        } else {
+            text.clone()
+        });
+    }
+    let kept: Vec<Value> = (5..20).map(|n| json!(format!("line {n}"))).collect();
+    assert_eq!(
+        said,
+        [&kept[..], &[json!("roots/list")]].concat(),
+        "the last 16"
+    );
+}

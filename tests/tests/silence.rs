@@ -133,6 +133,68 @@ fn what_failed_keeps_its_status_where_no_session_is_lost_by_it() {
     assert_eq!(answer.error()["data"], Value::Null, "{}", answer.text());
 }
 
+/// Nobody waits for an answer to these, so what goes wrong with them is in the record only.
+#[test]
+fn words_that_the_server_does_not_take_end_no_session() {
+    let upstream = Upstream::mcp(
+        |r| match (r.rpc_method().as_str(), r.json()["n"].as_u64()) {
+            (_, Some(1)) => Some(Reply::status(500, "text/plain", "")),
+            (_, Some(2)) => Some(Reply::Reset),
+            (_, Some(3)) => Some(Reply::status(202, "application/json", "null")),
+            (_, Some(4)) => Some(Reply::json(&json!({}))),
+            _ => None,
+        },
+    );
+    let weir = Weir::serve(&Config::new(&upstream.url()).set("audit", json!({ "mode": "all" })));
+    let client = Client::connect(&weir, Era::Handshake);
+    for n in 1..=4 {
+        let params = json!({ "progressToken": 1, "progress": n });
+        let word = json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params, "n": n });
+        let answer = client.post(&word);
+        assert_eq!((answer.status(), answer.text().as_str()), (202, ""), "{n}");
+        // With the id, which is the server's, it would be an answer to a request of the client's.
+        let word = json!({ "jsonrpc": "2.0", "id": 1, "result": {}, "n": n });
+        let answer = client.post(&word);
+        assert_eq!((answer.status(), answer.text().as_str()), (202, ""), "{n}");
+    }
+    let records = weir_tests::weir::audit(&weir, &["--method", "notifications/progress"]);
+    let statuses: Vec<&Value> = records.iter().map(|r| &r["status"]).collect();
+    assert_eq!(statuses, [202, 202, 502, 502], "{records:?}");
+}
+
+/// Where a stream can be gone on with, its client does; an error would have it call again.
+#[test]
+fn a_line_that_breaks_within_a_stream_that_can_be_resumed_loses_no_call() {
+    let upstream = Upstream::mcp(|r| {
+        let id = r.json()["id"].clone();
+        match (r.rpc_method().as_str(), r.header("last-event-id")) {
+            ("tools/call", _) => Some(Reply::wire(move |wire| {
+                let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+                wire.send(head);
+                let event = format!("id: {id}\nretry: 60\ndata: \n\n");
+                // No last chunk follows.
+                wire.send(format!("{:x}\r\n{event}\r\n", event.len()));
+            })),
+            (_, Some(event)) => {
+                let id: u64 = event.parse().expect("ours");
+                let result = json!({ "content": [{ "type": "text", "text": "late" }] });
+                let answer = json!({ "jsonrpc": "2.0", "id": id, "result": result });
+                Some(Reply::events(&[answer]))
+            }
+            _ => None,
+        }
+    });
+    let weir = Weir::serve(&Config::new(&upstream.url()));
+    let mut client = Client::connect(&weir, Era::Handshake);
+    let answer = client.call("echo", json!({ "message": "hi" }));
+    assert_eq!(answer.status(), 200, "{}", answer.text());
+    assert!(answer.messages.is_empty(), "{}", answer.text());
+    let event = answer.id.to_string();
+    let mut rest = client.listen(Some(&event));
+    let late = rest.message(PATIENCE).expect("the answer");
+    assert_eq!(late["result"]["content"][0]["text"], "late", "{late}");
+}
+
 #[test]
 fn progress_keeps_a_call_alive_and_its_end_does_not() {
     let weir = Weir::serve(&stdio());
@@ -454,11 +516,13 @@ fn a_client_of_the_first_revision_has_so_many_calls_under_way_and_no_more() {
         statuses.push(answer.status());
         refused = Some(answer);
     }
-    assert_eq!(statuses, [202, 202, 429]);
+    // Whoever asked waits at the stream.
+    assert_eq!(statuses, [202; 3]);
     let refused = refused.expect("three were posted");
-    assert_eq!(refused.response()["id"], refused.id, "{}", refused.text());
     assert!(refused.head.header("retry-after").is_some());
-    let words = refused.error()["message"].as_str().unwrap_or_default();
+    let told = first.stream.message(PATIENCE).expect("an answer");
+    assert_eq!(told["id"], refused.id, "{told}");
+    let words = told["error"]["message"].as_str().unwrap_or_default();
     assert!(words.contains("limits.pending_calls_max"), "{words}");
     // What wants no answer is not a call: the client must be able to cancel one.
     let word = first

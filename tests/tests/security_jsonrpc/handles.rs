@@ -273,7 +273,7 @@ fn a_late_answer_in_a_pipe_is_nobodys_whose_id_it_has() {
     // Refused until it is seen that the first one's client left.
     let answer = wait::until("the id to be free", PATIENCE, || {
         let answer = client.post(&call(5, "lax"));
-        (answer.status() == 200).then_some(answer)
+        (answer.told_status() == 200).then_some(answer)
     });
     assert_hidden(&canary, answer.response(), "the late answer");
     let mut other = call(6, "lax");

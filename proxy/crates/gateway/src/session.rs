@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use domain::ProtocolVersion;
 use mcp_codec::MessageKind;
 use parking_lot::Mutex;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::pipeline::{Cleared, ToClient};
 use crate::seldom::Seldom;
@@ -42,6 +42,7 @@ pub struct Channel {
     calls: Arc<Semaphore>,
     words: Arc<Semaphore>,
     order: Arc<Order>,
+    greeting: Arc<Notify>,
 }
 
 impl Channel {
@@ -53,7 +54,18 @@ impl Channel {
             calls: slots(),
             words: slots(),
             order: Arc::default(),
+            greeting: Arc::default(),
         }
+    }
+
+    /// The client has said that it is ready (`notifications/initialized`), and the server has heard it.
+    pub fn greet(&self) {
+        self.greeting.notify_one();
+    }
+
+    /// Ends when it has.
+    pub async fn greeted(&self) {
+        self.greeting.notified().await;
     }
 
     /// Where answers go.
@@ -341,6 +353,41 @@ impl Sessions {
             (Some(session), _) => Ok(Admitted { session, gave_way }),
             (None, refused) => Err(refused.unwrap_or(SessionError::Full)),
         }
+    }
+
+    /// Takes out the session with a process or stream of its own on this server that was idle for longest, so that another
+    /// can have its place: of this owner first, and for the owner's own bound of no other; else of whoever has the most there,
+    /// and more than this owner.
+    pub fn give_way_on(&self, server: &str, owner: &str, own_only: bool) -> Option<Arc<Session>> {
+        let now_ms = self.now_ms();
+        let mut table = self.table.lock();
+        let gone = {
+            let there = |listed: &&Listed| {
+                &*listed.session.server == server && listed.session.duplex.is_some()
+            };
+            let there = || table.by_id.values().filter(there);
+            let idlest = |owner: &str| {
+                let of_owner = there().filter(|l| &*l.session.owner == owner && !l.is_in_use());
+                let idlest = of_owner.min_by_key(|l| l.session.used_ms());
+                idlest.map(|l| Arc::clone(&l.session.id))
+            };
+            let mut found = idlest(owner);
+            if found.is_none() && !own_only {
+                let mut counts: HashMap<&str, usize> = HashMap::new();
+                there().for_each(|l| *counts.entry(&*l.session.owner).or_default() += 1);
+                let own = counts.get(owner).copied().unwrap_or(0);
+                let most = counts.into_iter().max_by_key(|(_, count)| *count);
+                found = most
+                    .filter(|most| most.1 > own)
+                    .and_then(|most| idlest(most.0));
+            }
+            table.remove(&found?)
+        };
+        drop(table);
+        if let Some(gone) = &gone {
+            self.say_gone(gone, now_ms);
+        }
+        gone
     }
 
     fn say_gone(&self, gone: &Session, now_ms: u64) {

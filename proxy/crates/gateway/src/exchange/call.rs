@@ -160,6 +160,13 @@ impl Source {
 }
 
 impl Source {
+    /// How long an event stream may say nothing.
+    pub(super) fn set_idle_timeout(&mut self, most: Option<Duration>) {
+        if let Origin::Events(events) = &mut self.origin {
+            events.set_idle_timeout(most);
+        }
+    }
+
     /// Whether it is an event stream.
     pub(super) fn is_events(&self) -> bool {
         matches!(self.origin, Origin::Events(_))

@@ -5,11 +5,12 @@ use audit_log::UpstreamOutcome;
 use mcp_codec::{Id, Message, MessageKind};
 use tokio::sync::mpsc;
 
-use super::call::{Down, Halt, Origin, Source, Step, silence, stream_silence};
+use super::call::{Down, Halt, Item, Origin, Source, Step, silence, stream_silence};
 use super::forward::{circuit_admits, note_fault, well};
 use super::post::{Answered, Post};
 use super::prepare::{Ready, asked_by};
 use super::pump;
+use super::reopened::Rest;
 use super::trail::Trail;
 use super::usable::usable_answer;
 use super::{Context, NOT_RECORDED, Refusal};
@@ -102,6 +103,10 @@ pub(super) async fn send_up(
             upstream,
         }),
         Ok(None) => {
+            let channel = post.own.as_ref().and_then(|own| own.channel.as_ref());
+            if let (Some(channel), "notifications/initialized") = (channel, &*ready.call.method) {
+                channel.greet();
+            }
             post.trail.upstream_done(UpstreamOutcome::Accepted);
             close(&post.context, post.trail, 202).await;
             None
@@ -169,7 +174,7 @@ async fn source_of(
                 .send_telling(Verb::Post, &upstream, Some(&ready.cleared), sent)
                 .await?;
             post.trail.heard(answer.head());
-            let (origin, head) = usable_answer(answer)?;
+            let (origin, head) = usable_answer(answer, wants_answer)?;
             well(&post.context);
             if let (Some(id), Some(own)) = (head.session_id, &post.own) {
                 own.upstream_says(id);
@@ -219,6 +224,7 @@ async fn carry(
 ) {
     // An error without an id among events: it is the answer only if no other comes.
     let mut orphan: Option<Cleared<ToClient>> = None;
+    let mut rest = Rest::new();
     let halt = loop {
         let next = tokio::select! {
             // A source that always has more must not hide that nobody wants it.
@@ -227,7 +233,7 @@ async fn carry(
                 pump::abandon(down, &source, "nobody waits for the answer").await;
                 return cancelled(down.context, trail).await;
             }
-            next = source.next() => next,
+            next = next_of(down, &mut source, &upstream, &rest, orphan.is_none()) => next,
         };
         let item = match next {
             Ok(Some(item)) => item,
@@ -235,7 +241,11 @@ async fn carry(
             Err(Fault::Cancelled) => return cancelled(down.context, trail).await,
             Err(fault) => break Halt::Fault(fault),
         };
-        match down.step(item, &mut trail).await {
+        let step = down.step(item, &mut trail).await;
+        if let Ok(step) = &step {
+            rest.pass(step);
+        }
+        match step {
             Ok(Step::Send {
                 message,
                 last: true,
@@ -302,6 +312,32 @@ async fn carry(
     };
     if id.is_some() {
         send(out, Some(Cleared::of_ours(own))).await;
+    }
+}
+
+/// The next item of an answer, out of another stream where the server hung up on purpose (SEP-1699): the client has no way
+/// to come back for it.
+async fn next_of(
+    down: &Down<'_>,
+    source: &mut Source,
+    upstream: &UpstreamHeaders,
+    rest: &Rest,
+    goes_on: bool,
+) -> Result<Option<Item>, Fault> {
+    loop {
+        let ended = match source.next().await {
+            Ok(None) => Ok(None),
+            // Whether it was on purpose or not, the server may have kept the rest.
+            Err(Fault::Broken(why)) => Err(Fault::Broken(why)),
+            other => return other,
+        };
+        if !goes_on || !source.is_events() {
+            return ended;
+        }
+        match rest.open(down, upstream).await? {
+            Some(again) => *source = again,
+            None => return ended,
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use super::io::{self, Gone};
 use super::post::{Answered, Post};
 use super::prepare::Ready;
 use super::pump::Pump;
-use super::{After, SESSION_NOT_FOUND, TOO_MANY_CALLS};
+use super::{After, Context, SESSION_NOT_FOUND, TOO_MANY_CALLS};
 use crate::reply::code;
 use crate::session::Session;
 use crate::upstream::{CallError, DuplexLink, DuplexSession, Fault, UpstreamHeaders};
@@ -24,6 +24,27 @@ const DUPLICATE_ID: Refusal = Refusal::new(
     code::INVALID_REQUEST,
     "This id or progress token is already in use.",
 );
+
+/// Opens pipes, in the place of a session that was left where all are taken.
+pub(super) async fn open_in_place<F: Future<Output = Result<Arc<DuplexSession>, Fault>>>(
+    context: &Context,
+    open: impl Fn() -> F,
+) -> Result<Arc<DuplexSession>, Fault> {
+    let (server, owner) = (&context.server.id, &context.principal.owner);
+    match open().await {
+        Err(full @ (Fault::Busy | Fault::ShareTaken)) => {
+            let own_only = full == Fault::ShareTaken;
+            let sessions = &context.gateway.sessions;
+            match sessions.give_way_on(server, owner, own_only) {
+                // Its place is free with it; its process ends meanwhile.
+                Some(gone) => drop(gone),
+                None => return Err(full),
+            }
+            open().await
+        }
+        opened => opened,
+    }
+}
 
 impl Post {
     /// Sends a cleared message into the pipes it belongs to.
@@ -52,13 +73,12 @@ impl Post {
             _ => None,
         };
         let principal = &self.context.principal;
+        let initializes = &*ready.call.method == "initialize" && ready.era == Era::Handshake;
         let opened = async {
             match own {
                 Some(duplex) => Ok(duplex),
-                None if &*ready.call.method == "initialize" && ready.era == Era::Handshake => {
-                    link.open(principal).await
-                }
-                None => link.shared(principal).await,
+                None if initializes => open_in_place(&self.context, || link.open(principal)).await,
+                None => open_in_place(&self.context, || link.shared(principal)).await,
             }
         };
         let opened = tokio::select! {

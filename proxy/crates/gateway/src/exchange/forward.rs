@@ -78,6 +78,10 @@ impl Post {
         };
         well(&self.context);
         self.look_for_wrong_path(&answer);
+        let answer = match ready.kind {
+            MessageKind::Request => answer,
+            _ => answer.of_a_word(),
+        };
         match answer {
             Usable::Json(head, body) => {
                 self.answer_up(

@@ -262,7 +262,7 @@ pub fn is_lost_by(headers: &HeaderMap, status: u16) -> bool {
         }
         None => headers.contains_key("mcp-session-id"),
     };
-    handshake && (status == 429 || status >= 500)
+    handshake && (matches!(status, 400 | 413 | 429) || status >= 500)
 }
 
 fn single(headers: &HeaderMap, name: &'static str) -> Result<Option<Box<str>>, Refusal> {

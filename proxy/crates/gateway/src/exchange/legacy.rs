@@ -7,20 +7,21 @@ use bytes::Bytes;
 use domain::Era;
 use http::HeaderValue;
 use mcp_codec::sse::Event;
-use mcp_codec::{BatchRule, Payload};
+use mcp_codec::{BatchRule, Id, Payload};
 use pingora_core::protocols::http::ServerSession;
 use tokio::sync::mpsc;
 
 use super::call::{Down, Origin, Source, Step};
+use super::duplex::open_in_place;
 use super::head::{self, Refusal, RequestHead, Trace};
 use super::io::{self, Extra, Gathered, Gone};
 use super::post::Post;
 use super::trail::Trail;
 use super::{After, Context, SESSION_NOT_FOUND, TOO_MANY_CALLS};
-use super::{drive, farewell, post, prepare, pump};
+use super::{drive, farewell, post, prepare, pump, reopened};
 use crate::gateway::Gateway;
 use crate::pipeline::{Cleared, ToClient};
-use crate::reply::code;
+use crate::reply::{self, code};
 use crate::session::{Channel, Session, SessionError, TRY_AGAIN_S};
 use crate::upstream::{Link, UpstreamHeaders};
 
@@ -79,7 +80,8 @@ pub(super) async fn open(
     let under_way_max = context.snapshot.limits.pending_calls_max;
     new.channel = Some(Channel::new(answers, under_way_max));
     if let Link::Duplex(link) = &context.server.runtime.link {
-        let duplex = link.open(&context.principal).await.map_err(|fault| {
+        let opened = open_in_place(context, || link.open(&context.principal)).await;
+        let duplex = opened.map_err(|fault| {
             tracing::warn!(server_id = %context.server.id, %fault, "upstream fault");
             Refusal::new(fault.status(), code::UPSTREAM, fault.client_text())
         })?;
@@ -132,10 +134,13 @@ async fn carry(
     Ok(After::Close)
 }
 
-/// What a duplex upstream says unasked. Ends when the upstream does.
+/// What the upstream says unasked. Ends when a duplex one does.
 pub(super) async fn listen(context: Context, own: Arc<Session>) {
-    let (Some(duplex), Some(channel)) = (&own.duplex, &own.channel) else {
+    let Some(channel) = &own.channel else {
         return std::future::pending().await;
+    };
+    let Some(duplex) = &own.duplex else {
+        return reopened::listen(&context, &own, channel).await;
     };
     let mut source = Source::new(Origin::Duplex(duplex.listen()));
     let mut trail = Trail::new(&context.server);
@@ -200,14 +205,8 @@ pub(super) async fn message(
         Ok(Payload::Batch(_)) => return Err(Gone),
         Err(error) => {
             let refusal = Refusal::new(400, error.json_rpc_code(), error.client_text());
-            return post::refuse(
-                &context,
-                session,
-                refusal,
-                error.recovered_id.as_ref(),
-                extra,
-            )
-            .await;
+            let id = error.recovered_id.as_ref();
+            return refuse(&context, session, &own, refusal, id, extra).await;
         }
     };
     let Some(channel) = own.channel.clone() else {
@@ -219,7 +218,8 @@ pub(super) async fn message(
         context.server.metrics().throttled.increment(1);
         let mut extra = extra;
         extra.push((http::header::RETRY_AFTER, HeaderValue::from_static("1")));
-        return post::refuse(&context, session, TOO_MANY_CALLS, message.id(), extra).await;
+        let id = prepare::asked_by(&message);
+        return refuse(&context, session, &own, TOO_MANY_CALLS, id.as_ref(), extra).await;
     };
     let turn = channel.turn(message.kind());
     let mut trail = Trail::new(&context.server);
@@ -240,6 +240,28 @@ pub(super) async fn message(
         drive::drive(post, message, turn, channel.answers()).await;
         drop((slot, under_way));
     });
+    io::empty(session, 202, extra).await?;
+    Ok(After::Keep)
+}
+
+/// Refuses a message on the stream: whoever asked waits there, and would not connect the status of a POST with its call. A
+/// stream that is full, and a message that nobody waits by, leave the status.
+async fn refuse(
+    context: &Context,
+    session: &mut ServerSession,
+    own: &Session,
+    refusal: Refusal,
+    id: Option<&Id>,
+    extra: Extra,
+) -> Result<After, Gone> {
+    let told = id.zip(own.channel.as_ref()).is_some_and(|(id, channel)| {
+        let words = Cleared::of_ours(reply::error(Some(id), refusal.code, refusal.text));
+        channel.answers().try_send(words).is_ok()
+    });
+    if !told {
+        return post::refuse(context, session, refusal, id, extra).await;
+    }
+    post::note_refused(context, session, refusal).await;
     io::empty(session, 202, extra).await?;
     Ok(After::Keep)
 }

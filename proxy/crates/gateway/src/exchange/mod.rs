@@ -29,6 +29,7 @@ mod long;
 mod post;
 mod prepare;
 mod pump;
+mod reopened;
 mod stdio;
 mod trail;
 mod unfit;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use audit_log::UpstreamOutcome;
 use domain::ProtocolVersion;
 use http::HeaderValue;
-use mcp_codec::{BatchRule, Id, Message, Payload};
+use mcp_codec::{BatchRule, Id, Message, MessageKind, Payload};
 use pingora_core::protocols::http::ServerSession;
 
 use super::forward::note_fault;
@@ -85,14 +85,8 @@ async fn serve_body(
                 400
             };
             let refusal = Refusal::new(status, error.json_rpc_code(), error.client_text());
-            return refuse(
-                &context,
-                session,
-                refusal,
-                error.recovered_id.as_ref(),
-                extra,
-            )
-            .await;
+            let id = error.recovered_id.as_ref();
+            return refuse_request(&context, session, refusal, id, extra).await;
         }
     };
     let mut trail = Trail::new(&context.server);
@@ -158,7 +152,9 @@ impl Post {
             ready.calls.ended(&ready.call);
         }
         let refusal = Refusal::new(fault.status(), code::UPSTREAM, fault.client_text());
-        let id = ready.call.id.clone();
+        // That of a response is the server's: with it, our words would answer another request.
+        let asks = ready.kind == MessageKind::Request;
+        let id = ready.call.id.clone().filter(|_| asks);
         let refused = Answered::Refused(refusal, id, fault.retry_after_s());
         self.answer(session, refused).await
     }
@@ -203,6 +199,15 @@ impl Post {
             return Ok(After::Keep);
         }
         match answered {
+            // The server's trouble, or a limit, with what wants no answer ends no session, either: the record has it.
+            Answered::Refused(refusal, None, after_s)
+                if refusal.status != 400
+                    && head::is_lost_by(&session.req_header().headers, refusal.status) =>
+            {
+                let after = after_s.map(|s| (http::header::RETRY_AFTER, HeaderValue::from(s)));
+                self.extra.extend(after);
+                io::empty(session, 202, self.extra).await?;
+            }
             Answered::Refused(refusal, id, after_s) => {
                 io::refuse_request(session, refusal, id.as_ref(), after_s, self.extra).await?;
             }
@@ -293,6 +298,26 @@ pub(super) async fn refuse(
     id: Option<&Id>,
     extra: Extra,
 ) -> Result<After, Gone> {
+    note_refused(context, session, refusal).await;
+    io::refuse(session, refusal, id, extra).await?;
+    Ok(After::Keep)
+}
+
+/// Refuses a request whose body was not understood, but for its id, in a way that its session outlives.
+pub(super) async fn refuse_request(
+    context: &Context,
+    session: &mut ServerSession,
+    refusal: Refusal,
+    id: Option<&Id>,
+    extra: Extra,
+) -> Result<After, Gone> {
+    note_refused(context, session, refusal).await;
+    io::refuse_request(session, refusal, id, None, extra).await?;
+    Ok(After::Keep)
+}
+
+/// Records that a request was refused whose body was not understood.
+pub(super) async fn note_refused(context: &Context, session: &ServerSession, refusal: Refusal) {
     let mut trail = Trail::new(&context.server);
     let trace = head::trace(&session.req_header().headers);
     trail.begun(context, None, &trace, 0);
@@ -305,6 +330,4 @@ pub(super) async fn refuse(
             refusal.status,
         )
         .await;
-    io::refuse(session, refusal, id, extra).await?;
-    Ok(After::Keep)
 }

@@ -63,8 +63,10 @@ impl Pump<'_> {
                 };
                 return Box::pin(descent.run(session, trail)).await;
             }
-            Ok(Carried::Ended) if self.resumable && begun => {
-                // SEP-1699: the server hung up on purpose; the client comes back with Last-Event-ID.
+            Ok(Carried::Ended) | Err(Stopped::Halt(Halt::Fault(Fault::Broken(_))))
+                if self.resumable && begun =>
+            {
+                // SEP-1699: the server hung up on purpose, or the line broke; the client comes back with Last-Event-ID.
                 trail.upstream_done(UpstreamOutcome::Answered);
                 self.close(trail, 200).await;
                 io::end(session).await?;

@@ -67,7 +67,8 @@ pub(super) async fn serve(
     let (message, facts) = match beginning(&context, &head, own.as_deref(), &begun.bytes) {
         Ok(known) => known,
         Err((refusal, id)) => {
-            let after = post::refuse(&context, session, refusal, id.as_ref(), extra).await?;
+            let after =
+                post::refuse_request(&context, session, refusal, id.as_ref(), extra).await?;
             io::discard_body(session).await;
             return Ok(after);
         }

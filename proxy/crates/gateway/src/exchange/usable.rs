@@ -13,6 +13,18 @@ pub(super) enum Usable {
     Nothing(Head),
 }
 
+impl Usable {
+    /// The same to a message that wants no answer: where it was taken, nobody reads what some servers say to it.
+    pub(super) fn of_a_word(self) -> Self {
+        match self {
+            Self::Json(head, _) | Self::Long(head, _) if (200..300).contains(&head.status) => {
+                Self::Nothing(head)
+            }
+            other => other,
+        }
+    }
+}
+
 /// Sorts an answer by its status; what means nothing to the client is the upstream's fault.
 pub(super) fn usable(answer: Answer) -> Result<Usable, Fault> {
     let status = answer.head().status;
@@ -32,8 +44,14 @@ pub(super) fn usable(answer: Answer) -> Result<Usable, Fault> {
 }
 
 /// What an answer gives to read on (`None` when it has no content), and its head.
-pub(super) fn usable_answer(answer: Answer) -> Result<(Option<Origin>, Head), Fault> {
-    let answer = usable(answer)?;
+pub(super) fn usable_answer(
+    answer: Answer,
+    wants_answer: bool,
+) -> Result<(Option<Origin>, Head), Fault> {
+    let answer = match wants_answer {
+        true => usable(answer)?,
+        false => usable(answer)?.of_a_word(),
+    };
     let (Usable::Json(head, _)
     | Usable::Long(head, _)
     | Usable::Events(head, _)

@@ -13,7 +13,7 @@
 
 mod reading;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
@@ -36,6 +36,9 @@ use crate::shares::{Share, Shares, Taken};
 
 /// Messages that may wait for one request's reader; above it the server waits.
 const CHANNEL_MAX: usize = 64;
+/// What is kept for who listens later.
+const EARLY_MAX: usize = 16;
+const EARLY_BYTES_MAX: usize = 256 << 10;
 /// Processes or streams of one server.
 const SESSIONS_MAX: usize = 256;
 
@@ -157,6 +160,9 @@ struct Router {
     waiting: HashMap<Id, Waiting>,
     tokens: HashMap<Id, Id>,
     listener: Option<mpsc::Sender<Heard>>,
+    /// What was said while nobody listened: a client opens its stream only after the server has heard that it is ready.
+    early: VecDeque<(Incoming, usize)>,
+    early_bytes: usize,
 }
 
 /// What comes for a request: a message, or why the one that was meant for it does not.
@@ -517,7 +523,7 @@ impl DuplexSession {
     /// Subscribes to what names no request. A later listener takes an earlier one's place.
     pub fn listen(self: &Arc<Self>) -> Subscription {
         let (channel, receiver) = mpsc::channel(CHANNEL_MAX);
-        self.router.lock().listener = Some(channel);
+        self.router.lock().listen(channel);
         Subscription {
             receiver,
             id: None,
@@ -572,6 +578,26 @@ impl Router {
         }
         self.waiting.insert(id, waiting);
         Ok(())
+    }
+
+    fn listen(&mut self, channel: mpsc::Sender<Heard>) {
+        for (incoming, _) in self.early.drain(..) {
+            let _ = channel.try_send(Ok(incoming));
+        }
+        self.early_bytes = 0;
+        self.listener = Some(channel);
+    }
+
+    /// Keeps what nobody listens to; the oldest goes first where it is too much.
+    fn hold(&mut self, incoming: Incoming, bytes: usize) {
+        self.early_bytes += bytes;
+        self.early.push_back((incoming, bytes));
+        while self.early.len() > EARLY_MAX || self.early_bytes > EARLY_BYTES_MAX {
+            let Some((_, bytes)) = self.early.pop_front() else {
+                return;
+            };
+            self.early_bytes -= bytes;
+        }
     }
 
     fn forget(&mut self, id: &Id) {
@@ -632,7 +658,10 @@ impl Router {
                 let channel = self.listener.clone().filter(|l| !l.is_closed());
                 Some((channel.unwrap_or_else(|| any.channel.clone()), false))
             }
-            _ => self.listener.clone().map(|channel| (channel, false)),
+            _ => {
+                let channel = self.listener.clone().filter(|l| !l.is_closed());
+                channel.map(|channel| (channel, false))
+            }
         }
     }
 

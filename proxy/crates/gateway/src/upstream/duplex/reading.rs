@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use mcp_codec::{DecodeError, DecodeErrorKind, Id, LongLine, Message, Whose};
+use mcp_codec::{DecodeError, DecodeErrorKind, Id, LongLine, Message, MessageKind, Whose};
 use parking_lot::Mutex;
 use stdio_child::{Child, LineError, LineReceiver};
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -258,6 +258,7 @@ impl Reading {
         bytes: Bytes,
         router: &Mutex<Router>,
     ) -> Option<(mpsc::Sender<Heard>, Incoming)> {
+        let size = bytes.len();
         let message = match Message::decode(bytes, &self.codec) {
             Ok(message) => message,
             Err(error) => {
@@ -266,7 +267,18 @@ impl Reading {
             }
         };
         self.spoke.store(true, Ordering::Relaxed);
-        let (channel, certain) = router.lock().route(&message)?;
-        Some((channel, Incoming { message, certain }))
+        let mut router = router.lock();
+        if let Some((channel, certain)) = router.route(&message) {
+            return Some((channel, Incoming { message, certain }));
+        }
+        let says = matches!(
+            message.kind(),
+            MessageKind::Request | MessageKind::Notification
+        );
+        if says {
+            let certain = false;
+            router.hold(Incoming { message, certain }, size);
+        }
+        None
     }
 }
