@@ -30,6 +30,7 @@ mod grid;
 mod halves;
 mod joined;
 pub(crate) mod json;
+mod labelled;
 mod lines;
 pub(crate) mod listed;
 mod marked;
@@ -166,6 +167,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     solid::decode(node, scratch, spawn);
     joined::decode(node, scratch, spawn);
     chopped::decode(node, spawn);
+    labelled::decode(node, spawn);
     shards::decode(node, spawn);
     recited::decode(node, spawn);
     sentences::decode(node, scratch, spawn);
