@@ -328,10 +328,12 @@ fn colons(text: &[u8], base: usize, sink: &mut Sink<'_>) {
         while end < text.len() && (part(text[end]) || text[end] == b'.') && end - start < 46 {
             end += 1;
         }
-        while end > start && matches!(text[end - 1], b'.') {
+        // What goes on is longer than any address, and its end is none either: the fingerprint of a key.
+        let rest = text[end..].iter().take_while(|b| part(**b)).count();
+        while end > start && rest == 0 && matches!(text[end - 1], b'.') {
             end -= 1;
         }
-        done = end;
+        done = end + rest;
         let word = |b: Option<&u8>| {
             b.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_' || *b == b':')
         };
@@ -406,13 +408,24 @@ fn is_ipv6(token: &[u8]) -> bool {
         "2620:fe::fe",
         "2620:fe::9",
     ];
+    let bits = ip.to_bits();
+    let mask = bits.leading_ones() >= 16 && bits.leading_ones() + bits.trailing_zeros() == 128;
     !ip.is_loopback()
         && !ip.is_unspecified()
+        && bits != u128::MAX
+        && !mask
         // Names a machine in some network, and nobody.
         && !ip.is_unicast_link_local()
         && telling
         && !RESOLVERS.iter().any(|known| token.eq_ignore_ascii_case(known.as_bytes()))
         && token.iter().filter(|b| **b == b':').count() >= 2
+        && !is_of_fingerprint(token)
+}
+
+/// `9d:7e:62:22:da:de:18:27`: eight bytes of a longer row that was broken into lines.
+fn is_of_fingerprint(token: &[u8]) -> bool {
+    let mut groups = token.split(|b| *b == b':');
+    groups.clone().count() == 8 && groups.all(|group| group.len() == 2)
 }
 
 /// IPv4, four numbers up to 255, no version and no part of something longer.

@@ -49,12 +49,59 @@ fn international(text: &[u8], at: usize) -> Option<usize> {
     }
     let (end, digits, n) = number(text, at + 1)?;
     let digits = &digits[..n];
+    if is_sum(&text[..at], &text[at + 1..end])
+        || is_snapshot(&text[at + 1..end])
+        || is_place(&text[at + 1..end])
+    {
+        return None;
+    }
     (DIGITS.contains(&n)
         && calling_code(digits)
         && plausible(digits)
         && !freephone(digits)
         && !switchboard(digits, &text[..end]))
     .then_some(end)
+}
+
+/// `sqrt(2) + 95367431640625`: a sum of something and a number in one piece.
+fn is_sum(before: &[u8], number: &[u8]) -> bool {
+    let bare = number
+        .strip_prefix(b" ")
+        .is_some_and(|n| n.iter().all(u8::is_ascii_digit));
+    let operand = before.trim_ascii_end().last();
+    bare && operand.is_some_and(|b| b.is_ascii_digit() || matches!(b, b')' | b']'))
+}
+
+/// `+20221128-1`: the day of a snapshot and the package's revision behind a version (Debian Policy, 5.6.12).
+fn is_snapshot(number: &[u8]) -> bool {
+    let Some((day, revision)) = number.split_at_checked(8) else {
+        return false;
+    };
+    let [b'-', revision @ ..] = revision else {
+        return false;
+    };
+    (1..=2).contains(&revision.len())
+        && day.starts_with(b"20")
+        && check::find("yyyymmdd").is_some_and(|c| (c.run)(day))
+}
+
+/// `+4734-05243`, `+384038-0873143`: degrees and minutes north and west (ISO 6709).
+fn is_place(number: &[u8]) -> bool {
+    let mut parts = number.split(|b| *b == b'-');
+    let (Some(latitude), Some(longitude), None) = (parts.next(), parts.next(), parts.next()) else {
+        return false;
+    };
+    let upto = |digits: &[u8], max: u32| {
+        let n = digits.iter().try_fold(0, |n, b| {
+            b.is_ascii_digit().then(|| n * 10 + u32::from(b - b'0'))
+        });
+        n.is_some_and(|n| n <= max)
+    };
+    matches!((latitude.len(), longitude.len()), (4, 5) | (6, 7))
+        && upto(&latitude[..2], 90)
+        && upto(&latitude[2..4], 59)
+        && upto(&longitude[..3], 180)
+        && upto(&longitude[3..5], 59)
 }
 
 /// `(415) 555-0132`: North America, where brackets round the area code are the custom.
@@ -155,11 +202,19 @@ mod tests {
             ("+1 added", None),
             ("+02:00", None),
             ("+20260101120000123456", None),
+            ("+20221128-1 x", None),
+            ("+20191307-1", Some("+20191307-1")),
+            ("+4734-05243\tAmerica", None),
+            ("+384038-0873143 x", None),
+            ("+4761-05243", Some("+4761-05243")),
+            ("+ 49 171 5550123", Some("+ 49 171 5550123")),
         ];
         for (text, want) in cases {
             let got = international(text.as_bytes(), 0).map(|end| &text[..end]);
             assert_eq!(got, *want, "{text}");
         }
+        assert_eq!(international(b"sqrt(2) + 95367431640625", 8), None);
+        assert_eq!(international(b"x = 3 + 4915155501234", 6), None);
         assert_eq!(bracketed(b"(415) 555-0132", 0), Some(14));
         assert_eq!(bracketed(b"(111) 555-0132", 0), None);
         assert_eq!(bracketed(b"(415)555-0132x", 0), None);
