@@ -17,6 +17,28 @@ pub(crate) const CHECKS: Table = &[
     ("mixed", mixed),
     ("not-negated", not_negated),
     ("not-advice", not_advice),
+    // "Никому не сообщайте код из SMS" keeps somebody's own to himself.
+    ("not-own-code", |v| {
+        let text = String::from_utf8_lossy(v).to_lowercase();
+        let last = text.split_whitespace().next_back().unwrap_or_default();
+        let last = last.trim_start_matches("смс-").trim_start_matches("sms-");
+        !["код", "парол", "пин", "пін", "cvv", "cvc", "pin"]
+            .iter()
+            .any(|own| last.starts_with(own))
+    }),
+    // `命令行`, `命令配方`, `命令参数`: the line, recipe or arguments of a command for a shell.
+    ("not-shell-command", |v| {
+        let text = String::from_utf8_lossy(v);
+        let behind = text.rsplit_once("命令").map_or("", |(_, behind)| behind);
+        behind.is_empty() || behind.chars().count() > 2
+    }),
+    // `override one or more safety rules`: an order to a model means its own, and all of them.
+    ("not-some", |v| {
+        let lower = v.to_ascii_lowercase();
+        !SOME
+            .iter()
+            .any(|w| memchr::memmem::find(&lower, w).is_some())
+    }),
     ("not-filler", not_filler),
     ("bitlocker", bitlocker),
     ("password-like", |v| {
@@ -356,12 +378,32 @@ fn not_negated(value: &[u8]) -> bool {
         || AFTER.contains(&second))
 }
 
+/// How many are meant where it is not all of them.
+const SOME: [&[u8]; 3] = [b" one or more ", b" one or several ", b" any number of "];
+
 /// "Do not tell the user their password is wrong" says how to put something, not to conceal an act: the pattern takes
 /// in the word that shows it, and this throws it out. So does "forget everything you know about" a subject.
 fn not_advice(value: &[u8]) -> bool {
-    const TELLING: [&[u8]; 11] = [
-        b"their", b"his", b"her", b"which", b"whether", b"how", b"where", b"about", b"until",
-        b"unless", b"before",
+    const TELLING: [&[u8]; 17] = [
+        b"their",
+        b"his",
+        b"her",
+        b"which",
+        b"whether",
+        b"how",
+        b"where",
+        b"about",
+        b"until",
+        b"unless",
+        b"before",
+        // Where a subject is learned.
+        b"school",
+        b"college",
+        b"university",
+        b"class",
+        // What is said of a letter or a file.
+        b"content",
+        b"contents",
     ];
     let last = value
         .rsplit(|b| b.is_ascii_whitespace())

@@ -117,7 +117,8 @@ fn scan_cell(text: &str, base: u32, sink: &mut Sink<'_>) {
     );
     let mut row = Row::default();
     // `[\u202A-\u202E]`: in a pattern that looks for them they are written out. As they are they turn what stands behind.
-    let written = sink.node.layer == Some(Layer::Escapes);
+    // What folds letters reads the same once more, and a text that has them as they are was judged before that.
+    let written = matches!(sink.node.layer, Some(Layer::Escapes | Layer::Fold));
     let mut overrides = false;
     let mut last_end = base;
     for (i, c) in Wide::new(text) {
