@@ -42,6 +42,8 @@ pub(crate) const CHECKS: Table = &[
     ("za-id", |v| {
         v.len() == 13 && valid_ymd(v) && matches!(v[10], b'0' | b'1' | b'2') && luhn(v)
     }),
+    // The day of birth begins it.
+    ("cu-ni", |v| v.len() == 11 && valid_ymd(v)),
     ("au-tfn", au_tfn),
     ("au-abn", au_abn),
     ("au-acn", au_acn),

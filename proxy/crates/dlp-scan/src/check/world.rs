@@ -184,7 +184,15 @@ fn sv_nit(v: &[u8]) -> bool {
 
 /// AMA, "Validação de número de documento do cartão de cidadão": Luhn in base 36 over twelve characters.
 fn pt_cc(v: &[u8]) -> bool {
-    if v.len() != 12 || !v[..9].iter().all(u8::is_ascii_digit) || !v[11].is_ascii_digit() {
+    // The version of the document has letters (`ZZ4`), or it would be twelve digits of anything.
+    let version = v
+        .get(9..11)
+        .is_some_and(|v| v.iter().any(u8::is_ascii_alphabetic));
+    if v.len() != 12
+        || !version
+        || !v[..9].iter().all(u8::is_ascii_digit)
+        || !v[11].is_ascii_digit()
+    {
         return false;
     }
     let sum: u32 = v

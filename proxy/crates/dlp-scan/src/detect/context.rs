@@ -147,6 +147,10 @@ fn look(span: Span, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) {
         .flatten()
         .or_else(|| column_head(text, span, cell, near))
         .unwrap_or_default();
+    let before = Span {
+        start: before.start.max(rows_from(text, span, cell, near)),
+        ..before
+    };
     near.parts = [before, after, cell.name, column];
     for part in near.parts {
         for block in blocks(part) {
@@ -306,11 +310,102 @@ fn stands(text: &[u8], at: u32, offset: u32, phrase: &[u8], part: Span) -> bool 
         return false;
     }
     let same = |(t, p): (&u8, &u8)| names::plain_byte(*t) == *p;
-    text[range.clone()].iter().zip(phrase).all(same) && by_itself(text, range, phrase)
+    text[range.clone()].iter().zip(phrase).all(same)
+        && by_itself(text, range.clone(), phrase)
+        && !is_in_a_hash(text, &range)
+        && !is_release(text, &range, phrase)
+        && !is_in_a_word(text, &range, phrase)
+        && !is_counted(phrase, &text[range.end..])
 }
 
 /// Shorter words make too many names: `callId`, `cardWidth`.
 const HUMP_PHRASE_MIN: usize = 5;
+
+/// What a name is of that a word only begins: `passports_issued`, `phone_subs`, `plateSize`.
+const COUNTED: [&[u8]; 22] = [
+    b"issued",
+    b"subs",
+    b"subscribers",
+    b"subscriptions",
+    b"count",
+    b"counts",
+    b"total",
+    b"totals",
+    b"size",
+    b"sizes",
+    b"position",
+    b"width",
+    b"height",
+    b"length",
+    b"rate",
+    b"ratio",
+    b"share",
+    b"percent",
+    b"weight",
+    b"thickness",
+    b"price",
+    b"latency",
+];
+
+/// Does the name that a phrase begins go on with a word that says how many there are, or how large?
+fn is_counted(phrase: &[u8], after: &[u8]) -> bool {
+    let after = after.strip_prefix(b"s").unwrap_or(after);
+    let after = match after.split_first() {
+        Some((b'_' | b'-', rest)) => rest,
+        Some((b'A'..=b'Z', _)) => after,
+        _ => return false,
+    };
+    let len = after.iter().skip(1).take_while(|b| b.is_ascii_lowercase());
+    let word = &after[..after.len().min(1 + len.count())];
+    // The cells of a network and of a table are no telephones.
+    let cell = phrase == b"cell" && word.eq_ignore_ascii_case(b"id");
+    cell || COUNTED.iter().any(|c| c.eq_ignore_ascii_case(word))
+}
+
+/// `6.1-rc.2`: the candidate of a release, and no `RČ`.
+fn is_release(text: &[u8], range: &std::ops::Range<usize>, phrase: &[u8]) -> bool {
+    let after = &text[range.end..];
+    let number = after.strip_prefix(b".").unwrap_or(after);
+    let digits = number.iter().take(4).take_while(|b| b.is_ascii_digit());
+    phrase == b"rc" && (1..=3).contains(&digits.count())
+}
+
+/// Is a phrase of letters and digits in a row that change so often that it is a hash or an id, and no word?
+fn is_in_a_hash(text: &[u8], range: &std::ops::Range<usize>) -> bool {
+    const PHRASE_MAX: usize = 4;
+    const REACH: usize = 24;
+    const CHANGES_MIN: usize = 3;
+    let digit = |b: Option<&u8>| b.is_some_and(u8::is_ascii_digit);
+    let touched =
+        digit(range.start.checked_sub(1).and_then(|i| text.get(i))) || digit(text.get(range.end));
+    if range.len() > PHRASE_MAX || !touched {
+        return false;
+    }
+    let run = |b: &&u8| b.is_ascii_alphanumeric();
+    let before = text[..range.start].iter().rev().take(REACH);
+    let from = range.start - before.take_while(run).count();
+    let after = text[range.end..].iter().take(REACH);
+    let upto = range.end + after.take_while(run).count();
+    let whole = &text[from..upto];
+    let changes = whole
+        .windows(2)
+        .filter(|pair| pair[0].is_ascii_digit() != pair[1].is_ascii_digit());
+    // What stands before a number's own letters may be glued to it: `CI1234567LP`.
+    from < range.start && changes.count() >= CHANGES_MIN
+}
+
+/// May a phrase in Cyrillic be part of a longer word? Short ones are in many: `др` in `ядро`.
+fn is_in_a_word(text: &[u8], range: &std::ops::Range<usize>, phrase: &[u8]) -> bool {
+    const SHORT_BYTES_MAX: usize = 6;
+    const WHOLE_BYTES_MAX: usize = 4;
+    let letter = |lead: u8, last: u8| matches!(lead, 0xD0 | 0xD1) && last & 0xC0 == 0x80;
+    let starts = |bytes: &[u8]| matches!(*bytes, [lead, last, ..] if letter(lead, last));
+    let ends = |bytes: &[u8]| matches!(*bytes, [.., lead, last] if letter(lead, last));
+    phrase.len() <= SHORT_BYTES_MAX
+        && starts(phrase)
+        && (ends(&text[..range.start])
+            || phrase.len() <= WHOLE_BYTES_MAX && ends(phrase) && starts(&text[range.end..]))
+}
 
 /// Is a phrase of ASCII letters no part of a longer word? A plural is the word itself, and a hump (`userPassport`,
 /// `passportNo`) ends one.
@@ -369,6 +464,32 @@ fn column_head(text: &[u8], span: Span, cell: &Cell, near: &mut Near) -> Option<
         .nth(column)?;
     let start = over.as_ptr().addr() - text.as_ptr().addr();
     (over.len() <= COLUMN_BYTES_MAX).then(|| Span::new(start, start + over.len()))
+}
+
+/// In a table whose rows have as many columns as its head: where the rows begin. What stands over the other columns says
+/// nothing about a value.
+fn rows_from(text: &[u8], span: Span, cell: &Cell, near: &Near) -> u32 {
+    let (floor, at) = (cell.span.start as usize, span.start as usize);
+    let Some((_, Some(head))) = near.head.filter(|(start, _)| *start == cell.span.start) else {
+        return 0;
+    };
+    let end = floor + head.end;
+    if at <= end {
+        return 0;
+    }
+    let over = &text[floor..end];
+    // A sentence has commas as well, and blanks.
+    let names = head.delimiter != b',' || !over.contains(&b' ');
+    let line_floor = at.saturating_sub(LINE_BYTES_MAX).max(end);
+    let line_ceil = (at + LINE_BYTES_MAX).min(cell.span.end as usize);
+    let start =
+        memchr::memrchr(b'\n', &text[line_floor..at]).map_or(line_floor, |n| line_floor + n + 1);
+    let stop = memchr::memchr(b'\n', &text[at..line_ceil]).map_or(line_ceil, |n| at + n);
+    let columns = |line: &[u8]| memchr::memchr_iter(head.delimiter, line).count();
+    match names && columns(over) == columns(&text[start..stop]) {
+        true => to_u32(end),
+        false => 0,
+    }
 }
 
 /// The head of the column that a place in a table stands in, or the name of its column in an `INSERT`.

@@ -1,12 +1,12 @@
 //! Identifiers of a fixed shape: found by their digits, told apart by shape, check digits and the words around them.
 
 use super::{Scratch, Sink, context};
-use crate::LeafKind;
 use crate::decode::{listed, misread, series, strides};
 use crate::rule::RuleId;
 use crate::ruleset::{Classes, Kind, Need, Outline};
 use crate::text::{Cell, Span};
 use crate::traces::Traces;
+use crate::{Layer, LeafKind};
 
 /// Most groups in one number.
 const GROUPS_MAX: usize = Outline::RUNS_MAX;
@@ -486,10 +486,12 @@ fn candidate(
     // What is a name of something else is not alone.
     let nameless = cell.name.is_empty() && cell.kind != LeafKind::Key;
     let alone = need == Need::ContextOrAlone && cell.span == span && nameless;
-    let named = || {
-        names_goods(&text[cell.span.start as usize..span.start as usize])
-            || span.start == cell.span.start && names_goods(&text[cell.name.range()])
+    let labelled = |names: fn(&[u8]) -> bool| {
+        names(&text[cell.span.start as usize..span.start as usize])
+            || span.start == cell.span.start && names(&text[cell.name.range()])
     };
+    let named = || labelled(names_goods);
+    let measured = || value.iter().all(u8::is_ascii_digit) && labelled(names_amount);
     let chain = value.starts_with(b"0x");
     let few = value.iter().filter(|b| b.is_ascii_digit()).count() < FEW_DIGITS;
     if chain && named() {
@@ -498,7 +500,13 @@ fn candidate(
     let told = match beside {
         // So few digits may be anything that has a number, where the word before says so.
         Beside::Free if need == Need::Nothing && few && named() => false,
-        Beside::Free => need == Need::Nothing || alone,
+        // Nor is what counts up, or is measured.
+        Beside::Free if need == Need::Nothing && !few && measured() => false,
+        Beside::Free => {
+            (need == Need::Nothing || alone)
+                && !counts_up(&scratch.compact)
+                && !(is_put_together(sink) && is_of_few(&scratch.compact))
+        }
         Beside::Row { .. } if twin() => need == Need::Nothing,
         Beside::Row { tellable: false } => return,
         Beside::Row { .. } | Beside::Near | Beside::Part => false,
@@ -521,10 +529,10 @@ fn candidate(
     }
 }
 
-/// Do the words before a number say that it is one of a thing: `SKU 045-22-1180`, `part no. 045-22-1180`, `token contract: 0x...`?
+/// Do the words before a number say that it is one of a thing or of a list: `SKU 045-22-1180`, `part no. 045-22-1180`, `token contract: 0x...`?
 fn names_goods(before: &[u8]) -> bool {
     const REACH: usize = 32;
-    const GOODS: [&str; 27] = [
+    const GOODS: [&str; 36] = [
         "sku",
         "part",
         "parts",
@@ -552,6 +560,15 @@ fn names_goods(before: &[u8]) -> bool {
         "erc20",
         "bep20",
         "trc20",
+        "ref",
+        "reference",
+        "version",
+        "position",
+        "partition",
+        "run",
+        "build",
+        "job",
+        "commit",
     ];
     const NUMBER: [&str; 9] = [
         "no", "number", "num", "nr", "code", "id", "is", "at", "address",
@@ -569,6 +586,70 @@ fn names_goods(before: &[u8]) -> bool {
     // `P/N 045-22-1180`, `S/N: ...`
     let parted = last == Some(b"n") && matches!(words.next(), Some(b"p" | b"s"));
     parted || last.is_some_and(|w| is(w, &GOODS))
+}
+
+/// Do the words before a number say that it is an amount of something, as in `rx_bytes 4240941569547042` or
+/// `http_requests_total{code="200"} 2340515060177062` (Prometheus, "Metric and label naming")?
+fn names_amount(before: &[u8]) -> bool {
+    const REACH: usize = 96;
+    const UNITS: [&[u8]; 16] = [
+        b"bytes",
+        b"octets",
+        b"packets",
+        b"seconds",
+        b"nanoseconds",
+        b"microseconds",
+        b"milliseconds",
+        b"nanos",
+        b"micros",
+        b"millis",
+        b"ns",
+        b"ticks",
+        b"cycles",
+        b"jiffies",
+        b"cpu",
+        b"inode",
+    ];
+    // The last words of names, which stand in sentences as well.
+    const ENDS: [&[u8]; 9] = [
+        b"total", b"count", b"sum", b"bucket", b"us", b"ms", b"offset", b"hash", b"seed",
+    ];
+    let near = &before[before.len().saturating_sub(REACH)..];
+    let line = memchr::memrchr(b'\n', near).map_or(0, |at| at + 1);
+    let mut near = near[line..].trim_ascii_end();
+    if let Some(labels) = near.strip_suffix(b"}") {
+        near = &labels[..memchr::memrchr(b'{', labels).unwrap_or(0)];
+    }
+    let letter = |b: &u8| b.is_ascii_alphanumeric();
+    let stop = near.iter().rposition(letter).map_or(0, |at| at + 1);
+    let start = near[..stop].iter().rposition(|b| !letter(b));
+    let start = start.map_or(0, |at| at + 1);
+    let is = |list: &[&[u8]]| {
+        list.iter()
+            .any(|word| word.eq_ignore_ascii_case(&near[start..stop]))
+    };
+    is(&UNITS) || near[..start].ends_with(b"_") && is(&ENDS)
+}
+
+/// Was it put together of pieces that stand apart? Single digits in a row are the priorities of a queue as well.
+fn is_put_together(sink: &Sink<'_>) -> bool {
+    matches!(sink.node.layer, Some(Layer::Spaced | Layer::Joined))
+}
+
+/// Are there fewer different digits in it than in nearly any number of a card?
+fn is_of_few(compact: &[u8]) -> bool {
+    const KINDS_MIN: u32 = 5;
+    let digits = compact.iter().filter(|b| b.is_ascii_digit());
+    let kinds = digits.fold(0u16, |kinds, b| kinds | 1 << (b - b'0'));
+    compact.len() >= LONG_BYTES_MIN && kinds.count_ones() < KINDS_MIN
+}
+
+/// `0123456789`: all the digits in order, one behind the other.
+fn counts_up(compact: &[u8]) -> bool {
+    compact.len() >= FEW_DIGITS
+        && compact
+            .windows(2)
+            .all(|pair| pair[1] == pair[0] + 1 || pair == b"90")
 }
 
 /// Does a text say how numbers are written, and not which one somebody has?
@@ -630,6 +711,14 @@ fn touched(text: &[u8], start: usize, end: usize, cell: &Cell) -> Beside {
     };
     let word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
     let letter = |at: usize| at >= floor && text[at].is_ascii_alphabetic();
+    let value = &text[start..end];
+    if are_years(value)
+        || is_stamp(&text[end..ceil])
+        || is_of_arn(&text[floor..start])
+        || is_of_dump(text, (start, end), (floor, ceil))
+    {
+        return Beside::Part;
+    }
     let before = (start > floor).then(|| text[start - 1]);
     // The sign of a number, `#`, and the dot of `no.` are none of it.
     let negative = cell.kind == LeafKind::Number && start == floor + 1 && before == Some(b'-');
@@ -664,7 +753,6 @@ fn touched(text: &[u8], start: usize, end: usize, cell: &Cell) -> Beside {
         && !decimal
         && !line_end
         && (text[end] == b'_' || glue(text[end]) && end + 1 < ceil && word(text[end + 1]));
-    let value = &text[start..end];
     let part =
         part_before && !signed && !negative || part_after && !card_tail(value, &text[end..ceil]);
     if part && !stands_out(value) {
@@ -675,6 +763,72 @@ fn touched(text: &[u8], start: usize, end: usize, cell: &Cell) -> Beside {
         Beside::Free if part_before && signed || lettered => Beside::Near,
         beside => beside,
     }
+}
+
+/// `1993-2007`: the years of a copyright or of a life.
+fn are_years(value: &[u8]) -> bool {
+    const YEARS: std::ops::RangeInclusive<&[u8]> = b"1400"..=b"2060";
+    value.len() == 9
+        && value[4] == b'-'
+        && [&value[..4], &value[5..]]
+            .iter()
+            .all(|year| year.iter().all(u8::is_ascii_digit) && YEARS.contains(year))
+        && value[..4] <= value[5..]
+}
+
+/// Does a time with nanoseconds follow, as a system has it of its files: `2025-06-03 13:03:54.000000000`? A day alone is
+/// kept with the hour at which it begins.
+fn is_stamp(after: &[u8]) -> bool {
+    const CLOCK: &[u8; 10] = b" 00:00:00.";
+    const FRACTION: usize = 9;
+    let Some((clock, fraction)) = after.split_at_checked(CLOCK.len()) else {
+        return false;
+    };
+    let formed = clock.iter().zip(CLOCK).all(|(b, form)| match form {
+        b'0' => b.is_ascii_digit(),
+        _ => b == form,
+    });
+    let digits = fraction.iter().take_while(|b| b.is_ascii_digit()).count();
+    formed && digits == FRACTION && clock[1..] != CLOCK[1..]
+}
+
+/// `e8 62 01 02 00`: bytes in a dump, of which one beside them has a letter.
+fn is_of_dump(text: &[u8], (start, end): (usize, usize), (floor, ceil): (usize, usize)) -> bool {
+    let pairs = text[start..end].split(|b| *b == b' ');
+    let paired = pairs.clone().count() >= 3 && pairs.clone().all(|pair| pair.len() == 2);
+    let is_byte = |pair: &[u8]| {
+        pair.iter().all(u8::is_ascii_hexdigit)
+            && pair.iter().any(u8::is_ascii_digit)
+            && !pair.iter().all(u8::is_ascii_digit)
+    };
+    let word = |b: Option<&u8>| b.is_some_and(u8::is_ascii_alphanumeric);
+    let before = &text[floor..start];
+    let after = &text[end..ceil];
+    let follows = match before {
+        [.., a, b, b' '] => is_byte(&[*a, *b]) && !word(before.iter().nth_back(3)),
+        _ => false,
+    };
+    let goes_on = match after {
+        [b' ', a, b, ..] => is_byte(&[*a, *b]) && !word(after.get(3)),
+        _ => false,
+    };
+    paired && (follows || goes_on)
+}
+
+/// `arn:aws:ec2:eu-central-1:184008247829:...`: the fourth field behind the first is an account at Amazon (AWS General
+/// Reference, "Amazon Resource Names").
+fn is_of_arn(before: &[u8]) -> bool {
+    const REACH: usize = 80;
+    if before.last() != Some(&b':') {
+        return false;
+    }
+    let near = &before[before.len().saturating_sub(REACH)..];
+    let word = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b':' | b'-');
+    let start = near.iter().rposition(|b| !word(b)).map_or(0, |at| at + 1);
+    let mut fields = near[start..].split(|b| *b == b':');
+    fields.next() == Some(b"arn")
+        && fields.next().is_some_and(|f| f.starts_with(b"aws"))
+        && fields.count() == 3
 }
 
 /// What is no part of a name or a path whatever sign it touches: it begins as an IBAN and is as long, or has the groups that are
