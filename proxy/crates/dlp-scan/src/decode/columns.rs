@@ -458,6 +458,29 @@ pub(super) fn may_head(text: &[u8]) -> bool {
     begins && text.len() <= HEAD_BYTES_MAX && words <= HEAD_WORDS_MAX && text.iter().all(part)
 }
 
+/// What stands in rows and names no column: a number with more than one part or with a slash (`3.6.1`, `5:5.36.0-7`, `2024-05-03`,
+/// `464/tcp`), a version (`v1`, `v0.37`), a path (`/usr/bin/x`).
+pub(crate) fn is_measured(field: &[u8]) -> bool {
+    let digits = |part: &[u8]| part.iter().take_while(|b| b.is_ascii_digit()).count();
+    let of = |b: &u8| b.is_ascii_alphanumeric() || b".:-+~/_".contains(b);
+    if !field.iter().all(of) {
+        return false;
+    }
+    if field.starts_with(b"/") || field.starts_with(b"./") {
+        return field.len() > 2;
+    }
+    let version = field.strip_prefix(b"v");
+    let body = version.unwrap_or(field);
+    let number = digits(body);
+    match body.get(number) {
+        _ if number == 0 => false,
+        None => version.is_some(),
+        Some(b'/') => true,
+        Some(b'.' | b':' | b'-') => digits(&body[number + 1..]) > 0,
+        Some(_) => false,
+    }
+}
+
 /// Is it surely the name of a column: one that programs write, one that promises a secret, or with a word that tables have?
 pub(super) fn is_head(text: &[u8]) -> bool {
     let camel = |pair: &[u8]| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase();
@@ -484,7 +507,7 @@ const KNOWN: &str = "\
 
 #[cfg(test)]
 mod tests {
-    use super::FirstRow;
+    use super::{FirstRow, is_measured};
     use crate::LeafKind;
     use crate::decode::json;
     use crate::text::{Node, Span};
@@ -599,6 +622,39 @@ mod tests {
             (&["name", "password"], &["x", "y"], false),
         ] {
             assert_eq!(heads(first, later), want, "{first:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_counted_or_versioned_names_no_column() {
+        for field in [
+            "2.7.1",
+            "1:4.8.1-6ubuntu3",
+            "2021-11-30",
+            "09:14",
+            "v2",
+            "v1.29.3",
+            "88/tcp",
+            "/etc/shadow",
+            "./run.sh",
+        ] {
+            assert!(is_measured(field.as_bytes()), "{field}");
+        }
+        for head in [
+            "",
+            "id",
+            "2",
+            "2fa",
+            "v",
+            "vat_1",
+            "user/login",
+            "e-mail",
+            "name (1.2)",
+            "Passwort",
+            "/",
+            "q1.2",
+        ] {
+            assert!(!is_measured(head.as_bytes()), "{head}");
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use smallvec::SmallVec;
 
-use super::columns::{is_head, may_head};
+use super::columns::{is_head, is_measured, may_head};
 use super::{Spawner, copy, rows_of};
 use crate::layout::Field;
 use crate::names::{self, Promise};
@@ -315,6 +315,9 @@ impl Table {
             head.ends_with(b".") && head.contains(&b' ') && !head.ends_with(b"No.")
         };
         if named < HEADS_MIN || named * 2 < heads.len() || heads.iter().any(sentence) {
+            return None;
+        }
+        if heads.iter().any(|head| is_measured(&text[head.range()])) {
             return None;
         }
         // Names that promise a secret are read where they stand, in tables that are no drawing.

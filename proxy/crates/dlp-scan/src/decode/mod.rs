@@ -77,6 +77,7 @@ use crate::{Layer, OverBudget};
 use around::{MARGIN_AFTER, MARGIN_BEFORE, child_around, margin_after, margin_before};
 pub(crate) use around::{begin_cell, copy, label_before, on_char};
 use around::{name_of, name_over, without_data_head};
+pub(crate) use columns::is_measured;
 pub(crate) use dressed::places as dressing;
 pub(crate) use fold::bare_letter;
 pub(crate) use spawner::{Spawner, is_reading};

@@ -1,6 +1,7 @@
 //! Tables of lines: the values under a name that stands in the head.
 
 use super::{Asker, HEAD_BYTES_MAX};
+use crate::decode::is_measured;
 use crate::text::{Cell, Span, to_u32};
 
 /// Longest head of a table.
@@ -79,6 +80,11 @@ impl<'t> Column<'t> {
             return None;
         }
         if floor > top && (columns < 2 || floor == reach && line.is_none()) {
+            return None;
+        }
+        // `base-passwd<tab>3.6.1<tab>Ann`: a row of a table without heads, one of whose fields only sounds like a name.
+        let fields = |line: &'t [u8]| line.split(move |b| *b == delimiter);
+        if fields(head).any(|field| is_measured(field.trim_ascii())) {
             return None;
         }
         // `icd10,count`: how often each occurs is told of nobody.
