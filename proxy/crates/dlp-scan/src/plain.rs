@@ -1,5 +1,6 @@
 //! What stands behind the names of passwords and is none: numbers with their units (`PW: 1000us` is how long a pulse is),
-//! ratios (`Pass: 88/90`), types of programs (`password: Option<String>`) and notes (`password: rotated-2024-03-01`).
+//! ratios (`Pass: 88/90`), types of programs (`password: Option<String>`), notes (`password: rotated-2024-03-01`), ports (`464/tcp`)
+//! and what may be done to a file (`rwxr-xr-x`).
 
 use crate::entropy::wordiness;
 
@@ -248,7 +249,37 @@ const DIGITS_MAX: usize = 9;
 
 /// Is it one of those?
 pub(crate) fn is_plain(value: &[u8], quoted: bool) -> bool {
-    is_measure(value) || is_ratio(value) || is_note(value) || is_type(value, quoted)
+    is_measure(value)
+        || is_ratio(value)
+        || is_note(value)
+        || is_type(value, quoted)
+        || is_port(value)
+        || is_mode(value)
+}
+
+/// `464/tcp`, as lists of services have it.
+fn is_port(value: &[u8]) -> bool {
+    const DIGITS_MAX: usize = 5;
+    const PROTOCOLS: [&[u8]; 4] = [b"/tcp", b"/udp", b"/sctp", b"/dccp"];
+    let digits = value.iter().take_while(|b| b.is_ascii_digit()).count();
+    (1..=DIGITS_MAX).contains(&digits) && PROTOCOLS.contains(&&value[digits..])
+}
+
+/// `drwxr-xr-t`, `rw-r--r--`: as `ls -l` writes it (POSIX, `ls`), with or without the kind of file and the sign behind it.
+fn is_mode(value: &[u8]) -> bool {
+    const BITS: usize = 9;
+    let value = match value {
+        [bits @ .., b'.' | b'+' | b'@'] => bits,
+        bits => bits,
+    };
+    let bits = match value {
+        [b'-' | b'd' | b'l' | b'c' | b'b' | b'p' | b's', bits @ ..] if bits.len() == BITS => bits,
+        bits => bits,
+    };
+    let may = |triple: &[u8]| {
+        b"r-".contains(&triple[0]) && b"w-".contains(&triple[1]) && b"xsStT-".contains(&triple[2])
+    };
+    bits.len() == BITS && bits.chunks_exact(3).all(may)
 }
 
 /// `Option<String>`, `std::vector<int>`, `Map<String, List<Integer>>`. In quotes it has to be made of types that all know;
@@ -427,7 +458,7 @@ fn is_time(part: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_measure, is_note, is_ratio, is_type};
+    use super::{is_measure, is_mode, is_note, is_port, is_ratio, is_type};
     use crate::names::Promise;
     use crate::value::judge;
 
@@ -435,6 +466,32 @@ mod tests {
         for (value, want) in cases {
             assert_eq!(is(value.as_bytes()), *want, "{value}");
         }
+    }
+
+    #[test]
+    fn ports_and_modes_are_written_in_one_way() {
+        let ports = ["749/tcp", "5060/udp", "9/sctp"];
+        let no = ["749", "tcp", "749/tcp4", "123456/tcp", "749/Tulip", "/tcp"];
+        check(is_port, &ports.map(|value| (value, true)));
+        check(is_port, &no.map(|value| (value, false)));
+        let modes = [
+            "rw-r-----",
+            "drwxrwxrwt",
+            "-rwsr-xr-x",
+            "lrwxrwxrwx",
+            "rw-r--r--.",
+            "crw--w----+",
+        ];
+        let no = [
+            "rwx",
+            "rwxr-xr-y",
+            "xrw-r--r--",
+            "rwxrwxrwxrwx",
+            "wrx-rx-rw",
+            "rw-r--r--1",
+        ];
+        check(is_mode, &modes.map(|value| (value, true)));
+        check(is_mode, &no.map(|value| (value, false)));
     }
 
     #[test]

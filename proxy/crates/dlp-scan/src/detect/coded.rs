@@ -145,6 +145,9 @@ fn is_secret(node: &Node, cell: &Cell, value: Span, hides: bool) -> bool {
     let after = &node.text[end..(end + REACH).min(ceil)];
     let name = &node.text[cell.name.range()];
     let bytes = &node.text[value.range()];
+    if is_fraction(before, after) || names_id(before) {
+        return false;
+    }
     let mut words = [before, after, name]
         .into_iter()
         .flat_map(|text| WORDS.of(text));
@@ -175,6 +178,39 @@ fn is_secret(node: &Node, cell: &Cell, value: Span, hides: bool) -> bool {
         || (password || key && hides) && chosen(bytes)
         || key && (is_drawn(bytes) || is_told(bytes))
         || last.is_some_and(|last| BYTES.contains(&last.len()) && (is_told(last) || is_drawn(last)))
+}
+
+/// The digits behind the point of a number, or before it where they were turned round.
+fn is_fraction(before: &[u8], after: &[u8]) -> bool {
+    matches!(before, [.., b'0'..=b'9', b'.']) || matches!(after, [b'.', b'0'..=b'9', ..])
+}
+
+/// `"sha":"`, `trace_id=`, `"subscriptionId": "`: the name right before a value says that it is an id, whatever is told of beside it.
+fn names_id(before: &[u8]) -> bool {
+    const SIGNS: &[u8] = b"\"'`:= ";
+    let signs = before
+        .iter()
+        .rev()
+        .take_while(|b| SIGNS.contains(b))
+        .count();
+    let (named, signs) = before.split_at(before.len() - signs);
+    let part = |b: &&u8| b.is_ascii_alphanumeric() || b"_-".contains(b);
+    let name = &named[named.len() - named.iter().rev().take_while(part).count()..];
+    let is = [
+        &b"sha"[..],
+        b"sha1",
+        b"sha256",
+        b"commit",
+        b"etag",
+        b"uuid",
+        b"guid",
+        b"traceid",
+        b"spanid",
+    ];
+    let id = [&b"_id"[..], b"-id", b"Id", b"_sha", b"_uuid"];
+    signs.iter().any(|b| b":=".contains(b))
+        && (is.iter().any(|w| name.eq_ignore_ascii_case(w)) || id.iter().any(|e| name.ends_with(e)))
+        && crate::names::promise(name) == Promise::Nothing
 }
 
 struct Words {

@@ -831,6 +831,12 @@ pub(super) const TOKEN_DENIED: &[&str] = &[
     "governance",
     "next_page",
     "continue",
+    // Azure and Bing: where the next page begins, and what an image is asked about by.
+    "skip",
+    "insights",
+    "skiptoken",
+    "paging",
+    "delta",
 ];
 pub(super) const MNEMONIC: &[&str] = &[
     "mnemonic",

@@ -119,8 +119,14 @@ impl Reader<'_> {
         let note = note.strip_suffix(b":").filter(word).unwrap_or(note);
         // `&[u8; 32]`, `char[17]`
         let array = note.contains(&b'[');
+        // `KEY: X509KeyUsageFlags = 4`: a type of three words and more may have a number in it.
+        let humps = note
+            .windows(2)
+            .filter(|w| w[0].is_ascii_lowercase() && w[1].is_ascii_uppercase());
+        let numbered = rest[from..eq].ends_with(b" ") && humps.count() >= 2 && word(&note);
         let plain = note.iter().all(|b| {
-            b.is_ascii_alphabetic()
+            numbered && b.is_ascii_digit()
+                || b.is_ascii_alphabetic()
                 || matches!(b, b' ' | b'&' | b'<' | b'>' | b'?' | b'|' | b'\'')
                 || array && (b.is_ascii_digit() || matches!(b, b'[' | b']' | b';'))
         });

@@ -145,6 +145,22 @@ fn is_code(text: &[u8], name: Span, value: Span) -> bool {
     !word && (sums || !value::stands_alone(told))
 }
 
+/// `the signing key 19882D92DDA4...`: a key of OpenPGP is called by its fingerprint (RFC 4880, 12.2), in forty large digits. The secret
+/// one is never written so.
+fn is_fingerprint(text: &[u8], name: Span, value: Span) -> bool {
+    const DIGITS: usize = 40;
+    let told = &text[value.range()];
+    let large = |b: &u8| b.is_ascii_digit() || (b'A'..=b'F').contains(b);
+    text[name.range()]
+        .to_ascii_lowercase()
+        .ends_with(b"signing key")
+        && text[name.end as usize..value.start as usize]
+            .iter()
+            .all(|b| *b == b' ')
+        && told.len() == DIGITS
+        && told.iter().all(large)
+}
+
 /// Reads each name once, however many keywords lie in it.
 #[derive(Debug, Default)]
 pub(super) struct Names {
@@ -261,7 +277,8 @@ impl Names {
             let rest = &sink.text()[found.value.end as usize..];
             let verdict = verdict::is_verdict(sink.text(), name, found.value, &cell.1);
             let code = !found.quoted && is_code(sink.text(), name, found.value);
-            if !rest.starts_with(b"...") && !verdict && !code {
+            let print = is_fingerprint(sink.text(), name, found.value);
+            if !rest.starts_with(b"...") && !verdict && !code && !print {
                 let mut value = found.taken(&cell.1);
                 if promise == Promise::Passphrase && !found.quoted {
                     value.span = drawn_from(sink.text(), found.value, &cell.1);

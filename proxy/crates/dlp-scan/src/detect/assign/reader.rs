@@ -175,6 +175,7 @@ impl Reader<'_> {
                 self.rest().iter().take(32).position(|b| *b == b'>')? + 1,
             ),
             b',' if closed && self.value_member().is_some() => (Sep::Colon, self.value_member()?),
+            b',' if closed && self.argument_next() => return None,
             b',' if closed => (Sep::Loose, 1),
             b',' | b';' if line && self.field_next() => (Sep::Loose, 1),
             b';' if closed => (Sep::Loose, 1),
@@ -453,6 +454,21 @@ impl Reader<'_> {
             self.blanks();
         }
         self.alone_next().then_some(Sep::Blank)
+    }
+
+    /// `AuthError("Wrong password", code=4012)`: a call goes on with what it gives to a name of its own.
+    fn argument_next(&self) -> bool {
+        let rest = &self.rest()[1..self.rest().len().min(BARE_BYTES_MAX)];
+        let rest = rest.trim_ascii_start();
+        let part = |b: &&u8| b.is_ascii_lowercase() || b.is_ascii_digit() || **b == b'_';
+        let name = rest.iter().take_while(part).count();
+        let line = rest.split(|b| *b == b'\n').next().unwrap_or_default();
+        let called = |rest: &[u8]| rest.contains(&b')');
+        name > 1
+            && rest[0].is_ascii_lowercase()
+            && rest.get(name) == Some(&b'=')
+            && !matches!(rest.get(name + 1), Some(b'='))
+            && called(line)
     }
 
     /// The value on the next line: under its own key, as in Kubernetes, or by itself.
