@@ -186,7 +186,7 @@ fn is_fraction(before: &[u8], after: &[u8]) -> bool {
 }
 
 /// `"sha":"`, `trace_id=`, `"subscriptionId": "`: the name right before a value says that it is an id, whatever is told of beside it.
-fn names_id(before: &[u8]) -> bool {
+pub(super) fn names_id(before: &[u8]) -> bool {
     const SIGNS: &[u8] = b"\"'`:= ";
     let signs = before
         .iter()

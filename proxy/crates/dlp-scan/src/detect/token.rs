@@ -3,18 +3,21 @@
 use regex_automata::{Anchored, Input};
 
 use super::{Scratch, Sink};
-use crate::Category;
 use crate::decode::dressing;
 use crate::rule::RuleId;
 use crate::ruleset::Action;
 use crate::ruleset::load::Edge;
-use crate::text::{Cell, RUN_BYTES_MIN, Span};
+use crate::text::{Cell, How, RUN_BYTES_MIN, Span};
+use crate::{Category, Layer};
 
 /// So far a token's pattern may reach in vain at the price of one look.
 const UNCHARGED: u32 = 512;
 
 /// Bytes that a further match under way may go on for the price of one look.
 const OVERLAP: u32 = 8;
+
+/// Bytes of a window in which what a pattern needs is looked for at the price of one look: a tenth of running the pattern there.
+const LOOKED_AT: u32 = 32;
 
 /// What may touch a token, and how far it may reach.
 #[derive(Clone, Copy)]
@@ -160,6 +163,9 @@ pub(super) fn around(
         cell.span.end.min(at.saturating_add(ahead)),
         cell.span.end,
     );
+    if is_known(rule, (start, end), sink) {
+        return;
+    }
     // `done` holds the index of the rule's last window, one up.
     let last = scratch.done.end(rule) as usize;
     if let Some(window) = last.checked_sub(1).and_then(|i| scratch.windows.get_mut(i))
@@ -179,6 +185,24 @@ pub(super) fn around(
     });
     let nth = crate::text::to_u32(scratch.windows.len());
     scratch.done.set(rule, nth);
+}
+
+/// Was the window searched where it was copied from? Of a text in which one letter was folded (`GOsa²`) all else is as it was, and
+/// would be searched as often as it is folded, joined and both. An order is looked for in any case: the marks that dress it up are
+/// sought beside it.
+fn is_known(rule: RuleId, (start, end): (u32, u32), sink: &Sink<'_>) -> bool {
+    /// So far behind the window what it finds may go on.
+    const MARGIN: u32 = 64;
+    let node = sink.node;
+    if node.layer != Some(Layer::Fold) || sink.rules.rule(rule).category != Category::Secret {
+        return false;
+    }
+    let next = node.segs.partition_point(|seg| seg.dst < start);
+    let Some(seg) = next.checked_sub(1).and_then(|at| node.segs.get(at)) else {
+        return false;
+    };
+    let ends = node.segs.get(next).map(|seg| seg.dst);
+    seg.how == How::Copy && ends.is_none_or(|ends| end.saturating_add(MARGIN) <= ends)
 }
 
 /// Looks into every window.
@@ -220,11 +244,18 @@ pub(super) fn search_windows(sink: &mut Sink<'_>, scratch: &mut Scratch) {
         // A long gap in a pattern costs a step for each byte and each place in the gap: hence by the byte.
         let weight = sink.rules.compiled(*rule).weight;
         let cost = |bytes: u32| (1 + bytes / 4).saturating_mul(weight);
-        if !sink.limits.spend(cost(span.end - span.start)) {
+        let bytes = span.end - span.start;
+        if !sink
+            .limits
+            .spend((1 + bytes / LOOKED_AT).saturating_mul(weight))
+        {
             break;
         }
         if !holds_needed(*rule, *span, sink, scratch) {
             continue;
+        }
+        if !sink.limits.spend(cost(bytes)) {
+            break;
         }
         // So does each keyword that the pattern may begin at while it is under way from those before.
         let reach = window.reach.min(span.end - span.start);
@@ -257,7 +288,8 @@ pub(super) fn search_windows(sink: &mut Sink<'_>, scratch: &mut Scratch) {
                 super::told::tells_of(text, cell.span, whole)
                     || super::forbidden::forbids(text, cell.span, whole)
             };
-            if !(orders && idle(sink.text())) {
+            let other = secret && is_id_of_another(sink.text(), whole, value);
+            if !(orders && idle(sink.text())) && !other {
                 sink.accept(*rule, value, &mut scratch.compact);
             }
             start = whole.end.max(start + 1);
@@ -271,6 +303,15 @@ pub(super) fn search_windows(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     }
     scratch.windows = windows;
     scratch.windows.clear();
+}
+
+/// `password reset requested correlation_id=a4f1...`: the words that a pattern began with stand before a name that says itself what
+/// the value is.
+fn is_id_of_another(text: &[u8], whole: Span, value: Span) -> bool {
+    let before = &text[whole.start as usize..value.start as usize];
+    crate::value::is_uuid(&text[value.range()])
+        && before.contains(&b' ')
+        && super::coded::names_id(before)
 }
 
 /// False when the gate saw none of the words there that every match of the rule holds.
