@@ -505,7 +505,7 @@ fn candidate(
         Beside::Free => {
             (need == Need::Nothing || alone)
                 && !counts_up(&scratch.compact)
-                && !(is_put_together(sink) && is_of_few(&scratch.compact))
+                && !(is_put_together(sink) && is_of_levels(&scratch.compact))
         }
         Beside::Row { .. } if twin() => need == Need::Nothing,
         Beside::Row { tellable: false } => return,
@@ -636,12 +636,9 @@ fn is_put_together(sink: &Sink<'_>) -> bool {
     matches!(sink.node.layer, Some(Layer::Spaced | Layer::Joined))
 }
 
-/// Are there fewer different digits in it than in nearly any number of a card?
-fn is_of_few(compact: &[u8]) -> bool {
-    const KINDS_MIN: u32 = 5;
-    let digits = compact.iter().filter(|b| b.is_ascii_digit());
-    let kinds = digits.fold(0u16, |kinds, b| kinds | 1 << (b - b'0'));
-    compact.len() >= LONG_BYTES_MIN && kinds.count_ones() < KINDS_MIN
+/// Is no digit of it above 3, as in a list of priorities or of answers? Of a thousand million numbers of cards one is so.
+fn is_of_levels(compact: &[u8]) -> bool {
+    compact.len() >= LONG_BYTES_MIN && compact.iter().all(|b| (b'0'..=b'3').contains(b))
 }
 
 /// `0123456789`: all the digits in order, one behind the other.
