@@ -39,6 +39,13 @@ pub(crate) const CHECKS: Table = &[
             .iter()
             .any(|w| memchr::memmem::find(&lower, w).is_some())
     }),
+    // A tool's handle of a session is mostly one; what a browser keeps hardly ever is.
+    ("not-uuid", |v| !crate::value::is_uuid(v)),
+    // "Variables of the environment override all of the above": which of several settings holds.
+    ("not-settings", |v| {
+        let lower = v.to_ascii_lowercase();
+        !(lower.starts_with(b"overrid") && lower.ends_with(b" above"))
+    }),
     ("not-filler", not_filler),
     ("bitlocker", bitlocker),
     ("password-like", |v| {

@@ -23,7 +23,7 @@ const PIECES_MAX: usize = 64;
 const OVERLAP: usize = 8;
 /// A token is not in more pieces: longer rows of single words are a column of a table.
 const TOKENS_MAX: usize = 24;
-/// A label without a number has so many letters.
+/// A label has so many letters, or a number.
 const LETTERS_MIN: usize = 3;
 
 pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
@@ -62,16 +62,14 @@ pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
 /// The lines of a text that begins at `base`, without what ends them.
 fn lines(text: &[u8], base: usize) -> impl Iterator<Item = Span> {
     let mut at = 0;
-    std::iter::from_fn(move || {
-        let rest = text.get(at..).filter(|rest| !rest.is_empty())?;
-        let len = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-        let bare = rest[..len]
-            .strip_suffix(b"\r")
-            .unwrap_or(&rest[..len])
-            .len();
-        let line = Span::new(base + at, base + at + bare);
-        at += len + 1;
-        Some(line)
+    let ends = memchr::memchr_iter(b'\n', text).chain(std::iter::once(text.len()));
+    ends.map(move |end| {
+        let start = std::mem::replace(&mut at, end + 1);
+        let bare = match end > start && text[end - 1] == b'\r' {
+            true => end - 1,
+            false => end,
+        };
+        Span::new(base + start, base + bare)
     })
 }
 
@@ -95,6 +93,13 @@ fn rows(
     let mut row: SmallVec<[Span; 16]> = SmallVec::new();
     let mut label = Label::new();
     for next in texts {
+        // Most neighbours begin with different letters.
+        if let [last] = row[..]
+            && !begin_alike(text(last), text(next))
+        {
+            row[0] = next;
+            continue;
+        }
         if next.len() > LABEL_MAX + PIECE_BYTES_MAX {
             end(node, &row, &label, child, spawn);
             row.clear();
@@ -103,17 +108,12 @@ fn rows(
         let fits = match row.len() {
             0 => true,
             // By chance the first two begin with the same letters as well: a third one shows it.
-            1 | 2 => match row.len() == 2 && behind(&label, text(next)).is_some() {
-                true => true,
-                false => {
-                    let shared = shared(text(row[0]), text(next));
-                    let fits = is_label(&shared);
-                    if fits {
-                        label = shared;
-                    }
-                    fits
-                }
-            },
+            1 | 2 if row.len() == 1 || behind(&label, text(next)).is_none() => {
+                let found = shared(text(row[0]), text(next));
+                let fits = found.is_some();
+                label = found.unwrap_or(label);
+                fits
+            }
             _ => behind(&label, text(next)).is_some(),
         };
         if !fits {
@@ -129,42 +129,61 @@ fn rows(
     end(node, &row, &label, child, spawn);
 }
 
-/// What two texts begin with, up to a sign or a blank.
-fn shared(one: &[u8], other: &[u8]) -> Label {
+fn begin_alike(one: &[u8], other: &[u8]) -> bool {
+    match (one.first(), other.first()) {
+        (Some(x), Some(y)) => x == y || x.is_ascii_digit() && y.is_ascii_digit(),
+        _ => false,
+    }
+}
+
+/// What two texts begin with, up to a sign or a blank, if that may be a label.
+fn shared(one: &[u8], other: &[u8]) -> Option<Label> {
+    // Most of what neighbours share is none, so that it is kept only once it is known to be one.
+    let (mut signs, mut letters, mut cut) = (0, 0, None);
+    alike(one, other, |sign| {
+        signs += 1;
+        match sign {
+            Sign::Number => letters += LETTERS_MIN,
+            sign if is_of_word(sign) => letters += 1,
+            _ if letters >= LETTERS_MIN => cut = Some(signs),
+            _ => {}
+        }
+        signs < LABEL_MAX
+    });
+    let cut = cut?;
     let mut label = Label::new();
+    alike(one, other, |sign| {
+        label.push(sign);
+        label.len() < cut
+    });
+    Some(label)
+}
+
+/// Hands over what two texts begin with, any number for any other, until nobody wants more.
+fn alike(one: &[u8], other: &[u8], mut take: impl FnMut(Sign) -> bool) {
     let (mut a, mut b) = (0, 0);
-    // Most neighbours begin with different letters.
-    while label.len() < LABEL_MAX {
-        let (Some(x), Some(y)) = (one.get(a), other.get(b)) else {
-            break;
-        };
-        if x.is_ascii_digit() && y.is_ascii_digit() {
-            label.push(Sign::Number);
+    while let (Some(x), Some(y)) = (one.get(a), other.get(b)) {
+        let sign = if x.is_ascii_digit() && y.is_ascii_digit() {
             a += digits(&one[a..]);
             b += digits(&other[b..]);
+            Sign::Number
         } else if x == y {
-            label.push(Sign::Byte(*x));
             (a, b) = (a + 1, b + 1);
+            Sign::Byte(*x)
         } else {
-            break;
+            return;
+        };
+        if !take(sign) {
+            return;
         }
     }
-    while label.last().is_some_and(is_of_word) {
-        label.pop();
-    }
-    label
 }
 
-fn is_of_word(sign: &Sign) -> bool {
+fn is_of_word(sign: Sign) -> bool {
     match sign {
-        Sign::Byte(byte) => byte.is_ascii_alphanumeric() || *byte >= 0x80,
+        Sign::Byte(byte) => byte.is_ascii_alphanumeric() || byte >= 0x80,
         Sign::Number => true,
     }
-}
-
-fn is_label(label: &Label) -> bool {
-    let letters = label.iter().filter(|sign| is_of_word(sign)).count();
-    label.contains(&Sign::Number) || letters >= LETTERS_MIN
 }
 
 fn digits(text: &[u8]) -> usize {

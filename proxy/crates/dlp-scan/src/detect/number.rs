@@ -791,6 +791,9 @@ fn is_stamp(after: &[u8]) -> bool {
 
 /// `e8 62 01 02 00`: bytes in a dump, of which one beside them has a letter.
 fn is_of_dump(text: &[u8], (start, end): (usize, usize), (floor, ceil): (usize, usize)) -> bool {
+    if text[start..end].get(2) != Some(&b' ') {
+        return false;
+    }
     let pairs = text[start..end].split(|b| *b == b' ');
     let paired = pairs.clone().count() >= 3 && pairs.clone().all(|pair| pair.len() == 2);
     let is_byte = |pair: &[u8]| {
