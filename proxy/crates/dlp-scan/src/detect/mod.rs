@@ -1,5 +1,6 @@
 //! From a text to raw findings. Detectors read one node and report into a [`Sink`]; none looks past its cell.
 
+mod amount;
 mod assign;
 mod automata;
 mod coded;

@@ -289,7 +289,7 @@ pub(super) fn search_windows(sink: &mut Sink<'_>, scratch: &mut Scratch) {
                     || super::forbidden::forbids(text, cell.span, whole)
             };
             let other = secret && is_id_of_another(sink.text(), whole, value);
-            if !(orders && idle(sink.text())) && !other {
+            if !(other || orders && idle(sink.text())) {
                 sink.accept(*rule, value, &mut scratch.compact);
             }
             start = whole.end.max(start + 1);
