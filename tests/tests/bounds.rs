@@ -218,6 +218,33 @@ fn a_session_that_was_left_gives_its_process_to_the_next() {
     }
 }
 
+/// All processes that a server may have are one key's, and were left: another key, and who has no session, gets a place of them.
+#[test]
+fn what_one_key_left_shuts_no_other_out() {
+    const PROCESSES_MAX: usize = 256;
+    let limits = json!({ "processes_per_principal_max": PROCESSES_MAX });
+    let mut config = stdio().set("limits", limits);
+    let (a, b) = (config.key(TENANT, "a"), config.key(TENANT, "b"));
+    let weir = Weir::serve(&config);
+    let connect = |key: &str, era: Era| Client::new(&weir, era, &[("X-API-Key", key)]);
+    let open = |key: &str| {
+        let mut client = connect(key, Era::Handshake);
+        let welcome = hello(&mut client);
+        assert_eq!(welcome.status(), 200, "{}", welcome.text());
+        client
+    };
+    let says_hi = |client: &mut Client| {
+        let answer = client.call("echo", json!({ "message": "hi" }));
+        assert_eq!(answer.first_text(), "hi", "{}", answer.text());
+    };
+    let mut left: Vec<Client> = (0..PROCESSES_MAX).map(|_| open(&a)).collect();
+    says_hi(&mut open(&b));
+    says_hi(&mut connect(&b, Era::Stateless));
+    let mut status = |n: usize| left[n].call("echo", json!({ "message": "hi" })).status();
+    assert_eq!([status(0), status(1), status(2)], [404, 404, 200]);
+    assert_eq!(status(PROCESSES_MAX - 1), 200);
+}
+
 #[test]
 fn a_process_that_nobody_heard_of_ends_with_the_clients_patience() {
     let dir = tempfile::TempDir::new().expect("a temporary folder");

@@ -7,7 +7,7 @@ mod calls;
 mod claims;
 mod order;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -171,6 +171,9 @@ struct Table {
     /// Of each owner that has any, those that were seen in use the longest ago first. A session that is used is not moved,
     /// since every message would pay for it: it is when a place is looked for.
     of: HashMap<Arc<str>, BTreeMap<Seen, Arc<str>>>,
+    /// Of each server, those with a process or stream of their own: as many as a server may have, however many sessions
+    /// there are.
+    piped: HashMap<Arc<str>, HashSet<Arc<str>>>,
     seen: u64,
     /// When all were last looked at for want of a place, and whose most of them were.
     looked_ms: Option<u64>,
@@ -200,6 +203,10 @@ impl Table {
     fn insert(&mut self, session: Arc<Session>, now_ms: u64) {
         let seen = self.list(&session, now_ms);
         let id = Arc::clone(&session.id);
+        if session.duplex.is_some() {
+            let piped = self.piped.entry(Arc::clone(&session.server)).or_default();
+            piped.insert(Arc::clone(&id));
+        }
         self.by_id.insert(id, Listed { session, seen });
     }
 
@@ -214,6 +221,7 @@ impl Table {
     fn remove(&mut self, id: &str) -> Option<Arc<Session>> {
         let listed = self.by_id.remove(id)?;
         unlist(&mut self.of, &listed);
+        unpipe(&mut self.piped, &listed.session);
         Some(listed.session)
     }
 
@@ -227,11 +235,12 @@ impl Table {
         {
             self.looks += 1;
         }
-        let of = &mut self.of;
+        let (of, piped) = (&mut self.of, &mut self.piped);
         self.by_id.retain(|_, listed| {
             let stays = !listed.session.idle_since(now_ms, idle_ms);
             if !stays {
                 unlist(of, listed);
+                unpipe(piped, &listed.session);
             }
             stays
         });
@@ -271,6 +280,29 @@ impl Table {
         has_more.then(|| self.give_way(&most, now_ms)).flatten()
     }
 
+    fn piped_on(&self, server: &str) -> impl Iterator<Item = &Listed> {
+        let ids = self.piped.get(server).into_iter().flatten();
+        ids.filter_map(|id| self.by_id.get(id))
+    }
+
+    /// The session of this owner with pipes of its own on a server that was idle for longest.
+    fn idlest_on(&self, server: &str, owner: &str) -> Option<Arc<str>> {
+        let own = self.piped_on(server);
+        let own = own.filter(|l| &*l.session.owner == owner && !l.is_in_use());
+        let idlest = own.min_by_key(|l| l.session.used_ms());
+        idlest.map(|l| Arc::clone(&l.session.id))
+    }
+
+    /// Who has the most sessions with pipes there, if those are more than this owner's.
+    fn most_on(&self, server: &str, owner: &str) -> Option<Arc<str>> {
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        let owners = self.piped_on(server).map(|l| &*l.session.owner);
+        owners.for_each(|owner| *counts.entry(owner).or_default() += 1);
+        let own = counts.get(owner).copied().unwrap_or(0);
+        let (most, count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+        (count > own).then(|| most.into())
+    }
+
     /// Takes out the session of this owner that was idle for longest.
     fn give_way(&mut self, owner: &str, now_ms: u64) -> Option<Arc<Session>> {
         for _ in 0..IN_USE_MAX {
@@ -288,6 +320,15 @@ impl Table {
             self.by_id.insert(id, Listed { seen, ..listed });
         }
         None
+    }
+}
+
+fn unpipe(piped: &mut HashMap<Arc<str>, HashSet<Arc<str>>>, session: &Session) {
+    if let Some(there) = piped.get_mut(&session.server) {
+        there.remove(&session.id);
+        if there.is_empty() {
+            piped.remove(&session.server);
+        }
     }
 }
 
@@ -361,28 +402,11 @@ impl Sessions {
     pub fn give_way_on(&self, server: &str, owner: &str, own_only: bool) -> Option<Arc<Session>> {
         let now_ms = self.now_ms();
         let mut table = self.table.lock();
-        let gone = {
-            let there = |listed: &&Listed| {
-                &*listed.session.server == server && listed.session.duplex.is_some()
-            };
-            let there = || table.by_id.values().filter(there);
-            let idlest = |owner: &str| {
-                let of_owner = there().filter(|l| &*l.session.owner == owner && !l.is_in_use());
-                let idlest = of_owner.min_by_key(|l| l.session.used_ms());
-                idlest.map(|l| Arc::clone(&l.session.id))
-            };
-            let mut found = idlest(owner);
-            if found.is_none() && !own_only {
-                let mut counts: HashMap<&str, usize> = HashMap::new();
-                there().for_each(|l| *counts.entry(&*l.session.owner).or_default() += 1);
-                let own = counts.get(owner).copied().unwrap_or(0);
-                let most = counts.into_iter().max_by_key(|(_, count)| *count);
-                found = most
-                    .filter(|most| most.1 > own)
-                    .and_then(|most| idlest(most.0));
-            }
-            table.remove(&found?)
-        };
+        let found = table.idlest_on(server, owner).or_else(|| {
+            let most = (!own_only).then(|| table.most_on(server, owner)).flatten();
+            most.and_then(|most| table.idlest_on(server, &most))
+        });
+        let gone = found.and_then(|id| table.remove(&id));
         drop(table);
         if let Some(gone) = &gone {
             self.say_gone(gone, now_ms);
@@ -420,11 +444,14 @@ impl Sessions {
     /// Ends the sessions of servers that are not there any more.
     pub fn keep_those_of(&self, is_there: impl Fn(&str) -> bool) {
         let mut table = self.table.lock();
-        let Table { by_id, of, .. } = &mut *table;
+        let Table {
+            by_id, of, piped, ..
+        } = &mut *table;
         let gone = by_id.extract_if(|_, listed| !is_there(&listed.session.server));
         let gone: Vec<Listed> = gone.map(|(_, listed)| listed).collect();
         for listed in &gone {
             unlist(of, listed);
+            unpipe(piped, &listed.session);
         }
         // What they hold may take a moment to let go of.
         drop(table);
