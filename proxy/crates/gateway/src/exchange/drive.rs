@@ -315,8 +315,8 @@ async fn carry(
     }
 }
 
-/// The next item of an answer, out of another stream where the server hung up on purpose (SEP-1699): the client has no way
-/// to come back for it.
+/// The next item of an answer, out of another stream where the one that it began in is over (SEP-1699): the client has no
+/// way to come back for it.
 async fn next_of(
     down: &Down<'_>,
     source: &mut Source,
@@ -325,18 +325,15 @@ async fn next_of(
     goes_on: bool,
 ) -> Result<Option<Item>, Fault> {
     loop {
-        let ended = match source.next().await {
-            Ok(None) => Ok(None),
-            // Whether it was on purpose or not, the server may have kept the rest.
-            Err(Fault::Broken(why)) => Err(Fault::Broken(why)),
-            other => return other,
-        };
-        if !goes_on || !source.is_events() {
-            return ended;
+        let next = source.next().await;
+        // Whether on purpose or not: the server may have kept the rest.
+        let is_over = matches!(next, Ok(None) | Err(Fault::Cut));
+        if !is_over || !goes_on || !source.is_events() {
+            return next;
         }
         match rest.open(down, upstream).await? {
             Some(again) => *source = again,
-            None => return ended,
+            None => return next,
         }
     }
 }

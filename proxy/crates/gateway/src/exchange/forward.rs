@@ -421,7 +421,7 @@ pub(super) fn recorded_as(fault: &Fault) -> (&'static str, UpstreamOutcome) {
         Fault::IdInUse => ("id in use", UpstreamOutcome::NotSent),
         Fault::Grown => ("message too large once redacted", UpstreamOutcome::NotSent),
         Fault::Credentials(_) => ("upstream refused credentials", UpstreamOutcome::Answered),
-        Fault::Status(_) | Fault::Broken(_) | Fault::Malformed(_) => {
+        Fault::Status(_) | Fault::Broken(_) | Fault::Cut | Fault::Malformed(_) => {
             ("upstream broken", UpstreamOutcome::Broken)
         }
         Fault::Gone(_) => ("sandbox gone", UpstreamOutcome::Broken),

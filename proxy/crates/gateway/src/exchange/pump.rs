@@ -63,14 +63,15 @@ impl Pump<'_> {
                 };
                 return Box::pin(descent.run(session, trail)).await;
             }
-            Ok(Carried::Ended) | Err(Stopped::Halt(Halt::Fault(Fault::Broken(_))))
-                if self.resumable && begun =>
-            {
-                // SEP-1699: the server hung up on purpose, or the line broke; the client comes back with Last-Event-ID.
+            Ok(Carried::Ended) if self.resumable && begun => {
+                // SEP-1699: the server hung up on purpose; the client comes back with Last-Event-ID.
                 trail.upstream_done(UpstreamOutcome::Answered);
-                self.close(trail, 200).await;
-                io::end(session).await?;
-                return Ok(After::Keep);
+                return self.interrupted(session, trail).await;
+            }
+            Err(Stopped::Halt(Halt::Fault(fault @ Fault::Cut))) if self.resumable && begun => {
+                // So it does where the line broke: the server may have kept the rest, and an error would have it call again.
+                super::forward::note_fault(self.down.context, &mut trail, &fault);
+                return self.interrupted(session, trail).await;
             }
             Ok(Carried::Ended) => {
                 let limits = &self.down.context.snapshot.limits;
@@ -281,6 +282,13 @@ impl Pump<'_> {
                 link.give_back(*events).await;
             }
         }
+    }
+
+    /// Ends the client's stream without an answer.
+    async fn interrupted(self, session: &mut ServerSession, trail: Trail) -> Result<After, Gone> {
+        self.close(trail, 200).await;
+        io::end(session).await?;
+        Ok(After::Keep)
     }
 
     async fn fail(

@@ -27,9 +27,12 @@ pub enum Fault {
     /// It did not answer in time.
     #[error("no answer in time")]
     TimedOut,
-    /// It broke off, or broke HTTP, SSE or JSON-RPC.
+    /// It broke HTTP, SSE or JSON-RPC, or was not there for what it owed.
     #[error("broken: {0}")]
     Broken(&'static str),
+    /// The connection broke off.
+    #[error("the connection broke or HTTP was malformed")]
+    Cut,
     /// It said something that is no message.
     #[error("broken: a message that is not accepted: {0}")]
     Malformed(DecodeErrorKind),
@@ -104,6 +107,7 @@ impl Fault {
             Self::Unreachable(_)
             | Self::TimedOut
             | Self::Broken(_)
+            | Self::Cut
             | Self::Malformed(_)
             | Self::Status(_)
             | Self::Gone(_)
@@ -130,6 +134,7 @@ impl Fault {
             // It may still work on it, or what stands between may have lost its answer.
             Self::TimedOut
             | Self::Broken(_)
+            | Self::Cut
             | Self::Malformed(_)
             | Self::TooLarge(_)
             | Self::Status(_)
@@ -151,7 +156,7 @@ impl Fault {
         match self {
             Self::Unreachable(_) => "The MCP server cannot be reached.",
             Self::TimedOut => "The MCP server did not answer in time.",
-            Self::Broken(_) | Self::Malformed(_) | Self::Status(_) => {
+            Self::Broken(_) | Self::Cut | Self::Malformed(_) | Self::Status(_) => {
                 "The MCP server gave an answer that cannot be used."
             }
             Self::TooLarge(Oversize::Off) => "The MCP server gave an answer that cannot be used.",

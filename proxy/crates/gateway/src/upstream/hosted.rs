@@ -224,7 +224,7 @@ impl Held {
         };
         if matches!(
             done,
-            Err(Fault::Broken(_) | Fault::Malformed(_) | Fault::Unreachable(_))
+            Err(Fault::Broken(_) | Fault::Cut | Fault::Malformed(_) | Fault::Unreachable(_))
         ) && let Ok(reason) = tokio::time::timeout(REASON_WAIT, gone).await
         {
             return Err(self.gone(&reason));

@@ -740,6 +740,6 @@ fn tls_problem(chain: &str) -> &'static str {
 pub(super) fn io_fault(error: &Error) -> Fault {
     match error.etype() {
         ErrorType::ReadTimedout | ErrorType::WriteTimedout => Fault::TimedOut,
-        _ => Fault::Broken("the connection broke or HTTP was malformed"),
+        _ => Fault::Cut,
     }
 }
