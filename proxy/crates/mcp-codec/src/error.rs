@@ -136,6 +136,13 @@ pub enum DecodeErrorKind {
 }
 
 impl DecodeError {
+    /// The id for a reply to whoever sent the message: none if it seems to be an answer, since an error with its id would
+    /// pass for an answer itself.
+    pub fn reply_id(&self) -> Option<&Id> {
+        let answers = matches!(self.whose, Whose::Answer(_));
+        self.recovered_id.as_ref().filter(|_| !answers)
+    }
+
     pub(crate) fn new(kind: DecodeErrorKind, offset: usize) -> Self {
         DecodeError {
             kind,

@@ -86,11 +86,7 @@ fn decode_batch(doc: &Document, limits: &Limits) -> Result<Vec<Message>, DecodeE
             let span = doc.raw_span(element);
             Message::decode(doc.source().slice(span.clone()), limits).map_err(|error| DecodeError {
                 offset: error.offset + span.start,
-                // An error with the id of an answer would pass for an answer itself.
-                recovered_id: match error.whose {
-                    Whose::Answer(_) => None,
-                    _ => error.recovered_id,
-                },
+                recovered_id: error.reply_id().cloned(),
                 whose: Whose::Nobody,
                 ..error
             })

@@ -309,6 +309,22 @@ impl From<NotAudited> for Halt {
     }
 }
 
+impl<'a> Down<'a> {
+    /// For what a server says on its own in a session of a handshake, in no call's course.
+    pub(super) fn unasked(context: &'a Context, calls: &'a Calls) -> Self {
+        Self {
+            context,
+            era: Era::Handshake,
+            calls,
+            call: None,
+            resumed: None,
+            handles: None,
+            refusal: false,
+            adapt: false,
+        }
+    }
+}
+
 impl Down<'_> {
     /// Takes one item through the line.
     ///

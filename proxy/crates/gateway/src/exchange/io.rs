@@ -188,8 +188,8 @@ pub async fn refuse(
     json(session, refusal.status, own.into_bytes(), extra).await
 }
 
-/// Sends a refusal in place of an answer to a request that was understood. Where its client would be lost by the status,
-/// it stands in the error and HTTP says 200, as it does of a block.
+/// Sends a refusal in place of an answer. Where the client of a request would be lost by the status, that stands in the
+/// error and HTTP says 200, as it does of a block.
 pub async fn refuse_request(
     session: &mut ServerSession,
     refusal: Refusal,

@@ -147,16 +147,7 @@ pub(super) async fn listen(context: Context, own: Arc<Session>) {
     // Nothing else names whose stream this is, and its messages have records of their own.
     trail.begun(&context, Some(&own), &Trace::default(), 0);
     trail.spoken(Era::Handshake, Some(own.version));
-    let down = Down {
-        context: &context,
-        era: Era::Handshake,
-        calls: &own.calls,
-        call: None,
-        resumed: None,
-        handles: None,
-        refusal: false,
-        adapt: false,
-    };
+    let down = Down::unasked(&context, &own.calls);
     while let Ok(Some(item)) = source.next().await {
         match down.step(item, &mut trail).await {
             Ok(Step::Send { message, .. }) => {
@@ -205,7 +196,7 @@ pub(super) async fn message(
         Ok(Payload::Batch(_)) => return Err(Gone),
         Err(error) => {
             let refusal = Refusal::new(400, error.json_rpc_code(), error.client_text());
-            let id = error.recovered_id.as_ref();
+            let id = error.reply_id();
             return refuse(&context, session, &own, refusal, id, extra).await;
         }
     };

@@ -104,14 +104,8 @@ pub(super) async fn listen(
     let resumed = head.last_event_id.as_deref();
     let resumed = resumed.map(|id| Resumed::of(calls.by_event(id)));
     let down = Down {
-        context: &context,
-        era: Era::Handshake,
-        calls: &calls,
-        call: None,
         resumed: resumed.as_ref(),
-        handles: None,
-        refusal: false,
-        adapt: false,
+        ..Down::unasked(&context, &calls)
     };
     let ended = carry(&down, source, &upstream, session, &mut trail).await;
     trail.upstream_done(UpstreamOutcome::Answered);

@@ -85,8 +85,10 @@ async fn serve_body(
                 400
             };
             let refusal = Refusal::new(status, error.json_rpc_code(), error.client_text());
-            let id = error.recovered_id.as_ref();
-            return refuse_request(&context, session, refusal, id, extra).await;
+            let id = error.reply_id();
+            note_refused(&context, session, refusal).await;
+            io::refuse_request(session, refusal, id, None, extra).await?;
+            return Ok(After::Keep);
         }
     };
     let mut trail = Trail::new(&context.server);
@@ -300,19 +302,6 @@ pub(super) async fn refuse(
 ) -> Result<After, Gone> {
     note_refused(context, session, refusal).await;
     io::refuse(session, refusal, id, extra).await?;
-    Ok(After::Keep)
-}
-
-/// Refuses a request whose body was not understood, but for its id, in a way that its session outlives.
-pub(super) async fn refuse_request(
-    context: &Context,
-    session: &mut ServerSession,
-    refusal: Refusal,
-    id: Option<&Id>,
-    extra: Extra,
-) -> Result<After, Gone> {
-    note_refused(context, session, refusal).await;
-    io::refuse_request(session, refusal, id, None, extra).await?;
     Ok(After::Keep)
 }
 

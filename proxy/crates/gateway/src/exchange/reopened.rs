@@ -13,7 +13,7 @@ use domain::Era;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::call::{Down, Origin, Source, Step, stream_silence};
+use super::call::{Down, Halt, Origin, Source, Step, stream_silence};
 use super::head::{self, Trace};
 use super::trail::Trail;
 use super::{Context, pump};
@@ -107,16 +107,7 @@ pub(super) async fn listen(context: &Context, own: &Arc<Session>, channel: &Chan
     // Its messages have records of their own.
     trail.begun(context, Some(own), &Trace::default(), 0);
     trail.spoken(Era::Handshake, Some(own.version));
-    let down = Down {
-        context,
-        era: Era::Handshake,
-        calls: &own.calls,
-        call: None,
-        resumed: None,
-        handles: None,
-        refusal: false,
-        adapt: false,
-    };
+    let down = Down::unasked(context, &own.calls);
     let upstream = UpstreamHeaders {
         session_id: own.upstream_id(),
         ..UpstreamHeaders::default()
@@ -164,10 +155,13 @@ async fn pass_on(
 ) -> Heard {
     let mut heard = Heard::Nothing;
     while let Ok(Some(item)) = source.next().await {
-        heard = Heard::Something;
-        let Ok(step) = down.step(item, trail).await else {
-            return Heard::Enough;
+        let step = match down.step(item, trail).await {
+            Ok(step) => step,
+            // A message that is none ends its stream, and would again at once where the next one begins with it.
+            Err(Halt::Fault(_)) => return Heard::Nothing,
+            Err(Halt::NotAudited | Halt::Revoked) => return Heard::Enough,
         };
+        heard = Heard::Something;
         place.pass(&step);
         match step {
             Step::Send { message, .. } => {

@@ -67,10 +67,10 @@ pub(super) async fn serve(
     let (message, facts) = match beginning(&context, &head, own.as_deref(), &begun.bytes) {
         Ok(known) => known,
         Err((refusal, id)) => {
-            let after =
-                post::refuse_request(&context, session, refusal, id.as_ref(), extra).await?;
+            post::note_refused(&context, session, refusal).await;
+            io::refuse_request(session, refusal, id.as_ref(), None, extra).await?;
             io::discard_body(session).await;
-            return Ok(after);
+            return Ok(After::Keep);
         }
     };
     let mut trail = Trail::new(&context.server);
@@ -109,7 +109,7 @@ fn beginning(
     begun: &[u8],
 ) -> Result<(Message, Facts), (Refusal, Option<Id>)> {
     let facts = pipeline::facts_of(begun, &context.snapshot.limits)
-        .map_err(|error| (refusal(&error), error.recovered_id))?;
+        .map_err(|error| (refusal(&error), error.reply_id().cloned()))?;
     let id = facts.id.clone().flatten();
     let too_large = |why: Oversize| {
         (
