@@ -4,8 +4,9 @@
 //! peak (closed loop) ── the same under a multiple of that rate (open loop) ── one probe until it is well again
 //! ```
 //!
-//! A refusal is 429 or 503, by HTTP or in the error of an HTTP 200. A call that waits in vain for a free connection of ours was never offered; it is counted
-//! apart and makes the offered rate honest. Anything else that is not a right answer is a failure.
+//! A refusal is 429 or 503, by HTTP or in the error of an HTTP 200. A call that waits in vain for a free connection of ours
+//! was never offered; it is counted apart and makes the offered rate honest. Anything else that is not a right answer is a
+//! failure.
 
 use crate::guard;
 use crate::load::{self, Client, Endpoint, Failure, Window, histogram};

@@ -17,7 +17,9 @@ impl Usable {
     /// The same to a message that wants no answer: where it was taken, nobody reads what some servers say to it.
     pub(super) fn of_a_word(self) -> Self {
         match self {
-            Self::Json(head, _) | Self::Long(head, _) if (200..300).contains(&head.status) => {
+            Self::Json(head, _) | Self::Long(head, _) | Self::Events(head, _)
+                if (200..300).contains(&head.status) =>
+            {
                 Self::Nothing(head)
             }
             other => other,

@@ -38,7 +38,7 @@ use crate::shares::{Share, Shares, Taken};
 const CHANNEL_MAX: usize = 64;
 /// What is kept for who listens later.
 const EARLY_MAX: usize = 16;
-const EARLY_BYTES_MAX: usize = 256 << 10;
+const EARLY_BYTES_MAX: usize = 64 << 10;
 /// Processes or streams of one server.
 const SESSIONS_MAX: usize = 256;
 
