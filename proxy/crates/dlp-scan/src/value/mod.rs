@@ -139,6 +139,8 @@ fn is_moment(value: &[u8]) -> bool {
 
 /// `25:35.123456789Z`, `44:49+0200`: the rest of a time whose hour was taken for a name. Behind its zone the next line may be joined.
 fn is_clock(value: &[u8]) -> bool {
+    /// A point and milliseconds.
+    const FRACTION_MIN: usize = 4;
     let two = |at: usize| {
         let digits = value.get(at..at + 2);
         digits.is_some_and(|d| (b'0'..b'6').contains(&d[0]) && d[1].is_ascii_digit())
@@ -152,7 +154,8 @@ fn is_clock(value: &[u8]) -> bool {
         _ => 0,
     };
     match &rest[fraction..] {
-        [b'Z', ..] => true,
+        [b'Z'] => true,
+        [b'Z', ..] => fraction >= FRACTION_MIN,
         [b'+' | b'-', zone @ ..] => {
             zone.len() <= 5 && zone.iter().all(|b| b.is_ascii_digit() || *b == b':')
         }
