@@ -450,3 +450,125 @@ fn streams_of_http_2_are_refused_one_by_one_and_the_connection_goes_on() {
     });
     assert_eq!(records, 5);
 }
+
+/// The head of a POST of such a message, without a body.
+fn head_of(client: &Client, message: &serde_json::Value) -> String {
+    let bytes = client.request_bytes("POST", &client.headers_for(message), b"");
+    String::from_utf8(bytes).expect("text")
+}
+
+/// A client of a session asked: it gets the error under its id, wherever the id stands, and goes on. What wants no answer is 202.
+#[test]
+fn a_session_outlives_a_message_that_is_too_long() {
+    let upstream = Upstream::mcp(|_| None);
+    let limits = json!({ "message_bytes_max": MIB / 4, "streamed_bytes_max": 0 });
+    let config = Config::new(&upstream.url()).set("audit", json!({ "mode": "all" }));
+    let weir = Weir::serve(&config.set("limits", limits));
+    let client = Client::connect(&weir, Era::Handshake);
+    let long = |bytes: usize| format!(r#""x":"{}""#, "x".repeat(bytes));
+    let ask = r#""jsonrpc":"2.0","method":"tools/call""#;
+    // The body, and the status that is told, or 202.
+    let cases = [
+        (
+            format!(r#"{{{ask},"params":{{{}}},"id":"last"}}"#, long(MIB)),
+            413,
+        ),
+        (
+            format!(r#"{{"id":"last",{ask},"params":{{{}}}}}"#, long(20 * MIB)),
+            413,
+        ),
+        (format!(r#"{{{ask},"params":{{{}}}}}"#, long(MIB)), 202),
+        (
+            format!(r#"{{"jsonrpc":"2.0","result":{{{}}},"id":9}}"#, long(MIB)),
+            202,
+        ),
+    ];
+    let head = head_of(&client, &serde_json::Value::Null);
+    for (body, told) in &cases {
+        for chunked in [false, true] {
+            let case = format!("{:.60}, {} B, chunked: {chunked}", body, body.len());
+            let mut conn = Conn::open(weir.addr);
+            let length = match chunked {
+                true => "Transfer-Encoding: chunked".to_owned(),
+                false => format!("Content-Length: {}", body.len()),
+            };
+            conn.send(head.replace("Content-Length: 0", &length));
+            if chunked {
+                for piece in body.as_bytes().chunks(MIB) {
+                    conn.send(
+                        [format!("{:x}\r\n", piece.len()).as_bytes(), piece, b"\r\n"].concat(),
+                    );
+                }
+                conn.send("0\r\n\r\n");
+            } else {
+                conn.send(body);
+            }
+            let answer = conn.response().unwrap_or_else(|e| panic!("{case}: {e}"));
+            if *told == 202 {
+                assert_eq!(
+                    (answer.status(), answer.body.len()),
+                    (202, 0),
+                    "{case}: {}",
+                    answer.text()
+                );
+                continue;
+            }
+            assert_eq!(answer.status(), 200, "{case}: {}", answer.text());
+            let said: serde_json::Value = serde_json::from_slice(&answer.body).expect("JSON");
+            assert_eq!(said["id"], "last", "{case}: {said}");
+            assert_eq!(said["error"]["data"]["status"], *told, "{case}: {said}");
+        }
+    }
+    let mut client = client;
+    let answer = client.call("echo", json!({ "message": "hi" }));
+    assert_eq!(answer.first_text(), "Echo: hi");
+    let records = audit(&weir, &[]);
+    let refused = records.iter().filter(|r| r["status"] == 413).count();
+    assert_eq!(refused, 2 * cases.len(), "{records:?}");
+}
+
+/// What no session is lost by is not read on for an id, and neither is what is no message or is far too long.
+#[test]
+fn what_is_too_long_without_a_session_is_refused_at_once() {
+    let upstream = Upstream::mcp(|_| None);
+    let limits = json!({ "message_bytes_max": MIB / 4, "streamed_bytes_max": 0 });
+    let weir = Weir::serve(&Config::new(&upstream.url()).set("limits", limits));
+    let client = Client::connect(&weir, Era::Handshake);
+    let session = head_of(&client, &serde_json::Value::Null);
+    let mut stateless = Client::new(&weir, Era::Stateless, &[]);
+    let call = stateless.message("tools/call", json!({ "name": "echo" }));
+    let stateless = head_of(&stateless, &call);
+    let cases = [
+        ("a stateless client", stateless, MIB),
+        ("80 MiB", session.clone(), 80 * MIB),
+        (
+            "who asks first",
+            session.replace("Content-Length", "Expect: 100-continue\r\nContent-Length"),
+            MIB,
+        ),
+    ];
+    for (case, head, bytes) in cases {
+        let mut conn = Conn::open(weir.addr);
+        conn.send(head.replace("Content-Length: 0", &format!("Content-Length: {bytes}")));
+        let answer = conn.response().unwrap_or_else(|e| panic!("{case}: {e}"));
+        assert_eq!(answer.status(), 413, "{case}: {}", answer.text());
+    }
+}
+
+/// The same where there is no room for the body of one who asks.
+#[test]
+fn a_session_outlives_a_want_of_room() {
+    let lab = Lab::small();
+    let slow = [lab.slow(0), lab.slow(0)];
+    lab.wait_for_held(6);
+    let key = [("X-API-Key", &*lab.keys[0])];
+    let mut client = Client::connect_with(&lab.weir, Era::Handshake, &key);
+    let refused = client.call("echo", json!({ "message": "x".repeat(WHOLE) }));
+    assert_eq!(refused.status(), 200, "{}", refused.text());
+    assert_eq!(refused.told_status(), 429, "{}", refused.text());
+    assert_eq!(refused.error()["data"]["retry_after_s"], 1);
+    drop(slow);
+    lab.wait_for_held(0);
+    let answer = client.call("echo", json!({ "message": "x".repeat(WHOLE) }));
+    assert!(answer.first_text().starts_with("Echo: xxx"));
+}

@@ -218,13 +218,14 @@ fn a_session_that_was_left_gives_its_process_to_the_next() {
     }
 }
 
-/// All processes that a server may have are one key's, and were left: another key, and who has no session, gets a place of them.
+/// All processes that a server may have are one key's, and were left: another key, and one without a session, get places of them. A key that
+/// has one of its own, idle, gives up that one first.
 #[test]
 fn what_one_key_left_shuts_no_other_out() {
     const PROCESSES_MAX: usize = 256;
     let limits = json!({ "processes_per_principal_max": PROCESSES_MAX });
     let mut config = stdio().set("limits", limits);
-    let (a, b) = (config.key(TENANT, "a"), config.key(TENANT, "b"));
+    let [a, b, c] = ["a", "b", "c"].map(|id| config.key(TENANT, id));
     let weir = Weir::serve(&config);
     let connect = |key: &str, era: Era| Client::new(&weir, era, &[("X-API-Key", key)]);
     let open = |key: &str| {
@@ -238,11 +239,17 @@ fn what_one_key_left_shuts_no_other_out() {
         assert_eq!(answer.first_text(), "hi", "{}", answer.text());
     };
     let mut left: Vec<Client> = (0..PROCESSES_MAX).map(|_| open(&a)).collect();
+    let mut first = open(&b);
+    says_hi(&mut first);
     says_hi(&mut open(&b));
-    says_hi(&mut connect(&b, Era::Stateless));
-    let mut status = |n: usize| left[n].call("echo", json!({ "message": "hi" })).status();
-    assert_eq!([status(0), status(1), status(2)], [404, 404, 200]);
-    assert_eq!(status(PROCESSES_MAX - 1), 200);
+    says_hi(&mut connect(&c, Era::Stateless));
+    let status = |client: &mut Client| client.call("echo", json!({ "message": "hi" })).status();
+    assert_eq!(status(&mut first), 404);
+    let last = PROCESSES_MAX - 1;
+    assert_eq!(
+        [0, 1, 2, last].map(|n| status(&mut left[n])),
+        [404, 404, 200, 200]
+    );
 }
 
 #[test]

@@ -26,8 +26,13 @@ pub struct LongLine {
 impl LongLine {
     /// Before its first byte.
     pub fn new(limits: &Limits) -> Self {
+        Self::within(StreamLimits::of(limits, u64::MAX))
+    }
+
+    /// The same, with bounds of its own: what does not keep them is no message.
+    pub fn within(limits: StreamLimits) -> Self {
         Self {
-            reader: MessageReader::new(StreamLimits::of(limits, u64::MAX)),
+            reader: MessageReader::new(limits),
             broken: false,
         }
     }

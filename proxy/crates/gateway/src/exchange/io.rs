@@ -5,7 +5,8 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, TRANSFER_ENCODING};
 use http::{HeaderName, HeaderValue, Version};
-use mcp_codec::sse;
+use mcp_codec::stream::StreamLimits;
+use mcp_codec::{LongLine, Whose, sse};
 use pingora_core::protocols::http::ServerSession;
 use pingora_http::ResponseHeader;
 
@@ -30,6 +31,7 @@ const WRITE_WAIT: Duration = Duration::from_secs(30);
 pub type Extra = Vec<(HeaderName, HeaderValue)>;
 
 /// Bytes of a body, and the room that they take.
+#[derive(Default)]
 pub struct Gathered {
     pub bytes: Bytes,
     pub held: Held,
@@ -45,10 +47,10 @@ pub enum Body {
 
 /// Why a body was not read.
 pub enum Unread {
-    /// For what it is, or how it came.
+    /// For how it came; nothing more of it is asked for.
     Refused(Refusal),
-    /// There is no room for it now.
-    Taken(Taken),
+    /// For its length. What was read of it may say whose message it is, and so may the rest.
+    Long(Refusal, Gathered),
 }
 
 impl From<Refusal> for Unread {
@@ -61,10 +63,27 @@ impl From<Refusal> for Unread {
 const DISCARD_WAIT: Duration = Duration::from_secs(2);
 const DISCARD_BYTES_MAX: usize = 8 << 20;
 
+/// How much longer than what is held a body may be to be read for whose message it is. Many clients write the id last.
+const SKIMMED_BYTES_OVER: usize = 64 << 20;
+/// Most keys of open objects that are remembered meanwhile: no more memory than is free of each body.
+const SKIMMED_KEYS_MAX: usize = 4096;
+/// Bytes of it that are read before others get their turn.
+const SKIMMED_PART_BYTES: usize = 256 << 10;
+
 const TOO_LARGE: Refusal = Refusal::new(
     413,
     code::INVALID_REQUEST,
     "The message is larger than allowed.",
+);
+const NO_ROOM: Refusal = Refusal::new(
+    503,
+    code::UNAVAILABLE,
+    "Too many bytes of messages are on their way; try again later (limits.bodies_bytes_max).",
+);
+const NO_ROOM_FOR_YOU: Refusal = Refusal::new(
+    429,
+    code::LIMITED,
+    "Too many bytes of your messages are on their way; try again later (limits.bodies_bytes_per_principal_max).",
 );
 
 /// Reads the whole request body within the limits.
@@ -75,7 +94,7 @@ pub async fn read_body(session: &mut ServerSession, context: &Context) -> Result
     let bytes_max = context.snapshot.limits.message_bytes_max;
     match read(session, context, bytes_max as u64).await? {
         Body::Whole(body) => Ok(body),
-        Body::Begun(_) => Err(TOO_LARGE.into()),
+        Body::Begun(begun) => Err(Unread::Long(TOO_LARGE, begun)),
     }
 }
 
@@ -104,10 +123,15 @@ async fn read(
     let declared = session
         .get_header(CONTENT_LENGTH)
         .and_then(|v| v.to_str().ok()?.parse().ok());
-    if declared.is_some_and(|len: usize| len as u64 > declared_max) {
-        return Err(TOO_LARGE.into());
-    }
     let expects = session.get_header("expect").is_some();
+    if let Some(len) = declared.filter(|len: &usize| *len as u64 > declared_max) {
+        // Who asks before it sends, or would send too much of it, is told at once.
+        let is_skimmed = !expects && len <= skimmed_bytes_max(context);
+        return Err(match is_skimmed {
+            true => Unread::Long(TOO_LARGE, Gathered::default()),
+            false => TOO_LARGE.into(),
+        });
+    }
     if expects && session.write_continue_response().await.is_err() {
         return Err(TOO_SLOW.into());
     }
@@ -141,9 +165,16 @@ async fn read_chunks(
     let mut body = BytesMut::with_capacity(declared.unwrap_or(0).max(first.len() * 2).min(max));
     body.extend_from_slice(&first);
     while let Some(chunk) = next_chunk(session).await? {
-        held.grow_to(body.len() + chunk.len(), &holder)
-            .map_err(Unread::Taken)?;
+        let room = held.grow_to(body.len() + chunk.len(), &holder);
         body.extend_from_slice(&chunk);
+        if let Err(taken) = room {
+            let refusal = match taken {
+                Taken::All => NO_ROOM,
+                Taken::Share => NO_ROOM_FOR_YOU,
+            };
+            let bytes = body.freeze();
+            return Err(Unread::Long(refusal, Gathered { bytes, held }));
+        }
         if body.len() > max {
             let bytes = body.freeze();
             return Ok(Body::Begun(Gathered { bytes, held }));
@@ -157,6 +188,38 @@ async fn next_chunk(session: &mut ServerSession) -> Result<Option<Bytes>, Unread
     const MALFORMED: Refusal = Refusal::new(400, code::PARSE, "The request body is malformed.");
     let read = session.read_request_body().await;
     read.map_err(|_| MALFORMED.into())
+}
+
+/// Whose message a body is that is not held, of which `begun` was read: the rest is read as it comes, and none of it kept.
+pub async fn whose(session: &mut ServerSession, context: &Context, begun: Gathered) -> Whose {
+    let bytes_max = skimmed_bytes_max(context);
+    let mut line = LongLine::within(StreamLimits {
+        open_keys_max: SKIMMED_KEYS_MAX,
+        ..StreamLimits::of(&context.snapshot.codec, bytes_max as u64)
+    });
+    let mut left = bytes_max.saturating_sub(begun.bytes.len());
+    for part in begun.bytes.chunks(SKIMMED_PART_BYTES) {
+        line.push(part);
+        tokio::task::yield_now().await;
+    }
+    drop(begun);
+    let rest = async {
+        while let Some(piece) = session.read_request_body().await.ok()? {
+            left = left.checked_sub(piece.len())?;
+            line.push(&piece);
+        }
+        Some(())
+    };
+    let time = Duration::from_millis(context.snapshot.limits.body_timeout_ms);
+    match tokio::time::timeout(time, rest).await {
+        Ok(Some(())) => line.whose(),
+        Ok(None) | Err(_) => line.so_far(),
+    }
+}
+
+fn skimmed_bytes_max(context: &Context) -> usize {
+    let held_max = context.snapshot.limits.message_bytes_max;
+    held_max.saturating_add(SKIMMED_BYTES_OVER)
 }
 
 /// Takes what still comes of a body that was refused, and keeps none of it. A connection that is closed over bytes that were not

@@ -7,14 +7,14 @@ use bytes::Bytes;
 use domain::Era;
 use http::HeaderValue;
 use mcp_codec::sse::Event;
-use mcp_codec::{BatchRule, Id, Payload};
+use mcp_codec::{BatchRule, Id, Payload, Whose};
 use pingora_core::protocols::http::ServerSession;
 use tokio::sync::mpsc;
 
 use super::call::{Down, Origin, Source, Step};
 use super::duplex::open_in_place;
 use super::head::{self, Refusal, RequestHead, Trace};
-use super::io::{self, Extra, Gathered, Gone};
+use super::io::{self, Extra, Gathered, Gone, Unread};
 use super::post::Post;
 use super::trail::Trail;
 use super::{After, Context, SESSION_NOT_FOUND, TOO_MANY_CALLS};
@@ -187,6 +187,16 @@ pub(super) async fn message(
     };
     let Gathered { bytes, held } = match io::read_body(session, &context).await {
         Ok(body) => body,
+        Err(Unread::Long(refusal, begun)) => {
+            let whose = io::whose(session, &context, begun).await;
+            let id = match &whose {
+                Whose::Call(id) => Some(id),
+                _ => None,
+            };
+            let after = refuse(&context, session, &own, refusal, id, extra).await?;
+            io::discard_body(session).await;
+            return Ok(after);
+        }
         Err(why) => return post::unread(&context, session, why, extra).await,
     };
     let size = bytes.len() as u64;

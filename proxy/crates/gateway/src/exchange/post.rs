@@ -5,7 +5,7 @@ use std::sync::Arc;
 use audit_log::UpstreamOutcome;
 use domain::ProtocolVersion;
 use http::HeaderValue;
-use mcp_codec::{BatchRule, Id, Message, MessageKind, Payload};
+use mcp_codec::{BatchRule, Id, Message, MessageKind, Payload, Whose};
 use pingora_core::protocols::http::ServerSession;
 
 use super::forward::note_fault;
@@ -17,7 +17,6 @@ use super::{After, Context, NOT_RECORDED, SESSION_NOT_FOUND};
 use crate::bodies::Held;
 use crate::reply::{self, code};
 use crate::session::Session;
-use crate::shares::Taken;
 use crate::tools::ToolSchemas;
 use crate::upstream::Fault;
 
@@ -206,8 +205,7 @@ impl Post {
                 if refusal.status != 400
                     && head::is_lost_by(&session.req_header().headers, refusal.status) =>
             {
-                let after = after_s.map(|s| (http::header::RETRY_AFTER, HeaderValue::from(s)));
-                self.extra.extend(after);
+                self.extra.extend(retry_after(after_s));
                 io::empty(session, 202, self.extra).await?;
             }
             Answered::Refused(refusal, id, after_s) => {
@@ -249,48 +247,52 @@ pub(super) async fn limited(
     refuse(context, session, limited.refusal, None, extra).await
 }
 
-/// Refuses a request whose body was not read.
+/// Refuses a request whose body was not read. Where its client would be lost by the status, whose message it is decides what is
+/// said instead.
 pub(super) async fn unread(
     context: &Context,
     session: &mut ServerSession,
     why: Unread,
-    extra: Extra,
+    mut extra: Extra,
 ) -> Result<After, Gone> {
-    let refusal = match why {
-        Unread::Refused(refusal) => {
-            let after = refuse(context, session, refusal, None, extra).await?;
-            if refusal.status == 413 {
-                io::discard_body(session).await;
-            }
-            return Ok(after);
-        }
-        Unread::Taken(Taken::All) => NO_ROOM,
-        Unread::Taken(Taken::Share) => NO_ROOM_FOR_YOU,
+    let (refusal, begun) = match why {
+        Unread::Refused(refusal) => (refusal, None),
+        Unread::Long(refusal, begun) => (refusal, Some(begun)),
     };
-    let after = limited(
-        context,
-        session,
-        Limited {
-            refusal,
-            after_s: 1,
-        },
-        extra,
-    )
-    .await?;
-    io::discard_body(session).await;
-    Ok(after)
+    let is_long = begun.is_some() || refusal.status == 413;
+    let is_lost = head::is_lost_by(&session.req_header().headers, refusal.status);
+    let whose = match begun.filter(|_| is_lost) {
+        Some(begun) => io::whose(session, context, begun).await,
+        None => Whose::Unknown,
+    };
+    note_refused(context, session, refusal).await;
+    let after_s = after_s(refusal);
+    match whose {
+        Whose::Call(id) => {
+            io::refuse_request(session, refusal, Some(&id), after_s, extra).await?;
+        }
+        Whose::Word | Whose::Answer(_) => {
+            extra.extend(retry_after(after_s));
+            io::empty(session, 202, extra).await?;
+        }
+        Whose::Unknown | Whose::Nobody => {
+            io::refuse_request(session, refusal, None, after_s, extra).await?;
+        }
+    }
+    if is_long {
+        io::discard_body(session).await;
+    }
+    Ok(After::Keep)
 }
 
-const NO_ROOM: Refusal = Refusal::new(
-    503,
-    code::UNAVAILABLE,
-    "Too many bytes of messages are on their way; try again later (limits.bodies_bytes_max).",
-);
-const NO_ROOM_FOR_YOU: Refusal = Refusal::new(
-    429,
-    code::LIMITED,
-    "Too many bytes of your messages are on their way; try again later (limits.bodies_bytes_per_principal_max).",
-);
+/// There is room for a body again as soon as another one was decided about.
+fn after_s(refusal: Refusal) -> Option<u64> {
+    matches!(refusal.status, 429 | 503).then_some(1)
+}
+
+fn retry_after(after_s: Option<u64>) -> Option<(http::HeaderName, HeaderValue)> {
+    after_s.map(|s| (http::header::RETRY_AFTER, HeaderValue::from(s)))
+}
 
 /// Refuses a request whose body was not understood.
 pub(super) async fn refuse(

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::attribute::{self, Tie};
 use super::forward::circuit_admits;
 use super::head::{BodyFacts, Refusal, RequestHead};
-use super::io::{self, Extra, Gathered, Gone};
+use super::io::{self, Extra, Gathered, Gone, Unread};
 use super::post::{self, Answered, Post};
 use super::prepare::Ready;
 use super::trail::Trail;
@@ -66,9 +66,13 @@ pub(super) async fn serve(
 ) -> Result<After, Gone> {
     let (message, facts) = match beginning(&context, &head, own.as_deref(), &begun.bytes) {
         Ok(known) => known,
-        Err((refusal, id)) => {
+        Err((refusal, None)) => {
+            let why = Unread::Long(refusal, begun);
+            return post::unread(&context, session, why, extra).await;
+        }
+        Err((refusal, Some(id))) => {
             post::note_refused(&context, session, refusal).await;
-            io::refuse_request(session, refusal, id.as_ref(), None, extra).await?;
+            io::refuse_request(session, refusal, Some(&id), None, extra).await?;
             io::discard_body(session).await;
             return Ok(After::Keep);
         }
