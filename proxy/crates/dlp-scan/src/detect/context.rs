@@ -7,10 +7,10 @@
 use std::sync::LazyLock;
 
 use super::{Scratch, Sink};
-use crate::gate::{HeadGate, Hit};
+use crate::gate::Hit;
 use crate::names;
 use crate::rule::RuleId;
-use crate::ruleset::Action;
+use crate::ruleset::{Action, RuleSet};
 use crate::text::{Cell, Span, to_u32};
 use crate::traces::{BLOCK, Traces};
 use memchr::memmem::Finder;
@@ -155,26 +155,14 @@ fn look(span: Span, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) {
     for part in near.parts {
         for block in blocks(part) {
             let starts = near.starts.get(block).copied().unwrap_or(0) & bits_of(part, block);
-            for hit in near.hits.of(block, starts, text, &sink.rules.gates.near) {
-                if hit.at < part.start || hit.at >= part.end {
+            for standing in near.hits.of(block, starts, text, sink.rules) {
+                if standing.start < part.start || standing.end > part.end {
                     continue;
                 }
-                for action in &sink.rules.actions[usize::from(hit.keyword)] {
-                    if let Action::Context { phrase, offset } = *action
-                        && stands(
-                            text,
-                            hit.at,
-                            u32::from(offset),
-                            &sink.rules.phrases[usize::from(phrase)],
-                            part,
-                        )
-                    {
-                        let seen = &mut near.seen[usize::from(phrase)];
-                        if *seen != near.places {
-                            *seen = near.places;
-                            near.noted.push(phrase);
-                        }
-                    }
+                let seen = &mut near.seen[usize::from(standing.phrase)];
+                if *seen != near.places {
+                    *seen = near.places;
+                    near.noted.push(standing.phrase);
                 }
             }
         }
@@ -194,7 +182,9 @@ fn look_short(part: Span, sink: &mut Sink<'_>, near: &mut Near) {
         let plain = names::plain_byte;
         for phrase in rules.short.of(plain(first), plain(second)) {
             let words = &rules.phrases[usize::from(phrase)];
-            if sink.limits.spend(1) && stands(text, to_u32(at), 0, words, part) {
+            if sink.limits.spend(1)
+                && standing(text, to_u32(at), 0, words).is_some_and(|there| there.end <= part.end)
+            {
                 near.note(phrase);
             }
         }
@@ -230,14 +220,23 @@ fn bits_of(part: Span, block: usize) -> u64 {
     below(upto) & !below(from.min(BLOCK))
 }
 
-/// The parts of context phrases that a text holds. Most texts have few places to look at, so they are looked for there; no
-/// place is looked at twice.
+/// The context phrases that a text holds. Most texts have few places to look at, so they are looked for there; no place is
+/// looked at twice, and what stands at it is asked once, however many values it may explain.
 #[derive(Debug, Default)]
 struct PartHits {
-    /// Each with the one before it of the same block.
-    found: Vec<(Hit, u32)>,
+    found: Vec<Standing>,
     blocks: Vec<Looked>,
     new: Vec<Hit>,
+}
+
+/// A phrase that stands by itself.
+#[derive(Clone, Copy, Debug)]
+struct Standing {
+    start: u32,
+    end: u32,
+    /// The one before it of the same block.
+    before: u32,
+    phrase: u16,
 }
 
 /// What is known of a block.
@@ -245,11 +244,11 @@ struct PartHits {
 struct Looked {
     /// The bytes that were looked at, a bit for each.
     starts: u64,
-    /// The last hit, or none.
+    /// The last phrase, or none.
     last: u32,
 }
 
-/// There is no hit, or none before.
+/// There is no phrase, or none before.
 const NONE: u32 = u32::MAX;
 
 impl PartHits {
@@ -258,8 +257,8 @@ impl PartHits {
         self.blocks.clear();
     }
 
-    /// Those of words that begin at some bytes of a block, and others of the block that are known.
-    fn of(&mut self, block: usize, starts: u64, text: &[u8], gate: &HeadGate) -> Hits<'_> {
+    /// Those with a word that begins at some bytes of a block, and others of the block that are known.
+    fn of(&mut self, block: usize, starts: u64, text: &[u8], rules: &RuleSet) -> Standings<'_> {
         if self.blocks.len() <= block {
             let none = Looked {
                 starts: 0,
@@ -271,51 +270,62 @@ impl PartHits {
         let new = starts & !known.starts;
         if new != 0 {
             known.starts |= new;
+            let gate = &rules.gates.near;
             gate.hits(text, block * BLOCK, new, &mut self.new);
             for hit in self.new.drain(..) {
-                self.found.push((hit, known.last));
-                known.last = to_u32(self.found.len() - 1);
+                for action in &rules.actions[usize::from(hit.keyword)] {
+                    let Action::Context { phrase, offset } = *action else {
+                        continue;
+                    };
+                    let words = &rules.phrases[usize::from(phrase)];
+                    if let Some(there) = standing(text, hit.at, u32::from(offset), words) {
+                        self.found.push(Standing {
+                            start: there.start,
+                            end: there.end,
+                            before: known.last,
+                            phrase,
+                        });
+                        known.last = to_u32(self.found.len() - 1);
+                    }
+                }
             }
         }
-        Hits {
+        Standings {
             found: &self.found,
             next: known.last,
         }
     }
 }
 
-/// The hits of a block, the last first.
-struct Hits<'h> {
-    found: &'h [(Hit, u32)],
+/// The phrases of a block, the last first.
+struct Standings<'h> {
+    found: &'h [Standing],
     next: u32,
 }
 
-impl Iterator for Hits<'_> {
-    type Item = Hit;
+impl Iterator for Standings<'_> {
+    type Item = Standing;
 
-    fn next(&mut self) -> Option<Hit> {
-        let (hit, next) = *self.found.get(self.next as usize)?;
-        self.next = next;
-        Some(hit)
+    fn next(&mut self) -> Option<Standing> {
+        let standing = *self.found.get(self.next as usize)?;
+        self.next = standing.before;
+        Some(standing)
     }
 }
 
-/// Does the phrase stand there by itself, in the part, with the keyword at `at` being `offset` bytes into it?
-fn stands(text: &[u8], at: u32, offset: u32, phrase: &[u8], part: Span) -> bool {
-    let Some(start) = at.checked_sub(offset).filter(|s| *s >= part.start) else {
-        return false;
-    };
-    let range = start as usize..start as usize + phrase.len();
-    if range.end > part.end as usize {
-        return false;
-    }
+/// Where the phrase stands by itself, with the keyword at `at` being `offset` bytes into it.
+fn standing(text: &[u8], at: u32, offset: u32, phrase: &[u8]) -> Option<Span> {
+    let start = at.checked_sub(offset)? as usize;
+    let range = start..start + phrase.len();
+    let there = text.get(range.clone())?;
     let same = |(t, p): (&u8, &u8)| names::plain_byte(*t) == *p;
-    text[range.clone()].iter().zip(phrase).all(same)
+    let stands = there.iter().zip(phrase).all(same)
         && by_itself(text, range.clone(), phrase)
         && !is_in_a_hash(text, &range)
         && !is_release(text, &range, phrase)
         && !is_in_a_word(text, &range, phrase)
-        && !is_counted(phrase, &text[range.end..])
+        && !is_counted(phrase, &text[range.end..]);
+    stands.then(|| Span::new(range.start, range.end))
 }
 
 /// Shorter words make too many names: `callId`, `cardWidth`.
