@@ -31,7 +31,9 @@ pub(super) fn plain(text: &str) -> String {
 }
 
 /// A shorter run without blanks has no five words. One of so many bytes has two eights of them, wherever it begins.
-const GLUED_BYTES_MIN: usize = 23;
+pub(crate) const GLUED_BYTES_MIN: usize = 23;
+/// What of it is looked for, from a multiple of half of it on.
+pub(crate) const LONG_RUN: usize = 16;
 /// So many words that a sign joins are a sentence.
 const GLUED_WORDS_MIN: usize = 5;
 
@@ -63,7 +65,7 @@ pub(super) fn unglued(text: &str) -> Cow<'_, str> {
 }
 
 /// Do sixteen bytes without a blank follow each other, from a multiple of eight on?
-fn has_long_run(text: &[u8]) -> bool {
+pub(crate) fn has_long_run(text: &[u8]) -> bool {
     const LOW: u64 = u64::from_ne_bytes([1; 8]);
     const HIGH: u64 = LOW << 7;
     let mut before = false;
@@ -77,7 +79,7 @@ fn has_long_run(text: &[u8]) -> bool {
 }
 
 /// The part of a run without blanks that is words joined by a sign, and the sign; none if each word begins with a capital.
-fn glued(token: &str) -> Option<(&str, Option<char>)> {
+pub(crate) fn glued(token: &str) -> Option<(&str, Option<char>)> {
     let link = token.contains("://");
     let name = token.rsplit(['/', '=', '"', '`', '(']).next()?;
     let name = name.trim_matches(|c: char| !c.is_alphanumeric());
@@ -99,7 +101,7 @@ fn glued(token: &str) -> Option<(&str, Option<char>)> {
 }
 
 /// The words of a name that each begin with a capital.
-fn humps(name: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn humps(name: &str) -> impl Iterator<Item = &str> {
     let mut rest = name;
     std::iter::from_fn(move || {
         let next = rest.bytes().skip(1).position(|b| b.is_ascii_uppercase());
