@@ -26,6 +26,7 @@ mod flipped;
 mod fold;
 mod form;
 mod gathered;
+mod glued;
 mod grid;
 mod halves;
 mod joined;
@@ -37,6 +38,7 @@ mod marked;
 pub(crate) mod marks;
 mod markup;
 mod members;
+mod mended;
 mod mirrored;
 pub(crate) mod misread;
 mod named;
@@ -117,6 +119,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     parted::decode(node, spawn);
     breaks::decode(node, scratch, spawn);
     singles::decode(node, spawn);
+    glued::decode(node, signs, spawn);
     if signs.any(Signs::LINE) {
         cut::decode(node, spawn);
         wrapped::decode(node, spawn);
@@ -173,6 +176,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     recited::decode(node, spawn);
     sentences::decode(node, scratch, spawn);
     dressed::decode(node, scratch, spawn);
+    mended::decode(node, scratch, spawn);
     strung::decode(node, scratch, spawn);
     numeral::decode(node, spawn);
     misread::decode(node, &scratch.misread, spawn);

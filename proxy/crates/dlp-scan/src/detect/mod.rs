@@ -26,7 +26,9 @@ pub(crate) use assign::{may_name_test, told_of_test};
 pub(crate) use context::head_over;
 pub(crate) use dump::{is_line as is_dump_line, shows as shows_bytes};
 pub(crate) use hidden::unseen;
-pub(crate) use orders::is_english;
+pub(crate) use orders::{
+    GLUED_BYTES_MIN, LONG_RUN, glued, has_long_run, humps, is_english, mended_parts,
+};
 pub(crate) use phrase::in_list as is_listed_word;
 
 use smallvec::SmallVec;
@@ -117,6 +119,8 @@ pub(crate) struct Scratch {
     pub cut: Vec<u32>,
     /// Where words of an order stand among marks that only dress words up.
     pub dressed: Vec<Span>,
+    /// Sentences with a misspelt word of an order.
+    pub misspelt: Vec<Span>,
     /// Rows of words with one sign between each two, a word of an order among them.
     pub strung: Vec<Span>,
     /// Where the cell begins that was asked last whether it is JSON, and whether it is.
@@ -309,6 +313,7 @@ pub(crate) fn detect(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     scratch.broken.clear();
     scratch.cut.clear();
     scratch.dressed.clear();
+    scratch.misspelt.clear();
     scratch.strung.clear();
     scratch.leet.clear();
     scratch.misread.clear();

@@ -10,7 +10,9 @@ mod split;
 
 use std::ops::Range;
 
+pub(crate) use self::plain::{GLUED_BYTES_MIN, LONG_RUN, glued, has_long_run, humps};
 pub(crate) use self::sense::is_english;
+pub(crate) use self::spelling::mended_parts;
 
 use self::judge::{Classes, ORDERS};
 use super::{Scratch, Sink, told};
@@ -120,6 +122,12 @@ fn search(
     }
     let classes = read(&text[here.clone()]);
     let edges = [base + here.start, base + here.end].map(crate::text::to_u32);
+    if detector == Detector::MisspeltOrders {
+        // Rules for wordings have not read it as it was meant.
+        scratch
+            .misspelt
+            .push(Span::new(base + here.start, base + here.end));
+    }
     if (edges[0] == cell.span.start || edges[1] == cell.span.end) && !classes.is_nothing() {
         // It may go on in the next value, or come from the one before.
         scratch.cut.push(at);
@@ -134,7 +142,10 @@ fn search(
     let after = read(&text[next.clone()]);
     if ordered {
         let before = read(&text[split::before(text, here.start, values)]);
-        if ORDERS.order(&classes, &judge::merge(&[&before, &after])) {
+        let ordered = ORDERS.order(&classes, &judge::merge(&[&before, &after]));
+        // What is misspelt the network cannot read.
+        let asked = detector == Detector::Orders;
+        if ordered && !(asked && sense::denies(text, &here, values)) {
             sense::pass(edges[1], sink, scratch);
             report(rule, cell, (base, text), here, sink);
             return true;

@@ -92,24 +92,33 @@ const WORD_BYTES_MAX: usize = 16;
 
 /// The sentence with the words that are misspelt put right.
 pub(super) fn mend(sentence: &str) -> String {
-    let mut out = String::with_capacity(sentence.len());
+    let parts = mended_parts(sentence);
+    parts.map(|(part, right)| right.unwrap_or(part)).collect()
+}
+
+/// The words of a sentence and what stands between them, with what those were meant to be that are misspelt.
+pub(crate) fn mended_parts(sentence: &str) -> impl Iterator<Item = (&str, Option<&'static str>)> {
     let mut rest = sentence;
-    while let Some(c) = rest.chars().next() {
+    std::iter::from_fn(move || {
+        let c = rest.chars().next()?;
         let len = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
         let (word, after) = rest.split_at(len.max(c.len_utf8()));
-        match mended(&word.to_ascii_lowercase()) {
-            Some(right) => out.push_str(right),
-            None => out.push_str(word),
-        }
         rest = after;
-    }
-    out
+        Some((word, mended(&word.to_ascii_lowercase())))
+    })
 }
 
 /// What a word in small letters was meant to be, if it is none itself.
 fn mended(word: &str) -> Option<&'static str> {
     if let Some((_, right)) = SHORT.iter().find(|(slip, _)| *slip == word) {
         return Some(right);
+    }
+    // `aaall`, `previousss`
+    let bare = unstretched(word);
+    if bare.len() < word.len() {
+        let shorts = SHORT.iter().map(|(_, right)| right);
+        let right = WORDS.iter().chain(shorts).find(|right| **right == bare);
+        return right.copied().or_else(|| mended(&bare));
     }
     if !(5..=WORD_BYTES_MAX).contains(&word.len()) || WORDS.contains(&word) {
         return None;
@@ -121,6 +130,16 @@ fn mended(word: &str) -> Option<&'static str> {
     };
     let nearest = WORDS.iter().filter(|w| near(w).is_some());
     nearest.min_by_key(near).copied()
+}
+
+/// One letter for three and more of it.
+fn unstretched(word: &str) -> String {
+    let mut out = String::new();
+    for run in word.as_bytes().chunk_by(|a, b| a == b) {
+        let kept = if run.len() >= 3 { 1 } else { run.len() };
+        out.extend(run[..kept].iter().map(|b| *b as char));
+    }
+    out
 }
 
 /// Letters left out, put in, changed or swapped with their neighbour between two words; more than `max` where it is more.
@@ -165,6 +184,9 @@ mod tests {
             ("promt", "prompt"),
             ("prevoius", "previous"),
             ("plz", "please"),
+            ("previousss", "previous"),
+            ("aaall", "all"),
+            ("instrrrctions", "instructions"),
         ] {
             assert_eq!(mended(slip), Some(right), "{slip}");
         }
