@@ -22,9 +22,23 @@ pub(crate) const CHECKS: Table = &[
         let text = String::from_utf8_lossy(v).to_lowercase();
         let last = text.split_whitespace().next_back().unwrap_or_default();
         let last = last.trim_start_matches("смс-").trim_start_matches("sms-");
-        !["код", "парол", "пин", "пін", "cvv", "cvc", "pin"]
-            .iter()
-            .any(|own| last.starts_with(own))
+        const OWN: [&str; 14] = [
+            "код",
+            "парол",
+            "пин",
+            "пін",
+            "cvv",
+            "cvc",
+            "pin",
+            "password",
+            "passcode",
+            "passphrase",
+            "phrase",
+            "otp",
+            "code",
+            "secret",
+        ];
+        !OWN.iter().any(|own| last.starts_with(own))
     }),
     // `命令行`, `命令配方`, `命令参数`: the line, recipe or arguments of a command for a shell.
     ("not-shell-command", |v| {
@@ -41,10 +55,13 @@ pub(crate) const CHECKS: Table = &[
     }),
     // A tool's handle of a session is mostly one; what a browser keeps hardly ever is.
     ("not-uuid", |v| !crate::value::is_uuid(v)),
-    // "Variables of the environment override all of the above": which of several settings holds.
+    // "Variables of the environment override all of the above", "later lines override earlier rules": which of several settings holds.
     ("not-settings", |v| {
         let lower = v.to_ascii_lowercase();
-        !(lower.starts_with(b"overrid") && lower.ends_with(b" above"))
+        let mut words = lower.split(u8::is_ascii_whitespace);
+        let told = words.nth(1).is_some_and(|w| w.starts_with(b"overrid"))
+            && !lower.starts_with(b"overrid");
+        !(told || lower.starts_with(b"overrid") && lower.ends_with(b" above"))
     }),
     ("not-filler", not_filler),
     ("bitlocker", bitlocker),
