@@ -40,6 +40,7 @@ BOUND = 2.5  # above it the scanner calls a sentence an order
 MAYBE = 0.0  # above it the scanner looks a second time
 POSITIVE, HARD, ORDINARY = 72, 96, 216  # bags of a step
 SHARE = dict(english=0.32, other=0.24, unread=0.16, licence=0.07, nothing=0.08, listed=0.07, repeated=0.05)  # of ORDINARY; the rest are words in any order
+NEAR, SHARE_NEAR = -4.0, 0.14  # what the weights there are say so much of is looked at more often, in place of as many of `english`
 KEPT = 2 / 5  # of the corpus: more tells it nothing new
 TOP = ("first", "first_bias", "last", "last_bias", "conv_2", "conv_2_bias", "first_2", "first_2_bias", "last_2", "last_2_bias")
 
@@ -308,7 +309,7 @@ def tables(p, base):
 
 
 def read_weights(path, size):
-    """What `write` wrote: the network's upper parts, and what each piece and any piece adds, not in whole numbers."""
+    """What `write` wrote: the network's upper parts, what each piece and any piece adds in whole numbers, and the scales."""
     raw, at = open(path, "rb").read(), 16
 
     def take(kind, *shape):
@@ -321,16 +322,16 @@ def read_weights(path, size):
     for _ in range(pieces):
         names.append(raw[at + 1 : at + 1 + raw[at]].decode())
         at += 1 + raw[at]
-    numbers, places, scale = take("i1", pieces, 3, FEATURES), take("<i2", 3, 3, FEATURES), take("<f4", FEATURES)
+    some, places, scale = take("i1", pieces, 3, FEATURES), take("<i2", 3, 3, FEATURES), take("<f4", FEATURES)
     shapes = dict(first=(4 * FEATURES, HIDDEN), first_bias=(HIDDEN,), last=(HIDDEN,), last_bias=())
     p = {k: take("<f4", *shape) for k, shape in shapes.items()}
     take("<f4", 2 * FEATURES + 1)
     shapes = dict(conv_2=(3, FEATURES, SEEN), conv_2_bias=(SEEN,), first_2=(4 * (FEATURES + SEEN), HIDDEN_2), first_2_bias=(HIDDEN_2,))
     p |= {k: take("<f4", *shape) for k, shape in (shapes | dict(last_2=(HIDDEN_2,), last_2_bias=())).items()}
     assert at == len(raw)
-    known = np.zeros((size, 3, FEATURES), np.float32)
-    known[[0, 1, 2, 3, 4, *(VOCAB[name] for name in names[5:])]] = numbers * scale
-    return {k: jnp.asarray(v) for k, v in p.items()}, known, places * scale
+    numbers = np.zeros((size, 3, FEATURES), np.int8)
+    numbers[[0, 1, 2, 3, 4, *(VOCAB[name] for name in names[5:])]] = some
+    return {k: jnp.asarray(v) for k, v in p.items()}, numbers, places, scale
 
 
 def learned_again(base, known):
@@ -355,6 +356,22 @@ def tables_again(p, base, known):
     scale = np.abs(out[1000:]).max((0, 1)) / 127
     numbers = np.clip(np.round(out / scale), -127, 127).astype(np.int8)
     return numbers, np.round(np.asarray(p["places"]) / scale).astype(np.int16), scale
+
+
+def sayer(p, numbers, places, scale):
+    """What the scanner says of windows: the second look's, where there is one."""
+    features = made(numbers, places, scale, CUTS)
+    both = jax.jit(lambda X: looks(p, features(p, X, None)))
+
+    def says(X):
+        out = []
+        for i in range(0, len(X), 2000):
+            n = len(X[i : i + 2000])
+            one, two = both(jnp.asarray(np.pad(X[i : i + n], ((0, 2000 - n), (0, 0))), jnp.int32))
+            out.append(np.where(one > MAYBE, two, np.minimum(one, MAYBE))[:n])
+        return np.concatenate(out)
+
+    return says
 
 
 def look(alone, weights):
@@ -415,10 +432,19 @@ def main():
     seen = ~held & ~licence
     groups = [ordinary[of] for of in (seen & keyed & english, seen & keyed & ~english, seen & ~keyed, licence)]
     groups += [meaningless(5000), listed(9000), repeated(said, 9000)]
-    batch = batches(positive, hard, groups, SHARE.values(), ordinary[seen])
-    if "again" in sys.argv:
-        p, known, places = read_weights(os.path.join(HERE, "weights.bin"), len(base))
-        p |= dict(more=jnp.zeros((BASIS, 3, FEATURES)), places=jnp.asarray(places, jnp.float32))
+    shares = dict(SHARE)
+    again = read_weights(os.path.join(HERE, "weights.bin"), len(base)) if "again" in sys.argv else None
+    if again:
+        near = ordinary[seen & keyed]
+        near = near[sayer(*again)(near) > NEAR]
+        print(f"{len(near)} of the corpus the weights there are say more than {NEAR} of")
+        groups.append(near)
+        shares |= dict(english=shares["english"] - SHARE_NEAR, near=SHARE_NEAR)
+    batch = batches(positive, hard, groups, shares.values(), ordinary[seen])
+    if again:
+        p, numbers, places, scale = again
+        known = numbers * scale
+        p |= dict(more=jnp.zeros((BASIS, 3, FEATURES)), places=jnp.asarray(places * scale, jnp.float32))
         p = train(p, learned_again(base, known), batch, steps, 1e-3, list(p), 0, "all, again")
         numbers, places, scale = tables_again(p, base, known)
     else:
@@ -427,17 +453,7 @@ def main():
         numbers, places, scale = tables(p, base)
     p = train(p, made(numbers, places, scale, SHORT), batch, steps * 5 // 12, 1e-3, TOP, 5, "the last layers")
     features = made(numbers, places, scale, CUTS)
-    both = jax.jit(lambda X: looks(p, features(p, X, None)))
-
-    def says(X):
-        """What the scanner says of windows: the second look's, where there is one."""
-        out = []
-        for i in range(0, len(X), 2000):
-            n = len(X[i : i + 2000])
-            one, two = both(jnp.asarray(np.pad(X[i : i + n], ((0, 2000 - n), (0, 0))), jnp.int32))
-            out.append(np.where(one > MAYBE, two, np.minimum(one, MAYBE))[:n])
-        return np.concatenate(out)
-
+    says = sayer(p, numbers, places, scale)
     high = np.sort(says(ordinary[held & keyed]))[::-1]
     test = [(r, np.stack([window(*part[:3]) for part in parts])) for r, parts in rows("test.jsonl.gz")]
     each, ends = says(np.concatenate([X for _, X in test])), np.cumsum([len(X) for _, X in test])
