@@ -52,6 +52,13 @@ const PERSIAN_ERA: std::ops::RangeInclusive<u64> = 1900 - 621..=2050 - 621;
 /// A date somebody living can be born on, in one of the usual ways to write it: `1967-08-11`, `05/05/1983`,
 /// `5.5.83`, with any of `-/.` or blanks between.
 pub(crate) fn day_of_life(value: &[u8]) -> bool {
+    if let Some((day, [a, b, c, year @ ..])) = value.split_at_checked(2)
+        && matches!(value.len(), 7 | 9)
+        && let (Some(day), Some(month), Some(year)) =
+            (number(day), month_name(&[*a, *b, *c]), number(year))
+    {
+        return valid_md(month, day) && (year < 100 || (1900..=2050).contains(&year));
+    }
     let mut parts = [0u64; 3];
     let mut lens = [0usize; 3];
     let mut n = 0;
@@ -71,7 +78,7 @@ pub(crate) fn day_of_life(value: &[u8]) -> bool {
             || len == 2
     };
     // What stands for no day at all.
-    let none = n == 3 && (parts == [1900, 1, 1] || parts == [1, 1, 1900]);
+    let none = n == 3 && [[1900, 1, 1], [1, 1, 1900], [1970, 1, 1], [1, 1, 1970]].contains(&parts);
     n == 3
         && !none
         && ((lens[0] == 4 && year(parts[0], 4) && valid_md(parts[1], parts[2]))
@@ -94,6 +101,8 @@ mod tests {
             "14-MAR-1985",
             "4 jul 1976",
             "12/05/2544",
+            "14MAR86",
+            "02nov1979",
         ] {
             assert!(day_of_life(good.as_bytes()), "{good}");
         }
@@ -105,6 +114,9 @@ mod tests {
             "1850-01-01",
             "13/13/2000",
             "14-FOO-1985",
+            "14FOO86",
+            "31FEB86",
+            "1970-01-01",
             "12/05/2644",
         ] {
             assert!(!day_of_life(bad.as_bytes()), "{bad}");

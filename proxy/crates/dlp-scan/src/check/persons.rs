@@ -10,6 +10,11 @@ pub(super) const CHECKS: Table = &[
     ("person-name", person_name),
     ("given-name", given_name),
     ("locator", locator),
+    ("name-in-a-field", name_in_a_field),
+    ("given-in-a-field", given_in_a_field),
+    ("family-name", family_name),
+    ("told-address", told_address),
+    ("one-case", one_case),
 ];
 
 /// Given names of some 60 countries, out of the lists of Faker 40 (MIT License); names that are words of everyday English are
@@ -136,6 +141,7 @@ const NO_NAMES: &[&str] = &[
     "directory",
     "discharge",
     "doe",
+    "door",
     "edition",
     "effort",
     "email",
@@ -165,6 +171,7 @@ const NO_NAMES: &[&str] = &[
     "framework",
     "friday",
     "from",
+    "front",
     "fund",
     "general",
     "global",
@@ -319,6 +326,7 @@ const NO_NAMES: &[&str] = &[
     "query",
     "queue",
     "rating",
+    "rear",
     "record",
     "records",
     "reference",
@@ -357,6 +365,7 @@ const NO_NAMES: &[&str] = &[
     "screen",
     "sdk",
     "search",
+    "seat",
     "second",
     "secret",
     "section",
@@ -531,6 +540,7 @@ const NO_NAMES: &[&str] = &[
     "toyota",
     "visual",
     "windows",
+    "window",
 ];
 
 /// Endings of what is no name.
@@ -594,6 +604,137 @@ fn given_name(value: &[u8]) -> bool {
         GIVEN.contains(word) || word.split('-').next().is_some_and(|w| GIVEN.contains(w))
     };
     person_name(value) && words.any(given)
+}
+
+/// Words for names: a catalogue of messages has the label of a field where a form has somebody.
+const LABELS: [&str; 34] = [
+    "שם",
+    "מלא",
+    "الاسم",
+    "الكامل",
+    "اسم",
+    "نام",
+    "کامل",
+    "नाम",
+    "पूरा",
+    "ชื่อ",
+    "имя",
+    "фамилия",
+    "отчество",
+    "име",
+    "прізвище",
+    "όνομα",
+    "επώνυμο",
+    "nombre",
+    "nome",
+    "nom",
+    "naam",
+    "navn",
+    "namn",
+    "nimi",
+    "imię",
+    "nazwisko",
+    "jméno",
+    "név",
+    "vorname",
+    "nachname",
+    "apellidos",
+    "cognome",
+    "tên",
+    "họ",
+];
+
+/// A name under a label that says so: in any order, with initials, or in capitals as tickets have it (`HOLLOWAY, MARGARET J`).
+fn name_in_a_field(value: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(value) else {
+        return false;
+    };
+    let lower = text.to_lowercase();
+    let parts = |text| str::split(text, [' ', ',', '^', '/']).filter(|word| !word.is_empty());
+    let mut named = 0;
+    for (word, low) in parts(text).zip(parts(&lower)) {
+        let initial = word.trim_end_matches('.').chars().count() == 1;
+        if named > 0 && (initial || PARTICLES.contains(&low))
+            || PARTICLES.contains(&low) && word == low
+        {
+            continue;
+        }
+        let capitals = word.len() > 1 && word.bytes().all(|b| b.is_ascii_uppercase() || b == b'-');
+        let spelt = is_named(word) || capitals;
+        if !spelt
+            || LABELS.contains(&low)
+            || NO_NAMES.contains(&low)
+            || ENDINGS.iter().any(|end| low.ends_with(end))
+        {
+            return false;
+        }
+        named += 1;
+    }
+    WORDS.contains(&named) && !ANYBODY.contains(&lower.as_str())
+}
+
+/// The same where things have such a field as well (`full_name`): one of the words is a name that is given to many, or no letter
+/// of it is Latin.
+fn given_in_a_field(value: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(value) else {
+        return false;
+    };
+    let lower = text.to_lowercase();
+    let mut words = lower.split([' ', ',', '-']);
+    let foreign = text.chars().all(|c| !c.is_alphabetic() || c > '\u{36F}');
+    name_in_a_field(value) && (foreign || words.any(|word| GIVEN.contains(word)))
+}
+
+/// The name of a family in a field of its own: a word or two with capitals that is no type, no state and nobody's in examples.
+fn family_name(value: &[u8]) -> bool {
+    const NOBODY: [&str; 18] = [
+        "string",
+        "text",
+        "doe",
+        "smith",
+        "mustermann",
+        "last",
+        "surname",
+        "nachname",
+        "true",
+        "false",
+        "null",
+        "integer",
+        "value",
+        "family",
+        "lastname",
+        "optional",
+        "unknown",
+        "number",
+    ];
+    let Ok(text) = std::str::from_utf8(value) else {
+        return false;
+    };
+    let small = |word: &&str| !PARTICLES.contains(&word.to_lowercase().as_str());
+    let words = || text.split([' ', '-']).filter(small);
+    let known = |word: &str| {
+        let low = word.to_lowercase();
+        NOBODY.contains(&low.as_str()) || NO_NAMES.contains(&low.as_str())
+    };
+    (1..=3).contains(&words().count())
+        && words().all(|word| is_named(word) && word.chars().count() > 2 && !known(word))
+}
+
+/// `lkeane at wp dot pl`, and not `look at this dot com bubble`.
+fn told_address(value: &[u8]) -> bool {
+    const WORDS: [&[u8]; 14] = [
+        b"this", b"that", b"the", b"these", b"those", b"each", b"every", b"our", b"your", b"its",
+        b"any", b"some", b"which", b"another",
+    ];
+    let lower = value.to_ascii_lowercase();
+    let behind = memchr::memmem::find(&lower, b" at ").map(|at| &lower[at + 4..]);
+    let host = behind.and_then(|rest| rest.split(|b| *b == b' ').next());
+    host.is_none_or(|host| !WORDS.contains(&host))
+}
+
+/// Letters of a number are all capitals or all small: `mAK056232` is the name of something.
+fn one_case(value: &[u8]) -> bool {
+    !(value.iter().any(u8::is_ascii_uppercase) && value.iter().any(u8::is_ascii_lowercase))
 }
 
 /// Letters and digits of a booking, and no word in capitals (`STATUS`).
@@ -666,6 +807,38 @@ mod tests {
                 !check_passes("person-name", name) || name.starts_with("Deutsche"),
                 "{name}"
             );
+        }
+    }
+
+    #[test]
+    fn names_under_labels() {
+        for (check, value, is) in [
+            ("name-in-a-field", "HOLLOWAY, MARGARET J", true),
+            ("name-in-a-field", "Margaret Holloway", true),
+            ("name-in-a-field", "Nguyễn Thị Hoa", true),
+            ("name-in-a-field", "Сергеев Павел Игоревич", true),
+            ("name-in-a-field", "Jana Dvořáková", true),
+            ("name-in-a-field", "M. Holloway", false),
+            ("name-in-a-field", "API KEY", false),
+            ("name-in-a-field", "שם מלא", false),
+            ("name-in-a-field", "Visual Studio Code", false),
+            ("name-in-a-field", "John Doe", false),
+            ("name-in-a-field", "octocat/hello-world", false),
+            ("given-in-a-field", "Thiago Nascimento", true),
+            ("given-in-a-field", "Ελένη Παππά", true),
+            ("given-in-a-field", "Amazon Elastic Beanstalk", false),
+            ("family-name", "Holloway", true),
+            ("family-name", "van den Broek", true),
+            ("family-name", "Benavides Ortega", true),
+            ("family-name", "String", false),
+            ("family-name", "Doe", false),
+            ("family-name", "holloway", false),
+            ("told-address", "lkeane77 at wp dot pl", true),
+            ("told-address", "look at this dot com", false),
+            ("one-case", "AK056232", true),
+            ("one-case", "mAK056232", false),
+        ] {
+            assert_eq!(check_passes(check, value), is, "{check} {value}");
         }
     }
 

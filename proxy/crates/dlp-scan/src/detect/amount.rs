@@ -63,7 +63,7 @@ pub(super) fn names_goods(before: &[u8]) -> bool {
 /// `http_requests_total{code="200"} 2340515060177062` (Prometheus, "Metric and label naming")?
 pub(super) fn names_amount(before: &[u8]) -> bool {
     const REACH: usize = 96;
-    const UNITS: [&[u8]; 16] = [
+    const UNITS: [&[u8]; 20] = [
         b"bytes",
         b"octets",
         b"packets",
@@ -80,6 +80,10 @@ pub(super) fn names_amount(before: &[u8]) -> bool {
         b"jiffies",
         b"cpu",
         b"inode",
+        b"offset",
+        b"lag",
+        b"timestamp",
+        b"checksum",
     ];
     // The last words of names, which stand in sentences as well.
     const ENDS: [&[u8]; 9] = [
@@ -102,10 +106,168 @@ pub(super) fn names_amount(before: &[u8]) -> bool {
     is(&UNITS) || near[..start].ends_with(b"_") && is(&ENDS)
 }
 
+/// `1234567890 views`: a number of things, whatever word stands before it.
+pub(super) fn counts(value: &[u8], after: &[u8]) -> bool {
+    const THINGS: [&[u8]; 22] = [
+        b"views",
+        b"bytes",
+        b"rows",
+        b"items",
+        b"records",
+        b"users",
+        b"requests",
+        b"times",
+        b"hits",
+        b"ms",
+        b"points",
+        b"lines",
+        b"calls",
+        b"events",
+        b"files",
+        b"entries",
+        b"followers",
+        b"downloads",
+        b"packets",
+        b"seconds",
+        b"blocks",
+        b"ns",
+    ];
+    let Some(rest) = after.strip_prefix(b" ") else {
+        return false;
+    };
+    let len = rest.iter().take(12).take_while(|b| b.is_ascii_alphabetic());
+    value.iter().all(u8::is_ascii_digit) && THINGS.contains(&&rest[..len.count()])
+}
+
+/// `255 250 250` and a tab: red, green and blue in a list of colours (X11, `rgb.txt`).
+pub(super) fn is_colour(value: &[u8], after: &[u8]) -> bool {
+    let part = |group: &[u8]| {
+        let n = group.iter().try_fold(0u32, |n, b| {
+            b.is_ascii_digit().then(|| n * 10 + u32::from(b - b'0'))
+        });
+        (1..=3).contains(&group.len()) && n.is_some_and(|n| n <= 255)
+    };
+    let mut groups = value.split(|b| *b == b' ');
+    after.first() == Some(&b'\t') && groups.clone().count() == 3 && groups.all(part)
+}
+
+/// `## Date: 2000-07-11`, `.TH FUSER 1 2022-11-02`: the day of a text, in its head, which nobody was born on.
+pub(super) fn heads(before: &[u8]) -> bool {
+    const REACH: usize = 48;
+    const LABELS: [&[u8]; 7] = [
+        b"date",
+        b"datum",
+        b"revision",
+        b"modified",
+        b"created",
+        b"updated",
+        b"released",
+    ];
+    let near = &before[before.len().saturating_sub(REACH)..];
+    let line = memchr::memrchr(b'\n', near).map_or(0, |at| at + 1);
+    let line = &near[line..];
+    if line.starts_with(b".TH ") {
+        return true;
+    }
+    let Some(label) = line.trim_ascii_end().strip_suffix(b":") else {
+        return false;
+    };
+    let signs = |b: &u8| b"%#*.\\\"/ \t-$".contains(b);
+    let start = label.iter().position(|b| !signs(b)).unwrap_or(label.len());
+    start > 0
+        && LABELS
+            .iter()
+            .any(|word| word.eq_ignore_ascii_case(&label[start..]))
+}
+
+/// `242-8502, Japan`, `Kanagawa-ken, 242-8502`, `Tokyo 108-8639`: seven digits with a dash are a postcode in Japan (Japan Post).
+pub(super) fn is_postcode_of_japan(before: &[u8], value: &[u8], after: &[u8]) -> bool {
+    let formed = value.len() == 8 && value[3] == b'-';
+    let after = after.strip_prefix(b",").unwrap_or(after);
+    let after = after.strip_prefix(b" ").unwrap_or(after);
+    let before = before.trim_ascii_end();
+    let before = before.strip_suffix(b",").unwrap_or(before);
+    let ends = |word: &&[u8]| before.to_ascii_lowercase().ends_with(word);
+    let near = &before[before.len().saturating_sub(8)..];
+    formed
+        && (after
+            .get(..5)
+            .is_some_and(|w| w.eq_ignore_ascii_case(b"japan"))
+            || [&b"-ken"[..], b"-shi", b"-ku", b"tokyo", b"-fu", b"japan"]
+                .iter()
+                .any(|word| near.len() >= word.len() && ends(word)))
+}
+
+/// `CVE-2024-35235`, `Closes: #1056581`: a weakness or a report that is known by its number.
+pub(super) fn is_reference(before: &[u8], value: &[u8]) -> bool {
+    const WORDS: [&[u8]; 8] = [
+        b"closes: ",
+        b"closes ",
+        b"bug ",
+        b"issue ",
+        b"pr ",
+        b"fixes ",
+        b"refs ",
+        b"see ",
+    ];
+    let near = &before[before.len().saturating_sub(12)..];
+    let low = near.to_ascii_lowercase();
+    let marked = low.strip_suffix(b"#");
+    value.starts_with(b"CVE-")
+        || low.ends_with(b"cve-")
+        || marked.is_some_and(|near| WORDS.iter().any(|word| near.ends_with(word)))
+}
+
+/// `<U00EA>`: a sign by its number in the sources of a locale (POSIX, localedef).
+pub(super) fn is_code_point(before: Option<u8>, value: &[u8], after: &[u8]) -> bool {
+    before == Some(b'<')
+        && after.first() == Some(&b'>')
+        && value
+            .strip_prefix(b"U")
+            .is_some_and(|hex| hex.len() >= 4 && hex.iter().all(u8::is_ascii_hexdigit))
+}
+
+/// `6572 7266 7365 2868`: two bytes each in a dump, of which a neighbour has a letter.
+fn is_of_words(value: &[u8], before: &[u8], after: &[u8]) -> bool {
+    let groups = value.split(|b| *b == b' ');
+    let of_four = groups.clone().count() >= 2 && groups.clone().all(|group| group.len() == 4);
+    let is_word = |word: &[u8]| {
+        word.iter().all(u8::is_ascii_hexdigit)
+            && word.iter().any(u8::is_ascii_digit)
+            && word.iter().any(u8::is_ascii_alphabetic)
+    };
+    let left = before.strip_suffix(b" ").is_some_and(|text| {
+        let (lead, word) = text.split_at(text.len().saturating_sub(4));
+        word.len() == 4 && is_word(word) && lead.last().is_none_or(u8::is_ascii_whitespace)
+    });
+    let right = after
+        .strip_prefix(b" ")
+        .filter(|text| text.get(4).is_none_or(u8::is_ascii_whitespace))
+        .and_then(|text| text.get(..4))
+        .is_some_and(is_word);
+    of_four && (left || right)
+}
+
+/// `  40:\tba 05 00 00 00`: the bytes of an instruction behind their address, as `objdump` shows them.
+fn is_of_listing(before: &[u8]) -> bool {
+    let near = &before[before.len().saturating_sub(40)..];
+    let line = memchr::memrchr(b'\n', near).map_or(0, |at| at + 1);
+    let line = near[line..].trim_ascii_start();
+    let digits = line.iter().take_while(|b| b.is_ascii_hexdigit()).count();
+    let Some(bytes) = line[digits..].strip_prefix(b":\t") else {
+        return false;
+    };
+    let pair =
+        |pair: &[u8]| pair.is_empty() || pair.len() == 2 && pair.iter().all(u8::is_ascii_hexdigit);
+    digits > 0 && bytes.split(|b| *b == b' ').all(pair)
+}
+
 /// Does a text say how numbers are written, and not which one somebody has?
 pub(super) fn describes(before: &[u8]) -> bool {
     const REACH: usize = 28;
-    const WORDS: [&[u8]; 7] = [
+    const WORDS: [&[u8]; 9] = [
+        b"example_",
+        b"sample_",
         b"looks like",
         b"look like",
         b"format:",
@@ -116,7 +278,7 @@ pub(super) fn describes(before: &[u8]) -> bool {
     ];
     let near = before[before.len().saturating_sub(REACH)..].to_ascii_lowercase();
     // Nearly all lack both.
-    let may = |four: &[u8]| matches!(four, b"look" | b"form");
+    let may = |four: &[u8]| matches!(four, b"look" | b"form" | b"ple_");
     if !near.windows(4).any(may) {
         return false;
     }
@@ -158,7 +320,11 @@ pub(super) fn is_of_dump(
     (start, end): (usize, usize),
     (floor, ceil): (usize, usize),
 ) -> bool {
-    if text[start..end].get(2) != Some(&b' ') {
+    let (value, before, after) = (&text[start..end], &text[floor..start], &text[end..ceil]);
+    if value.get(4) == Some(&b' ') {
+        return is_of_words(value, before, after);
+    }
+    if value.get(2) != Some(&b' ') {
         return false;
     }
     let pairs = text[start..end].split(|b| *b == b' ');
@@ -169,8 +335,6 @@ pub(super) fn is_of_dump(
             && !pair.iter().all(u8::is_ascii_digit)
     };
     let word = |b: Option<&u8>| b.is_some_and(u8::is_ascii_alphanumeric);
-    let before = &text[floor..start];
-    let after = &text[end..ceil];
     let follows = match before {
         [.., a, b, b' '] => is_byte(&[*a, *b]) && !word(before.iter().nth_back(3)),
         _ => false,
@@ -179,7 +343,7 @@ pub(super) fn is_of_dump(
         [b' ', a, b, ..] => is_byte(&[*a, *b]) && !word(after.get(3)),
         _ => false,
     };
-    paired && (follows || goes_on)
+    paired && (follows || goes_on || is_of_listing(before))
 }
 
 /// `arn:aws:ec2:eu-central-1:184008247829:...`: the fourth field behind the first is an account at Amazon (AWS General
@@ -196,4 +360,39 @@ pub(super) fn is_of_arn(before: &[u8]) -> bool {
     fields.next() == Some(b"arn")
         && fields.next().is_some_and(|f| f.starts_with(b"aws"))
         && fields.count() == 3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_number_of_somebody() {
+        assert!(counts(b"1234567890", b" views"));
+        assert!(!counts(b"1234567890", b" and views"));
+        assert!(heads(b".TH FUSER 1 ") && heads(b"x\n## Date: ") && heads(b"% Revision: "));
+        assert!(!heads(b"Birth Date: ") && !heads(b"Date: ") && !heads(b"Geburtsdatum: "));
+        assert!(is_postcode_of_japan(
+            b"Yamato-shi, Kanagawa-ken, ",
+            b"242-8502",
+            b""
+        ));
+        assert!(is_postcode_of_japan(b"Tokyo ", b"108-8639", b", Japan"));
+        assert!(!is_postcode_of_japan(b"tel ", b"555-1234", b""));
+        assert!(is_reference(b"", b"CVE-2024-35235") && is_reference(b"Closes: #", b"1056581"));
+        assert!(!is_reference(b"member #", b"1056581"));
+        assert!(is_code_point(Some(b'<'), b"U00EA", b">"));
+        assert!(!is_code_point(Some(b'<'), b"W1A1AA", b">"));
+        assert!(
+            is_colour(b"255 250 250", b"\tsnow")
+                && is_colour(b"72 209 204", b"\tx")
+                && !is_colour(b"212 555 250", b"\tsnow")
+        );
+        assert!(!is_of_dump(b"card 6572 7266 7365 2868", (5, 24), (0, 24)));
+        assert!(is_of_dump(b"x 2e73 6572 7266 7365 2868", (7, 26), (0, 26)));
+        assert!(is_of_dump(b"2e73 6572 7266 7365 2868", (5, 24), (0, 24)));
+        let listing = b"  40:\tba 05 00 00 00   \tmov";
+        assert!(is_of_dump(listing, (9, 20), (0, listing.len())));
+        assert!(!is_of_dump(b"tel 06 12 34 56 78", (4, 18), (0, 18)));
+    }
 }

@@ -4,6 +4,8 @@
 //! every rule then asks whether one of its own is among them: what a place costs depends on the words near it, not on
 //! how many rules look at it.
 
+mod programs;
+
 use std::sync::LazyLock;
 
 use super::{Scratch, Sink};
@@ -324,7 +326,8 @@ fn standing(text: &[u8], at: u32, offset: u32, phrase: &[u8]) -> Option<Span> {
         && !is_in_a_hash(text, &range)
         && !is_release(text, &range, phrase)
         && !is_in_a_word(text, &range, phrase)
-        && !is_counted(phrase, &text[range.end..]);
+        && !is_counted(&text[range.end..])
+        && !programs::is_word(text, range.clone(), phrase);
     stands.then(|| Span::new(range.start, range.end))
 }
 
@@ -358,7 +361,7 @@ const COUNTED: [&[u8]; 22] = [
 ];
 
 /// Does the name that a phrase begins go on with a word that says how many there are, or how large?
-fn is_counted(phrase: &[u8], after: &[u8]) -> bool {
+fn is_counted(after: &[u8]) -> bool {
     let after = after.strip_prefix(b"s").unwrap_or(after);
     let after = match after.split_first() {
         Some((b'_' | b'-', rest)) => rest,
@@ -367,9 +370,7 @@ fn is_counted(phrase: &[u8], after: &[u8]) -> bool {
     };
     let len = after.iter().skip(1).take_while(|b| b.is_ascii_lowercase());
     let word = &after[..after.len().min(1 + len.count())];
-    // The cells of a network and of a table are no telephones.
-    let cell = phrase == b"cell" && word.eq_ignore_ascii_case(b"id");
-    cell || COUNTED.iter().any(|c| c.eq_ignore_ascii_case(word))
+    COUNTED.iter().any(|c| c.eq_ignore_ascii_case(word))
 }
 
 /// `6.1-rc.2`: the candidate of a release, and no `RČ`.

@@ -3,7 +3,7 @@
 use super::Sink;
 use crate::Layer;
 use crate::ruleset::Detector;
-use crate::text::Span;
+use crate::text::{Cell, Span};
 use crate::traces::Traces;
 
 pub(super) fn scan(sink: &mut Sink<'_>, traces: &Traces) {
@@ -25,7 +25,7 @@ pub(super) fn scan(sink: &mut Sink<'_>, traces: &Traces) {
 }
 
 /// Calls `look` on every cell that holds one of the places, once.
-fn each_cell_with(places: &[u32], sink: &mut Sink<'_>, look: fn(&[u8], usize, &mut Sink<'_>)) {
+fn each_cell_with(places: &[u32], sink: &mut Sink<'_>, look: fn(&Cell, &mut Sink<'_>)) {
     let node = sink.node;
     let (mut index, mut done) = (0, 0);
     for at in places.iter().map(|at| *at as usize) {
@@ -33,10 +33,9 @@ fn each_cell_with(places: &[u32], sink: &mut Sink<'_>, look: fn(&[u8], usize, &m
             continue;
         }
         if let Some(cell) = node.cell_from(at, &mut index) {
-            let span = cell.span;
-            done = span.end as usize;
-            if span.len() >= 6 {
-                look(&node.text[span.range()], span.start as usize, sink);
+            done = cell.span.end as usize;
+            if cell.span.len() >= 6 {
+                look(cell, sink);
             }
         }
     }
@@ -44,6 +43,8 @@ fn each_cell_with(places: &[u32], sink: &mut Sink<'_>, look: fn(&[u8], usize, &m
 
 fn emails(sink: &mut Sink<'_>, ats: &[u32]) {
     let (node, mut index) = (sink.node, 0);
+    // Words come together there that stand apart, or from right to left.
+    let put_together = matches!(node.layer, Some(Layer::Joined | Layer::Reversed));
     for at in ats.iter().map(|at| *at as usize) {
         let Some(cell) = node.cell_from(at, &mut index) else {
             continue;
@@ -53,11 +54,22 @@ fn emails(sink: &mut Sink<'_>, ats: &[u32]) {
         }
         let (text, base) = (&node.text[cell.span.range()], cell.span.start as usize);
         if let Some((s, e)) = email_around(text, at - base)
+            && (!put_together || ends_as_usual(&text[..e]))
             && !is_of_message(text, (s, at - base, e), &node.text[cell.name.range()])
         {
             sink.report_for(Detector::Email, Span::new(base + s, base + e), None);
         }
     }
+}
+
+/// Does an address end in the code of a country, or a domain that is everybody's?
+fn ends_as_usual(address: &[u8]) -> bool {
+    const TOPS: [&[u8]; 16] = [
+        b"com", b"org", b"net", b"edu", b"gov", b"mil", b"int", b"info", b"biz", b"name", b"pro",
+        b"app", b"dev", b"xyz", b"online", b"email",
+    ];
+    let top = address.rsplit(|b| *b == b'.').next().unwrap_or(address);
+    top.len() == 2 || !top.is_ascii() || TOPS.iter().any(|known| known.eq_ignore_ascii_case(top))
 }
 
 /// RFC 5321 in practice: dot-atom, `@`, labels, a top-level domain of letters.
@@ -102,20 +114,23 @@ fn email_around(text: &[u8], at: usize) -> Option<(usize, usize)> {
         return None;
     }
     let domain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-') || b >= 0x80;
-    let mut end = at + 1;
+    // `petra.lindqvist@` and its host in the next line.
+    let broken = text.get(at + 1) == Some(&b'\n') && text[start..at].contains(&b'.');
+    let from = at + 1 + usize::from(broken);
+    let mut end = from;
     while end < text.len() && end - at < 254 && domain(text[end]) {
         end += 1;
     }
-    while end > at + 1 && matches!(text[end - 1], b'.' | b'-') {
+    while end > from && matches!(text[end - 1], b'.' | b'-') {
         end -= 1;
     }
-    let dot = at + 1 + text[at + 1..end].iter().rposition(|b| *b == b'.')?;
+    let dot = from + text[from..end].iter().rposition(|b| *b == b'.')?;
     // What follows without a blank in a script that has none is no part of the address.
     if text.get(dot + 1).is_some_and(u8::is_ascii) {
         let latin = text[dot + 1..end].iter().take_while(|b| b.is_ascii());
         end = dot + 1 + latin.count();
     }
-    let host = &text[at + 1..end];
+    let host = &text[from..end];
     let top = &text[dot + 1..end];
     let labels = host
         .split(|b| *b == b'.')
@@ -155,11 +170,15 @@ fn nobody(local: &[u8], host: &[u8], after: Option<u8>, text: &[u8], start: usiz
         "company.com",
         // Accounts of programs at Google Cloud.
         "gserviceaccount.com",
+        // What its makers call an algorithm or an extension of SSH by (RFC 4251, section 6).
+        "openssh.com",
     ];
     const FILES: &[&str] = &[
         "png", "jpg", "jpeg", "gif", "svg", "webp", "js", "ts", "css", "py", "rs", "go", "json",
         "md", "html", "svc", "tsx", "jsx", "mjs", "yml", "yaml", "lock", "toml", "txt", "service",
-        "target", "internal",
+        "target", "internal", "header", "po", "pot", "lst", "tar", "gz", "xz", "bz2", "deb", "rpm",
+        "timer", "socket", "mount", "slice", "log", "cfg", "conf", "ini", "csv", "xml", "pdf",
+        "patch", "diff", "orig", "jar", "exe", "dll", "bak", "tmp", "db", "sql", "cpp", "hpp",
     ];
     const MACHINES: &[&[u8]] = &[
         b"noreply",
@@ -214,7 +233,25 @@ fn nobody(local: &[u8], host: &[u8], after: Option<u8>, text: &[u8], start: usiz
         || FILES.iter().any(|f| f.as_bytes() == top)
         || MACHINES.contains(&local.as_slice())
         || is_number_of_message(&local)
+        || is_algorithm(&local)
+        // `ipaddr.js@1.9.1`, from right to left.
+        || local.iter().all(|b| b.is_ascii_digit() || *b == b'.') && local.contains(&b'.')
+        || host
+            .split(|b| *b == b'.')
+            .any(|label| memchr::memmem::find(label, b"xxxx").is_some())
         || [&local, &host].iter().any(|part| is_masked(part))
+}
+
+/// `curve25519-sha256@libssh.org`, `rijndael-cbc@lysator.liu.se`: names of algorithms have a domain behind them in SSH (RFC 4251,
+/// section 6).
+fn is_algorithm(local: &[u8]) -> bool {
+    const PARTS: [&[u8]; 8] = [
+        b"sha1", b"sha2", b"sha256", b"sha512", b"cbc", b"gcm", b"ctr", b"md5",
+    ];
+    local.contains(&b'-')
+        && local
+            .split(|b| *b == b'-')
+            .any(|part| PARTS.contains(&part))
 }
 
 /// `UID:ab4e63c5-5955-46fa-8523-44df5e2d9545@cal.nordkai.eu`: what a calendar or a mail is known by (RFC 5545, 3.8.4.7; RFC 5322, 3.6.4).
@@ -301,6 +338,10 @@ fn is_network(address: u128, bits: u32, after: &[u8]) -> bool {
     let Some((b'/', rest)) = after.split_first() else {
         return false;
     };
+    // `130.225.16.0/255.255.255.0`
+    if bits == 32 && rest.starts_with(b"255.") {
+        return address.trailing_zeros() >= 8;
+    }
     let len = rest.iter().take(4).take_while(|b| b.is_ascii_digit());
     let length = std::str::from_utf8(&rest[..len.count()]).ok();
     let length = length.and_then(|len| len.parse::<u32>().ok());
@@ -308,7 +349,9 @@ fn is_network(address: u128, bits: u32, after: &[u8]) -> bool {
 }
 
 /// IPv6 (RFC 4291) and EUI-48: hex groups and colons.
-fn colons(text: &[u8], base: usize, sink: &mut Sink<'_>) {
+fn colons(cell: &Cell, sink: &mut Sink<'_>) {
+    let (node, base) = (sink.node, cell.span.start as usize);
+    let text = &node.text[cell.span.range()];
     let part = |b: u8| b.is_ascii_hexdigit() || b == b':';
     let mut done = 0;
     for at in memchr::memchr_iter(b':', text) {
@@ -370,8 +413,10 @@ fn is_mac(token: &[u8], sep: u8) -> bool {
         && token
             .iter()
             .any(|b| !matches!(b, b'f' | b'F' | b':' | b'-'))
-        && !token.eq_ignore_ascii_case(b"aa:bb:cc:dd:ee:ff")
+        && !token.to_ascii_lowercase().starts_with(b"aa:bb:cc:dd:")
         && !token.starts_with(b"00:11:22:33:44")
+        // One byte over and over only shows the form.
+        && token.chunks(3).any(|byte| byte[..2] != token[..2])
         // Docker makes them of the addresses of its containers.
         && !token.starts_with(b"02:42:")
         // Groups of IPv4 and IPv6, and of bridges; what is kept for documents and for routers that stand in for each other
@@ -408,18 +453,32 @@ fn is_ipv6(token: &[u8]) -> bool {
         "2620:fe::fe",
         "2620:fe::9",
     ];
-    let bits = ip.to_bits();
-    let mask = bits.leading_ones() >= 16 && bits.leading_ones() + bits.trailing_zeros() == 128;
-    !ip.is_loopback()
-        && !ip.is_unspecified()
-        && bits != u128::MAX
-        && !mask
-        // Names a machine in some network, and nobody.
-        && !ip.is_unicast_link_local()
+    is_public_v6(ip)
         && telling
-        && !RESOLVERS.iter().any(|known| token.eq_ignore_ascii_case(known.as_bytes()))
+        && !RESOLVERS
+            .iter()
+            .any(|known| token.eq_ignore_ascii_case(known.as_bytes()))
         && token.iter().filter(|b| **b == b':').count() >= 2
         && !is_of_fingerprint(token)
+}
+
+/// Somebody's on the Internet, and no address for documentation (RFC 3849, RFC 9637), in a network of one's own (RFC 4193), of a group
+/// or a link (RFC 4291), or out of the block that is kept for the protocol itself (0000::/8). One of IPv4 in the form of IPv6 is
+/// what that is.
+fn is_public_v6(ip: std::net::Ipv6Addr) -> bool {
+    if let Some(ip) = ip.to_ipv4_mapped() {
+        return is_public_v4(ip.to_string().as_bytes());
+    }
+    let bits = ip.to_bits();
+    let mask = bits.leading_ones() >= 16 && bits.leading_ones() + bits.trailing_zeros() == 128;
+    let documents = matches!(ip.segments(), [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..]);
+    let reserved = ip.segments()[0] < 0x100 && ip.segments()[..2] != [0x64, 0xff9b];
+    !mask
+        && !documents
+        && !reserved
+        && !ip.is_unique_local()
+        && !ip.is_unicast_link_local()
+        && !ip.is_multicast()
 }
 
 /// `9d:7e:62:22:da:de:18:27`: eight bytes of a longer row that was broken into lines.
@@ -429,9 +488,11 @@ fn is_of_fingerprint(token: &[u8]) -> bool {
 }
 
 /// IPv4, four numbers up to 255, no version and no part of something longer.
-fn ipv4s(text: &[u8], base: usize, sink: &mut Sink<'_>) {
+fn ipv4s(cell: &Cell, sink: &mut Sink<'_>) {
+    let (node, base) = (sink.node, cell.span.start as usize);
+    let text = &node.text[cell.span.range()];
     // Moved letters leave digits as they are: only the word that says "version" is lost.
-    if sink.node.layer == Some(Layer::Rot13) {
+    if node.layer == Some(Layer::Rot13) || names_version(&node.text[cell.name.range()]) {
         return;
     }
     let mut done = 0;
@@ -472,6 +533,8 @@ fn ipv4s(text: &[u8], base: usize, sink: &mut Sink<'_>) {
         }
         if is_public_v4(&text[start..end])
             && !version_before(&text[..start])
+            && !version_after(&text[end..])
+            && !is_of_path(&text[..start], &text[end..])
             && !v4(&text[start..end])
                 .is_some_and(|ip| is_network(ip.to_bits().into(), 32, &text[end..]))
         {
@@ -494,7 +557,8 @@ fn is_public_v4(token: &[u8]) -> bool {
     let example = matches!(o, [192, 0, 2, _] | [198, 51, 100, _] | [203, 0, 113, _]);
     // RFC 6598: between a provider and its customers' routers.
     let shared = o[0] == 100 && (64..128).contains(&o[1]);
-    let version_like = o.iter().all(|n| *n < 20) && o[0] < 10;
+    // Versions and numbers of sections are as low as this, and one address in 4,096.
+    let version_like = o.iter().all(|n| *n < 32);
     !(ip.is_loopback()
         || ip.is_unspecified()
         || ip.is_broadcast()
@@ -506,7 +570,71 @@ fn is_public_v4(token: &[u8]) -> bool {
         || ip.is_private()
         || ip.is_link_local()
         || version_like
+        || is_object(o)
         || ip.is_multicast())
+}
+
+/// What the directory and its keys are known by (ITU-T X.660; the arcs of X.500, ISO 9796 and the curves of RFC 8410).
+fn is_object(octets: [u8; 4]) -> bool {
+    matches!(
+        octets,
+        [2, 5, 4 | 8 | 29, _] | [1, 3, 6 | 14 | 36 | 101 | 132, _]
+    )
+}
+
+/// Does the name of a field say that it holds a version: `v8`, `firmwareVersion`, `release`, `oid`?
+fn names_version(name: &[u8]) -> bool {
+    const PARTS: [&[u8]; 5] = [b"version", b"release", b"firmware", b"build", b"oid"];
+    let whole = [&b"v8"[..], b"ver", b"rev", b"oid"];
+    let ends = |part: &&[u8]| {
+        let at = name.len().wrapping_sub(part.len());
+        part.len() > 3
+            && name
+                .get(at..)
+                .is_some_and(|end| end.eq_ignore_ascii_case(part))
+    };
+    whole.iter().any(|word| word.eq_ignore_ascii_case(name)) || PARTS.iter().any(ends)
+}
+
+/// `11.3.244.8-node.38`, `5.15.146.1-microsoft-standard`, `19.1.2.254 installed`: what goes on as versions do.
+fn version_after(after: &[u8]) -> bool {
+    const WORDS: [&[u8]; 4] = [b" installed", b" released", b" available", b" is out"];
+    matches!(after, [b'-', next, ..] if next.is_ascii_alphabetic())
+        || WORDS.iter().any(|word| after.starts_with(word))
+}
+
+/// `2.74.76 3.6.6.84 1.62`: decimals with a dot for their nought, among others, in the path of a drawing (SVG 2, section 9.3).
+fn is_of_path(before: &[u8], after: &[u8]) -> bool {
+    let part = |b: &&u8| b.is_ascii_digit() || matches!(**b, b'.' | b'-');
+    let is_decimal = |len: usize, text: &[u8]| len > 1 && text.contains(&b'.');
+    let Some(before) = before.strip_suffix(b" ") else {
+        return false;
+    };
+    let last = before.iter().rev().take(16).take_while(part).count();
+    let follows = after.strip_prefix(b" ").unwrap_or(after);
+    let next = follows.iter().take(16).take_while(part).count();
+    is_decimal(last, &before[before.len() - last..]) && is_decimal(next, &follows[..next])
+}
+
+/// `(>= 1:1.0.99.4)`, `libxrandr (2:1.2.99.4`: the epoch of a package (Debian Policy, 5.6.12); `R03591:1.1.1.218`: a reaction and
+/// its enzyme.
+fn ends_with_epoch(before: &[u8]) -> bool {
+    let Some(number) = before.strip_suffix(b":") else {
+        return false;
+    };
+    let digits = number.iter().rev().take_while(|b| b.is_ascii_digit());
+    let lead = &number[..number.len() - digits.count()];
+    let epoch = lead.len() + 1 == number.len();
+    epoch && (lead.ends_with(b"(") || lead.ends_with(b"= ")) || lead.ends_with(b"r")
+}
+
+/// `libX11 1.4.99.1`: a library and its version.
+fn is_library(before: &[u8]) -> bool {
+    let Some(word) = before.strip_suffix(b" ") else {
+        return false;
+    };
+    let start = word.iter().rposition(|b| !b.is_ascii_alphanumeric());
+    word[start.map_or(0, |at| at + 1)..].starts_with(b"lib")
 }
 
 /// `version 1.2.3.4`, `v1.2.3.4`, `rev`, `release`, `build` just before.
@@ -515,12 +643,15 @@ fn version_before(before: &[u8]) -> bool {
     let lower = tail.to_ascii_lowercase();
     [
         "version", "ver.", "ver ", "release", "build", "chrome/", "safari/", "edg/", "firefox/",
-        "rev", "assembly", "oid", "section", "upgrade",
+        "rev", "assembly", "oid", "section", "upgrade", "firmware", "fortran", "kernel", "driver",
+        "changes in ", "new in ", "v8\"",
     ]
     .iter()
     .any(|w| memchr::memmem::find(&lower, w.as_bytes()).is_some())
         // Enzymes (IUBMB): `EC 3.4.21.4`.
         || lower.ends_with(b"ec ")
+        || ends_with_epoch(&lower)
+        || is_library(&lower)
         || lower.ends_with(b"/")
             && lower
                 .iter()

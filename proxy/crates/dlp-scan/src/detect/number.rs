@@ -1,7 +1,8 @@
 //! Identifiers of a fixed shape: found by their digits, told apart by shape, check digits and the words around them.
 
 use super::amount::{
-    are_years, describes, is_of_arn, is_of_dump, is_stamp, names_amount, names_goods,
+    are_years, counts, describes, heads, is_code_point, is_colour, is_of_arn, is_of_dump,
+    is_postcode_of_japan, is_reference, is_stamp, names_amount, names_goods,
 };
 use super::{Scratch, Sink, context};
 use crate::decode::{listed, misread, series, strides};
@@ -514,10 +515,17 @@ fn candidate(
         Beside::Row { tellable: false } => return,
         Beside::Row { .. } | Beside::Near | Beside::Part => false,
     };
-    if !told
-        && (!context::has(rule, span, cell, sink, scratch)
-            || describes(&text[cell.span.start as usize..span.start as usize]))
-    {
+    let says_other = || {
+        let before = &text[cell.span.start as usize..span.start as usize];
+        let after = &text[span.end as usize..cell.span.end as usize];
+        describes(before)
+            || heads(before)
+            || counts(value, after)
+            || is_colour(value, after)
+            || is_reference(before, value)
+            || is_postcode_of_japan(before, value, after)
+    };
+    if !told && (!context::has(rule, span, cell, sink, scratch) || says_other()) {
         return;
     }
     if passes(scratch) {
@@ -590,6 +598,7 @@ fn touched(text: &[u8], start: usize, end: usize, cell: &Cell) -> Beside {
     if are_years(value)
         || is_stamp(&text[end..ceil])
         || is_of_arn(&text[floor..start])
+        || is_code_point(text[floor..start].last().copied(), value, &text[end..ceil])
         || is_of_dump(text, (start, end), (floor, ceil))
     {
         return Beside::Part;
@@ -627,7 +636,10 @@ fn touched(text: &[u8], start: usize, end: usize, cell: &Cell) -> Beside {
     let part_after = end < ceil
         && !decimal
         && !line_end
-        && (text[end] == b'_' || glue(text[end]) && end + 1 < ceil && word(text[end + 1]));
+        && (text[end] == b'_'
+            || glue(text[end]) && end + 1 < ceil && word(text[end + 1])
+            // `/2001/12/11/`: a day in a path.
+            || text[end] == b'/' && value.get(4) == Some(&b'/') && value.len() == 10);
     let part =
         part_before && !signed && !negative || part_after && !card_tail(value, &text[end..ceil]);
     if part && !stands_out(value) {

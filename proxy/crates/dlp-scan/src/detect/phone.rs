@@ -50,6 +50,7 @@ fn international(text: &[u8], at: usize) -> Option<usize> {
     let (end, digits, n) = number(text, at + 1)?;
     let digits = &digits[..n];
     if is_sum(&text[..at], &text[at + 1..end])
+        || is_decimal(&text[..at], &text[at + 1..end])
         || is_snapshot(&text[at + 1..end])
         || is_place(&text[at + 1..end])
     {
@@ -58,6 +59,8 @@ fn international(text: &[u8], at: usize) -> Option<usize> {
     (DIGITS.contains(&n)
         && calling_code(digits)
         && plausible(digits)
+        // No area of North America has the digits that its films use (NANPA).
+        && !digits.starts_with(b"1555")
         && !freephone(digits)
         && !switchboard(digits, &text[..end]))
     .then_some(end)
@@ -70,6 +73,36 @@ fn is_sum(before: &[u8], number: &[u8]) -> bool {
         .is_some_and(|n| n.iter().all(u8::is_ascii_digit));
     let operand = before.trim_ascii_end().last();
     bare && operand.is_some_and(|b| b.is_ascii_digit() || matches!(b, b')' | b']'))
+}
+
+/// `whole + 2433281.5`, `-12.190100 +96.834900`: a number with a decimal point. Of a phone the dot stands behind its country's code
+/// (RFC 5733, 2.5), and no other decimal before it.
+fn is_decimal(before: &[u8], number: &[u8]) -> bool {
+    let number = number.trim_ascii_start();
+    let number = number.strip_prefix(b"(").unwrap_or(number);
+    let mut parts = number.split(|b| *b == b'.');
+    let (Some(whole), Some(rest), None) = (parts.next(), parts.next(), parts.next()) else {
+        return false;
+    };
+    let digits = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+    if !digits(whole) || !digits(rest) {
+        return false;
+    }
+    let part = |b: &&u8| b.is_ascii_digit() || **b == b'.';
+    let near = before.trim_ascii_end();
+    let last = near.iter().rev().take(16).take_while(part).count();
+    let pair = near[near.len() - last..].contains(&b'.') && last > 2;
+    whole.len() > 3 || rest.len() < 6 || pair || !is_code(whole)
+}
+
+/// Are the digits the code of a country, and no more?
+fn is_code(digits: &[u8]) -> bool {
+    let number = digits.iter().fold(0, |n, d| n * 10 + u32::from(d - b'0'));
+    match digits.len() {
+        1 => matches!(number, 1 | 7),
+        2 => has_two_digits(number),
+        _ => has_three_digits(number),
+    }
 }
 
 /// `+20221128-1`: the day of a snapshot and the package's revision behind a version (Debian Policy, 5.6.12).
@@ -177,10 +210,16 @@ fn calling_code(digits: &[u8]) -> bool {
     if matches!(n(1), 1 | 7) {
         return digits.len() == 11;
     }
-    let two = matches!(n(2), 20 | 27 | 30..=34 | 36 | 39..=41 | 43..=49 | 51..=58 | 60..=66 | 81 | 82 | 84 | 86 | 90..=95 | 98);
-    let three = matches!(n(3), 211..=213 | 216 | 218 | 220..=269 | 290 | 291 | 297..=299 | 350..=359 | 370..=389 | 420 | 421 | 423
-        | 500..=509 | 590..=599 | 670 | 672..=692 | 850 | 852 | 853 | 855 | 856 | 880 | 886 | 960..=968 | 970..=977 | 992..=998);
-    two || three
+    has_two_digits(n(2)) || has_three_digits(n(3))
+}
+
+fn has_two_digits(code: u32) -> bool {
+    matches!(code, 20 | 27 | 30..=34 | 36 | 39..=41 | 43..=49 | 51..=58 | 60..=66 | 81 | 82 | 84 | 86 | 90..=95 | 98)
+}
+
+fn has_three_digits(code: u32) -> bool {
+    matches!(code, 211..=213 | 216 | 218 | 220..=269 | 290 | 291 | 297..=299 | 350..=359 | 370..=389 | 420 | 421 | 423
+        | 500..=509 | 590..=599 | 670 | 672..=692 | 850 | 852 | 853 | 855 | 856 | 880 | 886 | 960..=968 | 970..=977 | 992..=998)
 }
 
 #[cfg(test)]
@@ -199,6 +238,7 @@ mod tests {
             ("+49 30 9056-0, Mo", None),
             ("+49 30 9056-410", Some("+49 30 9056-410")),
             ("+999 123 456 789", None),
+            ("+1-555-555-5555", None),
             ("+1 added", None),
             ("+02:00", None),
             ("+20260101120000123456", None),
@@ -215,6 +255,14 @@ mod tests {
         }
         assert_eq!(international(b"sqrt(2) + 95367431640625", 8), None);
         assert_eq!(international(b"x = 3 + 4915155501234", 6), None);
+        assert_eq!(international(b"jd = whole + 2433281.5", 11), None);
+        assert_eq!(
+            international(b"x - 67310.5 + (8640184.812866 + y", 12),
+            None
+        );
+        assert_eq!(international(b"-12.190100 +96.834900", 11), None);
+        assert_eq!(international(b"-12.190100 +49.834900", 11), None);
+        assert_eq!(international(b"p: +49.6170834900", 3), Some(17));
         assert_eq!(bracketed(b"(415) 555-0132", 0), Some(14));
         assert_eq!(bracketed(b"(111) 555-0132", 0), None);
         assert_eq!(bracketed(b"(415)555-0132x", 0), None);

@@ -557,6 +557,10 @@ fn judge(value: &[u8]) -> Option<Seen> {
         return None;
     }
     let lower = text.to_lowercase();
+    // Years behind the word have the form of houses and postcodes.
+    if lower.contains("copyright") || is_of_manual(text) || has_negatives(text) {
+        return None;
+    }
     let mut seen = Seen {
         east: !text.is_ascii() && is_eastern(text),
         ..Seen::default()
@@ -600,6 +604,21 @@ fn judge(value: &[u8]) -> Option<Seen> {
         .enumerate()
         .any(|(nth, part)| Some(nth) != house && has_postcode(part, own.get(nth + 1)));
     Some(seen)
+}
+
+/// `.PP`, `.SH NAME`: lines of a manual in troff begin so.
+fn is_of_manual(text: &str) -> bool {
+    let request = |line: &str| {
+        let mut chars = line.bytes();
+        chars.next() == Some(b'.') && chars.next().is_some_and(|b| b.is_ascii_uppercase())
+    };
+    text.split('\n').any(request)
+}
+
+/// `FontBBox -241 -261 1250 899`: no house has a number below nought.
+fn has_negatives(text: &str) -> bool {
+    let below = |w: &&[u8]| w[0] == b' ' && w[1] == b'-' && w[2].is_ascii_digit();
+    text.as_bytes().windows(3).filter(below).count() >= 2
 }
 
 /// Words of a part, without what stands around them.
@@ -647,7 +666,8 @@ fn says_street(own: &str, low: &str) -> bool {
         return true;
     }
     let ends = |w: &str| ["st", "nd", "rd", "th"].iter().any(|end| w.ends_with(end));
-    let ordinal = || words(low).any(|w| ends(w) || is_short_number(w));
+    // `PR #15`
+    let ordinal = || words(low).any(|w| ends(w) || is_short_number(w) && !w.starts_with('#'));
     words(low).any(|w| street(&w)) && (named > 1 || ordinal())
 }
 
@@ -674,7 +694,12 @@ fn is_short_number(word: &str) -> bool {
 }
 
 fn is_number(part: &str) -> bool {
-    let part = part.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let lead = part.len() - part.trim_start_matches(|c: char| !c.is_ascii_digit()).len();
+    let (lead, part) = part.split_at(lead);
+    // `x509`
+    if lead.ends_with(|c: char| c.is_ascii_alphabetic()) && !lead.ends_with("no") {
+        return false;
+    }
     // `12 more miles`
     let told = |w: &str| w.len() > 3 && w.bytes().all(|b| b.is_ascii_lowercase());
     !words(part).any(told) && is_short_number(part.split(' ').next().unwrap_or_default())
@@ -865,6 +890,12 @@ mod tests {
             "Tuesday, 14 March 2026",
             "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq",
             "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAA (row 33)\nKantine heute geschlossen",
+            "Copyright (c) 2015, 2019 Elan Shanker",
+            "Copyright 2006, 2007, Oracle and/or its affiliates",
+            "UnderlineThickness 50\nFontBBox -241 -261 1250 899\nStartCharMetrics 190",
+            "PR #15, Thanks",
+            "Street Address\nx509",
+            "SH Endereços\n.I /proc/net/dev 8\n.SH BUGS",
             "ダッシュボード\nпроверка связи\nHandelsregister Mannheim HRB 789056",
         ] {
             assert!(!is_postal(text.as_bytes()), "{text}");
