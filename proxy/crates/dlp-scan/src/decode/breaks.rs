@@ -107,7 +107,7 @@ fn spaced(node: &Node, sevenths: &[u32], spawn: &mut Spawner<'_>) {
                 continue;
             }
             let sep = node.text[middle];
-            rows.extend(words_before(&node.text[..from], floor, sep));
+            rows.extend(words_before(&node.text[..=from], floor, sep));
             rows.push((from, to));
             rows.extend(words_behind(&node.text[..cell.span.end as usize], to, sep));
             done = rows.last().map_or(done, |last| done.max(last.1));
@@ -120,16 +120,22 @@ fn spaced(node: &Node, sevenths: &[u32], spawn: &mut Spawner<'_>) {
 /// Words beside a row that are written like it are too short for rows: `I.n y.o.u.r a.n.s.w.e.r`, `I n  y o u r  a n s w e r`.
 const WORDS_MAX: usize = 64;
 
-/// Those that the text ends with, none of them before `floor`, the first first.
+/// Those before the last byte of the text, with which the row begins; none of them before `floor`, the first first.
 fn words_before(text: &[u8], floor: usize, sep: u8) -> Vec<(usize, usize)> {
     let mut words = Vec::new();
-    let mut from = text.len();
+    let Some((first, head)) = text.split_last() else {
+        return words;
+    };
+    // A row that stands apart by blanks has those that part words at either end.
+    let mut parted = is_gap(*first);
+    let mut from = head.len() + usize::from(parted);
     while words.len() < WORDS_MAX {
         let blanks = text[floor..from].iter().rev();
         let end = from - blanks.take_while(|b| is_gap(**b)).count();
-        if end <= floor || !parts_words(&text[end..from], sep) {
+        if end <= floor || !(parted || parts_words(&text[end..from], sep)) {
             break;
         }
+        parted = false;
         let mut start = end - 1;
         while start >= floor + 2 && text[start - 1] == sep && !is_gap(text[start - 2]) {
             start -= 2;
@@ -144,15 +150,17 @@ fn words_before(text: &[u8], floor: usize, sep: u8) -> Vec<(usize, usize)> {
     words
 }
 
-/// Those that begin at `from`.
-fn words_behind(text: &[u8], from: usize, sep: u8) -> Vec<(usize, usize)> {
+/// Those behind a row that ends at `to`.
+fn words_behind(text: &[u8], to: usize, sep: u8) -> Vec<(usize, usize)> {
     let mut words = Vec::new();
-    let mut from = from;
+    let mut parted = to.checked_sub(1).is_some_and(|last| is_gap(text[last]));
+    let mut from = to - usize::from(parted);
     while words.len() < WORDS_MAX {
         let start = from + text[from..].iter().take_while(|b| is_gap(**b)).count();
-        if start >= text.len() || !parts_words(&text[from..start], sep) {
+        if start >= text.len() || !(parted || parts_words(&text[from..start], sep)) {
             break;
         }
+        parted = false;
         let mut end = start + 1;
         while end + 1 < text.len() && text[end] == sep && !is_gap(text[end + 1]) {
             end += 2;
@@ -160,7 +168,7 @@ fn words_behind(text: &[u8], from: usize, sep: u8) -> Vec<(usize, usize)> {
         if end < text.len() && !is_gap(text[end]) {
             break;
         }
-        words.push((start, end));
+        words.push((start.max(to), end));
         from = end;
     }
     words
