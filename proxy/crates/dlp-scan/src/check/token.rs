@@ -63,6 +63,11 @@ pub(crate) const CHECKS: Table = &[
             && !lower.starts_with(b"overrid");
         !(told || lower.starts_with(b"overrid") && lower.ends_with(b" above"))
     }),
+    ("not-issue", not_issue),
+    // `"password": "비밀번호"`: what a form calls its field.
+    ("not-label", |v| {
+        crate::names::promise(v) < crate::names::Promise::Password
+    }),
     ("not-filler", not_filler),
     ("bitlocker", bitlocker),
     ("password-like", |v| {
@@ -434,6 +439,16 @@ fn not_advice(value: &[u8]) -> bool {
         .next()
         .unwrap_or_default();
     !TELLING.iter().any(|w| last.eq_ignore_ascii_case(w))
+}
+
+/// `aws-cli#847.`: an issue of a project.
+fn not_issue(value: &[u8]) -> bool {
+    let value = value.strip_suffix(b".").unwrap_or(value);
+    let Some(sign) = memchr::memchr(b'#', value) else {
+        return true;
+    };
+    let named = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_.".contains(b);
+    !(value[..sign].iter().all(named) && value[sign + 1..].iter().all(u8::is_ascii_digit))
 }
 
 /// Nothing that only marks a place. Less strict than [`crate::value::is_placeholder`], for rules that know the

@@ -114,6 +114,10 @@ fn token(node: &Node, cell: &Cell, piece: Span) -> Option<Span> {
     // What a decoder put between a name and its value is none of it.
     let signs = made.iter().take_while(|b| b" \n\t=:".contains(b)).count();
     let whole = made[signs..].trim_ascii_end();
+    // What was packed has no such byte beside it.
+    if made.iter().any(|b| b.is_ascii_control() && *b != b'\n') && !made.contains(&b'\n') {
+        return None;
+    }
     if !BYTES.contains(&whole.len()) && !DIGITS.contains(&whole.len()) || !whole.iter().all(of) {
         return None;
     }
@@ -145,7 +149,9 @@ fn is_secret(node: &Node, cell: &Cell, value: Span, hides: bool) -> bool {
     let after = &node.text[end..(end + REACH).min(ceil)];
     let name = &node.text[cell.name.range()];
     let bytes = &node.text[value.range()];
-    if is_fraction(before, after) || names_id(before) {
+    // `0xfe, 0x6c`: the bytes of something that is no text.
+    let bytes_of_code = memchr::memmem::find_iter(bytes, b"0x").nth(1).is_some();
+    if is_fraction(before, after) || names_id(before) || bytes_of_code {
         return false;
     }
     let mut words = [before, after, name]
@@ -173,11 +179,30 @@ fn is_secret(node: &Node, cell: &Cell, value: Span, hides: bool) -> bool {
             || is_told(value)
             || is_drawn(value)
     };
+    if is_of_chance(node.layer, bytes) {
+        return false;
+    }
     let hex = |value: &[u8]| value.len() >= 20 && value.iter().all(u8::is_ascii_hexdigit);
     (key || password) && (judge(bytes, Promise::Strong, true).is_some() || hex(bytes))
         || (password || key && hides) && chosen(bytes)
         || key && (is_drawn(bytes) || is_told(bytes))
         || last.is_some_and(|last| BYTES.contains(&last.len()) && (is_told(last) || is_drawn(last)))
+}
+
+/// Names in programs are base64, too, and some stand for bytes that can be printed: those have signs everywhere and no words.
+fn is_of_chance(layer: Option<Layer>, value: &[u8]) -> bool {
+    const BYTES_MAX: usize = 16;
+    const LETTERS_MIN: usize = 5;
+    let packed = matches!(layer, Some(Layer::Base64 | Layer::Base32 | Layer::Base58));
+    let plain = value.iter().filter(|b| b.is_ascii_alphanumeric()).count();
+    let letters = value
+        .split(|b| !b.is_ascii_alphabetic())
+        .map(<[u8]>::len)
+        .max();
+    packed
+        && value.len() <= BYTES_MAX
+        && plain * 5 < value.len() * 4
+        && letters.is_none_or(|letters| letters < LETTERS_MIN)
 }
 
 /// The digits behind the point of a number, or before it where they were turned round.

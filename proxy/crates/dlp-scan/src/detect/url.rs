@@ -127,12 +127,30 @@ fn believable(password: &[u8]) -> bool {
             "guest",
             "token",
             "mypass",
+            "anoncvs",
+            "anonymous",
             "x-oauth-basic",
             "port",
         ])
-        && !password
-            .iter()
-            .any(|b| matches!(b, b'{' | b'}' | b'$' | b'<' | b'[' | b'(') && password.len() < 24)
+        && !is_filled_in(password)
+}
+
+/// `$PASSWORD`, `${DB_PASS}`, `$(cat pw)`, `{password}`, `<password>`, `[:port]`: what something else is put in for. A sign within a password is
+/// none: `Kestr$8tund`.
+fn is_filled_in(password: &[u8]) -> bool {
+    const LONG_BYTES_MIN: usize = 24;
+    if password.len() >= LONG_BYTES_MIN {
+        return false;
+    }
+    let brackets = |b: &&u8| b"{}<>[]()".contains(b);
+    let first = matches!(
+        password.first(),
+        Some(b'$' | b'{' | b'<' | b'[' | b'(' | b'%')
+    );
+    // `$` and a name: a shell's, of which `p4$w0rdXy` and what begins with two of them are none.
+    first
+        || password.iter().any(|b| brackets(&b)) && !value::is_bracketed(password)
+        || password.contains(&b'$') && !value::stands_alone(password)
 }
 
 /// `at` is where `Basic ` or `Bearer ` begins.

@@ -142,6 +142,11 @@ pub(crate) const WORDS: &[&str] = &[
     "senhal",
     "kupuhipa",
     "beassansátni",
+    // Said otherwise.
+    "toegangscode",
+    "zugangswort",
+    "zugangscode",
+    "zugangskennwort",
 ];
 
 /// Two words that name a password together, the second after the first. A third may stand before them
@@ -199,6 +204,17 @@ pub(crate) const PAIRS: &[(&str, &str)] = &[
     ("parola", "chiave"),
     ("tacacs", "key"),
     ("wlan", "key"),
+    // Said otherwise.
+    ("phrase", "secrète"),
+    ("phrase", "secrete"),
+    ("frase", "secreta"),
+    ("frase", "segreta"),
+    ("секретная", "фраза"),
+    ("парольная", "фраза"),
+    ("секретна", "фраза"),
+    ("كلمة", "مرور"),
+    ("unlock", "code"),
+    ("geheime", "zin"),
 ];
 
 /// What the gate looks for of names that are more than one word: with blanks, `_` or `-` between them.
@@ -239,6 +255,16 @@ pub(crate) const SEVERAL: &[&str] = &[
     "pass phrase",
     "snmp community",
     "community string",
+    // Said otherwise.
+    "phrase secrète",
+    "phrase secrete",
+    "frase secreta",
+    "frase segreta",
+    "секретная фраза",
+    "парольная фраза",
+    "секретна фраза",
+    "كلمة مرور",
+    "unlock code",
 ];
 
 /// What a key is called: one of a program's interface stands beside `API`.
@@ -344,6 +370,12 @@ pub(crate) const KEYS: &[&str] = &[
     "kleidi",
     "khoa",
     "zeton",
+    // Said otherwise.
+    "nyckeln",
+    "nøglen",
+    "nøkkelen",
+    "avaimen",
+    "kulcsa",
 ];
 
 /// A key by itself, as `key` is one: believed if the value looks made by a generator.
@@ -423,6 +455,9 @@ pub(crate) const SECRET_WORDS: &[&str] = &[
     "hemmelighet",
     "tajemnica",
     "salaisuus",
+    // Said otherwise.
+    "接口密钥",
+    "接口密鑰",
 ];
 
 /// Two words for the same, the second after the first. A third may stand before them (`khóa bí mật`).
@@ -560,4 +595,9 @@ pub(crate) const SECRET_PAIRS: &[(&str, &str)] = &[
     ("secreto", "cliente"),
     ("segredo", "cliente"),
     ("segreto", "client"),
+    // Said otherwise.
+    ("rajapinnan", "avain"),
+    ("ключ", "доступа"),
+    ("ключ", "доступу"),
+    ("auth", "code"),
 ];

@@ -295,7 +295,7 @@ pub(super) fn is_numbered_inside(value: &[u8]) -> bool {
 /// together, and in a sentence (`told`) two words at least. Without a capital or a letter that programs do not have, a longer word and a number behind it: `hakkebrett_60`.
 pub(super) fn is_own_words(value: &[u8], told: bool) -> bool {
     const CHARS: std::ops::RangeInclusive<usize> = 8..=40;
-    const SIGNS: &str = "._-+=~!&#*@$%^?";
+    const SIGNS: &str = "._-+=~!&#*@$%^?§€£";
     let Some(text) = std::str::from_utf8(value)
         .ok()
         .filter(|t| t.len() <= 4 * CHARS.end())
@@ -441,7 +441,7 @@ fn in_humps(run: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Is it a word that things in programs are called?
-fn is_naming(word: &str) -> bool {
+pub(super) fn is_naming(word: &str) -> bool {
     let lower = word.to_lowercase();
     let any_of = |list: &[&str]| list.contains(&&*lower);
     any_of(NAMING) || any_of(THINGS) || any_of(SPOKEN) || any_of(COUNTED)

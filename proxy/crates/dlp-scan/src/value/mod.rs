@@ -3,6 +3,7 @@
 mod chosen;
 mod placeholder;
 mod program;
+mod signs;
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -19,8 +20,11 @@ use chosen::{
 };
 pub(crate) use placeholder::{is_placeholder, is_typed, stands_for, without_word};
 use program::{
-    is_argument, is_constant, is_key_of_a_store, is_option, is_package, is_property, is_renamed,
+    is_argument, is_certificate_type, is_constant, is_few_bytes, is_host_and_path, is_in_module,
+    is_key_of_a_store, is_list_of_types, is_name, is_numbered_notice, is_numbered_type, is_option,
+    is_package, is_pattern, is_property, is_query, is_registry_path, is_renamed,
 };
+pub(crate) use signs::{is_bracketed, is_mail};
 
 /// How sure, 0 to 100, or `None` when it is no secret.
 pub(crate) fn judge(value: &[u8], promise: Promise, quoted: bool) -> Option<u8> {
@@ -36,6 +40,17 @@ pub(crate) fn judge(value: &[u8], promise: Promise, quoted: bool) -> Option<u8> 
         || is_constant(value)
         || is_property(value)
         || is_renamed(value)
+        || is_in_module(value)
+        || is_list_of_types(value)
+        || is_numbered_type(value)
+        || is_numbered_notice(value)
+        || is_pattern(value)
+        || is_registry_path(value)
+        || is_few_bytes(value)
+        || is_host_and_path(value)
+        || is_certificate_type(value)
+        || matches!(value, [b'-', b'-', b'a'..=b'z', ..])
+        || !quoted && is_name(value)
     {
         return None;
     }
@@ -190,21 +205,26 @@ fn is_release(value: &[u8]) -> bool {
     rest.split(|b| b".-_+|:/<>,;".contains(b)).all(word)
 }
 
-/// `argon2id`, `pbkdf2-sha256`: how a password is kept.
+/// `argon2id`, `pbkdf2-sha256`, `Argon2d, Argon2i, and`: how a password is kept.
 fn is_way_to_hash(value: &[u8]) -> bool {
     const WAYS: [&[u8]; 9] = [
         b"argon2", b"bcrypt", b"scrypt", b"pbkdf2", b"sha256", b"sha512", b"sha1", b"md5", b"ssha",
     ];
-    const BYTES_MAX: usize = 16;
+    const BYTES_MAX: usize = 40;
+    if value.len() > BYTES_MAX {
+        return false;
+    }
     let lower = value.to_ascii_lowercase();
-    let ways = || WAYS.iter().filter_map(|way| lower.strip_prefix(*way));
-    value.len() <= BYTES_MAX
-        && ways().any(|rest| {
-            let parts = rest.split(|b| b"-_:".contains(b));
-            parts
-                .into_iter()
-                .all(|part| matches!(part, b"" | b"id" | b"i" | b"d") || WAYS.contains(&part))
-        })
+    let kind = |rest: &[u8]| matches!(rest, b"" | b"id" | b"i" | b"d");
+    let way = |part: &[u8]| {
+        WAYS.iter()
+            .any(|way| part.strip_prefix(*way).is_some_and(kind))
+    };
+    let mut parts = lower
+        .split(|b| b"-_:,/ ()".contains(b))
+        .filter(|part| !part.is_empty());
+    parts.next().is_some_and(way)
+        && parts.all(|part| way(part) || kind(part) || matches!(part, b"and" | b"or" | b"password"))
 }
 
 /// `Снегирь-Маяк_31`: letters of another script in both cases with a number and a sign.
@@ -322,8 +342,8 @@ fn is_chosen_key(value: &[u8]) -> bool {
         && value[0].is_ascii_alphabetic();
     signed && !crate::plain::is_plain(value, true)
         || is_pair(value)
-        || is_drawn(value)
-        || is_listed(value, 4)
+        // `markup.heading.1.markdown`: what parts of a program are called has dots.
+        || !value.contains(&b'.') && (is_drawn(value) || is_listed(value, 4))
 }
 
 /// Longest password of digits alone: numbers of invoices and the like are longer.
@@ -359,7 +379,8 @@ fn password(value: &[u8], quoted: bool) -> Option<u8> {
         && value
             .iter()
             .any(|b| matches!(b, b'(' | b')' | b'[' | b']' | b'{' | b'}' | b';'))
-        && !is_scattered(value);
+        && !is_scattered(value)
+        && !is_bracketed(value);
     let told = without_last_sign(value);
     if is_phrase(told)
         || is_drawn(told)
@@ -368,6 +389,7 @@ fn password(value: &[u8], quoted: bool) -> Option<u8> {
         || is_numbered(told)
         || is_listed(told, 3)
         || is_word_and_number(told)
+        || quoted && signs::is_pair_of_counted(value)
         || is_own_words(value, false) && !is_dated(value) && (quoted || !is_member(value))
         || is_foreign_words(value)
             && !is_dated(value)
@@ -503,10 +525,14 @@ fn reference(value: &[u8]) -> bool {
                 .iter()
                 .all(|b| b.is_ascii_alphanumeric() || b"@_./-:".contains(b))
             && !is_scattered(value)
-        || starts("&") && !is_scattered(value)
+            && !signs::is_chosen_behind(b'@', value)
+        || starts("&") && !is_scattered(value) && !signs::is_chosen_behind(b'&', value)
         || is_file(value)
         || is_quoted_pattern(value)
         || refers(value)
+        || starts("%2F")
+        || starts(".%2F")
+        || starts("..%2F")
         || starts("arn:")
         || starts("vault:")
         || starts("op:")
@@ -593,7 +619,15 @@ fn is_file(value: &[u8]) -> bool {
     let name_of = |b: &u8| b.is_ascii_alphanumeric() || b"-_.".contains(b);
     let folder = |part: &[u8]| {
         let digits = part.iter().filter(|b| b.is_ascii_digit()).count();
-        part.iter().all(name_of) && (digits == part.len() || is_identifier(part, Classes::of(part)))
+        // `rsa-2048`
+        let sized = || {
+            part.split(|b| b"-_.".contains(b)).all(|word| {
+                word.iter().all(u8::is_ascii_lowercase)
+                    || word.len() <= 4 && word.iter().all(u8::is_ascii_digit)
+            })
+        };
+        part.iter().all(name_of)
+            && (digits == part.len() || is_identifier(part, Classes::of(part)) || sized())
     };
     has_one && file.iter().all(name_of) && folders.split(|b| *b == b'/').all(folder)
 }
@@ -624,8 +658,10 @@ fn is_identifier(value: &[u8], c: Classes) -> bool {
         parts += 1;
         let letters = Classes::of(part);
         let tail_digits = digits_behind(part);
+        // `Win32`: one capital, and it is the first letter.
+        let titled = letters.upper == 1 && part[0].is_ascii_uppercase();
         let plain = letters.digit as usize == tail_digits
-            && (letters.upper == 0 || letters.lower == 0 || humps(part));
+            && (letters.upper == 0 || letters.lower == 0 || titled || humps(part));
         words += i32::from(plain && (part.len() <= 3 || wordiness(part) > 0.5));
     }
     parts > 0 && words == parts
@@ -707,7 +743,7 @@ pub(crate) fn is_told(value: &[u8]) -> bool {
     }
     let c = Classes::of(value);
     let hex = value.iter().all(|b| b.is_ascii_hexdigit() || *b == b'-');
-    let mail = value.contains(&b'@') && value.contains(&b'.');
+    let mail = is_mail(value);
     let other = || {
         is_dated(value)
             || is_moment(value)
@@ -716,6 +752,9 @@ pub(crate) fn is_told(value: &[u8]) -> bool {
             || is_argument(value)
             || is_option(value)
             || is_package(value)
+            || is_query(value)
+            || is_numbered_notice(value)
+            || is_certificate_type(value)
             || memchr::memmem::find(value, b"://").is_some()
     };
     if !BYTES.contains(&value.len()) || hex || mail || other() {

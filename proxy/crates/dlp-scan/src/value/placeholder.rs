@@ -249,8 +249,14 @@ fn marks_a_place(value: &[u8], lower: &[u8], least: impl Fn() -> usize) -> bool 
         (Some(b'{'), Some(b'}')) | (Some(b'['), Some(b']')) | (Some(b'%'), Some(b'%'))
     ) || lower.len() <= 3
         || first == Some(&b'<') && lower.contains(&b'>')
+        // `\fIpassword\fR`, `host[:port]`, `*New*UNIX*password*`
+        || lower.starts_with(b"\\fi")
+        || lower.starts_with(b"\\fb")
+        || memchr::memmem::find(lower, b"[:").is_some() && lower.contains(&b']')
+        || first == Some(&b'*') && memchr::memmem::find(lower, b"password*").is_some()
         || lower.windows(2).any(|w| w == b"'$" || w == b"\"$")
         || run_of_one(lower)
+        || super::signs::has_variable(value)
         || prose(value)
 }
 

@@ -59,6 +59,184 @@ pub(super) fn is_property(value: &[u8]) -> bool {
         && crate::names::promise(last) >= Promise::Strong
 }
 
+/// `rsa.PrivateKey.load_pkcs1`, `x25519.X25519PrivateKey`: something in a module, with a word for what is secret in its name.
+pub(super) fn is_in_module(value: &[u8]) -> bool {
+    const PARTS_MAX: usize = 6;
+    const TYPES: [&[u8]; 6] = [
+        b"Key",
+        b"Token",
+        b"Secret",
+        b"Password",
+        b"Credentials",
+        b"Passphrase",
+    ];
+    let of = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
+    // A name in code has its figures together.
+    let name = |part: &[u8]| {
+        let figures = part
+            .split(|b| !b.is_ascii_digit())
+            .filter(|run| !run.is_empty());
+        part.first().is_some_and(u8::is_ascii_alphabetic)
+            && part.iter().all(of)
+            && figures.count() <= 1
+    };
+    let parts = || value.split(|b| *b == b'.');
+    let secret = |part: &[u8]| {
+        TYPES.iter().any(|end| part.ends_with(end))
+            || humps(part) && crate::names::promise(part) >= Promise::Strong
+    };
+    (2..=PARTS_MAX).contains(&parts().count())
+        && value[0].is_ascii_lowercase()
+        && parts().all(name)
+        && parts().skip(1).any(secret)
+}
+
+/// `X25519PrivateKey,X448PublicKey`: types that are listed.
+pub(super) fn is_list_of_types(value: &[u8]) -> bool {
+    const ENDS: [&[u8]; 4] = [b"Key", b"Keys", b"Token", b"Secret"];
+    let named = |part: &[u8]| {
+        let part = part.trim_ascii();
+        part.first().is_some_and(u8::is_ascii_uppercase)
+            && part.iter().all(u8::is_ascii_alphanumeric)
+            && ENDS.iter().any(|end| part.ends_with(end))
+    };
+    let mut parts = value.split(|b| *b == b',');
+    value.contains(&b',') && parts.next().is_some_and(named) && parts.next().is_some_and(named)
+}
+
+/// `PyInit_pwd`, `!!ownPass`, `CFStringRef`: names of code that stand where a value does, in letters alone.
+pub(super) fn is_name(value: &[u8]) -> bool {
+    let body = value.strip_prefix(b"!").unwrap_or(value);
+    let body = body.strip_prefix(b"!").unwrap_or(body);
+    let denied = body.len() < value.len();
+    // `scmVersion=`, as a completion offers it.
+    if let Some(name) = body.strip_suffix(b"=") {
+        return name.iter().all(u8::is_ascii_alphabetic) && humps(name) && name.len() >= 3;
+    }
+    if body.len() < 3 || !body.iter().all(|b| b.is_ascii_alphabetic() || *b == b'_') {
+        return false;
+    }
+    let last = body.rsplit(|b| *b == b'_').next().unwrap_or_default();
+    let called = last.len() < body.len() && crate::names::promise(last) >= Promise::Strong;
+    denied && humps(body) || called || is_prefixed_type(body)
+}
+
+/// `CFStringRef`: two or three capitals for whose it is, and words.
+fn is_prefixed_type(name: &[u8]) -> bool {
+    const ENDS: [&[u8]; 16] = [
+        b"Ref", b"Ptr", b"String", b"Data", b"Buffer", b"Type", b"Info", b"Handle", b"Value",
+        b"Object", b"Array", b"Bytes", b"Flags", b"Options", b"Result", b"Error",
+    ];
+    let capitals = name.iter().take_while(|b| b.is_ascii_uppercase()).count();
+    (3..=4).contains(&capitals)
+        && ENDS.iter().any(|end| name.ends_with(end))
+        && name.len() > capitals + 4
+}
+
+/// `Uint8Array`, `uint8_t`: types that have a number in them.
+pub(super) fn is_numbered_type(value: &[u8]) -> bool {
+    const BITS: [&[u8]; 4] = [b"8", b"16", b"32", b"64"];
+    let letters = value.iter().take_while(|b| b.is_ascii_alphabetic()).count();
+    let (kind, rest) = value.split_at(letters);
+    let kinds: [&[u8]; 6] = [b"Uint", b"Int", b"Float", b"BigInt", b"BigUint", b"uint"];
+    let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
+    let (bits, end) = rest.split_at(digits);
+    (kinds.contains(&kind) || kind == b"int")
+        && BITS.contains(&bits)
+        && matches!(end, b"Array" | b"ClampedArray" | b"_t" | b"")
+}
+
+/// `example.com:1234/foo/bar?baz`: a host and a path, without the scheme of their URL.
+pub(super) fn is_host_and_path(value: &[u8]) -> bool {
+    let Some(slash) = memchr::memchr(b'/', value) else {
+        return false;
+    };
+    let host = &value[..slash];
+    let name = match memchr::memchr(b':', host) {
+        Some(at) if host[at + 1..].iter().all(u8::is_ascii_digit) => &host[..at],
+        Some(_) => return false,
+        None => host,
+    };
+    let last = name.rsplit(|b| *b == b'.').next().unwrap_or_default();
+    name.contains(&b'.')
+        && (2..=6).contains(&last.len())
+        && last.iter().all(u8::is_ascii_lowercase)
+        && name
+            .iter()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-.".contains(b))
+}
+
+/// `X509Result`: a type of a library for certificates.
+pub(super) fn is_certificate_type(value: &[u8]) -> bool {
+    let rest = value
+        .strip_prefix(b"X509")
+        .or_else(|| value.strip_prefix(b"x509"));
+    rest.is_some_and(|rest| {
+        !rest.is_empty() && rest.iter().all(u8::is_ascii_alphabetic) && humps(rest)
+    })
+}
+
+/// `CVE-2019-13117`, `PKCS#10`: what a standard or a hole is called.
+pub(super) fn is_numbered_notice(value: &[u8]) -> bool {
+    const WHO: [&[u8]; 12] = [
+        b"CVE", b"CWE", b"RHSA", b"RHBA", b"DSA", b"DLA", b"USN", b"RFC", b"ISO", b"PKCS", b"PKSC",
+        b"FIPS",
+    ];
+    let capitals = value.iter().take_while(|b| b.is_ascii_uppercase()).count();
+    let (who, number) = value.split_at(capitals);
+    WHO.contains(&who)
+        && number
+            .iter()
+            .all(|b| b.is_ascii_digit() || b"-#:.,)".contains(b))
+        && number.iter().any(u8::is_ascii_digit)
+}
+
+/// `(?:[^:]+)`, `[^/]*`: a pattern.
+pub(super) fn is_pattern(value: &[u8]) -> bool {
+    let heads: [&[u8]; 5] = [b"(?:", b"(?P<", b"(?i", b"[^", b"^["];
+    let sets: [&[u8]; 4] = [b"[0-9A-F", b"[0-9a-f", b"[A-Za-z", b"[a-zA-Z"];
+    heads.iter().any(|head| value.starts_with(head))
+        || sets
+            .iter()
+            .any(|set| memchr::memmem::find(value, set).is_some())
+}
+
+/// `SOFTWARE\Microsoft\Windows`: a path of three parts and more, as a registry has it.
+pub(super) fn is_registry_path(value: &[u8]) -> bool {
+    let part = |part: &[u8]| {
+        !part.is_empty()
+            && part
+                .iter()
+                .all(|b| b.is_ascii_alphanumeric() || b"-_. ".contains(b))
+    };
+    let mut parts = value.split(|b| *b == b'\\').filter(|part| !part.is_empty());
+    let first = parts.clone().next();
+    first.is_some_and(|first| first.len() >= 4 && first.iter().all(u8::is_ascii_alphabetic))
+        && parts.clone().count() >= 3
+        && parts.all(part)
+}
+
+/// `\xa1\xa2`: a few bytes that are written as such, for what no text has.
+pub(super) fn is_few_bytes(value: &[u8]) -> bool {
+    const BYTES_MAX: usize = 4;
+    let escape =
+        |code: &[u8]| code.starts_with(b"\\x") && code[2..].iter().all(u8::is_ascii_hexdigit);
+    value.len() <= 4 * BYTES_MAX && value.len().is_multiple_of(4) && value.chunks(4).all(escape)
+}
+
+/// `characters&n=1`: the end of a query.
+pub(super) fn is_query(value: &[u8]) -> bool {
+    let Some(at) = memchr::memchr(b'&', value) else {
+        return false;
+    };
+    let (word, rest) = (&value[..at], &value[at + 1..]);
+    let name = rest
+        .iter()
+        .take_while(|b| b.is_ascii_lowercase() || **b == b'_')
+        .count();
+    word.iter().all(u8::is_ascii_alphabetic) && name > 0 && rest.get(name) == Some(&b'=')
+}
+
 /// `defaultApiKey$1`: a variable with the number that a bundler hung on it where two had the same name.
 pub(super) fn is_renamed(value: &[u8]) -> bool {
     const DIGITS_MAX: usize = 2;
@@ -133,4 +311,58 @@ pub(super) fn is_package(value: &[u8]) -> bool {
     value.contains(&b'-')
         && value.iter().all(part)
         && (parts.clone().next().is_some_and(made_for) || parts.any(|p| SHORTENED.contains(&p)))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::names::Promise;
+    use crate::value::judge;
+
+    #[test]
+    fn what_programs_write_is_no_secret() {
+        for (value, promise) in [
+            ("markup.heading.1.markdown", Promise::Strong),
+            ("regexp.charclass.keyword.operator", Promise::Strong),
+            ("x25519.X25519PrivateKey", Promise::Weak),
+            ("rsa.PrivateKey.load_pkcs1", Promise::Strong),
+            ("X25519PrivateKey,X448PublicKey", Promise::Strong),
+            ("Uint8Array", Promise::Password),
+            ("CFStringRef", Promise::Passphrase),
+            ("!!ownPass", Promise::Password),
+            ("PyInit_pwd", Promise::Password),
+            ("Win32_System_Memory", Promise::Strong),
+            ("test-ca/rsa-2048/end.key", Promise::Strong),
+            (".%2Ftests%2Fcerts%2Fclient.crt", Promise::Strong),
+            ("SOFTWARE\\Microsoft\\VisualStudio\\SxS\\VC7", Promise::Weak),
+            ("CVE-2019-13117", Promise::Strong),
+            ("--proxy1.0", Promise::Password),
+            ("\\fB\\-\\-help\\fR", Promise::Password),
+            ("Argon2d,Argon2i,and", Promise::Password),
+            ("(?:[^\\[\\]%:/?#]|%[a-fA-F0-9]{2})*", Promise::Strong),
+            ("host[:port]", Promise::Password),
+            ("\\xa1\\xa2", Promise::Password),
+            ("example.com:1234/foo/bar?baz#quux", Promise::Password),
+            ("X509Result", Promise::Password),
+            ("scmVersion=", Promise::Password),
+        ] {
+            let bare = judge(value.as_bytes(), promise, false);
+            assert!(bare.is_none(), "{value} {bare:?}");
+        }
+    }
+
+    #[test]
+    fn what_people_choose_still_is_one() {
+        for value in [
+            "Lantern_Copper4471",
+            "rV7pQ2mXk9Zt",
+            "Kestr$8tund",
+            "Walrus(57)candle",
+            "maple.Nordwind.761",
+            "Win32!Kestrel",
+            "brook-lantern-nutmeg-96",
+        ] {
+            let quoted = judge(value.as_bytes(), Promise::Password, true);
+            assert!(quoted.is_some(), "{value}");
+        }
+    }
 }

@@ -319,7 +319,7 @@ impl Place<'_> {
         }
         let sign = value.iter().any(|b| b"!@#$%^&*?".contains(b));
         let signed = sign && c.lower > 0 && c.upper > 0 && c.digit > 0 && value[0] != b'@';
-        let mail = value.contains(&b'@') && value.contains(&b'.');
+        let mail = value::is_mail(value);
         let drawn = c.lower >= 2 && c.upper >= 2 && c.digit >= 1 && c.changes >= 6;
         let chosen = self.promise > Promise::Strong && value::is_chosen(value);
         !mail && (signed || chosen || (drawn || c.digit >= 3) && value::stands_alone(value))

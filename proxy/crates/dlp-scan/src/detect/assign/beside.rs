@@ -109,6 +109,13 @@ const VALUES: &[&str] = &[
     "body",
     "plaintext",
     "formula",
+    // What a change says of a field.
+    "new",
+    "old",
+    "new_value",
+    "old_value",
+    "newvalue",
+    "oldvalue",
 ];
 const FAR_VALUES: &[&str] = &[
     "value",

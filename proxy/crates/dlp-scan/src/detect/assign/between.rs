@@ -2,6 +2,7 @@
 //! dashes and dots that lead the eye; and how far a value goes that no quotation marks end.
 
 use super::BARE_BYTES_MAX;
+use super::looks::opening;
 use super::reader::{Reader, drawn_key, stops};
 
 impl Reader<'_> {
@@ -188,6 +189,23 @@ impl Reader<'_> {
         if word > 0 && blank { 2 + word + 1 } else { 0 }
     }
 
+    /// `>-`, `|`, at the end of a line: what YAML begins a value below with. How far it is to that.
+    pub(super) fn block_mark(&self) -> usize {
+        const INDENT_MAX: usize = 40;
+        let rest = self.rest();
+        if !matches!(rest.first(), Some(b'>' | b'|')) {
+            return 0;
+        }
+        let mark = 1 + usize::from(matches!(rest.get(1), Some(b'-' | b'+')));
+        let line = mark + usize::from(rest.get(mark) == Some(&b'\r'));
+        let blanks = rest.iter().skip(line + 1).take(INDENT_MAX);
+        let blanks = blanks.take_while(|b| **b == b' ').count();
+        match rest.get(line) {
+            Some(b'\n') if blanks > 0 => line + 1 + blanks,
+            _ => 0,
+        }
+    }
+
     /// Something drawn that is all of its line and gives nothing a value: `KEY=` stands over it.
     pub(super) fn key_alone(&self) -> bool {
         let rest = &self.rest()[..self.rest().len().min(BARE_BYTES_MAX)];
@@ -230,6 +248,12 @@ impl Reader<'_> {
             )
             && !behind[..len].contains(&b'=');
         let value = &self.text[start..end + len];
+        // What closes the sentence, the list or the code around it is none of it.
+        let closing = value.iter().rev().take_while(|b| b")]}>,;".contains(b));
+        let inner = &value[..value.len() - closing.count()];
+        if goes_on && inner.len() > end - start && crate::value::is_bracketed(inner) {
+            return inner.len() - (end - start);
+        }
         let signs = value.iter().filter(|b| b"!@#$%^*~?+".contains(b)).count();
         match goes_on
             && (signs >= 2 || crate::value::is_scattered(value))
@@ -264,5 +288,65 @@ impl Reader<'_> {
         let own = |b: &u8| b.is_ascii_alphanumeric() || b" =\"':_-".contains(b);
         let whole = said.ends_with(b"\"") && said.iter().all(own);
         if whole { end + 1 } else { 0 }
+    }
+
+    /// `密码 fRgkOptcn39`: letters and digits of ASCII, which words of such a language have not.
+    pub(super) fn foreign_next(&self) -> bool {
+        let rest = &self.rest()[..self.rest().len().min(64)];
+        let len = rest.iter().take_while(|b| b.is_ascii_graphic()).count();
+        let word = &rest[..len];
+        let dots = word
+            .iter()
+            .rev()
+            .take_while(|b| b".,;:".contains(b))
+            .count();
+        let word = &word[..len - dots];
+        let c = crate::entropy::Classes::of(word);
+        let plain = |b: &u8| b.is_ascii_alphanumeric() || b"!@#$%^&*?-_.+=~".contains(b);
+        (6..64).contains(&word.len())
+            && word.iter().all(plain)
+            && c.digit > 0
+            && c.letters() > 1
+            && !crate::value::is_mail(word)
+    }
+
+    /// `getByLabel("Password").fill("...")`: how long the call is that types the value.
+    pub(super) fn typed_in(&self) -> usize {
+        const CALLS: [&str; 6] = [
+            ".fill(",
+            ".type(",
+            ".sendKeys(",
+            ".send_keys(",
+            ".setValue(",
+            ".pressSequentially(",
+        ];
+        let call = CALLS.iter().find(|call| self.starts(call));
+        call.map_or(0, |call| call.len())
+    }
+
+    /// How long the particle is that a quotation mark of Japanese follows.
+    pub(super) fn particle_to_quote(&self) -> usize {
+        const PARTICLES: [&str; 3] = ["を", "は", "が"];
+        let particle = PARTICLES.iter().find(|p| self.starts(p));
+        particle.map_or(0, |p| match opening(&self.rest()[p.len()..]) {
+            Some(_) => p.len(),
+            None => 0,
+        })
+    }
+
+    /// ``DB_PASSWORD=Kestr`8tundra``: a backtick within a value that is all of its line opens and closes nothing.
+    pub(super) fn is_inner_tick(&self, start: usize, at: usize) -> bool {
+        let beside = |at: usize| self.text.get(at).is_some_and(u8::is_ascii_alphanumeric);
+        self.text[at] == b'`' && at > start && beside(at - 1) && beside(at + 1)
+    }
+
+    /// `DB_PASSWORD,u8K2rTqa1,2025-02-01`: the next field of a line whose first field the name is.
+    pub(super) fn field_next(&self) -> bool {
+        let rest = self.rest();
+        let mut field = rest[1..].split(|b| *b == rest[0] || matches!(b, b'\n' | b'\r'));
+        let field = field.next().unwrap_or_default();
+        let c = crate::entropy::Classes::of(&field[..field.len().min(BARE_BYTES_MAX)]);
+        let graphic = field.iter().all(u8::is_ascii_graphic);
+        graphic && field.len() >= 8 && c.digit >= 1 && c.letters() >= 2 && c.changes >= 2
     }
 }

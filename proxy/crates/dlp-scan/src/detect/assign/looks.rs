@@ -160,6 +160,21 @@ pub(super) fn perl_quote(text: &[u8]) -> Option<(usize, u8)> {
     Some((2 + more, close))
 }
 
+/// Does it begin with what ends a sentence of Japanese or Korean behind a value, with no blank between: `5f4d...です`?
+pub(super) fn begins_ending(text: &[u8]) -> bool {
+    const ENDINGS: [&str; 8] = [
+        "です",
+        "だ",
+        "でした",
+        "に",
+        "を",
+        "입니다",
+        "이다",
+        "이에요",
+    ];
+    ENDINGS.iter().any(|word| text.starts_with(word.as_bytes()))
+}
+
 /// Does it begin with a sign that ends a part of a sentence in Chinese, Japanese or Arabic?
 pub(super) fn begins_sign(text: &[u8]) -> bool {
     const SIGNS: [&str; 14] = [

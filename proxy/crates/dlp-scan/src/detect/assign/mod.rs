@@ -5,6 +5,7 @@ mod beside;
 mod between;
 mod heads;
 mod looks;
+mod markup;
 mod reader;
 mod tables;
 mod tuples;
@@ -13,7 +14,8 @@ mod verdict;
 
 use announced::announced;
 use beside::named_beside;
-use heads::is_doubtful;
+use heads::{is_doubtful, is_of_login};
+use markup::fields_under;
 use reader::{value_after, whose};
 use tables::{Column, Tables};
 use tuples::tuples_under;
@@ -138,11 +140,34 @@ fn is_code(text: &[u8], name: Span, value: Span) -> bool {
         return false;
     }
     let (told, rest) = (&text[value.range()], &text[value.end as usize..]);
-    let ends = matches!(rest.first(), None | Some(b'\n' | b'\r'));
+    let ends = matches!(rest.first(), None | Some(b'\n' | b'\r' | 0x1E | 0x1F));
     let word = ends && told[0].is_ascii_uppercase() && told.iter().all(u8::is_ascii_alphanumeric);
-    let sums =
-        told.iter().any(|b| b"*+-/.".contains(b)) && !told.iter().any(|b| b"!@#$%^&?~".contains(b));
+    if ends && is_setting(text, name) && value::is_told(told) {
+        return false;
+    }
+    // What ends with such a sign adds nothing up.
+    let signs = told.iter().rev().take_while(|b| b"*+-".contains(b));
+    let sums = told[..told.len() - signs.count()]
+        .iter()
+        .any(|b| b"*+-/.".contains(b))
+        && !told.iter().any(|b| b"!@#$%^&?~".contains(b));
     !word && (sums || !value::stands_alone(told))
+}
+
+/// Is the line before it a head of settings or one of a login: `[mail]`, `user = mia`?
+fn is_setting(text: &[u8], name: Span) -> bool {
+    const LINE_BYTES_MAX: usize = 120;
+    let before = &text[(name.start as usize).saturating_sub(LINE_BYTES_MAX)..name.start as usize];
+    let mut lines = before.rsplit(|b| matches!(b, b'\n' | 0x1E | 0x1F));
+    let own = lines.next().unwrap_or_default();
+    let above = lines.next().unwrap_or_default().trim_ascii();
+    let head = matches!(above, [b'[', inner @ .., b']'] if !inner.contains(&b'['));
+    let called = above
+        .split(|b| b"=: \t".contains(b))
+        .next()
+        .unwrap_or_default();
+    let last = called.rsplit(|b| !b.is_ascii_alphanumeric()).next();
+    own.trim_ascii().is_empty() && (head || above.contains(&b'=') && last.is_some_and(is_of_login))
 }
 
 /// `the signing key 19882D92DDA4...`: a key of OpenPGP is called by its fingerprint (RFC 4880, 12.2), in forty large digits. The secret
@@ -257,7 +282,10 @@ impl Names {
                 believe(value, promise, sink);
             }
         });
-        let read = self.read(name, &cell.1, sink).filter(|_| !in_urn);
+        // `...</password> <host>db1`: a tag that ends has its value before it.
+        let closes = before.ends_with(b"</");
+        let read = self.read(name, &cell.1, sink);
+        let read = read.filter(|_| !in_urn && !closes);
         if read.is_none() && !in_urn && sink.limits.spend(2) {
             let told = announced(sink.text(), name, cell.1.span, promise);
             if let Some(value) = told {
@@ -457,8 +485,9 @@ impl Names {
             }
             self.tables.note(&column, name, asker);
         }
-        let tuples = tuples_under(text, name, cell);
-        for (cost, field) in tuples.into_iter().flatten() {
+        let tuples = tuples_under(text, name, cell).into_iter().flatten();
+        let fields = fields_under(text, name, cell).into_iter().flatten();
+        for (cost, field) in tuples.chain(fields) {
             if !sink.limits.spend(cost) {
                 break;
             }
@@ -662,6 +691,19 @@ fn particle(name: &[u8]) -> Option<usize> {
     (ascii > 0 && PARTICLES.iter().any(|p| begins(p))).then_some(ascii)
 }
 
+/// How long a name in another script is up to the word that says that its value follows, if ASCII, a quotation mark or a blank is next.
+fn to_particle(name: &[u8], from: usize) -> Option<usize> {
+    const PARTICLES: [&str; 5] = ["は", "を", "是", "为", "為"];
+    let behind = name.get(from..).filter(|rest| !rest.is_ascii())?;
+    let found = PARTICLES.iter().filter_map(|p| {
+        let at = memchr::memmem::find(behind, p.as_bytes())?;
+        let next = &behind[at + p.len()..];
+        let ends = next.first().is_none_or(u8::is_ascii) || looks::opening(next).is_some();
+        (at > 0 && ends).then_some(from + at)
+    });
+    found.min()
+}
+
 /// Where a word in Korean or Japanese ends without the particle that says that its value follows: `API 키는`.
 fn without_particle(text: &[u8], from: usize, end: usize) -> usize {
     const PARTICLES: [&str; 7] = ["는", "은", "이", "가", "は", "が", "を"];
@@ -687,6 +729,10 @@ fn name_around(text: &[u8], at: usize, cell: &Cell) -> Span {
     // `api_keyは`: no blank stands before the word that says that the value follows.
     if let Some(particle) = particle(&text[at..end]) {
         end = at + particle;
+    }
+    // `接口密钥为5f4d...`, `パスワードを「...」`: nor does one stand behind it.
+    if let Some(len) = to_particle(&text[start..end], at - start) {
+        end = start + len;
     }
     // `api key`, `recovery phrase`: two words that are one name.
     if let Some((b' ', rest)) = text[end..ceil].split_first() {

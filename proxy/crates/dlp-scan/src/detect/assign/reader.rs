@@ -1,7 +1,8 @@
 //! Reads what stands between a name and its value, and where the value ends, in every dress they wear.
 
 use super::looks::{
-    arrow, begins_sign, drawn, fallback, is_setter, line_break, lone, opening, perl_quote, wrapping,
+    arrow, begins_ending, begins_sign, drawn, fallback, is_setter, line_break, lone, opening,
+    perl_quote, wrapping,
 };
 use super::typed::is_typed_key;
 use super::{Assigned, Ends};
@@ -164,6 +165,11 @@ impl Reader<'_> {
             b'?' if self.starts("?? \"") || self.starts("?? '") => (Sep::Equals, 2),
             b'|' if self.starts("|| \"") || self.starts("|| '") => (Sep::Equals, 2),
             b'<' if self.starts("<- \"") || self.starts("<- '") => (Sep::Equals, 2),
+            // C++ and Go: `kSharedSecret{"..."}`.
+            b'{' if blanks == 0 && !closed && matches!(self.peek(1), b'"') => (Sep::Equals, 1),
+            // Erlang: `{default_pass, <<"...">>}`; a shell: `read -r TOKEN <<< "..."`.
+            b',' if self.starts(", <<\"") => (Sep::Equals, 4),
+            b'<' if self.starts("<<< \"") || self.starts("<<< '") => (Sep::Equals, 4),
             b'{' if closed && self.quoted_block() => (Sep::Equals, 1),
             b'{' if closed => (Sep::Equals, self.block_default()?),
             b'\t' => (Sep::Loose, 1),
@@ -198,6 +204,10 @@ impl Reader<'_> {
             b'.' if closed && self.typed_in() > 0 => (Sep::Loose, self.typed_in()),
             b'\'' | b'"' if blanks > 0 => (Sep::Loose, 0),
             _ if blanks > 0 && !closed && opening(self.rest()).is_some() => (Sep::Loose, 0),
+            // `パスワードを「...」`
+            _ if !closed && self.text[from - 1] >= 0x80 && self.particle_to_quote() > 0 => {
+                (Sep::Loose, self.particle_to_quote())
+            }
             _ if blanks == 1 && !closed && self.text[from - 1] >= 0x80 && self.foreign_next() => {
                 (Sep::Blank, 0)
             }
@@ -230,6 +240,8 @@ impl Reader<'_> {
             b"**",
             b"</",
             b" |",
+            " — ".as_bytes(),
+            " – ".as_bytes(),
             b"\n",
             b"]\n",
             b")\n",
@@ -243,7 +255,21 @@ impl Reader<'_> {
     /// `signing key for staging is ...`: where the verb stands, if a value follows that no sentence has in it.
     fn whose_to_copula(&self) -> usize {
         const WORDS_BYTES_MAX: usize = 48;
-        const VERBS: [&[u8]; 7] = [b"is", b"ist", b"lautet", b"est", b"es", b"jest", b"war"];
+        const VERBS: [&[u8]; 13] = [
+            b"is",
+            b"ist",
+            b"lautet",
+            b"est",
+            b"es",
+            b"jest",
+            b"war",
+            b"er",
+            b"este",
+            b"je",
+            "è".as_bytes(),
+            "é".as_bytes(),
+            "är".as_bytes(),
+        ];
         let rest = &self.rest()[..self.rest().len().min(WORDS_BYTES_MAX)];
         let Some((b' ', words)) = rest.split_first() else {
             return 0;
@@ -295,20 +321,18 @@ impl Reader<'_> {
             "คือ",
             "là",
         ];
-        let said = WORDS
-            .iter()
-            .find_map(|w| self.rest().strip_prefix(w.as_bytes()));
-        let Some(after) = said else {
-            return 0;
-        };
-        let word = self.rest().len() - after.len();
-        match (after.first(), after.get(1)) {
-            (Some(b' '), _) | (Some(b':'), Some(b'\n')) => word + 1,
-            (Some(b':'), Some(b' ')) => word + 2,
-            // Where no blank stands between words.
-            (Some(b'!'..=b'~'), _) if after.len() < self.rest().len() - 2 => word,
-            _ => 0,
-        }
+        // `is` is how `ist` begins, too.
+        let said = WORDS.iter().map(|word| {
+            let after = self.rest().strip_prefix(word.as_bytes())?;
+            match (after.first(), after.get(1)) {
+                (Some(b' '), _) | (Some(b':'), Some(b'\n')) => Some(word.len() + 1),
+                (Some(b':'), Some(b' ')) => Some(word.len() + 2),
+                // Where no blank stands between words.
+                (Some(b'!'..=b'~'), _) if word.len() > 2 && !word.is_ascii() => Some(word.len()),
+                _ => None,
+            }
+        });
+        said.flatten().max().unwrap_or(0)
     }
 
     /// A fence of Markdown (with the name of its language) is no part of the value in it.
@@ -361,39 +385,10 @@ impl Reader<'_> {
             && inner.iter().any(u8::is_ascii_digit)
             && inner.iter().any(u8::is_ascii_alphabetic)
             && inner.iter().any(sign)
-            && !inner[..inner.len() - 1].contains(&b'@')
+            && (!inner[..inner.len() - 1].contains(&b'@')
+                || inner.contains(&b'.') && !crate::value::is_mail(inner))
             || inner.iter().all(u8::is_ascii_alphanumeric) && drawn(inner)
             || crate::value::is_listed(inner, 4)
-    }
-
-    /// `密码 fRgkOptcn39`: letters and digits of ASCII, which words of such a language have not.
-    fn foreign_next(&self) -> bool {
-        let rest = &self.rest()[..self.rest().len().min(64)];
-        let len = rest.iter().take_while(|b| b.is_ascii_graphic()).count();
-        let word = &rest[..len];
-        let dots = word
-            .iter()
-            .rev()
-            .take_while(|b| b".,;:".contains(b))
-            .count();
-        let word = &word[..len - dots];
-        let c = crate::entropy::Classes::of(word);
-        let plain = |b: &u8| b.is_ascii_alphanumeric() || b"!@#$%^&*?-_.+=~".contains(b);
-        (6..64).contains(&word.len())
-            && word.iter().all(plain)
-            && c.digit > 0
-            && c.letters() > 1
-            && !(word.contains(&b'@') && word.contains(&b'.'))
-    }
-
-    /// `DB_PASSWORD,u8K2rTqa1,2025-02-01`: the next field of a line whose first field the name is.
-    fn field_next(&self) -> bool {
-        let rest = self.rest();
-        let mut field = rest[1..].split(|b| *b == rest[0] || matches!(b, b'\n' | b'\r'));
-        let field = field.next().unwrap_or_default();
-        let c = crate::entropy::Classes::of(&field[..field.len().min(BARE_BYTES_MAX)]);
-        let graphic = field.iter().all(u8::is_ascii_graphic);
-        graphic && field.len() >= 8 && c.digit >= 1 && c.letters() >= 2 && c.changes >= 2
     }
 
     /// `the token (5f4dcc...) expires`: nothing else in the brackets, and no word.
@@ -416,20 +411,6 @@ impl Reader<'_> {
         let line = line.trim_ascii_end();
         crate::value::is_drawn(line)
             || !line.contains(&b' ') && (self.generated_next() || self.chosen_next() || lone(line))
-    }
-
-    /// `getByLabel("Password").fill("...")`: how long the call is that types the value.
-    fn typed_in(&self) -> usize {
-        const CALLS: [&str; 6] = [
-            ".fill(",
-            ".type(",
-            ".sendKeys(",
-            ".send_keys(",
-            ".setValue(",
-            ".pressSequentially(",
-        ];
-        let call = CALLS.iter().find(|call| self.starts(call));
-        call.map_or(0, |call| call.len())
     }
 
     /// The same in quotes, as a client of a store prints it.
@@ -547,6 +528,9 @@ impl Reader<'_> {
                 return None;
             }
         }
+        if sep == Sep::Colon {
+            self.at += self.block_mark();
+        }
         if sep == Sep::Colon && self.starts("() => ") {
             self.at += 6;
         }
@@ -655,15 +639,19 @@ impl Reader<'_> {
             let text = &self.text[start..start + close];
             end = start + text.strip_suffix(b"]]>").unwrap_or(text).len();
         }
-        while end < ceil && !stops(self.text[end], whole_line) {
+        while end < ceil
+            && (!stops(self.text[end], whole_line) || whole_line && self.is_inner_tick(start, end))
+        {
             end += 1;
         }
         if end < ceil {
             end += self.signed_on(start, end);
         }
         let cut = self.text[start..end].iter().position(|b| *b >= 0x80);
-        if let Some(cut) = cut.filter(|cut| *cut >= 5 && begins_sign(&self.text[start + cut..end]))
-        {
+        let behind = |cut: usize| &self.text[start + cut..end];
+        if let Some(cut) = cut.filter(|cut| {
+            *cut >= 5 && begins_sign(behind(*cut)) || *cut >= 12 && begins_ending(behind(*cut))
+        }) {
             end = start + cut;
         }
         let ends = Ends::Bare { whole_line };
