@@ -373,7 +373,10 @@ fn command_start(text: &[u8]) -> usize {
 fn encoded_word(node: &Node, cell: &Cell, at: usize, spawn: &mut Spawner<'_>) -> Option<usize> {
     const LEAD: usize = b"=?utf-8?b?".len();
     let from = at + LEAD;
-    let rest = &node.text[from..cell.span.end as usize];
+    let rest = node.text.get(from..cell.span.end as usize)?;
+    if node.text[from - 2].eq_ignore_ascii_case(&b'q') {
+        return quoted_word(node, cell, (at, from), spawn);
+    }
     let len = rest
         .iter()
         .take(CALLED_BYTES_MAX)
@@ -394,6 +397,49 @@ fn encoded_word(node: &Node, cell: &Cell, at: usize, spawn: &mut Spawner<'_>) ->
         child_around(node, cell, Layer::Base64, (at, end), spawn, |child| {
             child.push(&bytes, Span::new(from, end), How::Atom);
         });
+    }
+    Some(end)
+}
+
+/// `=?utf-8?Q?ghp=5FN5l...?=`: the same with `=` and two digits for what is no letter, and `_` for a blank.
+fn quoted_word(
+    node: &Node,
+    cell: &Cell,
+    (at, from): (usize, usize),
+    spawn: &mut Spawner<'_>,
+) -> Option<usize> {
+    let rest = &node.text[from..cell.span.end as usize];
+    let rest = &rest[..rest.len().min(CALLED_BYTES_MAX)];
+    let len = memchr::memmem::find(rest, b"?=")?;
+    let end = from + len + 2;
+    let digit = |b: u8| (b as char).to_digit(16).map(|d| d as u8);
+    let (mut bytes, mut nth) = (Vec::with_capacity(len), 0);
+    let mut coded = false;
+    while nth < len {
+        let pair = || Some(digit(*rest.get(nth + 1)?)? << 4 | digit(*rest.get(nth + 2)?)?);
+        match rest[nth] {
+            b'=' => {
+                bytes.push(pair()?);
+                coded = true;
+                nth += 2;
+            }
+            b'_' => bytes.push(b' '),
+            b => bytes.push(b),
+        }
+        nth += 1;
+    }
+    let shown = std::str::from_utf8(&bytes).is_ok_and(|t| !t.chars().any(char::is_control));
+    if coded && bytes.len() >= BYTES_MIN && shown {
+        child_around(
+            node,
+            cell,
+            Layer::QuotedPrintable,
+            (at, end),
+            spawn,
+            |child| {
+                child.push(&bytes, Span::new(from, end), How::Atom);
+            },
+        );
     }
     Some(end)
 }

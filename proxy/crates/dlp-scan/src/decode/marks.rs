@@ -585,7 +585,14 @@ pub(crate) const WORDS: &[(Mark, &[&str])] = &[
     ),
     (
         Mark::Base64,
-        &["base64", "atob(", "b64dec", "(b64)", "=?utf-8?b?"],
+        &[
+            "base64",
+            "atob(",
+            "b64dec",
+            "(b64)",
+            "=?utf-8?b?",
+            "=?utf-8?q?",
+        ],
     ),
     (Mark::Base85, &["base85", "ascii85", "base-85"]),
     (Mark::Rtf, &["{\\rtf"]),
