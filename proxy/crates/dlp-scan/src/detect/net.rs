@@ -462,7 +462,7 @@ fn is_ipv6(token: &[u8]) -> bool {
         && !is_of_fingerprint(token)
 }
 
-/// Somebody's on the Internet, and no address for documentation (RFC 3849, RFC 9637), in a network of one's own (RFC 4193), of a group
+/// Somebody's on the Internet, and no address of the second block for documentation (RFC 9637), in a network of one's own (RFC 4193), of a group
 /// or a link (RFC 4291), or out of the block that is kept for the protocol itself (0000::/8). One of IPv4 in the form of IPv6 is
 /// what that is.
 fn is_public_v6(ip: std::net::Ipv6Addr) -> bool {
@@ -471,7 +471,8 @@ fn is_public_v6(ip: std::net::Ipv6Addr) -> bool {
     }
     let bits = ip.to_bits();
     let mask = bits.leading_ones() >= 16 && bits.leading_ones() + bits.trailing_zeros() == 128;
-    let documents = matches!(ip.segments(), [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..]);
+    // One of 2001:db8::/32 (RFC 3849) often is what somebody put in place of a real one, and told as that.
+    let documents = matches!(ip.segments(), [0x3fff, 0..=0xfff, ..]);
     let reserved = ip.segments()[0] < 0x100 && ip.segments()[..2] != [0x64, 0xff9b];
     !mask
         && !documents
