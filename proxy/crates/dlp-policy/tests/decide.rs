@@ -210,6 +210,8 @@ fn everyday_personal_data_by_name() {
             "phone-of-a-person-in-singapore",
             "phone-of-a-person-nanp",
             "phone-of-a-subscriber",
+            "phone-over-two-lines",
+            "phone-with-extension",
             "tr-mobile",
         ];
         assert_eq!(logged, BTreeSet::from(expected), "{direction}");
