@@ -5,7 +5,7 @@
 //! Names in programs and lists of words look the same, so only what has some of the small words of a sentence is read.
 
 use super::Spawner;
-use crate::detect::{GLUED_BYTES_MIN, LONG_RUN, glued, has_long_run, humps};
+use crate::detect::{GLUED_BYTES_MIN, glued, humps, long_runs};
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
 use crate::traces::Signs;
 use crate::{Layer, LeafKind};
@@ -35,9 +35,7 @@ pub(super) fn decode(node: &Node, signs: Signs, spawn: &mut Spawner<'_>) {
         .filter(|c| c.leaf != NO_LEAF && c.kind != LeafKind::Key)
     {
         let text = &node.text[cell.span.range()];
-        if has_long_run(text) {
-            names(text, cell, &mut found);
-        }
+        names(text, cell, &mut found);
         if signs.any(Signs::LINE) {
             rows(text, cell, Row::Lines, &mut found);
         }
@@ -70,23 +68,16 @@ impl Sentence {
 /// Names of many words. A run without blanks that is long enough has two whole eights of bytes in it.
 fn names(text: &[u8], cell: &Cell, found: &mut Vec<Sentence>) {
     let base = cell.span.start as usize;
-    let mut at = 0;
-    while at < text.len() {
-        // Whatever begins behind `at` and is long enough goes on here.
-        let Some(end) = text.get(at + LONG_RUN - 1) else {
-            return;
-        };
-        if end.is_ascii_whitespace() {
-            at += LONG_RUN;
+    let mut done = 0;
+    for at in long_runs(text) {
+        if at < done {
             continue;
         }
-        let before = text[at..at + LONG_RUN]
-            .iter()
-            .rposition(u8::is_ascii_whitespace);
-        let start = before.map_or(at, |n| at + n + 1);
-        let length = text[start..].iter().position(u8::is_ascii_whitespace);
-        let stop = length.map_or(text.len(), |n| start + n);
-        at = stop + 1;
+        let before = text[done..at].iter().rposition(u8::is_ascii_whitespace);
+        let start = before.map_or(done, |n| done + n + 1);
+        let length = text[at..].iter().position(u8::is_ascii_whitespace);
+        let stop = length.map_or(text.len(), |n| at + n);
+        done = stop;
         if stop - start < GLUED_BYTES_MIN {
             continue;
         }
@@ -140,13 +131,18 @@ fn rows(text: &[u8], cell: &Cell, row: Row, found: &mut Vec<Sentence>) {
     };
     let mut from = 0;
     for to in memchr::memchr_iter(sign, text).chain([text.len()]) {
-        let part = &text[from..to];
-        let start = base + from + part.len() - part.trim_ascii_start().len();
+        let (part, begun) = (&text[from..to], from);
         from = to + 1;
-        let bare = part.trim_ascii();
-        if part.len() <= LINE_BYTES_MAX && is_word(bare) {
+        // Most lines are longer than a word.
+        let bare = match part.len() {
+            0..=LINE_BYTES_MAX => part.trim_ascii(),
+            _ => part,
+        };
+        if bare.len() <= LINE_BYTES_MAX && is_word(bare) {
+            let blanks = part.len() - part.trim_ascii_start().len();
+            let start = base + begun + blanks;
             words.push(Span::new(start, start + bare.len()));
-        } else if row == Row::Lines || !bare.is_empty() {
+        } else if !words.is_empty() && (row == Row::Lines || !bare.is_empty()) {
             end(&mut words);
         }
     }

@@ -32,8 +32,6 @@ pub(super) fn plain(text: &str) -> String {
 
 /// A shorter run without blanks has no five words. One of so many bytes has two eights of them, wherever it begins.
 pub(crate) const GLUED_BYTES_MIN: usize = 23;
-/// What of it is looked for, from a multiple of half of it on.
-pub(crate) const LONG_RUN: usize = 16;
 /// So many words that a sign joins are a sentence.
 const GLUED_WORDS_MIN: usize = 5;
 
@@ -65,16 +63,22 @@ pub(super) fn unglued(text: &str) -> Cow<'_, str> {
 }
 
 /// Do sixteen bytes without a blank follow each other, from a multiple of eight on?
-pub(crate) fn has_long_run(text: &[u8]) -> bool {
+fn has_long_run(text: &[u8]) -> bool {
+    long_runs(text).next().is_some()
+}
+
+/// Where eight bytes stand without a blank, behind eight such.
+pub(crate) fn long_runs(text: &[u8]) -> impl Iterator<Item = usize> {
     const LOW: u64 = u64::from_ne_bytes([1; 8]);
     const HIGH: u64 = LOW << 7;
     let mut before = false;
-    text.as_chunks::<8>().0.iter().any(|eight| {
+    let eights = text.as_chunks::<8>().0.iter().enumerate();
+    eights.filter_map(move |(nth, eight)| {
         let odd = u64::from_ne_bytes(*eight) ^ (LOW * b' ' as u64);
         let solid = odd.wrapping_sub(LOW) & !odd & HIGH == 0;
         let run = solid && before;
         before = solid;
-        run
+        run.then_some(nth * 8)
     })
 }
 

@@ -115,6 +115,7 @@ fn scan_made(sink: &mut Sink<'_>, worth: fn(&str) -> bool, (bytes_max, bound): (
                 );
                 let [before, after] = [before, next].map(|at| pieces_of(&text[at]));
                 NET.weigh_closely(&before, &pieces, &after) > bound
+                    && is_language(&text[here.clone()])
             });
             if found {
                 report(rule, cell, (base, text), here, sink);
@@ -179,7 +180,8 @@ fn is_order(text: &str, here: &Range<usize>, values: bool) -> bool {
             split::before(text, here.start, values),
             next(text, here.end, values),
         );
-        weigh(&text[before], &pieces, &text[next]) > ORDERED
+        // Asked last, as few come so far.
+        weigh(&text[before], &pieces, &text[next]) > ORDERED && is_language(sentence)
     }
 }
 
@@ -208,11 +210,7 @@ fn next(text: &str, end: usize, values: bool) -> Range<usize> {
 /// The pieces of a sentence that are known, if it is one in a language that is known. Strange words between those of an order do
 /// not hide it.
 fn read(sentence: &str) -> Option<Vec<u16>> {
-    if sentence.len() < BYTES_MIN
-        || plain::is_code(sentence)
-        || is_listing(sentence)
-        || !is_language(sentence)
-    {
+    if sentence.len() < BYTES_MIN || plain::is_code(sentence) || is_listing(sentence) {
         return None;
     }
     let mut pieces = pieces_of(sentence);
