@@ -55,6 +55,11 @@ impl LongLine {
         self.said().whose(self.reader.facts().has_foreign)
     }
 
+    /// What was read so far is no message, or is none that is accepted: the rest may say anything.
+    pub fn is_broken(&self) -> bool {
+        self.broken
+    }
+
     fn said(&self) -> Said {
         let facts = self.reader.facts();
         let id: Option<&Id> = facts.id.as_ref().and_then(Option::as_ref);

@@ -13,6 +13,7 @@ pub(super) const CHECKS: Table = &[
     ("name-in-a-field", name_in_a_field),
     ("given-in-a-field", given_in_a_field),
     ("family-name", family_name),
+    ("cjk-name", cjk_name),
     ("told-address", told_address),
     ("one-case", one_case),
 ];
@@ -35,6 +36,46 @@ const PARTICLES: [&str; 24] = [
 /// Words with a capital that stand behind the word for a part and are nobody's name: `Customer Success Manager`,
 /// `Patient Safety`, `Employee Handbook`.
 const NO_NAMES: &[&str] = &[
+    "building",
+    "falls",
+    "tech",
+    "spurs",
+    "cathedral",
+    "garden",
+    "gardens",
+    "technique",
+    "airport",
+    "street",
+    "museum",
+    "church",
+    "united",
+    "tower",
+    "theatre",
+    "theater",
+    "stadium",
+    "theorem",
+    "effect",
+    "prize",
+    "award",
+    "band",
+    "orchestra",
+    "county",
+    "valley",
+    "island",
+    "bridge",
+    "castle",
+    "palace",
+    "kremlin",
+    "titular",
+    "tarjeta",
+    "sparkasse",
+    "banque",
+    "stadtwerke",
+    "fare",
+    "minor",
+    "adult",
+    "cross",
+    "savings",
     "ab",
     "academy",
     "access",
@@ -607,7 +648,22 @@ fn given_name(value: &[u8]) -> bool {
 }
 
 /// Words for names: a catalogue of messages has the label of a field where a form has somebody.
-const LABELS: [&str; 34] = [
+const LABELS: [&str; 49] = [
+    "sobrenome",
+    "efternamn",
+    "achternaam",
+    "familienname",
+    "sukunimi",
+    "soyadı",
+    "soyad",
+    "příjmení",
+    "priezvisko",
+    "etternavn",
+    "efternavn",
+    "vezetéknév",
+    "apellido",
+    "フル",
+    "ネーム",
     "שם",
     "מלא",
     "الاسم",
@@ -681,13 +737,59 @@ fn given_in_a_field(value: &[u8]) -> bool {
     };
     let lower = text.to_lowercase();
     let mut words = lower.split([' ', ',', '-']);
-    let foreign = text.chars().all(|c| !c.is_alphabetic() || c > '\u{36F}');
-    name_in_a_field(value) && (foreign || words.any(|word| GIVEN.contains(word)))
+    let cyrillic = text.chars().any(|c| ('\u{400}'..='\u{52F}').contains(&c));
+    let foreign = match cyrillic {
+        // Many a thing is called by two words; nothing but a person has a father's name.
+        true => lower
+            .split(' ')
+            .any(|word| FATHERS.iter().any(|end| word.ends_with(end))),
+        false => text.chars().all(|c| !c.is_alphabetic() || c > '\u{36F}'),
+    };
+    // In Vietnam the second of three is one of few.
+    let given = |word: &str| GIVEN.contains(word) || matches!(word, "thị" | "văn");
+    name_in_a_field(value) && (foreign || words.any(given))
+}
+
+/// How a father's name ends in the languages that have one.
+const FATHERS: [&str; 8] = ["вич", "вна", "ична", "ьич", "івна", "ївна", "оглы", "кызы"];
+
+/// Chinese, Japanese or Korean, with the family's name first: as long as names are, and of no signs that words on forms have.
+fn cjk_name(value: &[u8]) -> bool {
+    const TITLES: [&str; 6] = ["先生", "女士", "小姐", "医生", "教授", "老师"];
+    const OF_WORDS: &str = "上下级意法式色额数间件填版值必选无者级务任称号类型输请入漢字須記例";
+    const WORDS: [&str; 8] = [
+        "이메일",
+        "이미지",
+        "한국어",
+        "고객명",
+        "이용자",
+        "신청자",
+        "주문자",
+        "주소지",
+    ];
+    let Ok(text) = std::str::from_utf8(value) else {
+        return false;
+    };
+    let name = TITLES.iter().find_map(|title| text.strip_suffix(title));
+    let name = name.unwrap_or(text);
+    let count = name.chars().filter(|c| !c.is_whitespace()).count();
+    let korean = name.chars().all(|c| ('\u{AC00}'..='\u{D7A3}').contains(&c));
+    let length = match (korean, name.contains([' ', '\u{3000}'])) {
+        (true, _) => 3..=4,
+        (false, true) => 2..=9,
+        (false, false) => 2..=3,
+    };
+    length.contains(&count)
+        && !name.chars().skip(1).any(|c| OF_WORDS.contains(c))
+        && !WORDS.iter().any(|word| name.starts_with(word))
 }
 
 /// The name of a family in a field of its own: a word or two with capitals that is no type, no state and nobody's in examples.
 fn family_name(value: &[u8]) -> bool {
-    const NOBODY: [&str; 18] = [
+    const NOBODY: [&str; 21] = [
+        "bloggs",
+        "faker",
+        "invalid",
         "string",
         "text",
         "doe",
@@ -714,7 +816,9 @@ fn family_name(value: &[u8]) -> bool {
     let words = || text.split([' ', '-']).filter(small);
     let known = |word: &str| {
         let low = word.to_lowercase();
-        NOBODY.contains(&low.as_str()) || NO_NAMES.contains(&low.as_str())
+        NOBODY.contains(&low.as_str())
+            || NO_NAMES.contains(&low.as_str())
+            || LABELS.contains(&low.as_str())
     };
     (1..=3).contains(&words().count())
         && words().all(|word| is_named(word) && word.chars().count() > 2 && !known(word))
@@ -827,6 +931,17 @@ mod tests {
             ("given-in-a-field", "Thiago Nascimento", true),
             ("given-in-a-field", "Ελένη Παππά", true),
             ("given-in-a-field", "Amazon Elastic Beanstalk", false),
+            ("given-in-a-field", "Сергеев Павел Игоревич", true),
+            ("given-in-a-field", "Московский Кремль", false),
+            ("given-in-a-field", "フル ネーム", false),
+            ("cjk-name", "陈晓敏", true),
+            ("cjk-name", "王伟先生", true),
+            ("cjk-name", "山本 彩花", true),
+            ("cjk-name", "김서연", true),
+            ("cjk-name", "王者荣耀", false),
+            ("cjk-name", "高级", false),
+            ("cjk-name", "漢字 フリガナ", false),
+            ("family-name", "Efternamn", false),
             ("family-name", "Holloway", true),
             ("family-name", "van den Broek", true),
             ("family-name", "Benavides Ortega", true),

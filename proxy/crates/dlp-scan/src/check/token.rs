@@ -448,7 +448,10 @@ fn not_issue(value: &[u8]) -> bool {
         return true;
     };
     let named = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_.".contains(b);
-    !(value[..sign].iter().all(named) && value[sign + 1..].iter().all(u8::is_ascii_digit))
+    let project = value[..sign].iter().any(|b| b"-.".contains(b));
+    !(project
+        && value[..sign].iter().all(named)
+        && value[sign + 1..].iter().all(u8::is_ascii_digit))
 }
 
 /// Nothing that only marks a place. Less strict than [`crate::value::is_placeholder`], for rules that know the

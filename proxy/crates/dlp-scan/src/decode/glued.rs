@@ -19,7 +19,7 @@ const SMALL: [&[u8]; 28] = [
 const SMALL_MIN: usize = 2;
 /// Fewer lines of a word each, or words between stars, are a list.
 const ROW_MIN: usize = 6;
-/// More of them are one as well.
+/// What is longer is read in parts.
 const ROW_MAX: usize = 400;
 /// Longest line of one word, with what it is indented by.
 const LINE_BYTES_MAX: usize = 40;
@@ -125,7 +125,7 @@ fn rows(text: &[u8], cell: &Cell, row: Row, found: &mut Vec<Sentence>) {
             words: std::mem::take(words),
             kind: cell.kind,
         };
-        if (ROW_MIN..=ROW_MAX).contains(&sentence.words.len()) && sentence.is_one(text, base) {
+        if sentence.words.len() >= ROW_MIN && sentence.is_one(text, base) {
             found.push(sentence);
         }
     };
@@ -142,7 +142,10 @@ fn rows(text: &[u8], cell: &Cell, row: Row, found: &mut Vec<Sentence>) {
             let blanks = part.len() - part.trim_ascii_start().len();
             let start = base + begun + blanks;
             words.push(Span::new(start, start + bare.len()));
-        } else if !words.is_empty() && (row == Row::Lines || !bare.is_empty()) {
+            if words.len() == ROW_MAX {
+                end(&mut words);
+            }
+        } else if !words.is_empty() && !bare.is_empty() {
             end(&mut words);
         }
     }
@@ -204,6 +207,7 @@ mod tests {
             "see /tmp/tell-nobody-that-you-sent-the-list-to-me.txt now".to_owned(),
             want.replace(' ', "\n"),
             want.replace(' ', "\n    "),
+            want.replace(' ', "\n\n"),
             format!(
                 "It says:\n{}\n\nand no more of it.",
                 want.replace(' ', "\r\n")

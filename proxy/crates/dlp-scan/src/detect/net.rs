@@ -235,7 +235,8 @@ fn nobody(local: &[u8], host: &[u8], after: Option<u8>, text: &[u8], start: usiz
         || is_number_of_message(&local)
         || is_algorithm(&local)
         // `ipaddr.js@1.9.1`, from right to left.
-        || local.iter().all(|b| b.is_ascii_digit() || *b == b'.') && local.contains(&b'.')
+        || local.iter().all(|b| b.is_ascii_digit() || *b == b'.')
+            && local.iter().filter(|b| **b == b'.').count() > 1
         || host
             .split(|b| *b == b'.')
             .any(|label| memchr::memmem::find(label, b"xxxx").is_some())
@@ -533,6 +534,8 @@ fn ipv4s(cell: &Cell, sink: &mut Sink<'_>) {
             continue;
         }
         if is_public_v4(&text[start..end])
+            && (!is_low(&text[start..end])
+                || speaks_of_machine(&text[..start], &node.text[cell.name.range()]))
             && !version_before(&text[..start])
             && !version_after(&text[end..])
             && !is_of_path(&text[..start], &text[end..])
@@ -558,8 +561,7 @@ fn is_public_v4(token: &[u8]) -> bool {
     let example = matches!(o, [192, 0, 2, _] | [198, 51, 100, _] | [203, 0, 113, _]);
     // RFC 6598: between a provider and its customers' routers.
     let shared = o[0] == 100 && (64..128).contains(&o[1]);
-    // Versions and numbers of sections are as low as this, and one address in 4,096.
-    let version_like = o.iter().all(|n| *n < 32);
+    let version_like = o.iter().all(|n| *n < 20) && o[0] < 10;
     !(ip.is_loopback()
         || ip.is_unspecified()
         || ip.is_broadcast()
@@ -573,6 +575,26 @@ fn is_public_v4(token: &[u8]) -> bool {
         || version_like
         || is_object(o)
         || ip.is_multicast())
+}
+
+/// Versions and numbers of sections are as low as this, and one address in 4,096.
+fn is_low(token: &[u8]) -> bool {
+    v4(token).is_some_and(|ip| ip.octets().iter().all(|n| *n < 32))
+}
+
+/// Does what stands before an address, or the name of its field, speak of machines?
+fn speaks_of_machine(before: &[u8], name: &[u8]) -> bool {
+    const WORDS: [&[u8]; 12] = [
+        b"ip", b"client", b"from", b"host", b"@", b"src", b"dst", b"addr", b"remote", b"server",
+        b"peer", b"://",
+    ];
+    let tail = &before[before.len().saturating_sub(24)..];
+    [tail, name].iter().any(|text| {
+        let lower = text.to_ascii_lowercase();
+        WORDS
+            .iter()
+            .any(|word| memchr::memmem::find(&lower, word).is_some())
+    })
 }
 
 /// What the directory and its keys are known by (ITU-T X.660; the arcs of X.500, ISO 9796 and the curves of RFC 8410).
@@ -599,15 +621,31 @@ fn names_version(name: &[u8]) -> bool {
 
 /// `11.3.244.8-node.38`, `5.15.146.1-microsoft-standard`, `19.1.2.254 installed`: what goes on as versions do.
 fn version_after(after: &[u8]) -> bool {
-    const WORDS: [&[u8]; 4] = [b" installed", b" released", b" available", b" is out"];
-    matches!(after, [b'-', next, ..] if next.is_ascii_alphabetic())
-        || WORDS.iter().any(|word| after.starts_with(word))
+    const WORDS: [&[u8]; 14] = [
+        b" installed",
+        b" released",
+        b" is out",
+        b"-node",
+        b"-microsoft",
+        b"-rc",
+        b"-beta",
+        b"-alpha",
+        b"-stable",
+        b"-generic",
+        b"-dev",
+        b"-snapshot",
+        b"-release",
+        b"-pre",
+    ];
+    WORDS.iter().any(|word| after.starts_with(word))
 }
 
 /// `2.74.76 3.6.6.84 1.62`: decimals with a dot for their nought, among others, in the path of a drawing (SVG 2, section 9.3).
 fn is_of_path(before: &[u8], after: &[u8]) -> bool {
     let part = |b: &&u8| b.is_ascii_digit() || matches!(**b, b'.' | b'-');
-    let is_decimal = |len: usize, text: &[u8]| len > 1 && text.contains(&b'.');
+    let is_decimal = |len: usize, text: &[u8]| {
+        len > 1 && matches!(text.iter().filter(|b| **b == b'.').count(), 1 | 2)
+    };
     let Some(before) = before.strip_suffix(b" ") else {
         return false;
     };
@@ -626,7 +664,11 @@ fn ends_with_epoch(before: &[u8]) -> bool {
     let digits = number.iter().rev().take_while(|b| b.is_ascii_digit());
     let lead = &number[..number.len() - digits.count()];
     let epoch = lead.len() + 1 == number.len();
-    epoch && (lead.ends_with(b"(") || lead.ends_with(b"= ")) || lead.ends_with(b"r")
+    let reaction = number.len() - lead.len() == 5
+        && lead
+            .strip_suffix(b"r")
+            .is_some_and(|before| !before.last().is_some_and(u8::is_ascii_alphabetic));
+    epoch && (lead.ends_with(b"(") || lead.ends_with(b"= ")) || reaction
 }
 
 /// `libX11 1.4.99.1`: a library and its version.
@@ -635,7 +677,11 @@ fn is_library(before: &[u8]) -> bool {
         return false;
     };
     let start = word.iter().rposition(|b| !b.is_ascii_alphanumeric());
-    word[start.map_or(0, |at| at + 1)..].starts_with(b"lib")
+    let word = &word[start.map_or(0, |at| at + 1)..];
+    let named = |b: &u8| b.is_ascii_digit() || b.is_ascii_uppercase();
+    word.len() > 3
+        && word[..3].eq_ignore_ascii_case(b"lib")
+        && (word[3..].iter().any(named) || word[3..].contains(&b'x'))
 }
 
 /// `version 1.2.3.4`, `v1.2.3.4`, `rev`, `release`, `build` just before.
@@ -644,11 +690,13 @@ fn version_before(before: &[u8]) -> bool {
     let lower = tail.to_ascii_lowercase();
     [
         "version", "ver.", "ver ", "release", "build", "chrome/", "safari/", "edg/", "firefox/",
-        "rev", "assembly", "oid", "section", "upgrade", "firmware", "fortran", "kernel", "driver",
-        "changes in ", "new in ", "v8\"",
+        "rev", "assembly", "oid", "section", "upgrade", "fortran", "changes in ", "new in ", "v8\"",
     ]
     .iter()
     .any(|w| memchr::memmem::find(&lower, w.as_bytes()).is_some())
+        || [&b"kernel "[..], b"driver ", b"firmware ", b"agent "]
+            .iter()
+            .any(|word| lower.ends_with(word))
         // Enzymes (IUBMB): `EC 3.4.21.4`.
         || lower.ends_with(b"ec ")
         || ends_with_epoch(&lower)

@@ -75,7 +75,45 @@ fn is_of_code(value: &[u8]) -> bool {
 /// `x-$CI_TOKEN`, `v2.$password`, `db-{name}`: a variable that something else is put in for, or a place in a template. What stands around it is
 /// no password by itself. The whole of a value is looked at elsewhere.
 pub(super) fn has_variable(value: &[u8]) -> bool {
-    has_named_variable(value) || has_place(value)
+    has_named_variable(value)
+        || has_shell_variable(value)
+        || has_place(value)
+        || is_reference(value)
+}
+
+/// `svc1-$USER`, `test-$HOSTNAME-1`, `app2-$stage`, ``a`hostname` ``: a name in capitals, or a word that signs part from the rest.
+fn has_shell_variable(value: &[u8]) -> bool {
+    const CAPITALS_MIN: usize = 3;
+    let backticks = value.iter().filter(|b| **b == b'`').count() == 2;
+    let parts = |b: &u8| b"-_./:@".contains(b);
+    backticks
+        || memchr::memchr_iter(b'$', value).any(|at| {
+            let rest = &value[at + 1..];
+            let name = &rest[..rest
+                .iter()
+                .take_while(|b| b.is_ascii_alphabetic() || **b == b'_')
+                .count()];
+            let ends = rest.get(name.len()).is_none_or(parts);
+            let capitals = name.len() >= CAPITALS_MIN
+                && name.iter().all(|b| b.is_ascii_uppercase() || *b == b'_');
+            let parted = !name.is_empty()
+                && value[..at].last().is_some_and(parts)
+                && name.iter().all(|b| b.is_ascii_lowercase() || *b == b'_');
+            at > 0 && ends && (capitals || parted)
+        })
+}
+
+/// `$env:DB_PW1`, `$Config.Password1`, `%{pw1}`, `((pw1))`: the whole of it stands for something else.
+fn is_reference(value: &[u8]) -> bool {
+    let enclosed = |open: &[u8], close: &[u8]| value.starts_with(open) && value.ends_with(close);
+    let path = value.strip_prefix(b"$").is_some_and(|rest| {
+        rest.contains(&b'.')
+            && rest.split(|b| *b == b'.').all(|part| {
+                part.first().is_some_and(u8::is_ascii_alphabetic)
+                    && part.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
+            })
+    });
+    value.starts_with(b"$env:") || path || enclosed(b"%{", b"}") || enclosed(b"((", b"))")
 }
 
 fn has_named_variable(value: &[u8]) -> bool {

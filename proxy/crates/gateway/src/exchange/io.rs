@@ -67,6 +67,8 @@ const DISCARD_BYTES_MAX: usize = 8 << 20;
 const SKIMMED_BYTES_OVER: usize = 64 << 20;
 /// Most keys of open objects that are remembered meanwhile: no more memory than is free of each body.
 const SKIMMED_KEYS_MAX: usize = 4096;
+/// How long the rest of it may take.
+const SKIM_WAIT: Duration = Duration::from_secs(10);
 /// Bytes of it that are read before others get their turn.
 const SKIMMED_PART_BYTES: usize = 256 << 10;
 
@@ -210,10 +212,13 @@ pub async fn whose(session: &mut ServerSession, context: &Context, begun: Gather
         }
         Some(())
     };
-    let time = Duration::from_millis(context.snapshot.limits.body_timeout_ms);
-    match tokio::time::timeout(time, rest).await {
-        Ok(Some(())) => line.whose(),
-        Ok(None) | Err(_) => line.so_far(),
+    let time = Duration::from_millis(context.snapshot.limits.body_timeout_ms).min(SKIM_WAIT);
+    let is_whole = matches!(tokio::time::timeout(time, rest).await, Ok(Some(())));
+    match line.whose() {
+        whose @ (Whose::Call(_) | Whose::Answer(_)) => whose,
+        // An id may still come, or stand behind what was not understood: somebody may wait by it.
+        whose if is_whole && !line.is_broken() => whose,
+        _ => Whose::Unknown,
     }
 }
 

@@ -193,6 +193,8 @@ pub(super) async fn message(
                 Whose::Call(id) => Some(id),
                 _ => None,
             };
+            let mut extra = extra;
+            extra.extend(post::retry_after(post::after_s(refusal)));
             let after = refuse(&context, session, &own, refusal, id, extra).await?;
             io::discard_body(session).await;
             return Ok(after);

@@ -260,7 +260,8 @@ pub(super) async fn unread(
         Unread::Long(refusal, begun) => (refusal, Some(begun)),
     };
     let is_long = begun.is_some() || refusal.status == 413;
-    let is_lost = head::is_lost_by(&session.req_header().headers, refusal.status);
+    let headers = &session.req_header().headers;
+    let is_lost = head::is_lost_by(headers, refusal.status) && is_of_session(context, headers);
     let whose = match begun.filter(|_| is_lost) {
         Some(begun) => io::whose(session, context, begun).await,
         None => Whose::Unknown,
@@ -285,12 +286,20 @@ pub(super) async fn unread(
     Ok(After::Keep)
 }
 
+/// Does the request name a session that there is?
+fn is_of_session(context: &Context, headers: &http::HeaderMap) -> bool {
+    let id = headers
+        .get("mcp-session-id")
+        .and_then(|id| id.to_str().ok());
+    id.is_some_and(|id| context.session(id).is_some())
+}
+
 /// There is room for a body again as soon as another one was decided about.
-fn after_s(refusal: Refusal) -> Option<u64> {
+pub(super) fn after_s(refusal: Refusal) -> Option<u64> {
     matches!(refusal.status, 429 | 503).then_some(1)
 }
 
-fn retry_after(after_s: Option<u64>) -> Option<(http::HeaderName, HeaderValue)> {
+pub(super) fn retry_after(after_s: Option<u64>) -> Option<(http::HeaderName, HeaderValue)> {
     after_s.map(|s| (http::header::RETRY_AFTER, HeaderValue::from(s)))
 }
 

@@ -153,7 +153,7 @@ impl EventStream {
         }
         match self.read().await? {
             Some(chunk) => Ok(Some(event.push(&chunk))),
-            None => Err(Fault::Broken("the answer ended too early")),
+            None => Err(Fault::Cut),
         }
     }
 
