@@ -572,3 +572,39 @@ fn a_session_outlives_a_want_of_room() {
     let answer = client.call("echo", json!({ "message": "x".repeat(WHOLE) }));
     assert!(answer.first_text().starts_with("Echo: xxx"));
 }
+
+/// Somebody may wait by an id that nobody read: the status is told, and not that all is well.
+#[test]
+fn what_cannot_be_read_up_to_its_id_is_told_its_status() {
+    let upstream = Upstream::mcp(|_| None);
+    let limits = json!({ "message_bytes_max": MIB / 4, "streamed_bytes_max": 0 });
+    let weir = Weir::serve(&Config::new(&upstream.url()).set("limits", limits));
+    let client = Client::connect(&weir, Era::Handshake);
+    let headers = client.headers_for(&serde_json::Value::Null);
+    let long = "x".repeat(MIB);
+    let many: Vec<String> = (0..5000).map(|n| format!(r#""k{n}":"{n:060}""#)).collect();
+    let many = many.join(",");
+    let begun = r#"{"jsonrpc":"2.0","method":"tools/call","params":{"arguments":"#;
+    for (case, arguments) in [
+        ("more keys than are remembered", format!("{{{many}}}")),
+        ("a key twice", format!(r#"{{"a":1,"a":"{long}"}}"#)),
+        ("no JSON", format!(r#"["{long}",]"#)),
+    ] {
+        let body = format!(r#"{begun}{arguments}}},"id":7}}"#);
+        let answer = client.post_bytes(body.as_bytes(), &headers);
+        let answer = answer.unwrap_or_else(|e| panic!("{case}: {e}"));
+        assert_eq!(answer.status(), 413, "{case}: {}", answer.text());
+    }
+    // A session that is not there is no reason to read on.
+    let mut headers = headers;
+    for (name, value) in &mut headers {
+        if name == "Mcp-Session-Id" {
+            *value = "made-up".to_owned();
+        }
+    }
+    let body = format!(r#"{begun}"{long}"}},"id":7}}"#);
+    let answer = client
+        .post_bytes(body.as_bytes(), &headers)
+        .expect("an answer");
+    assert_eq!(answer.status(), 413, "{}", answer.text());
+}
