@@ -590,10 +590,14 @@ fn what_cannot_be_read_up_to_its_id_is_told_its_status() {
         ("a key twice", format!(r#"{{"a":1,"a":"{long}"}}"#)),
         ("no JSON", format!(r#"["{long}",]"#)),
     ] {
-        let body = format!(r#"{begun}{arguments}}},"id":7}}"#);
-        let answer = client.post_bytes(body.as_bytes(), &headers);
-        let answer = answer.unwrap_or_else(|e| panic!("{case}: {e}"));
-        assert_eq!(answer.status(), 413, "{case}: {}", answer.text());
+        for body in [
+            format!(r#"{begun}{arguments}}},"id":7}}"#),
+            format!(r#"{{"jsonrpc":"2.0","id":7,"params":{arguments},"method":"tools/call"}}"#),
+        ] {
+            let answer = client.post_bytes(body.as_bytes(), &headers);
+            let answer = answer.unwrap_or_else(|e| panic!("{case}: {e}"));
+            assert_eq!(answer.status(), 413, "{case}: {}", answer.text());
+        }
     }
     // A session that is not there is no reason to read on.
     let mut headers = headers;

@@ -214,11 +214,10 @@ pub async fn whose(session: &mut ServerSession, context: &Context, begun: Gather
     };
     let time = Duration::from_millis(context.snapshot.limits.body_timeout_ms).min(SKIM_WAIT);
     let is_whole = matches!(tokio::time::timeout(time, rest).await, Ok(Some(())));
-    match line.whose() {
-        whose @ (Whose::Call(_) | Whose::Answer(_)) => whose,
+    match line.so_far() {
         // An id may still come, or stand behind what was not understood: somebody may wait by it.
-        whose if is_whole && !line.is_broken() => whose,
-        _ => Whose::Unknown,
+        Whose::Word if !is_whole || line.is_broken() => Whose::Unknown,
+        whose => whose,
     }
 }
 
