@@ -71,9 +71,15 @@ fn goes_on(text: &[u8], line: Span, next: Span) -> bool {
 
 fn is_noise(run: &[u8]) -> bool {
     let (mut upper, mut lower) = (0, 0);
-    for b in run {
-        upper += usize::from(b.is_ascii_uppercase());
-        lower += usize::from(b.is_ascii_lowercase());
+    // So few that a byte counts them: registers hold many of those.
+    for some in run.chunks(usize::from(u8::MAX)) {
+        let (mut uppers, mut lowers) = (0_u8, 0_u8);
+        for b in some {
+            uppers += u8::from(b.is_ascii_uppercase());
+            lowers += u8::from(b.is_ascii_lowercase());
+        }
+        upper += usize::from(uppers);
+        lower += usize::from(lowers);
     }
     let other = run.len() - upper - lower;
     let percent = |count: usize| count * 100 / run.len();
@@ -94,6 +100,13 @@ pub(crate) fn covers(blobs: &[Blob], piece: Span) -> bool {
     let before = |blob: &Blob| blob.span.end < piece.end;
     let blob = blobs.get(blobs.partition_point(before));
     blob.is_some_and(|blob| blob.span.start <= piece.start)
+}
+
+/// Whether a piece has bytes of one.
+pub(crate) fn touches(blobs: &[Blob], piece: Span) -> bool {
+    let before = |blob: &Blob| blob.span.end <= piece.start;
+    let blob = blobs.get(blobs.partition_point(before));
+    blob.is_some_and(|blob| blob.span.start < piece.end)
 }
 
 impl Blob {
@@ -243,23 +256,25 @@ mod tests {
             span: Span::new(from, to),
             is_standard: true,
         });
-        for (piece, inside, covered) in [
-            ((11, 19), true, true),
-            ((10, 19), false, true),
-            ((11, 20), false, true),
-            ((10, 20), false, true),
-            ((9, 15), false, false),
-            ((15, 25), false, false),
-            ((21, 29), false, false),
-            ((31, 39), true, true),
-            ((41, 45), false, false),
+        for (piece, inside, covered, touched) in [
+            ((11, 19), true, true, true),
+            ((10, 19), false, true, true),
+            ((11, 20), false, true, true),
+            ((10, 20), false, true, true),
+            ((9, 15), false, false, true),
+            ((15, 25), false, false, true),
+            ((21, 29), false, false, false),
+            ((20, 30), false, false, false),
+            ((20, 31), false, false, true),
+            ((19, 20), false, true, true),
+            ((31, 39), true, true, true),
+            ((41, 45), false, false, false),
         ] {
             let piece = Span::new(piece.0, piece.1);
-            assert_eq!(
-                (around(&blobs, piece).is_some(), covers(&blobs, piece)),
-                (inside, covered),
-                "{piece:?}"
-            );
+            let around = around(&blobs, piece).is_some();
+            let (covers, touches) = (covers(&blobs, piece), touches(&blobs, piece));
+            let want = (inside, covered, touched);
+            assert_eq!((around, covers, touches), want, "{piece:?}");
         }
     }
 }

@@ -3,7 +3,9 @@
 use super::archive::{Packed, Unpacked, unpack};
 use super::base58::base58;
 use super::binary::{Bytes, Found, Texts, separate};
-use super::digits::{Alphabet, Coded, Digits, base32_of, is_hex, may_hold_text, never_text};
+use super::digits::{
+    Alphabet, Coded, Digits, base32_of, base64_bytes, is_hex, may_hold_text, never_text,
+};
 use super::packed::{HEAD, may_be_deflated, packed, packed_inside};
 use super::run::Run;
 use super::{Spawner, begin_cell, copy, lines, margin_after, margin_before, name_over, streams};
@@ -625,69 +627,105 @@ fn plain_texts(
     node: &Node,
     cell: &Cell,
     run: &Run<'_>,
-    (start, end): (usize, usize),
+    place: (usize, usize),
     alphabet: Alphabet,
     spawn: &mut Spawner<'_>,
 ) {
+    let mut whole = Vec::new();
     for skipped in 0..alphabet.group().1.min(run.digits.len()) {
         let digits = &run.digits[skipped..];
         if alphabet == Alphabet::Hex && !may_hold_text(digits) {
             continue;
         }
-        let bytes = Coded { digits, alphabet };
-        let mut found = Texts::new(&bytes).peekable();
-        if found.peek().is_none() {
-            continue;
-        }
-        let found: Vec<Found> = found.collect();
-        let text: usize = found.iter().map(|f| f.end - f.start).sum();
-        if text + found.len() > spawn.room() {
-            spawn.over.get_or_insert(OverBudget::DecodedBytes);
-            return;
-        }
-        let other = bytes.len() - text;
-        // Words by chance are nothing that had to be looked at. Most pairs of decimal digits stand for something printable.
-        let by_chance = match alphabet == Alphabet::Hex && run.digits.iter().all(u8::is_ascii_digit)
-        {
-            true => other * 5 > bytes.len(),
-            false => spawn.is_deepest() && other > text && found.iter().all(Found::is_short),
-        };
-        if by_chance {
-            continue;
-        }
-        let Some(mut child) = spawn.begin(alphabet.layer()) else {
-            return;
-        };
-        let fill = |child: &mut Node| {
-            let mut last = 0;
-            for Found { start, end, step } in found {
-                let source = run.source(start, end, skipped, alphabet);
-                let mut between = Vec::new();
-                separate(&bytes, (last, start), &mut between);
-                child.push(
-                    &between,
-                    Span::new(source.start as usize, source.start as usize + 1),
-                    How::Atom,
-                );
-                let text: Vec<u8> = (start..end).step_by(step).map(|at| bytes.at(at)).collect();
-                match step {
-                    1 => run.push(child, &text, (start, skipped), alphabet),
-                    _ => child.push(&text, source, How::Atom),
-                }
-                last = end;
+        let goes_on = match alphabet == Alphabet::Base64 && digits.len() >= WHOLE_DIGITS_MIN {
+            true => {
+                base64_bytes(digits, &mut whole);
+                texts_of(
+                    node,
+                    cell,
+                    run,
+                    &whole[..],
+                    (place, skipped),
+                    alphabet,
+                    spawn,
+                )
+            }
+            false => {
+                let bytes = Coded { digits, alphabet };
+                texts_of(node, cell, run, &bytes, (place, skipped), alphabet, spawn)
             }
         };
-        // What stands around it says something of a text with a head or a few wrong bytes, and nothing of the words in a
-        // program.
-        if other <= text && other * 5 <= bytes.len() + OTHER_BYTES {
-            in_place(node, cell, (start, end), child, spawn, fill);
-        } else {
-            child.only_sure = true;
-            fill(&mut child);
-            child.close_cell(0, Span::default(), cell.kind, 0);
-            spawn.end(child);
+        if !goes_on {
+            return;
         }
     }
+}
+
+/// More digits than this are made bytes at once: where there are few, most of them are not looked at.
+const WHOLE_DIGITS_MIN: usize = 128;
+
+/// The texts in the bytes that digits stand for, of which so many were skipped. False if there is no room for them.
+fn texts_of<B: Bytes + ?Sized>(
+    node: &Node,
+    cell: &Cell,
+    run: &Run<'_>,
+    bytes: &B,
+    ((start, end), skipped): ((usize, usize), usize),
+    alphabet: Alphabet,
+    spawn: &mut Spawner<'_>,
+) -> bool {
+    let mut found = Texts::new(bytes).peekable();
+    if found.peek().is_none() {
+        return true;
+    }
+    let found: Vec<Found> = found.collect();
+    let text: usize = found.iter().map(|f| f.end - f.start).sum();
+    if text + found.len() > spawn.room() {
+        spawn.over.get_or_insert(OverBudget::DecodedBytes);
+        return false;
+    }
+    let other = bytes.len() - text;
+    // Words by chance are nothing that had to be looked at. Most pairs of decimal digits stand for something printable.
+    let by_chance = match alphabet == Alphabet::Hex && run.digits.iter().all(u8::is_ascii_digit) {
+        true => other * 5 > bytes.len(),
+        false => spawn.is_deepest() && other > text && found.iter().all(Found::is_short),
+    };
+    if by_chance {
+        return true;
+    }
+    let Some(mut child) = spawn.begin(alphabet.layer()) else {
+        return false;
+    };
+    let fill = |child: &mut Node| {
+        let mut last = 0;
+        for Found { start, end, step } in found {
+            let source = run.source(start, end, skipped, alphabet);
+            let mut between = Vec::new();
+            separate(bytes, (last, start), &mut between);
+            child.push(
+                &between,
+                Span::new(source.start as usize, source.start as usize + 1),
+                How::Atom,
+            );
+            let text: Vec<u8> = (start..end).step_by(step).map(|at| bytes.at(at)).collect();
+            match step {
+                1 => run.push(child, &text, (start, skipped), alphabet),
+                _ => child.push(&text, source, How::Atom),
+            }
+            last = end;
+        }
+    };
+    // What stands around it says something of a text with a head or a few wrong bytes, and nothing of the words in a
+    // program.
+    if other <= text && other * 5 <= bytes.len() + OTHER_BYTES {
+        in_place(node, cell, (start, end), child, spawn, fill);
+    } else {
+        child.only_sure = true;
+        fill(&mut child);
+        child.close_cell(0, Span::default(), cell.kind, 0);
+        spawn.end(child);
+    }
+    true
 }
 
 /// How much of the front is UTF-8.

@@ -97,6 +97,24 @@ impl Bytes for Coded<'_> {
     }
 }
 
+/// All bytes that digits of base64 stand for, as [`Coded`] has them one by one.
+pub(super) fn base64_bytes(digits: &[u8], out: &mut Vec<u8>) {
+    let digit = |b: u8| u32::from(BASE64_VALUES[usize::from(b)]);
+    let (groups, rest) = digits.as_chunks::<4>();
+    out.clear();
+    out.resize(groups.len() * 3, 0);
+    for ([a, b, c, d], bytes) in groups.iter().zip(out.as_chunks_mut::<3>().0) {
+        let bits = digit(*a) << 18 | digit(*b) << 12 | digit(*c) << 6 | digit(*d);
+        let [_, own @ ..] = bits.to_be_bytes();
+        *bytes = own;
+    }
+    let rest = Coded {
+        digits: rest,
+        alphabet: Alphabet::Base64,
+    };
+    out.extend((0..rest.len()).map(|at| rest.at(at)));
+}
+
 /// Is it a hexadecimal digit? One look, where a question for digits and one for letters are two that nobody can foresee.
 #[inline]
 pub(super) fn is_hex(b: &u8) -> bool {
@@ -304,6 +322,18 @@ static BASE64_DIGITS: [u8; 256] = table(&[
 ]);
 static BINARY_DIGITS: [u8; 256] = table(&[b"01"]);
 
+/// What each digit of base64 stands for; zero where it is none.
+static BASE64_VALUES: [u8; 256] = {
+    let (mut values, mut b) = ([0; 256], 0);
+    while b < 256 {
+        if BASE64_DIGITS[b] != NO_DIGIT {
+            values[b] = BASE64_DIGITS[b];
+        }
+        b += 1;
+    }
+    values
+};
+
 /// What each byte stands for, by its place in one of the alphabets.
 const fn table(alphabets: &[&[u8]]) -> [u8; 256] {
     let mut table = [NO_DIGIT; 256];
@@ -323,6 +353,22 @@ const fn table(alphabets: &[&[u8]]) -> [u8; 256] {
 mod tests {
     use super::*;
     use crate::decode::binary::Texts;
+
+    #[test]
+    fn all_bytes_are_what_each_is() {
+        let digits = b"aGVsbG8gd29ybGQ+/-_=!QUJD\xff0123456789abcdefghijklmnop";
+        for len in 0..digits.len() {
+            let digits = &digits[..len];
+            let coded = Coded {
+                digits,
+                alphabet: Alphabet::Base64,
+            };
+            let each: Vec<u8> = (0..coded.len()).map(|at| coded.at(at)).collect();
+            let mut all = vec![7; 5];
+            base64_bytes(digits, &mut all);
+            assert_eq!(all, each, "{len}");
+        }
+    }
 
     #[test]
     fn what_holds_a_text_may_hold_one() {

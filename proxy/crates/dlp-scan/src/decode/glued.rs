@@ -5,7 +5,8 @@
 //! Names in programs and lists of words look the same, so only what has some of the small words of a sentence is read.
 
 use super::Spawner;
-use crate::detect::{GLUED_BYTES_MIN, glued, humps, long_runs};
+use crate::blob::{self, Blob};
+use crate::detect::{GLUED_BYTES_MIN, Scratch, glued, humps, long_runs};
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
 use crate::traces::Signs;
 use crate::{Layer, LeafKind};
@@ -24,7 +25,8 @@ const ROW_MAX: usize = 400;
 /// Longest line of one word, with what it is indented by.
 const LINE_BYTES_MAX: usize = 40;
 
-pub(super) fn decode(node: &Node, signs: Signs, spawn: &mut Spawner<'_>) {
+pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
+    let signs = scratch.traces.signs;
     if node.only_sure || node.turned || node.layer == Some(Layer::Wrapped) {
         return;
     }
@@ -35,7 +37,7 @@ pub(super) fn decode(node: &Node, signs: Signs, spawn: &mut Spawner<'_>) {
         .filter(|c| c.leaf != NO_LEAF && c.kind != LeafKind::Key)
     {
         let text = &node.text[cell.span.range()];
-        names(text, cell, &mut found);
+        names(text, cell, &scratch.blobs, &mut found);
         if signs.any(Signs::LINE) {
             rows(text, cell, Row::Lines, &mut found);
         }
@@ -66,7 +68,7 @@ impl Sentence {
 }
 
 /// Names of many words. A run without blanks that is long enough has two whole eights of bytes in it.
-fn names(text: &[u8], cell: &Cell, found: &mut Vec<Sentence>) {
+fn names(text: &[u8], cell: &Cell, blobs: &[Blob], found: &mut Vec<Sentence>) {
     let base = cell.span.start as usize;
     let mut done = 0;
     for at in long_runs(text) {
@@ -78,7 +80,8 @@ fn names(text: &[u8], cell: &Cell, found: &mut Vec<Sentence>) {
         let length = text[at..].iter().position(u8::is_ascii_whitespace);
         let stop = length.map_or(text.len(), |n| at + n);
         done = stop;
-        if stop - start < GLUED_BYTES_MIN {
+        let is_noise = || blob::touches(blobs, Span::new(base + start, base + stop));
+        if stop - start < GLUED_BYTES_MIN || is_noise() {
             continue;
         }
         let Some(sentence) = std::str::from_utf8(&text[start..stop])

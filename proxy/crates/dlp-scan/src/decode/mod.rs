@@ -119,7 +119,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     parted::decode(node, spawn);
     breaks::decode(node, scratch, spawn);
     singles::decode(node, spawn);
-    glued::decode(node, signs, spawn);
+    glued::decode(node, scratch, spawn);
     if signs.any(Signs::LINE) {
         cut::decode(node, spawn);
         wrapped::decode(node, spawn);

@@ -4,7 +4,7 @@ use super::marked::{ascii85_digit, groups85, rfc1924_digit, z85_digit};
 use super::{Spawner, child_around};
 use crate::detect::Scratch;
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
-use crate::{Layer, OverBudget};
+use crate::{Layer, OverBudget, blob};
 
 /// Signs among so many bytes without a blank: one digit of base85 in four is a sign. What has three times as many has such bytes wherever
 /// it begins.
@@ -20,7 +20,8 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
             continue;
         };
         let blank = || memchr::memchr(b' ', bytes).is_some();
-        if at < done || blank() || !bytes.iter().all(u8::is_ascii_graphic) {
+        let is_noise = || blob::touches(&scratch.blobs, Span::new(at, at + BYTES));
+        if at < done || is_noise() || blank() || !bytes.iter().all(u8::is_ascii_graphic) {
             continue;
         }
         let Some(cell) = node.cell_from(at, &mut index).filter(|c| c.leaf != NO_LEAF) else {

@@ -257,6 +257,13 @@ impl<'a> Sink<'a> {
         });
     }
 
+    /// The rule for what code finds, if the set has it and a finding of it would be reported here.
+    pub fn rule_for(&self, detector: Detector) -> Option<RuleId> {
+        let rule = self.rules.detectors[detector as usize]?;
+        let is_sure = || self.rules.rule(rule).confidence >= SURE;
+        (!self.node.only_sure || is_sure()).then_some(rule)
+    }
+
     /// Reports for a rule that is code, if the set has it.
     pub fn report_for(&mut self, detector: Detector, span: Span, confidence: Option<u8>) {
         if let Some(rule) = self.rules.detectors[detector as usize] {

@@ -5,6 +5,7 @@ use super::amount::{
     is_postcode_of_japan, is_reference, is_stamp, names_amount, names_goods,
 };
 use super::{Scratch, Sink, context};
+use crate::blob;
 use crate::decode::{listed, misread, series, strides};
 use crate::rule::RuleId;
 use crate::ruleset::{Classes, Kind, Need, Outline};
@@ -45,10 +46,27 @@ pub(super) fn scan(sink: &mut Sink<'_>, scratch: &mut Scratch) {
             at += 1;
             continue;
         }
+        if let Some(end) = noise_until(sink, at, cell.span) {
+            at = end;
+            continue;
+        }
         leet.enter(crate::text::to_u32(cell_index), &cell);
         at = chain(at, &cell, &traces, (&mut leet, &mut groups), sink, scratch);
     }
     scratch.traces = traces;
+}
+
+/// The end of the letters and digits around a digit, if they stand in the midst of noise and are as noise is: with letters of both
+/// cases. All that they look like they do by chance.
+fn noise_until(sink: &Sink<'_>, at: usize, cell: Span) -> Option<usize> {
+    blob::around(&sink.blobs, Span::new(at, at + 1))?;
+    let text = sink.text();
+    let is_word = |b: &&u8| b.is_ascii_alphanumeric();
+    let (before, behind) = (&text[cell.start as usize..at], &text[at..cell.end as usize]);
+    let start = at - before.iter().rev().take_while(is_word).count();
+    let word = &text[start..at + behind.iter().take_while(is_word).count()];
+    let has = |is: fn(&u8) -> bool| word.iter().any(is);
+    (has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase)).then_some(start + word.len())
 }
 
 /// Cells up to this length are read as a whole where they hold such words.

@@ -97,7 +97,7 @@ fn search(
     sink: &mut Sink<'_>,
     scratch: &mut Scratch,
 ) -> bool {
-    let Some(rule) = sink.rules.detectors[detector as usize] else {
+    let Some(rule) = sink.rule_for(detector) else {
         return false;
     };
     if sink.node.fragments {

@@ -74,7 +74,12 @@ impl Deep {
 
     /// How much of an order a sentence is, by its features and its neighbours': a logit.
     #[inline(always)]
-    pub fn weigh(&self, [before, here, after]: [(&Features, &Seen); 3]) -> f32 {
+    pub fn weigh(
+        &self,
+        before: &(Features, Seen),
+        here: &(Features, Seen),
+        after: &(Features, Seen),
+    ) -> f32 {
         let mut hidden = self.first_bias;
         let mut at = 0;
         let mut add = |value: f32| {

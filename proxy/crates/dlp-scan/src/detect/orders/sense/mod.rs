@@ -44,7 +44,7 @@ const WORDS_MIN: usize = 4;
 
 /// Weighs the sentence around `at`, whichever word of it was looked for.
 pub(super) fn scan(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) {
-    let Some(rule) = sink.rules.detectors[Detector::SensedOrders as usize] else {
+    let Some(rule) = sink.rule_for(Detector::SensedOrders) else {
         return;
     };
     let done = scratch.done.end(rule);
@@ -80,7 +80,7 @@ pub(super) fn scan_encoded(sink: &mut Sink<'_>) {
 
 fn scan_made(sink: &mut Sink<'_>, worth: fn(&str) -> bool, (bytes_max, bound): (u32, f32)) {
     let node = sink.node;
-    let Some(rule) = sink.rules.detectors[Detector::SensedOrders as usize] else {
+    let Some(rule) = sink.rule_for(Detector::SensedOrders) else {
         return;
     };
     if node.fragments {
@@ -308,7 +308,7 @@ fn is_mode(token: &str) -> bool {
 }
 
 fn pieces_of(text: &str) -> Vec<u16> {
-    pieces::read(&gloss::english(&plain::plain(&plain::unglued(text))))
+    gloss::pieces(&plain::plain(&plain::unglued(text)))
 }
 
 /// How much of an order a sentence is, between these two.

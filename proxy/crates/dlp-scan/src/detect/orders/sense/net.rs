@@ -21,7 +21,7 @@ const PLACE_MAX: i16 = (u16::MAX as usize / HERE_MAX - 3 * i8::MAX as usize) as 
 const HIDDEN: usize = 32;
 
 pub(super) static NET: LazyLock<Net> = LazyLock::new(|| {
-    Net::read(include_bytes!(
+    Net::of_file(include_bytes!(
         "../../../../../../../policies/sense/weights.bin"
     ))
 });
@@ -66,7 +66,7 @@ pub(super) enum Place {
 }
 
 impl Net {
-    fn read(file: &'static [u8]) -> Self {
+    fn of_file(file: &'static [u8]) -> Self {
         let mut file = Reader(file);
         assert_eq!(file.bytes(4), b"WSN4", "the weights' own file");
         let [pieces, features, hidden] = [(); 3].map(|()| file.number());
@@ -140,10 +140,11 @@ impl Net {
         self.weigh_texts_closely(texts)
     }
 
+    // Nothing here goes through `map` of an array or the like: what is called in there is not compiled for the processor that the
+    // caller was.
     #[inline(always)]
-    pub(super) fn weigh_texts(&self, texts: Texts<'_>) -> f32 {
-        let [before, here, after] =
-            texts.map(|(pieces, place)| self.scaled(self.sums(pieces, place), pieces.len()));
+    pub(super) fn weigh_texts(&self, [before, here, after]: Texts<'_>) -> f32 {
+        let (before, here, after) = (self.read(before), self.read(here), self.read(after));
         let mut hidden = self.first_bias;
         let mut add = |at: usize, value: f32| {
             if value != 0.0 {
@@ -162,15 +163,22 @@ impl Net {
     }
 
     #[inline(always)]
-    pub(super) fn weigh_texts_closely(&self, texts: Texts<'_>) -> f32 {
-        let looks: [(Features, Seen); 3] = texts.map(|(pieces, place)| {
-            let mut places = Vec::with_capacity(pieces.len());
-            self.each(pieces, place, |value| places.push(*value));
-            let seen = self.deep.see(&places, &self.scales);
-            (self.scaled(sums(&places), pieces.len()), seen)
-        });
-        self.deep
-            .weigh(looks.each_ref().map(|(features, seen)| (features, seen)))
+    pub(super) fn weigh_texts_closely(&self, [before, here, after]: Texts<'_>) -> f32 {
+        let (before, here, after) = (self.see(before), self.see(here), self.see(after));
+        self.deep.weigh(&before, &here, &after)
+    }
+
+    #[inline(always)]
+    fn read(&self, (pieces, place): (&[u16], Place)) -> Features {
+        self.scaled(self.sums(pieces, place), pieces.len())
+    }
+
+    #[inline(always)]
+    fn see(&self, (pieces, place): (&[u16], Place)) -> (Features, Seen) {
+        let mut places = Vec::with_capacity(pieces.len());
+        self.each(pieces, place, |value| places.push(*value));
+        let seen = self.deep.see(&places, &self.scales);
+        (self.scaled(sums(&places), pieces.len()), seen)
     }
 
     fn features(&self, pieces: &[u16], place: Place) -> Features {
@@ -188,10 +196,15 @@ impl Net {
     #[inline(always)]
     fn scaled(&self, (most, total): (Sums, Totals), pieces: usize) -> Features {
         let share = 0.3 / (pieces as f32 + 1e-6).sqrt();
-        Features {
-            most: std::array::from_fn(|f| f32::from(most[f]) * self.scales[f]),
-            sum: std::array::from_fn(|f| f32::from(total[f]) * self.scales[f] * share),
+        let mut features = Features {
+            most: [0.0; FEATURES],
+            sum: [0.0; FEATURES],
+        };
+        for f in 0..FEATURES {
+            features.most[f] = f32::from(most[f]) * self.scales[f];
+            features.sum[f] = f32::from(total[f]) * self.scales[f] * share;
         }
+        features
     }
 
     /// For each feature the most of all places and their sum: whole numbers, the same however they are added up.
@@ -216,7 +229,10 @@ impl Net {
             if let Some(next) = next {
                 self.add(&mut value, *next, 2);
             }
-            found(&value.map(|v| v.max(0)));
+            for v in &mut value {
+                *v = (*v).max(0);
+            }
+            found(&value);
         }
     }
 

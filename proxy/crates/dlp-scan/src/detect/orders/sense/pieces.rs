@@ -29,20 +29,32 @@ const SIGNS_AROUND: &[u8; 20] = b".,;:!?()[]{}<>\"'`_#-";
 /// More of a sentence is not read; it has 360 bytes.
 const PIECES_MAX: usize = 360;
 
-/// The pieces of a sentence that was made [plain](super::plain::plain).
-pub(super) fn read(plain: &str) -> Vec<u16> {
+/// The words of small letters in a text of ASCII.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Words {
+    pub all: usize,
+    /// Those of the vocabulary.
+    pub known: usize,
+}
+
+/// The pieces of a sentence that was made [plain](super::plain::plain), and its words, if it is all ASCII.
+pub(super) fn read(plain: &str) -> (Vec<u16>, Words) {
     let plain = straight(plain);
     let text = plain.as_bytes();
     let mut out = Vec::with_capacity(text.len() / 4);
-    let mut at = 0;
+    let (mut at, mut words) = (0, Words::default());
     while at < text.len() && out.len() < PIECES_MAX {
         let letters = letters(&text[at..]);
         let rest = &text[at + letters..];
         let word = at..at + letters + memchr(b' ', rest).unwrap_or(rest.len());
         at = word.end + 1;
         if word.len() == letters && letters <= WORD_BYTES_MAX {
+            let begun = out.len();
             split(text, word, &mut out);
+            words.all += usize::from(letters > 0);
+            words.known += usize::from(matches!(out[begun..], [piece] if piece != UNKNOWN));
         } else {
+            words.count(&text[word.clone()]);
             match named(&plain[word.clone()]) {
                 Some(piece) => out.push(piece),
                 None => runs(text, word, &mut out),
@@ -50,21 +62,23 @@ pub(super) fn read(plain: &str) -> Vec<u16> {
         }
     }
     out.truncate(PIECES_MAX);
-    out
+    words.count(text.get(at..).unwrap_or_default());
+    (out, words)
 }
 
-/// How many words of small letters there are in a text of ASCII, and how many of them are words of the vocabulary.
-pub(super) fn count_words(text: &[u8]) -> (usize, usize) {
-    let (mut words, mut known, mut at) = (0, 0, 0);
-    while at < text.len() {
-        let letters = letters(&text[at..]);
-        if letters > 0 {
-            words += 1;
-            known += usize::from(VOCABULARY.first.get(text, at..at + letters).is_some());
+impl Words {
+    fn count(&mut self, text: &[u8]) {
+        let mut at = 0;
+        while at < text.len() {
+            let letters = letters(&text[at..]);
+            if letters > 0 {
+                self.all += 1;
+                let known = VOCABULARY.first.get(text, at..at + letters);
+                self.known += usize::from(known.is_some());
+            }
+            at += letters + 1;
         }
-        at += letters + 1;
     }
-    (words, known)
 }
 
 /// Is it a word of the vocabulary by itself?
@@ -299,8 +313,15 @@ mod tests {
             (" send,it-now! ", (3, 3)),
             ("zqxv send 12 mail", (3, 2)),
             ("don't", (2, 2)),
+            ("mail sendmailnowplease", (2, 1)),
+            ("a wordthatislongerthananyotherword", (2, 1)),
         ] {
-            assert_eq!(count_words(text.as_bytes()), want, "{text}");
+            let (all, known) = want;
+            assert_eq!(read(text).1, Words { all, known }, "{text}");
+            // What stands behind all that is read counts as well.
+            let long = format!("{}{text}", "it ".repeat(PIECES_MAX + 1));
+            let (all, known) = (all + PIECES_MAX + 1, known + PIECES_MAX + 1);
+            assert_eq!(read(&long).1, Words { all, known }, "{text}");
         }
     }
 }
