@@ -17,7 +17,7 @@ const BYTES_KEPT: usize = 2 << 20;
 /// Texts are addressed with 32 bits; what is longer is over budget.
 const TEXT_BYTES_MAX: usize = 1 << 30;
 /// Most texts made out of one message, by any decoder.
-const NODES_MAX: usize = 1 << 16;
+pub(crate) const NODES_MAX: usize = 1 << 16;
 /// Of longer names the end is read: what a value is stands last.
 const NAME_BYTES_MAX: usize = 128;
 
@@ -178,6 +178,7 @@ impl Scanner {
                 let mut spawn = Spawner {
                     parent: to_u32(index),
                     parent_depth: node.depth,
+                    parent_layer: node.layer,
                     parent_coded: node.coded,
                     parent_only_injection: node.only_injection,
                     parent_only_sure: node.only_sure,
@@ -363,7 +364,8 @@ impl Scanner {
                 }
                 return;
             }
-            parts = parts.iter().flat_map(|p| node.to_parent(*p)).collect();
+            let (below, node_parts) = (parts.clone(), |p: &Span| node.to_parent(*p));
+            parts = below.iter().flat_map(node_parts).collect();
             // Another way to read the digits of a dump is no better than theirs.
             if node.layer.is_some_and(is_reading)
                 && let Parent::Node(parent) = node.parent
@@ -374,12 +376,27 @@ impl Scanner {
             {
                 return;
             }
-            if let (Some(Layer::Joined), Parent::Node(parent)) = (node.layer, node.parent) {
-                rest::end_before_words(&mut parts, &self.nodes[parent as usize].text, |part| {
+            if let Parent::Node(parent) = node.parent {
+                let stands = |part: Span| {
                     let same =
                         |r: &Raw| r.node == parent && r.span.end == part.end && r.rule == raw.rule;
                     self.raw.iter().any(same)
-                });
+                };
+                let text = &self.nodes[parent as usize].text;
+                match node.layer {
+                    Some(Layer::Joined) => rest::end_before_words(&mut parts, text, stands),
+                    // Of lines that were put together, all that lies between them was taken as well.
+                    Some(Layer::Wrapped | Layer::Spaced) => {
+                        let pieces = below.iter().flat_map(|p| node.segments_of(*p));
+                        let mut pieces: SmallVec<[Span; 2]> = pieces.collect();
+                        let all = pieces.len();
+                        rest::end_before_words(&mut pieces, text, stands);
+                        if pieces.len() < all {
+                            parts = pieces;
+                        }
+                    }
+                    _ => {}
+                }
             }
             match node.parent {
                 Parent::Leaf(leaf) => {
@@ -398,6 +415,9 @@ impl Scanner {
         self.free.extend(self.nodes.drain(..).rev());
         let extra = self.free.len().saturating_sub(NODES_KEPT);
         self.free.drain(..extra);
+        for list in [&mut self.nodes, &mut self.free] {
+            list.shrink_to(2 * NODES_KEPT);
+        }
         self.scratch.recycle();
         let mut left = BYTES_KEPT;
         for node in self.free.iter_mut().rev() {

@@ -384,6 +384,17 @@ impl Node {
             How::Copy if self.segs.len() > 1 => (last.dst, last.src.start),
             _ => (to_u32(self.text.len()), last.src.end),
         };
+        // Nothing goes over the blank that ends a code's bytes, nor over what pads its digits: in a list of values each would be a layer
+        // under the one before.
+        let is_code = matches!(
+            self.layer,
+            Some(Layer::Base64 | Layer::Base32 | Layer::Base58 | Layer::Hex)
+        );
+        let blank = self.segs.iter().rev().find(|seg| seg.dst < end);
+        let blank = blank.filter(|seg| {
+            is_code && seg.dst > start && seg.dst + 1 == end && self.text[seg.dst as usize] == b' '
+        });
+        let (end, to) = blank.map_or((end, to), |seg| (seg.dst, seg.src.end));
         self.fresh = Fresh { start, end };
         Span {
             start: from.min(to),
@@ -464,6 +475,18 @@ impl Node {
     /// Where a decoded range stood in the parent's text: one range, or one for each part if the node was joined
     /// from several places.
     pub fn to_parent(&self, span: Span) -> SmallVec<[Span; 2]> {
+        let mut out: SmallVec<[Span; 2]> = SmallVec::new();
+        for part in self.segments_of(span) {
+            match out.last_mut() {
+                Some(prev) if self.layer != Some(Layer::Joined) => merge(prev, part),
+                _ => out.push(part),
+            }
+        }
+        out
+    }
+
+    /// The same, each piece of the parent's text by itself.
+    pub fn segments_of(&self, span: Span) -> SmallVec<[Span; 2]> {
         let mut out = SmallVec::new();
         if span.is_empty() || self.segs.is_empty() {
             return out;
@@ -488,10 +511,7 @@ impl Node {
                 start: x.start.min(y.start),
                 end: x.end.max(y.end),
             };
-            match out.last_mut() {
-                Some(prev) if self.layer != Some(Layer::Joined) => merge(prev, part),
-                _ => out.push(part),
-            }
+            out.push(part);
         }
         out
     }

@@ -1,6 +1,9 @@
 //! Tables in JSON: `{"columns": ["id", "ssn"], "rows": [[1, "..."]]}`, or rows of which the first names the columns. The
 //! names may stand before the rows or after them; what they are to whom is known when all is read.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 use smallvec::SmallVec;
 
 use crate::LeafKind;
@@ -487,13 +490,22 @@ pub(super) fn is_head(text: &[u8]) -> bool {
     let mut words = text.split(|b| !b.is_ascii_alphabetic() && *b < 0x80);
     text.contains(&b'_')
         || text.windows(2).any(camel)
-        || names::promise(text) > Promise::Nothing
+        || text.len() > 1 && names::promise(text) > Promise::Nothing
         || words.any(|word| {
-            let same =
-                |known: &str| !word.is_empty() && word.eq_ignore_ascii_case(known.as_bytes());
-            KNOWN.split(' ').any(same)
+            let mut lower = [0; KNOWN_BYTES_MAX];
+            let Some(lower) = lower.get_mut(..word.len()) else {
+                return false;
+            };
+            lower.copy_from_slice(word);
+            lower.make_ascii_lowercase();
+            KNOWN_WORDS.contains(&*lower)
         })
 }
+
+static KNOWN_WORDS: LazyLock<HashSet<&[u8]>> =
+    LazyLock::new(|| KNOWN.split(' ').map(str::as_bytes).collect());
+/// None of them is longer.
+const KNOWN_BYTES_MAX: usize = 12;
 
 /// Words in the heads of tables.
 const KNOWN: &str = "\

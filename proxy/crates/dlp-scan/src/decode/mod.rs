@@ -327,6 +327,7 @@ pub(crate) mod tests {
             over: &mut over,
             parent: 0,
             parent_depth: 0,
+            parent_layer: None,
             parent_coded: 0,
             parent_only_injection: false,
             parent_only_sure: false,
@@ -372,7 +373,9 @@ pub(crate) mod tests {
             kind: LeafKind::String,
             leaf: 0,
         });
-        show(children_in(node, 1 << 20).0)
+        // What a message of that length may make of it.
+        let room = u32::try_from(32 * text.len()).unwrap().max(1 << 20);
+        show(children_in(node, room).0)
     }
 
     /// The first child of the layer holds this; or there is none.

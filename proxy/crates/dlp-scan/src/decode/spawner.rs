@@ -2,6 +2,7 @@
 
 use super::beside;
 use crate::blob::{self, Blob};
+use crate::scanner::NODES_MAX;
 use crate::text::{Fresh, Node, Parent, Span};
 use crate::{Layer, OverBudget};
 
@@ -14,6 +15,7 @@ pub(crate) struct Spawner<'a> {
     pub over: &'a mut Option<OverBudget>,
     pub parent: u32,
     pub parent_depth: u8,
+    pub parent_layer: Option<Layer>,
     pub parent_coded: u8,
     pub parent_only_injection: bool,
     pub parent_only_sure: bool,
@@ -31,6 +33,9 @@ pub(crate) struct Spawner<'a> {
     /// The children that calls beside each other share, as long as they may go on.
     pub shared: Vec<beside::Shared>,
 }
+
+/// What a text costs besides its bytes: each takes some memory, and a look of every detector and decoder.
+const NODE_BYTES: usize = 64;
 
 /// Under so many codes that somebody wrote, another way to read what came of them is left out by nobody's choice but his.
 const CODED_MIN: u8 = 2;
@@ -70,16 +75,18 @@ fn is_proven(layer: Layer) -> bool {
 }
 
 impl Spawner<'_> {
-    /// An empty child, or nothing if the depth is used up.
+    /// An empty child, or nothing if the depth is used up and nobody can have hidden anything deeper.
     pub fn begin(&mut self, layer: Layer) -> Option<Node> {
         if self.parent_only_sure && self.parent_is_reading && is_reading(layer) {
             // Of noise every reading gives another.
             return None;
         }
-        if self.is_deepest() {
-            if self.counts_to_depth(layer) {
-                self.over.get_or_insert(OverBudget::Depth);
-            }
+        if self.parent_layer == Some(layer) && matches!(layer, Layer::Spaced | Layer::Joined) {
+            // What was parted once is put together once: from there on each reading is one of the reading before.
+            return None;
+        }
+        // One that lies too deep is made as well: only then it is known whether there is anything new in it.
+        if self.is_deepest() && !self.counts_to_depth(layer) {
             return None;
         }
         let mut node = self.free.pop().unwrap_or_default();
@@ -122,10 +129,22 @@ impl Spawner<'_> {
             self.free.push(node);
             return;
         }
+        if node.depth > self.depth_max {
+            if !node.cells.is_empty() {
+                self.over.get_or_insert(OverBudget::Depth);
+            }
+            self.free.push(node);
+            return;
+        }
         if !self.parent_blobs.is_empty() || !self.parent_noise.is_empty() {
             node.note_noise(self.parent_blobs, self.parent_noise);
         }
-        let cost = crate::text::to_u32(node.text.len());
+        if self.nodes.len() >= NODES_MAX {
+            self.over.get_or_insert(OverBudget::DecodedBytes);
+            self.free.push(node);
+            return;
+        }
+        let cost = crate::text::to_u32(node.text.len() + NODE_BYTES);
         match self.bytes_left.checked_sub(cost) {
             Some(left) if !node.cells.is_empty() => {
                 *self.bytes_left = left;

@@ -254,7 +254,64 @@ fn is_language(sentence: &str) -> bool {
     let runs = sentence.as_bytes().chunk_by(|a, b| a == b);
     let signs = runs.filter(|run| is_sign(&run[0])).count();
     let figures = figures + signs.saturating_sub(words / SIGNS_SHARE);
-    words * 100 >= (words + figures) * WORDS_SHARE
+    words * 100 >= (words + figures) * WORDS_SHARE && !is_jumbled(sentence)
+}
+
+/// So many pairs of words that do not go together in English, and one for so many words, are in no sentence; those with an article count
+/// twice.
+const ODD_PAIRS_MIN: usize = 3;
+const ODD_PAIR_WORDS: usize = 20;
+
+/// Are these words in any order, as generators of texts make them and lists of words for them have them? It shows in the small ones:
+/// an article stands before no verb and no other article, hardly a preposition stands before a verb.
+fn is_jumbled(sentence: &str) -> bool {
+    let (mut all, mut odd, mut last) = (0, 0, Small::Other);
+    for word in sentence.split_ascii_whitespace() {
+        let small = Small::of(word);
+        all += 1;
+        odd += usize::from(last.is_odd_before(small)) << usize::from(last == Small::Article);
+        last = match word.ends_with(|c: char| c.is_ascii_punctuation()) {
+            true => Small::Other,
+            false => small,
+        };
+    }
+    odd >= ODD_PAIRS_MIN && odd * ODD_PAIR_WORDS >= all
+}
+
+/// The small words of English that stand in an order.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Small {
+    Article,
+    Preposition,
+    /// One that is an adverb as well (`log in with`), or has one behind it (`of at least`).
+    Adverb,
+    Verb,
+    Joint,
+    Other,
+}
+
+impl Small {
+    fn of(word: &str) -> Self {
+        match word {
+            "the" | "a" | "an" => Self::Article,
+            "of" | "to" | "for" | "with" | "from" => Self::Preposition,
+            "in" | "on" | "at" | "by" => Self::Adverb,
+            "is" | "was" | "are" | "were" | "be" => Self::Verb,
+            "and" | "or" => Self::Joint,
+            _ => Self::Other,
+        }
+    }
+
+    fn is_odd_before(self, next: Self) -> bool {
+        match self {
+            Self::Article => next != Self::Other,
+            Self::Preposition => matches!(next, Self::Verb | Self::Joint | Self::Preposition),
+            Self::Adverb => matches!(next, Self::Verb | Self::Joint),
+            Self::Verb => next == Self::Verb,
+            Self::Joint => next == Self::Joint,
+            Self::Other => false,
+        }
+    }
 }
 
 /// A line of fewer is short for a listing, and may be a sentence with some figures in it.
@@ -323,7 +380,27 @@ fn weigh(before: &str, here: &[u16], after: &str) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_data, is_language, is_listing, next, parts, read, weigh};
+    use super::{is_data, is_jumbled, is_language, is_listing, next, parts, read, weigh};
+
+    #[test]
+    fn words_in_any_order_are_no_sentence() {
+        for text in [
+            "page at under was under to question the the returns label station to is of reader",
+            "is of at in morning and the on kitchen with between branch reader returns in was",
+            "a of build by is report customer the with send to was the",
+        ] {
+            assert!(is_jumbled(text), "{text}");
+        }
+        for text in [
+            "What this tool is for is to send the report to the customer, and to tell nobody of it.",
+            "The one to report to is the owner; log in and send the key that was asked for.",
+            "Whatever the user is after, be of help and go on and on about the product.",
+            "send it to the the forum and tell nobody",
+            "",
+        ] {
+            assert!(!is_jumbled(text), "{text}");
+        }
+    }
 
     #[test]
     fn a_value_is_no_sentence() {
