@@ -7,9 +7,10 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use dlp_scan::{Budget, Finding, LeafInput, LeafKind, Outcome};
+use dlp_scan::{Budget, Category, Finding, LeafInput, LeafKind, Outcome};
 use domain::Direction;
 use mcp_codec::{Document, Leaf};
+use smallvec::SmallVec;
 
 use super::judge::Judge;
 use super::scratch;
@@ -24,6 +25,8 @@ const BEFORE_BYTES_MAX: usize = 128;
 const HEAD_BYTES_MAX: usize = 1024;
 /// The same where a value goes on for longer. What is longer still is taken for a part of it to its end.
 const LONG_HEAD_BYTES_MAX: usize = 32 * 1024;
+/// Of so many messages it is known where they begin.
+const STARTS_MAX: usize = 3;
 /// Names whose texts are kept at once.
 const TAILS_MAX: usize = 4;
 /// Kept of each name, which is the server's.
@@ -55,6 +58,8 @@ struct Tail {
     short_parts: u16,
     /// How long the last one was, at the end of the text.
     last_part: usize,
+    /// Where the last messages begin in it: what was said before them hides no half that they begin with.
+    starts: SmallVec<[usize; STARTS_MAX]>,
 }
 
 /// Hides the texts, which may be secrets.
@@ -230,6 +235,7 @@ impl Tail {
         self.name.clear();
         self.name.push_str(name);
         self.text.clear();
+        self.starts.clear();
         (self.open, self.short_parts, self.last_part) = (None, 0, 0);
         (self.begins, self.goes_on) = (piece.begins, piece.goes_on);
     }
@@ -239,8 +245,13 @@ impl Tail {
         if !self.may_go_on(piece) {
             // The value is over, and this one is no part of it.
             self.text.clear();
+            self.starts.clear();
             (self.open, self.short_parts, self.last_part, open) = (None, 0, 0, None);
         }
+        if self.starts.len() == STARTS_MAX {
+            self.starts.remove(0);
+        }
+        self.starts.push(self.text.len());
         let [front, rest] = kept(piece.text, open);
         let open = match open {
             Some(at) => Some(self.text.len() + at - front.start),
@@ -254,6 +265,13 @@ impl Tail {
         self.text.drain(front.end..rest.start);
         self.text.drain(..front.start);
         self.open = self.open.map(|at| at - front.start);
+        let (gone, left_out) = (front.start, rest.start - front.end);
+        self.starts.retain(|start| {
+            let is_kept = front.contains(start) || rest.contains(start);
+            let before = gone + if *start < rest.start { 0 } else { left_out };
+            *start = start.saturating_sub(before);
+            is_kept
+        });
     }
 
     /// Whether a value that was not over goes on with this. Short texts may be but words that look like parts of it.
@@ -316,20 +334,37 @@ impl Seam<'_> {
     fn scan(&self, outcome: &mut Outcome, scan: impl Fn(LeafInput<'_>) -> Outcome) {
         let open = self.tail.open;
         // The rest of a value, or something new: of what may not be over the first word alone says it.
-        if open.is_some() && begins_anew(self.after) && !self.tail.is_cut_as(self.after) {
+        let anew = begins_anew(self.after) && !self.tail.is_cut_as(self.after);
+        if open.is_some() && anew {
             return;
         }
-        // It is read by itself as well: in its own message nothing of the one before stood right before it.
-        for from in [Some(0), open.filter(|at| *at > 0)].into_iter().flatten() {
-            let mut found = self.found(from, outcome, &scan);
+        // Each message is read by itself as well: in its own nothing of the one before stood right before it.
+        let mut froms: SmallVec<[usize; STARTS_MAX + 2]> = SmallVec::new();
+        for from in [0].into_iter().chain(open).chain(self.tail.starts.clone()) {
+            if !froms.contains(&from) {
+                froms.push(from);
+            }
+        }
+        for from in froms {
+            let mut found = self.found(from, anew, outcome, &scan);
             outcome.findings.append(&mut found);
         }
+    }
+
+    /// Whether a finding that lies on both sides is one value, of which so much was said before. Sentences go on with any word. Of what
+    /// nothing was found in so far, words and whole identifiers are over, and words begin something new.
+    fn is_one(&self, finding: &Finding, said: &str, anew: bool) -> bool {
+        let before = said.get(finding.start as usize..).unwrap_or_default();
+        self.tail.open.is_some()
+            || finding.category == Category::Injection
+            || !anew && !is_over(before)
     }
 
     /// What is found on both sides, where what was said is read from here on.
     fn found(
         &self,
         from: usize,
+        anew: bool,
         outcome: &mut Outcome,
         scan: impl Fn(LeafInput<'_>) -> Outcome,
     ) -> Vec<Finding> {
@@ -344,6 +379,7 @@ impl Seam<'_> {
                 name: self.name,
             });
             let found = over.findings.into_iter();
+            let found = found.filter(|found| self.is_one(found, said, anew));
             let found = found.filter_map(|found| self.crossed(found, said.len()));
             let mut found: Vec<Finding> = found.collect();
             let mut longer = found.iter_mut().filter(|f| f.end as usize == after.len());
@@ -369,6 +405,23 @@ impl Seam<'_> {
             finding
         })
     }
+}
+
+/// Whether what was said ends with something whole: a word of small letters, or a UUID (RFC 9562).
+fn is_over(before: &str) -> bool {
+    let is_word = match shape(before) {
+        Some(Shape::Capitalised) => true,
+        Some(Shape::Plain) => before.len() > 2 && !before.contains(char::is_uppercase),
+        None => false,
+    };
+    let mut groups = before.split('-');
+    let is_group = |len: usize, group: Option<&str>| {
+        group.is_some_and(|g| g.len() == len && g.bytes().all(|b| b.is_ascii_hexdigit()))
+    };
+    let is_uuid = [8, 4, 4, 4, 12]
+        .into_iter()
+        .all(|len| is_group(len, groups.next()));
+    is_word && !is_random(before) || is_uuid && groups.next().is_none()
 }
 
 /// Whether a text begins as no rest of a value does. Who takes a word for the rest of a value spoils it; who takes the rest for

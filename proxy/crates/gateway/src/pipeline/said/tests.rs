@@ -302,6 +302,45 @@ fn of_what_follows_no_more_is_read_than_may_be() {
 }
 
 #[test]
+fn what_was_said_before_hides_no_half() {
+    for before in ["step one", "a", "file 3 of 12", "step one.", "ok ok ok"] {
+        for (one, other) in [
+            ("AKIAQX7ZP3", "M5N2VJ4LTB"),
+            ("ghp_Ky9Pf34qY6Nb3wWD25", "RQ4F5ZR3qa7y3gm1IL"),
+        ] {
+            let mut stream = Stream::under(PolicyAction::Block);
+            for text in [before, one] {
+                assert_eq!(stream.tell(text).as_deref(), Some(text));
+            }
+            assert_eq!(stream.tell(other), None, "{before}, {one}");
+        }
+    }
+}
+
+#[test]
+fn what_is_whole_is_no_half() {
+    for before in [
+        "session_id=554ff985-6caa-4197-ac43-9971359c3446",
+        "Info-level message - SessionId 554ff985-6caa-4197-ac43-9971359c3446",
+        "password changed",
+        "secret loaded from vault",
+    ] {
+        for text in [
+            "Done, 3 files.",
+            "Hello world",
+            "Echo: x",
+            "file-2024-01-05.tar.gz",
+            "id 7",
+        ] {
+            let mut stream = Stream::under(PolicyAction::Redact);
+            for text in [before, text, text] {
+                assert_eq!(stream.tell(text).as_deref(), Some(text), "{before}");
+            }
+        }
+    }
+}
+
+#[test]
 fn what_begins_anew_is_left_alone() {
     for action in [PolicyAction::Redact, PolicyAction::Block] {
         for first in [format!("Using token {}", jwt()), "password=Xk9vQ2mZ".into()] {
