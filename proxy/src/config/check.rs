@@ -117,6 +117,27 @@ pub fn url_is_tls(text: &str) -> bool {
         .is_ok_and(|uri| uri.scheme_str() == Some("https"))
 }
 
+/// Whether a URL that passed [`url`] leads to a listener on this machine, as far as the URL alone says.
+pub fn url_is_of(text: &str, listener: SocketAddr) -> bool {
+    let Ok(uri) = text.parse::<Uri>() else {
+        return false;
+    };
+    let by_scheme = if url_is_tls(text) { 443 } else { 80 };
+    let port = uri.port_u16().unwrap_or(by_scheme);
+    let host = uri.host().unwrap_or_default();
+    let address: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
+    let is_here = match address {
+        // Any address of the machine is the listener's then; those of others are not known to be.
+        Some(ip) if listener.ip().is_unspecified() => ip.is_loopback() || ip.is_unspecified(),
+        Some(ip) => ip == listener.ip(),
+        None => {
+            let ip = listener.ip();
+            host.eq_ignore_ascii_case("localhost") && (ip.is_loopback() || ip.is_unspecified())
+        }
+    };
+    is_here && port == listener.port() && port != 0
+}
+
 fn port_is_sane(authority: &str, host: &str) -> bool {
     match authority.strip_prefix(host) {
         None | Some("") => true,
@@ -254,6 +275,30 @@ mod tests {
             let error = url(bad).unwrap_err();
             assert!(error.contains(why), "{bad}: {error}");
             assert!(!error.contains("hunter2"));
+        }
+    }
+
+    #[test]
+    fn urls_of_a_listener() {
+        for (url, listener, is_own) in [
+            ("http://127.0.0.1:8080/mcp", "127.0.0.1:8080", true),
+            (
+                "http://localhost:8080/servers/a/mcp",
+                "127.0.0.1:8080",
+                true,
+            ),
+            ("http://LOCALHOST:8080/mcp", "0.0.0.0:8080", true),
+            ("http://[::1]:8080/mcp", "[::]:8080", true),
+            ("http://10.0.0.7:8080/mcp", "10.0.0.7:8080", true),
+            ("https://127.0.0.1/mcp", "127.0.0.1:443", true),
+            ("http://127.0.0.1/mcp", "127.0.0.1:443", false),
+            ("http://127.0.0.1:8081/mcp", "127.0.0.1:8080", false),
+            ("http://127.0.0.2:8080/mcp", "127.0.0.1:8080", false),
+            ("http://example.com:8080/mcp", "127.0.0.1:8080", false),
+            ("http://10.0.0.7:8080/mcp", "0.0.0.0:8080", false),
+        ] {
+            let found = url_is_of(url, listener.parse().unwrap());
+            assert_eq!(found, is_own, "{url} {listener}");
         }
     }
 

@@ -54,6 +54,7 @@ pub(super) fn resolve(config: raw::Config, source: Source<'_>) -> Result<Loaded,
     let mut resolver = Resolver {
         watched: source.file.map(PathBuf::from).into_iter().collect(),
         unset: Vec::new(),
+        own: None,
         source,
     };
     resolver.config(config)
@@ -64,12 +65,15 @@ pub(super) struct Resolver<'a> {
     watched: Vec<PathBuf>,
     /// Complaints about environment variables that are only noted.
     pub(super) unset: Vec<String>,
+    /// Where Weir itself listens, once that is known.
+    pub(super) own: Option<SocketAddr>,
 }
 
 impl Resolver<'_> {
     fn config(&mut self, raw: raw::Config) -> Result<Loaded, FieldError> {
         let top = FieldPath::default();
         let (listen, admin_listen) = listeners(&raw, self.source.admin_moves, &top)?;
+        self.own = Some(listen);
         check::ranges(&raw.limits).or_else(|(f, p)| top.key("limits").key(&f).error(p))?;
         let tls = self.tls(raw.tls, &top.key("tls"))?;
         let hosts = each(&raw.hosts, &top.key("hosts"), check::host)?;

@@ -62,6 +62,11 @@ impl Resolver<'_> {
         at: &FieldPath,
     ) -> Result<String, FieldError> {
         check::url(url).or_else(|problem| url_at.error(problem))?;
+        if self.own.is_some_and(|own| check::url_is_of(url, own)) {
+            return url_at.error(
+                "is where Weir itself listens: each call would come back as another, until there is no room for more.                  Give the address of the server",
+            );
+        }
         let misplaced = [
             ("args", !raw.args.is_empty()),
             ("env", !raw.env.is_empty()),
