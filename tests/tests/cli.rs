@@ -1,7 +1,7 @@
 //! The command line, as a user has it.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
@@ -616,26 +616,103 @@ fn recorded(dir: &std::path::Path, action: &str) -> Vec<Value> {
     lines(&run(&words, ""))
 }
 
+/// A running `weir stdio` before the server of the tests, line by line.
+struct Pipe {
+    weir: Child,
+    input: ChildStdin,
+    said: std::io::Lines<BufReader<ChildStdout>>,
+}
+
+impl Pipe {
+    fn open(dir: &std::path::Path) -> Self {
+        let mut weir = Command::new(weir_tests::weir::binary())
+            .args(["stdio", "--data-dir", &dir.display().to_string()])
+            .args(["--", STDIO_SERVER])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("weir can be run");
+        let input = weir.stdin.take().expect("piped");
+        let said = BufReader::new(weir.stdout.take().expect("piped")).lines();
+        Self { weir, input, said }
+    }
+
+    fn send(&mut self, line: &str) {
+        writeln!(self.input, "{}", line.trim_end()).expect("it reads");
+    }
+
+    fn next(&mut self) -> Value {
+        let line = self.said.next().expect("a line").expect("text");
+        serde_json::from_str(&line).expect("JSON")
+    }
+
+    /// Ends it; what it still said.
+    fn end(mut self) -> Vec<Value> {
+        drop(self.input);
+        let left = self.said.map(|line| line.expect("text"));
+        let left = left.map(|l| serde_json::from_str(&l).expect("JSON"));
+        let left = left.collect();
+        assert!(self.weir.wait().expect("our own child").success());
+        left
+    }
+}
+
+/// Answers of a client under this id that are none.
+fn no_answers(id: &str) -> [String; 4] {
+    let pad = "x".repeat(5 << 20);
+    [
+        format!(r#"{{"jsonrpc":"2.0","id":"{id}","result":"no object"}}"#),
+        format!(r#"{{"jsonrpc":"2.0","id":"{id}","error":5}}"#),
+        format!(r#"{{"jsonrpc":"2.0","id":"{id}","result":{{"a":1,"a":2}}}}"#),
+        format!(r#"{{"jsonrpc":"2.0","id":"{id}","result":{{"content":{{"a":"{pad}"}}}}}}"#),
+    ]
+}
+
 #[test]
 fn an_answer_of_the_client_that_is_none_is_not_answered_and_the_server_hears_of_it() {
     let dir = tempfile::TempDir::new().expect("a temporary folder");
-    let pad = "x".repeat(5 << 20);
-    let (call, id) = (tool_call(1, "ask", json!({})), "asked");
-    for answer in [
-        format!(r#"{{"jsonrpc":"2.0","id":"{id}","result":"no object"}}"#),
-        format!(r#"{{"jsonrpc":"2.0","id":"{id}","result":{{"a":1,"a":2}}}}"#),
-        format!(r#"{{"jsonrpc":"2.0","id":"{id}","result":{{"content":{{"a":"{pad}"}}}}}}"#),
-    ] {
-        let output = stdio(dir.path(), &[STDIO_SERVER], &format!("{call}{answer}\n"));
-        let answers = lines(&output);
-        let done = answers.iter().find(|a| a["id"] == 1).expect("an answer");
+    for answer in no_answers("asked") {
+        let mut pipe = Pipe::open(dir.path());
+        pipe.send(&tool_call(1, "ask", json!({})));
+        assert_eq!(pipe.next()["method"], "elicitation/create");
+        pipe.send(&answer);
+        let done = pipe.next();
+        assert_eq!(done["id"], 1, "{done}");
         assert_eq!(done["result"]["content"][0]["text"], "the client answered");
-        let echoes = answers
-            .iter()
-            .filter(|a| a["id"] == id && a["method"].is_null());
-        assert_eq!(echoes.count(), 0, "{answers:?}");
+        // Once it is answered, nobody waits by it.
+        pipe.send(&answer);
+        pipe.send(&tool_call(2, "answers", json!({})));
+        let told = pipe.next();
+        assert_eq!(told["id"], 2, "{told}");
+        assert_eq!(told["result"]["content"][0]["text"], "[]", "{told}");
+        assert_eq!(pipe.end(), Vec::<Value>::new());
     }
-    assert_eq!(recorded(dir.path(), "refused").len(), 3);
+    assert_eq!(recorded(dir.path(), "refused").len(), 8);
+}
+
+/// The id of such an answer is a text of the client's that nobody looked through.
+#[test]
+fn an_answer_that_is_none_to_a_question_that_nobody_asked_goes_nowhere() {
+    let dir = tempfile::TempDir::new().expect("a temporary folder");
+    let canary = Canary::github();
+    for question in [None, Some("ask")] {
+        let mut pipe = Pipe::open(dir.path());
+        if let Some(tool) = question {
+            pipe.send(&tool_call(1, tool, json!({})));
+            assert_eq!(pipe.next()["method"], "elicitation/create");
+        }
+        for answer in no_answers(canary.value()) {
+            pipe.send(&answer);
+        }
+        pipe.send(&tool_call(2, "answers", json!({})));
+        let told = pipe.next();
+        assert_eq!(told["id"], 2, "{told}");
+        assert_eq!(told["result"]["content"][0]["text"], "[]", "{told}");
+        assert_eq!(pipe.end(), Vec::<Value>::new());
+    }
+    assert_eq!(recorded(dir.path(), "refused").len(), 8);
+    assert_eq!(canary.found_under(dir.path()), None);
 }
 
 #[test]

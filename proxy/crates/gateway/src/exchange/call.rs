@@ -424,9 +424,9 @@ impl Down<'_> {
             });
         }
         if kind == MessageKind::Request
-            && let (Some(id), Some(call)) = (&id, &tie.call)
+            && let Some(id) = &id
         {
-            self.calls.server_asked(id.clone(), Arc::clone(call));
+            self.calls.server_asked(id.clone(), tie.call.clone());
         }
         let decoded = Decoded::<ToClient>::new(message, headers);
         let release = self.run_after_what_was_said(decoded, &tie, last).await;
@@ -529,6 +529,8 @@ impl Down<'_> {
                 }
             }
             (MessageKind::Request, Some(id)) => {
+                // The client never hears of it, and has nothing to answer.
+                self.calls.answered_for_client(&id);
                 let words = "Blocked by the gateway's policy.";
                 Step::Skip {
                     to_server: Some(Cleared::of_ours(reply::error(

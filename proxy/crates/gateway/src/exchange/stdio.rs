@@ -315,15 +315,18 @@ impl Front {
     }
 
     /// An answer of the client that is none. It has the id of a question of the server's: an error under it would pass for an
-    /// answer to whatever call of the client has the same.
+    /// answer to whatever call of the client has the same. An id that no question waits by is text of the client that nobody
+    /// looked through: it goes nowhere.
     async fn drop_answer(&self, id: &Id, text: &'static str, size: u64) {
+        let is_asked = self.own.calls.answered_for_client(id);
         tracing::warn!(
             reason = text,
-            "an answer of the client is not accepted; the server that asked is told so"
+            is_asked,
+            "an answer of the client is not accepted; a server that asked is told so"
         );
         let refusal = Refusal::new(400, reply::code::INVALID_REQUEST, text);
         self.record_refused(refusal, size).await;
-        let Some(duplex) = &self.own.duplex else {
+        let Some(duplex) = self.own.duplex.as_ref().filter(|_| is_asked) else {
             return;
         };
         let own = reply::error(

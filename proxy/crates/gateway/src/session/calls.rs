@@ -164,7 +164,8 @@ pub struct Capabilities {
 struct Maps {
     pending: Claims,
     progress: Claims,
-    server_requests: BoundedMap<Id, Arc<Call>>,
+    /// What the server asked and nobody answered yet; nothing where it is not known in the course of which call.
+    server_requests: BoundedMap<Id, Option<Arc<Call>>>,
     /// Nothing where calls that are unlike named the same event.
     events: BoundedMap<EventKey, Option<Arc<Call>>>,
 }
@@ -304,14 +305,20 @@ impl Calls {
         self.maps.lock().events.get(&event_key(id)).cloned()?
     }
 
-    /// The server asked something in the course of a call.
-    pub fn server_asked(&self, id: Id, call: Arc<Call>) {
+    /// The server asked something, in the course of this call if of any that is known.
+    pub fn server_asked(&self, id: Id, call: Option<Arc<Call>>) {
         self.maps.lock().server_requests.insert(id, call);
     }
 
     /// The call in whose course the server asked what the client now answers.
     pub fn client_answers(&self, id: &Id) -> Option<Arc<Call>> {
-        self.maps.lock().server_requests.remove(id)
+        self.maps.lock().server_requests.remove(id)?
+    }
+
+    /// What the server asked by this id is answered in place of the client. False where it asked no such thing, or was
+    /// answered before: then the id is text that somebody else chose.
+    pub fn answered_for_client(&self, id: &Id) -> bool {
+        self.maps.lock().server_requests.remove(id).is_some()
     }
 }
 
@@ -359,6 +366,21 @@ mod tests {
         calls.ended(&other);
         assert!(!opened(&calls, Id::Number(5), "lax", None).is_certain());
         assert!(opened(&calls, Id::Number(6), "lax", None).is_certain());
+    }
+
+    #[test]
+    fn only_what_the_server_asked_is_answered_in_place_of_the_client_and_once() {
+        let calls = Calls::new(2);
+        let call = opened(&calls, Id::Number(1), "a", None);
+        calls.server_asked(text("tied"), Some(call));
+        calls.server_asked(text("unasked for"), None);
+        for (id, is_asked) in [("tied", true), ("unasked for", true), ("other", false)] {
+            assert_eq!(calls.answered_for_client(&text(id)), is_asked, "{id}");
+            assert!(!calls.answered_for_client(&text(id)), "{id}, again");
+        }
+        calls.server_asked(text("a"), None);
+        assert!(calls.client_answers(&text("a")).is_none());
+        assert!(!calls.answered_for_client(&text("a")), "the client did");
     }
 
     #[test]
