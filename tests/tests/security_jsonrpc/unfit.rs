@@ -7,7 +7,7 @@ use weir_tests::config::Config;
 use weir_tests::upstream::{Request, Wire, result_message};
 use weir_tests::wait::PATIENCE;
 use weir_tests::weir::audit;
-use weir_tests::{Client, Era, Reply, Upstream, Value, Weir, json};
+use weir_tests::{Canary, Client, Era, Reply, Upstream, Value, Weir, json};
 
 const STDIO_SERVER: &str = env!("CARGO_BIN_EXE_stdio-server");
 
@@ -119,6 +119,61 @@ fn an_answer_that_is_too_long_still_fails_its_call() {
         assert_eq!(answer.error()["code"], -31003, "{}", answer.text());
         assert!(!answer.text().contains("xxxx"));
     }
+}
+
+/// A client without a session comes back for the rest of a stream: nobody knows there which calls wait.
+#[test]
+fn the_id_of_a_late_answer_that_is_too_long_is_no_way_past_the_scan() {
+    let canary = Canary::github();
+    let id = canary.value().to_owned();
+    let upstream = Upstream::mcp(move |r| {
+        let pad = "x".repeat(if r.header("last-event-id") == Some("long") {
+            LONG
+        } else {
+            10
+        });
+        let answer = json!({ "jsonrpc": "2.0", "id": id, "result": text(&pad) });
+        (r.method == "GET").then(|| Reply::events(&[answer]))
+    });
+    for streams in [true, false] {
+        let weir = Weir::serve(&config(json!({ "url": upstream.url() }), streams));
+        let client = Client::new(&weir, Era::Handshake, &[]);
+        for (event, code) in [("short", -31001), ("long", -31003)] {
+            let mut resumed = client.listen(Some(event));
+            let said = resumed.message(PATIENCE).expect("it says why");
+            assert_eq!(said["error"]["code"], code, "{event}: {said}");
+            assert_eq!(canary.found_in(said.to_string().as_bytes()), None, "{said}");
+            assert!(said["id"].is_null(), "{event}: {said}");
+        }
+        weir.assert_nowhere(&canary, "the id of a late answer");
+    }
+}
+
+/// In a session it is known which calls wait: who asked hears under its own id.
+#[test]
+fn a_late_answer_that_is_too_long_is_told_to_the_call_that_waits() {
+    let upstream = Upstream::mcp(|r| {
+        let answer = json!({ "jsonrpc": "2.0", "id": 5, "result": text(&"x".repeat(LONG)) });
+        match (r.method.as_str(), tool_of(r).as_str()) {
+            ("GET", _) => Some(Reply::events(&[answer])),
+            ("POST", "slow") => Some(Reply::Hang),
+            _ => None,
+        }
+    });
+    let weir = Weir::serve(&config(json!({ "url": upstream.url() }), false));
+    let mut client = Client::connect(&weir, Era::Handshake);
+    let mut call = client.message("tools/call", json!({ "name": "slow", "arguments": {} }));
+    call["id"] = json!(5);
+    let head_and_body = client.headers_for(&call);
+    let mut waits = weir_tests::http::Conn::open(weir.addr);
+    waits.send(client.request_bytes("POST", &head_and_body, call.to_string().as_bytes()));
+    upstream.wait_for("the call", |r| tool_of(r) == "slow");
+    let said = client
+        .listen(Some("late"))
+        .message(PATIENCE)
+        .expect("it says why");
+    assert_eq!(said["id"], 5, "{said}");
+    assert_eq!(said["error"]["code"], -31003, "{said}");
 }
 
 #[test]

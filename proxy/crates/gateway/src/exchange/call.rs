@@ -582,6 +582,14 @@ impl Down<'_> {
         self.came().may_bring(id, self.calls) && !resumed.answered.swap(true, Ordering::Relaxed)
     }
 
+    /// Whether an answer's id is one that the client gave to a call, as far as that is remembered.
+    pub(super) fn is_clients_own(&self, id: &Id) -> bool {
+        match self.came() {
+            Came::Answering(call) | Came::Resuming(call) => call.id.as_ref() == Some(id),
+            Came::Unasked | Came::Astray => self.calls.by_id(id).is_some(),
+        }
+    }
+
     /// The client hears of an event of this id, and may come back for what follows it.
     pub(super) fn told_event(&self, id: &str) {
         if let Came::Answering(call) | Came::Resuming(call) = self.came() {

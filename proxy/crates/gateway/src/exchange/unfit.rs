@@ -26,7 +26,9 @@ impl Down<'_> {
             (Whose::Unknown, Some(_)) => Err(Halt::Fault(fault)),
             (Whose::Answer(id), None) if self.may_be_answered_here(Some(id)) => {
                 self.note_dropped(DecodeErrorKind::TooLarge, trail).await?;
-                let own = reply::error(Some(id), code::UPSTREAM, fault.client_text());
+                // Nobody looked through it: unless the client gave the id itself it is text of the server.
+                let id = Some(id).filter(|id| self.is_clients_own(id));
+                let own = reply::error(id, code::UPSTREAM, fault.client_text());
                 Ok(Step::Send {
                     message: Cleared::of_ours(own),
                     last: true,
