@@ -7,8 +7,8 @@ pub(crate) fn same_number(argument: Option<&str>, header: &str) -> bool {
 }
 
 /// A decimal number, written in the one way that has no needless zeros: `0.digits * 10^exponent`.
-#[derive(Debug, PartialEq, Eq)]
-struct Decimal {
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Decimal {
     negative: bool,
     digits: Vec<u8>,
     exponent: i64,
@@ -16,7 +16,7 @@ struct Decimal {
 
 impl Decimal {
     /// Reads a JSON number (RFC 8259, section 6) and nothing else.
-    fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let (negative, rest) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
             None => (false, text),

@@ -5,6 +5,7 @@
 
 mod forms;
 mod judge;
+mod mirrored;
 mod passing;
 mod plugins;
 mod redact;

@@ -15,10 +15,10 @@ use mcp_codec::{Document, Edits, LeafId, LeafKind, Message};
 
 use super::forms::{self, FormKey, placeholder};
 use super::judge::Judge;
+use super::mirrored::mirror_headers;
 use super::scratch;
 use super::stage::{HeaderLeaf, Place, Places, scan_leaves};
 use super::stop::Stop;
-use crate::decimal::same_number;
 
 /// How a redaction went.
 pub(super) enum Redaction {
@@ -519,25 +519,6 @@ fn once<L: PartialEq>(
     match last {
         Some((of, known)) if *of == leaf => *known,
         _ => last.insert((leaf, answer())).1,
-    }
-}
-
-/// `Mcp-Param-*` repeat arguments: where the argument was redacted, the header says the same.
-fn mirror_headers(before: &Document, after: &Document, old: &[HeaderLeaf], new: &mut [HeaderLeaf]) {
-    for (old, new) in old.iter().zip(new) {
-        if !old.name.starts_with("mcp-param-") {
-            continue;
-        }
-        let repeats = |kind: LeafKind, text: &str| match kind {
-            LeafKind::Key => false,
-            LeafKind::Number => same_number(Some(text), &old.value),
-            _ => text == &*old.value,
-        };
-        let mut leaves = before.leaves().zip(after.leaves());
-        let twin = leaves.find(|(b, a)| repeats(b.kind, b.text) && a.text != b.text);
-        if let Some((_, after)) = twin {
-            new.value = after.text.into();
-        }
     }
 }
 
