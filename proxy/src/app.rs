@@ -20,6 +20,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::config::store::{self, Applied, Registry};
 use crate::config::{self, COMPONENT_BYTES_MAX, ConfigError, Loaded, LogFormat, PROXY_SERVER};
+use crate::descriptors;
 use crate::hosting::{Joint, Plane};
 use crate::otel::Traces;
 use crate::pins::Keeper;
@@ -53,8 +54,9 @@ pub struct Start {
 pub fn run(start: Start) -> anyhow::Result<ExitCode> {
     init_log(&start.loaded)?;
     note(&start.loaded);
+    let files_max = descriptors::raise_open_files();
     let metrics = install_metrics()?;
-    runtime()?.block_on(serve(start, metrics))
+    runtime()?.block_on(serve(start, metrics, files_max))
 }
 
 /// Runs `weir stdio`.
@@ -65,7 +67,8 @@ pub fn run_stdio(loaded: Loaded) -> anyhow::Result<ExitCode> {
     let end = runtime.block_on(async {
         let audit = open_audit(&loaded, true)?;
         let traces = loaded.otlp.as_ref().map(Traces::start).transpose()?;
-        let gateway = make_gateway(&loaded, audit.clone(), traces.as_ref(), true, None)?;
+        let options = options(&loaded, audit.clone(), traces.as_ref(), true)?;
+        let gateway = make_gateway(&loaded, options)?;
         acknowledge(&loaded.data_dir, Ok(loaded.plugin_generation));
         let stop = Arc::clone(&gateway);
         let mut signals = StopSignals::install()?;
@@ -87,7 +90,11 @@ pub fn run_stdio(loaded: Loaded) -> anyhow::Result<ExitCode> {
     }
 }
 
-async fn serve(start: Start, metrics: PrometheusHandle) -> anyhow::Result<ExitCode> {
+async fn serve(
+    start: Start,
+    metrics: PrometheusHandle,
+    files_max: Option<u64>,
+) -> anyhow::Result<ExitCode> {
     let loaded = &start.loaded;
     // A file may change as soon as it is said that Weir listens.
     let seen = stamps(&loaded.files_watched);
@@ -96,7 +103,12 @@ async fn serve(start: Start, metrics: PrometheusHandle) -> anyhow::Result<ExitCo
     // Processes that share a folder call their servers by one and the same name: their pins end with them.
     let keeper = (!start.shared_data_dir).then(|| Arc::new(Keeper::new(&loaded.data_dir)));
     let pins = keeper.clone();
-    let gateway = make_gateway(loaded, audit.clone(), traces.as_ref(), start.single, pins)?;
+    let options = GatewayOptions {
+        pins: pins.map(|keeper| -> Arc<dyn PinSource> { keeper }),
+        files_max,
+        ..options(loaded, audit.clone(), traces.as_ref(), start.single)?
+    };
+    let gateway = make_gateway(loaded, options)?;
     let joint = Joint::new(&gateway, &loaded.desired)?;
     acknowledge(&loaded.data_dir, Ok(loaded.plugin_generation));
     // Before it is said that Weir listens: until then any of these would end it at once.
@@ -160,27 +172,29 @@ async fn serve(start: Start, metrics: PrometheusHandle) -> anyhow::Result<ExitCo
     Ok(ExitCode::SUCCESS)
 }
 
-fn make_gateway(
+fn options(
     loaded: &Loaded,
     audit: Option<Arc<AuditLog>>,
     traces: Option<&Traces>,
     single: bool,
-    pins: Option<Arc<Keeper>>,
-) -> anyhow::Result<Arc<Gateway>> {
+) -> anyhow::Result<GatewayOptions> {
     let single = single.then(|| ServerId::parse(PROXY_SERVER)).transpose()?;
     let mut links = LinkOptions::default();
     links.runner = loaded
         .hosting
         .as_ref()
         .map(|hosting| crate::hosting::runner(hosting));
-    let options = GatewayOptions {
+    Ok(GatewayOptions {
         single,
         audit,
         links,
         spans: traces.map(Traces::sink),
         plugins: Some(Arc::new(Plugins::new(&loaded.data_dir))),
-        pins: pins.map(|keeper| -> Arc<dyn PinSource> { keeper }),
-    };
+        ..GatewayOptions::default()
+    })
+}
+
+fn make_gateway(loaded: &Loaded, options: GatewayOptions) -> anyhow::Result<Arc<Gateway>> {
     Gateway::new(&loaded.desired, options).context("the configuration does not compile")
 }
 

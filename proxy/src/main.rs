@@ -4,6 +4,7 @@
 mod app;
 mod cli;
 mod config;
+mod descriptors;
 mod hosting;
 mod otel;
 mod pins;

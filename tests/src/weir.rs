@@ -53,6 +53,7 @@ pub struct Weir {
 pub struct Start {
     args: Vec<String>,
     env: Vec<(String, String)>,
+    files: Option<(u64, u64)>,
     dir: Arc<TempDir>,
     path: String,
 }
@@ -202,6 +203,7 @@ impl Start {
         Self {
             args: words(&["serve", "-c", &file]),
             env: vec![],
+            files: None,
             dir,
             path: format!("/servers/{SERVER}/mcp"),
         }
@@ -228,6 +230,7 @@ impl Start {
         Self {
             args: all,
             env: vec![],
+            files: None,
             dir,
             path: "/mcp".into(),
         }
@@ -239,6 +242,22 @@ impl Start {
         self
     }
 
+    /// Starts it with these soft and hard limits on open files.
+    pub fn open_files(mut self, soft: u64, hard: u64) -> Self {
+        self.files = Some((soft, hard));
+        self
+    }
+
+    fn command(&self) -> Command {
+        let Some((soft, hard)) = self.files else {
+            return Command::new(binary());
+        };
+        let mut shell = Command::new("sh");
+        let limits = format!("ulimit -S -n {soft} && ulimit -H -n {hard} && exec \"$0\" \"$@\"");
+        shell.arg("-c").arg(limits).arg(binary());
+        shell
+    }
+
     /// Starts it and waits for its ready line.
     pub fn ready(self) -> Weir {
         self.try_ready()
@@ -247,7 +266,8 @@ impl Start {
 
     /// Starts it; the error is what it wrote before it gave up.
     pub fn try_ready(self) -> Result<Weir, String> {
-        let mut child = Command::new(binary())
+        let mut child = self
+            .command()
             .args(&self.args)
             .envs(self.env.iter().map(|(k, v)| (k, v)))
             .current_dir(self.dir.path())

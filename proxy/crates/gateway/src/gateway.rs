@@ -11,6 +11,7 @@ use domain::{AuditMode, Desired, ServerId};
 use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::bodies::Bodies;
+use crate::descriptors::{self, connections_within};
 use crate::exchange::NotAudited;
 use crate::guard::Guard;
 use crate::lobby::Lobby;
@@ -49,6 +50,8 @@ pub struct GatewayOptions {
     pub plugins: Option<Arc<dyn PluginSource>>,
     /// Keeps pins of tools; without one they are gone when the gateway ends.
     pub pins: Option<Arc<dyn PinSource>>,
+    /// The most files that this process may have open; bounds its connections. Absent: nothing is known.
+    pub files_max: Option<u64>,
 }
 
 /// One gateway: many listeners, one state.
@@ -78,6 +81,9 @@ pub struct Gateway {
     pins: Option<Arc<dyn PinSource>>,
     /// How often it is said that a request was refused before it reached a server: it leaves no record.
     refusals: Seldom,
+    /// The same of connections that could not be accepted.
+    unaccepted: Seldom,
+    files_max: Option<u64>,
     /// Where spans go.
     pub(crate) spans: Option<Arc<dyn SpanSink>>,
     stopping: watch::Sender<bool>,
@@ -118,6 +124,7 @@ impl Gateway {
         };
         let snapshot = Snapshot::compile(desired, None, &options.links, sources)?;
         snapshot.register();
+        descriptors::warn_if_few(options.files_max, snapshot.limits.connections_max);
         Ok(Arc::new(Self {
             snapshot: ArcSwap::from_pointee(snapshot),
             guard: ArcSwapOption::empty(),
@@ -136,6 +143,8 @@ impl Gateway {
             plugins: options.plugins,
             pins: options.pins,
             refusals: Seldom::new(REFUSALS_SAID, REFUSALS_SAID_EVERY),
+            unaccepted: Seldom::new(REFUSALS_SAID, REFUSALS_SAID_EVERY),
+            files_max: options.files_max,
             spans: options.spans,
             stopping: watch::Sender::new(false),
             cut: watch::Sender::new(false),
@@ -154,6 +163,9 @@ impl Gateway {
             self.guard.store(Some(Arc::new(
                 guard.with(&snapshot.hosts, &snapshot.origins),
             )));
+        }
+        if snapshot.limits.connections_max != before.limits.connections_max {
+            descriptors::warn_if_few(self.files_max, snapshot.limits.connections_max);
         }
         let snapshot = Arc::new(snapshot);
         self.snapshot.store(Arc::clone(&snapshot));
@@ -310,6 +322,22 @@ impl Gateway {
         }
     }
 
+    /// The most connections that are taken: as configured, and no more than the limit on open files leaves room for.
+    pub(crate) fn connections_max(&self) -> usize {
+        let room = self.files_max.map_or(usize::MAX, connections_within);
+        self.snapshot.load().limits.connections_max.min(room)
+    }
+
+    /// A connection could not be accepted. Where files ran out all the same, one that waits for a request gives its own.
+    pub(crate) fn could_not_accept(&self, error: &std::io::Error) {
+        if is_out_of_files(error) && self.lobby.tell_one_to_leave() {
+            self.metrics.connections_displaced.increment(1);
+        }
+        if let Some(left_out) = self.unaccepted.admits(Instant::now()) {
+            tracing::warn!(%error, left_out, "a connection could not be accepted");
+        }
+    }
+
     /// Counts one more connection if there are fewer than `max`.
     pub(crate) fn connection(self: &Arc<Self>, max: usize) -> Option<ConnectionSlot> {
         let one_more = |n| (n < max).then(|| n + 1);
@@ -385,6 +413,12 @@ impl Gateway {
             NotAudited
         })
     }
+}
+
+fn is_out_of_files(error: &std::io::Error) -> bool {
+    use rustix::io::Errno;
+    let errno = Errno::from_io_error(error);
+    matches!(errno, Some(Errno::MFILE | Errno::NFILE))
 }
 
 impl Drop for ConnectionSlot {

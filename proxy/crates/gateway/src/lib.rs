@@ -15,6 +15,7 @@ mod authn;
 mod bodies;
 mod breaker;
 mod decimal;
+mod descriptors;
 mod exchange;
 mod gate;
 mod gateway;

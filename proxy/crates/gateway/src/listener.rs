@@ -69,13 +69,18 @@ async fn accept_all(gateway: Arc<Gateway>, listener: TcpListener, tls: Option<Tl
         };
         match accepted {
             Ok((stream, peer)) => {
-                let max = gateway.snapshot().limits.connections_max;
-                match gateway.place_for_connection(max).await {
+                match gateway
+                    .place_for_connection(gateway.connections_max())
+                    .await
+                {
                     Some(slot) => admit(slot, &gateway, stream, peer, tls.as_ref(), &watch),
                     None => gateway.metrics.connections_refused.increment(1),
                 }
             }
-            Err(error) => pause_after(&error).await,
+            Err(error) => {
+                gateway.could_not_accept(&error);
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
         }
     }
     drop(listener);
@@ -168,11 +173,6 @@ fn known_as(peer: SocketAddr, stream: TcpStream) -> TcpStreamOfPingora {
 /// Who is at the other side, for audit records.
 fn client_of(session: &ServerSession) -> Option<Arc<str>> {
     session.client_addr().map(|a| a.to_string().into())
-}
-
-async fn pause_after(error: &io::Error) {
-    tracing::warn!(%error, "a connection could not be accepted");
-    tokio::time::sleep(ACCEPT_PAUSE).await;
 }
 
 /// Waits for calls under way. Those that take too long are told to end, so that each leaves its audit record.

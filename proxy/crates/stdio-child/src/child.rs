@@ -6,6 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::Stdio;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
@@ -28,6 +29,16 @@ use crate::stderr::read_stderr;
 const START_MAX: Duration = Duration::from_secs(30);
 /// The environment variable by which a server's descendants can be told from other processes.
 const TAG_NAME: &str = "WEIR_CHILD_TAG";
+
+/// The soft limit on open files that servers are started with.
+static OPEN_FILES: OnceLock<u64> = OnceLock::new();
+
+/// Servers that are started from now on have this soft limit on open files, whatever this process raises its own to: there are
+/// programs that use `select`, which cannot take descriptors above 1,023, or that close each number up to the limit. The
+/// first call of a process counts.
+pub fn keep_open_files_of_servers(soft: u64) {
+    let _ = OPEN_FILES.set(soft);
+}
 
 /// One running server. Dropping it stops the server in the background, as [`Child::stop`] does; so
 /// does the end of the runtime it was spawned on.
@@ -246,6 +257,7 @@ fn reaper_command(spec: &ChildSpec, tag: &str) -> Command {
     let job = Job {
         grace: spec.stop_grace,
         cwd: spec.cwd.clone(),
+        files: OPEN_FILES.get().copied(),
         program: spec.program.clone(),
         args: spec.args.clone(),
     };

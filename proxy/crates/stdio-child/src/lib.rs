@@ -31,7 +31,7 @@ mod sweep;
 mod sys;
 
 pub use backoff::{Backoff, BackoffPolicy};
-pub use child::Child;
+pub use child::{Child, keep_open_files_of_servers};
 pub use error::{Exit, LineError, Part, SendError, SpawnError};
 pub use line::LineReceiver;
 pub use reaper::reaper_main;

@@ -30,6 +30,7 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::prctl;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{Pid, dup2_stdin, dup2_stdout, getpid, setsid};
@@ -83,11 +84,13 @@ pub fn reaper_main(args: impl IntoIterator<Item = OsString>) -> i32 {
     EXIT_NOT_STARTED
 }
 
-/// The command line `--grace-ms N [--cwd DIR] -- PROGRAM ARGS`.
+/// The command line `--grace-ms N [--cwd DIR] [--files N] -- PROGRAM ARGS`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Job {
     pub(crate) grace: Duration,
     pub(crate) cwd: Option<PathBuf>,
+    /// The server's soft limit on open files, where it is not ours.
+    pub(crate) files: Option<u64>,
     pub(crate) program: OsString,
     pub(crate) args: Vec<OsString>,
 }
@@ -101,6 +104,9 @@ impl Job {
         if let Some(cwd) = self.cwd {
             args.extend(["--cwd".into(), cwd.into_os_string()]);
         }
+        if let Some(files) = self.files {
+            args.extend(["--files".into(), files.to_string().into()]);
+        }
         args.extend(["--".into(), self.program]);
         args.extend(self.args);
         args
@@ -109,11 +115,12 @@ impl Job {
     fn parse(args: impl IntoIterator<Item = OsString>) -> Option<Self> {
         let mut args = args.into_iter();
         let mut grace = None;
-        let mut cwd = None;
+        let (mut cwd, mut files) = (None, None);
         loop {
             match args.next()?.to_str()? {
                 "--grace-ms" => grace = Some(args.next()?.to_str()?.parse().ok()?),
                 "--cwd" => cwd = Some(PathBuf::from(args.next()?)),
+                "--files" => files = Some(args.next()?.to_str()?.parse().ok()?),
                 "--" => break,
                 _ => return None,
             }
@@ -121,6 +128,7 @@ impl Job {
         Some(Self {
             grace: Duration::from_millis(grace?),
             cwd,
+            files,
             program: args.next()?,
             args: args.collect(),
         })
@@ -137,6 +145,9 @@ fn start(job: &Job, control: &UnixStream) -> Result<(SignalFd, Pid), Report> {
     control.set_nonblocking(true).map_err(setup)?;
     if let Some(cwd) = &job.cwd {
         std::env::set_current_dir(cwd).map_err(|error| Report::CwdFailed(errno(error)))?;
+    }
+    if let Some(files) = job.files {
+        lower_open_files(files).map_err(setup)?;
     }
     let server = start_server(job, stdin).map_err(|error| Report::ProgramFailed(errno(error)))?;
     // From here on the pipes are the server's alone: when it goes, both sides see the end of file.
@@ -162,6 +173,12 @@ fn become_reaper() -> io::Result<SignalFd> {
         &all,
         SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC,
     )?)
+}
+
+/// What a server inherits. The hard limit stays as it is: a server that can take more may raise its own.
+fn lower_open_files(soft: u64) -> io::Result<()> {
+    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    Ok(setrlimit(Resource::RLIMIT_NOFILE, soft.min(hard), hard)?)
 }
 
 fn start_server(job: &Job, stdin: OwnedFd) -> io::Result<Pid> {
@@ -389,6 +406,7 @@ mod tests {
             let job = || Job {
                 grace: Duration::from_millis(1500),
                 cwd: cwd.clone(),
+                files: cwd.as_ref().map(|_| 1024),
                 program: "prog".into(),
                 args: args.clone(),
             };
