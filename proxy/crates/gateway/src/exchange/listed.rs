@@ -2,14 +2,13 @@
 
 use std::time::Instant;
 
-use domain::{Era, ToolPinning};
+use domain::ToolPinning;
 use mcp_codec::{Document, Edits, Kind, Message, Node};
 
 use super::Context;
-use super::attribute::Tie;
 use super::trail::now_unix_us;
 use crate::pins::{Change, News};
-use crate::pipeline::{self, HeaderLeaf};
+use crate::pipeline;
 
 /// Learns the declared schemas; takes out what this principal may not call, and under `hold` what nobody approved.
 pub(super) fn tools(context: &Context, message: &Message) -> Edits {
@@ -97,13 +96,7 @@ fn tell(context: &Context, news: &News) {
         return;
     };
     // A name is text of the server.
-    let leaf = || [HeaderLeaf::fixed(&news.tool)];
-    let tie = Tie::unknown();
-    let judge = tie.judge(context, Era::Handshake, None);
-    let tool = match pipeline::may_go_up(&leaf(), &judge) {
-        true => &*news.tool,
-        false => "[masked]",
-    };
+    let tool = pipeline::written(&server.rules, &news.tool);
     let change = news.change.as_str();
     let passes = match server.pinning {
         ToolPinning::Hold => "is held until it is approved",

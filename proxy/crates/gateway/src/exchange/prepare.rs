@@ -233,7 +233,7 @@ impl Post {
             Ok(_) => ("tool_denied", DENIED),
             Err(_) => ("tool_denied", NO_TOOL_NAME),
         };
-        self.trail.names(&self.context, message);
+        self.trail.names(message);
         self.trail.denied(reason);
         Err(Box::new(Answered::Blocked(self.block(message, era, text))))
     }
@@ -241,18 +241,18 @@ impl Post {
 
 impl Post {
     fn refuse(&mut self, refusal: Refusal, message: &Message) -> Box<Answered> {
-        self.trail.names(&self.context, message);
+        self.trail.names(message);
         Box::new(Answered::Refused(refusal, asked_by(message), None))
     }
 
     fn limit(&mut self, limited: Limited, message: &Message) -> Box<Answered> {
-        self.trail.names(&self.context, message);
+        self.trail.names(message);
         Box::new(limited.answered(asked_by(message)))
     }
 
     fn names_no_tool(&mut self, message: &Message) -> Box<Answered> {
         let text = "The call names no tool: params.name must be a text.";
-        self.trail.names(&self.context, message);
+        self.trail.names(message);
         self.trail.refused(text);
         Box::new(match message.id() {
             Some(id) => Answered::Said(200, reply::error(Some(id), code::INVALID_PARAMS, text)),

@@ -9,10 +9,10 @@ use domain::{AuditMode, Direction, Era, PolicyAction, ProtocolVersion};
 use mcp_codec::{Document, LeafId, Message};
 
 use super::Context;
-use super::attribute::{self, Tie};
+use super::attribute;
 use super::head::Trace;
 use crate::gateway::Gateway;
-use crate::pipeline::{self, Cleared, HeaderLeaf, PassingReport, Place, Places, Report, Stop, Way};
+use crate::pipeline::{self, Cleared, PassingReport, Place, Places, Report, Stop, Way};
 use crate::session::Session;
 use crate::snapshot::{ServerEntry, Snapshot};
 use crate::span::SpanIds;
@@ -21,20 +21,17 @@ use crate::upstream::Head;
 /// Findings kept in memory for one exchange; the log keeps fewer.
 const FINDINGS_MAX: usize = 64;
 
-/// A longer name of what was not judged is masked: whoever is refused shall not make work.
-const NAME_BYTES_MAX: usize = 256;
-
-/// A trace context that may go up, and into the record. Its ids are text of the caller's choice; one that policy would not let
-/// pass begins no trace here. The call goes on all the same: ids are random, and some look like what rules look for.
+/// A trace context that may go up, and into the record. Its ids are text of the caller's choice; one in which something is found
+/// begins no trace here, whatever policy lets pass: it would stand in records and spans. The call goes on all the same: ids are
+/// random, and some look like what rules look for.
 fn passable(context: &Context, trace: &Trace) -> Trace {
     let ids = [trace.trace_id.as_deref(), trace.parent_id.as_deref()];
-    let ids: Vec<HeaderLeaf> = ids.into_iter().flatten().map(HeaderLeaf::fixed).collect();
-    let tie = Tie::unknown();
-    let judge = tie.judge(context, Era::Handshake, None);
-    if ids.is_empty() || pipeline::may_go_up(&ids, &judge) {
+    let rules = &context.server.rules;
+    let mut ids = ids.into_iter().flatten();
+    if ids.all(|id| pipeline::written(rules, id) == id) {
         return trace.clone();
     }
-    tracing::warn!(server_id = %context.server.id, "a trace context was left out: policy does not allow it");
+    tracing::warn!(server_id = %context.server.id, "a trace context was left out: a rule finds something in it");
     Trace::default()
 }
 
@@ -122,18 +119,11 @@ impl Trail {
         self.record.era = Some(era.into());
     }
 
-    /// What a message says that is answered before it is judged: method and tool, as far as policy would let them go up.
-    /// They are short, and nothing else of it is looked at.
-    pub fn names(&mut self, context: &Context, message: &Message) {
-        let tie = Tie::unknown();
-        let judge = tie.judge(context, Era::Handshake, None);
-        let text = |text: &str| -> Arc<str> {
-            let leaf = || [HeaderLeaf::fixed(text)];
-            match text.len() <= NAME_BYTES_MAX && pipeline::may_go_up(&leaf(), &judge) {
-                true => text.into(),
-                false => "[masked]".into(),
-            }
-        };
+    /// What a message says that is answered before it is judged: method and tool, unless something is found in them. They are
+    /// short, and nothing else of it is looked at.
+    pub fn names(&mut self, message: &Message) {
+        let rules = &self.rules;
+        let text = |text: &str| -> Arc<str> { pipeline::written(rules, text).into() };
         self.record.method = message.method().map(text);
         self.record.tool = attribute::named_thing(message).map(text);
     }
@@ -349,9 +339,14 @@ impl Trail {
             let node = doc.get(path)?;
             let leaf = doc.leaf_of(node)?;
             if places.contains(&Place::Leaf(leaf)) {
-                return Some("[masked]".into());
+                return Some(pipeline::MASKED.into());
             }
-            Some(doc.leaf(leaf).text.into())
+            let text = doc.leaf(leaf).text;
+            Some(match report.outcome.over_budget {
+                // Perhaps the scan did not come so far.
+                Some(_) => pipeline::written(&self.rules, text).into(),
+                None => text.into(),
+            })
         };
         self.record.method = text(&["method"]).or_else(|| self.record.method.take());
         self.record.rpc_id = text(&["id"]);

@@ -24,7 +24,7 @@ pub use stage::{
     Blocked, Cleared, Decided, Decoded, HeaderLeaf, Place, Places, Release, Report, Scanned,
     StageTimes, ToClient, ToServer, Way, leaf_input,
 };
-pub(crate) use stage::{has_findings, may_go_up};
+pub(crate) use stage::{MASKED, has_findings, written};
 pub use stop::Stop;
 
 /// The whole line in one call.

@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use dlp_policy::{Action, Decision};
-use dlp_scan::{Budget, Finding, LeafInput, LeafKind, Outcome, Outline, Scanner, Step};
+use dlp_scan::{Budget, LeafInput, LeafKind, Outcome, Outline, Scanner, Step};
 use domain::{Direction, PolicyAction};
 use mcp_codec::{Document, EditError, Edits, Id, Leaf, LeafId, Message};
 
@@ -474,20 +474,6 @@ pub(super) fn scan_leaves(
     (outcome, remembered)
 }
 
-/// Whether texts of the head that are no part of any message may go up as they are. Plugins are not asked, and nothing is
-/// remembered: such texts are others each time.
-pub(crate) fn may_go_up(texts: &[HeaderLeaf], judge: &Judge<'_>) -> bool {
-    let direction = Direction::ToServer;
-    let (budget, keeps) = (budget_of(judge), judge.keeps(direction));
-    let leaves = texts.iter().map(header_input);
-    let outcome = scratch::with_scanner(|scanner| {
-        scanner.scan_laid_out(judge.rules, leaves, None, &budget, &keeps)
-    });
-    let place = |finding: &Finding| format!("header[{}]", finding.leaf);
-    let decision = judge.decide_about(direction, &outcome, &place);
-    decision.enforced < Action::Redact
-}
-
 /// Whether these rules find anything in a text that is no part of a message. One that could not be looked through counts.
 pub(crate) fn has_findings(rules: &dlp_scan::RuleSet, text: &str) -> bool {
     let leaf = LeafInput {
@@ -499,6 +485,21 @@ pub(crate) fn has_findings(rules: &dlp_scan::RuleSet, text: &str) -> bool {
         scanner.scan(rules, std::iter::once(leaf), &Budget::default())
     });
     outcome.over_budget.is_some() || !outcome.findings.is_empty()
+}
+
+/// What stands in the log and in records for text of a message that must not stand there.
+pub(crate) const MASKED: &str = "[masked]";
+
+/// A longer text is masked unread: whoever is refused shall not make work.
+const WRITTEN_BYTES_MAX: usize = 256;
+
+/// A text of a message as it may be written into the log, a record or a span where the message itself was not judged. What
+/// policy would let pass is no measure: in a dry run that is everything.
+pub(crate) fn written<'t>(rules: &dlp_scan::RuleSet, text: &'t str) -> &'t str {
+    match text.len() <= WRITTEN_BYTES_MAX && !has_findings(rules, text) {
+        true => text,
+        false => MASKED,
+    }
 }
 
 fn budget_of(judge: &Judge<'_>) -> Budget {
