@@ -411,7 +411,7 @@ impl Down<'_> {
         } else {
             Tie::unknown()
         };
-        let message = self.prepared(message, &tie)?;
+        let (message, unlearnt) = self.prepared(message, &tie)?;
         let id = message.id().cloned();
         if let (MessageKind::Request, Some(id)) = (kind, &id)
             && (self.era == Era::Stateless
@@ -438,6 +438,10 @@ impl Down<'_> {
         };
         let step = match release {
             Release::Cleared(mut cleared) => {
+                if unlearnt.is_some_and(|unlearnt| !unlearnt.forwarded(self.context)) {
+                    let why = "a list of tools that changed while it was read";
+                    return Err(Halt::Fault(Fault::Broken(why)));
+                }
                 trail.passed(&mut cleared);
                 let id = cleared.headers().first().map(|h| h.value.clone());
                 let message = self.handles_put_back(cleared)?;
@@ -449,6 +453,9 @@ impl Down<'_> {
                 }
             }
             Release::Blocked(blocked) => {
+                if let Some(unlearnt) = unlearnt {
+                    unlearnt.stopped(self.context);
+                }
                 let doc = blocked.message.doc();
                 trail.absorb(
                     domain::Direction::ToClient,
@@ -615,18 +622,27 @@ impl Down<'_> {
         Some(id) == awaited
     }
 
-    /// Facts learnt and narrowed before the message is judged.
-    fn prepared(&self, message: Message, tie: &Tie) -> Result<Message, Halt> {
+    /// Facts learnt and narrowed before the message is judged, and what is learnt once it is.
+    fn prepared(
+        &self,
+        message: Message,
+        tie: &Tie,
+    ) -> Result<(Message, Option<listed::Unlearnt>), Halt> {
         if message.result().is_none() {
-            return Ok(message);
+            return Ok((message, None));
         }
         let Some(call) = &tie.call else {
             let edits = listed::untied(self.context, &message);
-            return narrowed(message, &edits);
+            return Ok((narrowed(message, &edits)?, None));
         };
         attribute::learn_task(self.context, call, &message);
+        let mut unlearnt = None;
         let mut edits = match &*call.method {
-            "tools/list" => listed::tools(self.context, &message),
+            "tools/list" => {
+                let (edits, news) = listed::tools(self.context, &message);
+                unlearnt = news;
+                edits
+            }
             "server/discover" => versions_narrowed(&message),
             "initialize" => {
                 if let Some(version) = version_of(&message) {
@@ -639,7 +655,7 @@ impl Down<'_> {
         if self.adapt {
             adapted(&message, &call.method, &mut edits);
         }
-        narrowed(message, &edits)
+        Ok((narrowed(message, &edits)?, unlearnt))
     }
 
     fn handles_put_back(&self, mut cleared: Cleared<ToClient>) -> Result<Cleared<ToClient>, Halt> {

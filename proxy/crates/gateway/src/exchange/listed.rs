@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use bytes::Bytes;
 use domain::ToolPinning;
 use mcp_codec::{Document, Edits, Kind, Message, Node};
 
@@ -10,21 +11,29 @@ use super::trail::now_unix_us;
 use crate::pins::{Change, News};
 use crate::pipeline;
 
+/// The definitions in a list of tools that are not known yet. They are learnt once it is decided whether the list goes to the
+/// client: what nobody was shown is no definition that anybody could have approved.
+pub(super) struct Unlearnt {
+    list: Bytes,
+    /// What was taken out of it.
+    unapproved: Vec<Node>,
+}
+
 /// Learns the declared schemas; takes out what this principal may not call, and under `hold` what nobody approved.
-pub(super) fn tools(context: &Context, message: &Message) -> Edits {
+pub(super) fn tools(context: &Context, message: &Message) -> (Edits, Option<Unlearnt>) {
     let mut edits = Edits::new();
     let doc = message.doc();
     let Some(tools) = doc.get(&["result", "tools"]) else {
-        return edits;
+        return (edits, None);
     };
     let server = &context.server;
     if let Some(error) = server.runtime.tools.learn(doc, tools) {
         tracing::warn!(server_id = %server.id, %error, "the server has tools that cannot be listed or called: their names");
     }
     if doc.kind(tools) != Kind::Array {
-        return edits;
+        return (edits, None);
     }
-    let held = compared(context, doc, tools);
+    let (held, unlearnt) = compared(context, doc, tools);
     // Both are in the order of the list.
     let mut held = held.into_iter().peekable();
     for tool in doc.elements(tools) {
@@ -34,7 +43,7 @@ pub(super) fn tools(context: &Context, message: &Message) -> Edits {
             edits.remove(tool);
         }
     }
-    edits
+    (edits, unlearnt)
 }
 
 /// What may be a list of tools, and nobody knows of which call: under `hold` only what was approved stays in it.
@@ -61,26 +70,65 @@ pub(super) fn holds(context: &Context, tool: &str) -> bool {
     held
 }
 
-/// Compares a listing with what was approved, and says what is new. Gives what has to be taken out.
-fn compared(context: &Context, doc: &Document, tools: Node) -> Vec<Node> {
+/// Compares a listing with what was approved. Gives what has to be taken out, and what is to be learnt.
+fn compared(context: &Context, doc: &Document, tools: Node) -> (Vec<Node>, Option<Unlearnt>) {
     let server = &context.server;
     if server.pinning == ToolPinning::Off {
-        return Vec::new();
+        return (Vec::new(), None);
     }
-    let is_last = doc
-        .get(&["result", "nextCursor"])
-        .is_none_or(|cursor| doc.kind(cursor) == Kind::Null);
-    let listed = server.pins.listed(doc, tools, is_last, now_unix_s());
-    for news in &listed.news {
-        tell(context, news);
-    }
-    if listed.is_over {
-        let most = domain::PINS_MAX;
-        tracing::warn!(server_id = %server.id, most, "the server lists more tools than are pinned; the rest counts as not approved");
-    }
-    match server.pinning {
-        ToolPinning::Hold => listed.unapproved,
+    let compared = server.pins.compare(doc, tools, is_last(doc), now_unix_s());
+    let held = match server.pinning {
+        ToolPinning::Hold => compared.unapproved,
         ToolPinning::Warn | ToolPinning::Off => Vec::new(),
+    };
+    let unlearnt = compared.is_news.then(|| Unlearnt {
+        list: doc.source().clone(),
+        unapproved: held.clone(),
+    });
+    (held, unlearnt)
+}
+
+/// No page follows.
+fn is_last(doc: &Document) -> bool {
+    doc.get(&["result", "nextCursor"])
+        .is_none_or(|cursor| doc.kind(cursor) == Kind::Null)
+}
+
+impl Unlearnt {
+    /// The list goes to the client: what is new in it is learnt and said. False where under `hold` it must not go after all,
+    /// because another list came in between that makes more of it unapproved.
+    pub(super) fn forwarded(self, context: &Context) -> bool {
+        let server = &context.server;
+        let Some((doc, tools)) = self.read(context) else {
+            return false;
+        };
+        let listed = server.pins.listed(&doc, tools, is_last(&doc), now_unix_s());
+        for news in &listed.news {
+            tell(context, news);
+        }
+        if listed.is_over {
+            let most = domain::PINS_MAX;
+            tracing::warn!(server_id = %server.id, most, "the server lists more tools than are pinned; the rest counts as not approved");
+        }
+        let was_taken_out = |node: &Node| self.unapproved.binary_search(node).is_ok();
+        server.pinning != ToolPinning::Hold || listed.unapproved.iter().all(was_taken_out)
+    }
+
+    /// The list goes to nobody.
+    pub(super) fn stopped(self, context: &Context) {
+        if let Some((doc, tools)) = self.read(context) {
+            let news = context.server.pins.stopped(&doc, tools, now_unix_s());
+            for news in &news {
+                tell(context, news);
+            }
+        }
+    }
+
+    /// The list as it came.
+    fn read(&self, context: &Context) -> Option<(Document, Node)> {
+        let doc = Document::parse(self.list.clone(), &context.snapshot.codec).ok()?;
+        let tools = doc.get(&["result", "tools"])?;
+        Some((doc, tools))
     }
 }
 

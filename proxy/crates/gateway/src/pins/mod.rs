@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! tools/list answer -> raw bytes known? -> (canonical form, hash) -> approved | not -> left out, under `hold`
+//!                                                     `- learnt once it is decided that the answer goes to a client
 //! tools/call ------------------------------------------------------> held?          -> refused, under `hold`
 //!                                                     pins --unsaved--> whoever keeps them (PinSource)
 //! ```
@@ -67,7 +68,7 @@ impl Default for Pins {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 struct State {
     pins: ToolPins,
     /// How the definitions were written when they were listed last, by tool.
@@ -82,10 +83,19 @@ struct State {
 }
 
 /// Hashes of raw bytes. A server that writes a definition in another order each time costs its canonical form each time.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 struct Written {
     approved: Option<[u8; 32]>,
     other: Option<[u8; 32]>,
+}
+
+/// What a listing would come to, with nothing learnt.
+#[derive(Debug)]
+pub(crate) struct Compared {
+    /// Elements of the list that are not approved.
+    pub unapproved: Vec<Node>,
+    /// There is something to learn.
+    pub is_news: bool,
 }
 
 /// What a listing holds that was not approved.
@@ -183,7 +193,34 @@ impl Pins {
         self.said.admits(now)
     }
 
-    /// Compares a listing with what was approved, and learns what is new in it. `is_last`: no page follows.
+    /// Compares a listing with what was approved. `is_last`: no page follows.
+    pub(crate) fn compare(
+        &self,
+        doc: &Document,
+        tools: Node,
+        is_last: bool,
+        now_unix_s: u64,
+    ) -> Compared {
+        let mut seen = Seen::all(doc, tools);
+        let mut trial = {
+            let state = self.state.read();
+            if let Some(listed) = state.nothing_new(&seen, is_last) {
+                return Compared {
+                    unapproved: listed.unapproved,
+                    is_news: false,
+                };
+            }
+            state.clone()
+        };
+        trial.mark(&mut seen);
+        work_out(doc, &mut seen);
+        Compared {
+            unapproved: trial.learn(doc, &seen, is_last, now_unix_s).unapproved,
+            is_news: true,
+        }
+    }
+
+    /// The same of a listing that goes to a client: what is new in it is learnt.
     pub(crate) fn listed(
         &self,
         doc: &Document,
@@ -192,22 +229,18 @@ impl Pins {
         now_unix_s: u64,
     ) -> Listed {
         let mut seen = Seen::all(doc, tools);
-        {
-            let state = self.state.read();
-            if let Some(listed) = state.nothing_new(&seen, is_last) {
-                return listed;
-            }
-            for one in &mut seen {
-                // Marked here, worked out without the lock.
-                one.definition = (!state.knows(one)).then(unknown);
-            }
-        }
-        for one in &mut seen {
-            if one.definition.is_some() {
-                one.definition = Some(definition_of(doc, one.node));
-            }
-        }
+        self.state.read().mark(&mut seen);
+        work_out(doc, &mut seen);
         self.state.write().learn(doc, &seen, is_last, now_unix_s)
+    }
+
+    /// A listing went to nobody. No tool is approved by it; of one that is pinned it is learnt that its server gives it another
+    /// definition now.
+    pub(crate) fn stopped(&self, doc: &Document, tools: Node, now_unix_s: u64) -> Vec<News> {
+        let mut seen = Seen::all(doc, tools);
+        self.state.read().mark(&mut seen);
+        work_out(doc, &mut seen);
+        self.state.write().learn_changes(doc, &seen, now_unix_s)
     }
 
     /// The same for a list that nobody knows the question of: nothing is learnt from it.
@@ -278,6 +311,13 @@ impl Pins {
     }
 }
 
+/// Works out the definitions that were marked, without the lock.
+fn work_out(doc: &Document, seen: &mut [Seen<'_>]) {
+    for one in seen.iter_mut().filter(|one| one.definition.is_some()) {
+        one.definition = Some(definition_of(doc, one.node));
+    }
+}
+
 /// Stands for a definition that is still to be worked out.
 fn unknown() -> Definition {
     Definition {
@@ -319,6 +359,13 @@ impl State {
         written.is_some_and(|w| w.approved == Some(one.raw) || w.other == Some(one.raw))
     }
 
+    /// Marks what has a definition to be worked out.
+    fn mark(&self, seen: &mut [Seen<'_>]) {
+        for one in seen {
+            one.definition = (!self.knows(one)).then(unknown);
+        }
+    }
+
     /// What every listing but few comes to: each definition is the one that was listed last.
     fn nothing_new(&self, seen: &[Seen<'_>], is_last: bool) -> Option<Listed> {
         if is_last && !self.pins.settled {
@@ -358,6 +405,20 @@ impl State {
             self.is_unsaved = true;
         }
         listed
+    }
+
+    /// Learns of pinned tools that they are listed as something else, and approves none.
+    fn learn_changes(&mut self, doc: &Document, seen: &[Seen<'_>], now: u64) -> Vec<News> {
+        let mut listed = Listed::default();
+        for one in seen {
+            let Some(name) = one.name.filter(|name| self.pins.tools.contains_key(*name)) else {
+                continue;
+            };
+            // As if it stood there twice: what was held before stays held.
+            let mut held = HashSet::from([name]);
+            self.judge(doc, one, name, now, &mut held, &mut listed);
+        }
+        listed.news
     }
 
     /// Whether one definition is approved.

@@ -340,3 +340,71 @@ fn a_pin_without_anything_approved_is_held() {
     kept.tools.get_mut("a").unwrap().approved = None;
     assert!(Pins::kept(kept).holds("a", NOW));
 }
+
+/// What a listing that went to nobody has of news.
+fn stop(pins: &Pins, tools: &str) -> Vec<(String, &'static str)> {
+    let doc = Document::parse(tools.to_owned().into(), &mcp_codec::Limits::default()).unwrap();
+    let before = pins.state.read().pins.clone();
+    let compared = pins.compare(&doc, doc.root(), true, NOW);
+    assert_eq!(pins.state.read().pins, before, "to compare learns nothing");
+    match compared.is_news {
+        true => pins.stopped(&doc, doc.root(), NOW),
+        false => Vec::new(),
+    }
+    .into_iter()
+    .map(|news| (news.tool.into(), news.change.as_str()))
+    .collect()
+}
+
+#[test]
+fn a_listing_that_went_to_nobody_approves_nothing() {
+    let pins = Pins::default();
+    assert_eq!(stop(&pins, r#"[{"name":"a","description":"bad"}]"#), []);
+    assert!(pins.state.read().pins.tools.is_empty());
+    assert!(!pins.is_unsaved());
+    // The first one that is shown is the one that is approved.
+    check(&pins, r#"[{"name":"a","description":"good"}]"#, &["a"], &[]);
+    check(
+        &pins,
+        r#"[{"name":"a","description":"bad"}]"#,
+        &[],
+        &[("a", "changed")],
+    );
+}
+
+#[test]
+fn a_pinned_tool_that_is_listed_otherwise_is_held_also_where_the_list_went_to_nobody() {
+    let pins = settled();
+    let (bad, good) = (
+        r#"[{"name":"a","description":"bad"},{"name":"b"}]"#,
+        r#"[{"name":"a","description":"one"}]"#,
+    );
+    let changed = || vec![("a".to_owned(), "changed")];
+    assert_eq!(stop(&pins, bad), changed());
+    assert!(pins.holds("a", NOW));
+    assert!(!pins.state.read().pins.tools.contains_key("b"));
+    // Said once, and not taken back by what nobody saw.
+    assert_eq!(stop(&pins, bad), []);
+    assert_eq!(stop(&pins, good), []);
+    assert!(pins.holds("a", NOW));
+    check(&pins, good, &["a"], &[]);
+    assert!(!pins.holds("a", NOW));
+}
+
+#[test]
+fn what_a_listing_would_come_to_is_what_it_comes_to() {
+    let lists = [
+        r#"[{"name":"a"},{"name":"b"}]"#,
+        r#"[{"name":"a","description":"other"},{"name":"b"},{"name":"c"}]"#,
+        r#"[{"name":"a"},{"name":"a","description":"x"},{"noname":1}]"#,
+        r#"[{"name":"b"}]"#,
+    ];
+    let pins = Pins::default();
+    for list in lists.iter().chain(&lists) {
+        let doc = Document::parse((*list).into(), &mcp_codec::Limits::default()).unwrap();
+        let compared = pins.compare(&doc, doc.root(), true, NOW);
+        let listed = pins.listed(&doc, doc.root(), true, NOW);
+        assert_eq!(compared.unapproved, listed.unapproved, "{list}");
+        assert!(compared.is_news || listed.news.is_empty(), "{list}");
+    }
+}
