@@ -716,6 +716,63 @@ fn an_answer_that_is_none_to_a_question_that_nobody_asked_goes_nowhere() {
 }
 
 #[test]
+fn weir_audit_reads_the_log_of_the_configuration_here_and_says_which_it_read() {
+    let (dir, home) = (
+        tempfile::TempDir::new().expect("a temporary folder"),
+        tempfile::TempDir::new().expect("a temporary folder"),
+    );
+    let file = dir.path().join("weir.yaml");
+    std::fs::write(&file, "data_dir: data\naudit: {mode: all}\n").expect("a file");
+    let within = |folder: &std::path::Path, args: &[&str]| {
+        let output = Command::new(weir_tests::weir::binary())
+            .args(args)
+            .current_dir(folder)
+            .env("HOME", home.path())
+            .env("XDG_STATE_HOME", home.path())
+            .stdin(Stdio::null())
+            .output();
+        output.expect("weir can be run")
+    };
+    // One log where it belongs, and another one that is found where nobody says anything.
+    let here = ["stdio", "-c", "weir.yaml", "--", STDIO_SERVER];
+    assert!(within(dir.path(), &here).status.success());
+    assert!(
+        within(home.path(), &["stdio", "--", STDIO_SERVER])
+            .status
+            .success()
+    );
+    let log = dir.path().join("data").display().to_string();
+    let file = file.display().to_string();
+    for args in [
+        &["audit", "verify"][..],
+        &["audit", "search"],
+        &["audit", "tail", "--no-follow"],
+    ] {
+        let said = within(dir.path(), args);
+        assert!(said.status.success(), "{args:?}: {}", text(&said));
+        assert!(text(&said).contains(&log), "{args:?}: {}", text(&said));
+        let said = within(home.path(), &[args, &["-c", &file]].concat());
+        assert!(text(&said).contains(&log), "{args:?}: {}", text(&said));
+        let said = within(home.path(), args);
+        assert!(said.status.success(), "{args:?}: {}", text(&said));
+        assert!(!text(&said).contains(&log), "{args:?}: {}", text(&said));
+        let told = home.path().display().to_string();
+        assert!(text(&said).contains(&told), "{args:?}: {}", text(&said));
+    }
+    let unknown = within(dir.path(), &["explain", "aud_01m7zs4jmzkkv18n8461fqvrpw"]);
+    assert!(text(&unknown).contains(&log), "{}", text(&unknown));
+    // A file that cannot be read names no folder, and nothing else is told about instead.
+    std::fs::write(&file, "data_dir: [").expect("a file");
+    let said = within(dir.path(), &["audit", "verify"]);
+    assert!(
+        !said.status.success() && said.stdout.is_empty(),
+        "{}",
+        text(&said)
+    );
+    assert!(text(&said).contains("--data-dir"), "{}", text(&said));
+}
+
+#[test]
 fn what_weir_stdio_refuses_is_on_record() {
     let dir = tempfile::TempDir::new().expect("a temporary folder");
     let input = "no message\n{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"ping\",\"params\":[]}\n[]\n{\"cut\":";

@@ -13,9 +13,12 @@ use clap::{Args, Subcommand};
 use dlp_scan::RuleSet;
 
 use super::printable::printable;
+use crate::config;
 
 /// How often a followed log is looked at.
 const POLL_EVERY: Duration = Duration::from_millis(200);
+/// The configuration file that is meant where it exists.
+const CONFIG_DEFAULT: &str = "weir.yaml";
 
 /// What to read.
 #[derive(Debug, Subcommand)]
@@ -31,10 +34,13 @@ pub enum AuditCommand {
 /// Where the log is and how a record is shown.
 #[derive(Debug, Args)]
 pub struct Where {
-    /// Folder of the data, as in the configuration [default: weir-data here, or else
+    /// Folder of the data [default: that of the configuration file; where there is none, weir-data here, or else
     /// ~/.local/state/weir, where `weir proxy` and `weir stdio` write]
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
+    /// The configuration file of the `weir serve` [default: weir.yaml here, if there is one]
+    #[arg(long, short, value_name = "FILE", conflicts_with = "data_dir")]
+    pub config: Option<PathBuf>,
     /// One JSON object a line
     #[arg(long)]
     pub json: bool,
@@ -135,7 +141,7 @@ fn search(args: &SearchArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     } else {
         Order::NewestFirst
     };
-    let logs = logs(args.at.data_dir.as_deref())?;
+    let logs = args.at.logs_told()?;
     let [log] = &logs[..] else {
         let (records, damaged) = newest_of(&logs, &query)?;
         if records.is_empty() {
@@ -211,7 +217,7 @@ fn newest_of(logs: &[PathBuf], query: &Query) -> anyhow::Result<(Vec<Record>, u6
 fn tail(args: &TailArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let query = args.filter.query()?;
     let mut tails = Vec::new();
-    for dir in logs(args.at.data_dir.as_deref())? {
+    for dir in args.at.logs_told()? {
         tails.push(Tail::open(
             &dir,
             TailStart::Last(args.lines),
@@ -242,7 +248,7 @@ fn tail(args: &TailArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
 }
 
 fn verify(args: &VerifyArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    for dir in logs(args.at.data_dir.as_deref())? {
+    for dir in args.at.logs()? {
         let report = audit_log::verify(&dir).with_context(|| format!("{}", dir.display()))?;
         if report.segments == 0 {
             bail!(
@@ -296,11 +302,46 @@ fn limits_of(report: &Report) -> Vec<String> {
     lines
 }
 
+impl Where {
+    fn logs(&self) -> anyhow::Result<Vec<PathBuf>> {
+        logs(&data_dir(self.data_dir.as_deref(), self.config.as_deref())?)
+    }
+
+    /// The same, and says which they are: records do not tell whose log they stand in.
+    fn logs_told(&self) -> anyhow::Result<Vec<PathBuf>> {
+        let logs = self.logs()?;
+        for log in &logs {
+            // What is shown goes on where nobody can be told.
+            let _ = writeln!(std::io::stderr(), "audit log {}", log.display());
+        }
+        Ok(logs)
+    }
+}
+
+/// The data folder that is meant: the one that is named, else that of the configuration file, else one that is found. A
+/// weir.yaml here that cannot be read is an error: another log would be told about without anybody noticing.
+pub(super) fn data_dir(named: Option<&Path>, config: Option<&Path>) -> anyhow::Result<PathBuf> {
+    if let Some(named) = named {
+        return Ok(named.to_path_buf());
+    }
+    let here = Path::new(CONFIG_DEFAULT);
+    match config.or_else(|| here.exists().then_some(here)) {
+        Some(file) => {
+            let loaded = config::to_look_at(file).context("to name the folder: --data-dir")?;
+            Ok(loaded.data_dir)
+        }
+        None => Ok(super::found_data_dir()),
+    }
+}
+
 /// The logs under a data folder: one, or several where processes share it.
-pub(super) fn logs(data_dir: Option<&Path>) -> anyhow::Result<Vec<PathBuf>> {
-    let dir = &data_dir.map_or_else(super::found_data_dir, Path::to_path_buf);
-    let entries = std::fs::read_dir(dir)
-        .with_context(|| format!("there is no data folder {}; give --data-dir", dir.display()))?;
+pub(super) fn logs(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(dir).with_context(|| {
+        format!(
+            "there is no data folder {}; give --data-dir, or -c with the configuration file",
+            dir.display()
+        )
+    })?;
     let mut found: Vec<PathBuf> = entries
         .filter_map(|e| Some(e.ok()?.path()))
         .filter(|p| {

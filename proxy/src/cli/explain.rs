@@ -23,7 +23,8 @@ use crate::config;
 pub struct ExplainArgs {
     /// The audit id: it stands in the answer to a blocked call, in logs, and in `weir audit`
     id: String,
-    /// Folder of the data [default: that of the configuration file, or weir-data here, or else ~/.local/state/weir]
+    /// Folder of the data [default: that of the configuration file, or of weir.yaml here, or weir-data here, or else
+    /// ~/.local/state/weir]
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
     /// The configuration file: names the line of policy that decided (as the file is now)
@@ -35,7 +36,8 @@ pub struct ExplainArgs {
 pub fn run(args: &ExplainArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let loaded = args.config.as_deref().map(config::to_look_at).transpose()?;
     let of_file = loaded.as_ref().map(|loaded| loaded.data_dir.as_path());
-    let record = find(args, args.data_dir.as_deref().or(of_file))?;
+    let named = args.data_dir.as_deref().or(of_file);
+    let record = find(args, &audit::data_dir(named, None)?)?;
     let judge = loaded
         .map(|loaded| Judge::of(&loaded, &record))
         .transpose()?;
@@ -43,7 +45,7 @@ pub fn run(args: &ExplainArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     Ok(ExitCode::SUCCESS)
 }
 
-fn find(args: &ExplainArgs, data_dir: Option<&Path>) -> anyhow::Result<Record> {
+fn find(args: &ExplainArgs, data_dir: &Path) -> anyhow::Result<Record> {
     let query = Query {
         id: Some(args.id.parse()?),
         limit: Some(1),
@@ -57,11 +59,13 @@ fn find(args: &ExplainArgs, data_dir: Option<&Path>) -> anyhow::Result<Record> {
             ControlFlow::Break(())
         })?;
     }
-    let advice = match data_dir {
-        Some(dir) => format!(" under {}", dir.display()),
-        None => "; give --data-dir".into(),
-    };
-    found.with_context(|| format!("there is no record {} in the audit log{advice}", args.id))
+    found.with_context(|| {
+        format!(
+            "there is no record {} in the audit log under {}; another one: --data-dir, or -c with the configuration file",
+            args.id,
+            data_dir.display()
+        )
+    })
 }
 
 /// The rules and the policy of the record's server, as the configuration has them now.

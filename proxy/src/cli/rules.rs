@@ -94,7 +94,8 @@ pub struct ExplainArgs {
 /// `weir rules hash`.
 #[derive(Debug, Args)]
 pub struct HashArgs {
-    /// Folder of the data, which holds the key [default: weir-data here, or else ~/.local/state/weir]
+    /// Folder of the data, which holds the key [default: that of weir.yaml here, or weir-data here, or else
+    /// ~/.local/state/weir]
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
 }
@@ -428,7 +429,7 @@ fn say(miss: &Miss) -> String {
 }
 
 fn hash(args: &HashArgs, input: impl Read, out: &mut dyn Write) -> anyhow::Result<()> {
-    let dir = args.data_dir.clone().unwrap_or_else(super::found_data_dir);
+    let dir = super::audit::data_dir(args.data_dir.as_deref(), None)?;
     let mut text = String::new();
     input
         .take(TEXT_BYTES_MAX + 1)
