@@ -599,3 +599,35 @@ fn live_traffic_is_recorded_with_masks_and_two_versions_are_compared_on_it() {
     assert!(!registry.contains("taps"), "{registry}");
     refused(&weir, &["record", "--plugin", "nobody"], "not bound");
 }
+
+#[test]
+fn a_bound_plugin_is_bound_again_only_in_place_of_what_binds_it() {
+    let upstream = Upstream::mcp(|_| None);
+    let weir = Weir::serve(&Config::of(json!({ "url": upstream.url() })));
+    let first = fixture("word-guard.wasm").display().to_string();
+    done(&weir, &["push", &first]);
+    let bind = |words: &[&'static str]| [&["bind", "word-guard", "--tool", "echo"], words].concat();
+    done(&weir, &bind(&["--direction", "to_server"]));
+    for same in [
+        &[][..],
+        &["--direction", "to_server"],
+        &["--timeout-ms", "20"],
+    ] {
+        refused(&weir, &bind(same), "--replace");
+    }
+    // Other messages are another binding.
+    done(&weir, &["bind", "word-guard", "--tool", "typed"]);
+    done(&weir, &bind(&["--direction", "to_client"]));
+    let bindings = |text: &str| {
+        let lines = text
+            .lines()
+            .filter(|l| l.starts_with(&format!("{SERVER}: ")));
+        lines.count()
+    };
+    assert_eq!(bindings(&done(&weir, &["list"])), 3);
+    // One for both directions takes the place of both.
+    done(&weir, &bind(&["--timeout-ms", "20", "--replace"]));
+    let listed = done(&weir, &["list"]);
+    assert_eq!(bindings(&listed), 2, "{listed}");
+    assert!(listed.contains("\"timeout_ms\":20"), "{listed}");
+}

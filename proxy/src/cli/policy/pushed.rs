@@ -84,6 +84,9 @@ pub struct BindArgs {
     /// Memory of one instance, in MiB
     #[arg(long, default_value_t = 16)]
     memory_mb: u32,
+    /// Take the place of what binds the plugin to the same messages
+    #[arg(long)]
+    replace: bool,
 }
 
 /// What to take away.
@@ -282,14 +285,41 @@ pub fn bind(args: &BindArgs, out: &mut dyn Write) -> anyhow::Result<()> {
             dlp_scan::RuleSet::builtin(),
         )
         .map_err(anyhow::Error::msg)?;
+    let all = server.plugins.iter();
+    let same_of_all = all.filter(|other| is_same_place(other, &binding)).count();
     let (generation, ()) = Registry::change(&loaded.data_dir, |registry| {
         let bindings = registry.bindings.entry(id.to_string()).or_default();
+        let (same, others): (Vec<_>, Vec<_>) = std::mem::take(bindings)
+            .into_iter()
+            .partition(|other| is_same_place(other, &binding));
+        if same_of_all > same.len() {
+            bail!(
+                "{plugin} is bound to these messages of {id} in the configuration file; change it there"
+            );
+        }
+        if let Some(same) = same.first().filter(|_| !args.replace) {
+            let same = serde_json::to_string(same)?;
+            bail!(
+                "{plugin} is bound to these messages of {id} already: {same}; to change that, bind it with --replace"
+            );
+        }
+        *bindings = others;
         bindings.push(binding);
         Ok(())
     })?;
     let tool = args.tool.as_deref().unwrap_or("every message");
     writeln!(out, "bound {plugin} to {id}, {tool}")?;
     tell(&loaded, generation, out)
+}
+
+/// Whether two bindings of one plugin are about the same messages: both would decide about each of them, and of a binding that
+/// was meant to be changed the old one would go on.
+fn is_same_place(one: &PluginBinding, other: &PluginBinding) -> bool {
+    let directions_meet = match (one.direction, other.direction) {
+        (Some(one), Some(other)) => one == other,
+        _ => true,
+    };
+    one.plugin == other.plugin && one.tool == other.tool && directions_meet
 }
 
 /// The server named, or the only one.
