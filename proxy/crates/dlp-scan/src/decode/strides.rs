@@ -187,6 +187,7 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
         let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
         // It may reach behind `done`, but two rows of one stride never overlap: the first would have gone on.
         let mut pieces = row.pieces(text, (floor, ceil));
+        let labels = trim_labels(text, &row, &mut pieces);
         let Some((start, end)) = pieces.first().zip(pieces.last()) else {
             continue;
         };
@@ -198,7 +199,7 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
                 account[account.len() - 1].end as usize,
             );
             pieces = account;
-        } else if !worth(text, &row, &pieces)
+        } else if !(labels || worth(text, &row, &pieces))
             || known(text, &row, (floor, start))
             || shows_bytes(text, Span::new(start, end))
             || of_source_map(text, &row, &pieces, (floor, ceil))
@@ -222,6 +223,45 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
             }
         });
     }
+}
+
+/// `68656c6c.6f20776f.726c64.example.org`: bytes that the labels of a host's name carry out (RFC 1035) go up to the first that is
+/// none of them. Their digits in hexadecimal have too few letters for a value.
+fn trim_labels(text: &[u8], row: &Stride, pieces: &mut Vec<Span>) -> bool {
+    let hex = |b: &u8| b.is_ascii_digit() || (b'a'..=b'f').contains(b);
+    if row.gap != 1 || row.len % 2 == 1 || text[row.piece + row.len] != b'.' {
+        return false;
+    }
+    let data = pieces
+        .iter()
+        .take_while(|p| p.len() == row.len && text[p.range()].iter().all(hex));
+    let whole = data.count();
+    let ends = |at: usize| !text.get(at).is_some_and(u8::is_ascii_alphanumeric);
+    let Some(last) = whole
+        .checked_sub(1)
+        .map(|nth| pieces[nth])
+        .filter(|p| ends(p.end as usize))
+    else {
+        return false;
+    };
+    // The last may be shorter.
+    let from = last.end as usize + 1;
+    let rest = text.get(from..).unwrap_or_default();
+    let len = rest.iter().take(row.len).take_while(|b| hex(b)).count();
+    let shorter = len % 2 == 0
+        && len > 0
+        && len < row.len
+        && text[last.end as usize] == b'.'
+        && ends(from + len);
+    let digits = whole * row.len + if shorter { len } else { 0 };
+    if digits < JOINED_BYTES_MIN {
+        return false;
+    }
+    pieces.truncate(whole);
+    if shorter {
+        pieces.push(Span::new(from, from + len));
+    }
+    true
 }
 
 /// Is the gap of such a row none that columns, versions and lists have?
@@ -404,6 +444,23 @@ mod tests {
     /// `pieces` with `gap` between them.
     fn row(gap: &str) -> String {
         ["ghp_Zq7k", "W2mXv9Lp", "4TsR8bNc", "3Yd"].join(gap)
+    }
+
+    #[test]
+    fn labels_of_a_host_carry_bytes() {
+        for text in [
+            "get 6768.705f.5a71.376b.5732.6d58.7639.4c70.3454.7352.3862.x.example.org",
+            "q: 6768705f.5a71376b.57326d58.76394c70.34547352.3862.example.org",
+        ] {
+            let found = children(text);
+            let digits = "6768705f5a71376b57326d5876394c70345473523862";
+            assert!(
+                found
+                    .iter()
+                    .any(|(l, t, _)| *l == Layer::Spaced && t.contains(digits)),
+                "{text}"
+            );
+        }
     }
 
     #[test]
