@@ -144,7 +144,7 @@ fn scan_cell(text: &str, base: u32, sink: &mut Sink<'_>) {
                 row.add(c, start, end);
                 zero.add(start, end);
             }
-            Unseen::Bidi if written && of_range(text, i, c) => {}
+            Unseen::Bidi if written && (of_range(text, i, c) || turns_nothing(text, i, c)) => {}
             Unseen::Bidi => {
                 overrides |= matches!(c, '\u{202D}' | '\u{202E}');
                 bidi.add(start, end);
@@ -183,6 +183,13 @@ fn of_range(text: &str, at: usize, c: char) -> bool {
     let before = text[..at].strip_suffix('-');
     behind.is_some_and(|rest| rest.starts_with(ends))
         || before.is_some_and(|rest| rest.ends_with(ends))
+}
+
+/// `'\u{202D}' | '\u{202E}'`, `U+202E = \u202e RIGHT-TO-LEFT`: no word begins or goes on right behind it, as in tables of characters.
+fn turns_nothing(text: &str, at: usize, c: char) -> bool {
+    let behind = text[at + c.len_utf8()..].chars();
+    let mut seen = behind.skip_while(|c| unseen(*c) == Some(Unseen::Bidi));
+    !seen.next().is_some_and(char::is_alphanumeric)
 }
 
 fn between_letters(text: &str) -> u32 {

@@ -53,6 +53,7 @@ fn international(text: &[u8], at: usize) -> Option<usize> {
         || is_decimal(&text[..at], &text[at + 1..end])
         || is_snapshot(&text[at + 1..end])
         || is_place(&text[at + 1..end])
+        || is_declination(&text[..at], &text[at + 1..end])
     {
         return None;
     }
@@ -135,6 +136,24 @@ fn is_place(number: &[u8]) -> bool {
         && upto(&latitude[2..4], 59)
         && upto(&longitude[..3], 180)
         && upto(&longitude[3..5], 59)
+}
+
+/// `00 42 44.3 +41 16 09.2 3.44`: degrees, minutes and seconds north of the equator behind hours, minutes and seconds.
+fn is_declination(before: &[u8], number: &[u8]) -> bool {
+    let part = |b: &&u8| b.is_ascii_digit() || matches!(b, b'.' | b' ' | b':');
+    let near = before.iter().rev().take(16).take_while(part).count();
+    let hours = before[before.len() - near..].split(|b| matches!(b, b' ' | b':'));
+    let hours = hours.filter(|h| !h.is_empty());
+    let degrees = number.split(|b| *b == b' ').take(3);
+    let two = |d: &[u8]| {
+        d.len() >= 2
+            && d[..2].iter().all(u8::is_ascii_digit)
+            && matches!(d.get(2), None | Some(b'.'))
+    };
+    hours.clone().count() >= 3
+        && hours.rev().take(3).all(two)
+        && degrees.clone().count() == 3
+        && degrees.into_iter().all(two)
 }
 
 /// `(415) 555-0132`: North America, where brackets round the area code are the custom.
