@@ -59,6 +59,150 @@ pub(super) fn names_goods(before: &[u8]) -> bool {
     parted || last.is_some_and(|w| is(w, &GOODS))
 }
 
+/// Do the words before a number say that it is the number of a thing in a catalogue or of a post: `item_id`, `"sku":`, `story_fbid=`?
+pub(super) fn names_thing(before: &[u8]) -> bool {
+    const REACH: usize = 24;
+    const THINGS: [&[u8]; 36] = [
+        b"sku",
+        b"upc",
+        b"gtin",
+        b"ean",
+        b"isbn",
+        b"asin",
+        b"barcode",
+        b"item",
+        b"product",
+        b"catalog",
+        b"catalogue",
+        b"part",
+        b"mpn",
+        b"serial",
+        b"tweet",
+        b"fb",
+        b"post",
+        b"message",
+        b"trace",
+        b"span",
+        b"object",
+        b"thread",
+        b"video",
+        b"photo",
+        b"story",
+        b"comment",
+        b"media",
+        b"snowflake",
+        b"guild",
+        b"channel",
+        b"build",
+        b"commit",
+        b"job",
+        b"order",
+        b"asset",
+        b"variant",
+    ];
+    const NUMBER: [&[u8]; 6] = [b"no", b"number", b"num", b"nr", b"code", b"id"];
+    let near = before[before.len().saturating_sub(REACH)..].to_ascii_lowercase();
+    let words = near.split(|b| !b.is_ascii_alphanumeric());
+    let words = words.rev().filter(|w| !w.is_empty() && !NUMBER.contains(w));
+    let thing = |word: &[u8]| {
+        let bare = word.strip_suffix(b"id").unwrap_or(word);
+        THINGS.contains(&bare) || THINGS.contains(&word)
+    };
+    words.take(1).any(thing)
+}
+
+/// Does the name of a firm or an office stand beside a number: `VAT DE811907980 (SAP SE)`?
+pub(super) fn beside_firm(text: &[u8], (start, end): (usize, usize)) -> bool {
+    const REACH: usize = 56;
+    /// As they are written behind a name.
+    const FORMS: [&[u8]; 50] = [
+        b"Inc",
+        b"LLC",
+        b"Ltd",
+        b"Limited",
+        b"PLC",
+        b"plc",
+        b"GmbH",
+        b"AG",
+        b"SE",
+        b"SA",
+        b"S.A",
+        b"SAS",
+        b"SARL",
+        b"S.r.l",
+        b"Srl",
+        b"SpA",
+        b"S.p.A",
+        b"BV",
+        b"B.V",
+        b"NV",
+        b"N.V",
+        b"AB",
+        b"ASA",
+        b"A/S",
+        b"ApS",
+        b"Oy",
+        b"Oyj",
+        b"KG",
+        b"KGaA",
+        b"s.r.o",
+        b"a.s",
+        b"d.o.o",
+        b"Pty",
+        b"Corp",
+        b"Corporation",
+        b"Ltda",
+        b"Kft",
+        b"Office",
+        b"Ministry",
+        b"University",
+        b"Foundation",
+        b"Bank",
+        b"Holding",
+        b"Group",
+        b"Authority",
+        b"Agency",
+        "ПАО".as_bytes(),
+        "ООО".as_bytes(),
+        "ЗАО".as_bytes(),
+        "株式会社".as_bytes(),
+    ];
+    let before = &text[start.saturating_sub(REACH)..start];
+    let before = memchr::memrchr(b'\n', before).map_or(before, |at| &before[at + 1..]);
+    let after = &text[end..text.len().min(end + REACH)];
+    let after = memchr::memchr(b'\n', after).map_or(after, |at| &after[..at]);
+    let words = |part: &[u8]| {
+        let mut words = part
+            .split(|b| *b <= b' ' || b"()[],;:\"'".contains(b))
+            .skip(1);
+        words.any(|word| FORMS.contains(&word.strip_suffix(b".").unwrap_or(word)))
+    };
+    words(before) || words(after) || after.starts_with(b" of the firm")
+}
+
+/// Do most numbers around that have as many digits have a wrong sum? Then this one has a right one by chance.
+pub(super) fn is_by_chance(
+    text: &[u8],
+    at: (usize, usize),
+    passes: impl Fn(&[u8]) -> bool,
+) -> bool {
+    const REACH: usize = 600;
+    const OTHERS_MIN: usize = 3;
+    let len = at.1 - at.0;
+    let near = &text[at.0.saturating_sub(REACH)..text.len().min(at.1 + REACH)];
+    let own = &text[at.0..at.1];
+    let (mut right, mut wrong) = (0, 0);
+    for word in near.split(|b| !b.is_ascii_alphanumeric()) {
+        if word.len() == len && word != own && word.iter().all(u8::is_ascii_digit) {
+            match passes(word) {
+                true => right += 1,
+                false => wrong += 1,
+            }
+        }
+    }
+    wrong >= OTHERS_MIN && wrong > right
+}
+
 /// Do the words before a number say that it is an amount of something, as in `rx_bytes 4240941569547042` or
 /// `http_requests_total{code="200"} 2340515060177062` (Prometheus, "Metric and label naming")?
 pub(super) fn names_amount(before: &[u8]) -> bool {
@@ -148,7 +292,8 @@ pub(super) fn is_colour(value: &[u8], after: &[u8]) -> bool {
         (1..=3).contains(&group.len()) && n.is_some_and(|n| n <= 255)
     };
     let mut groups = value.split(|b| *b == b' ');
-    after.first() == Some(&b'\t') && groups.clone().count() == 3 && groups.all(part)
+    let gap = after.iter().take(2).take_while(|b| **b == b' ').count();
+    after.get(gap) == Some(&b'\t') && groups.clone().count() == 3 && groups.all(part)
 }
 
 /// `## Date: 2000-07-11`, `.TH FUSER 1 2022-11-02`: the day of a text, in its head, which nobody was born on.

@@ -471,6 +471,9 @@ fn act(
         Action::Detect(Detector::UrlCredentials) => url::credentials(at, &cell.1, unbroken, sink),
         Action::Detect(Detector::AuthHeader) => url::auth_header(at, &cell.1, sink),
         Action::Detect(Detector::PrivateWebKey) => assign::Names::web_key(cell, sink),
+        Action::Detect(Detector::HomeCoordinates) => assign::Names::home(cell, sink),
+        Action::Detect(Detector::SecretData) => assign::Names::secret_data(cell, sink),
+        Action::Detect(Detector::FamilyName) => assign::Names::family(cell, sink),
         Action::Detect(Detector::PostalAddress) => names.postal(at, cell, sink),
         Action::Detect(Detector::Orders) => {
             strung::note(sink.text(), &cell.1, at, &mut scratch.strung);

@@ -1,8 +1,9 @@
 //! Identifiers of a fixed shape: found by their digits, told apart by shape, check digits and the words around them.
 
 use super::amount::{
-    are_years, counts, describes, heads, is_code_point, is_colour, is_of_arn, is_of_dump,
-    is_postcode_of_japan, is_reference, is_stamp, names_amount, names_goods,
+    are_years, beside_firm, counts, describes, heads, is_by_chance, is_code_point, is_colour,
+    is_of_arn, is_of_dump, is_postcode_of_japan, is_reference, is_stamp, names_amount, names_goods,
+    names_thing,
 };
 use super::{Scratch, Sink, context};
 use crate::blob;
@@ -514,6 +515,16 @@ fn candidate(
     };
     let named = || labelled(names_goods);
     let measured = || value.iter().all(u8::is_ascii_digit) && labelled(names_amount);
+    // A number in one piece that has the sum of a card's: one in ten has, in every catalogue.
+    let of_catalogue = || {
+        let digits = value.iter().all(u8::is_ascii_digit);
+        let sum = |word: &[u8]| compiled.checks.iter().all(|c| (c.run)(word));
+        digits
+            && (15..=16).contains(&value.len())
+            && passes(scratch)
+            && (labelled(names_thing)
+                || is_by_chance(text, (span.start as usize, span.end as usize), sum))
+    };
     let chain = value.starts_with(b"0x");
     let few = value.iter().filter(|b| b.is_ascii_digit()).count() < FEW_DIGITS;
     if chain && named() {
@@ -523,7 +534,7 @@ fn candidate(
         // So few digits may be anything that has a number, where the word before says so.
         Beside::Free if need == Need::Nothing && few && named() => false,
         // Nor is what counts up, or is measured.
-        Beside::Free if need == Need::Nothing && !few && measured() => false,
+        Beside::Free if need == Need::Nothing && !few && (measured() || of_catalogue()) => false,
         Beside::Free => {
             (need == Need::Nothing || alone)
                 && !counts_up(&scratch.compact)
@@ -544,6 +555,9 @@ fn candidate(
             || is_postcode_of_japan(before, value, after)
     };
     if !told && (!context::has(rule, span, cell, sink, scratch) || says_other()) {
+        return;
+    }
+    if compiled.firms && beside_firm(text, (span.start as usize, span.end as usize)) {
         return;
     }
     if passes(scratch) {

@@ -288,9 +288,13 @@ pub(super) fn search_windows(sink: &mut Sink<'_>, scratch: &mut Scratch) {
                 super::told::tells_of(text, cell.span, whole)
                     || super::forbidden::forbids(text, cell.span, whole)
             };
-            let other = secret && is_id_of_another(sink.text(), whole, value);
+            let other = secret && is_id_of_another(sink.text(), whole, value)
+                || sink.rules.compiled(*rule).firms && super::assign::is_firms(value, cell, sink);
             if !(other || orders && idle(sink.text())) {
-                sink.accept(*rule, value, &mut scratch.compact);
+                let found = sink.accept(*rule, value, &mut scratch.compact);
+                if found && sink.rules.compiled(*rule).lines {
+                    accept_lines(*rule, value, cell, sink, scratch);
+                }
             }
             start = whole.end.max(start + 1);
             if !sink
@@ -303,6 +307,22 @@ pub(super) fn search_windows(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     }
     scratch.windows = windows;
     scratch.windows.clear();
+}
+
+/// The values in the lines behind a match that are written as its own is.
+fn accept_lines(
+    rule: RuleId,
+    found: Span,
+    cell: &Cell,
+    sink: &mut Sink<'_>,
+    scratch: &mut Scratch,
+) {
+    for value in super::assign::lines_behind(sink.text(), found, cell.span.end as usize) {
+        if !sink.limits.spend(sink.rules.compiled(rule).weight) {
+            break;
+        }
+        sink.accept(rule, value, &mut scratch.compact);
+    }
 }
 
 /// `password reset requested correlation_id=a4f1...`: the words that a pattern began with stand before a name that says itself what

@@ -28,7 +28,7 @@ use crate::rule::{Rule, RuleId};
 /// Shortest shape.
 pub(crate) const SHAPE_BYTES_MIN: usize = 5;
 /// Longest shape, and so longest number looked at.
-pub(crate) const SHAPE_BYTES_MAX: usize = 44;
+pub(crate) const SHAPE_BYTES_MAX: usize = 52;
 /// How far a pattern may reach, unless the rule says more.
 const AHEAD_DEFAULT: u32 = 512;
 const AHEAD_MAX: u32 = 4096;
@@ -200,6 +200,8 @@ impl Builder {
             context: Vec::new(),
             within: Vec::new(),
             placeholders_pass: true,
+            lines: false,
+            firms: false,
             own: true,
             weight: 1,
         });
@@ -285,6 +287,8 @@ impl Builder {
             context,
             within,
             placeholders_pass: raw.placeholders_pass || category != Category::Secret,
+            lines: raw.lines,
+            firms: raw.firms,
             own: self.own.is_some(),
             weight,
         });

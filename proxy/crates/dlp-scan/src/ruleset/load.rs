@@ -99,6 +99,10 @@ pub(crate) struct RawRule {
     pub any_name: bool,
     #[serde(default)]
     pub placeholders_pass: bool,
+    #[serde(default)]
+    pub lines: bool,
+    #[serde(default)]
+    pub firms: bool,
     pub detector: Option<Detector>,
     pub confidence: Option<u8>,
     #[serde(default)]

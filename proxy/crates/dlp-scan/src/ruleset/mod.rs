@@ -127,6 +127,10 @@ pub(crate) struct Compiled {
     /// Numbers of words, one of which every match holds besides a keyword. Empty when nothing is known.
     pub within: Vec<u16>,
     pub placeholders_pass: bool,
+    /// The lines behind a match hold values, too.
+    pub lines: bool,
+    /// Firms have such numbers as well as persons: beside a firm's name it is the firm's.
+    pub firms: bool,
     /// A tenant's own: neither covers a finding of another rule nor is covered by one.
     pub own: bool,
     /// What one try costs of the candidates' budget: 1 for built-in rules, by the size of its automaton for others.
@@ -204,6 +208,9 @@ pub(crate) enum Detector {
     Phone,
     PostalAddress,
     PrivateWebKey,
+    FamilyName,
+    SecretData,
+    HomeCoordinates,
     UnicodeTags,
     VariationSelectors,
     Bidi,
@@ -436,6 +443,9 @@ impl RuleSet {
                     | Detector::AuthHeader
                     | Detector::PostalAddress
                     | Detector::PrivateWebKey
+                    | Detector::FamilyName
+                    | Detector::SecretData
+                    | Detector::HomeCoordinates
             ),
             Action::SecretName | Action::Context { .. } | Action::Within(_) => false,
             Action::Exact | Action::Reversed | Action::Rot13 | Action::Mark(_) => true,

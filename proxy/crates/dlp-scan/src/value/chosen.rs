@@ -440,6 +440,14 @@ fn in_humps(run: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// All words that things in programs are called.
+pub(super) fn naming() -> impl Iterator<Item = &'static str> {
+    [NAMING, THINGS, SPOKEN, COUNTED]
+        .into_iter()
+        .flatten()
+        .copied()
+}
+
 /// Is it a word that things in programs are called?
 pub(super) fn is_naming(word: &str) -> bool {
     let lower = word.to_lowercase();

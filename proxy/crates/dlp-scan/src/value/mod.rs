@@ -1,6 +1,7 @@
 //! What a value under a telling name has to look like to be believed.
 
 mod chosen;
+mod glued;
 mod placeholder;
 mod program;
 mod signs;
@@ -18,6 +19,7 @@ use chosen::{
     is_foreign_and_number, is_foreign_words, is_numbered, is_numbered_inside, is_own_words,
     is_pair, is_pair_of_numbered, is_parted_by_number, is_phrase, is_word_and_number, is_worded,
 };
+pub(crate) use glued::is_of_words;
 pub(crate) use placeholder::{is_placeholder, is_typed, stands_for, without_word};
 use program::{
     is_argument, is_certificate_type, is_constant, is_few_bytes, is_host_and_path, is_in_module,

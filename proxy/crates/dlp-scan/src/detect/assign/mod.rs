@@ -1,38 +1,48 @@
 //! `name = value` in its many dresses: JSON members, env files, YAML, code, flags, tables, XML, URL queries.
 
 mod announced;
+mod around;
 mod beside;
 mod between;
+mod firms;
 mod heads;
+mod listed;
 mod looks;
 mod markup;
+mod persons;
 mod reader;
 mod tables;
 mod tuples;
 mod typed;
 mod verdict;
+mod worded;
 
 use announced::announced;
+use around::name_around;
 use beside::named_beside;
+pub(super) use firms::is_firms;
 use heads::{is_doubtful, is_of_login};
+pub(crate) use listed::lines_behind;
+use listed::{believe_listed, believe_members, promise_of_many};
 use markup::fields_under;
 use reader::{value_after, whose};
 use tables::{Column, Tables};
 use tuples::tuples_under;
 use typed::believe_typed;
 pub(crate) use verdict::{may_name_test, told_of_test};
+use worded::{believe_read_words, believe_words};
 
 use std::cell::OnceCell;
 
 use super::{Scratch, Sink, is_value, postal};
 use regex_automata::Input;
 
-use crate::LeafKind;
 use crate::names::{self, Promise};
 use crate::rule::RuleId;
 use crate::ruleset::Detector;
 use crate::text::{Cell, Span};
 use crate::value;
+use crate::{Category, LeafKind};
 
 /// So much of a value is judged. One that is longer is taken to its end when that much of it is believed.
 const VALUE_BYTES_MAX: usize = 4096;
@@ -186,6 +196,20 @@ fn is_fingerprint(text: &[u8], name: Span, value: Span) -> bool {
         && told.iter().all(large)
 }
 
+/// `"session_id": "7c1d0a5294be4e0f8a61d2f35b98c410"`: what is called by hexadecimal digits, as by a UUID without its dashes.
+fn is_plain_id(text: &[u8], name: Span, value: Span) -> bool {
+    let called = &text[name.range()];
+    let bare = called.strip_suffix(b"_id").or(called.strip_suffix(b"-id"));
+    let bare = bare.or(called.strip_suffix(b"Id").or(called.strip_suffix(b"ID")));
+    let bare = bare.or(called.strip_suffix(b"-Id").or(called.strip_suffix(b"_ID")));
+    let told = &text[value.range()];
+    let session = |word: &[u8]| {
+        let word = word.to_ascii_lowercase();
+        word.ends_with(b"session") || word.ends_with(b"sess")
+    };
+    bare.is_some_and(session) && told.len() >= 32 && told.iter().all(u8::is_ascii_hexdigit)
+}
+
 /// Reads each name once, however many keywords lie in it.
 #[derive(Debug, Default)]
 pub(super) struct Names {
@@ -206,9 +230,13 @@ impl Names {
         self.secret_done = name.end.max(at + 1);
         let promise = names::promise(&sink.text()[name.range()]);
         if promise == Promise::Nothing {
+            many(name, cell, sink);
             return;
         }
         if !is_value(&cell.1) {
+            if name == cell.1.span {
+                believe_members(cell, promise, sink);
+            }
             // Only a key that is the name, not one which merely speaks of it.
             let rest = &sink.text()[name.end as usize..cell.1.span.end as usize];
             // `Passwort VPN`: what it is for may be one more word.
@@ -222,7 +250,12 @@ impl Names {
                 || told()
             {
                 under_key(cell, sink, |value, sink| {
-                    believe(Value::of(value, true), promise, sink);
+                    if is_plain_id(sink.text(), name, value) {
+                        return;
+                    }
+                    if believe(Value::of(value, true), promise, sink).is_none() {
+                        believe_words(value, promise, sink);
+                    }
                     believe_typed(value, promise, name, &cell.1, sink);
                 });
             }
@@ -282,6 +315,9 @@ impl Names {
                 believe(value, promise, sink);
             }
         });
+        if !in_urn && promise != Promise::Mnemonic {
+            believe_listed(name, promise, &cell.1, sink);
+        }
         // `...</password> <host>db1`: a tag that ends has its value before it.
         let closes = before.ends_with(b"</");
         let read = self.read(name, &cell.1, sink);
@@ -306,12 +342,16 @@ impl Names {
             let verdict = verdict::is_verdict(sink.text(), name, found.value, &cell.1);
             let code = !found.quoted && is_code(sink.text(), name, found.value);
             let print = is_fingerprint(sink.text(), name, found.value);
-            if !rest.starts_with(b"...") && !verdict && !code && !print {
+            let id = is_plain_id(sink.text(), name, found.value);
+            if !rest.starts_with(b"...") && !verdict && !code && !print && !id {
                 let mut value = found.taken(&cell.1);
                 if promise == Promise::Passphrase && !found.quoted {
                     value.span = drawn_from(sink.text(), found.value, &cell.1);
                 }
                 let end = believe(value, promise, sink);
+                if end.is_none() {
+                    believe_read_words(name, value, promise, sink);
+                }
                 if let Some(end) = end.filter(|_| value.ends != Ends::Here) {
                     self.secret_done = self.secret_done.max(end);
                 }
@@ -343,12 +383,22 @@ impl Names {
                 return;
             };
             let text = &sink.text()[value.span.range()];
-            if scratch.automata.find(pattern, &Input::new(text)).is_some() {
+            let firms = || {
+                let firms = sink.rules.compiled(rule).firms && !is_value(&cell.1);
+                firms && firms::is_of_firm(cell.0, sink)
+            };
+            if scratch.automata.find(pattern, &Input::new(text)).is_some() && !firms() {
                 let whole = value.whole(sink);
                 sink.accept(rule, whole, &mut scratch.compact);
             }
         };
         if !is_value(&cell.1) {
+            // `{"patient":{"name":"Ola Brandt"}}`: the pattern says whether the name is a person's.
+            if sink.rules.rule(rule).category == Category::Pii {
+                persons::named_in(cell, sink, |named, sink| {
+                    take(Value::of(trim(sink.text(), named), true), sink);
+                });
+            }
             return under_key(cell, sink, |value, sink| take(Value::of(value, true), sink));
         }
         if names_cell(name, &cell.1, sink.text()) {
@@ -411,6 +461,21 @@ impl Names {
         }
     }
 
+    /// A key for the name of a family, beside one for the name that somebody was given.
+    pub fn family(cell: (usize, Cell), sink: &mut Sink<'_>) {
+        persons::family(cell, sink);
+    }
+
+    /// A key for the latitude of a place.
+    pub fn home(cell: (usize, Cell), sink: &mut Sink<'_>) {
+        persons::home(cell, sink);
+    }
+
+    /// A key of a Secret of Kubernetes.
+    pub fn secret_data(cell: (usize, Cell), sink: &mut Sink<'_>) {
+        listed::secret_data(cell, sink);
+    }
+
     /// A word for where somebody lives, in a name or in a sentence.
     pub fn postal(&mut self, at: u32, cell: (usize, Cell), sink: &mut Sink<'_>) {
         if at < self.postal_done || !sink.limits.spend(1) {
@@ -420,7 +485,13 @@ impl Names {
         let name = name_around(text, at as usize, &cell.1);
         self.postal_done = name.end.max(at + 1);
         let take = |value: Span, sink: &mut Sink<'_>| {
-            let known = postal::is_postal(&sink.text()[value.range()]);
+            let told = &sink.text()[value.range()];
+            let before = &sink.text()[cell.1.span.start as usize..];
+            let before =
+                &before[..(value.start.max(cell.1.span.start) - cell.1.span.start) as usize];
+            let known = postal::is_postal(told)
+                && !firms::names_firm(before, told)
+                && (is_value(&cell.1) || !firms::is_of_firm(cell.0, sink));
             if known && !postal::opens(&sink.text()[value.end as usize..]) {
                 sink.report_for(Detector::PostalAddress, value, None);
             }
@@ -458,7 +529,10 @@ impl Names {
             &mut self.postal_begun,
             sink.limits,
         ) {
-            sink.report_for(Detector::PostalAddress, span, None);
+            let before = &sink.text()[cell.1.span.start as usize..span.start as usize];
+            if !firms::names_firm(before, &sink.text()[span.range()]) {
+                sink.report_for(Detector::PostalAddress, span, None);
+            }
         }
     }
 
@@ -565,12 +639,37 @@ fn believe(value: Value, promise: Promise, sink: &mut Sink<'_>) -> Option<u32> {
     Some(whole.end)
 }
 
+/// A name that promises nothing of one value, but may of many (`tokens`, `passwords`): only as a list.
+fn many(name: Span, cell: (usize, Cell), sink: &mut Sink<'_>) {
+    let promise = promise_of_many(&sink.text()[name.range()]);
+    if promise == Promise::Nothing {
+        return;
+    }
+    if is_value(&cell.1) {
+        believe_listed(name, promise, &cell.1, sink);
+    } else if name == cell.1.span {
+        believe_members(cell, promise, sink);
+        let list = sink.node.cells.iter().skip(cell.0 + 2);
+        let several = list.take(1).any(|c| is_value(c) && c.name == name);
+        if several {
+            under_key(cell, sink, |value, sink| {
+                believe(Value::of(value, true), promise, sink);
+            });
+        }
+    }
+}
+
 /// The values under a key: the next cell, and the elements after it if it is an array.
 fn under_key(cell: (usize, Cell), sink: &mut Sink<'_>, mut take: impl FnMut(Span, &mut Sink<'_>)) {
     let (index, key) = cell;
     if let Some(value) = inside(cell, sink) {
         let value = trim(sink.text(), value);
-        return take(value, sink);
+        take(value, sink);
+        // `{"api_keys":[{"value":"..."},{"value":"..."}]}`
+        return listed::values_in(cell, &VALUES, sink, |value, sink| {
+            let value = trim(sink.text(), value);
+            take(value, sink);
+        });
     }
     let node = sink.node;
     let elements = node.cells.iter().skip(index + 1);
@@ -598,20 +697,22 @@ fn under_head(cell: &Cell, sink: &mut Sink<'_>, mut take: impl FnMut(Span, &mut 
     any
 }
 
+/// What a member is called that holds the value of an object.
+const VALUES: [&str; 9] = [
+    "value",
+    "content",
+    "text",
+    "plain_text",
+    "plaintext",
+    "stringvalue",
+    "string_value",
+    "s",
+    "default",
+];
+
 /// `{"password": {"value": "..."}}`: the value in an object that has one member of such a name and at most a few.
 fn inside(cell: (usize, Cell), sink: &Sink<'_>) -> Option<Span> {
     const MEMBERS_CELLS_MAX: usize = 8;
-    const NAMES: [&str; 9] = [
-        "value",
-        "content",
-        "text",
-        "plain_text",
-        "plaintext",
-        "stringvalue",
-        "string_value",
-        "s",
-        "default",
-    ];
     let from = cell.0 + 1;
     let near = &sink.node.cells[from..(from + MEMBERS_CELLS_MAX).min(sink.node.cells.len())];
     // The next cell is a key again: what the key holds is an object, or nothing that has a cell.
@@ -626,7 +727,7 @@ fn inside(cell: (usize, Cell), sink: &Sink<'_>) -> Option<Span> {
         .unwrap_or(near.len())];
     let named = |c: &&Cell| {
         let name = &sink.text()[c.name.range()];
-        let known = NAMES
+        let known = VALUES
             .iter()
             .any(|n| name.eq_ignore_ascii_case(n.as_bytes()));
         is_value(c) && (known || c.name == cell.1.span)
@@ -678,101 +779,6 @@ fn trim(text: &[u8], span: Span) -> Span {
     for scheme in ["Bearer ", "Basic ", "Token ", "token ", "bearer ", "basic "] {
         if text[start..end].starts_with(scheme.as_bytes()) {
             start += scheme.len();
-        }
-    }
-    Span::new(start, end)
-}
-
-/// Where a name in ASCII ends, if a particle of a language without blanks stands behind it.
-fn particle(name: &[u8]) -> Option<usize> {
-    const PARTICLES: [&str; 7] = ["は", "です", "が", "는", "은", "是", "为"];
-    let ascii = name.iter().take_while(|b| b.is_ascii()).count();
-    let begins = |p: &str| name[ascii..].starts_with(p.as_bytes());
-    (ascii > 0 && PARTICLES.iter().any(|p| begins(p))).then_some(ascii)
-}
-
-/// How long a name in another script is up to the word that says that its value follows, if ASCII, a quotation mark or a blank is next.
-fn to_particle(name: &[u8], from: usize) -> Option<usize> {
-    const PARTICLES: [&str; 5] = ["は", "を", "是", "为", "為"];
-    let behind = name.get(from..).filter(|rest| !rest.is_ascii())?;
-    let found = PARTICLES.iter().filter_map(|p| {
-        let at = memchr::memmem::find(behind, p.as_bytes())?;
-        let next = &behind[at + p.len()..];
-        let ends = next.first().is_none_or(u8::is_ascii) || looks::opening(next).is_some();
-        (at > 0 && ends).then_some(from + at)
-    });
-    found.min()
-}
-
-/// Where a word in Korean or Japanese ends without the particle that says that its value follows: `API 키는`.
-fn without_particle(text: &[u8], from: usize, end: usize) -> usize {
-    const PARTICLES: [&str; 7] = ["는", "은", "이", "가", "は", "が", "を"];
-    let word = &text[from..end];
-    let particle = PARTICLES.iter().find(|p| word.ends_with(p.as_bytes()));
-    end - particle
-        .filter(|p| word.len() > p.len() + 1)
-        .map_or(0, |p| p.len())
-}
-
-/// The identifier that `at` lies in.
-fn name_around(text: &[u8], at: usize, cell: &Cell) -> Span {
-    let part = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.') || b >= 0x80;
-    let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
-    let mut start = at;
-    while start > floor && at - start < NAME_BYTES_MAX && part(text[start - 1]) {
-        start -= 1;
-    }
-    let mut end = at;
-    while end < ceil && end - at < NAME_BYTES_MAX && part(text[end]) {
-        end += 1;
-    }
-    // `api_keyは`: no blank stands before the word that says that the value follows.
-    if let Some(particle) = particle(&text[at..end]) {
-        end = at + particle;
-    }
-    // `接口密钥为5f4d...`, `パスワードを「...」`: nor does one stand behind it.
-    if let Some(len) = to_particle(&text[start..end], at - start) {
-        end = start + len;
-    }
-    // `api key`, `recovery phrase`: two words that are one name.
-    if let Some((b' ', rest)) = text[end..ceil].split_first() {
-        let word = ["key", "phrase", "words"].iter().find(|w| {
-            let told = rest.get(..w.len());
-            told.is_some_and(|told| told.eq_ignore_ascii_case(w.as_bytes()))
-        });
-        if let Some(word) = word
-            && !rest.get(word.len()).is_some_and(u8::is_ascii_alphanumeric)
-        {
-            end += 1 + word.len();
-        }
-    }
-    // `mật khẩu`, `kata sandi`; `mot de passe`, `clave de acceso`.
-    let next = |end: usize| {
-        let word = text.get(end + 1..ceil).filter(|_| text[end] == b' ')?;
-        let len = word.iter().take(24).take_while(|b| part(**b)).count();
-        (len > 0).then_some(end + 1 + len)
-    };
-    if let Some(second) = next(end).filter(|_| end > start) {
-        let second = without_particle(text, end, second);
-        let third = next(second).filter(|third| names::is_pair(&text[end + 1..*third]));
-        if names::is_pair(&text[start..second]) {
-            end = second;
-        } else if let Some(third) = third {
-            end = third;
-        }
-    }
-    while start < end && matches!(text[start], b'-' | b'.') {
-        start += 1;
-    }
-    while end > start && matches!(text[end - 1], b'-' | b'.') {
-        end -= 1;
-    }
-    // `public key`, `cache key`: the word before says that it is no secret.
-    if text[start..end].eq_ignore_ascii_case(b"key") && text[floor..start].ends_with(b" ") {
-        let letters = text[floor..start - 1].iter().rev().take(NAME_BYTES_MAX);
-        let first = start - 1 - letters.take_while(|b| b.is_ascii_alphabetic()).count();
-        if names::promise(&text[first..end]) == Promise::Nothing {
-            start = first;
         }
     }
     Span::new(start, end)
