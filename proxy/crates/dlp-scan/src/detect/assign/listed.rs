@@ -73,10 +73,11 @@ pub(super) fn believe_members(cell: (usize, Cell), promise: Promise, sink: &mut 
         if node.layout.object_of(nth) != inner {
             break;
         }
-        if c.kind == LeafKind::String {
-            listed.values.push(c.span);
-        } else if is_value(c) {
+        if is_value(c) && (c.kind != LeafKind::String || names_other(&node.text[c.name.range()])) {
             return;
+        }
+        if is_value(c) {
+            listed.values.push(c.span);
         }
     }
     believe_all(&listed, promise, sink);
@@ -206,6 +207,33 @@ pub(crate) fn lines_behind(text: &[u8], found: Span, ceil: usize) -> SmallVec<[S
         }
     }
     values
+}
+
+/// `client_id` beside `client_secret`: members that are what belongs together, not one secret each.
+fn names_other(key: &[u8]) -> bool {
+    const ENDS: [&[u8]; 14] = [
+        b"id",
+        b"name",
+        b"user",
+        b"url",
+        b"uri",
+        b"hash",
+        b"print",
+        b"public",
+        b"public_key",
+        b"publickey",
+        b"type",
+        b"email",
+        b"region",
+        b"host",
+    ];
+    let key = key.to_ascii_lowercase();
+    ENDS.iter().any(|end| key.ends_with(end))
+}
+
+/// The name before the colon of a line.
+fn key_of(line: &[u8]) -> &[u8] {
+    line.split(|b| *b == b':').next().unwrap_or_default()
 }
 
 fn believe_all(listed: &Listed, promise: Promise, sink: &mut Sink<'_>) {
@@ -358,6 +386,10 @@ impl List<'_> {
                     listed.values.clear();
                     break;
                 };
+                if names_other(&self.text[found.range()]) {
+                    listed.values.clear();
+                    break;
+                }
                 (found, listed.named) = (value, true);
             }
             if ITEM_BYTES.contains(&found.len()) {
@@ -471,6 +503,7 @@ impl List<'_> {
             let shape = *first.get_or_insert((own, dashed));
             let Some(value) = line_value(&line[own..], dashed)
                 .filter(|_| shape == (own, dashed) && (dashed || own > outer))
+                .filter(|_| dashed || !names_other(key_of(&line[own..])))
             else {
                 // A map with something else in it is no map of secrets.
                 if !dashed && own > outer && !listed.values.is_empty() {
@@ -560,6 +593,7 @@ mod tests {
                 "keys = {\n  \"one\": \"aaaaaaaa\",\n  'two' => 'bbbbbbbb',\n}",
                 vec!["aaaaaaaa", "bbbbbbbb"],
             ),
+            ("keys:\n  client_id: aaaaaaaa\n  secret: bbbbbbbb\n", vec![]),
             ("keys = get(\"aaaaaaaa\", \"bbbbbbbb\")", vec![]),
             ("keys = aaaaaaaaaaaa", vec![]),
             ("keys, values = [\"aaaaaaaa\"]", vec![]),
