@@ -1,6 +1,7 @@
 //! What a value under a telling name has to look like to be believed.
 
 mod chosen;
+mod files;
 mod glued;
 mod placeholder;
 mod program;
@@ -529,7 +530,7 @@ fn reference(value: &[u8]) -> bool {
             && !is_scattered(value)
             && !signs::is_chosen_behind(b'@', value)
         || starts("&") && !is_scattered(value) && !signs::is_chosen_behind(b'&', value)
-        || is_file(value)
+        || files::is_file(value)
         || is_quoted_pattern(value)
         || refers(value)
         || starts("%2F")
@@ -600,38 +601,6 @@ fn is_sealed(value: &[u8]) -> bool {
         && value.starts_with(b"Ag")
         && matches!(value[2], b'A'..=b'D')
         && value.iter().all(base64)
-}
-
-/// `exports/2024/01/77c66f29-5f06-ecee-c0a1-c291bca8b8ba.parquet`: folders of words and numbers, and a name with an extension.
-fn is_file(value: &[u8]) -> bool {
-    let Some((folders, file)) = value
-        .iter()
-        .rposition(|b| *b == b'/')
-        .map(|at| (&value[..at], &value[at + 1..]))
-    else {
-        return false;
-    };
-    let extension = file.rsplit(|b| *b == b'.').next().unwrap_or(file);
-    let has_one = extension.len() + 1 < file.len()
-        && (2..=8).contains(&extension.len())
-        && extension[0].is_ascii_lowercase()
-        && extension
-            .iter()
-            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-    let name_of = |b: &u8| b.is_ascii_alphanumeric() || b"-_.".contains(b);
-    let folder = |part: &[u8]| {
-        let digits = part.iter().filter(|b| b.is_ascii_digit()).count();
-        // `rsa-2048`
-        let sized = || {
-            part.split(|b| b"-_.".contains(b)).all(|word| {
-                word.iter().all(u8::is_ascii_lowercase)
-                    || word.len() <= 4 && word.iter().all(u8::is_ascii_digit)
-            })
-        };
-        part.iter().all(name_of)
-            && (digits == part.len() || is_identifier(part, Classes::of(part)) || sized())
-    };
-    has_one && file.iter().all(name_of) && folders.split(|b| *b == b'/').all(folder)
 }
 
 /// `Settings.item_2`: what code calls the member of something.
@@ -836,6 +805,8 @@ mod tests {
             "claude-3-5-sonnet-20241022",
             "exports/2024/01/77c66f29-5f06-ecee-c0a1-c291bca8b8ba.parquet",
             "img/9f8c27d41b6e5a30c2d4.png",
+            "a8Kd93jf02mmLq91Zx7B.json",
+            "a8Kd93jf02mmLq91Zx7B-2.tar.gz",
         ];
         for v in nothing {
             assert!(judge(v.as_bytes(), Promise::Strong, true).is_none(), "{v}");
