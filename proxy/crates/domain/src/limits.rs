@@ -150,7 +150,7 @@ impl Default for Limits {
             upstream_idle_timeout_ms: 300_000,
             keep_alive_ms: 15_000,
             decoded_bytes_max: 16 << 20,
-            decode_depth_max: 5,
+            decode_depth_max: 6,
             clean_messages_max: 4096,
             drain_timeout_ms: 10_000,
         }

@@ -34,7 +34,8 @@ pub(crate) struct Spawner<'a> {
     pub shared: Vec<beside::Shared>,
 }
 
-/// What a text costs besides its bytes: each takes some memory, and a look of every detector and decoder.
+/// What each text above so many costs besides its bytes: it takes some memory, and a look of every detector and decoder.
+const NODES_FREE: usize = 1024;
 const NODE_BYTES: usize = 64;
 
 /// Under so many codes that somebody wrote, another way to read what came of them is left out by nobody's choice but his.
@@ -144,7 +145,9 @@ impl Spawner<'_> {
             self.free.push(node);
             return;
         }
-        let cost = crate::text::to_u32(node.text.len() + NODE_BYTES);
+        let is_free = self.nodes.len() < NODES_FREE;
+        let own = if is_free { 0 } else { NODE_BYTES };
+        let cost = crate::text::to_u32(node.text.len() + own);
         match self.bytes_left.checked_sub(cost) {
             Some(left) if !node.cells.is_empty() => {
                 *self.bytes_left = left;

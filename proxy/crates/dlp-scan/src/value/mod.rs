@@ -362,6 +362,8 @@ fn password(value: &[u8], quoted: bool) -> Option<u8> {
     }
     if value.len() < 6
         || value.len() > 256
+        || is_name_of_constant(value)
+        || !quoted && is_variable(value)
         || reference(value)
         || crate::plain::is_plain(value, quoted)
         || c.letters() == 0 && c.other == 0 && value.len() < 8
@@ -416,6 +418,23 @@ fn password(value: &[u8], quoted: bool) -> Option<u8> {
         || (kinds == 2 && (c.digit > 0 || value.len() >= 10))
         || (value.len() >= 8 && wordiness(value) < 0.4))
         .then_some(65)
+}
+
+/// `CURLOPT_READDATA`: words in capitals, as constants are called.
+fn is_name_of_constant(value: &[u8]) -> bool {
+    names_in(value, u8::is_ascii_uppercase).is_some_and(|words| words > 1)
+}
+
+/// `proxy_auth`: two or three words, as variables are called; a phrase that somebody chose has more.
+fn is_variable(value: &[u8]) -> bool {
+    names_in(value, u8::is_ascii_lowercase).is_some_and(|words| (2..=3).contains(&words))
+}
+
+/// How many words of these letters a name has, with `_` between them.
+fn names_in(value: &[u8], is: fn(&u8) -> bool) -> Option<usize> {
+    let words = || value.split(|b| *b == b'_');
+    let is_word = |word: &[u8]| word.len() > 1 && word.iter().all(is);
+    words().all(is_word).then(|| words().count())
 }
 
 /// Chosen by a person, and nothing that things are named like.
