@@ -357,7 +357,7 @@ impl Seam<'_> {
         let before = said.get(finding.start as usize..).unwrap_or_default();
         self.tail.open.is_some()
             || finding.category == Category::Injection
-            || !anew && !is_over(before)
+            || !anew && !is_over(before, self.after)
     }
 
     /// What is found on both sides, where what was said is read from here on.
@@ -407,8 +407,9 @@ impl Seam<'_> {
     }
 }
 
-/// Whether what was said ends with something whole: a word of small letters, or a UUID (RFC 9562).
-fn is_over(before: &str) -> bool {
+/// Whether what was said ends with something whole: a UUID (RFC 9562), or a word of small letters where what follows may be one as well
+/// (`ghp` goes on with what nobody writes by itself).
+fn is_over(before: &str, after: &str) -> bool {
     let is_word = match shape(before) {
         Some(Shape::Capitalised) => true,
         Some(Shape::Plain) => before.len() > 2 && !before.contains(char::is_uppercase),
@@ -421,7 +422,8 @@ fn is_over(before: &str) -> bool {
     let is_uuid = [8, 4, 4, 4, 12]
         .into_iter()
         .all(|len| is_group(len, groups.next()));
-    is_word && !is_random(before) || is_uuid && groups.next().is_none()
+    let next = after.split_whitespace().next().unwrap_or_default();
+    is_word && !is_random(before) && !is_random(next) || is_uuid && groups.next().is_none()
 }
 
 /// Whether a text begins as no rest of a value does. Who takes a word for the rest of a value spoils it; who takes the rest for
