@@ -25,6 +25,8 @@ const BEFORE_BYTES_MAX: usize = 128;
 const HEAD_BYTES_MAX: usize = 1024;
 /// The same where a value goes on for longer. What is longer still is taken for a part of it to its end.
 const LONG_HEAD_BYTES_MAX: usize = 32 * 1024;
+/// The confidence of what is told by its own form.
+const SURE: u8 = 90;
 /// Of so many messages it is known where they begin.
 const STARTS_MAX: usize = 3;
 /// Names whose texts are kept at once.
@@ -352,12 +354,14 @@ impl Seam<'_> {
     }
 
     /// Whether a finding that lies on both sides is one value, of which so much was said before. Sentences go on with any word. Of what
-    /// nothing was found in so far, words and whole identifiers are over, and words begin something new.
+    /// nothing was found in so far, words and whole identifiers are over; and words begin something new, unless they end what is surely a
+    /// secret with them (`OQ` the checksum of a token).
     fn is_one(&self, finding: &Finding, said: &str, anew: bool) -> bool {
         let before = said.get(finding.start as usize..).unwrap_or_default();
+        let ends_it = || finding.confidence >= SURE && is_random(before);
         self.tail.open.is_some()
             || finding.category == Category::Injection
-            || !anew && !is_over(before, self.after)
+            || !is_over(before, self.after) && (!anew || ends_it())
     }
 
     /// What is found on both sides, where what was said is read from here on.

@@ -308,6 +308,7 @@ fn what_was_said_before_hides_no_half() {
             ("AKIAQX7ZP3", "M5N2VJ4LTB"),
             ("ghp_Ky9Pf34qY6Nb3wWD25", "RQ4F5ZR3qa7y3gm1IL"),
             ("see ghp", "_Ky9Pf34qY6Nb3wWD25RQ4F5ZR3qa7y3gm1IL and so on"),
+            ("see ghp_Ky9Pf34qY6Nb3wWD25RQ4F5ZR3qa7y3gm1", "IL and so on"),
         ] {
             let mut stream = Stream::under(PolicyAction::Block);
             for text in [before, one] {
