@@ -64,7 +64,8 @@ impl Resolver<'_> {
         check::url(url).or_else(|problem| url_at.error(problem))?;
         if self.own.is_some_and(|own| check::url_is_of(url, own)) {
             return url_at.error(
-                "is where Weir itself listens: each call would come back as another, until there is no room for more.                  Give the address of the server",
+                "is where Weir itself listens: each call would come back as another, until there is no room for more. \
+                 Give the address of the server, or let Weir listen elsewhere (`listen`, or `--listen`)",
             );
         }
         let misplaced = [
