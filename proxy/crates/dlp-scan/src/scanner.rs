@@ -175,10 +175,14 @@ impl Scanner {
                 continue;
             }
             if self.nodes.len() < NODES_MAX {
+                let above = match node.parent {
+                    Parent::Node(at) => self.nodes[at as usize].layer,
+                    Parent::Leaf(_) | Parent::Root => None,
+                };
                 let mut spawn = Spawner {
                     parent: to_u32(index),
                     parent_depth: node.depth,
-                    parent_layer: node.layer,
+                    layers_above: [node.layer, above],
                     parent_coded: node.coded,
                     parent_only_injection: node.only_injection,
                     parent_only_sure: node.only_sure,

@@ -653,3 +653,72 @@ fn a_number_in_groups_that_are_not_its_own_is_found() {
     let table = "PESEL or not\n5602 2604 805\n1234 5678 901\n";
     assert!(found_by(RuleSet::builtin(), table, "pl-pesel").is_empty());
 }
+
+/// Values that stand beside each other in a list are one layer, whatever each is.
+#[test]
+fn lists_of_identifiers_are_not_too_deep() {
+    type Value = fn(usize) -> String;
+    let values: [(&str, Value); 5] = [
+        ("id", |n| format!("gid://shopify/Product/{}", 7_156_328 + n)),
+        ("cursor", |n| format!("cursor:v2:{}", 434_742_425 + n)),
+        ("cursor", |n| format!("arrayconnection:{n}")),
+        ("cursor", |n| {
+            format!(
+                "{{\"id\": {}, \"ts\": {}}}",
+                583_572 + n,
+                1_700_000_000 + 37 * n
+            )
+        }),
+        ("id", |n| format!("04:Issue{}", 90_412 + 7 * n)),
+    ];
+    let shallow = Budget {
+        depth_max: 5,
+        ..Budget::default()
+    };
+    let scan = |text: &str| scanner().scan(RuleSet::builtin(), [leaf(text)].into_iter(), &shallow);
+    for (name, value) in values {
+        for count in [3, 4, 5, 10] {
+            let each = |n| format!("{{\"{name}\": \"{}\"}}", STANDARD.encode(value(n)));
+            let all: Vec<String> = (0..count).map(each).collect();
+            let text = format!("{{\"nodes\": [{}]}}", all.join(", "));
+            let outcome = scan(&text);
+            assert_eq!(outcome.over_budget, None, "{text}");
+            assert!(outcome.findings.is_empty(), "{text}");
+        }
+    }
+    let jwt = |alg: &str, claims: &str, sum: usize| {
+        let parts = [&*format!("{{\"alg\":\"{alg}\",\"typ\":\"JWT\"}}"), claims]
+            .map(|part| URL_SAFE_NO_PAD.encode(part));
+        let sum = URL_SAFE_NO_PAD.encode(noise(sum, 9));
+        format!("{}.{}.{sum}", parts[0], parts[1])
+    };
+    for (alg, sum) in [("HS256", 32), ("HS512", 64), ("ES256", 64)] {
+        let one = jwt(alg, r#"{"sub":"81276354","iat":1763850000}"#, sum);
+        let other = jwt(
+            alg,
+            r#"{"sub":"81276354","name":"Mia Chen","iat":1763850000}"#,
+            sum,
+        );
+        let text = format!("{{\"access_token\": \"{one}\", \"refresh_token\": \"{other}\"}}");
+        for text in [text, format!("{one}\n{one}")] {
+            let outcome = scan(&text);
+            assert_eq!(outcome.over_budget, None, "{text}");
+            assert!(!outcome.findings.is_empty(), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_value_may_be_parted_by_two_signs() {
+    let value = ["sk_live_", "4Xk9vQ2mZr7Lp4Ts8Wd3nB6y"].concat();
+    let dashed = |text: &str| text.chars().map(String::from).collect::<Vec<_>>().join("-");
+    let pieces = |text: &str, len: usize| -> String {
+        let pieces = text.as_bytes().chunks(len);
+        let pieces: Vec<&str> = pieces.map(|c| std::str::from_utf8(c).unwrap()).collect();
+        pieces.join(" ")
+    };
+    for text in [pieces(&dashed(&value), 5), dashed(&pieces(&value, 4))] {
+        let found = found_by(RuleSet::builtin(), &text, "stripe-secret-key");
+        assert_eq!(found.len(), 1, "{text}");
+    }
+}

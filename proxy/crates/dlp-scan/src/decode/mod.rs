@@ -327,7 +327,7 @@ pub(crate) mod tests {
             over: &mut over,
             parent: 0,
             parent_depth: 0,
-            parent_layer: None,
+            layers_above: [None; 2],
             parent_coded: 0,
             parent_only_injection: false,
             parent_only_sure: false,

@@ -15,7 +15,8 @@ pub(crate) struct Spawner<'a> {
     pub over: &'a mut Option<OverBudget>,
     pub parent: u32,
     pub parent_depth: u8,
-    pub parent_layer: Option<Layer>,
+    /// The parent's, and its parent's.
+    pub layers_above: [Option<Layer>; 2],
     pub parent_coded: u8,
     pub parent_only_injection: bool,
     pub parent_only_sure: bool,
@@ -82,8 +83,8 @@ impl Spawner<'_> {
             // Of noise every reading gives another.
             return None;
         }
-        if self.parent_layer == Some(layer) && matches!(layer, Layer::Spaced | Layer::Joined) {
-            // What was parted once is put together once: from there on each reading is one of the reading before.
+        if self.layers_above == [Some(layer); 2] && matches!(layer, Layer::Spaced | Layer::Joined) {
+            // A value is parted by one sign or by two. From there on each reading is one of the reading before.
             return None;
         }
         // One that lies too deep is made as well: only then it is known whether there is anything new in it.
