@@ -14,8 +14,9 @@ fn of_name(b: &u8) -> bool {
     b.is_ascii_alphanumeric() || b"-_.".contains(b)
 }
 
-/// `a8Kd93jf02mm.json`: a name by itself, whatever it is, of a known type.
-fn has_type(value: &[u8]) -> bool {
+/// `a8Kd93jf02mm.json`: a name by itself, whatever it is, of a known type. Under a name that promises a secret it would be a way to
+/// make any value pass.
+pub(super) fn has_type(value: &[u8]) -> bool {
     let dot = value.iter().rposition(|b| *b == b'.');
     dot.is_some_and(|dot| dot > 0 && TYPES.contains(&&value[dot + 1..]))
         && value.iter().all(of_name)
@@ -28,7 +29,7 @@ pub(super) fn is_file(value: &[u8]) -> bool {
         .rposition(|b| *b == b'/')
         .map(|at| (&value[..at], &value[at + 1..]))
     else {
-        return has_type(value);
+        return false;
     };
     let extension = file.rsplit(|b| *b == b'.').next().unwrap_or(file);
     let has_one = extension.len() + 1 < file.len()
@@ -50,4 +51,19 @@ pub(super) fn is_file(value: &[u8]) -> bool {
             && (digits == part.len() || is_identifier(part, Classes::of(part)) || sized())
     };
     has_one && file.iter().all(of_name) && folders.split(|b| *b == b'/').all(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::names::Promise;
+    use crate::value::judge;
+
+    #[test]
+    fn a_type_makes_no_secret_a_file() {
+        for value in ["a8Kd93jf02mmLq91Zx7B.json", "Xk9vQ2mZr7Lp4Ts8.txt"] {
+            for promise in [Promise::Strong, Promise::Password] {
+                assert!(judge(value.as_bytes(), promise, true).is_some(), "{value}");
+            }
+        }
+    }
 }

@@ -23,9 +23,10 @@ use chosen::{
 pub(crate) use glued::is_of_words;
 pub(crate) use placeholder::{is_placeholder, is_typed, stands_for, without_word};
 use program::{
-    is_argument, is_certificate_type, is_constant, is_few_bytes, is_host_and_path, is_in_module,
-    is_key_of_a_store, is_list_of_types, is_name, is_numbered_notice, is_numbered_type, is_option,
-    is_package, is_pattern, is_property, is_query, is_registry_path, is_renamed,
+    is_argument, is_certificate_type, is_constant, is_constants_name, is_few_bytes,
+    is_host_and_path, is_in_module, is_key_of_a_store, is_list_of_types, is_name,
+    is_numbered_notice, is_numbered_type, is_option, is_package, is_pattern, is_property, is_query,
+    is_registry_path, is_renamed, is_variable,
 };
 pub(crate) use signs::{is_bracketed, is_mail};
 
@@ -68,7 +69,7 @@ pub(crate) fn judge(value: &[u8], promise: Promise, quoted: bool) -> Option<u8> 
         Promise::Password | Promise::Passphrase => password(value, quoted),
         Promise::Strong if generated(value, true) => Some(70),
         Promise::Strong => is_chosen_key(value).then_some(60),
-        Promise::Weak if is_key_of_a_store(value) => None,
+        Promise::Weak if is_key_of_a_store(value) || files::has_type(value) => None,
         Promise::Weak => generated(value, false).then_some(60),
     }
 }
@@ -362,7 +363,7 @@ fn password(value: &[u8], quoted: bool) -> Option<u8> {
     }
     if value.len() < 6
         || value.len() > 256
-        || is_name_of_constant(value)
+        || is_constants_name(value)
         || !quoted && is_variable(value)
         || reference(value)
         || crate::plain::is_plain(value, quoted)
@@ -418,23 +419,6 @@ fn password(value: &[u8], quoted: bool) -> Option<u8> {
         || (kinds == 2 && (c.digit > 0 || value.len() >= 10))
         || (value.len() >= 8 && wordiness(value) < 0.4))
         .then_some(65)
-}
-
-/// `CURLOPT_READDATA`: words in capitals, as constants are called.
-fn is_name_of_constant(value: &[u8]) -> bool {
-    names_in(value, u8::is_ascii_uppercase).is_some_and(|words| words > 1)
-}
-
-/// `proxy_auth`: two or three words, as variables are called; a phrase that somebody chose has more.
-fn is_variable(value: &[u8]) -> bool {
-    names_in(value, u8::is_ascii_lowercase).is_some_and(|words| (2..=3).contains(&words))
-}
-
-/// How many words of these letters a name has, with `_` between them.
-fn names_in(value: &[u8], is: fn(&u8) -> bool) -> Option<usize> {
-    let words = || value.split(|b| *b == b'_');
-    let is_word = |word: &[u8]| word.len() > 1 && word.iter().all(is);
-    words().all(is_word).then(|| words().count())
 }
 
 /// Chosen by a person, and nothing that things are named like.
@@ -824,8 +808,6 @@ mod tests {
             "claude-3-5-sonnet-20241022",
             "exports/2024/01/77c66f29-5f06-ecee-c0a1-c291bca8b8ba.parquet",
             "img/9f8c27d41b6e5a30c2d4.png",
-            "a8Kd93jf02mmLq91Zx7B.json",
-            "a8Kd93jf02mmLq91Zx7B-2.tar.gz",
         ];
         for v in nothing {
             assert!(judge(v.as_bytes(), Promise::Strong, true).is_none(), "{v}");

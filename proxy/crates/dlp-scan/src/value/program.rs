@@ -121,6 +121,23 @@ pub(super) fn is_name(value: &[u8]) -> bool {
     denied && humps(body) || called || is_prefixed_type(body)
 }
 
+/// `CURLOPT_READDATA`: words in capitals, as constants are called.
+pub(super) fn is_constants_name(value: &[u8]) -> bool {
+    names_in(value, u8::is_ascii_uppercase).is_some_and(|words| words > 1)
+}
+
+/// `proxy_auth`: two or three words, as variables are called; a phrase that somebody chose has more.
+pub(super) fn is_variable(value: &[u8]) -> bool {
+    names_in(value, u8::is_ascii_lowercase).is_some_and(|words| (2..=3).contains(&words))
+}
+
+/// How many words of these letters a name has, with `_` between them.
+fn names_in(value: &[u8], is: fn(&u8) -> bool) -> Option<usize> {
+    let words = || value.split(|b| *b == b'_');
+    let is_word = |word: &[u8]| word.len() > 1 && word.iter().all(is);
+    words().all(is_word).then(|| words().count())
+}
+
 /// `CFStringRef`: two or three capitals for whose it is, and words.
 fn is_prefixed_type(name: &[u8]) -> bool {
     const ENDS: [&[u8]; 16] = [
@@ -344,6 +361,10 @@ mod tests {
             ("example.com:1234/foo/bar?baz#quux", Promise::Password),
             ("X509Result", Promise::Password),
             ("scmVersion=", Promise::Password),
+            ("CURLOPT_READDATA", Promise::Password),
+            ("proxy_auth", Promise::Password),
+            ("a8Kd93jf02mmLq91Zx7B.json", Promise::Weak),
+            ("a8Kd93jf02mmLq91Zx7B-2.tar.gz", Promise::Weak),
         ] {
             let bare = judge(value.as_bytes(), promise, false);
             assert!(bare.is_none(), "{value} {bare:?}");
@@ -360,6 +381,7 @@ mod tests {
             "maple.Nordwind.761",
             "Win32!Kestrel",
             "brook-lantern-nutmeg-96",
+            "kestrel_river_lamp_moss",
         ] {
             let quoted = judge(value.as_bytes(), Promise::Password, true);
             assert!(quoted.is_some(), "{value}");
