@@ -309,6 +309,7 @@ fn what_was_said_before_hides_no_half() {
             ("ghp_Ky9Pf34qY6Nb3wWD25", "RQ4F5ZR3qa7y3gm1IL"),
             ("see ghp", "_Ky9Pf34qY6Nb3wWD25RQ4F5ZR3qa7y3gm1IL and so on"),
             ("see ghp_Ky9Pf34qY6Nb3wWD25RQ4F5ZR3qa7y3gm1", "IL and so on"),
+            ("xoxb-739205816437-58264", "IL and so on"),
         ] {
             let mut stream = Stream::under(PolicyAction::Block);
             for text in [before, one] {
