@@ -356,12 +356,21 @@ impl Seam<'_> {
     /// Whether a finding that lies on both sides is one value, of which so much was said before. Sentences go on with any word. Of what
     /// nothing was found in so far, words and whole identifiers are over; and words begin something new, unless they end what is surely a
     /// secret with them (`OQ` the checksum of a token).
-    fn is_one(&self, finding: &Finding, said: &str, anew: bool) -> bool {
-        let before = said.get(finding.start as usize..).unwrap_or_default();
+    fn is_one(&self, finding: &Finding, from: usize, anew: bool) -> bool {
+        let start = from + finding.start as usize;
+        let said = |range: Range<usize>| self.tail.text.get(range).unwrap_or_default();
+        let end = self.tail.text.len();
+        // It may go over more messages than the last.
+        let seams = self.tail.starts.iter().filter(|seam| **seam > start);
+        let was_over = || {
+            seams
+                .clone()
+                .any(|seam| is_over(said(start..*seam), said(*seam..end)))
+        };
         let ends_it = || finding.confidence >= SURE;
         self.tail.open.is_some()
             || finding.category == Category::Injection
-            || !is_over(before, self.after) && (!anew || ends_it())
+            || !was_over() && !is_over(said(start..end), self.after) && (!anew || ends_it())
     }
 
     /// What is found on both sides, where what was said is read from here on.
@@ -383,7 +392,7 @@ impl Seam<'_> {
                 name: self.name,
             });
             let found = over.findings.into_iter();
-            let found = found.filter(|found| self.is_one(found, said, anew));
+            let found = found.filter(|found| self.is_one(found, from, anew));
             let found = found.filter_map(|found| self.crossed(found, said.len()));
             let mut found: Vec<Finding> = found.collect();
             let mut longer = found.iter_mut().filter(|f| f.end as usize == after.len());
