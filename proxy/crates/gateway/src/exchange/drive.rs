@@ -141,10 +141,11 @@ async fn faulted(
     if fault.is_final() {
         ready.calls.ended(&ready.call);
     }
-    close(&post.context, post.trail, fault.status()).await;
+    let refusal = Refusal::fault(&fault, &post.trail);
+    close(&post.context, post.trail, refusal.status).await;
     if ready.kind == MessageKind::Request {
         let id = ready.call.id.as_ref();
-        let own = reply::error(id, code::UPSTREAM, fault.client_text());
+        let own = reply::error(id, refusal.code, &refusal.words());
         send(out, Some(Cleared::of_ours(own))).await;
     }
     None

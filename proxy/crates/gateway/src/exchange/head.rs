@@ -1,11 +1,16 @@
 //! A request's head, checked once. What is not understood here goes no further up.
 
+use std::borrow::Cow;
+
+use audit_log::AuditId;
 use base64::Engine as _;
 use domain::{Era, ProtocolVersion};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+use super::trail::Trail;
 use crate::pipeline::HeaderLeaf;
 use crate::reply::code;
+use crate::upstream::Fault;
 
 /// Longest value of a protocol header, in bytes.
 const VALUE_BYTES_MAX: usize = 8 << 10;
@@ -14,7 +19,7 @@ const PARAM_PREFIX: &str = "mcp-param-";
 pub(super) const PARAMS_MAX: usize = 64;
 
 /// A request that is refused before its body matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// HTTP status.
     pub status: u16,
@@ -22,12 +27,35 @@ pub struct Refusal {
     pub code: i32,
     /// Fixed words.
     pub text: &'static str,
+    /// The record that says more, where the words cannot.
+    audit_id: Option<AuditId>,
 }
 
 impl Refusal {
     /// A refusal with fixed words.
     pub const fn new(status: u16, code: i32, text: &'static str) -> Self {
-        Self { status, code, text }
+        Self {
+            status,
+            code,
+            text,
+            audit_id: None,
+        }
+    }
+
+    /// An upstream that did not do its part; the record says which part.
+    pub fn fault(fault: &Fault, trail: &Trail) -> Self {
+        Self {
+            audit_id: Some(trail.audit_id().clone()),
+            ..Self::new(fault.status(), code::UPSTREAM, fault.client_text())
+        }
+    }
+
+    /// What the client reads.
+    pub fn words(&self) -> Cow<'static, str> {
+        match &self.audit_id {
+            Some(id) => format!("{} Audit id: {id}", self.text).into(),
+            None => self.text.into(),
+        }
     }
 
     const fn bad(text: &'static str) -> Self {

@@ -251,7 +251,7 @@ pub async fn refuse(
     id: Option<&mcp_codec::Id>,
     extra: Extra,
 ) -> Result<(), Gone> {
-    let own = reply::error(id, refusal.code, refusal.text);
+    let own = reply::error(id, refusal.code, &refusal.words());
     json(session, refusal.status, own.into_bytes(), extra).await
 }
 
@@ -264,14 +264,14 @@ pub async fn refuse_request(
     retry_after_s: Option<u64>,
     mut extra: Extra,
 ) -> Result<(), Gone> {
-    let Refusal { status, code, text } = refusal;
+    let status = refusal.status;
     if let Some(after_s) = retry_after_s {
         extra.push((RETRY_AFTER, HeaderValue::from(after_s)));
     }
     if id.is_none() || !head::is_lost_by(&session.req_header().headers, status) {
         return refuse(session, refusal, id, extra).await;
     }
-    let own = reply::error_of_status(id, code, text, status, retry_after_s);
+    let own = reply::error_of_status(id, refusal.code, &refusal.words(), status, retry_after_s);
     json(session, 200, own.into_bytes(), extra).await
 }
 

@@ -45,7 +45,7 @@ pub(super) async fn stream(
             opened = open(&context, channel) => opened,
             () = io::closed(session, &context.gateway) => return Err(Gone),
         },
-        Err(refusal) => Err(*refusal),
+        Err(refusal) => Err(refusal.clone()),
     };
     let own = match opened {
         Ok(own) => own,
@@ -194,7 +194,7 @@ pub(super) async fn message(
                 _ => None,
             };
             let mut extra = extra;
-            extra.extend(post::retry_after(post::after_s(refusal)));
+            extra.extend(post::retry_after(post::after_s(&refusal)));
             let after = refuse(&context, session, &own, refusal, id, extra).await?;
             io::discard_body(session).await;
             return Ok(after);
@@ -258,13 +258,13 @@ async fn refuse(
     extra: Extra,
 ) -> Result<After, Gone> {
     let told = id.zip(own.channel.as_ref()).is_some_and(|(id, channel)| {
-        let words = Cleared::of_ours(reply::error(Some(id), refusal.code, refusal.text));
+        let words = Cleared::of_ours(reply::error(Some(id), refusal.code, &refusal.words()));
         channel.answers().try_send(words).is_ok()
     });
     if !told {
         return post::refuse(context, session, refusal, id, extra).await;
     }
-    post::note_refused(context, session, refusal).await;
+    post::note_refused(context, session, &refusal).await;
     io::empty(session, 202, extra).await?;
     Ok(After::Keep)
 }

@@ -173,7 +173,7 @@ async fn not_opened(
             tracing::warn!(server_id = %context.server.id, %fault, "upstream fault");
             let (word, outcome) = recorded_as(&fault);
             trail.failed(word, outcome);
-            Refusal::new(fault.status(), code::UPSTREAM, fault.client_text())
+            Refusal::fault(&fault, &trail)
         }
         NotOpened::Refused(refusal, outcome) => {
             trail.upstream_done(outcome);

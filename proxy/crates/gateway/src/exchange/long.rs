@@ -278,7 +278,7 @@ impl Descent<'_> {
             }
             Cut::Fault(fault) => {
                 note_fault(context, &mut trail, &fault);
-                let refusal = Refusal::new(fault.status(), code::UPSTREAM, fault.client_text());
+                let refusal = Refusal::fault(&fault, &trail);
                 (if events { 200 } else { fault.status() }, Err(refusal))
             }
             Cut::Stopped(stop) => {
@@ -304,7 +304,7 @@ impl Descent<'_> {
                 io::refuse_request(session, refusal, id.as_ref(), None, extra).await?;
             }
             said => {
-                let own = said.unwrap_or_else(|r| reply::error(id.as_ref(), r.code, r.text));
+                let own = said.unwrap_or_else(|r| reply::error(id.as_ref(), r.code, &r.words()));
                 let message = Cleared::<ToClient>::of_ours(own);
                 super::pump::send_event(session, &message, Event::default()).await?;
                 io::end(session).await?;

@@ -15,7 +15,7 @@ use super::prepare::{Limited, Ready};
 use super::trail::Trail;
 use super::{After, Context, NOT_RECORDED, SESSION_NOT_FOUND};
 use crate::bodies::Held;
-use crate::reply::{self, code};
+use crate::reply;
 use crate::session::Session;
 use crate::tools::ToolSchemas;
 use crate::upstream::Fault;
@@ -85,7 +85,7 @@ async fn serve_body(
             };
             let refusal = Refusal::new(status, error.json_rpc_code(), error.client_text());
             let id = error.reply_id();
-            note_refused(&context, session, refusal).await;
+            note_refused(&context, session, &refusal).await;
             io::refuse_request(session, refusal, id, None, extra).await?;
             return Ok(After::Keep);
         }
@@ -152,7 +152,7 @@ impl Post {
         if fault.is_final() {
             ready.calls.ended(&ready.call);
         }
-        let refusal = Refusal::new(fault.status(), code::UPSTREAM, fault.client_text());
+        let refusal = Refusal::fault(&fault, &self.trail);
         // That of a response is the server's: with it, our words would answer another request.
         let asks = ready.kind == MessageKind::Request;
         let id = ready.call.id.clone().filter(|_| asks);
@@ -266,8 +266,8 @@ pub(super) async fn unread(
         Some(begun) => io::whose(session, context, begun).await,
         None => Whose::Unknown,
     };
-    note_refused(context, session, refusal).await;
-    let after_s = after_s(refusal);
+    note_refused(context, session, &refusal).await;
+    let after_s = after_s(&refusal);
     match whose {
         Whose::Call(id) => {
             io::refuse_request(session, refusal, Some(&id), after_s, extra).await?;
@@ -295,7 +295,7 @@ fn is_of_session(context: &Context, headers: &http::HeaderMap) -> bool {
 }
 
 /// There is room for a body again as soon as another one was decided about.
-pub(super) fn after_s(refusal: Refusal) -> Option<u64> {
+pub(super) fn after_s(refusal: &Refusal) -> Option<u64> {
     matches!(refusal.status, 429 | 503).then_some(1)
 }
 
@@ -311,13 +311,13 @@ pub(super) async fn refuse(
     id: Option<&Id>,
     extra: Extra,
 ) -> Result<After, Gone> {
-    note_refused(context, session, refusal).await;
+    note_refused(context, session, &refusal).await;
     io::refuse(session, refusal, id, extra).await?;
     Ok(After::Keep)
 }
 
 /// Records that a request was refused whose body was not understood.
-pub(super) async fn note_refused(context: &Context, session: &ServerSession, refusal: Refusal) {
+pub(super) async fn note_refused(context: &Context, session: &ServerSession, refusal: &Refusal) {
     let mut trail = Trail::new(&context.server);
     let trace = head::trace(&session.req_header().headers);
     trail.begun(context, None, &trace, 0);

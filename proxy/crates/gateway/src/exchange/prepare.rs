@@ -292,7 +292,7 @@ const TOO_MANY_WORDS: Refusal = Refusal::new(
 );
 
 /// Refused by call limits.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Limited {
     /// What is said.
     pub(super) refusal: Refusal,

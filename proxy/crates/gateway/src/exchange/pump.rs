@@ -306,9 +306,9 @@ impl Pump<'_> {
         };
         give_up(&self.down, &self.source, &fault).await;
         super::forward::note_fault(self.down.context, &mut trail, &fault);
-        let status = if begun { 200 } else { fault.status() };
+        let refusal = Refusal::fault(&fault, &trail);
+        let status = if begun { 200 } else { refusal.status };
         self.close(trail, status).await;
-        let refusal = Refusal::new(fault.status(), code::UPSTREAM, fault.client_text());
         self.last_words(session, begun, refusal, fault.retry_after_s())
             .await
     }
@@ -359,7 +359,7 @@ impl Pump<'_> {
     ) -> Result<After, Gone> {
         let id = self.id();
         if begun {
-            let own = reply::error(id.as_ref(), refusal.code, refusal.text);
+            let own = reply::error(id.as_ref(), refusal.code, &refusal.words());
             let message = Cleared::<ToClient>::of_ours(own);
             send_event(session, &message, Event::default()).await?;
             io::end(session).await?;

@@ -309,7 +309,7 @@ impl Front {
                 tracing::warn!(
                     "a message of the client is longer than limits.message_bytes_max: it is dropped"
                 );
-                self.record_refused(TOO_LARGE, 0).await;
+                self.record_refused(&TOO_LARGE, 0).await;
             }
         }
     }
@@ -325,7 +325,7 @@ impl Front {
             "an answer of the client is not accepted; a server that asked is told so"
         );
         let refusal = Refusal::new(400, reply::code::INVALID_REQUEST, text);
-        self.record_refused(refusal, size).await;
+        self.record_refused(&refusal, size).await;
         let Some(duplex) = self.own.duplex.as_ref().filter(|_| is_asked) else {
             return;
         };
@@ -339,12 +339,12 @@ impl Front {
     }
 
     async fn refuse(&self, id: Option<&Id>, refusal: Refusal, size: u64) {
-        self.record_refused(refusal, size).await;
-        let own = reply::error(id, refusal.code, refusal.text);
+        self.record_refused(&refusal, size).await;
+        let own = reply::error(id, refusal.code, &refusal.words());
         let _ = self.channel.send(Cleared::of_ours(own)).await;
     }
 
-    async fn record_refused(&self, refusal: Refusal, size: u64) {
+    async fn record_refused(&self, refusal: &Refusal, size: u64) {
         let Some(context) = self.context_now() else {
             return;
         };

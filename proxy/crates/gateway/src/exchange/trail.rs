@@ -91,6 +91,11 @@ impl Trail {
         self.record.id.to_string()
     }
 
+    /// The same as what it is.
+    pub fn audit_id(&self) -> &audit_log::AuditId {
+        &self.record.id
+    }
+
     /// What is known before the message is read.
     pub fn begun(
         &mut self,
@@ -241,11 +246,25 @@ impl Trail {
             self.record.dry_run = true;
         }
         if !report.outcome.findings.is_empty() {
-            self.add_findings(direction, doc, report);
+            self.add_findings(direction, doc, report, PolicyAction::Log);
         }
         if !report.decision.marks.is_empty() {
             self.add_marks(direction, doc, report);
         }
+    }
+
+    /// Adds what a list was blocked for, the rest of which goes on without it.
+    pub fn left_out(&mut self, direction: Direction, doc: &Document, report: &Report) {
+        let before = self.record.action;
+        self.record.latency_us.scan += report.times.scan_us;
+        self.record.latency_us.policy += report.times.policy_us;
+        self.record.direction = audit_direction(direction);
+        if before < Action::Redact {
+            self.record.action = Action::Redact;
+            self.record.reason = reason(&self.rules, report, None);
+        }
+        // The rest is judged again, with what else was found in it.
+        self.add_findings(direction, doc, report, PolicyAction::Block);
     }
 
     /// Adds what was found and decided about a message that passed in steps. Method, id and tool are known before.
@@ -354,7 +373,14 @@ impl Trail {
         self.record.tool = tool.or_else(|| self.record.tool.take());
     }
 
-    fn add_findings(&mut self, direction: Direction, doc: &Document, report: &Report) {
+    /// Those that this is done about, or more.
+    fn add_findings(
+        &mut self,
+        direction: Direction,
+        doc: &Document,
+        report: &Report,
+        least: PolicyAction,
+    ) {
         let places = Places::of(doc);
         let key_leaves: Vec<LeafId> = report
             .outcome
@@ -367,7 +393,7 @@ impl Trail {
             .collect();
         let hits = report.outcome.findings.iter().zip(&report.decision.hits);
         for (index, (finding, action)) in hits.enumerate() {
-            if *action == PolicyAction::Ignore {
+            if *action < least {
                 continue;
             }
             if self.record.findings.len() == FINDINGS_MAX {

@@ -71,7 +71,7 @@ pub(super) async fn serve(
             return post::unread(&context, session, why, extra).await;
         }
         Err((refusal, Some(id))) => {
-            post::note_refused(&context, session, refusal).await;
+            post::note_refused(&context, session, &refusal).await;
             io::refuse_request(session, refusal, Some(&id), None, extra).await?;
             io::discard_body(session).await;
             return Ok(After::Keep);

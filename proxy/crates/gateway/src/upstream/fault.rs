@@ -156,10 +156,13 @@ impl Fault {
         match self {
             Self::Unreachable(_) => "The MCP server cannot be reached.",
             Self::TimedOut => "The MCP server did not answer in time.",
-            Self::Broken(_) | Self::Cut | Self::Malformed(_) | Self::Status(_) => {
-                "The MCP server gave an answer that cannot be used."
+            Self::Broken(_) => "The MCP server gave an answer that cannot be used.",
+            Self::Cut => "The connection to the MCP server broke off.",
+            Self::Malformed(kind) => of_the_server(*kind),
+            Self::Status(_) => "The MCP server answered with an HTTP error.",
+            Self::TooLarge(Oversize::Off) => {
+                "The MCP server's answer is larger than allowed (limits.message_bytes_max)."
             }
-            Self::TooLarge(Oversize::Off) => "The MCP server gave an answer that cannot be used.",
             Self::TooLarge(why) => why.text(),
             Self::Grown => {
                 "The message is larger than allowed, once what may not go on in it is redacted."
@@ -190,6 +193,25 @@ impl Fault {
             Self::Crowded => "Too many calls wait for this MCP server; try again later.",
             Self::NoRunner => "The MCP server's sandboxes cannot be reached at the moment.",
         }
+    }
+}
+
+/// What is wrong with the text of a server's message.
+fn of_the_server(kind: DecodeErrorKind) -> &'static str {
+    match kind {
+        DecodeErrorKind::TooLarge => {
+            "The MCP server's answer is larger than allowed (limits.message_bytes_max)."
+        }
+        DecodeErrorKind::TooDeep => "The MCP server's answer is nested deeper than allowed.",
+        DecodeErrorKind::TooManyTokens => "The MCP server's answer has more values than allowed.",
+        DecodeErrorKind::NumberTooLong => {
+            "The MCP server's answer has a number that is longer than allowed."
+        }
+        DecodeErrorKind::DuplicateKey => {
+            "The MCP server's answer has an object with the same key twice."
+        }
+        DecodeErrorKind::NotUtf8 => "The MCP server's answer is not valid UTF-8.",
+        _ => "The MCP server's answer is not valid JSON-RPC.",
     }
 }
 
