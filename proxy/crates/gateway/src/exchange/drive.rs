@@ -66,7 +66,7 @@ pub(super) async fn send_up(
     turn.come().await;
     let is_request = message.kind() == MessageKind::Request;
     let id = message.id().filter(|_| is_request).cloned();
-    let ready = match post.prepare(message).await {
+    let mut ready = match post.prepare(message).await {
         Ok(ready) => ready,
         Err(answered) => {
             if post.trail.untouched() {
@@ -89,7 +89,7 @@ pub(super) async fn send_up(
     post.trail.upstream_asked();
     let opened = tokio::select! {
         biased;
-        opened = source_of(&mut post, &ready, &mut turn) => opened,
+        opened = source_of(&mut post, &mut ready, &mut turn) => opened,
         () = out.closed() => {
             cancelled(&post.context, post.trail).await;
             return None;
@@ -155,7 +155,7 @@ async fn faulted(
 /// of a word when the server took it.
 async fn source_of(
     post: &mut Post,
-    ready: &Ready,
+    ready: &mut Ready,
     turn: &mut Turn,
 ) -> Result<Option<(Source, UpstreamHeaders)>, Fault> {
     let wants_answer = ready.kind == MessageKind::Request;
@@ -163,6 +163,7 @@ async fn source_of(
     match &runtime.link {
         Link::Http(link) => {
             let upstream = post.upstream_headers(ready);
+            ready.goes_up();
             if wants_answer {
                 ready.calls.opened(&ready.call, ready.progress.clone());
             }
@@ -174,6 +175,7 @@ async fn source_of(
             let answer = link
                 .send_telling(Verb::Post, &upstream, Some(&ready.cleared), sent)
                 .await?;
+            ready.cleared.sent();
             post.trail.heard(answer.head());
             let (origin, head) = usable_answer(answer, wants_answer)?;
             well(&post.context);
@@ -200,9 +202,11 @@ async fn source_of(
                 return Ok(None);
             };
             let silence = silence(&post.context, &ready.call);
+            ready.goes_up();
             let subscription = duplex
                 .call(id, ready.progress.clone(), &ready.cleared, silence)
                 .await;
+            ready.cleared.sent();
             let subscription = subscription.map_err(|error| match error {
                 CallError::Fault(fault) => fault,
                 CallError::TooMany => Fault::Busy,
@@ -300,8 +304,9 @@ async fn carry(
         (Halt::Fault(fault), None) => {
             pump::give_up(down, &source, &fault).await;
             note_fault(down.context, &mut trail, &fault);
-            close(down.context, trail, fault.status()).await;
-            reply::error(id.as_ref(), code::UPSTREAM, fault.client_text())
+            let refusal = Refusal::fault(&fault, &trail);
+            close(down.context, trail, refusal.status).await;
+            reply::error(id.as_ref(), refusal.code, &refusal.words())
         }
         (Halt::Revoked, _) => {
             pump::abandon(down, &source, "nobody may listen any more").await;
@@ -353,7 +358,7 @@ fn own_words(answered: Answered) -> Option<reply::Own> {
     match answered {
         Answered::Refused(refusal, id, _) => id
             .as_ref()
-            .map(|id| reply::error(Some(id), refusal.code, refusal.text)),
+            .map(|id| reply::error(Some(id), refusal.code, &refusal.words())),
         Answered::Blocked(own) => own,
         Answered::Said(_, own) => Some(own),
     }

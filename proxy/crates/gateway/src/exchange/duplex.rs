@@ -146,11 +146,13 @@ impl Post {
             None => (id, ready.progress.clone()),
         };
         let silence = silence(&self.context, &ready.call);
+        ready.goes_up();
         let called = tokio::select! {
             biased;
             called = duplex.call(wire_id, token, &ready.cleared, silence) => called,
             () = io::closed(session, &self.context.gateway) => return self.left().await,
         };
+        ready.cleared.sent();
         let subscription = match called {
             Ok(subscription) => subscription,
             Err(CallError::DuplicateId) => {

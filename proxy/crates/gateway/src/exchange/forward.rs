@@ -46,10 +46,11 @@ impl Post {
     async fn forward_http(
         self: Box<Self>,
         session: &mut ServerSession,
-        ready: Box<Ready>,
+        mut ready: Box<Ready>,
         link: &HttpLink,
     ) -> Result<After, Gone> {
         let upstream = self.upstream_headers(&ready);
+        ready.goes_up();
         if ready.kind == MessageKind::Request {
             ready.calls.opened(&ready.call, ready.progress.clone());
         }
@@ -58,6 +59,7 @@ impl Post {
             answer = link.send(Verb::Post, &upstream, Some(&ready.cleared)) => answer,
             () = io::closed(session, &self.context.gateway) => return self.left().await,
         };
+        ready.cleared.sent();
         self.answered(session, ready, upstream, answer).await
     }
 

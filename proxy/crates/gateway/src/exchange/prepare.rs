@@ -40,6 +40,17 @@ pub(super) struct Ready {
     _permits: Option<[Permit; 3]>,
 }
 
+impl Ready {
+    /// It goes up, and nobody looks at it any more but for its bytes: what was decoded of it is many times as much, and an answer
+    /// takes its time.
+    pub(super) fn goes_up(&mut self) {
+        // What discovers is answered by Weir where the server cannot, and a cancellation names a call.
+        if self.kind == MessageKind::Request && &*self.call.method != "server/discover" {
+            self.cleared.forget_message();
+        }
+    }
+}
+
 impl Post {
     /// Everything before the message goes up: no lock held, nothing sent. Waits only for a place.
     pub(super) async fn prepare(&mut self, message: Message) -> Result<Box<Ready>, Box<Answered>> {

@@ -342,6 +342,17 @@ impl<W: Way> Cleared<W> {
         self.message.as_ref()
     }
 
+    /// Keeps only what is to be sent.
+    pub(crate) fn forget_message(&mut self) {
+        self.message = None;
+    }
+
+    /// It was sent.
+    pub(crate) fn sent(&mut self) {
+        self.message = None;
+        self.bytes = Bytes::new();
+    }
+
     /// Takes the report out, for the audit record.
     pub fn take_report(&mut self) -> Option<Box<Report>> {
         self.report.take()
