@@ -70,6 +70,37 @@ fn server_everything_over_stdio() {
     check(upstream, &ECHO(), &[&HANDSHAKE[..], &STATELESS].concat());
 }
 
+/// What a server asks its client needs a session. A client that knows both eras has one where it is told of no other.
+#[test]
+fn a_server_that_asks_its_client() {
+    if !kit::ready() {
+        return;
+    }
+    let python = kit::dir().join("pyold/bin/python");
+    let script = kit::scripts().join("asks.py");
+    let calls = json!([["ask", { "question": "what is it?" }]]);
+    let cases = [
+        (None, "tool_error", "Not supported."),
+        (Some(false), "result", "the model says 42"),
+    ];
+    for (stateless, outcome, says) in cases {
+        let mut upstream = json!({ "command": python, "args": [script] });
+        if let Some(stateless) = stateless {
+            upstream["stateless"] = json!(stateless);
+        }
+        let mut config = Config::of(upstream);
+        let key = config.key(TENANT, "clients");
+        let weir = Weir::serve(&config);
+        let header = format!("X-API-Key: {key}");
+        let report = kit::client("py2-auto", &weir.url(), &calls, Some(&header)).expect("calls");
+        let call = &report[0];
+        assert_eq!(call.outcome, outcome, "{stateless:?}: {}", call.text);
+        assert!(call.text.contains(says), "{stateless:?}: {}", call.text);
+        let hint = weir.log().contains("`upstream.stateless: false`");
+        assert_eq!(hint, stateless.is_none(), "{}", weir.log());
+    }
+}
+
 /// Clients of revision 2024-11-05 find the event stream beside the endpoint, whatever the server behind it speaks.
 #[test]
 fn clients_of_the_first_revision_and_a_server_of_theirs() {

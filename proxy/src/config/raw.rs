@@ -301,6 +301,9 @@ pub struct Upstream {
     pub auth: Auth,
     /// The circuit breaker.
     pub breaker: Breaker,
+    /// Whether `server/discover` tells clients of revision 2026-07-28. With `false` clients that know a handshake begin with one, and
+    /// have what only a session has before a server of the handshake: sampling, elicitation, roots, subscriptions. Default true.
+    pub stateless: Option<bool>,
 }
 
 /// Credentials for an upstream: at most one of `bearer` and `headers`.

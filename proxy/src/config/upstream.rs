@@ -28,6 +28,7 @@ impl Resolver<'_> {
             return at.key("breaker").key(field).error(problem);
         }
         let breaker = raw.breaker;
+        let tells_stateless = raw.stateless.unwrap_or(true);
         let auth = self.auth(&raw, at)?;
         let transport = match (&raw.url, &raw.sse, &raw.command) {
             (Some(url), None, None) => {
@@ -51,6 +52,7 @@ impl Resolver<'_> {
             auth,
             breaker_failures: breaker.failures,
             breaker_open_ms: breaker.open_ms,
+            tells_stateless,
         })
     }
 

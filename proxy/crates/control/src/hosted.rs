@@ -55,6 +55,7 @@ pub fn of(stored: &Stored, closed: bool, prints: Option<SecretPrints>) -> Server
             auth: UpstreamAuth::None,
             breaker_failures: BREAKER_FAILURES,
             breaker_open_ms: BREAKER_OPEN_MS,
+            tells_stateless: true,
         },
         policy: stored.policy.clone(),
         limits: CallLimits {

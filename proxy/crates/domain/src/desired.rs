@@ -109,6 +109,8 @@ pub struct Upstream {
     pub breaker_failures: u32,
     /// How long the circuit stays open, in milliseconds.
     pub breaker_open_ms: u64,
+    /// Whether clients are told that the stateless era is spoken here; where they are not, those that know a handshake begin with one.
+    pub tells_stateless: bool,
 }
 
 /// The transports an upstream can have.

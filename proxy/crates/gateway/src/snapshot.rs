@@ -92,6 +92,8 @@ pub struct Runtime {
     pub wrong_path: Arc<Seldom>,
     /// How often it is said that a message of it among events was dropped.
     pub dropped: Arc<Seldom>,
+    /// How often it is said that it asks clients what only a session can answer.
+    pub asks: Arc<Seldom>,
     pub(crate) made_from: Upstream,
     made_for: Limits,
 }
@@ -104,6 +106,7 @@ impl Runtime {
             tools: Arc::clone(&self.tools),
             breaker: Arc::clone(&self.breaker),
             wrong_path: Arc::clone(&self.wrong_path),
+            asks: Arc::clone(&self.asks),
             dropped: Arc::clone(&self.dropped),
             made_from: self.made_from.clone(),
             made_for: limits.clone(),
@@ -360,6 +363,7 @@ fn compile_server(
             tools: tools.unwrap_or_default(),
             wrong_path: Arc::new(Seldom::new(1, Duration::from_secs(10))),
             dropped: Arc::new(Seldom::new(5, Duration::from_secs(10))),
+            asks: Arc::new(Seldom::new(1, Duration::from_secs(60))),
             breaker: Arc::new(Breaker::new(
                 server.upstream.breaker_failures,
                 Duration::from_millis(server.upstream.breaker_open_ms),
@@ -522,6 +526,7 @@ mod tests {
             auth: UpstreamAuth::None,
             breaker_failures: 5,
             breaker_open_ms: 1000,
+            tells_stateless: true,
         };
         let (options, first) = (LinkOptions::default(), at("http://127.0.0.1:9000/mcp"));
         let compile = |upstream: &Upstream, before: Option<&Snapshot>| {

@@ -12,6 +12,7 @@ use mcp_codec::{Edits, Id, Message, MessageKind, Whose};
 use super::attribute::{self, Came, Tie};
 use super::large;
 use super::listed;
+use super::revisions::{adapted, version_clamped, version_of, versions_narrowed};
 use super::trail::{NotAudited, Trail};
 use super::{Context, Renewed, unfit};
 use crate::pipeline::{self, Cleared, Decoded, HeaderLeaf, Judge, Release, ToClient, ToServer};
@@ -418,6 +419,7 @@ impl Down<'_> {
                 || !self.calls.client_can(message.method().unwrap_or("")))
         {
             // The client never said that it can, or its era has no such thing.
+            self.note_unasked(&message);
             let own = reply::error(Some(id), reply::code::METHOD_NOT_FOUND, "Not supported.");
             return Ok(Step::Skip {
                 to_server: Some(Cleared::of_ours(own)),
@@ -643,7 +645,7 @@ impl Down<'_> {
                 unlearnt = news;
                 edits
             }
-            "server/discover" => versions_narrowed(&message),
+            "server/discover" => versions_narrowed(self.context, &message),
             "initialize" => {
                 if let Some(version) = version_of(&message) {
                     self.calls.agree(version);
@@ -725,63 +727,4 @@ fn narrowed(message: Message, edits: &Edits) -> Result<Message, Halt> {
     message
         .edited(edits)
         .map_err(|_| Halt::Fault(Fault::Broken("a list that cannot be narrowed")))
-}
-
-/// A revision that Weir does not inspect is not offered.
-fn versions_narrowed(message: &Message) -> Edits {
-    let mut edits = Edits::new();
-    let doc = message.doc();
-    let Some(versions) = doc.get(&["result", "supportedVersions"]) else {
-        return edits;
-    };
-    if doc.kind(versions) == mcp_codec::Kind::Array {
-        for version in doc.elements(versions) {
-            let known = doc.str(version).and_then(domain::ProtocolVersion::parse);
-            if known.is_none() {
-                edits.remove(version);
-            }
-        }
-    }
-    edits
-}
-
-/// The revision that the answer to an `initialize` names, if it is one that is inspected.
-fn version_of(message: &Message) -> Option<ProtocolVersion> {
-    let doc = message.doc();
-    let node = doc.get(&["result", "protocolVersion"])?;
-    doc.str(node).and_then(ProtocolVersion::parse)
-}
-
-/// A handshake never ends in a revision that has none: the client would go on in an era that this
-/// session is not in.
-fn version_clamped(message: &Message) -> Edits {
-    let mut edits = Edits::new();
-    let doc = message.doc();
-    let Some(node) = doc.get(&["result", "protocolVersion"]) else {
-        return edits;
-    };
-    let version = version_of(message);
-    if version.is_none_or(|v| v.era() == Era::Stateless) {
-        let newest = reply::json_string(ProtocolVersion::V2025_11_25.as_str());
-        edits.replace_value(node, &newest);
-    }
-    edits
-}
-
-/// What revision 2026-07-28 requires of a result that an older server gave.
-fn adapted(message: &Message, method: &str, edits: &mut Edits) {
-    let doc = message.doc();
-    let Some(result) = message.result() else {
-        return;
-    };
-    let mut lacks = |name: &str, value: &str| {
-        if doc.member(result, name).is_none() {
-            edits.insert_member(result, name, value);
-        }
-    };
-    lacks("resultType", "\"complete\"");
-    if method.ends_with("/list") || matches!(method, "resources/read" | "server/discover") {
-        lacks("ttlMs", "0");
-        lacks("cacheScope", "\"private\"");
-    }
 }

@@ -30,6 +30,7 @@ mod post;
 mod prepare;
 mod pump;
 mod reopened;
+mod revisions;
 mod stdio;
 mod trail;
 mod unfit;

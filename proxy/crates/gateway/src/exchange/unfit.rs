@@ -3,11 +3,12 @@
 
 use std::time::Instant;
 
-use mcp_codec::{DecodeError, DecodeErrorKind, Whose};
+use domain::Era;
+use mcp_codec::{DecodeError, DecodeErrorKind, Message, Whose};
 
 use super::call::{Down, Halt, Step};
 use super::trail::Trail;
-use crate::pipeline::Cleared;
+use crate::pipeline::{self, Cleared};
 use crate::reply::{self, code};
 use crate::upstream::{Fault, Oversize};
 
@@ -46,6 +47,21 @@ impl Down<'_> {
             whose @ (Whose::Call(_) | Whose::Word) => self.dropped(whose, error.kind, trail).await,
             // It may be the answer.
             _ => Err(broken(&error)),
+        }
+    }
+
+    /// The server asks its client something, as it may in a session, and there is none: whoever runs Weir can mend it.
+    pub(super) fn note_unasked(&self, asked: &Message) {
+        let server = &self.context.server;
+        if self.era == Era::Stateless
+            && let Some(left_out) = server.runtime.asks.admits(Instant::now())
+        {
+            let method = pipeline::written(&server.rules, asked.method().unwrap_or_default());
+            tracing::warn!(
+                server_id = %server.id, method, left_out,
+                "the server asks its client something that only a session can answer, and the client speaks the stateless revision; with \
+                 `upstream.stateless: false` clients that know a handshake begin with one"
+            );
         }
     }
 

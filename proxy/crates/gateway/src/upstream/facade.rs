@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use domain::{Era, ProtocolVersion};
 use mcp_codec::{Document, Id};
 
 use super::{CallError, DuplexSession, Fault};
@@ -25,6 +26,7 @@ const HANDSHAKE_BYTES_MAX: usize = 256 << 10;
 /// What a handshake-only server said of itself. Unjudged: it goes through the line when it is told.
 #[derive(Debug)]
 pub struct Handshake {
+    version: ProtocolVersion,
     capabilities: Vec<u8>,
     server_info: Option<Vec<u8>>,
     instructions: Option<Vec<u8>>,
@@ -99,14 +101,18 @@ impl Handshake {
             return Err(Fault::Broken("a handshake above the size limit"));
         }
         let [capabilities, server_info, instructions] = said.map(|text| text.map(<[u8]>::to_vec));
+        let agreed = doc.get(&["result", "protocolVersion"]);
+        let agreed = agreed.and_then(|node| ProtocolVersion::parse(doc.str(node)?));
+        let agreed = agreed.filter(|version| version.era() == Era::Handshake);
         Ok(Self {
+            version: agreed.unwrap_or(ProtocolVersion::V2025_11_25),
             capabilities: capabilities.unwrap_or_else(|| b"{}".to_vec()),
             server_info,
             instructions,
         })
     }
 
-    /// The answer to `server/discover`, as the server would have given it.
+    /// The answer to `server/discover`, as the server would have given it, with the revision of its handshake.
     pub fn discovered(&self, id: &Id) -> Bytes {
         let text = |raw: &[u8]| String::from_utf8_lossy(raw).into_owned();
         let instructions = self.instructions.as_deref().map(text);
@@ -117,8 +123,9 @@ impl Handshake {
             format!(r#","_meta":{{"io.modelcontextprotocol/serverInfo":{i}}}"#)
         });
         Bytes::from(format!(
-            r#"{{"jsonrpc":"2.0","id":{},"result":{{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{}{instructions},"ttlMs":0,"cacheScope":"private"{info}}}}}"#,
+            r#"{{"jsonrpc":"2.0","id":{},"result":{{"resultType":"complete","supportedVersions":["2026-07-28","{}"],"capabilities":{}{instructions},"ttlMs":0,"cacheScope":"private"{info}}}}}"#,
             id.to_json(),
+            self.version.as_str(),
             text(&self.capabilities),
         ))
     }
@@ -152,6 +159,8 @@ mod tests {
         let v: serde_json::Value = serde_json::from_slice(&told).unwrap();
         assert_eq!(v["id"], "a");
         assert_eq!(v["result"]["resultType"], "complete");
+        let versions = &v["result"]["supportedVersions"];
+        assert_eq!(*versions, serde_json::json!(["2026-07-28", "2025-11-25"]));
         assert_eq!(v["result"]["capabilities"]["tools"], serde_json::json!({}));
         assert_eq!(v["result"]["instructions"], "hi");
         assert_eq!(
