@@ -11,6 +11,7 @@ use mcp_codec::{Edits, Id, Message, MessageKind, Whose};
 
 use super::attribute::{self, Came, Tie};
 use super::large;
+use super::left_out::LeftOut;
 use super::listed;
 use super::revisions::{adapted, version_clamped, version_of, versions_narrowed};
 use super::trail::{NotAudited, Trail};
@@ -430,16 +431,27 @@ impl Down<'_> {
         {
             self.calls.server_asked(id.clone(), tie.call.clone());
         }
+        let mut left_out = match last {
+            true => LeftOut::of(&tie, &headers),
+            false => LeftOut::nothing(),
+        };
         let decoded = Decoded::<ToClient>::new(message, headers);
-        let release = self.run_after_what_was_said(decoded, &tie, last).await;
+        let mut release = self.run_after_what_was_said(decoded, &tie, last).await;
         let mut own_trail = None;
         let trail = if last {
             trail
         } else {
             own_trail.insert(trail.branch())
         };
+        while let Release::Blocked(blocked) = &release
+            && let Some(rest) = left_out.rest(blocked, trail, &self.context.snapshot.codec)
+        {
+            release = Box::pin(self.run_after_what_was_said(rest, &tie, last)).await;
+        }
         let step = match release {
             Release::Cleared(mut cleared) => {
+                let unlearnt =
+                    unlearnt.and_then(|list| list.without(left_out.entries(), self.context));
                 if unlearnt.is_some_and(|unlearnt| !unlearnt.forwarded(self.context)) {
                     let why = "a list of tools that changed while it was read";
                     return Err(Halt::Fault(Fault::Broken(why)));

@@ -114,6 +114,37 @@ impl Unlearnt {
         server.pinning != ToolPinning::Hold || listed.unapproved.iter().all(was_taken_out)
     }
 
+    /// The same list without entries that are left out of it. Of those it is learnt that they were listed, as of a list that goes
+    /// to nobody. `None`: nothing of it is left to be learnt.
+    pub(super) fn without(self, entries: &[Bytes], context: &Context) -> Option<Self> {
+        if entries.is_empty() {
+            return Some(self);
+        }
+        let (doc, tools) = self.read(context)?;
+        let (mut kept, mut gone) = (Edits::new(), Edits::new());
+        let mut unapproved = Vec::new();
+        for tool in doc.elements(tools) {
+            let is_out = entries.iter().any(|entry| **entry == *doc.raw(tool));
+            match is_out {
+                true => kept.remove(tool),
+                false => {
+                    gone.remove(tool);
+                    unapproved.push(self.unapproved.binary_search(&tool).is_ok());
+                }
+            }
+        }
+        let part = |edits: &Edits| Self {
+            list: doc.edit(edits).unwrap_or_default(),
+            unapproved: Vec::new(),
+        };
+        part(&gone).stopped(context);
+        let mut kept = part(&kept);
+        let (doc, tools) = kept.read(context)?;
+        let tools = doc.elements(tools).zip(unapproved);
+        kept.unapproved = tools.filter_map(|(tool, is)| is.then_some(tool)).collect();
+        Some(kept)
+    }
+
     /// The list goes to nobody.
     pub(super) fn stopped(self, context: &Context) {
         if let Some((doc, tools)) = self.read(context) {

@@ -22,6 +22,7 @@ mod forward;
 mod head;
 mod io;
 mod large;
+mod left_out;
 mod legacy;
 mod listed;
 mod listen;
