@@ -1,9 +1,13 @@
 //! What stands before, beside or inside a value does not hide it.
 
+#[path = "common/token.rs"]
+mod token;
+
 use dlp_scan::{
     Budget, Category, Finding, FingerprintKey, LeafInput, LeafKind, Own, RuleSet, Scanner,
     ValueList,
 };
+use token::token;
 
 fn scan(rules: &RuleSet, leaves: &[(&str, &str)]) -> Vec<Finding> {
     scan_for(rules, leaves, &|_, _| false)
@@ -84,6 +88,26 @@ fn heads_of_a_listed_value_before_one_that_is_split() {
         let found = scan(&rules, &leaves);
         let vault = rules.find("vault").expect("the list is a rule");
         assert!(found.iter().any(|f| f.rule == vault), "behind {n} heads");
+    }
+}
+
+/// Wherever a token is cut, and whatever shows nothing stands between its halves.
+#[test]
+fn every_cut_of_a_token_over_two_blocks() {
+    let token = token();
+    let rules = RuleSet::builtin();
+    let rule = rules.find("github-pat").expect("a shipped rule");
+    for between in [&[][..], &["\n"], &["", " "], &["\r\n\t"]] {
+        for at in 1..token.len() {
+            let (head, rest) = token.split_at(at);
+            let blocks = [&[head], between, &[rest]].concat();
+            let leaves = blocks.iter().flat_map(|b| [("type", "text"), ("text", *b)]);
+            let leaves: Vec<_> = leaves.collect();
+            let found = scan(rules, &leaves);
+            let bytes = found.iter().filter(|f| f.rule == rule);
+            let bytes: u32 = bytes.map(|f| f.end - f.start).sum();
+            assert_eq!(bytes as usize, token.len(), "{at}, {between:?}");
+        }
     }
 }
 

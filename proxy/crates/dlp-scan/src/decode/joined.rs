@@ -483,6 +483,10 @@ fn seams(node: &Node, spawn: &mut Spawner<'_>) {
             prev = None;
             continue;
         }
+        // What shows nothing stands between two parts as a line's end does within one.
+        if node.text[cell.span.range()].trim_ascii().is_empty() {
+            continue;
+        }
         let name = &node.text[cell.name.range()];
         // Elements of one array, with no key between them.
         let beside = |p: &Cell| cell.kind == LeafKind::String && node.layout.are_together(p, cell);
@@ -545,7 +549,11 @@ fn seam(node: &Node, left: &Cell, right: &Cell, all: &mut Option<Node>, spawn: &
     if left.name != right.name && (address(left) || address(right)) {
         return;
     }
-    let least = (SEAM_BYTES_MIN, SHORT_BYTES_MAX);
+    let least = Least {
+        together: SEAM_BYTES_MIN,
+        one_above: SHORT_BYTES_MAX,
+        each: 2,
+    };
     join_seam(node, (left, right), least, all, spawn);
 }
 
@@ -562,7 +570,15 @@ fn is_address(text: &[u8]) -> bool {
     !user.is_empty() && dot > 0 && top && user.iter().chain(domain).all(part)
 }
 
-/// Two blocks of text: what people choose as a password is shorter than what machines make.
+/// How long the pieces on both sides of a seam are at the least.
+#[derive(Clone, Copy)]
+struct Least {
+    together: usize,
+    one_above: usize,
+    each: usize,
+}
+
+/// Two blocks of text: what people choose as a password is shorter than what machines make. A block of one character is a piece.
 fn block_seam(
     node: &Node,
     left: &Cell,
@@ -570,30 +586,35 @@ fn block_seam(
     all: &mut Option<Node>,
     spawn: &mut Spawner<'_>,
 ) {
-    join_seam(node, (left, right), (SHORT_BYTES_MAX, 2), all, spawn);
+    let is_one = left.span.len() == 1 || right.span.len() == 1;
+    let least = Least {
+        together: SHORT_BYTES_MAX,
+        one_above: 2,
+        each: if is_one { 1 } else { 2 },
+    };
+    join_seam(node, (left, right), least, all, spawn);
 }
 
 /// What explains a value at the head of its cell stands in the cells before it: a seam with less before it is a text of
 /// its own.
 const CONTEXT_BYTES_MIN: usize = 4;
 
-/// Joins the neighbours if they come to `least` bytes and one of them is longer than `short`, as a cell of `all`.
+/// Joins the neighbours if they are long enough, as a cell of `all`.
 fn join_seam(
     node: &Node,
     (left, right): (&Cell, &Cell),
-    (least, short): (usize, usize),
+    least: Least,
     all: &mut Option<Node>,
     spawn: &mut Spawner<'_>,
 ) {
-    if left.span.len() + right.span.len() < least {
+    if left.span.len() + right.span.len() < least.together {
         return;
     }
     let (a, b) = (tail(node, left), head(node, right));
     // A part which is all one word reaches on to the next; those two are joined there.
-    if a.len() >= 2
-        && b.len() >= 2
-        && a.len() + b.len() >= least
-        && (a.len() > short || b.len() > short)
+    if a.len().min(b.len()) >= least.each
+        && a.len() + b.len() >= least.together
+        && a.len().max(b.len()) > least.one_above
     {
         let context = Span::new(
             super::margin_before(&node.text, a.start as usize, left.span.start as usize),
