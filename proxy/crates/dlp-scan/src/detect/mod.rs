@@ -123,6 +123,8 @@ pub(crate) struct Scratch {
     pub strung: Vec<Span>,
     /// Where the cell begins that was asked last whether it is JSON, and whether it is.
     pub json: Option<(u32, bool)>,
+    /// Sentences that were taken apart.
+    pub apart: orders::Apart,
 }
 
 /// For each rule, the end of what it has already been tried on in this node. There are thousands of rules, and few are
@@ -314,6 +316,7 @@ impl<'a> Sink<'a> {
 pub(crate) fn detect(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     scratch.turned.clear();
     scratch.json = None;
+    scratch.apart.begin();
     scratch.marks.clear();
     scratch.broken.clear();
     scratch.cut.clear();

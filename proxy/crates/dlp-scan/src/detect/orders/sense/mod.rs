@@ -22,6 +22,7 @@ use crate::ruleset::Detector;
 use net::NET;
 use smallvec::SmallVec;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A sentence above this is an order; `train.py` says how many of what is none lie above it, as docs/detection.md does.
 const ORDERED: f32 = 2.2;
@@ -62,7 +63,7 @@ pub(super) fn scan(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scra
         if !sink.limits.spend(4 + crate::text::to_u32(here.len()) / 16) {
             return;
         }
-        if is_order(text, &here, values) {
+        if is_order((base, text), &here, values, &mut scratch.apart) {
             return report(rule, cell, (base, text), here, sink);
         }
     }
@@ -114,8 +115,9 @@ fn scan_made(sink: &mut Sink<'_>, worth: fn(&str) -> bool, (bytes_max, bound): (
                     next(text, here.end, false),
                 );
                 let [before, after] = [before, next].map(|at| pieces_of(&text[at]));
-                NET.weigh_closely(&before, &pieces, &after) > bound
-                    && is_language(&text[here.clone()])
+                // The closer look costs a hundred times as much.
+                is_language(&text[here.clone()])
+                    && NET.weigh_closely(&before, &pieces, &after) > bound
             });
             if found {
                 report(rule, cell, (base, text), here, sink);
@@ -166,23 +168,31 @@ fn parts(text: &str, at: usize, unread: usize, values: bool) -> [Option<Range<us
     [Some(part(start)), nearer.map(part)]
 }
 
-fn is_order(text: &str, here: &Range<usize>, values: bool) -> bool {
+fn is_order(
+    (base, text): (usize, &str),
+    here: &Range<usize>,
+    values: bool,
+    apart: &mut Apart,
+) -> bool {
     let sentence = &text[here.clone()];
     let words = plain::unglued(sentence);
     if sentence.is_ascii() && words.split_ascii_whitespace().count() < WORDS_MIN {
         return false;
     }
-    let Some(pieces) = read(sentence) else {
+    let mut pieces = |at: Range<usize>| apart.pieces(base, text, at);
+    let Some(own) = readable(sentence).and_then(|_| known(&pieces(here.clone()))) else {
         return false;
     };
-    NET.may_order(&NET.here(&pieces)) && {
-        let (before, next) = (
-            split::before(text, here.start, values),
-            next(text, here.end, values),
-        );
-        // Asked last, as few come so far.
-        weigh(&text[before], &pieces, &text[next]) > ORDERED && is_language(sentence)
+    let weighed = NET.here(&own);
+    if !NET.may_order(&weighed) {
+        return false;
     }
+    let before = pieces(split::before(text, here.start, values));
+    let after = pieces(next(text, here.end, values));
+    // What costs most is asked last, as few come so far.
+    NET.weigh(&before, &weighed, &after) > MAYBE
+        && is_language(sentence)
+        && NET.weigh_closely(&before, &own, &after) > ORDERED
 }
 
 /// Is it surely no order, whatever its words do in it? Licences and manuals have such words in such places.
@@ -212,13 +222,22 @@ fn next(text: &str, end: usize, values: bool) -> Range<usize> {
 /// The pieces of a sentence that are known, if it is one in a language that is known. Strange words between those of an order do
 /// not hide it.
 fn read(sentence: &str) -> Option<Vec<u16>> {
-    if sentence.len() < BYTES_MIN || plain::is_code(sentence) || is_listing(sentence) {
-        return None;
-    }
-    let mut pieces = pieces_of(sentence);
-    let all = pieces.len();
-    pieces.retain(|piece| *piece != pieces::UNKNOWN);
-    (pieces.len() >= PIECES_MIN && pieces.len() * 2 >= all).then_some(pieces)
+    known(&pieces_of(readable(sentence)?))
+}
+
+/// What may be a sentence at first sight.
+fn readable(sentence: &str) -> Option<&str> {
+    let is_none = sentence.len() < BYTES_MIN || plain::is_code(sentence) || is_listing(sentence);
+    (!is_none).then_some(sentence)
+}
+
+fn known(all: &[u16]) -> Option<Vec<u16>> {
+    let known = all
+        .iter()
+        .copied()
+        .filter(|piece| *piece != pieces::UNKNOWN);
+    let known: Vec<u16> = known.collect();
+    (known.len() >= PIECES_MIN && known.len() * 2 >= all.len()).then_some(known)
 }
 
 /// Text has a sign for so many letters, or fewer: more of them are counted as figures are.
@@ -368,19 +387,44 @@ fn pieces_of(text: &str) -> Vec<u16> {
     gloss::pieces(&plain::plain(&plain::unglued(text)))
 }
 
-/// How much of an order a sentence is, between these two.
-fn weigh(before: &str, here: &[u16], after: &str) -> f32 {
-    let [before, after] = [before, after].map(pieces_of);
-    let first = NET.weigh(&before, here, &after);
-    match first > MAYBE {
-        true => NET.weigh_closely(&before, here, &after),
-        false => first,
+/// The sentences of one text that were taken apart last. Each is looked at by itself and beside those before and behind it.
+#[derive(Debug, Default)]
+pub(crate) struct Apart {
+    last: [(Range<usize>, Arc<[u16]>); APART_KEPT],
+    next: usize,
+}
+
+const APART_KEPT: usize = 4;
+
+impl Apart {
+    /// Begins a text.
+    pub(crate) fn begin(&mut self) {
+        if self.next > 0 || !self.last[0].0.is_empty() {
+            *self = Self::default();
+        }
+    }
+
+    /// The pieces of what stands here in `text`, which begins at `base`.
+    fn pieces(&mut self, base: usize, text: &str, at: Range<usize>) -> Arc<[u16]> {
+        if at.is_empty() {
+            return Arc::default();
+        }
+        let place = base + at.start..base + at.end;
+        if let Some((_, pieces)) = self.last.iter().find(|(at, _)| *at == place) {
+            return Arc::clone(pieces);
+        }
+        let pieces: Arc<[u16]> = pieces_of(&text[at]).into();
+        self.last[self.next] = (place, Arc::clone(&pieces));
+        self.next = (self.next + 1) % APART_KEPT;
+        pieces
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{is_data, is_jumbled, is_language, is_listing, next, parts, read, weigh};
+    use super::{
+        MAYBE, NET, is_data, is_jumbled, is_language, is_listing, next, parts, pieces_of, read,
+    };
 
     #[test]
     fn words_in_any_order_are_no_sentence() {
@@ -513,7 +557,12 @@ mod tests {
             };
             let expected: f32 = expected.parse().expect("a number");
             let pieces = read(here).expect("a sentence");
-            let got = weigh(before, &pieces, after);
+            let [before, after] = [before, after].map(pieces_of);
+            let first = NET.weigh(&before, &NET.here(&pieces), &after);
+            let got = match first > MAYBE {
+                true => NET.weigh_closely(&before, &pieces, &after),
+                false => first,
+            };
             assert!((got - expected).abs() < 0.02, "{got} {expected} {here}");
             rows += 1;
         }

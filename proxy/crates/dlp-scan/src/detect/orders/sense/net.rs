@@ -29,8 +29,10 @@ pub(super) static NET: LazyLock<Net> = LazyLock::new(|| {
 type Row = [f32; FEATURES];
 pub(super) type Sums = [i16; FEATURES];
 pub(super) type Totals = [u16; FEATURES];
-/// Pieces of a sentence and of those beside it, in their order.
-pub(super) type Texts<'a> = [(&'a [u16], Place); 3];
+/// Pieces of a sentence, and where it stands.
+pub(super) type Text<'a> = (&'a [u16], Place);
+/// A sentence and those beside it, in their order.
+pub(super) type Texts<'a> = [Text<'a>; 3];
 
 #[cfg(target_arch = "x86_64")]
 static AVX2: LazyLock<Option<super::wide::Avx2>> = LazyLock::new(super::wide::Avx2::detect);
@@ -120,14 +122,14 @@ impl Net {
         dot(&here.most, most) + dot(&here.sum, sum) + self.alone_bias > 0.0
     }
 
-    /// How much of an order the sentence is, between these two: a logit.
-    pub fn weigh(&self, before: &[u16], here: &[u16], after: &[u16]) -> f32 {
-        let texts = looked_at(before, here, after);
+    /// How much of an order a sentence is that comes to this, between these two: a logit.
+    pub fn weigh(&self, before: &[u16], here: &Features, after: &[u16]) -> f32 {
+        let [before, _, after] = looked_at(before, &[], after);
         #[cfg(target_arch = "x86_64")]
         if let Some(avx2) = *AVX2 {
-            return avx2.weigh(self, texts);
+            return avx2.weigh(self, before, here, after);
         }
-        self.weigh_texts(texts)
+        self.weigh_texts(before, here, after)
     }
 
     /// The same looked at more closely.
@@ -143,8 +145,8 @@ impl Net {
     // Nothing here goes through `map` of an array or the like: what is called in there is not compiled for the processor that the
     // caller was.
     #[inline(always)]
-    pub(super) fn weigh_texts(&self, [before, here, after]: Texts<'_>) -> f32 {
-        let (before, here, after) = (self.read(before), self.read(here), self.read(after));
+    pub(super) fn weigh_texts(&self, before: Text<'_>, here: &Features, after: Text<'_>) -> f32 {
+        let (before, after) = (self.read(before), self.read(after));
         let mut hidden = self.first_bias;
         let mut add = |at: usize, value: f32| {
             if value != 0.0 {
@@ -169,12 +171,12 @@ impl Net {
     }
 
     #[inline(always)]
-    fn read(&self, (pieces, place): (&[u16], Place)) -> Features {
+    fn read(&self, (pieces, place): Text<'_>) -> Features {
         self.scaled(self.sums(pieces, place), pieces.len())
     }
 
     #[inline(always)]
-    fn see(&self, (pieces, place): (&[u16], Place)) -> (Features, Seen) {
+    fn see(&self, (pieces, place): Text<'_>) -> (Features, Seen) {
         let mut places = Vec::with_capacity(pieces.len());
         self.each(pieces, place, |value| places.push(*value));
         let seen = self.deep.see(&places, &self.scales);
@@ -332,8 +334,11 @@ mod tests {
         for n in (0..80).chain([200]) {
             let [before, here, after] = [n / 2, n, n / 3].map(&mut pieces);
             let texts = looked_at(&before, &here, &after);
-            let (one, two) = (NET.weigh_texts(texts), NET.weigh_texts_closely(texts));
-            assert_eq!(NET.weigh(&before, &here, &after).to_bits(), one.to_bits());
+            let [first, own, last] = texts;
+            let one = NET.weigh_texts(first, &NET.read(own), last);
+            let two = NET.weigh_texts_closely(texts);
+            let weighed = NET.weigh(&before, &NET.here(&here), &after);
+            assert_eq!(weighed.to_bits(), one.to_bits());
             let closely = NET.weigh_closely(&before, &here, &after);
             assert_eq!(closely.to_bits(), two.to_bits());
         }

@@ -2,7 +2,7 @@
 //! summed up by itself and no product is rounded otherwise. Unsafe here: the calls of what the processor was asked about first.
 #![allow(unsafe_code)]
 
-use super::net::{Net, Place, Sums, Texts, Totals};
+use super::net::{Features, Net, Place, Sums, Text, Texts, Totals};
 
 /// That the processor has AVX2.
 #[derive(Clone, Copy, Debug)]
@@ -20,9 +20,9 @@ impl Avx2 {
     }
 
     /// [`Net::weigh`].
-    pub fn weigh(self, net: &Net, texts: Texts<'_>) -> f32 {
+    pub fn weigh(self, net: &Net, before: Text<'_>, here: &Features, after: Text<'_>) -> f32 {
         // SAFETY: as above.
-        unsafe { weigh(net, texts) }
+        unsafe { weigh(net, before, here, after) }
     }
 
     /// [`Net::weigh_closely`].
@@ -38,8 +38,8 @@ fn sums(net: &Net, pieces: &[u16], place: Place) -> (Sums, Totals) {
 }
 
 #[target_feature(enable = "avx2")]
-fn weigh(net: &Net, texts: Texts<'_>) -> f32 {
-    net.weigh_texts(texts)
+fn weigh(net: &Net, before: Text<'_>, here: &Features, after: Text<'_>) -> f32 {
+    net.weigh_texts(before, here, after)
 }
 
 #[target_feature(enable = "avx2")]
