@@ -321,6 +321,17 @@ fn what_was_said_before_hides_no_half() {
 }
 
 #[test]
+fn every_cut_of_a_token_over_two_messages() {
+    let token = "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";
+    for at in 1..token.len() {
+        let mut stream = Stream::under(PolicyAction::Block);
+        let (head, rest) = token.split_at(at);
+        assert_eq!(stream.tell(head).as_deref(), Some(head));
+        assert_eq!(stream.tell(rest), None, "cut at {at}");
+    }
+}
+
+#[test]
 fn what_is_whole_is_no_half() {
     for before in [
         "session_id=554ff985-6caa-4197-ac43-9971359c3446",
