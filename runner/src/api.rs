@@ -105,6 +105,7 @@ async fn answer(
         Request::Doctor => Ok(Reply::Doctor(doctor::report(
             &daemon.ctx.host,
             &daemon.ctx.paths.state,
+            &daemon.ctx.paths.run,
         ))),
         Request::PutServer { spec } => daemon.put_server(*spec).await.map(|()| Reply::Ok),
         Request::RemoveServer { tenant, server } => daemon

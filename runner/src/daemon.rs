@@ -161,8 +161,8 @@ impl Daemon {
     }
 
     async fn start_with(options: &Options, what: Servers) -> Result<Arc<Self>> {
-        let host = Host::look(today(), options.runsc.clone()).await;
-        let doctor = crate::doctor::report(&host, &options.state);
+        let host = Host::look(today(), options.runsc.clone(), options.state.clone()).await;
+        let doctor = crate::doctor::report(&host, &options.state, &options.run);
         ensure!(doctor.fit, "{}", crate::doctor::text(&doctor));
         let old = host
             .findings

@@ -29,10 +29,10 @@ struct Cli {
 #[derive(Args)]
 struct Places {
     /// Folder of what lasts: bundles, layers, root file systems, logs.
-    #[arg(long, global = true, default_value = "/var/lib/weir-runner")]
+    #[arg(long, global = true, default_value = doctor::STATE)]
     state: PathBuf,
     /// Folder of what lasts until the next boot: the socket, running sandboxes.
-    #[arg(long, global = true, default_value = "/run/weir-runner")]
+    #[arg(long, global = true, default_value = doctor::RUN)]
     run: PathBuf,
     /// The runsc program, if it is not on the usual path.
     #[arg(long, global = true)]
@@ -273,8 +273,8 @@ async fn purge(places: Places) -> Result<ExitCode> {
 
 #[allow(clippy::print_stdout, reason = "the report is what was asked for")]
 async fn doctor(places: Places, json: bool) -> Result<ExitCode> {
-    let host = Host::look(today(), places.runsc).await;
-    let report = doctor::report(&host, &places.state);
+    let host = Host::look(today(), places.runsc, places.state.clone()).await;
+    let report = doctor::report(&host, &places.state, &places.run);
     if json {
         println!("{}", serde_json::to_string_pretty(&report)?);
     } else {

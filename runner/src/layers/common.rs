@@ -379,7 +379,7 @@ fn remove(place: &Path, uploads: &Path) {
 }
 
 /// Which there are, for the operator.
-pub fn checks(state: &Path) -> Vec<Check> {
+pub fn checks(state: &Path, options: &str) -> Vec<Check> {
     let check = |list: &List| {
         let rootfs = rootfs::find(state, list.runtime).ok()?;
         let found = match list.current(state, &rootfs.id) {
@@ -394,7 +394,7 @@ pub fn checks(state: &Path) -> Vec<Check> {
                     .to_owned()
             }
             None => format!(
-                "none; builds fetch all anew. weir-runner common build {} {}",
+                "none; builds fetch all anew. weir-runner{options} common build {} {}",
                 list.runtime.as_str(),
                 list.name
             ),

@@ -30,7 +30,7 @@ pub struct Finding {
     /// What was found.
     pub found: String,
     /// The command that mends it.
-    pub mend: Option<&'static str>,
+    pub mend: Option<String>,
 }
 
 /// A machine that was looked at.
@@ -40,6 +40,8 @@ pub struct Host {
     pub findings: Vec<Finding>,
     /// Where runsc is.
     pub runsc: PathBuf,
+    /// Whether it was named, and not found.
+    pub runsc_is_named: bool,
     /// Its version, as it says it.
     pub version: String,
     /// True if an empty tmpfs has to lie over `/proc/sys/net` while runsc starts a sandbox.
@@ -50,16 +52,20 @@ pub struct Host {
     pub cgroups: Option<Cgroups>,
 }
 
-const INSTALL_RUNSC: &str = "apt-get install -y -t bookworm-backports runsc";
+/// Where gVisor's own newest release is. What distributions have is too old, or on its way there.
+const RUNSC_RELEASE: &str = "https://storage.googleapis.com/gvisor/releases/release/latest";
+/// Where runsc is looked for before the folders of distributions.
+const RUNSC_OWN: &str = "/usr/local/bin/runsc";
 /// Builds before this date take the existence of a file for the root namespace (mended upstream 2024-07-31).
 const NET_PROBE_MENDED: u32 = 20_240_731;
 /// Before it there are no commands for uncompressed checkpoints, which restore depends on.
 const OLDEST: u32 = 20_240_501;
 
 impl Host {
-    /// Looks at this machine. `today` is the date as a number (20261121), to tell the age of runsc.
-    pub async fn look(today: u32, runsc: Option<PathBuf>) -> Self {
-        on_thread("weir-doctor", move || look(today, runsc)).await
+    /// Looks at this machine. `today` is the date as a number (20261121), to tell the age of runsc; `state` is the folder
+    /// whose disk is looked at.
+    pub async fn look(today: u32, runsc: Option<PathBuf>, state: PathBuf) -> Self {
+        on_thread("weir-doctor", move || look(today, runsc, &state)).await
     }
 
     /// True if sandboxes can run.
@@ -68,12 +74,14 @@ impl Host {
     }
 }
 
-fn look(today: u32, runsc: Option<PathBuf>) -> Host {
-    let runsc = runsc
+fn look(today: u32, named: Option<PathBuf>, state: &Path) -> Host {
+    let is_named = named.is_some();
+    let runsc = named
         .or_else(|| find("runsc"))
         .unwrap_or_else(|| "runsc".into());
     let version = version(&runsc);
-    let mut findings = vec![root(), gvisor(&runsc, version.as_deref(), today)];
+    let install = install_runsc(&runsc, is_named);
+    let mut findings = vec![root(), gvisor(&runsc, version.as_deref(), today, &install)];
     let cgroups = Cgroups::find("/sys/fs/cgroup");
     findings.push(groups(cgroups.as_ref()));
     let date = version.as_deref().and_then(date).unwrap_or(0);
@@ -88,18 +96,19 @@ fn look(today: u32, runsc: Option<PathBuf>) -> Host {
         },
         mend: None,
     });
-    for (tool, mend) in TOOLS {
+    for (tool, package) in TOOLS {
         findings.push(match find(tool) {
             Some(path) => ok(tool, path.display().to_string()),
-            None => fail(tool, "not found", Some(mend)),
+            None => fail(tool, "not found", install_package(package)),
         });
     }
     findings.push(loops());
     findings.push(swap());
-    findings.push(disk());
+    findings.push(disk(state));
     Host {
         findings,
         runsc,
+        runsc_is_named: is_named,
         version: version.unwrap_or_default(),
         cover_sys_net: cover,
         processor: processor(),
@@ -121,11 +130,29 @@ fn processor() -> String {
 }
 
 const TOOLS: &[(&str, &str)] = &[
-    ("ip", "apt-get install -y iproute2"),
-    ("nft", "apt-get install -y nftables"),
-    ("mkfs.ext4", "apt-get install -y e2fsprogs"),
-    ("mount", "apt-get install -y mount"),
+    ("ip", "iproute2"),
+    ("nft", "nftables"),
+    ("mkfs.ext4", "e2fsprogs"),
+    ("mount", "mount"),
 ];
+
+fn install_package(package: &str) -> String {
+    match find("apt-get") {
+        Some(_) => format!("apt-get install -y {package}"),
+        None => format!("install the package that Debian calls {package}"),
+    }
+}
+
+/// Puts gVisor's newest release where it is found before the one there is: in the place of the one that was named or that
+/// nobody's package manager looks after, else before that of the distribution. What runs meanwhile keeps its own file.
+fn install_runsc(found: &Path, is_named: bool) -> String {
+    let own = is_named || found.starts_with("/usr/local");
+    let path = if own { found } else { Path::new(RUNSC_OWN) };
+    format!(
+        "new=$(mktemp) && curl -fsSLo $new {RUNSC_RELEASE}/$(uname -m)/runsc && install -m 755 $new {}",
+        path.display()
+    )
+}
 
 fn ok(name: &'static str, found: impl Into<String>) -> Finding {
     Finding {
@@ -136,12 +163,12 @@ fn ok(name: &'static str, found: impl Into<String>) -> Finding {
     }
 }
 
-fn fail(name: &'static str, found: impl Into<String>, mend: Option<&'static str>) -> Finding {
+fn fail(name: &'static str, found: impl Into<String>, mend: impl Into<String>) -> Finding {
     Finding {
         name,
         state: State::Fail,
         found: found.into(),
-        mend,
+        mend: Some(mend.into()),
     }
 }
 
@@ -152,12 +179,12 @@ fn root() -> Finding {
         fail(
             "rights",
             "not root: namespaces and control groups need it",
-            Some("sudo weir-runner serve"),
+            "sudo weir-runner serve",
         )
     }
 }
 
-fn gvisor(path: &Path, version: Option<&str>, today: u32) -> Finding {
+fn gvisor(path: &Path, version: Option<&str>, today: u32, install: &str) -> Finding {
     let name = "gVisor";
     let Some(version) = version else {
         return fail(
@@ -166,19 +193,19 @@ fn gvisor(path: &Path, version: Option<&str>, today: u32) -> Finding {
                 "{} cannot be run; nothing is hosted without it",
                 path.display()
             ),
-            Some(INSTALL_RUNSC),
+            install,
         );
     };
     let Some(built) = date(version) else {
         return fail(
             name,
             format!("runsc {version:?} does not say its date"),
-            Some(INSTALL_RUNSC),
+            install,
         );
     };
     let found = format!("{} {version}", path.display());
     if built < OLDEST {
-        return fail(name, format!("{found} is too old"), Some(INSTALL_RUNSC));
+        return fail(name, format!("{found} is too old"), install);
     }
     if months(today).saturating_sub(months(built)) > 6 {
         let found = format!(
@@ -188,7 +215,7 @@ fn gvisor(path: &Path, version: Option<&str>, today: u32) -> Finding {
             name,
             state: State::Warn,
             found,
-            mend: Some(INSTALL_RUNSC),
+            mend: Some(install.to_owned()),
         };
     }
     ok(name, found)
@@ -200,7 +227,7 @@ fn groups(cgroups: Option<&Cgroups>) -> Finding {
         None => fail(
             "control groups",
             "neither version is mounted at /sys/fs/cgroup",
-            Some("mount -t cgroup2 none /sys/fs/cgroup"),
+            "mount -t cgroup2 none /sys/fs/cgroup",
         ),
     }
 }
@@ -212,7 +239,7 @@ fn loops() -> Finding {
         fail(
             "loop devices",
             "/dev/loop-control is missing: storage limits need it",
-            Some("modprobe loop"),
+            "modprobe loop",
         )
     }
 }
@@ -226,19 +253,33 @@ fn swap() -> Finding {
         name: "swap",
         state: State::Warn,
         found: "on: memory of sandboxes may be written to it".into(),
-        mend: Some("swapoff -a"),
+        mend: Some("swapoff -a".into()),
     }
 }
 
-fn disk() -> Finding {
-    let free = rustix::fs::statvfs("/var").map_or(0, |s| s.f_bavail * s.f_frsize) >> 30;
+fn disk(state: &Path) -> Finding {
+    // The folder is made by the first start.
+    let mut folders = state.ancestors();
+    let there = folders.find_map(|folder| Some((folder, rustix::fs::statvfs(folder).ok()?)));
+    let Some((folder, room)) = there else {
+        return Finding {
+            name: "disk",
+            state: State::Warn,
+            found: format!("the disk of {} cannot be looked at", state.display()),
+            mend: None,
+        };
+    };
+    let free = (room.f_bavail * room.f_frsize) >> 30;
+    let folder = folder.display();
     if free >= 5 {
-        ok("disk", format!("{free} GiB free in /var"))
+        ok("disk", format!("{free} GiB free in {folder}"))
     } else {
         Finding {
             name: "disk",
             state: State::Warn,
-            found: format!("{free} GiB free in /var; bundles, layers and storage want 5 or more"),
+            found: format!(
+                "{free} GiB free in {folder}; bundles, layers and storage want 5 or more"
+            ),
             mend: None,
         }
     }
@@ -309,12 +350,36 @@ mod tests {
 
     #[test]
     fn the_age_of_runsc_is_judged() {
-        let state =
-            |version: Option<&str>| gvisor("/usr/bin/runsc".as_ref(), version, 20_261_121).state;
+        let state = |version: Option<&str>| {
+            gvisor("/usr/bin/runsc".as_ref(), version, 20_261_121, "mend").state
+        };
         assert_eq!(state(None), State::Fail);
         assert_eq!(state(Some("unknown")), State::Fail);
         assert_eq!(state(Some("0.0~20221219.0")), State::Fail);
         assert_eq!(state(Some("0.0~20240729.0")), State::Warn);
         assert_eq!(state(Some("release-20260817.0")), State::Ok);
+    }
+    #[test]
+    fn a_new_runsc_is_put_where_it_is_found_first() {
+        for (found, is_named, place) in [
+            ("runsc", false, "/usr/local/bin/runsc"),
+            ("/usr/bin/runsc", false, "/usr/local/bin/runsc"),
+            ("/usr/local/sbin/runsc", false, "/usr/local/sbin/runsc"),
+            ("/opt/gvisor/runsc", true, "/opt/gvisor/runsc"),
+        ] {
+            let command = install_runsc(found.as_ref(), is_named);
+            assert!(
+                command.ends_with(&format!(" $new {place}")),
+                "{found}: {command}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_disk_of_the_state_folder_is_looked_at() {
+        for (state, folder) in [("/proc/no/such", "/proc"), ("/no-such/folder", "/")] {
+            let found = disk(state.as_ref()).found;
+            assert!(found.contains(&format!(" GiB free in {folder}")), "{found}");
+        }
     }
 }
