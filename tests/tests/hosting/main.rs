@@ -281,6 +281,24 @@ fn a_session_keeps_to_its_sandbox_and_its_ids_stay_here() {
 }
 
 #[test]
+fn an_execution_that_takes_too_long_is_cancelled_in_the_server() {
+    let lab = Lab::deployed(&[]);
+    lab.sandbox
+        .answer(|request| (request.rpc_method() == "tools/call").then_some(Reply::Hang));
+    let (ok, _, said) = lab.cli(&["exec", ID, "echo", "{}", "--timeout", "1"], "");
+    assert!(
+        !ok && said.contains("no result within 1 s; the call was cancelled"),
+        "{said}"
+    );
+    let word = lab.sandbox.wait_for("the cancellation", |request| {
+        request.rpc_method() == "notifications/cancelled"
+    });
+    let call = &lab.sandbox.calls("tools/call")[0];
+    assert_eq!(word.json()["params"]["requestId"], call.json()["id"]);
+    assert_eq!(word.header("mcp-session-id"), call.header("mcp-session-id"));
+}
+
+#[test]
 fn calls_are_scanned_whichever_way_they_come() {
     let lab = Lab::deployed(&[]);
     let canary = Canary::github();

@@ -74,9 +74,13 @@ impl fmt::Debug for ExecKeys {
 
 /// How long the end of a session may take.
 const LEAVE_MAX: Duration = Duration::from_secs(10);
+/// How long a call may take to be cancelled.
+const CANCEL_MAX: Duration = Duration::from_secs(2);
+/// The call's, within its session.
+const CALL_ID: u32 = 2;
 
 /// Opens a session, calls the tool, ends the session, whatever became of the call; gives its `result`, for which it waits
-/// `max`. With `alone` the call goes without a session: where each call has a sandbox of its own, the gateway opens one in
+/// `max`. A call that takes longer is cancelled, since others may wait behind it. With `alone` the call goes without a session: where each call has a sandbox of its own, the gateway opens one in
 /// it.
 pub async fn call_tool(
     gateway: SocketAddr,
@@ -92,16 +96,21 @@ pub async fn call_tool(
         key: keys.of(tenant),
         path: format!("/sandbox/{server}/mcp"),
     };
-    let mut session = None;
+    let (mut session, mut is_called) = (None, false);
     let call = async {
         if !alone {
             door.open(&mut session).await?;
         }
         let params = json!({"name": tool, "arguments": arguments});
-        let call = request(2, "tools/call", params);
+        let call = request(CALL_ID, "tools/call", params);
+        is_called = true;
         door.post(&call, session.as_deref()).await
     };
     let called = tokio::time::timeout(max, call).await;
+    let cancelled = match (&called, &session) {
+        (Err(_), Some(session)) if is_called => door.cancel(session).await,
+        _ => false,
+    };
     if session.is_some() {
         // What is kept of the session may go; nobody waits for it.
         tokio::spawn(async move {
@@ -109,7 +118,16 @@ pub async fn call_tool(
             let _ = tokio::time::timeout(LEAVE_MAX, left).await;
         });
     }
-    let too_long = |_| ControlError::Exec(format!("no result within {} s", max.as_secs()));
+    let too_long = |_| {
+        let fate = match (is_called, cancelled) {
+            (false, _) => "the server had not answered the handshake yet, and nothing was called",
+            // Its sandbox serves nobody else.
+            (true, _) if alone => "its request was closed",
+            (true, true) => "the call was cancelled",
+            (true, false) => "the call could not be cancelled and may go on in the server",
+        };
+        ControlError::Exec(format!("no result within {} s; {fate}", max.as_secs()))
+    };
     result_of(called.map_err(too_long)??.1)
 }
 
@@ -149,6 +167,14 @@ impl Door {
         result_of(answer)?;
         let word = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
         self.post(&word, session.as_deref()).await.map(drop)
+    }
+
+    /// Says that nobody waits for the call any more; whether the gateway took the word.
+    async fn cancel(&self, session: &str) -> bool {
+        let params = json!({"requestId": CALL_ID, "reason": "it took longer than it may"});
+        let word = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
+        let sent = tokio::time::timeout(CANCEL_MAX, self.post(&word, Some(session)));
+        matches!(sent.await, Ok(Ok(_)))
     }
 
     async fn post(

@@ -724,7 +724,10 @@ async fn an_execution_ends_in_time() {
         .await;
     assert_eq!(
         (status, body["error"]["message"].as_str()),
-        (502, Some("the execution failed: no result within 1 s"))
+        (
+            502,
+            Some("the execution failed: no result within 1 s; the call was cancelled")
+        )
     );
 }
 

@@ -126,13 +126,25 @@ async fn events_of_an_earlier_owner_are_not_shown() {
 }
 
 #[tokio::test]
-async fn an_execution_that_took_too_long_leaves_its_session() {
+async fn an_execution_that_took_too_long_is_cancelled_and_leaves_its_session() {
     let (door, seen) = fake_door(json!("never")).await;
     let plane = Plane::with_gateway(door).await;
     plane.deployed("one").await;
     let wanted = json!({"tool": "slow", "timeout_s": 1});
     let (status, body) = plane.json("POST", "/api/v1/servers/one/exec", wanted).await;
     assert_eq!(status, 502, "{body}");
+    // When it is said, it is done.
+    let parts = [
+        "mcp-session-id: s1",
+        "notifications/cancelled",
+        "\"requestId\":2",
+    ];
+    let all: Vec<String> = seen.lock().unwrap().clone();
+    assert!(
+        all.iter()
+            .any(|word| parts.iter().all(|part| word.contains(part))),
+        "{all:?}"
+    );
     eventually("it leaves", async || {
         let seen = seen.lock().unwrap();
         let left = |r: &String| r.starts_with("DELETE ") && r.contains("mcp-session-id: s1");
