@@ -19,7 +19,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::config::store::{self, Applied, Registry};
-use crate::config::{self, COMPONENT_BYTES_MAX, ConfigError, Loaded, LogFormat, PROXY_SERVER};
+use crate::config::{self, COMPONENT_BYTES_MAX, ConfigErrors, Loaded, LogFormat, PROXY_SERVER};
 use crate::descriptors;
 use crate::hosting::{Joint, Plane};
 use crate::otel::Traces;
@@ -43,7 +43,7 @@ pub struct Start {
     /// The configuration.
     pub loaded: Loaded,
     /// Reads it again.
-    pub reload: Box<dyn Fn() -> Result<Loaded, ConfigError> + Send + Sync>,
+    pub reload: Box<dyn Fn() -> Result<Loaded, ConfigErrors> + Send + Sync>,
     /// Serve the one server at `/mcp`.
     pub single: bool,
     /// Several processes may use the same data folder, each with a log of its own.

@@ -223,6 +223,52 @@ fn config_is_validated_described_and_shown() {
 }
 
 #[test]
+fn all_that_is_wrong_with_a_file_is_told_in_one_go() {
+    let dir = tempfile::TempDir::new().expect("a temporary folder");
+    let file = dir.path().join("weir.yaml");
+    let path = file.display().to_string();
+    let good = "tenants: {a: {servers: {s: {upstream: {command: sh}}}}}\n";
+    let wrong = "lisen: x\nlimits: {sessions_max: 0}\ntenants:\n  a:\n    policy: {bindings: [{rule: github-pt, action: blok}]}\n    \
+                 servers: {s: {upstream: {url: 'ftp://x'}}}\n    keys: [{id: k, hash: x, servers: [t]}]\n";
+    std::fs::write(&file, wrong).expect("a file");
+    for args in [&["config", "validate", &path][..], &["serve", "-c", &path]] {
+        let output = run(args, "");
+        let said = text(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert_eq!(said.lines().count(), 6, "{said}");
+        for part in [
+            "weir.yaml:1:1: lisen: there is no field \"lisen\" here; did you mean \"listen\"?\n",
+            "weir.yaml:2:10: limits.sessions_max: 0 is out of range; use 1 to 10000000\n",
+            "tenants.a.policy.bindings[0].action: there is no word \"blok\" here; did you mean \"block\"?\n",
+            "tenants.a.servers.s.upstream.url: \"ftp\" is no scheme",
+            "tenants.a.keys[0].hash: must be sha256:",
+            "tenants.a.keys[0].servers[0]: this tenant has no server \"t\"",
+        ] {
+            assert!(said.contains(part), "{part:?} is not in: {said}");
+        }
+    }
+    std::fs::write(&file, good).expect("a file");
+    assert!(run(&["config", "validate", &path], "").status.success());
+}
+
+#[test]
+fn a_command_without_its_group_is_told_the_group() {
+    for (word, tips) in [
+        ("validate", &["`weir config validate`"][..]),
+        ("deploy", &["`weir server deploy`"]),
+        ("list", &["`weir server list`", "`weir policy list`"]),
+        ("chek", &["'check'"]),
+    ] {
+        let output = run(&[word], "");
+        let said = text(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        for tip in tips {
+            assert!(said.contains(tip), "{tip} is not in: {said}");
+        }
+    }
+}
+
+#[test]
 fn a_file_can_be_checked_where_its_secrets_are_not() {
     let dir = tempfile::TempDir::new().expect("a temporary folder");
     let file = dir.path().join("weir.yaml");

@@ -69,19 +69,11 @@ fn validate(
                 )?;
                 return Ok(ExitCode::FAILURE);
             }
-            // What only a start would find.
-            let tls = loaded.desired.tls.as_ref();
-            if let Some(Err(error)) = tls.map(app::tls_config) {
-                writeln!(err, "{}: {error:#}", file.display())?;
-                return Ok(ExitCode::FAILURE);
-            }
-            if loaded.data_dir.exists() && !loaded.data_dir.is_dir() {
-                let dir = loaded.data_dir.display();
-                writeln!(err, "{}: data_dir: {dir} is no folder", file.display())?;
-                return Ok(ExitCode::FAILURE);
-            }
-            if let Err(error) = app::check_compiles(&loaded) {
-                writeln!(err, "{}: {error:#}", file.display())?;
+            let wrong = found_by_a_start(&loaded);
+            if !wrong.is_empty() {
+                for problem in wrong {
+                    writeln!(err, "{}: {problem}", file.display())?;
+                }
                 return Ok(ExitCode::FAILURE);
             }
             let dry_run = loaded.dry_run().map(|note| format!("note: {note}"));
@@ -103,6 +95,22 @@ fn validate(
             Ok(ExitCode::FAILURE)
         }
     }
+}
+
+/// What only a start would find.
+fn found_by_a_start(loaded: &Loaded) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let tls = loaded.desired.tls.as_ref();
+    if let Some(Err(error)) = tls.map(app::tls_config) {
+        wrong.push(format!("{error:#}"));
+    }
+    if loaded.data_dir.exists() && !loaded.data_dir.is_dir() {
+        let dir = loaded.data_dir.display();
+        wrong.push(format!("data_dir: {dir} is no folder"));
+    } else if let Err(error) = app::check_compiles(loaded) {
+        wrong.push(format!("{error:#}"));
+    }
+    wrong
 }
 
 /// Programs of stdio servers that cannot be started as things are here. Where Weir will run they may be there, so the file is

@@ -23,8 +23,9 @@ use std::io::{stderr, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 /// An MCP firewall: every message both ways is scanned, and only what policy allows goes on.
 #[derive(Debug, Parser)]
@@ -106,7 +107,7 @@ pub fn main() -> ExitCode {
                 crate::app::complain(&text);
                 std::process::exit(2)
             }
-            None => without_secret(error).exit(),
+            None => with_group(without_secret(error)).exit(),
         }
     });
     match run(cli.command) {
@@ -137,6 +138,25 @@ fn without_secret(mut error: clap::Error) -> clap::Error {
             ContextKind::InvalidValue,
             ContextValue::String("(not shown)".to_owned()),
         );
+    }
+    error
+}
+
+/// A command that stands in a group, called without the group's name: `weir validate`.
+fn with_group(mut error: clap::Error) -> clap::Error {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return error;
+    };
+    let cli = Cli::command();
+    let groups = cli.get_subcommands();
+    let within = groups.filter(|group| group.find_subcommand(word).is_some());
+    let tips: Vec<StyledStr> = within
+        .map(|group| format!("there is `weir {} {word}`", group.get_name()).into())
+        .collect();
+    if !tips.is_empty() {
+        // The very word is nearer than a similar one.
+        error.remove(ContextKind::SuggestedSubcommand);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
     }
     error
 }

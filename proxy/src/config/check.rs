@@ -42,37 +42,32 @@ pub fn tool_pattern(text: &str) -> Result<(), String> {
     }
 }
 
-/// Which tools may be called.
-///
-/// # Errors
-/// The field, and what is wrong with it.
-pub fn tool_access(tools: &ToolAccess) -> Result<(), (String, String)> {
+/// A field, and what is wrong with it.
+pub type Wrong = (String, String);
+
+/// What is wrong with the names of tools that may be called.
+pub fn tool_access(tools: &ToolAccess) -> Vec<Wrong> {
     let lists = [("allow", &tools.allow), ("deny", &tools.deny)];
     let named = lists.iter().flat_map(|(list, globs)| {
         let globs = globs.iter().enumerate();
         globs.map(move |(i, glob)| (format!("{list}[{i}]"), glob))
     });
-    for (field, glob) in named {
-        tool_pattern(glob).map_err(|problem| (field, problem))?;
-    }
-    Ok(())
+    let wrong = named.filter_map(|(field, glob)| Some((field, tool_pattern(glob).err()?)));
+    wrong.collect()
 }
 
-/// The tools that the lines of a policy name.
-///
-/// # Errors
-/// The field, and what is wrong with it.
-pub fn policy_tools(policy: &Policy) -> Result<(), (String, String)> {
+/// What is wrong with the names of tools in a policy.
+pub fn policy_tools(policy: &Policy) -> Vec<Wrong> {
     let bindings = policy.bindings.iter().map(|line| &line.tool).enumerate();
     let allow = policy.allow.iter().map(|line| &line.tool).enumerate();
     let bindings = bindings.map(|(i, tool)| (format!("bindings[{i}].tool"), tool));
     let allow = allow.map(|(i, tool)| (format!("allow[{i}].tool"), tool));
-    for (field, tool) in bindings.chain(allow) {
-        if let Some(tool) = tool {
-            tool_pattern(tool).map_err(|problem| (field, problem))?;
-        }
-    }
-    tool_access(&policy.tools).map_err(|(field, problem)| (format!("tools.{field}"), problem))
+    let lines = bindings.chain(allow);
+    let wrong =
+        lines.filter_map(|(field, tool)| Some((field, tool_pattern(tool.as_ref()?).err()?)));
+    let access = tool_access(&policy.tools).into_iter();
+    let access = access.map(|(field, problem)| (format!("tools.{field}"), problem));
+    wrong.chain(access).collect()
 }
 
 /// An absolute http or https URL with a host, without credentials and fragment.
@@ -217,15 +212,16 @@ pub(super) fn header_value(text: &str) -> Result<(), String> {
     }
 }
 
-/// Compares every number in `value` with the range that its type's schema gives.
-///
-/// # Errors
-/// The field and what its range is.
-pub(super) fn ranges<T: JsonSchema + Serialize>(value: &T) -> Result<(), (String, String)> {
+/// Compares every number in `value` with the range that its type's schema gives; those outside of it are told.
+pub(super) fn ranges<T: JsonSchema + Serialize>(value: &T) -> Vec<Wrong> {
     let schema = schemars::schema_for!(T);
-    let value = serde_json::to_value(value).map_err(|e| (String::new(), e.to_string()))?;
+    let value = match serde_json::to_value(value) {
+        Ok(value) => value,
+        Err(error) => return vec![(String::new(), error.to_string())],
+    };
     let properties = schema.get("properties").and_then(|p| p.as_object());
     let fields = value.as_object();
+    let mut wrong = Vec::new();
     for (name, property) in properties.into_iter().flatten() {
         let Some(number) = fields.and_then(|f| f.get(name)).and_then(|v| v.as_f64()) else {
             continue;
@@ -234,13 +230,11 @@ pub(super) fn ranges<T: JsonSchema + Serialize>(value: &T) -> Result<(), (String
         let (min, max) = (bound("minimum"), bound("maximum"));
         if min.is_some_and(|min| number < min) || max.is_some_and(|max| number > max) {
             let (min, max) = (min.unwrap_or(0.0), max.unwrap_or(f64::MAX));
-            return Err((
-                name.clone(),
-                format!("{number} is out of range; use {min} to {max}"),
-            ));
+            let problem = format!("{number} is out of range; use {min} to {max}");
+            wrong.push((name.clone(), problem));
         }
     }
-    Ok(())
+    wrong
 }
 
 #[cfg(test)]
@@ -368,7 +362,7 @@ mod tests {
     #[test]
     fn every_limit_has_a_range_and_the_defaults_are_in_it() {
         let limits = domain::Limits::default();
-        assert_eq!(ranges(&limits), Ok(()));
+        assert_eq!(ranges(&limits), []);
         let schema = schemars::schema_for!(domain::Limits);
         for (name, property) in schema.get("properties").unwrap().as_object().unwrap() {
             let min = property["minimum"].as_u64();
@@ -386,10 +380,10 @@ mod tests {
         };
         assert_eq!(
             ranges(&over),
-            Err((
-                "message_bytes_max".into(),
-                "67108865 is out of range; use 1024 to 67108864".into()
-            ))
+            [(
+                "message_bytes_max".to_owned(),
+                "67108865 is out of range; use 1024 to 67108864".to_owned()
+            )]
         );
     }
 }

@@ -3,7 +3,50 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// A configuration that was refused, whole. Shows no secret.
+/// A configuration that was refused, whole: all that is wrong with it, a line each, in the order of the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigErrors(Vec<ConfigError>);
+
+/// More than this are counted only.
+const SHOWN_MAX: usize = 20;
+
+impl ConfigErrors {
+    /// Of several about one field the first is kept; the others follow from it.
+    pub(super) fn new(mut errors: Vec<ConfigError>) -> Self {
+        errors.sort_by(|a, b| (a.at, &a.field).cmp(&(b.at, &b.field)));
+        errors.dedup_by(|a, b| a.field == b.field);
+        Self(errors)
+    }
+
+    /// The first in the file.
+    #[cfg(test)]
+    pub(super) fn first(&self) -> &ConfigError {
+        &self.0[0]
+    }
+}
+
+impl From<ConfigError> for ConfigErrors {
+    fn from(error: ConfigError) -> Self {
+        Self(vec![error])
+    }
+}
+
+impl fmt::Display for ConfigErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, error) in self.0.iter().take(SHOWN_MAX).enumerate() {
+            let line_break = if i == 0 { "" } else { "\n" };
+            write!(f, "{line_break}{error}")?;
+        }
+        match self.0.len().saturating_sub(SHOWN_MAX) {
+            0 => Ok(()),
+            more => write!(f, "\nand {more} more"),
+        }
+    }
+}
+
+impl std::error::Error for ConfigErrors {}
+
+/// One thing that is wrong with a configuration. Shows no secret.
 ///
 /// `weir.yaml:12:9: tenants.acme.servers.git.upstream.url: "ftp" is no scheme; use http or https`
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,8 +74,6 @@ impl fmt::Display for ConfigError {
     }
 }
 
-impl std::error::Error for ConfigError {}
-
 impl ConfigError {
     /// An error about the file as a whole.
     pub(super) fn file(file: &Path, problem: impl Into<String>) -> Self {
@@ -53,11 +94,11 @@ pub(super) struct FieldError {
 }
 
 /// Path of a field from the top of the file.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct FieldPath(Vec<Step>);
 
 /// One step down.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Step {
     /// To the entry of that name.
     Key(String),

@@ -1,14 +1,17 @@
 //! From a path, or from the command line, to a resolved configuration.
 
+use std::cell::RefCell;
 use std::io::Read;
 use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use domain::KeyHash;
+use serde::Deserialize as _;
 
 use super::Loaded;
-use super::error::{ConfigError, FieldError, FieldPath};
+use super::error::{ConfigError, ConfigErrors, FieldError, FieldPath, Step};
+use super::left_out::{LeftOut, Without};
 use super::place::Places;
 use super::raw;
 use super::resolve::{self, Secrets, Source};
@@ -16,6 +19,9 @@ use super::secret_ref::SecretRef;
 
 /// Largest configuration file, in bytes.
 pub(super) const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// A file in which this much has the wrong shape is not read on.
+const READINGS_MAX: usize = 100;
 
 /// How a configuration file is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,20 +33,20 @@ pub enum Reading {
 }
 
 impl Reading {
-    fn text(self, path: &Path) -> Result<String, ConfigError> {
+    fn text(self, path: &Path) -> Result<String, ConfigErrors> {
         let text = match self {
             Self::First => read_given(path, FILE_BYTES_MAX).and_then(text_of),
             Self::Again => read_bounded(path, FILE_BYTES_MAX),
         };
-        text.map_err(|problem| ConfigError::file(path, problem))
+        text.map_err(|problem| ConfigError::file(path, problem).into())
     }
 }
 
 /// Loads a configuration file.
 ///
 /// # Errors
-/// The first thing that is wrong with it, with its place in the file. Nothing of it is taken then.
-pub fn load(path: &Path) -> Result<Loaded, ConfigError> {
+/// All that is wrong with it, with the places in the file. Nothing of it is taken then.
+pub fn load(path: &Path) -> Result<Loaded, ConfigErrors> {
     from_text(path, &Reading::First.text(path)?, &env, Secrets::Read)
 }
 
@@ -48,7 +54,7 @@ pub fn load(path: &Path) -> Result<Loaded, ConfigError> {
 ///
 /// # Errors
 /// As for [`load`].
-pub fn to_check(path: &Path) -> Result<Loaded, ConfigError> {
+pub fn to_check(path: &Path) -> Result<Loaded, ConfigErrors> {
     from_text(path, &Reading::First.text(path)?, &env, Secrets::Noted)
 }
 
@@ -56,7 +62,7 @@ pub fn to_check(path: &Path) -> Result<Loaded, ConfigError> {
 ///
 /// # Errors
 /// As for [`load`].
-pub fn to_look_at(path: &Path) -> Result<Loaded, ConfigError> {
+pub fn to_look_at(path: &Path) -> Result<Loaded, ConfigErrors> {
     let text = Reading::First.text(path)?;
     from_text(path, &text, &env, Secrets::Optional)
 }
@@ -65,11 +71,11 @@ pub fn to_look_at(path: &Path) -> Result<Loaded, ConfigError> {
 ///
 /// # Errors
 /// As for [`load`], and that nothing would be served: so begins a file that is still being written.
-pub fn to_serve(path: &Path, reading: Reading) -> Result<Loaded, ConfigError> {
+pub fn to_serve(path: &Path, reading: Reading) -> Result<Loaded, ConfigErrors> {
     let loaded = from_text(path, &reading.text(path)?, &env, Secrets::Read)?;
     if loaded.desired.servers.is_empty() && loaded.hosting.is_none() {
         let problem = "there is no server in it; add one under tenants.ID.servers, or hosting";
-        return Err(ConfigError::file(path, problem));
+        return Err(ConfigError::file(path, problem).into());
     }
     Ok(loaded)
 }
@@ -124,34 +130,23 @@ pub const PROXY_SERVER: &str = "default";
 /// the same checks as a file.
 ///
 /// # Errors
-/// The first thing that is wrong, with its place.
-pub fn for_proxy(options: &ProxyOptions, reading: Reading) -> Result<Loaded, ConfigError> {
-    let command_line = Path::new("command line");
-    let (mut config, places) = match &options.config {
-        Some(path) => parse(path, &reading.text(path)?)?,
-        None => (raw::Config::default(), None),
+/// All that is wrong, with the places.
+pub fn for_proxy(options: &ProxyOptions, reading: Reading) -> Result<Loaded, ConfigErrors> {
+    let file = options.config.as_deref();
+    let mut written = match file {
+        Some(path) => Written::read(path, &reading.text(path)?)?,
+        None => Written::nothing(Path::new("command line")),
     };
-    let notes = apply_options(&mut config, options);
+    let notes = written.change(|config| apply_options(config, options));
     let source = Source {
-        file: options.config.as_deref(),
+        file,
         env: &env,
         admin_moves: true,
         secrets: Secrets::Read,
     };
-    let loaded = notes.and_then(|notes| {
-        let mut loaded = reachable(resolve::resolve(config, source)?, options)?;
-        loaded.notes.extend(notes);
-        Ok(loaded)
-    });
-    loaded.map_err(|e| {
-        let at = places.as_ref().and_then(|p| p.of(&e.field));
-        let file = options.config.as_deref().unwrap_or(command_line);
-        ConfigError {
-            file: file.into(),
-            at,
-            field: e.field,
-            problem: e.problem,
-        }
+    written.resolve(source, |mut loaded| {
+        loaded.notes.extend(notes.unwrap_or_default());
+        reachable(loaded, options)
     })
 }
 
@@ -282,9 +277,9 @@ pub(super) fn from_text(
     text: &str,
     env: &dyn Fn(&str) -> Option<String>,
     secrets: Secrets,
-) -> Result<Loaded, ConfigError> {
-    let (mut config, places) = parse(path, text)?;
-    let local = config.tenants.get_mut(PROXY_TENANT);
+) -> Result<Loaded, ConfigErrors> {
+    let mut written = Written::read(path, text)?;
+    let local = written.config.tenants.get_mut(PROXY_TENANT);
     if let Some(server) = local.and_then(|local| local.servers.get_mut(PROXY_SERVER))
         && secrets == Secrets::Optional
         && !server.upstream.names_transport()
@@ -301,37 +296,184 @@ pub(super) fn from_text(
         admin_moves: false,
         secrets,
     };
-    resolve::resolve(config, source).map_err(|e| ConfigError {
-        file: path.into(),
-        at: places.as_ref().and_then(|p| p.of(&e.field)),
-        field: e.field,
-        problem: e.problem,
-    })
+    written.resolve(source, Ok)
 }
 
-fn parse(path: &Path, text: &str) -> Result<(raw::Config, Option<Places>), ConfigError> {
-    let places = Places::read(text);
-    match yaml_text::read::<Option<raw::Config>>(text) {
-        Ok(Some(config)) => Ok((config, places)),
-        // Nothing was said, which is not the same as that all shall be as it is by default.
-        Ok(None) => Err(ConfigError::file(
+/// What is written in a file, as far as it has the shape of a configuration.
+struct Written<'a> {
+    path: &'a Path,
+    config: raw::Config,
+    places: Option<Places>,
+    /// What has not that shape.
+    left_out: LeftOut,
+    errors: Vec<ConfigError>,
+}
+
+impl<'a> Written<'a> {
+    fn nothing(path: &'a Path) -> Self {
+        Self {
             path,
-            "there is nothing in it; `weir config example` prints a file to begin with",
-        )),
-        Err(wrong) => {
-            let field = match (wrong.at, &places) {
-                (Some(at), Some(places)) if wrong.is_missing => places.holder_at(at),
-                (Some(at), Some(places)) => places.field_at(at),
-                _ => FieldPath::default(),
+            config: raw::Config::default(),
+            places: None,
+            left_out: LeftOut::default(),
+            errors: Vec::new(),
+        }
+    }
+
+    /// Reads it, as often as something is wrong and without that, until nothing is.
+    fn read(path: &'a Path, text: &str) -> Result<Self, ConfigErrors> {
+        let mut written = Self::nothing(path);
+        written.places = Places::read(text);
+        let first = match yaml_text::read::<Option<raw::Config>>(text) {
+            Ok(Some(config)) => {
+                written.config = config;
+                return Ok(written);
+            }
+            // Nothing was said, which is not the same as that all shall be as it is by default.
+            Ok(None) => {
+                let problem =
+                    "there is nothing in it; `weir config example` prints a file to begin with";
+                return Err(ConfigError::file(path, problem).into());
+            }
+            Err(wrong) => written.shaped(wrong),
+        };
+        written.note_twice();
+        // It is one of those that stand twice, or comes again.
+        let is_noted = !written.errors.is_empty();
+        let mut goes_on = is_noted || written.leave_out(first);
+        for _ in 0..READINGS_MAX {
+            if !goes_on {
+                break;
+            }
+            match written.read_again(text) {
+                Ok(config) => {
+                    written.config = config;
+                    return Ok(written);
+                }
+                Err(next) => goes_on = written.leave_out(next),
+            }
+        }
+        Err(ConfigErrors::new(written.errors))
+    }
+
+    /// What stands twice cannot be read either way.
+    fn note_twice(&mut self) {
+        let twice = self.places.as_ref().map(Places::twice).unwrap_or_default();
+        for (field, at) in twice {
+            let Some(Step::Key(name)) = field.steps().last() else {
+                continue;
             };
-            Err(ConfigError {
-                file: path.into(),
+            if self.left_out.add(field) {
+                self.errors.push(ConfigError {
+                    file: self.path.into(),
+                    at: Some(at),
+                    field: field.clone(),
+                    problem: yaml_text::twice(name),
+                });
+            }
+        }
+    }
+
+    /// Notes an error and leaves out what it is about; false if there is nothing to go on with.
+    fn leave_out(&mut self, wrong: Misshapen) -> bool {
+        let Misshapen { error, is_missing } = wrong;
+        // What is missing may have been left out, or be what another name was written for.
+        let follows = is_missing && self.left_out.touches(&error.field);
+        let is_part = self.places.is_some() && !error.field.is_top();
+        let goes_on = is_part && self.left_out.add(&error.field);
+        if !follows {
+            self.errors.push(error);
+        }
+        goes_on
+    }
+
+    fn read_again(&self, text: &str) -> Result<raw::Config, Misshapen> {
+        let mut options = yaml_text::options();
+        // All that stands twice is left out.
+        options.duplicate_keys = serde_saphyr::DuplicateKeyPolicy::LastWins;
+        let refused = RefCell::new(None);
+        let config = yaml_text::read_with(text, options, |inner| {
+            raw::Config::deserialize(Without {
+                inner,
+                left_out: &self.left_out,
+                refused: &refused,
+                at: FieldPath::default(),
+            })
+        });
+        config.map_err(|wrong| {
+            let mut wrong = self.shaped(wrong);
+            if let Some(field) = refused.take() {
+                wrong.error.at = self.places.as_ref().and_then(|p| p.of(&field));
+                wrong.error.field = field;
+            }
+            wrong
+        })
+    }
+
+    fn shaped(&self, wrong: yaml_text::Wrong) -> Misshapen {
+        let field = match (wrong.at, &self.places) {
+            (Some(at), Some(places)) if wrong.is_missing => places.holder_at(at),
+            (Some(at), Some(places)) => places.field_at(at),
+            _ => FieldPath::default(),
+        };
+        Misshapen {
+            is_missing: wrong.is_missing,
+            error: ConfigError {
+                file: self.path.into(),
                 at: wrong.at,
                 field,
                 problem: wrong.problem,
-            })
+            },
         }
     }
+
+    /// Changes what is written.
+    fn change<T>(
+        &mut self,
+        change: impl FnOnce(&mut raw::Config) -> Result<T, FieldError>,
+    ) -> Option<T> {
+        let changed = change(&mut self.config);
+        changed
+            .map_err(|error| self.errors.extend(self.located(error)))
+            .ok()
+    }
+
+    /// What it means, if nothing is wrong with it and `last` has nothing against it.
+    fn resolve(
+        mut self,
+        source: Source<'_>,
+        last: impl FnOnce(Loaded) -> Result<Loaded, FieldError>,
+    ) -> Result<Loaded, ConfigErrors> {
+        let config = std::mem::take(&mut self.config);
+        let found = match resolve::resolve(config, source, &self.left_out) {
+            Ok(loaded) if self.errors.is_empty() => match last(loaded) {
+                Ok(loaded) => return Ok(loaded),
+                Err(error) => vec![error],
+            },
+            Ok(_) => Vec::new(),
+            Err(found) => found,
+        };
+        let found: Vec<_> = found.into_iter().filter_map(|e| self.located(e)).collect();
+        self.errors.extend(found);
+        Err(ConfigErrors::new(self.errors))
+    }
+
+    /// The error with its place in the file; none if it may only follow from what was left out.
+    fn located(&self, error: FieldError) -> Option<ConfigError> {
+        let field = self.left_out.original(&error.field);
+        (!self.left_out.touches(&field)).then(|| ConfigError {
+            file: self.path.into(),
+            at: self.places.as_ref().and_then(|p| p.of(&field)),
+            field,
+            problem: error.problem,
+        })
+    }
+}
+
+/// What has not the shape of a configuration.
+struct Misshapen {
+    error: ConfigError,
+    is_missing: bool,
 }
 
 /// Reads a file that was named on the command line, up to a bound. It may be a pipe: whoever names one waits for it.
@@ -448,7 +590,9 @@ mod tests {
             ("data_dir: @b", "put it in quotes"),
             ("hosts: [~]", "there is no value here"),
         ] {
-            let error = parse(path, text).unwrap_err().to_string();
+            let error = from_text(path, text, &env, Secrets::Read)
+                .unwrap_err()
+                .to_string();
             assert!(error.contains(words), "{text}: {error}");
         }
     }

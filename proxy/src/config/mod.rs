@@ -5,11 +5,12 @@
 //!                     └── the published JSON Schema is generated from the same types
 //! ```
 //!
-//! A file is taken whole or refused whole; an error names file, line, column and field, and says what
-//! to do. Nothing here opens a socket, starts a process or keeps state; secrets are never shown.
+//! A file is taken whole or refused whole, with all that is wrong with it; an error names file, line, column and field,
+//! and says what to do. Nothing here opens a socket, starts a process or keeps state; secrets are never shown.
 
 mod check;
 mod error;
+mod left_out;
 mod load;
 mod own;
 mod place;
@@ -32,7 +33,7 @@ use std::path::PathBuf;
 use domain::{Desired, Secret};
 
 pub use check::{socket_address, url as check_url};
-pub use error::ConfigError;
+pub use error::ConfigErrors;
 pub use load::{AdminListen, PROXY_SERVER, PROXY_TENANT, ProxyOptions, ProxyUpstream, Reading};
 pub use load::{for_proxy, load, to_check, to_look_at, to_serve};
 pub use load::{read_bounded, read_bytes_bounded, read_given, text_of};

@@ -19,30 +19,36 @@ impl Resolver<'_> {
         rules: &[PathBuf],
         values: BTreeMap<String, raw::Values>,
         at: &FieldPath,
-    ) -> Result<Detection, FieldError> {
-        let rules = self.rules(rules, &at.key("rules"))?;
-        let mut lists = Vec::with_capacity(values.len());
+    ) -> Option<Detection> {
+        let rules = self.rules(rules, &at.key("rules"));
+        let count = values.len();
+        let mut lists = Vec::with_capacity(count);
         for (id, raw) in values {
             let at = at.key("values").key(&id);
-            lists.push(self.value_list(id, raw, &at)?);
+            let list = self.value_list(id, raw, &at);
+            lists.extend(self.ok(list).flatten());
         }
-        Ok(Detection {
+        let rules = rules.filter(|_| lists.len() == count)?;
+        Some(Detection {
             rules,
             values: lists,
             prints: None,
         })
     }
 
+    /// None if some of its values cannot be read.
     fn value_list(
         &mut self,
         id: String,
         raw: raw::Values,
         at: &FieldPath,
-    ) -> Result<ValueList, FieldError> {
+    ) -> Result<Option<ValueList>, FieldError> {
         let mut values = Vec::new();
         for (i, value) in raw.list.iter().enumerate() {
-            values.push(self.secret(value, &at.key("list").index(i))?);
+            let value = self.secret(value, &at.key("list").index(i));
+            values.extend(self.ok(value));
         }
+        let all_read = values.len() == raw.list.len();
         if let Some(file) = &raw.file {
             let path = self.path(file);
             let text = read_bounded(&path, FILE_BYTES_MAX)
@@ -61,26 +67,34 @@ impl Resolver<'_> {
             }
             self.watch(path);
         }
+        if !all_read {
+            return Ok(None);
+        }
         if values.is_empty() {
             return at.error("holds no value; name some under `list`, or a `file` with one a line");
         }
-        Ok(ValueList {
+        Ok(Some(ValueList {
             title: raw
                 .title
                 .unwrap_or_else(|| format!("Value of the list {id}")),
             category: raw.category.unwrap_or_else(|| "secret".into()),
             id,
             values,
-        })
+        }))
     }
-}
 
-/// The rule set of a tenant or a server: what stands above it and what it adds.
-pub(super) fn rules_with(
-    above: &Arc<RuleSet>,
-    detection: &Detection,
-    allow: &[AllowLine],
-    at: &FieldPath,
-) -> Result<Arc<RuleSet>, FieldError> {
-    dlp_policy::own_rules(above, detection, allow).or_else(|e| at.join(&e.field).error(e.problem))
+    /// The rule set of a tenant or a server: what stands above it and what it adds, as far as that is right.
+    pub(super) fn rules_with(
+        &mut self,
+        above: Option<&Arc<RuleSet>>,
+        detection: Option<&Detection>,
+        allow: &[AllowLine],
+        at: &FieldPath,
+    ) -> Option<Arc<RuleSet>> {
+        let (above, detection) = (above?, detection?);
+        let rules = dlp_policy::own_rules(above, detection, allow);
+        let rules = self.ok(rules.or_else(|e| at.join(&e.field).error(e.problem)));
+        // Policy can be checked without the patterns of its allowlist.
+        rules.or_else(|| dlp_policy::own_rules(above, detection, &[]).ok())
+    }
 }

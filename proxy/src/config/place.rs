@@ -3,6 +3,7 @@
 //! The text is read twice: once into the typed configuration, once into this tree of places. So the
 //! typed structures stay plain, and every later complaint about a field can still name its line.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -36,6 +37,18 @@ impl Places {
             .rev()
             .find_map(|n| self.0.iter().find(|(path, _)| path.steps() == &steps[..n]))
             .map(|&(_, at)| at)
+    }
+
+    /// Fields that stand among the same ones before, with the places where they do again.
+    pub(super) fn twice(&self) -> Vec<(&FieldPath, At)> {
+        let mut seen = HashSet::new();
+        let mut again = Vec::new();
+        for (path, at) in &self.0 {
+            if !seen.insert(path) {
+                again.push((path, *at));
+            }
+        }
+        again
     }
 
     /// The field that stands at a place: the last one that begins there or before.

@@ -21,50 +21,64 @@ pub const COMPONENT_BYTES_MAX: u64 = 16 << 20;
 pub const PLUGINS_MAX: usize = 64;
 
 impl Resolver<'_> {
-    /// The plugins that a tenant's part of the file names.
+    /// The plugins that a tenant's part of the file names, without those that something is wrong with.
     pub(super) fn plugins(
         &mut self,
         raw: BTreeMap<String, raw::PluginFile>,
         keys: &[String],
         at: &FieldPath,
-    ) -> Result<BTreeMap<String, Plugin>, FieldError> {
+    ) -> BTreeMap<String, Plugin> {
         for (i, key) in keys.iter().enumerate() {
-            signing::PublicKey::parse(key)
-                .map(drop)
-                .or_else(|problem| at.key("plugin_keys").index(i).error(problem))?;
+            if let Err(problem) = signing::PublicKey::parse(key) {
+                self.wrong(&at.key("plugin_keys").index(i), problem);
+            }
         }
         let at = at.key("plugins");
         if raw.len() > PLUGINS_MAX {
-            return at.error(format!("there are {}; at most {PLUGINS_MAX}", raw.len()));
+            self.wrong(
+                &at,
+                format!("there are {}; at most {PLUGINS_MAX}", raw.len()),
+            );
+            return BTreeMap::new();
         }
         let mut plugins = BTreeMap::new();
         for (name, raw) in raw {
-            let at = at.key(&name);
-            check_name(&name).or_else(|problem| at.error(problem))?;
-            let path = self.path(&raw.file);
-            self.watch(path.clone());
-            let bytes = read_bytes_bounded(&path, COMPONENT_BYTES_MAX).or_else(|problem| {
-                at.key("file")
-                    .error(format!("{} {problem}", path.display()))
-            })?;
-            let sha256 = sha256_hex(&bytes);
-            if raw
-                .sha256
-                .as_ref()
-                .is_some_and(|expected| *expected != sha256)
-            {
-                return at.key("sha256").error(format!("the file's is {sha256}"));
-            }
-            if !keys.is_empty() {
-                let signature = signing::beside(&path);
-                self.watch(signature.clone());
-                signing::check_file(&signature, &bytes, keys)
-                    .map(drop)
-                    .or_else(|problem| at.key("file").error(problem))?;
-            }
-            plugins.insert(name.clone(), plugin(name, bytes));
+            let plugin = self.plugin(&name, &raw, keys, &at.key(&name));
+            plugins.extend(self.ok(plugin).map(|plugin| (name, plugin)));
         }
-        Ok(plugins)
+        plugins
+    }
+
+    fn plugin(
+        &mut self,
+        name: &str,
+        raw: &raw::PluginFile,
+        keys: &[String],
+        at: &FieldPath,
+    ) -> Result<Plugin, FieldError> {
+        check_name(name).or_else(|problem| at.error(problem))?;
+        let path = self.path(&raw.file);
+        self.watch(path.clone());
+        let bytes = read_bytes_bounded(&path, COMPONENT_BYTES_MAX).or_else(|problem| {
+            at.key("file")
+                .error(format!("{} {problem}", path.display()))
+        })?;
+        let sha256 = sha256_hex(&bytes);
+        if raw
+            .sha256
+            .as_ref()
+            .is_some_and(|expected| *expected != sha256)
+        {
+            return at.key("sha256").error(format!("the file's is {sha256}"));
+        }
+        if !keys.is_empty() {
+            let signature = signing::beside(&path);
+            self.watch(signature.clone());
+            signing::check_file(&signature, &bytes, keys)
+                .map(drop)
+                .or_else(|problem| at.key("file").error(problem))?;
+        }
+        Ok(plugin(name.to_owned(), bytes))
     }
 
     /// Adds what `weir policy push` and `bind` left in the data folder. What belongs to tenants and
@@ -97,40 +111,42 @@ impl Resolver<'_> {
                 .get(&server.tenant)
                 .map_or(&none, |tenant| &tenant.plugins);
             server.plugins.extend(bindings.iter().cloned());
-            check_bindings(&server.plugins, plugins, &at.key(id.as_str()))?;
+            let names = plugins.keys().map(String::as_str);
+            let wrong = check_bindings(&server.plugins, names, &at.key(id.as_str()));
+            if let Some(first) = wrong.into_iter().next() {
+                return Err(first);
+            }
         }
         Ok(registry.generation)
     }
 }
 
-/// Checks bindings against the plugins there are.
-///
-/// # Errors
-/// The field, and what is wrong with it.
-pub(super) fn check_bindings(
+/// What is wrong with bindings, by the names of the plugins there are.
+pub(super) fn check_bindings<'a>(
     bindings: &[PluginBinding],
-    plugins: &BTreeMap<String, Plugin>,
+    names: impl Iterator<Item = &'a str> + Clone,
     at: &FieldPath,
-) -> Result<(), FieldError> {
+) -> Vec<FieldError> {
+    let wrong = |field, problem| FieldError { field, problem };
     if bindings.len() > PLUGIN_BINDINGS_MAX {
-        return at.error(format!(
-            "there are {}; at most {PLUGIN_BINDINGS_MAX}",
-            bindings.len()
-        ));
+        let count = bindings.len();
+        let problem = format!("there are {count}; at most {PLUGIN_BINDINGS_MAX}");
+        return vec![wrong(at.clone(), problem)];
     }
+    let mut all = Vec::new();
     for (i, binding) in bindings.iter().enumerate() {
         let at = at.index(i);
-        check::ranges(binding).or_else(|(field, problem)| at.key(&field).error(problem))?;
-        if !plugins.contains_key(&binding.plugin) {
-            let near = domain::nearest(&binding.plugin, plugins.keys().map(String::as_str));
+        let ranges = check::ranges(binding).into_iter();
+        all.extend(ranges.map(|(field, problem)| wrong(at.key(&field), problem)));
+        let name = &binding.plugin;
+        if !names.clone().any(|known| known == name) {
+            let near = domain::nearest(name, names.clone());
             let hint = near.map_or_else(String::new, |near| format!("; did you mean {near:?}?"));
-            return at.key("plugin").error(format!(
-                "the tenant has no plugin {:?}{hint}",
-                binding.plugin
-            ));
+            let problem = format!("the tenant has no plugin {name:?}{hint}");
+            all.push(wrong(at.key("plugin"), problem));
         }
     }
-    Ok(())
+    all
 }
 
 /// As for a file, with the place and the problem in one line.
@@ -142,7 +158,11 @@ pub fn check_bindings_text(
     plugins: &BTreeMap<String, Plugin>,
 ) -> Result<(), String> {
     let at = FieldPath::default().key("plugins");
-    check_bindings(bindings, plugins, &at).map_err(|e| format!("{}: {}", e.field, e.problem))
+    let wrong = check_bindings(bindings, plugins.keys().map(String::as_str), &at);
+    match wrong.first() {
+        Some(first) => Err(format!("{}: {}", first.field, first.problem)),
+        None => Ok(()),
+    }
 }
 
 /// Whether a plugin can be called so.

@@ -1,6 +1,6 @@
 //! What the file means: shapes to [`Desired`], with every reference followed and every value checked.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,14 +8,17 @@ use std::sync::Arc;
 use dlp_policy::{Level, PolicyTable, ToolFilter};
 use dlp_scan::RuleSet;
 use domain::{
-    ApiKey, AuditMode, CallLimits, Cors, Desired, IdError, KeyHash, KeyId, ListenerTls, Policy,
-    Server, ServerId, Tenant, TenantId,
+    ApiKey, AuditMode, CallLimits, Cors, Desired, IdError, KeyHash, KeyId, ListenerTls,
+    PluginBinding, Policy, Server, ServerId, Tenant, TenantId,
 };
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::check;
 use super::error::{FieldError, FieldPath};
+use super::left_out::LeftOut;
 use super::load::{FILE_BYTES_MAX, read_bounded};
-use super::own;
+use super::plugins::check_bindings;
 use super::raw;
 use super::{Hosting, Loaded, Otlp, keys};
 
@@ -49,15 +52,27 @@ pub(super) enum Secrets {
     Noted,
 }
 
-/// Resolves a configuration, whole or not at all.
-pub(super) fn resolve(config: raw::Config, source: Source<'_>) -> Result<Loaded, FieldError> {
+/// Resolves a configuration, whole or not at all. What refers to something that was left out of it is not complained about.
+///
+/// # Errors
+/// All that is wrong with it. There is none where that would only follow from what was left out.
+pub(super) fn resolve(
+    config: raw::Config,
+    source: Source<'_>,
+    left_out: &LeftOut,
+) -> Result<Loaded, Vec<FieldError>> {
     let mut resolver = Resolver {
         watched: source.file.map(PathBuf::from).into_iter().collect(),
         unset: Vec::new(),
         own: None,
+        wrong: Vec::new(),
+        left_out,
         source,
     };
-    resolver.config(config)
+    match resolver.config(config) {
+        Some(loaded) if resolver.wrong.is_empty() => Ok(loaded),
+        _ => Err(resolver.wrong),
+    }
 }
 
 pub(super) struct Resolver<'a> {
@@ -67,37 +82,55 @@ pub(super) struct Resolver<'a> {
     pub(super) unset: Vec<String>,
     /// Where Weir itself listens, once that is known.
     pub(super) own: Option<SocketAddr>,
+    /// What was found to be wrong so far.
+    wrong: Vec<FieldError>,
+    /// What the file has, but not in the shape of a configuration.
+    left_out: &'a LeftOut,
 }
 
 impl Resolver<'_> {
-    fn config(&mut self, raw: raw::Config) -> Result<Loaded, FieldError> {
+    /// Nothing if something is wrong with it.
+    fn config(&mut self, raw: raw::Config) -> Option<Loaded> {
         let top = FieldPath::default();
-        let (listen, admin_listen) = listeners(&raw, self.source.admin_moves, &top)?;
-        self.own = Some(listen);
-        check::ranges(&raw.limits).or_else(|(f, p)| top.key("limits").key(&f).error(p))?;
-        let tls = self.tls(raw.tls, &top.key("tls"))?;
-        let hosts = each(&raw.hosts, &top.key("hosts"), check::host)?;
-        let origins = each(&raw.cors.origins, &top.join("cors.origins"), check::origin)?;
-        check_retention(&raw.audit, &top.key("audit"))?;
-        let rules = self.rules(&raw.rules, &top.key("rules"))?;
-        let rule_set =
-            dlp_policy::base_rules(&rules).or_else(|e| top.key("rules").error(e.to_string()))?;
+        let listen = self.listen(&raw, &top);
+        let admin_listen = self.admin_listen(&raw, listen, &top);
+        self.own = listen;
+        self.within_ranges(&raw.limits, &top.key("limits"));
+        let tls = self.tls(raw.tls, &top.key("tls"));
+        let hosts = self.each(&raw.hosts, &top.key("hosts"), check::host);
+        let origins = self.each(&raw.cors.origins, &top.join("cors.origins"), check::origin);
+        self.ok(check_retention(&raw.audit, &top.key("audit")));
+        let rules = self.rules(&raw.rules, &top.key("rules"));
+        let rule_set = rules.as_ref().and_then(|rules| {
+            let set = dlp_policy::base_rules(rules);
+            self.ok(set.or_else(|e| top.key("rules").error(e.to_string())))
+        });
         let data_dir = self.path(raw.data_dir.as_deref().unwrap_or(DATA_DIR_DEFAULT.as_ref()));
-        let otlp = self.otlp(raw.otlp, &top.key("otlp"))?;
-        let hosting = self.hosting(
-            raw.hosting,
-            [("listen", Some(listen)), ("admin_listen", admin_listen)],
-            &top.key("hosting"),
-        )?;
-        let mut people = self.tenants(raw.tenants, &rule_set, &top.key("tenants"))?;
-        let plugin_generation = self.pushed(&data_dir, &mut people.tenants, &mut people.servers)?;
-        let open_access = people.keys.is_empty();
-        if open_access && !listen.ip().is_loopback() {
-            return top.key("listen").error(format!(
-                "{listen} can be reached from other machines, and no tenant has a key: anyone could call. \
-                 Listen on 127.0.0.1, or make a key with `weir key new` and add it under `keys`"
-            ));
+        let otlp = self.otlp(raw.otlp, &top.key("otlp"));
+        let taken = [("listen", listen), ("admin_listen", admin_listen.flatten())];
+        let hosting = self.hosting(raw.hosting, taken, &top.key("hosting"));
+        let has_keys = raw.tenants.values().any(|tenant| !tenant.keys.is_empty());
+        let mut people = self.tenants(raw.tenants, rule_set.as_ref(), &top.key("tenants"));
+        let open_access = !has_keys;
+        if let Some(listen) = listen
+            && open_access
+            && !listen.ip().is_loopback()
+            && !self.left_out.touches(&top.key("tenants"))
+        {
+            self.wrong(
+                &top.key("listen"),
+                format!(
+                    "{listen} can be reached from other machines, and no tenant has a key: anyone could call. \
+                     Listen on 127.0.0.1, or make a key with `weir key new` and add it under `keys`"
+                ),
+            );
         }
+        // What was pushed is about what there is.
+        if !self.wrong.is_empty() {
+            return None;
+        }
+        let pushed = self.pushed(&data_dir, &mut people.tenants, &mut people.servers);
+        let plugin_generation = self.ok(pushed)?;
         let desired = Desired {
             limits: raw.limits,
             tenants: people.tenants,
@@ -106,24 +139,89 @@ impl Resolver<'_> {
             open_access,
             cors: Cors { origins },
             hosts,
-            tls,
-            rules,
+            tls: tls?,
+            rules: rules?,
             audit: raw.audit.mode,
         };
-        Ok(Loaded {
+        Some(Loaded {
             desired,
-            listen,
-            admin_listen,
+            listen: listen?,
+            admin_listen: admin_listen?,
             data_dir,
             audit_retention_days: raw.audit.retention_days,
             log: raw.log,
-            otlp,
-            hosting,
+            otlp: otlp?,
+            hosting: hosting?,
             plugin_generation,
             notes: std::mem::take(&mut self.unset),
             admin_is_default: raw.admin_listen.is_none(),
             files_watched: std::mem::take(&mut self.watched),
         })
+    }
+
+    /// What is right; what is wrong is noted.
+    pub(super) fn ok<T>(&mut self, result: Result<T, FieldError>) -> Option<T> {
+        result.map_err(|error| self.wrong.push(error)).ok()
+    }
+
+    pub(super) fn wrong(&mut self, at: &FieldPath, problem: impl Into<String>) {
+        self.wrong.push(FieldError {
+            field: at.clone(),
+            problem: problem.into(),
+        });
+    }
+
+    /// Notes all of them.
+    pub(super) fn wrong_below(&mut self, at: &FieldPath, wrong: Vec<check::Wrong>) {
+        for (field, problem) in wrong {
+            self.wrong(&at.join(&field), problem);
+        }
+    }
+
+    pub(super) fn within_ranges<T: JsonSchema + Serialize>(&mut self, value: &T, at: &FieldPath) {
+        self.wrong_below(at, check::ranges(value));
+    }
+
+    fn each(
+        &mut self,
+        texts: &[String],
+        at: &FieldPath,
+        check: impl Fn(&str) -> Result<String, String>,
+    ) -> Vec<String> {
+        let checked = texts.iter().enumerate();
+        checked
+            .filter_map(|(i, text)| {
+                self.ok(check(text).or_else(|problem| at.index(i).error(problem)))
+            })
+            .collect()
+    }
+
+    fn listen(&mut self, raw: &raw::Config, top: &FieldPath) -> Option<SocketAddr> {
+        let text = raw.listen.as_deref().unwrap_or(LISTEN_DEFAULT);
+        self.ok(check::socket_address(text).or_else(|problem| top.key("listen").error(problem)))
+    }
+
+    fn admin_listen(
+        &mut self,
+        raw: &raw::Config,
+        listen: Option<SocketAddr>,
+        top: &FieldPath,
+    ) -> Option<Option<SocketAddr>> {
+        let at = top.key("admin_listen");
+        let text = raw.admin_listen.as_deref().unwrap_or(ADMIN_LISTEN_DEFAULT);
+        if text == "off" {
+            return Some(None);
+        }
+        let admin = self.ok(check::socket_address(text).or_else(|problem| at.error(problem)))?;
+        // The default was written by nobody, and moves.
+        let moves = self.source.admin_moves && raw.admin_listen.is_none();
+        if let Some(listen) = listen.filter(|listen| !moves && overlap(admin, *listen)) {
+            self.wrong(
+                &at,
+                format!("overlaps `listen` ({listen}); take another port"),
+            );
+        }
+        Some(Some(admin))
     }
 
     /// A path as the file means it: from the file's folder.
@@ -139,15 +237,16 @@ impl Resolver<'_> {
         }
     }
 
-    fn tls(
-        &mut self,
-        raw: Option<ListenerTls>,
-        at: &FieldPath,
-    ) -> Result<Option<ListenerTls>, FieldError> {
-        let Some(raw) = raw else { return Ok(None) };
-        Ok(Some(ListenerTls {
-            cert_file: self.pem(&raw.cert_file, "CERTIFICATE", &at.key("cert_file"))?,
-            key_file: self.pem(&raw.key_file, "PRIVATE KEY", &at.key("key_file"))?,
+    /// Nothing where something is wrong, as with all that follow.
+    fn tls(&mut self, raw: Option<ListenerTls>, at: &FieldPath) -> Option<Option<ListenerTls>> {
+        let Some(raw) = raw else { return Some(None) };
+        let cert_file = self.pem(&raw.cert_file, "CERTIFICATE", &at.key("cert_file"));
+        let cert_file = self.ok(cert_file);
+        let key_file = self.pem(&raw.key_file, "PRIVATE KEY", &at.key("key_file"));
+        let key_file = self.ok(key_file);
+        Some(Some(ListenerTls {
+            cert_file: cert_file?,
+            key_file: key_file?,
         }))
     }
 
@@ -155,63 +254,56 @@ impl Resolver<'_> {
         &mut self,
         files: &[PathBuf],
         at: &FieldPath,
-    ) -> Result<Vec<(String, String)>, FieldError> {
-        let mut out = Vec::new();
+    ) -> Option<Vec<(String, String)>> {
+        let mut out = Vec::with_capacity(files.len());
         for (i, file) in files.iter().enumerate() {
             let path = self.path(file);
-            let text = read_bounded(&path, FILE_BYTES_MAX)
-                .or_else(|problem| at.index(i).error(format!("{} {problem}", path.display())))?;
-            out.push((file.display().to_string(), text));
+            match read_bounded(&path, FILE_BYTES_MAX) {
+                Ok(text) => out.push((file.display().to_string(), text)),
+                Err(problem) => {
+                    self.wrong(&at.index(i), format!("{} {problem}", path.display()));
+                }
+            }
             self.watch(path);
         }
-        Ok(out)
+        (out.len() == files.len()).then_some(out)
     }
 
-    fn otlp(&mut self, raw: Option<raw::Otlp>, at: &FieldPath) -> Result<Option<Otlp>, FieldError> {
-        let Some(raw) = raw else { return Ok(None) };
+    fn otlp(&mut self, raw: Option<raw::Otlp>, at: &FieldPath) -> Option<Option<Otlp>> {
+        let Some(raw) = raw else { return Some(None) };
         let endpoint = at.key("endpoint");
-        check::url(&raw.endpoint).or_else(|problem| endpoint.error(problem))?;
-        if check::url_is_tls(&raw.endpoint) {
-            let problem = "traces are sent by plain HTTP only; name a collector on this machine or \
-                           in a trusted network, such as http://127.0.0.1:4318, and let it speak TLS";
-            return endpoint.error(problem);
+        match check::url(&raw.endpoint) {
+            Err(problem) => self.wrong(&endpoint, problem),
+            Ok(()) if check::url_is_tls(&raw.endpoint) => self.wrong(
+                &endpoint,
+                "traces are sent by plain HTTP only; name a collector on this machine or \
+                 in a trusted network, such as http://127.0.0.1:4318, and let it speak TLS",
+            ),
+            Ok(()) => {}
         }
-        let headers = self.headers(&raw.headers, &at.key("headers"))?;
-        Ok(Some(Otlp {
+        let headers = self.headers(&raw.headers, &at.key("headers"));
+        Some(Some(Otlp {
             endpoint: raw.endpoint,
             headers,
         }))
     }
 
     fn hosting(
-        &self,
+        &mut self,
         raw: Option<raw::Hosting>,
         taken: [(&str, Option<SocketAddr>); 2],
         at: &FieldPath,
-    ) -> Result<Option<Hosting>, FieldError> {
-        let Some(raw) = raw else { return Ok(None) };
-        let listen = check::socket_address(raw.listen.as_deref().unwrap_or(HOSTING_LISTEN_DEFAULT))
-            .or_else(|problem| at.key("listen").error(problem))?;
-        let overlapping = |(name, at): (&str, Option<SocketAddr>)| {
-            let at = at.filter(|at| overlap(*at, listen))?;
-            Some(format!("`{name}` ({at})"))
-        };
-        if let Some(other) = taken.into_iter().find_map(overlapping) {
-            let problem = format!("overlaps {other}; take another port");
-            return at.key("listen").error(problem);
-        }
-        if !listen.ip().is_loopback() {
-            let problem = "the admin API is plain HTTP and starts programs: it is served on loopback only, such as \
-                           127.0.0.1:8090. Put something that speaks TLS before it to reach it from elsewhere";
-            return at.key("listen").error(problem);
-        }
-        if let Some(url) = &raw.public_url {
-            check::origin(url).or_else(|problem| at.key("public_url").error(problem))?;
+    ) -> Option<Option<Hosting>> {
+        let Some(raw) = raw else { return Some(None) };
+        let listen = hosting_listen(&raw, taken, &at.key("listen"));
+        let listen = self.ok(listen);
+        if let Some(Err(problem)) = raw.public_url.as_deref().map(check::origin) {
+            self.wrong(&at.key("public_url"), problem);
         }
         let runner = raw.runner.unwrap_or_else(|| RUNNER_DEFAULT.into());
-        Ok(Some(Hosting {
+        Some(Some(Hosting {
             runner: self.path(&runner),
-            listen,
+            listen: listen?,
             public_url: raw.public_url,
         }))
     }
@@ -219,53 +311,65 @@ impl Resolver<'_> {
     fn tenants(
         &mut self,
         raw: BTreeMap<String, raw::Tenant>,
-        rules: &Arc<RuleSet>,
+        rules: Option<&Arc<RuleSet>>,
         at: &FieldPath,
-    ) -> Result<People, FieldError> {
+    ) -> People {
         let mut people = People::default();
         for (name, raw) in raw {
             let at = at.key(&name);
-            let id = TenantId::parse(&name).or_else(|e| at.error(bad_id("tenant", &e)))?;
-            self.tenant(&id, raw, rules, &mut people, &at)?;
+            let id = TenantId::parse(&name).or_else(|e| at.error(bad_id("tenant", &e)));
+            if let Some(id) = self.ok(id) {
+                self.tenant(&id, raw, rules, &mut people, &at);
+            }
         }
-        Ok(people)
+        people
     }
 
     fn tenant(
         &mut self,
         id: &TenantId,
         raw: raw::Tenant,
-        rules: &Arc<RuleSet>,
+        rules: Option<&Arc<RuleSet>>,
         people: &mut People,
         at: &FieldPath,
-    ) -> Result<(), FieldError> {
-        call_limits(&raw.limits, &at.key("limits"))?;
+    ) {
+        self.call_limits(&raw.limits, &at.key("limits"));
         let policy = policy_of(&raw.policy, &raw::Policy::default());
-        let detection = self.detection(&raw.rules, raw.values, at)?;
-        let rules = own::rules_with(rules, &detection, &policy.allow, at)?;
+        let detection = self.detection(&raw.rules, raw.values, at);
+        let rules = self.rules_with(rules, detection.as_ref(), &policy.allow, at);
         // A tenant may have no server yet; its policy is checked all the same.
-        compile(&policy, &Policy::default(), &rules, at, at)?;
-        let plugins = self.plugins(raw.plugins, &raw.plugin_keys, at)?;
+        self.policy(&Policy::default(), &policy, rules.as_ref(), at);
+        let names: Vec<String> = raw.plugins.keys().cloned().collect();
+        let plugins = self.plugins(raw.plugins, &raw.plugin_keys, at);
+        let servers: BTreeSet<String> = raw.servers.keys().cloned().collect();
         for (name, server) in raw.servers {
             let at = at.key("servers").key(&name);
-            let server_id = ServerId::parse(&name).or_else(|e| at.error(bad_id("server", &e)))?;
-            if let Some(other) = people.servers.get(&server_id) {
-                let owner = &other.tenant;
-                return at.error(format!(
-                    "tenant {owner:?} has a server of this id too, and ids stand in URLs; rename one",
-                    owner = owner.as_str()
-                ));
+            let server_id = ServerId::parse(&name).or_else(|e| at.error(bad_id("server", &e)));
+            let Some(server_id) = self.ok(server_id) else {
+                continue;
+            };
+            if let Some(owner) = people.owners.insert(server_id.clone(), id.clone()) {
+                let owner = owner.as_str();
+                let problem = format!(
+                    "tenant {owner:?} has a server of this id too, and ids stand in URLs; rename one"
+                );
+                self.wrong(&at, problem);
+                continue;
             }
-            call_limits(&server.limits, &at.key("limits"))?;
+            self.call_limits(&server.limits, &at.key("limits"));
             let own = policy_of(&server.policy, &raw.policy);
-            let detection = self.detection(&server.rules, server.values, &at)?;
-            let rules = own::rules_with(&rules, &detection, &own.allow, &at)?;
-            compile(&policy, &own, &rules, &at, &at)?;
-            super::plugins::check_bindings(&server.plugins, &plugins, &at.key("plugins"))?;
+            let detection = self.detection(&server.rules, server.values, &at);
+            let rules = self.rules_with(rules.as_ref(), detection.as_ref(), &own.allow, &at);
+            self.policy(&policy, &own, rules.as_ref(), &at);
+            self.bindings(&server.plugins, &names, &at.key("plugins"));
+            let upstream = self.upstream(server.upstream, &at.key("upstream"));
+            let (Some(detection), Some(upstream)) = (detection, upstream) else {
+                continue;
+            };
             let server = Server {
                 plugins: server.plugins,
                 tenant: id.clone(),
-                upstream: self.upstream(server.upstream, &at.key("upstream"))?,
+                upstream,
                 policy: own,
                 limits: server.limits,
                 detection,
@@ -273,17 +377,123 @@ impl Resolver<'_> {
             people.servers.insert(server_id, server);
         }
         for (i, key) in raw.keys.into_iter().enumerate() {
-            people.add_key(id, key, &at.key("keys").index(i))?;
+            self.key(people, id, key, &servers, &at.key("keys").index(i));
         }
-        let tenant = Tenant {
+        let tenant = detection.map(|detection| Tenant {
             policy,
             limits: raw.limits,
             detection,
             plugins,
             plugin_keys: raw.plugin_keys,
-        };
-        people.tenants.insert(id.clone(), tenant);
-        Ok(())
+        });
+        people
+            .tenants
+            .extend(tenant.map(|tenant| (id.clone(), tenant)));
+    }
+
+    fn key(
+        &mut self,
+        people: &mut People,
+        tenant: &TenantId,
+        raw: raw::Key,
+        servers: &BTreeSet<String>,
+        at: &FieldPath,
+    ) {
+        let id = KeyId::parse(&raw.id).or_else(|e| at.key("id").error(bad_id("key", &e)));
+        let id = self.ok(id);
+        let hash = self.ok(key_hash(&raw.hash, &at.key("hash")));
+        let same = id.as_ref().map(|id| (id.clone(), at.clone()));
+        if let Some(other) = same.and_then(|(id, at)| people.key_ids.insert(id, at)) {
+            let problem =
+                format!("{other} has this id too; audit records could not tell them apart");
+            self.wrong(&at.key("id"), problem);
+        }
+        let same = hash.and_then(|hash| people.key_hashes.insert(hash, at.clone()));
+        if let Some(other) = same {
+            let problem = format!("{other} is the same key; make one for each");
+            self.wrong(&at.key("hash"), problem);
+        }
+        self.call_limits(&raw.limits, &at.key("limits"));
+        let at_tools = at.key("tools");
+        let (_, globs) = ToolFilter::compile_all(&raw.tools);
+        let globs = globs.into_iter().map(|(f, p)| (f, p.to_string()));
+        self.wrong_below(&at_tools, globs.collect());
+        self.wrong_below(&at_tools, check::tool_access(&raw.tools));
+        let mut reachable = Vec::with_capacity(raw.servers.len());
+        for (i, name) in raw.servers.iter().enumerate() {
+            let at = at.key("servers").index(i);
+            reachable.extend(self.server_of(tenant, servers, name, &at));
+        }
+        if let (Some(id), Some(hash)) = (id, hash) {
+            people.keys.push(ApiKey {
+                id,
+                hash,
+                tenant: tenant.clone(),
+                servers: reachable,
+                tools: raw.tools,
+                limits: raw.limits,
+            });
+        }
+    }
+
+    fn server_of(
+        &mut self,
+        tenant: &TenantId,
+        servers: &BTreeSet<String>,
+        name: &str,
+        at: &FieldPath,
+    ) -> Option<ServerId> {
+        if servers.contains(name) {
+            return ServerId::parse(name).ok();
+        }
+        let there = FieldPath::default().key("tenants").key(tenant.as_str());
+        if !self.left_out.touches(&there.key("servers")) {
+            let near = domain::nearest(name, servers.iter().map(String::as_str));
+            let hint = near.map_or_else(String::new, |n| format!("; did you mean {n:?}?"));
+            self.wrong(at, format!("this tenant has no server {name:?}{hint}"));
+        }
+        None
+    }
+
+    /// Complains about bindings of plugins, which are those of the server's tenant.
+    fn bindings(&mut self, bindings: &[PluginBinding], plugins: &[String], at: &FieldPath) {
+        let names = plugins.iter().map(String::as_str);
+        let wrong = check_bindings(bindings, names, at);
+        // tenants.ID.servers.ID.plugins
+        let tenant = at.parent().parent().parent();
+        let some_left_out = self.left_out.touches(&tenant.key("plugins"));
+        let is_name = |wrong: &FieldError| wrong.field.steps().len() > at.steps().len() + 1;
+        self.wrong
+            .extend(wrong.into_iter().filter(|w| !(some_left_out && is_name(w))));
+    }
+
+    /// Compiles the policy of a tenant, above which there is nothing, or of one of its servers, for its errors only.
+    fn policy(
+        &mut self,
+        above: &Policy,
+        own: &Policy,
+        rules: Option<&Arc<RuleSet>>,
+        at: &FieldPath,
+    ) {
+        let at = at.key("policy");
+        self.wrong_below(&at, check::policy_tools(own));
+        let Some(rules) = rules else { return };
+        let problems = PolicyTable::problems(above, own, rules).into_iter();
+        // What is wrong above was said there.
+        let own = problems.filter(|problem| problem.level == Level::Server);
+        let own = own.map(|problem| (problem.field, problem.problem.to_string()));
+        self.wrong_below(&at, own.collect());
+    }
+
+    fn call_limits(&mut self, limits: &CallLimits, at: &FieldPath) {
+        self.within_ranges(limits, at);
+        if let Some(rate) = &limits.rate {
+            let at = at.key("rate");
+            if !rate.per_second.is_finite() {
+                self.wrong(&at.key("per_second"), "is no number");
+            }
+            self.within_ranges(rate, &at);
+        }
     }
 }
 
@@ -292,64 +502,10 @@ impl Resolver<'_> {
 struct People {
     tenants: BTreeMap<TenantId, Tenant>,
     servers: BTreeMap<ServerId, Server>,
+    owners: BTreeMap<ServerId, TenantId>,
     keys: Vec<ApiKey>,
     key_ids: HashMap<KeyId, FieldPath>,
     key_hashes: HashMap<KeyHash, FieldPath>,
-}
-
-impl People {
-    fn add_key(
-        &mut self,
-        tenant: &TenantId,
-        raw: raw::Key,
-        at: &FieldPath,
-    ) -> Result<(), FieldError> {
-        let id = KeyId::parse(&raw.id).or_else(|e| at.key("id").error(bad_id("key", &e)))?;
-        let hash = key_hash(&raw.hash, &at.key("hash"))?;
-        if let Some(other) = self.key_ids.insert(id.clone(), at.clone()) {
-            return at.key("id").error(format!(
-                "{other} has this id too; audit records could not tell them apart"
-            ));
-        }
-        if let Some(other) = self.key_hashes.insert(hash, at.clone()) {
-            return at
-                .key("hash")
-                .error(format!("{other} is the same key; make one for each"));
-        }
-        call_limits(&raw.limits, &at.key("limits"))?;
-        ToolFilter::compile(&raw.tools)
-            .or_else(|(field, problem)| at.key("tools").join(&field).error(problem.to_string()))?;
-        check::tool_access(&raw.tools)
-            .or_else(|(field, problem)| at.key("tools").join(&field).error(problem))?;
-        let servers = raw.servers.iter().enumerate();
-        let servers = servers
-            .map(|(i, name)| self.server_of(tenant, name, &at.key("servers").index(i)))
-            .collect::<Result<_, _>>()?;
-        self.keys.push(ApiKey {
-            id,
-            hash,
-            tenant: tenant.clone(),
-            servers,
-            tools: raw.tools,
-            limits: raw.limits,
-        });
-        Ok(())
-    }
-
-    fn server_of(
-        &self,
-        tenant: &TenantId,
-        name: &str,
-        at: &FieldPath,
-    ) -> Result<ServerId, FieldError> {
-        let own = || self.servers.iter().filter(|(_, s)| s.tenant == *tenant);
-        if let Some((id, _)) = own().find(|(id, _)| id.as_str() == name) {
-            return Ok(id.clone());
-        }
-        let near = domain::nearest(name, own().map(|(id, _)| id.as_str()));
-        let hint = near.map_or_else(String::new, |n| format!("; did you mean {n:?}?"));
-        at.error(format!("this tenant has no server {name:?}{hint}"))
-    }
 }
 
 /// Whether both cannot be bound: one port, at one address or at all of them. All of IPv6 takes in IPv4.
@@ -361,24 +517,27 @@ fn overlap(a: SocketAddr, b: SocketAddr) -> bool {
     a.port() == b.port() && a.port() != 0 && meet
 }
 
-fn listeners(
-    raw: &raw::Config,
-    admin_moves: bool,
-    top: &FieldPath,
-) -> Result<(SocketAddr, Option<SocketAddr>), FieldError> {
-    let listen = check::socket_address(raw.listen.as_deref().unwrap_or(LISTEN_DEFAULT))
-        .or_else(|problem| top.key("listen").error(problem))?;
-    let at = top.key("admin_listen");
-    let admin = match raw.admin_listen.as_deref().unwrap_or(ADMIN_LISTEN_DEFAULT) {
-        "off" => None,
-        text => Some(check::socket_address(text).or_else(|problem| at.error(problem))?),
+fn hosting_listen(
+    raw: &raw::Hosting,
+    taken: [(&str, Option<SocketAddr>); 2],
+    at: &FieldPath,
+) -> Result<SocketAddr, FieldError> {
+    let listen = check::socket_address(raw.listen.as_deref().unwrap_or(HOSTING_LISTEN_DEFAULT))
+        .or_else(|problem| at.error(problem))?;
+    let overlapping = |(name, at): (&str, Option<SocketAddr>)| {
+        let at = at.filter(|at| overlap(*at, listen))?;
+        Some(format!("`{name}` ({at})"))
     };
-    let overlaps = admin.is_some_and(|admin| overlap(admin, listen));
-    // The default was written by nobody, and moves.
-    if overlaps && !(admin_moves && raw.admin_listen.is_none()) {
-        return at.error(format!("overlaps `listen` ({listen}); take another port"));
+    if let Some(other) = taken.into_iter().find_map(overlapping) {
+        return at.error(format!("overlaps {other}; take another port"));
     }
-    Ok((listen, admin))
+    if !listen.ip().is_loopback() {
+        return at.error(
+            "the admin API is plain HTTP and starts programs: it is served on loopback only, such as \
+             127.0.0.1:8090. Put something that speaks TLS before it to reach it from elsewhere",
+        );
+    }
+    Ok(listen)
 }
 
 fn check_retention(audit: &raw::Audit, at: &FieldPath) -> Result<(), FieldError> {
@@ -390,30 +549,6 @@ fn check_retention(audit: &raw::Audit, at: &FieldPath) -> Result<(), FieldError>
             .key("retention_days")
             .error("means nothing with `mode: off`; take it out"),
         _ => Ok(()),
-    }
-}
-
-/// Compiles the policy of one server, for its errors only.
-fn compile(
-    tenant: &Policy,
-    server: &Policy,
-    rules: &RuleSet,
-    tenant_at: &FieldPath,
-    server_at: &FieldPath,
-) -> Result<(), FieldError> {
-    for (policy, at) in [(tenant, tenant_at), (server, server_at)] {
-        check::policy_tools(policy)
-            .or_else(|(field, problem)| at.key("policy").join(&field).error(problem))?;
-    }
-    match PolicyTable::compile(tenant, server, rules) {
-        Ok(_) => Ok(()),
-        Err(e) => {
-            let at = match e.level {
-                Level::Tenant => tenant_at,
-                Level::Server => server_at,
-            };
-            at.key("policy").join(&e.field).error(e.problem.to_string())
-        }
     }
 }
 
@@ -430,18 +565,6 @@ fn policy_of(raw: &raw::Policy, above: &raw::Policy) -> Policy {
     }
 }
 
-fn call_limits(limits: &CallLimits, at: &FieldPath) -> Result<(), FieldError> {
-    check::ranges(limits).or_else(|(field, problem)| at.key(&field).error(problem))?;
-    if let Some(rate) = &limits.rate {
-        if !rate.per_second.is_finite() {
-            return at.join("rate.per_second").error("is no number");
-        }
-        let at = at.key("rate");
-        check::ranges(rate).or_else(|(field, problem)| at.key(&field).error(problem))?;
-    }
-    Ok(())
-}
-
 fn key_hash(text: &str, at: &FieldPath) -> Result<KeyHash, FieldError> {
     KeyHash::parse(text).map_or_else(
         || {
@@ -454,17 +577,6 @@ fn key_hash(text: &str, at: &FieldPath) -> Result<KeyHash, FieldError> {
         },
         Ok,
     )
-}
-
-fn each(
-    texts: &[String],
-    at: &FieldPath,
-    check: impl Fn(&str) -> Result<String, String>,
-) -> Result<Vec<String>, FieldError> {
-    let checked = texts.iter().enumerate();
-    checked
-        .map(|(i, text)| check(text).or_else(|problem| at.index(i).error(problem)))
-        .collect()
 }
 
 fn bad_id(what: &str, error: &IdError) -> String {

@@ -8,17 +8,17 @@ use domain::{
 
 use super::load::{AdminListen, Reading, from_text, load, to_look_at};
 use super::resolve::Secrets;
-use super::{ConfigError, EXAMPLE, Loaded, LogFormat, ProxyOptions, ProxyUpstream};
+use super::{ConfigErrors, EXAMPLE, Loaded, LogFormat, ProxyOptions, ProxyUpstream};
 
 fn env(name: &str) -> Option<String> {
     (name == "TOKEN").then(|| "t0ken".to_owned())
 }
 
-fn read(yaml: &str) -> Result<Loaded, ConfigError> {
+fn read(yaml: &str) -> Result<Loaded, ConfigErrors> {
     from_text(Path::new("/etc/weir/weir.yaml"), yaml, &env, Secrets::Read)
 }
 
-fn for_proxy(options: &ProxyOptions) -> Result<Loaded, ConfigError> {
+fn for_proxy(options: &ProxyOptions) -> Result<Loaded, ConfigErrors> {
     super::load::for_proxy(options, Reading::First)
 }
 
@@ -485,13 +485,115 @@ fn a_refusal_of_an_upstream_names_the_place_and_what_to_do() {
 
 fn refused(yaml: &str, expected: &str) {
     let text = read(yaml).map(|_| ()).unwrap_err().to_string();
-    assert!(text.starts_with("/etc/weir/weir.yaml:"), "{yaml}\n{text}");
+    let mut lines = text.lines();
+    assert!(
+        lines.all(|line| line.starts_with("/etc/weir/weir.yaml:")),
+        "{yaml}\n{text}"
+    );
     assert!(
         text.contains(expected),
         "{yaml}\n  got  {text}\n  want {expected}"
     );
     assert!(!text.contains("hunter2"), "{text}");
-    assert!(!text.contains('\n'), "{text}");
+}
+
+#[test]
+fn all_that_is_wrong_is_told_at_once_and_nothing_that_only_follows_from_it() {
+    let cases: &[(&str, &[&str])] = &[
+        // Of shapes and of meanings, in the order of the file.
+        (
+            "listn: x\nlimits: {batch_max: many, sessions_max: 0}\nhosts: ['http://b', ok, 'a@b']\n",
+            &[
+                "1:1: listn: ",
+                "2:21: limits.batch_max: ",
+                "2:27: limits.sessions_max: ",
+                "3:9: hosts[0]: ",
+                "3:25: hosts[2]: ",
+            ],
+        ),
+        // Elements behind one that is left out keep their places.
+        (
+            "tenants:\n  a:\n    policy:\n      bindings:\n      - {action: blok}\n      - {rule: emial, action: log}\n      - {action: log, category: pi, tool: '['}\n",
+            &[
+                "5:18: tenants.a.policy.bindings[0].action: ",
+                "6:10: tenants.a.policy.bindings[1].rule: no rule is called \"emial\"; did you mean \"email\"?",
+                "7:23: tenants.a.policy.bindings[2].category: ",
+            ],
+        ),
+        // A name that was misspelt is not missing as well.
+        (
+            "tenants:\n  a:\n    keys:\n    - {idd: k, hash: x}\n    - {id: 'k k', hash: weir_x}\n",
+            &[
+                "4:8: tenants.a.keys[0].idd: there is no field \"idd\" here; did you mean \"id\"?",
+                "5:8: tenants.a.keys[1].id: ",
+                "5:19: tenants.a.keys[1].hash: this is the key itself",
+            ],
+        ),
+        // What refers to something that is wrong itself is not to blame.
+        (
+            "listen: 0.0.0.0:1\ntenants:\n  a:\n    servers: {git: {upstream: {urll: x}}, fs: {upstream: {url: x}, plugins: [{plugin: p}, {plugin: q}]}}\n    plugins: {p: {flie: x}}\n    keys: [{id: k, hash: x, servers: [git, fs, gut]}]\n",
+            &[
+                "4:32: tenants.a.servers.git.upstream.urll: ",
+                "4:59: tenants.a.servers.fs.upstream.url: ",
+                "5:19: tenants.a.plugins.p.flie: ",
+                "6:20: tenants.a.keys[0].hash: ",
+            ],
+        ),
+        (
+            "listen: a\nlisten: b\nadmin_listen: c\nlog: {level: warm, levle: x}\n",
+            &[
+                "2:1: listen: \"listen\" stands here twice",
+                "3:1: admin_listen: ",
+                "4:14: log.level: ",
+                "4:20: log.levle: ",
+            ],
+        ),
+        (
+            "tenants:\n  a:\n    servers:\n      s: {upstream: {url: 'http://x', args: [a], cwd: b, auth: {headers: {Host: x, Te: y}}}}\n      t: {upstream: {command: '', env: {A=B: c, D: {env: NOPE}}}}\n",
+            &[
+                "upstream.args: ",
+                "upstream.cwd: ",
+                "headers.Host: ",
+                "headers.Te: ",
+                "t.upstream.command: ",
+                "env.A=B: ",
+                "env.D: ",
+            ],
+        ),
+        // A form that none of the readers gets past.
+        ("- 1", &["expected"]),
+        ("tls: 1\ncors: 2\n", &["1:6: tls: ", "2:7: cors: "]),
+    ];
+    for (yaml, expected) in cases {
+        let text = read(yaml).map(|_| ()).unwrap_err().to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), expected.len(), "{yaml}\n{text}");
+        for (line, expected) in lines.iter().zip(*expected) {
+            assert!(
+                line.contains(expected),
+                "{yaml}\n  got  {line}\n  want {expected}"
+            );
+        }
+    }
+}
+
+#[test]
+fn no_more_is_told_than_can_be_read() {
+    let hosts = |count| format!("hosts: [{}]\n", vec!["'@'"; count].join(", "));
+    for (count, lines, last) in [
+        (20, 20, "hosts[19]: \"@\" is no host name"),
+        (21, 21, "and 1 more"),
+        (5000, 21, "and 4980 more"),
+    ] {
+        let text = read(&hosts(count)).unwrap_err().to_string();
+        assert_eq!(text.lines().count(), lines, "{text}");
+        let end = text.lines().last().unwrap();
+        assert!(end.contains(last), "{end}");
+    }
+    // Shapes are read anew for each: they end sooner.
+    let fields: String = (0..5000).map(|i| format!("field{i}: 1\n")).collect();
+    let text = read(&fields).unwrap_err().to_string();
+    assert!(text.ends_with("and 81 more"), "{text}");
 }
 
 #[test]
@@ -551,8 +653,8 @@ fn rule_files_stand_beside_the_built_in_rules() {
 
     std::fs::write(path("ours.yml"), "rules:\n- {id: x}\n").unwrap();
     let error = load(&path("weir.yaml")).unwrap_err();
-    assert_eq!(error.field.to_string(), "rules");
-    assert!(error.problem.starts_with("ours.yml:"), "{error}");
+    assert_eq!(error.first().field.to_string(), "rules");
+    assert!(error.first().problem.starts_with("ours.yml:"), "{error}");
 }
 
 #[test]
@@ -605,7 +707,7 @@ fn a_file_cut_anywhere_is_read_or_refused() {
             continue;
         };
         if let Err(error) = read(cut) {
-            assert!(!error.problem.is_empty(), "cut at {end}");
+            assert!(!error.first().problem.is_empty(), "cut at {end}");
         }
     }
 }
@@ -687,7 +789,7 @@ fn a_command_line_is_checked_like_a_file() {
     assert!(!for_proxy(&closed).unwrap().desired.open_access);
     let error = for_proxy(&proxy(ProxyUpstream::Sse("x".into()))).unwrap_err();
     assert_eq!(
-        error.field.to_string(),
+        error.first().field.to_string(),
         "tenants.local.servers.default.upstream.sse"
     );
     assert!(for_proxy(&proxy(ProxyUpstream::Command(vec![]))).is_err());
@@ -719,7 +821,8 @@ fn a_command_line_stands_over_a_file() {
     assert_eq!(for_proxy(&moved).unwrap().listen.port(), 0);
     std::fs::write(&path, "limits: {batch_max: 0}\n").unwrap();
     let error = for_proxy(&moved).unwrap_err();
-    assert_eq!((error.at, error.file), (Some((1, 10)), path));
+    let first = error.first();
+    assert_eq!((first.at, &first.file), (Some((1, 10)), &path));
 }
 
 #[test]
@@ -905,9 +1008,9 @@ fn what_is_wrong_with_a_tenants_own_is_said_where_it_is() {
         let yaml = format!("tenants:\n  a:\n    {line}\n");
         std::fs::write(path("weir.yaml"), yaml).unwrap();
         let error = load(&path("weir.yaml")).unwrap_err();
-        assert_eq!(error.field.to_string(), field, "{error}");
+        assert_eq!(error.first().field.to_string(), field, "{error}");
         assert!(error.to_string().contains(why), "{error}");
-        assert_eq!(error.at.map(|(line, _)| line), Some(3), "{error}");
+        assert_eq!(error.first().at.map(|(line, _)| line), Some(3), "{error}");
         assert!(!error.to_string().contains("long enough"));
     }
     // A server's rule is not there for its tenant, nor for another server.
@@ -918,7 +1021,7 @@ fn what_is_wrong_with_a_tenants_own_is_said_where_it_is() {
     std::fs::write(path("weir.yaml"), yaml).unwrap();
     let error = load(&path("weir.yaml")).unwrap_err();
     assert_eq!(
-        error.field.to_string(),
+        error.first().field.to_string(),
         "tenants.a.servers.o.policy.bindings[0].rule"
     );
 }

@@ -19,37 +19,41 @@ const NOWHERE: &str = "says not where the server is; add one of url, sse, comman
                        do without: for `default` of tenant `local`, which their command line names";
 
 impl Resolver<'_> {
-    pub(super) fn upstream(
-        &mut self,
-        raw: raw::Upstream,
-        at: &FieldPath,
-    ) -> Result<Upstream, FieldError> {
-        if let Err((field, problem)) = breaker_ranges(raw.breaker) {
-            return at.key("breaker").key(field).error(problem);
-        }
+    /// Nothing if something is wrong with it.
+    pub(super) fn upstream(&mut self, raw: raw::Upstream, at: &FieldPath) -> Option<Upstream> {
         let breaker = raw.breaker;
         let tells_stateless = raw.stateless.unwrap_or(true);
-        let auth = self.auth(&raw, at)?;
+        for (field, problem) in breaker_ranges(breaker) {
+            self.wrong(&at.key("breaker").key(field), problem);
+        }
+        let auth = self.auth(&raw, at);
+        let auth = self.ok(auth);
         let transport = match (&raw.url, &raw.sse, &raw.command) {
             (Some(url), None, None) => {
-                let url = self.endpoint(url, &raw, &at.key("url"), at)?;
-                let ca_file = self.ca_file(&raw, at)?;
+                let url = self.endpoint(url, &raw, &at.key("url"), at);
+                let ca_file = self.ca_file(&raw, at);
+                let (url, ca_file) = (url?, ca_file?);
                 UpstreamTransport::Http { url, ca_file }
             }
             (None, Some(url), None) => {
-                let url = self.endpoint(url, &raw, &at.key("sse"), at)?;
-                let ca_file = self.ca_file(&raw, at)?;
+                let url = self.endpoint(url, &raw, &at.key("sse"), at);
+                let ca_file = self.ca_file(&raw, at);
+                let (url, ca_file) = (url?, ca_file?);
                 UpstreamTransport::Sse { url, ca_file }
             }
-            (None, None, Some(_)) => self.stdio(raw, at)?,
+            (None, None, Some(_)) => self.stdio(raw, at),
             (None, None, None) => {
-                return at.error(NOWHERE);
+                self.wrong(at, NOWHERE);
+                return None;
             }
-            _ => return at.error("has more than one of url, sse, command; keep one"),
+            _ => {
+                self.wrong(at, "has more than one of url, sse, command; keep one");
+                return None;
+            }
         };
-        Ok(Upstream {
+        Some(Upstream {
             transport,
-            auth,
+            auth: auth?,
             breaker_failures: breaker.failures,
             breaker_open_ms: breaker.open_ms,
             tells_stateless,
@@ -57,41 +61,39 @@ impl Resolver<'_> {
     }
 
     fn endpoint(
-        &self,
+        &mut self,
         url: &str,
         raw: &raw::Upstream,
         url_at: &FieldPath,
         at: &FieldPath,
-    ) -> Result<String, FieldError> {
-        check::url(url).or_else(|problem| url_at.error(problem))?;
-        if self.own.is_some_and(|own| check::url_is_of(url, own)) {
-            return url_at.error(
-                "is where Weir itself listens: each call would come back as another, until there is no room for more. \
-                 Give the address of the server, or let Weir listen elsewhere (`listen`, or `--listen`)",
-            );
-        }
+    ) -> Option<String> {
         let misplaced = [
             ("args", !raw.args.is_empty()),
             ("env", !raw.env.is_empty()),
             ("env_clear", raw.env_clear),
             ("cwd", raw.cwd.is_some()),
         ];
-        match misplaced.iter().find(|(_, there)| *there) {
-            Some((field, _)) => at.key(field).error("belongs to `command`; take it out"),
-            None => Ok(url.to_owned()),
+        for (field, _) in misplaced.iter().filter(|(_, there)| *there) {
+            self.wrong(&at.key(field), "belongs to `command`; take it out");
         }
+        match check::url(url) {
+            Err(problem) => self.wrong(url_at, problem),
+            Ok(()) if self.own.is_some_and(|own| check::url_is_of(url, own)) => self.wrong(
+                url_at,
+                "is where Weir itself listens: each call would come back as another, until there is no room for more. \
+                 Give the address of the server, or let Weir listen elsewhere (`listen`, or `--listen`)",
+            ),
+            Ok(()) => return Some(url.to_owned()),
+        }
+        None
     }
 
-    fn ca_file(
-        &mut self,
-        raw: &raw::Upstream,
-        at: &FieldPath,
-    ) -> Result<Option<PathBuf>, FieldError> {
+    fn ca_file(&mut self, raw: &raw::Upstream, at: &FieldPath) -> Option<Option<PathBuf>> {
         let Some(file) = &raw.ca_file else {
-            return Ok(None);
+            return Some(None);
         };
-        let at = at.key("ca_file");
-        self.pem(file, "CERTIFICATE", &at).map(Some)
+        let pem = self.pem(file, "CERTIFICATE", &at.key("ca_file"));
+        self.ok(pem).map(Some)
     }
 
     /// A PEM file that can be read and holds what it should; the gateway parses it in full.
@@ -115,48 +117,49 @@ impl Resolver<'_> {
         Ok(path)
     }
 
-    fn stdio(
-        &mut self,
-        raw: raw::Upstream,
-        at: &FieldPath,
-    ) -> Result<UpstreamTransport, FieldError> {
+    fn stdio(&mut self, raw: raw::Upstream, at: &FieldPath) -> UpstreamTransport {
         if raw.ca_file.is_some() {
-            return at
-                .key("ca_file")
-                .error("belongs to `url` or `sse`; take it out");
+            self.wrong(&at.key("ca_file"), "belongs to `url` or `sse`; take it out");
         }
         let command = raw.command.unwrap_or_default();
         if command.is_empty() || command.contains('\0') {
-            return at.key("command").error("must name a program");
+            self.wrong(&at.key("command"), "must name a program");
         }
         if let Some(i) = raw.args.iter().position(|a| a.contains('\0')) {
-            return at.key("args").index(i).error("holds a NUL character");
+            self.wrong(&at.key("args").index(i), "holds a NUL character");
         }
         let cwd = raw.cwd.as_deref().map(|dir| self.path(dir));
         if let Some(dir) = cwd.as_deref().filter(|dir| !dir.is_dir()) {
-            return at
-                .key("cwd")
-                .error(format!("{} is no folder", dir.display()));
+            self.wrong(&at.key("cwd"), format!("{} is no folder", dir.display()));
         }
         let mut env = BTreeMap::new();
         for (name, value) in raw.env {
-            let at = at.key("env").key(&name);
-            if name.is_empty() || name.contains(['=', '\0']) {
-                return at.error("is no name for an environment variable");
-            }
-            let value = self.secret(&value, &at)?;
-            if value.expose().contains('\0') {
-                return at.error("the value holds a NUL character");
-            }
-            env.insert(name, value);
+            let value = self.variable(&name, &value, &at.key("env").key(&name));
+            env.extend(self.ok(value).map(|value| (name, value)));
         }
-        Ok(UpstreamTransport::Stdio {
+        UpstreamTransport::Stdio {
             command: self.program(command),
             args: raw.args,
             env,
             env_clear: raw.env_clear,
             cwd,
-        })
+        }
+    }
+
+    fn variable(
+        &mut self,
+        name: &str,
+        value: &SecretRef,
+        at: &FieldPath,
+    ) -> Result<Secret, FieldError> {
+        if name.is_empty() || name.contains(['=', '\0']) {
+            return at.error("is no name for an environment variable");
+        }
+        let value = self.secret(value, at)?;
+        match value.expose().contains('\0') {
+            true => at.error("the value holds a NUL character"),
+            false => Ok(value),
+        }
     }
 
     /// A bare name is looked up in PATH; a relative path is taken from the file's folder.
@@ -183,32 +186,44 @@ impl Resolver<'_> {
                 check::header_value(token.expose()).or_else(|problem| at.error(problem))?;
                 Ok(UpstreamAuth::Bearer(token))
             }
-            (None, false) => self
-                .headers(headers, &at.key("headers"))
-                .map(UpstreamAuth::Headers),
+            (None, false) => {
+                let headers = self.headers(headers, &at.key("headers"));
+                Ok(UpstreamAuth::Headers(headers))
+            }
             (Some(_), false) => at.error(
                 "has both bearer and headers; put `Authorization: Bearer ...` under headers instead",
             ),
         }
     }
 
+    /// Without those that something is wrong with.
     pub(super) fn headers(
         &mut self,
         headers: &BTreeMap<String, SecretRef>,
         at: &FieldPath,
-    ) -> Result<Vec<(String, Secret)>, FieldError> {
+    ) -> Vec<(String, Secret)> {
         let mut out: Vec<(String, Secret)> = Vec::new();
         for (name, value) in headers {
-            let at = at.key(name);
-            let name = check::header_name(name).or_else(|problem| at.error(problem))?;
-            if out.iter().any(|(known, _)| *known == name) {
-                return at.error("stands here twice, in another case; keep one");
-            }
-            let value = self.secret(value, &at)?;
-            check::header_value(value.expose()).or_else(|problem| at.error(problem))?;
-            out.push((name, value));
+            let header = self.header(name, value, &out, &at.key(name));
+            out.extend(self.ok(header));
         }
-        Ok(out)
+        out
+    }
+
+    fn header(
+        &mut self,
+        name: &str,
+        value: &SecretRef,
+        others: &[(String, Secret)],
+        at: &FieldPath,
+    ) -> Result<(String, Secret), FieldError> {
+        let name = check::header_name(name).or_else(|problem| at.error(problem))?;
+        if others.iter().any(|(known, _)| *known == name) {
+            return at.error("stands here twice, in another case; keep one");
+        }
+        let value = self.secret(value, at)?;
+        check::header_value(value.expose()).or_else(|problem| at.error(problem))?;
+        Ok((name, value))
     }
 
     /// Reads a secret from where the file says it is.
@@ -256,15 +271,15 @@ fn left_out() -> Secret {
     Secret::new("left out, not needed")
 }
 
-fn breaker_ranges(breaker: raw::Breaker) -> Result<(), (&'static str, String)> {
-    match breaker {
-        raw::Breaker { failures, .. } if failures > 1_000_000 => {
-            Err(("failures", "must be at most 1000000".into()))
-        }
-        raw::Breaker { open_ms, .. } if open_ms == 0 || open_ms > 3_600_000 => Err((
-            "open_ms",
-            format!("{open_ms} is out of range; use 1 to 3600000"),
-        )),
-        _ => Ok(()),
+fn breaker_ranges(breaker: raw::Breaker) -> Vec<(&'static str, String)> {
+    let raw::Breaker { failures, open_ms } = breaker;
+    let mut wrong = Vec::new();
+    if failures > 1_000_000 {
+        wrong.push(("failures", "must be at most 1000000".into()));
     }
+    if open_ms == 0 || open_ms > 3_600_000 {
+        let problem = format!("{open_ms} is out of range; use 1 to 3600000");
+        wrong.push(("open_ms", problem));
+    }
+    wrong
 }

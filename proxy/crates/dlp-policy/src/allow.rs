@@ -64,13 +64,14 @@ impl Allow {
         tenant: &Policy,
         server: &Policy,
         rules: &[&Rule],
-    ) -> Result<Self, PolicyError> {
+        problems: &mut Vec<PolicyError>,
+    ) -> Self {
         let mut lines = Vec::new();
         let mut marks = 0;
         for (level, policy) in [(Level::Tenant, tenant), (Level::Server, server)] {
             let count = policy.allow.len();
             if count > ALLOW_MAX {
-                return Err(PolicyError {
+                problems.push(PolicyError {
                     level,
                     field: "allow".into(),
                     problem: Problem::TooMany {
@@ -78,24 +79,27 @@ impl Allow {
                         max: ALLOW_MAX,
                     },
                 });
+                continue;
             }
             for (index, raw) in policy.allow.iter().enumerate() {
                 let at = LineRef { level, index };
-                let line = Line::compile(raw, at, rules, &mut marks);
-                lines.push(line.map_err(|(field, problem)| PolicyError {
-                    level,
-                    field: format!(
-                        "allow[{index}]{}{field}",
-                        if field.is_empty() { "" } else { "." }
-                    ),
-                    problem,
-                })?);
+                match Line::compile(raw, at, rules, &mut marks) {
+                    Ok(line) => lines.push(line),
+                    Err((field, problem)) => problems.push(PolicyError {
+                        level,
+                        field: format!(
+                            "allow[{index}]{}{field}",
+                            if field.is_empty() { "" } else { "." }
+                        ),
+                        problem,
+                    }),
+                }
             }
         }
-        Ok(Self {
+        Self {
             needs_places: lines.iter().any(|l| l.place.is_some()),
             lines,
-        })
+        }
     }
 
     /// Whether there is no line.

@@ -74,15 +74,16 @@ impl Lines {
         tenant: &Policy,
         server: &Policy,
         rules: &[&Rule],
-    ) -> Result<Self, PolicyError> {
+        problems: &mut Vec<PolicyError>,
+    ) -> Self {
         let mut compiler = Compiler {
             rules,
             lines: Vec::new(),
             patterns: Vec::new(),
             texts: Vec::new(),
         };
-        compiler.add(Level::Tenant, tenant)?;
-        compiler.add(Level::Server, server)?;
+        problems.extend(compiler.add(Level::Tenant, tenant));
+        problems.extend(compiler.add(Level::Server, server));
         let Compiler {
             mut lines,
             patterns,
@@ -90,7 +91,7 @@ impl Lines {
         } = compiler;
         // Stable: the tenant's lines come first and later lines after earlier ones (grounds 5 and 6).
         lines.sort_by_key(|line| line.rank);
-        Ok(Self { lines, patterns })
+        Self { lines, patterns }
     }
 
     /// The distinct tool patterns; the index of one is its number in [`Lines::apply`].
@@ -182,31 +183,32 @@ struct Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    fn add(&mut self, level: Level, policy: &Policy) -> Result<(), PolicyError> {
+    /// Adds the lines of a policy; what is wrong with the others.
+    fn add(&mut self, level: Level, policy: &Policy) -> Vec<PolicyError> {
         let count = policy.bindings.len();
         if count > BINDINGS_MAX {
             let problem = Problem::TooMany {
                 count,
                 max: BINDINGS_MAX,
             };
-            return Err(PolicyError {
+            return vec![PolicyError {
                 level,
                 field: "bindings".into(),
                 problem,
-            });
+            }];
         }
+        let mut problems = Vec::new();
         for (index, binding) in policy.bindings.iter().enumerate() {
-            let at = LineRef { level, index };
-            let line = self
-                .line(binding, at)
-                .map_err(|(field, problem)| PolicyError {
+            match self.line(binding, LineRef { level, index }) {
+                Ok(line) => self.lines.push(line),
+                Err((field, problem)) => problems.push(PolicyError {
                     level,
                     field: format!("bindings[{index}].{field}"),
                     problem,
-                })?;
-            self.lines.push(line);
+                }),
+            }
         }
-        Ok(())
+        problems
     }
 
     fn line(

@@ -63,8 +63,18 @@ impl PolicyTable {
         Self::compile_for(tenant, server, &facts)
     }
 
+    /// All that [`compile`](Self::compile) would refuse, for whoever wrote it.
+    pub fn problems(tenant: &Policy, server: &Policy, rules: &RuleSet) -> Vec<PolicyError> {
+        let facts: Vec<&Rule> = rules.rules().map(|(_, rule)| rule).collect();
+        Parts::compile(tenant, server, &facts).1
+    }
+
     fn compile_for(tenant: &Policy, server: &Policy, facts: &[&Rule]) -> Result<Self, PolicyError> {
-        let lines = Lines::compile(tenant, server, facts)?;
+        let (parts, problems) = Parts::compile(tenant, server, facts);
+        if let Some(first) = problems.into_iter().next() {
+            return Err(first);
+        }
+        let lines = parts.lines;
         let builtin = [Direction::ToServer, Direction::ToClient].map(|d| {
             let actions = facts.iter().map(|rule| default_treatment(rule, d));
             actions.collect::<Vec<_>>()
@@ -74,10 +84,10 @@ impl PolicyTable {
             strictest: both(|d| lines.strictest(&builtin[d as usize], d)),
             builtin,
             lines,
-            allow: Allow::compile(tenant, server, facts)?,
+            allow: parts.allow,
             known: RwLock::default(),
-            tenant_tools: filter(Level::Tenant, tenant)?,
-            server_tools: filter(Level::Server, server)?,
+            tenant_tools: parts.tenant_tools,
+            server_tools: parts.server_tools,
             dry_run: server.dry_run,
             failure_mode: server.failure_mode,
         })
@@ -216,12 +226,36 @@ struct Known {
     tables: HashMap<MatchSet, Tables>,
 }
 
-fn filter(level: Level, policy: &Policy) -> Result<ToolFilter, PolicyError> {
-    ToolFilter::compile(&policy.tools).map_err(|(field, problem)| PolicyError {
+/// What is written, without what is wrong with it.
+struct Parts {
+    lines: Lines,
+    allow: Allow,
+    tenant_tools: ToolFilter,
+    server_tools: ToolFilter,
+}
+
+impl Parts {
+    fn compile(tenant: &Policy, server: &Policy, facts: &[&Rule]) -> (Self, Vec<PolicyError>) {
+        let mut problems = Vec::new();
+        let parts = Self {
+            lines: Lines::compile(tenant, server, facts, &mut problems),
+            allow: Allow::compile(tenant, server, facts, &mut problems),
+            tenant_tools: filter(Level::Tenant, tenant, &mut problems),
+            server_tools: filter(Level::Server, server, &mut problems),
+        };
+        (parts, problems)
+    }
+}
+
+fn filter(level: Level, policy: &Policy, problems: &mut Vec<PolicyError>) -> ToolFilter {
+    let (filter, wrong) = ToolFilter::compile_all(&policy.tools);
+    let wrong = wrong.into_iter().map(|(field, problem)| PolicyError {
         level,
         field: format!("tools.{field}"),
         problem,
-    })
+    });
+    problems.extend(wrong);
+    filter
 }
 
 fn both(actions: impl Fn(Direction) -> Vec<Treatment>) -> Tables {

@@ -36,10 +36,18 @@ impl ToolFilter {
     /// # Errors
     /// The field (`allow[2]`) and what is wrong with it.
     pub fn compile(access: &ToolAccess) -> Result<Self, (String, Problem)> {
-        Ok(Self {
-            allow: compile_list("allow", &access.allow)?,
-            deny: compile_list("deny", &access.deny)?,
-        })
+        let (filter, problems) = Self::compile_all(access);
+        problems.into_iter().next().map_or(Ok(filter), Err)
+    }
+
+    /// Compiles both lists without the globs that are none.
+    pub fn compile_all(access: &ToolAccess) -> (Self, Vec<(String, Problem)>) {
+        let mut problems = Vec::new();
+        let filter = Self {
+            allow: compile_list("allow", &access.allow, &mut problems),
+            deny: compile_list("deny", &access.deny, &mut problems),
+        };
+        (filter, problems)
     }
 
     /// Whether this tool may be called.
@@ -49,19 +57,27 @@ impl ToolFilter {
     }
 }
 
-fn compile_list(name: &str, globs: &[String]) -> Result<Vec<Pattern>, (String, Problem)> {
+fn compile_list(
+    name: &str,
+    globs: &[String],
+    problems: &mut Vec<(String, Problem)>,
+) -> Vec<Pattern> {
     if globs.len() > TOOLS_MAX {
         let problem = Problem::TooMany {
             count: globs.len(),
             max: TOOLS_MAX,
         };
-        return Err((name.to_owned(), problem));
+        problems.push((name.to_owned(), problem));
+        return Vec::new();
     }
-    globs
-        .iter()
-        .enumerate()
-        .map(|(i, glob)| Pattern::parse(glob).map_err(|p| (format!("{name}[{i}]"), p)))
-        .collect()
+    let mut patterns = Vec::with_capacity(globs.len());
+    for (i, glob) in globs.iter().enumerate() {
+        match Pattern::parse(glob) {
+            Ok(pattern) => patterns.push(pattern),
+            Err(problem) => problems.push((format!("{name}[{i}]"), problem)),
+        }
+    }
+    patterns
 }
 
 /// One pattern over names.

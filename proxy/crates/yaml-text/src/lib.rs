@@ -52,6 +52,22 @@ pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Wrong> {
     serde_saphyr::from_str_with_options(text, options()).map_err(|error| Wrong::of(&error))
 }
 
+/// Reads a text of one document by a deserializer that `f` may put another around.
+///
+/// # Errors
+/// As for [`read`].
+pub fn read_with<'de, T, F>(
+    text: &'de str,
+    options: serde_saphyr::Options,
+    f: F,
+) -> Result<T, Wrong>
+where
+    for<'e> F: FnOnce(serde_saphyr::Deserializer<'de, 'e>) -> Result<T, YamlError>,
+{
+    serde_saphyr::with_deserializer_from_str_with_options(text, options, f)
+        .map_err(|error| Wrong::of(&error))
+}
+
 /// Tighter than the parser's own bounds: what people write is small and flat.
 pub fn options() -> serde_saphyr::Options {
     serde_saphyr::options! {
@@ -145,9 +161,7 @@ fn said(error: &YamlError) -> String {
             expected,
             ..
         } => format!("expected {expected}, found {}", kind_of(unexpected)),
-        YamlError::DuplicateMappingKey { key: Some(key), .. } => {
-            format!("{key:?} stands here twice; keep one")
-        }
+        YamlError::DuplicateMappingKey { key: Some(key), .. } => twice(key),
         YamlError::InvalidBooleanStrict { .. } => "expected boolean".into(),
         YamlError::InvalidScalar { ty, .. } => format!("expected {ty}"),
         YamlError::MultipleDocuments { .. } => {
@@ -156,6 +170,11 @@ fn said(error: &YamlError) -> String {
         YamlError::Budget { .. } => "larger or deeper than it may be".into(),
         other => strip_place(&other.to_string()),
     }
+}
+
+/// What is wrong with a field that stands twice among the same ones.
+pub fn twice(key: &str) -> String {
+    format!("{key:?} stands here twice; keep one")
 }
 
 fn unknown(what: &str, word: &str, known: &[&'static str]) -> String {
