@@ -33,7 +33,15 @@ export function definePlugin({ name, version, summary, configSchema = { type: "o
         throw String(error?.message ?? error);
       }
     },
-    evaluate: (raw) => evaluate(made.plugin, new Message(raw), host).raw(),
+    evaluate(raw) {
+      try {
+        return evaluate(made.plugin, new Message(raw), host).raw();
+      } catch (error) {
+        // It ends the instance, and what it says with it: the log of the host is told before.
+        host.log("warn", error?.stack ? `${error}\n${error.stack}` : error);
+        throw error;
+      }
+    },
   };
 }
 

@@ -6,7 +6,21 @@ use crate::bindings::exports::weir::policy::policy as raw;
 use crate::host::Weir;
 use crate::{Message, Plugin};
 
+/// A panic ends the instance, and what it says with it: the log of the host is told before.
+#[cfg(target_arch = "wasm32")]
+fn tell_panics() {
+    use crate::host::{Host as _, LogLevel};
+    std::panic::set_hook(Box::new(|panic| {
+        Weir.log(LogLevel::Warn, &panic.to_string());
+    }));
+}
+
+/// Tests say it themselves.
+#[cfg(not(target_arch = "wasm32"))]
+fn tell_panics() {}
+
 pub fn describe<P: Plugin>(name: &str, version: &str, summary: &str) -> raw::Description {
+    tell_panics();
     let schema = SchemaSettings::draft2020_12()
         .into_generator()
         .into_root_schema_for::<P::Config>();
@@ -23,6 +37,7 @@ pub fn describe<P: Plugin>(name: &str, version: &str, summary: &str) -> raw::Des
 /// # Errors
 /// What is wrong with it.
 pub fn configure<P: Plugin>(config: &str) -> Result<P, String> {
+    tell_panics();
     let config = serde_json::from_str(config).map_err(|error| error.to_string())?;
     P::new(config)
 }

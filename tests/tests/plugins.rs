@@ -132,6 +132,110 @@ fn the_tutorial_works_as_it_stands() {
     assert!(done(&weir, &["list"]).contains("acme/demo 0.1.0"));
 }
 
+/// A plugin that logs, wants the time and panics, and what its author is told of it.
+const TALKER: &str = r#"//! Blocks at night.
+
+use dlp_sdk::{Host, JsonSchema, LogLevel, Message, Plugin, Verdict, serde::Deserialize};
+
+pub struct Night;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(crate = "dlp_sdk::serde")]
+#[schemars(crate = "dlp_sdk::schemars")]
+pub struct Config {}
+
+impl Plugin for Night {
+    type Config = Config;
+
+    fn new(_: Config) -> Result<Self, String> {
+        Ok(Night)
+    }
+
+    fn evaluate(&self, message: &Message, host: &dyn Host) -> Verdict {
+        host.log(LogLevel::Info, "what time is it?");
+        if message.leaves().any(|leaf| leaf.text == "boom") {
+            panic!("no word for this");
+        }
+        match host.now_ms() {
+            Ok(_) => Verdict::pass(),
+            Err(_) => Verdict::block("nobody knows the time"),
+        }
+    }
+}
+
+dlp_sdk::export!(Night);
+"#;
+
+#[test]
+fn the_author_of_a_plugin_is_told_what_it_says_wants_and_dies_of() {
+    if !has_wasm_target() {
+        return;
+    }
+    let upstream = Upstream::mcp(|_| None);
+    let weir = Weir::serve(&Config::of(json!({ "url": upstream.url() })));
+    let write = |path: &str, text: &str| std::fs::write(weir.dir().join(path), text).expect(path);
+    done(&weir, &["new", "night"]);
+    write("night/src/lib.rs", TALKER);
+    let message = |text: &str| json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "echo", "arguments": { "text": text } } });
+    let cases = |grants: &str, text: &str| {
+        let message = message(text);
+        format!("{grants}cases:\n  - {{name: one, message: {message}, expect: {{action: pass}}}}\n")
+    };
+
+    write("night/tests/cases.yml", &cases("", "noon"));
+    refused(
+        &weir,
+        &["test"],
+        "one: the plugin asked for \"clock\", which is not granted; add it to `grants`",
+    );
+    write("night/tests/cases.yml", &cases("grants: [clock]\n", "noon"));
+    let said = done(&weir, &["test"]);
+    assert!(
+        said.contains("1 passed, 0 failed") && said.contains("night: info: what time is it?"),
+        "{said}"
+    );
+    write("night/tests/cases.yml", &cases("grants: [time]\n", "noon"));
+    refused(&weir, &["test"], "there is no word \"time\" here");
+    write("night/tests/cases.yml", &cases("grants: [clock]\n", "boom"));
+    refused(&weir, &["test"], "no word for this");
+
+    done(&weir, &["build"]);
+    write("message.json", &message("noon").to_string());
+    let run = ["run", "night/night.wasm", "message.json"];
+    let said = done(&weir, &run);
+    assert!(
+        said.contains("nobody knows the time") && said.contains("--grant clock does"),
+        "{said}"
+    );
+    let said = done(&weir, &[&run[..], &["--grant", "clock"]].concat());
+    assert!(
+        said.contains("plugin: pass") && !said.contains("--grant"),
+        "{said}"
+    );
+    write("message.json", &message("boom").to_string());
+    let said = done(&weir, &run);
+    for words in [
+        "night: info: what time is it?",
+        "night: warn: panicked at src/lib.rs:",
+        "no word for this",
+        "night: warn: a plugin failed: wasm",
+        "plugin: failed: the evaluator trapped",
+    ] {
+        assert!(said.contains(words), "{words:?} is not in: {said}");
+    }
+
+    // Its panics are no business of whoever called the tool.
+    done(&weir, &["push"]);
+    done(&weir, &["bind"]);
+    let blocked = Client::connect(&weir, Era::Handshake).call("echo", json!({ "text": "boom" }));
+    assert!(is_blocked(&blocked));
+    assert!(
+        !blocked.text().contains("no word for this"),
+        "{}",
+        blocked.text()
+    );
+}
+
 #[test]
 fn a_plugin_in_javascript_is_made_built_and_bound_alike() {
     if kit::part("componentize").is_none() {

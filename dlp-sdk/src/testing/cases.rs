@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{About, FoundHere, TestHost, message};
+use super::{About, FoundHere, Grant, TestHost, message};
 use crate::bindings::exports::weir::policy::policy as raw;
 use crate::{Action, Direction, Message, Plugin};
 
@@ -17,6 +17,9 @@ use crate::{Action, Direction, Message, Plugin};
 struct File {
     #[serde(default = "no_config")]
     config: Value,
+    /// What a binding would grant.
+    #[serde(default)]
+    grants: Vec<Grant>,
     cases: Vec<Case>,
 }
 
@@ -132,7 +135,7 @@ pub fn check_cases<P: Plugin>(yaml: &str) -> Result<usize, Vec<String>> {
     let file: File = serde_saphyr::from_str(yaml).map_err(|error| vec![error.to_string()])?;
     let plugin: P = crate::glue::configure(&file.config.to_string())
         .map_err(|error| vec![format!("the configuration is refused: {error}")])?;
-    let host = TestHost::new();
+    let host = TestHost::granting(&file.grants);
     let mut wrong = Vec::new();
     for case in &file.cases {
         if let Some(now_ms) = case.now_ms {
@@ -143,7 +146,16 @@ pub fn check_cases<P: Plugin>(yaml: &str) -> Result<usize, Vec<String>> {
         host.shows(&case.message);
         let message = message(&case.message, &about);
         let verdict = plugin.evaluate(&message, &host).into_raw();
-        wrong.extend(differences(case, &message, &verdict));
+        let differences = differences(case, &message, &verdict);
+        let denied = host.denied();
+        // What a plugin that was denied something makes of that may be what is expected.
+        if !differences.is_empty() {
+            wrong.extend(denied.iter().map(|grant| {
+                let (name, grant) = (&case.name, grant.as_str());
+                format!("{name}: the plugin asked for {grant:?}, which is not granted; add it to `grants` at the top of the file")
+            }));
+        }
+        wrong.extend(differences);
     }
     if wrong.is_empty() {
         Ok(file.cases.len())

@@ -1,9 +1,10 @@
-//! A host for tests: everything granted, nothing outside of the test's reach.
+//! A host for tests: nothing outside of the test's reach.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
+use serde::Deserialize;
 use serde_json::Value as Json;
 
 use crate::{Hit, Host, HostError, LogLevel, Scope, Word};
@@ -12,6 +13,35 @@ use crate::{Hit, Host, HostError, LogLevel, Scope, Word};
 type Key = (Option<String>, String);
 /// The bytes, and until when.
 type Value = (Vec<u8>, u64);
+
+/// What a binding allows a plugin beyond looking at the message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Grant {
+    /// [`Host::scan`].
+    Scan,
+    /// State of [`Scope::Session`].
+    SessionState,
+    /// State of [`Scope::Tenant`].
+    TenantState,
+    /// [`Host::now_ms`].
+    Clock,
+    /// Milder actions for single findings; not the host's business.
+    Loosen,
+}
+
+impl Grant {
+    /// The word of the configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Scan => "scan",
+            Self::SessionState => "session-state",
+            Self::TenantState => "tenant-state",
+            Self::Clock => "clock",
+            Self::Loosen => "loosen",
+        }
+    }
+}
 
 /// Stands in for Weir. State lives as long as it does; time stands still until it is set.
 #[derive(Debug, Default)]
@@ -22,12 +52,28 @@ pub struct TestHost {
     hits: RefCell<Vec<(String, String, String)>>,
     lines: RefCell<Vec<String>>,
     words: RefCell<Vec<Word>>,
+    /// None: all.
+    grants: Option<Vec<Grant>>,
+    denied: RefCell<BTreeSet<Grant>>,
 }
 
 impl TestHost {
-    /// A host without state, at 1 January 1970.
+    /// A host without state, at 1 January 1970, that grants everything.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The same, granting only this.
+    pub fn granting(grants: &[Grant]) -> Self {
+        Self {
+            grants: Some(grants.to_vec()),
+            ..Self::default()
+        }
+    }
+
+    /// What was asked for since this was asked last, and is not granted.
+    pub fn denied(&self) -> BTreeSet<Grant> {
+        self.denied.take()
     }
 
     /// Sets the clock.
@@ -62,6 +108,23 @@ impl TestHost {
         (*until > self.now_ms.get()).then(|| value.clone())
     }
 
+    fn granted(&self, grant: Grant) -> Result<(), HostError> {
+        match &self.grants {
+            Some(grants) if !grants.contains(&grant) => {
+                self.denied.borrow_mut().insert(grant);
+                Err(HostError::Denied)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn state_granted(&self, scope: Scope) -> Result<(), HostError> {
+        self.granted(match scope {
+            Scope::Session => Grant::SessionState,
+            Scope::Tenant => Grant::TenantState,
+        })
+    }
+
     fn key(&self, scope: Scope, key: &str) -> Key {
         let session = match scope {
             Scope::Session => Some(self.session.borrow().clone()),
@@ -86,6 +149,7 @@ impl Host for TestHost {
     }
 
     fn scan(&self, text: &str, rules: &[&str]) -> Result<Vec<Hit>, HostError> {
+        self.granted(Grant::Scan)?;
         let mut found = Vec::new();
         for (rule, category, what) in self.hits.borrow().iter() {
             let named = rules.is_empty() || rules.iter().any(|r| r == rule || r == category);
@@ -108,6 +172,7 @@ impl Host for TestHost {
     }
 
     fn state_get(&self, scope: Scope, key: &str) -> Result<Option<Vec<u8>>, HostError> {
+        self.state_granted(scope)?;
         Ok(self.live(scope, key))
     }
 
@@ -118,6 +183,7 @@ impl Host for TestHost {
         value: &[u8],
         ttl_s: u32,
     ) -> Result<(), HostError> {
+        self.state_granted(scope)?;
         let key = self.key(scope, key);
         let value = (value.to_vec(), self.until(ttl_s));
         self.state.borrow_mut().insert(key, value);
@@ -125,6 +191,7 @@ impl Host for TestHost {
     }
 
     fn state_add(&self, scope: Scope, key: &str, delta: i64, ttl_s: u32) -> Result<i64, HostError> {
+        self.state_granted(scope)?;
         let old = self.live(scope, key);
         let number = match &old {
             None => 0,
@@ -161,6 +228,7 @@ impl Host for TestHost {
     }
 
     fn now_ms(&self) -> Result<u64, HostError> {
+        self.granted(Grant::Clock)?;
         Ok(self.now_ms.get())
     }
 

@@ -20,4 +20,4 @@ mod host;
 
 pub use cases::{check_cases, run_case_files};
 pub use flatten::{About, FoundHere, message};
-pub use host::TestHost;
+pub use host::{Grant, TestHost};

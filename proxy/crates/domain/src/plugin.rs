@@ -136,6 +136,15 @@ pub enum Grant {
 }
 
 impl Grant {
+    /// All there are.
+    pub const ALL: [Self; 5] = [
+        Self::Scan,
+        Self::SessionState,
+        Self::TenantState,
+        Self::Clock,
+        Self::Loosen,
+    ];
+
     /// The word used in configuration and errors.
     pub fn as_str(self) -> &'static str {
         match self {

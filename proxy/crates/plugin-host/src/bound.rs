@@ -1,6 +1,6 @@
 //! A plugin in one place of one server: what the gateway asks for a verdict.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -121,6 +121,11 @@ impl Bound {
     /// Sets the plugin's clock, for recorded messages; 0: the real time.
     pub fn pretend_now_ms(&self, now_ms: u64) {
         self.shared.pretended_ms.store(now_ms, Ordering::Relaxed);
+    }
+
+    /// What the plugin asked for since this was asked last, and its binding does not grant.
+    pub fn denied(&self) -> BTreeSet<Grant> {
+        std::mem::take(&mut *self.shared.denied.lock())
     }
 
     fn judge(

@@ -1,6 +1,6 @@
 //! What a plugin can ask of Weir, carried out within the bounds of one message.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -52,6 +52,8 @@ pub(crate) struct Shared {
     pub(crate) hash_key: [u8; 32],
     /// What the clock says in tests of plugins; 0: the real time.
     pub(crate) pretended_ms: AtomicU64,
+    /// What was asked for and is not granted.
+    pub(crate) denied: Mutex<BTreeSet<Grant>>,
     patterns: Mutex<HashMap<Box<str>, Option<Arc<Pattern>>>>,
     /// Of the binding, not of its instances: what a scanner keeps would otherwise be there for each of them.
     scanners: Mutex<Vec<Scanner>>,
@@ -73,6 +75,7 @@ impl Shared {
             space,
             hash_key,
             pretended_ms: AtomicU64::new(0),
+            denied: Mutex::default(),
             patterns: Mutex::default(),
             scanners: Mutex::default(),
         }
@@ -191,11 +194,14 @@ impl Data {
     }
 
     fn granted(&self, grant: Grant) -> Result<(), HostError> {
-        if self.judging && self.shared.binding.grants(grant) {
-            Ok(())
-        } else {
-            Err(HostError::Denied)
+        if !self.judging {
+            return Err(HostError::Denied);
         }
+        if self.shared.binding.grants(grant) {
+            return Ok(());
+        }
+        self.shared.denied.lock().insert(grant);
+        Err(HostError::Denied)
     }
 
     fn takes_text(&mut self, bytes: usize) -> Result<(), HostError> {

@@ -1,6 +1,6 @@
 //! `weir policy test` and `shadow`: recorded messages against components.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -19,6 +19,7 @@ use plugin_host::{Bound, PluginHost};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::aloud::aloud;
 use crate::config;
 use crate::taps;
 
@@ -72,6 +73,9 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 struct File {
     #[serde(default)]
     config: serde_json::Map<String, Value>,
+    /// As a binding has them.
+    #[serde(default)]
+    grants: Vec<Grant>,
     cases: Vec<Case>,
 }
 
@@ -175,22 +179,24 @@ pub struct Judged {
     pub findings: Vec<(String, String, PolicyAction)>,
     pub rules_alone: Action,
     pub verdict: Result<Verdict, EvalError>,
+    /// What the plugin asked for and may not have.
+    pub denied: BTreeSet<Grant>,
     pub together: Action,
     pub took: Duration,
 }
 
-/// A binding that grants all, as tests need it. `loosen` is for real bindings to grant.
-pub fn generous() -> PluginBinding {
+/// A binding with time and memory enough for a machine that is busy with other things.
+pub fn binding(
+    plugin: &plugin_host::Plugin,
+    config: serde_json::Map<String, Value>,
+    grants: &[Grant],
+) -> PluginBinding {
     PluginBinding {
-        grants: vec![
-            Grant::Scan,
-            Grant::SessionState,
-            Grant::TenantState,
-            Grant::Clock,
-        ],
+        config,
+        grants: grants.to_vec(),
         timeout_ms: 1000,
         memory_mb: 64,
-        ..PluginBinding::new("plugin")
+        ..PluginBinding::new(&plugin.description().name)
     }
 }
 
@@ -276,6 +282,7 @@ impl Tried {
             view,
             rules_alone,
             verdict,
+            denied: self.bound.denied(),
             together: decision.action,
             took,
         })
@@ -342,13 +349,10 @@ pub fn test(args: &TestArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let (mut passed, mut wrong) = (0, 0);
     for path in &files {
         let file = read(path)?;
-        let binding = PluginBinding {
-            config: file.config.clone(),
-            ..generous()
-        };
-        let tried = Tried::new(&host, &plugin, binding)?;
+        let binding = binding(&plugin, file.config.clone(), &file.grants);
+        let tried = aloud(|| Tried::new(&host, &plugin, binding))?;
         for case in &file.cases {
-            let differences = match tried.judge(&Recorded::of(case)) {
+            let differences = match aloud(|| tried.judge(&Recorded::of(case))) {
                 Ok(judged) => differences(&case.expect, &judged),
                 Err(error) => vec![error.to_string()],
             };
@@ -387,15 +391,17 @@ fn recorded(old: &Path, new: &Path, files: &[PathBuf], out: &mut dyn Write) -> a
     let (mut same, mut unlike) = (0, 0);
     for path in files {
         let file = read(path)?;
-        let binding = PluginBinding {
-            config: file.config.clone(),
-            ..generous()
+        let tried = |plugin: &Arc<plugin_host::Plugin>| {
+            let binding = binding(plugin, file.config.clone(), &file.grants);
+            aloud(|| Tried::new(&host, plugin, binding))
         };
-        let old = Tried::new(&host, &old, binding.clone())?;
-        let new = Tried::new(&host, &new, binding)?;
+        let (old, new) = (tried(&old)?, tried(&new)?);
+        let line = |tried: &Tried, recorded: &Recorded| -> anyhow::Result<String> {
+            Ok(aloud(|| tried.judge(recorded))?.line())
+        };
         for case in &file.cases {
             let recorded = Recorded::of(case);
-            let (before, after) = (old.judge(&recorded)?.line(), new.judge(&recorded)?.line());
+            let (before, after) = (line(&old, &recorded)?, line(&new, &recorded)?);
             if before == after {
                 same += 1;
             } else {
@@ -460,6 +466,14 @@ fn differences(expect: &Expect, judged: &Judged) -> Vec<String> {
             }
             Some(_) => {}
         }
+    }
+    // What a plugin that was denied something makes of that may be what is expected.
+    if !wrong.is_empty() {
+        let denied = judged.denied.iter();
+        wrong.extend(denied.map(|grant| {
+            let grant = grant.as_str();
+            format!("the plugin asked for {grant:?}, which is not granted; add it to `grants` at the top of the file")
+        }));
     }
     wrong
 }

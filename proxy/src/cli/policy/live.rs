@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use domain::{Direction, ServerId};
+use domain::{Direction, Grant, ServerId};
 use serde_json::{Value, json};
 
 use super::pushed::{self, Way, Where};
@@ -71,7 +71,7 @@ pub fn record(args: &RecordArgs, out: &mut dyn Write) -> anyhow::Result<()> {
         tap.direction = args.direction.map(Direction::from);
     })?;
     let lines = session.lines();
-    let config = session.config.clone();
+    let (config, grants) = (session.config.clone(), session.grants.clone());
     session.end()?;
     let mut cases = Vec::new();
     let mut withheld = 0;
@@ -93,7 +93,11 @@ pub fn record(args: &RecordArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     }
     let mut text = String::from(HEAD);
     // JSON is YAML; a case a line is easy to cut.
-    text += &format!("config: {config}\ncases:\n");
+    text += &format!("config: {config}\n");
+    if !grants.is_empty() {
+        text += &format!("grants: {}\n", serde_json::to_string(&grants)?);
+    }
+    text += "cases:\n";
     for case in &cases {
         text += &format!("  - {case}\n");
     }
@@ -181,6 +185,7 @@ struct Session {
     seconds: u64,
     /// That of the plugin's binding.
     config: Value,
+    grants: Vec<Grant>,
 }
 
 impl Session {
@@ -203,13 +208,14 @@ impl Session {
         let loaded = config::to_look_at(&look.at.config)?;
         let id = pushed::server_of(&loaded, look.server.as_deref())?;
         let server = &loaded.desired.servers[&id];
-        let mut config = json!({});
+        let (mut config, mut grants) = (json!({}), Vec::new());
         if let Some(plugin) = &plugin {
             let mut bindings = server.plugins.iter();
             let binding = bindings
                 .find(|binding| binding.plugin == *plugin)
                 .with_context(|| format!("{plugin} is not bound to {id}"))?;
             config = Value::Object(binding.config.clone());
+            grants.clone_from(&binding.grants);
         }
         let mut random = [0u8; 8];
         getrandom::fill(&mut random).context("the system gives no random numbers")?;
@@ -230,6 +236,7 @@ impl Session {
             tap: tap.clone(),
             seconds: look.seconds,
             config,
+            grants,
             loaded,
         };
         let (generation, ()) = Registry::change(&session.loaded.data_dir, |registry| {

@@ -1,5 +1,6 @@
 //! `weir policy`: plugins from the first line to the decision in force.
 
+mod aloud;
 mod cases;
 mod contract;
 mod keys;

@@ -144,16 +144,11 @@ enum Fail {
     Open,
 }
 
-fn grant(word: &str) -> Result<Grant, String> {
-    let all = [
-        Grant::Scan,
-        Grant::SessionState,
-        Grant::TenantState,
-        Grant::Clock,
-        Grant::Loosen,
-    ];
-    let words = all.map(Grant::as_str);
-    let found = all.into_iter().find(|grant| grant.as_str() == word);
+/// The grant of that name.
+pub fn grant(word: &str) -> Result<Grant, String> {
+    let words = Grant::ALL.map(Grant::as_str);
+    let mut all = Grant::ALL.into_iter();
+    let found = all.find(|grant| grant.as_str() == word);
     found.ok_or_else(|| format!("use one of {}", words.join(", ")))
 }
 

@@ -5,9 +5,11 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Args;
-use domain::{Direction, PluginBinding};
+use domain::{Direction, Grant};
 
-use super::cases::{Judged, Recorded, Tried};
+use super::aloud::aloud;
+use super::cases::{Judged, Recorded, Tried, binding};
+use super::pushed::grant;
 
 /// What to judge by what.
 #[derive(Debug, Args)]
@@ -20,6 +22,9 @@ pub struct RunArgs {
     /// The plugin's configuration, as JSON
     #[arg(long, value_name = "JSON", default_value = "{}")]
     pub plugin_config: String,
+    /// What the plugin may do beyond looking, as for `bind`; may be repeated
+    #[arg(long, value_name = "GRANT", value_parser = grant)]
+    pub grant: Vec<Grant>,
     /// The message comes from the server, in answer to a call of this tool
     #[arg(long, value_name = "TOOL")]
     pub answer_of: Option<String>,
@@ -34,14 +39,8 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     let plugin = super::load(&host, &args.component)?;
     let config =
         serde_json::from_str(&args.plugin_config).context("--plugin-config is no JSON object")?;
-    let tried = Tried::new(
-        &host,
-        &plugin,
-        PluginBinding {
-            config,
-            ..super::cases::generous()
-        },
-    )?;
+    let binding = binding(&plugin, config, &args.grant);
+    let tried = aloud(|| Tried::new(&host, &plugin, binding))?;
     let mut text = Vec::new();
     if args.message.as_os_str() == "-" {
         std::io::stdin()
@@ -57,7 +56,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> anyhow::Result<()> {
         recorded.direction = Direction::ToClient;
         recorded.call = Some(("tools/call".into(), Some(tool.clone()), None));
     }
-    let judged = tried.judge(&recorded)?;
+    let judged = aloud(|| tried.judge(&recorded))?;
     explain(&judged, out)
 }
 
@@ -86,6 +85,13 @@ fn explain(judged: &Judged, out: &mut dyn Write) -> anyhow::Result<()> {
                 )?;
             }
         }
+    }
+    for grant in &judged.denied {
+        let grant = grant.as_str();
+        writeln!(
+            out,
+            "  it asked for {grant}, which is not granted; --grant {grant} does"
+        )?;
     }
     writeln!(
         out,
