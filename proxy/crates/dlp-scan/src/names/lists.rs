@@ -534,6 +534,8 @@ pub(super) const KEY_DENIED: &[&str] = &[
     "public",
     "pub",
     "idempotency",
+    "incident",
+    "dedup",
     "object",
     "row",
     "index",

@@ -85,7 +85,8 @@ pub(crate) fn keywords() -> impl Iterator<Item = String> {
 
 /// What the identifier `name` promises about its value.
 pub(crate) fn promise(name: &[u8]) -> Promise {
-    let w = Words::of(name);
+    // Salesforce marks fields of one's own so: `Client_Secret__c`.
+    let w = Words::of(name.strip_suffix(b"__c").unwrap_or(name));
     if w.n == 0 {
         return Promise::Nothing;
     }

@@ -136,6 +136,23 @@ pub(super) fn is_pair(value: &[u8]) -> bool {
     (2..=4).contains(&digits) && word(&words[..second]) && word(&words[second..])
 }
 
+/// `lagoonOrchid1`: the same with one figure, of words that no part of a program is named with.
+pub(super) fn is_pair_and_figure(value: &[u8]) -> bool {
+    let Some((figure, words)) = value.split_last() else {
+        return false;
+    };
+    let Some(second) = words.iter().rposition(u8::is_ascii_uppercase) else {
+        return false;
+    };
+    let word = |word: &[u8]| {
+        let is_spelt = word.len() > 1 && word[1..].iter().all(u8::is_ascii_lowercase);
+        let is_letter = word.first().is_some_and(u8::is_ascii_alphabetic);
+        let named = || std::str::from_utf8(word).is_ok_and(is_naming);
+        (4..=10).contains(&word.len()) && is_letter && is_spelt && !named()
+    };
+    figure.is_ascii_digit() && word(&words[..second]) && word(&words[second..])
+}
+
 /// `Turbin-Hall.2`, `Kadakas_Meresool8`, `Kalyna.Bilya.Richky7`: words, the first with a capital, a number behind them, and
 /// more signs than two words of a name and a number have: three words, or a sign that names do not have or before the number.
 pub(super) fn is_worded(value: &[u8]) -> bool {

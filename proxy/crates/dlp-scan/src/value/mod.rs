@@ -371,7 +371,8 @@ fn password(value: &[u8], quoted: bool) -> Option<u8> {
     {
         return None;
     }
-    if value.starts_with(b"0x") && value.len() <= 18 {
+    let is_number = |digits: &[u8]| digits.iter().all(u8::is_ascii_hexdigit);
+    if value.len() <= 18 && value.strip_prefix(b"0x").is_some_and(is_number) {
         return None;
     }
     if generated(value, true) {
@@ -391,6 +392,7 @@ fn password(value: &[u8], quoted: bool) -> Option<u8> {
     if is_phrase(told)
         || is_drawn(told)
         || is_pair(told)
+        || chosen::is_pair_and_figure(told)
         || is_pair_of_numbered(told)
         || is_numbered(told)
         || is_listed(told, 3)
@@ -519,6 +521,12 @@ const PUBLIC_KEYS: [&str; 7] = [
     "MCowBQYDK2Vw",
 ];
 
+/// What an address is taken of, or the name of an anchor.
+fn is_place(text: &[u8]) -> bool {
+    let part = |b: &u8| b.is_ascii_alphanumeric() || b"_-.:>[]()*&".contains(b);
+    text.iter().all(part)
+}
+
 /// Something that points to a value instead of being one: a path, a URL, a variable, a call, a lookup.
 fn reference(value: &[u8]) -> bool {
     let starts = |p: &str| value.starts_with(p.as_bytes());
@@ -532,7 +540,9 @@ fn reference(value: &[u8]) -> bool {
                 .all(|b| b.is_ascii_alphanumeric() || b"@_./-:".contains(b))
             && !is_scattered(value)
             && !signs::is_chosen_behind(b'@', value)
-        || starts("&") && !is_scattered(value) && !signs::is_chosen_behind(b'&', value)
+        || value.strip_prefix(b"&").is_some_and(is_place)
+            && !is_scattered(value)
+            && !signs::is_chosen_behind(b'&', value)
         || files::is_file(value)
         || is_quoted_pattern(value)
         || refers(value)

@@ -7,7 +7,7 @@ use crate::layout::Layout;
 use crate::text::{Cell, Parent, Span};
 
 /// Cells that are asked behind a label in its own object; around it in others.
-const OWN_CELLS_MAX: usize = 4;
+const OWN_CELLS_MAX: usize = 8;
 const CELLS_MAX: usize = 8;
 /// `{"value": {"data": {"value": ...`
 const DEPTH_MAX: usize = 3;

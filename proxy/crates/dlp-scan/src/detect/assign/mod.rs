@@ -1,6 +1,7 @@
 //! `name = value` in its many dresses: JSON members, env files, YAML, code, flags, tables, XML, URL queries.
 
 mod announced;
+mod apart;
 mod around;
 mod beside;
 mod between;

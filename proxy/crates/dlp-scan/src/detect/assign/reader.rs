@@ -153,6 +153,15 @@ impl Reader<'_> {
         let arrow = arrow(self.rest());
         let sep = match self.peek(0) {
             b'b' | b':' if self.lazily() > 0 => (Sep::Equals, self.lazily()),
+            // The sign as quoted-printable has it.
+            b'=' if self.starts("=3D \"")
+                || self.starts("=3D\"")
+                || self.starts("=3D '")
+                || self.starts("=3D'") =>
+            {
+                (Sep::Equals, 3)
+            }
+            b'=' | b'!' if self.compared() > 0 => (Sep::Equals, self.compared()),
             b'=' if self.peek(1) == b'=' => return None,
             b'=' if self.peek(1) == b'>' => (Sep::Equals, 2),
             b'=' => (Sep::Equals, 1),
@@ -181,6 +190,7 @@ impl Reader<'_> {
                 self.rest().iter().take(32).position(|b| *b == b'>')? + 1,
             ),
             b',' if closed && self.value_member().is_some() => (Sep::Colon, self.value_member()?),
+            b',' if closed && self.default_next() > 0 => (Sep::Equals, self.default_next()),
             b',' if closed && self.argument_next() => return None,
             b',' if closed => (Sep::Loose, 1),
             b',' | b';' if line && self.field_next() => (Sep::Loose, 1),
@@ -476,6 +486,7 @@ impl Reader<'_> {
         if self.peek(0) == b'"' {
             self.at += 1;
         }
+        self.at += self.to_value_below();
         if !self.starts("value") && !self.starts("Value") {
             return None;
         }
@@ -519,7 +530,13 @@ impl Reader<'_> {
                 .take_while(|b| matches!(b, b'\n' | b'\r'))
                 .count();
             // YAML: what belongs to the key is indented.
-            if self.blanks() == 0 && !self.alone_next() {
+            let below = match matches!(self.peek(0), b' ' | b'\t') {
+                true => self.member_below(),
+                false => 0,
+            };
+            if below > 0 {
+                self.at += below;
+            } else if self.blanks() == 0 && !self.alone_next() {
                 return None;
             }
             let rest = self.rest();
