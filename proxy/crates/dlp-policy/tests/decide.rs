@@ -211,6 +211,7 @@ fn everyday_personal_data_by_name() {
             "phone-of-a-person-nanp",
             "phone-of-a-subscriber",
             "phone-over-two-lines",
+            "phone-under-its-name",
             "phone-with-extension",
             "tr-mobile",
         ];

@@ -41,6 +41,7 @@ fn values_apart_from_their_names_are_found() {
         "UPDATE users SET password = MD5('VALUE') WHERE id = 7",
         "UPDATE users SET password = crypt('VALUE', gen_salt('bf'))",
         "api_token =3D \"VALUE\"",
+        "- **API Key** — `VALUE`",
         "~ password = \"3LFCpfJn0JMHDCoOhP\" -> \"VALUE\"",
         "echo -n \"VALUE\" | gcloud secrets create db-password --data-file=-",
     ] {
@@ -52,6 +53,24 @@ fn values_apart_from_their_names_are_found() {
         "DB_PASSWORD=0xLE@XPzpL#9567",
     ] {
         assert_eq!(secrets(chosen).len(), 1, "{chosen}");
+    }
+}
+
+/// Some values without order have letters in the order of the alphabet, or pairs of letters as words have.
+#[test]
+fn chance_makes_no_placeholder() {
+    for text in [
+        "api_key: \"c252407c0f949ab805c4d6282e1058f6\"",
+        "{\"password\":\"SeYP6KLTD1eSU376XiAni9sT\"}",
+        "{\"password\":\"3KizEd3urx3LdroPheglpp3W\"}",
+    ] {
+        assert_eq!(secrets(text).len(), 1, "{text}");
+    }
+    for text in [
+        "api_key: \"a1b2c3d4e5f6a7b8c9d0e1f2a3b4c5d6\"",
+        "{\"password\":\"put_the_password_of_the_server_here\"}",
+    ] {
+        assert_eq!(secrets(text), [""; 0], "{text}");
     }
 }
 

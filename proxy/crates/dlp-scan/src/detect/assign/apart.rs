@@ -24,6 +24,15 @@ impl Reader<'_> {
         }
     }
 
+    /// A key in ticks or quotes.
+    pub(super) fn key_in_ticks(&self) -> bool {
+        let Some((quote @ (b'`' | b'"'), value)) = self.rest().split_first() else {
+            return false;
+        };
+        let end = memchr::memchr(*quote, &value[..value.len().min(BARE_BYTES_MAX)]);
+        end.is_some_and(|end| drawn_key(&value[..end]))
+    }
+
     /// `add_argument("--password", type=str, default="...")`: how far it is to what stands for an option that is not given.
     pub(super) fn default_next(&self) -> usize {
         const BYTES_MAX: usize = 120;

@@ -101,7 +101,8 @@ impl Reader<'_> {
             at: self.at + len,
             ..*self
         };
-        match len > 0 && (behind.generated_next() || behind.chosen_next()) {
+        let next = || behind.generated_next() || behind.chosen_next() || behind.key_in_ticks();
+        match len > 0 && next() {
             true => len,
             false => 0,
         }
