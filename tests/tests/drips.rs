@@ -75,11 +75,9 @@ fn an_answer_that_drips_is_late() {
             }
             _ => client.call(tool, json!({})),
         };
-        assert_eq!(
-            answer.error()["message"],
-            "The MCP server did not answer in time.",
-            "{tool}"
-        );
+        let said = answer.error()["message"].as_str().unwrap_or_default();
+        let begins = "The MCP server did not answer in time. Audit id: aud_";
+        assert!(said.starts_with(begins), "{tool}: {said}");
         let took = started.elapsed();
         assert!(took >= Duration::from_millis(500), "{tool}: {took:?}");
     }

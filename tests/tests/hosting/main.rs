@@ -178,7 +178,7 @@ fn a_server_that_wants_a_handshake_serves_clients_that_know_none() {
     let said = discovered.result();
     assert_eq!(
         said["supportedVersions"],
-        json!(["2026-07-28"]),
+        json!(["2026-07-28", "2025-06-18"]),
         "{}",
         discovered.text()
     );

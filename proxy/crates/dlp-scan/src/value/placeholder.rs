@@ -300,10 +300,15 @@ fn prose(v: &[u8]) -> bool {
     one && v.len() >= 24
         && letters * 4 >= v.len() * 3
         && wordiness(v) > 0.8
-        // Words are not written in both cases and with figures between.
-        && crate::entropy::Classes::of(v).changes as usize * 3 <= v.len()
+        && !is_mixed(v)
         && !is_drawn(v)
         && !is_listed(v, 3)
+}
+
+/// Letters and figures alone, in both cases and in turns, as no words are.
+fn is_mixed(v: &[u8]) -> bool {
+    let turns = crate::entropy::Classes::of(v).changes as usize;
+    turns * 3 > v.len() && v.iter().all(u8::is_ascii_alphanumeric)
 }
 
 /// One character makes up most of it.
