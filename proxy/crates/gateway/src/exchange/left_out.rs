@@ -3,6 +3,8 @@
 //! One tool with a poisoned description shall not take away the forty beside it. What is left goes through the whole line
 //! again as a message of its own, so nothing goes on that was not judged as it stands.
 
+use std::collections::HashSet;
+
 use bytes::Bytes;
 use dlp_policy::Reason;
 use domain::{Direction, PolicyAction};
@@ -21,7 +23,7 @@ pub(super) struct LeftOut {
     list: Option<&'static str>,
     headers: Vec<HeaderLeaf>,
     /// The entries, as they came.
-    entries: Vec<Bytes>,
+    entries: HashSet<Bytes>,
     rounds: usize,
 }
 
@@ -33,7 +35,7 @@ impl LeftOut {
         Self {
             list,
             headers: headers.unwrap_or_default(),
-            entries: Vec::new(),
+            entries: HashSet::new(),
             rounds: 0,
         }
     }
@@ -43,7 +45,7 @@ impl LeftOut {
         Self {
             list: None,
             headers: Vec::new(),
-            entries: Vec::new(),
+            entries: HashSet::new(),
             rounds: 0,
         }
     }
@@ -66,7 +68,7 @@ impl LeftOut {
     }
 
     /// Whatever is left out, each as it came.
-    pub(super) fn entries(&self) -> &[Bytes] {
+    pub(super) fn entries(&self) -> &HashSet<Bytes> {
         &self.entries
     }
 }

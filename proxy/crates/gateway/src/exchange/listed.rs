@@ -1,5 +1,6 @@
 //! Lists of tools on their way down: what is learnt from them, and what is taken out.
 
+use std::collections::HashSet;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -116,7 +117,7 @@ impl Unlearnt {
 
     /// The same list without entries that are left out of it. Of those it is learnt that they were listed, as of a list that goes
     /// to nobody. `None`: nothing of it is left to be learnt.
-    pub(super) fn without(self, entries: &[Bytes], context: &Context) -> Option<Self> {
+    pub(super) fn without(self, entries: &HashSet<Bytes>, context: &Context) -> Option<Self> {
         if entries.is_empty() {
             return Some(self);
         }
@@ -124,8 +125,7 @@ impl Unlearnt {
         let (mut kept, mut gone) = (Edits::new(), Edits::new());
         let mut unapproved = Vec::new();
         for tool in doc.elements(tools) {
-            let is_out = entries.iter().any(|entry| **entry == *doc.raw(tool));
-            match is_out {
+            match entries.contains(doc.raw(tool)) {
                 true => kept.remove(tool),
                 false => {
                     gone.remove(tool);
