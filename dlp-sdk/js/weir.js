@@ -38,7 +38,9 @@ export function definePlugin({ name, version, summary, configSchema = { type: "o
         return evaluate(made.plugin, new Message(raw), host).raw();
       } catch (error) {
         // It ends the instance, and what it says with it: the log of the host is told before.
-        host.log("warn", error?.stack ? `${error}\n${error.stack}` : error);
+        // Its words may show a part of the message that no rule knows a secret in any more: they are for the author.
+        host.log("warn", `an error${error?.stack ? ` at\n${error.stack}` : ""}`);
+        host.log("debug", String(error));
         throw error;
       }
     },

@@ -11,7 +11,11 @@ use crate::{Message, Plugin};
 fn tell_panics() {
     use crate::host::{Host as _, LogLevel};
     std::panic::set_hook(Box::new(|panic| {
-        Weir.log(LogLevel::Warn, &panic.to_string());
+        let place = panic.location();
+        let place = place.map_or_else(String::new, |place| format!(" at {place}"));
+        Weir.log(LogLevel::Warn, &format!("panicked{place}"));
+        // It may show a text of the message, cut off where no rule knows a secret in it any more: that is for the author.
+        Weir.log(LogLevel::Debug, &panic.to_string());
     }));
 }
 
