@@ -149,7 +149,8 @@ fn install_runsc(found: &Path, is_named: bool) -> String {
     let own = is_named || found.starts_with("/usr/local");
     let path = if own { found } else { Path::new(RUNSC_OWN) };
     format!(
-        "new=$(mktemp) && curl -fsSLo $new {RUNSC_RELEASE}/$(uname -m)/runsc && install -m 755 $new {}",
+        "new=$(mktemp -d) && from={RUNSC_RELEASE}/$(uname -m) && curl -fsSL -o $new/runsc $from/runsc -o $new/runsc.sha512 $from/runsc.sha512 \
+         && (cd $new && sha512sum -c runsc.sha512) && install -m 755 $new/runsc {}",
         path.display()
     )
 }
@@ -369,9 +370,11 @@ mod tests {
         ] {
             let command = install_runsc(found.as_ref(), is_named);
             assert!(
-                command.ends_with(&format!(" $new {place}")),
+                command.ends_with(&format!(" $new/runsc {place}")),
                 "{found}: {command}"
             );
+            let checked = command.find("sha512sum -c runsc.sha512) && install");
+            assert!(checked.is_some(), "{found}: {command}");
         }
     }
 
