@@ -118,9 +118,10 @@ impl Bound {
         self.plugin.description()
     }
 
-    /// Sets the plugin's clock, for recorded messages; 0: the real time.
+    /// Sets the plugin's clock, for recorded messages; 0: the real time. What it remembers expires by the same one.
     pub fn pretend_now_ms(&self, now_ms: u64) {
         self.shared.pretended_ms.store(now_ms, Ordering::Relaxed);
+        self.shared.space.pretend_now_ms(now_ms);
     }
 
     /// What the plugin asked for since this was asked last, and its binding does not grant.

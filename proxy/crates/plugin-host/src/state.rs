@@ -3,6 +3,7 @@
 //! In memory only: a restart forgets it, a swap of the plugin's version does not.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
@@ -59,6 +60,8 @@ impl Spaces {
 pub(crate) struct Space {
     inner: Mutex<Inner>,
     began: Instant,
+    /// For recorded messages: the time in place of the real one, unless 0.
+    pretended_ms: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -82,11 +85,17 @@ impl Default for Space {
         Self {
             inner: Mutex::default(),
             began: Instant::now(),
+            pretended_ms: AtomicU64::new(0),
         }
     }
 }
 
 impl Space {
+    /// Sets the clock by which values expire; 0: the real one.
+    pub(crate) fn pretend_now_ms(&self, now_ms: u64) {
+        self.pretended_ms.store(now_ms, Ordering::Relaxed);
+    }
+
     pub(crate) fn get(&self, session: Option<&str>, key: &str) -> Option<Vec<u8>> {
         let now = self.now_ms();
         let inner = self.inner.lock();
@@ -127,6 +136,10 @@ impl Space {
     }
 
     fn now_ms(&self) -> u64 {
+        let pretended = self.pretended_ms.load(Ordering::Relaxed);
+        if pretended > 0 {
+            return pretended;
+        }
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 }
@@ -258,6 +271,18 @@ mod tests {
             small.set(None, &n.to_string(), b"", 0).unwrap();
         }
         assert_eq!(small.set(None, "one more", b"", 0), full);
+    }
+
+    #[test]
+    fn a_value_expires_by_the_clock_of_the_recorded_messages() {
+        let space = Space::default();
+        space.set(None, "k", b"1", 60).unwrap();
+        for (now_ms, kept) in [(1_000, true), (59_000, true), (61_000 + 60_000, false)] {
+            space.pretend_now_ms(now_ms);
+            assert_eq!(space.get(None, "k").is_some(), kept, "{now_ms}");
+        }
+        space.pretend_now_ms(0);
+        assert!(space.get(None, "k").is_some());
     }
 
     #[test]
