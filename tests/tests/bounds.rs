@@ -193,6 +193,41 @@ fn what_wants_no_answer_has_a_rate_too_and_leaves_calls_theirs() {
     assert_eq!(limited.head.header("retry-after"), Some(wait.as_str()));
 }
 
+#[test]
+fn what_is_no_message_has_the_rate_of_what_wants_no_answer() {
+    let upstream = Upstream::mcp(|_| None);
+    let rate = json!({ "rate": { "per_second": 0.001, "burst": 2 } });
+    let config = Config::new(&upstream.url()).set(&format!("tenants.{TENANT}.limits"), rate);
+    let weir = Weir::serve(&config);
+    let client = Client::new(&weir, Era::Handshake, &[]);
+    let mut other = Client::connect(&weir, Era::Handshake);
+    let bodies = [
+        "{",
+        "[1]",
+        r#"{"jsonrpc": "1.0"}"#,
+        r#"{"jsonrpc": "2.0", "id": 1, "id": 2}"#,
+    ];
+    let headers = [
+        ("Content-Type", "application/json"),
+        ("Accept", "application/json, text/event-stream"),
+    ];
+    let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let status = |n: usize| {
+        let body = bodies[n % bodies.len()].as_bytes();
+        client
+            .post_bytes(body, &headers)
+            .expect("an answer")
+            .status()
+    };
+    let statuses: Vec<u16> = (0..20).map(status).collect();
+    // Four times the burst; `notifications/initialized` of the other client was one of them.
+    assert!(statuses[..7].iter().all(|s| *s == 400), "{statuses:?}");
+    assert!(statuses[7..].iter().all(|s| *s == 429), "{statuses:?}");
+    // Calls have theirs.
+    let answer = other.call("echo", json!({ "message": "hi" }));
+    assert_eq!(answer.first_text(), "Echo: hi", "{}", answer.text());
+}
+
 /// Clients that end without a word leave sessions with a process each; they shut nobody out.
 #[test]
 fn a_session_that_was_left_gives_its_process_to_the_next() {

@@ -211,7 +211,7 @@ pub struct CallLimits {
     #[schemars(range(min = 1, max = 1_000_000))]
     pub concurrent_calls_max: Option<u32>,
     /// Calls over time. Above it: 429 with Retry-After. What wants no answer (notifications, responses, opening a listen
-    /// stream, ending a session) is counted by itself, with four times this rate and burst.
+    /// stream, ending a session) or is no message at all is counted by itself, with four times this rate and burst.
     pub rate: Option<RateLimit>,
 }
 

@@ -11,7 +11,7 @@ use pingora_core::protocols::http::ServerSession;
 use super::forward::note_fault;
 use super::head::{self, Refusal, RequestHead};
 use super::io::{self, Body, Extra, Gathered, Gone, Unread};
-use super::prepare::{Limited, Ready};
+use super::prepare::{self, Limited, Ready};
 use super::trail::Trail;
 use super::{After, Context, NOT_RECORDED, SESSION_NOT_FOUND};
 use crate::bodies::Held;
@@ -85,8 +85,9 @@ async fn serve_body(
             };
             let refusal = Refusal::new(status, error.json_rpc_code(), error.client_text());
             let id = error.reply_id();
+            let (refusal, after_s) = counted(&context, refusal);
             note_refused(&context, session, &refusal).await;
-            io::refuse_request(session, refusal, id, None, extra).await?;
+            io::refuse_request(session, refusal, id, after_s, extra).await?;
             return Ok(After::Keep);
         }
     };
@@ -309,11 +310,25 @@ pub(super) async fn refuse(
     session: &mut ServerSession,
     refusal: Refusal,
     id: Option<&Id>,
-    extra: Extra,
+    mut extra: Extra,
 ) -> Result<After, Gone> {
+    let (refusal, after_s) = counted(context, refusal);
+    extra.extend(retry_after(after_s));
     note_refused(context, session, &refusal).await;
     io::refuse(session, refusal, id, extra).await?;
     Ok(After::Keep)
+}
+
+/// What is no message costs its reading and a record as one does, so it counts as one that wants no answer. Over that rate it is
+/// told so; trouble of ours is nobody's.
+fn counted(context: &Context, refusal: Refusal) -> (Refusal, Option<u64>) {
+    if refusal.status >= 500 {
+        return (refusal, None);
+    }
+    match prepare::word_may_pass(context) {
+        Ok(()) => (refusal, None),
+        Err(limited) => (limited.refusal, Some(limited.after_s)),
+    }
 }
 
 /// Records that a request was refused whose body was not understood.
