@@ -3,8 +3,9 @@
 //! Agents ask for the same listing at the start of each session, poll the same status, read the same document. What a scan
 //! finds follows from the rules, the budget and the bytes alone, so the same bytes are as clean the second time.
 //!
-//! Kept of a message is a hash by a key of this process (keyed BLAKE3, <https://github.com/BLAKE3-team/BLAKE3-specs>, of
-//! which 128 bits are kept): nobody who lacks the key can make another message with the same. It covers everything that a
+//! Kept of a message is a hash by a key of this process (POLYVAL, RFC 8452, section 3): a polynomial over GF(2^128) at a secret
+//! point. Two messages of `n` blocks of 16 bytes have the same one for at most `n` of 2^128 points, whoever chose them, and neither
+//! the point nor a hash is ever shown. It covers everything that a
 //! scan depends on, and the tenant, who shall not learn by the clock what another one's servers say. Nothing is kept of a
 //! message that something was found in, or whose scan ran over its budget. Most messages never come again: a hash is made only of
 //! those that look like one before, by a few of their bytes. What was said before on the same stream is no part
@@ -18,6 +19,8 @@ use std::sync::OnceLock;
 
 use dlp_scan::{Budget, Outcome};
 use mcp_codec::{Document, Node};
+use polyval::Polyval;
+use polyval::universal_hash::UniversalHash as _;
 use smallvec::SmallVec;
 
 use super::judge::Judge;
@@ -33,7 +36,7 @@ const HANDLE_DIGITS_MAX: usize = 4;
 /// Where a client puts them: the id, and the token that it wants progress to be reported under.
 const HANDLES: [&[&str]; 2] = [&["id"], &["params", "_meta", "progressToken"]];
 
-static KEY: OnceLock<[u8; 32]> = OnceLock::new();
+static KEY: OnceLock<[u8; polyval::KEY_SIZE]> = OnceLock::new();
 
 /// Bits of the filter for each print that there is room for, and marks after which it is wiped.
 const BITS: usize = 16;
@@ -150,9 +153,10 @@ impl<'a> Pieces<'a> {
 
 impl Print {
     fn of(pieces: &Pieces<'_>, headers: &[HeaderLeaf], judge: &Judge<'_>, budget: &Budget) -> Self {
-        // Each part has its length before it, so that no two messages are written alike.
-        let mut hasher = blake3::Hasher::new_keyed(KEY.get_or_init(random_key));
+        // The lengths of all parts come first, so that no two messages are written alike, and before them what is no 0, so that
+        // those of another length are not, either.
         let mut numbers: SmallVec<[u64; 16]> = SmallVec::from_slice(&[
+            1,
             judge.rules.serial(),
             budget.decoded_bytes_max.into(),
             budget.depth_max.into(),
@@ -166,21 +170,20 @@ impl Print {
             numbers.extend([header.name.len() as u64, header.value.len() as u64]);
         }
         numbers.extend(pieces.0.iter().map(|piece| piece.len() as u64));
-        for number in &numbers {
-            hasher.update(&number.to_le_bytes());
-        }
-        hasher.update(judge.tenant.as_bytes());
+        let bytes: SmallVec<[u8; 128]> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
+        let mut hash = Polyval::new(KEY.get_or_init(random_key).into());
+        hash.update_padded(&bytes);
+        hash.update_padded(judge.tenant.as_bytes());
         for header in headers {
-            hasher.update(header.name.as_bytes());
-            hasher.update(header.value.as_bytes());
+            hash.update_padded(header.name.as_bytes());
+            hash.update_padded(header.value.as_bytes());
         }
         for piece in &pieces.0 {
-            hasher.update(piece);
+            hash.update_padded(piece);
         }
-        let mut print = [0; 16];
-        hasher.finalize_xof().fill(&mut print);
+        let print = u128::from_le_bytes(hash.finalize().into());
         // 0 is the mark of a free place.
-        Self(u128::from_le_bytes(print).max(1))
+        Self(print.max(1))
     }
 }
 

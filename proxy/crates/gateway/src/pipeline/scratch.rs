@@ -33,8 +33,8 @@ pub(super) fn with_scanner<T>(work: impl FnOnce(&mut Scanner) -> T) -> T {
     })
 }
 
-pub(super) fn random_key() -> [u8; 32] {
-    let mut bytes = [0u8; 32];
+pub(super) fn random_key<const BYTES: usize>() -> [u8; BYTES] {
+    let mut bytes = [0; BYTES];
     getrandom::fill(&mut bytes).expect("the kernel has random bytes after boot");
     bytes
 }
