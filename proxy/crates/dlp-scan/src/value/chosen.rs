@@ -93,6 +93,11 @@ const SPOKEN: &[&str] = &[
     "phrase", "sign", "open", "network", "device", "machine", "system", "public",
 ];
 
+/// Is it a word that tells somebody what to type?
+pub(super) fn is_spoken(word: &[u8]) -> bool {
+    SPOKEN.iter().any(|n| n.as_bytes() == word)
+}
+
 /// Two words in lower case and a number of two or three digits (`ribbon-meadow-96`): where a password is asked for by name, two
 /// that name no things are enough.
 pub(super) fn is_numbered(value: &[u8]) -> bool {

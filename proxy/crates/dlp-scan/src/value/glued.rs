@@ -505,12 +505,19 @@ fn says(word: &str) -> bool {
             .any(|stem| is_stem(stem) && word.starts_with(stem))
 }
 
+/// The same of a word among others that were drawn, of which `willow` does not say `will`.
+pub(super) fn says_alone(word: &str) -> bool {
+    const LONG: usize = 5;
+    let said = |stem: &&str| *stem == word || stem.len() >= LONG && word.starts_with(*stem);
+    is_whole(word) || SAYING.iter().any(said)
+}
+
 fn is_whole(word: &str) -> bool {
     let one = word.strip_suffix('s').filter(|one| !is_stem(one));
     WHOLE.contains(word) || one.is_some_and(|one| WHOLE.contains(one))
 }
 
-fn is_known(word: &str) -> bool {
+pub(super) fn is_known(word: &str) -> bool {
     match word.len() {
         0..3 => false,
         3 => is_listed_word(word.as_bytes()),

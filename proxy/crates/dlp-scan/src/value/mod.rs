@@ -3,6 +3,7 @@
 mod chosen;
 mod files;
 mod glued;
+mod phrase;
 mod placeholder;
 mod program;
 mod signs;
@@ -21,6 +22,7 @@ use chosen::{
     is_pair, is_pair_of_numbered, is_parted_by_number, is_phrase, is_word_and_number, is_worded,
 };
 pub(crate) use glued::is_of_words;
+pub(crate) use phrase::is_passphrase;
 pub(crate) use placeholder::{is_placeholder, is_typed, stands_for, without_word};
 use program::{
     is_argument, is_certificate_type, is_constant, is_constants_name, is_few_bytes,
@@ -32,7 +34,8 @@ pub(crate) use signs::{is_bracketed, is_mail};
 
 /// How sure, 0 to 100, or `None` when it is no secret.
 pub(crate) fn judge(value: &[u8], promise: Promise, quoted: bool) -> Option<u8> {
-    let phrase = promise == Promise::Passphrase && (is_drawn(value) || is_listed(value, 4));
+    let phrase = promise == Promise::Passphrase
+        && (is_drawn(value) || is_listed(value, 4) || is_passphrase(value, quoted));
     if phrase && !is_placeholder(value) {
         return Some(60);
     }

@@ -5,12 +5,17 @@ use super::trim;
 use crate::detect::{Sink, is_value};
 use crate::layout::Layout;
 use crate::text::{Cell, Parent, Span};
+use smallvec::SmallVec;
 
 /// Cells that are asked behind a label in its own object; around it in others.
 const OWN_CELLS_MAX: usize = 8;
 const CELLS_MAX: usize = 8;
+/// In an object below, which may stand behind members of the label's own, and in those of a list.
+const BELOW_CELLS_MAX: usize = 32;
 /// `{"value": {"data": {"value": ...`
 const DEPTH_MAX: usize = 3;
+/// Values of one label, by where they hold.
+const VALUES_MAX: usize = 8;
 
 /// What labels are called.
 const LABELS: &[&str] = &[
@@ -55,6 +60,7 @@ const LABELS: &[&str] = &[
     "variable_name",
     "secret_name",
     "key_name",
+    "keyname",
     "attr_name",
     "item_name",
     "selector",
@@ -138,11 +144,11 @@ fn ends(name: &[u8], list: &[&str]) -> bool {
         .any(|w| end(w).is_some_and(|end| end.eq_ignore_ascii_case(w.as_bytes())))
 }
 
-/// The value of a label, if the cell is one.
-pub(super) fn named_beside(cell: (usize, Cell), sink: &Sink<'_>) -> Option<Span> {
+/// The value of a label, if the cell is one; several where they are listed.
+pub(super) fn named_beside(cell: (usize, Cell), sink: &Sink<'_>) -> SmallVec<[Span; 2]> {
     let text = sink.text();
     if !is(&text[cell.1.name.range()], LABELS) {
-        return None;
+        return SmallVec::new();
     }
     let beside = Beside {
         text,
@@ -151,15 +157,19 @@ pub(super) fn named_beside(cell: (usize, Cell), sink: &Sink<'_>) -> Option<Span>
         label: cell.0,
     };
     let own = beside.layout.object_of(cell.0);
-    let found = beside.in_own(own).or_else(|| {
-        let own = own?;
-        let below = beside.below(own);
-        below
-            .or_else(|| beside.above(own))
-            .or_else(|| beside.next(own))
-            .or_else(|| (sink.node.parent == Parent::Root).then(|| beside.near())?)
-    });
-    Some(trim(text, beside.cells[found?].span))
+    let one = |at: Option<usize>| at.into_iter().collect::<SmallVec<[usize; 2]>>();
+    let mut found = one(beside.drawn().or_else(|| beside.in_own(own)));
+    if found.is_empty()
+        && let Some(own) = own
+    {
+        found = beside.below(own);
+        if found.is_empty() {
+            let far = beside.above(own).or_else(|| beside.next(own));
+            found = one(far.or_else(|| (sink.node.parent == Parent::Root).then(|| beside.near())?));
+        }
+    }
+    let spans = found.into_iter().map(|at| beside.cells[at].span);
+    spans.map(|span| trim(text, span)).collect()
 }
 
 struct Beside<'n> {
@@ -207,42 +217,69 @@ impl Beside<'_> {
     fn over(&self, object: u32) -> Option<(usize, Option<u32>)> {
         let name = self.layout.name_of(object);
         let key = |at: &usize| !is_value(&self.cells[*at]) && self.cells[*at].span == name;
-        let at = self.around().find(key)?;
+        let near = self.label.saturating_sub(CELLS_MAX)..self.behind(BELOW_CELLS_MAX).end;
+        let at = near.into_iter().find(key)?;
         Some((at, self.layout.object_of(at)))
+    }
+
+    /// What Terraform draws has no name of its own: `"type": "random_password"`, and somewhere under it `"result": "..."`. Its state
+    /// and its plans hold it so. The next thing has a type, too.
+    fn drawn(&self) -> Option<usize> {
+        const CELLS_MAX: usize = 64;
+        let told = &self.text[self.cells[self.label].span.range()];
+        if told != b"random_password" || self.called(self.label) != b"type" {
+            return None;
+        }
+        let values = self
+            .behind(CELLS_MAX)
+            .filter(|at| is_value(&self.cells[*at]));
+        let mut own = values.take_while(|at| self.called(*at) != b"type");
+        own.find(|at| self.called(*at) == b"result")
     }
 
     /// No other label stands in that object.
     fn is_free(&self, object: u32) -> bool {
-        !self.around().any(|at| {
+        self.is_free_of(object, |_| true)
+    }
+
+    /// The same, of labels that count.
+    fn is_free_of(&self, object: u32, counts: impl Fn(&[u8]) -> bool) -> bool {
+        let near = self.label.saturating_sub(CELLS_MAX)..self.behind(BELOW_CELLS_MAX).end;
+        !near.into_iter().any(|at| {
             let same = at != self.label && self.layout.object_of(at) == Some(object);
+            let called = self.called(at);
             same && is_value(&self.cells[at])
-                && is(self.called(at), LABELS)
-                && !is(self.called(at), VALUES)
+                && counts(called)
+                && is(called, LABELS)
+                && !is(called, VALUES)
         })
     }
 
-    /// `"valueFrom": {"value": ...}`
-    fn below(&self, own: u32) -> Option<usize> {
+    /// `"valueFrom": {"value": ...}`, `"values": [{"value": ...}, {"value": ...}]`
+    fn below(&self, own: u32) -> SmallVec<[usize; 2]> {
+        // On the way up one key is called a value: `"values": {"production": {"value": ...`
         let leads = |object: u32| {
-            let mut at = object;
+            let (mut at, mut valued) = (object, false);
             (0..DEPTH_MAX).any(|_| match self.over(at) {
                 Some((key, Some(around))) => {
                     let key = &self.text[self.cells[key].span.range()];
                     let begins = key.len() >= 5 && key[..5].eq_ignore_ascii_case(b"value");
-                    let named = begins || is(key, &["val", "default", "secret"]);
-                    at = if named { around } else { u32::MAX };
-                    at == own
+                    valued |= begins || is(key, &["val", "default", "secret"]);
+                    at = around;
+                    valued && at == own
                 }
                 _ => false,
             })
         };
-        self.behind(CELLS_MAX).find(|at| {
+        // What it is numbered by is no label.
+        let free = |object| self.is_free_of(object, |called| !is(called, &["id"]));
+        let found = self.behind(BELOW_CELLS_MAX).filter(|at| {
             let object = self.layout.object_of(*at);
             is_value(&self.cells[*at])
                 && is(self.called(*at), FAR_VALUES)
-                && object
-                    .is_some_and(|object| object != own && leads(object) && self.is_free(object))
-        })
+                && object.is_some_and(|object| object != own && leads(object) && free(object))
+        });
+        found.take(VALUES_MAX).collect()
     }
 
     /// `"field": {"name": ...}, "value": ...`

@@ -3,7 +3,43 @@
 
 use super::BARE_BYTES_MAX;
 use super::looks::opening;
-use super::reader::{Reader, drawn_key, stops};
+use super::reader::{Reader, drawn_key, stops, whose};
+use crate::names::Promise;
+
+/// Does the name stand in a heading of Markdown, a wiki or Org?
+fn is_heading(text: &[u8], name: usize) -> bool {
+    const LINE_BYTES_MAX: usize = 80;
+    let before = &text[name.saturating_sub(LINE_BYTES_MAX)..name];
+    let Some(line) = before.rsplit(|b| matches!(b, b'\n' | 0x1E | 0x1F)).next() else {
+        return false;
+    };
+    let line = line.trim_ascii_start();
+    let marks = line.iter().take_while(|b| b"#=*".contains(b)).count();
+    let ticket = matches!(line, [b'h', b'1'..=b'6', b'.', b' ', ..]);
+    let mark = line.get(..marks).unwrap_or_default();
+    let plain = mark.starts_with(b"#") || marks >= 2;
+    ticket || plain && line.get(marks) == Some(&b' ')
+}
+
+/// Ends of lines that a text begins with: one, or one and an empty line.
+fn line_ends(text: &[u8]) -> usize {
+    let ends = text.iter().take(4);
+    ends.take_while(|b| matches!(b, b'\n' | b'\r')).count()
+}
+
+/// An element's line without what numbers it: `- `, `uid=2_2 `, `[13] `, `AX`.
+fn without_mark(line: &[u8]) -> &[u8] {
+    const MARK_BYTES_MAX: usize = 16;
+    if let Some(rest) = line.strip_prefix(b"- ").or(line.strip_prefix(b"AX")) {
+        return rest;
+    }
+    let numbers = line.starts_with(b"uid=") || line.starts_with(b"[");
+    let blank = line.iter().take(MARK_BYTES_MAX).position(|b| *b == b' ');
+    match blank {
+        Some(at) if numbers => &line[at + 1..],
+        _ => line,
+    }
+}
 
 impl Reader<'_> {
     /// C: `char name[] = `, `name[33] = `. The bounds are skipped.
@@ -51,6 +87,170 @@ impl Reader<'_> {
         if rest.get(at) == Some(&b':') {
             self.at += at;
         }
+    }
+
+    /// `## Password of the router`, `== Admin password ==`: how long the rest of a heading is, where its value stands below it.
+    pub(super) fn rest_of_heading(&self, name: usize) -> usize {
+        const REST_BYTES_MAX: usize = 48;
+        let rest = &self.rest()[..self.rest().len().min(REST_BYTES_MAX)];
+        if rest.first() != Some(&b' ') {
+            return 0;
+        }
+        // Another word behind the name is what the heading is about: `Password manager`.
+        let len = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(0);
+        let told = &rest[..len];
+        let closes = told.iter().all(|b| b" =#*".contains(b)) || told.starts_with(b" (");
+        match len > 0 && (closes || whose(told) == len) && is_heading(self.text, name) {
+            true => len,
+            false => 0,
+        }
+    }
+
+    /// Under a heading the value may stand alone, in a block of its own, or be what a page's snapshot tells of the next element. `from`
+    /// is where the name ends. Steps to the value.
+    pub(super) fn block_below(&mut self, from: usize) -> bool {
+        let ruled = self.rule_below();
+        let fenced = self.fence_below();
+        if ruled || fenced || is_heading(self.text, from) {
+            // A list of one, a quotation.
+            if !fenced && matches!(self.peek(0), b'-' | b'*' | b'>') && self.peek(1) == b' ' {
+                self.at += 2;
+            }
+            return self.word_alone(fenced);
+        }
+        self.element_below()
+    }
+
+    /// The line under a title: `-----`; behind it a sign for a block (reStructuredText).
+    fn rule_below(&mut self) -> bool {
+        let rest = self.rest();
+        let sign = self.peek(0);
+        let len = rest.iter().take(80).take_while(|b| **b == sign).count();
+        let lines = line_ends(&rest[len.min(rest.len())..]);
+        let is = matches!(sign, b'-' | b'=' | b'~' | b'^') && len >= 4 && lines > 0;
+        if is {
+            self.at += len + lines;
+            if self.rest().starts_with(b"::\n") {
+                self.at += 2 + line_ends(&self.rest()[2..]);
+            }
+            self.blanks();
+        }
+        is
+    }
+
+    fn fence_below(&mut self) -> bool {
+        const FENCES: [&str; 7] = [
+            "```",
+            "~~~\n",
+            "{code",
+            "{noformat",
+            "#+begin",
+            "#+BEGIN",
+            "<pre>",
+        ];
+        const INFO_BYTES_MAX: usize = 32;
+        let rest = self.rest();
+        let fence = FENCES.iter().any(|f| rest.starts_with(f.as_bytes()));
+        let end = rest.iter().take(INFO_BYTES_MAX).position(|b| *b == b'\n');
+        if let (true, Some(end)) = (fence, end) {
+            self.at += end + 1;
+            self.blanks();
+            return true;
+        }
+        false
+    }
+
+    /// One word with a figure in it that is all of its line, and of its block; or a phrase in a block.
+    fn word_alone(&self, fenced: bool) -> bool {
+        const ENDS: [&str; 7] = [
+            "```",
+            "~~~",
+            "{code}",
+            "{noformat}",
+            "#+end",
+            "#+END",
+            "</pre>",
+        ];
+        let rest = &self.rest()[..self.rest().len().min(BARE_BYTES_MAX)];
+        let mut lines = rest.split(|b| *b == b'\n');
+        let line = lines.next().unwrap_or_default().trim_ascii_end();
+        let next = lines.next().unwrap_or_default().trim_ascii();
+        let ends = match fenced {
+            true => ENDS.iter().any(|end| next.starts_with(end.as_bytes())),
+            false => next.is_empty(),
+        };
+        let sure = crate::value::is_told(line) || drawn_key(line);
+        let word = line.len() >= 6
+            && line.iter().all(u8::is_ascii_graphic)
+            && line.iter().any(u8::is_ascii_digit)
+            && (sure || crate::value::judge(line, Promise::Password, false).is_some());
+        ends && (word || fenced && crate::value::is_passphrase(line, false))
+    }
+
+    /// `- code: ...`, `- generic [ref=e9]: ...`, `uid=2_2 StaticText "..."`: the next element of a page.
+    fn element_below(&mut self) -> bool {
+        const ROLES: [&str; 15] = [
+            "code",
+            "text",
+            "generic",
+            "definition",
+            "strong",
+            "paragraph",
+            "cell",
+            "textbox",
+            "gridcell",
+            "listitem",
+            "term",
+            "status",
+            "emphasis",
+            "StaticText",
+            "TextField",
+        ];
+        let rest = self.rest();
+        let marked = without_mark(rest);
+        let role = ROLES.iter().find(|role| {
+            let behind = marked.strip_prefix(role.as_bytes());
+            behind.is_some_and(|b| matches!(b.first(), Some(b' ' | b':')))
+        });
+        let Some(role) = role else {
+            return false;
+        };
+        let mut behind = Reader {
+            at: self.at + (rest.len() - marked.len()) + role.len(),
+            ..*self
+        };
+        behind.reference();
+        let known = match (behind.peek(0), behind.peek(1)) {
+            (b':', b' ') if marked.len() < rest.len() => {
+                behind.at += 2;
+                behind.word_of_element()
+            }
+            (b' ', quote @ (b'"' | b'\'')) => {
+                behind.at += 1;
+                let inner = &behind.rest()[1..];
+                let inner = &inner[..inner.len().min(BARE_BYTES_MAX)];
+                let inner = inner.split(|b| *b == quote || *b == b'\n').next();
+                inner.is_some_and(|inner| {
+                    crate::value::is_chosen(inner) || crate::value::stands_alone(inner)
+                })
+            }
+            _ => false,
+        };
+        if known {
+            self.at = behind.at;
+        }
+        known
+    }
+
+    /// Nothing else in the element, and no word of a page.
+    fn word_of_element(&self) -> bool {
+        let rest = &self.rest()[..self.rest().len().min(BARE_BYTES_MAX)];
+        let line = rest.split(|b| *b == b'\n').next().unwrap_or_default();
+        let line = line.trim_ascii_end();
+        let quoted = line.strip_prefix(b"\"").and_then(|l| l.strip_suffix(b"\""));
+        let line = quoted.unwrap_or(line);
+        let made = || crate::value::judge(line, Promise::Strong, false).is_some();
+        !line.contains(&b' ') && (crate::value::is_told(line) || made())
     }
 
     /// C#: `Name { get; set; } = `. The accessors are skipped.

@@ -271,14 +271,14 @@ impl Names {
                 }
             });
             let beside = named_beside(cell, sink);
-            if let Some(value) = beside {
-                believe(Value::of(value, true), promise, sink);
+            for value in &beside {
+                believe(Value::of(*value, true), promise, sink);
             }
-            if is_head || beside.is_some() {
+            if is_head || !beside.is_empty() {
                 return;
             }
         } else if ends_label(name, &cell.1, sink.text())
-            && let Some(value) = named_beside(cell, sink)
+            && let Some(value) = named_beside(cell, sink).first().copied()
         {
             let told = &sink.text()[value.range()];
             if value::is_told(told) || value::stands_alone(told) {
@@ -407,10 +407,10 @@ impl Names {
                 take(Value::of(value, true), sink);
             });
             let beside = named_beside(cell, sink);
-            if let Some(value) = beside {
-                take(Value::of(value, true), sink);
+            for value in &beside {
+                take(Value::of(*value, true), sink);
             }
-            if is_head || beside.is_some() {
+            if is_head || !beside.is_empty() {
                 return;
             }
         }
@@ -507,7 +507,7 @@ impl Names {
             let mut found = under_head(&cell.1, sink, |value, sink| {
                 take(value, sink);
             });
-            if let Some(value) = named_beside(cell, sink) {
+            for value in named_beside(cell, sink) {
                 found |= take(value, sink);
             }
             if found {
@@ -596,16 +596,34 @@ fn words_from(text: &[u8], value: Span, cell: &Cell) -> Span {
     Span::new(value.start as usize, value.start as usize + len)
 }
 
-/// A passphrase that goes on over blanks: words of lower case and a number (`ribbon meadow zipper lantern 96`).
+/// A passphrase that goes on over blanks: words of lower case and a number (`ribbon meadow zipper lantern 96`), or words alone up to the
+/// end of what they stand in.
 fn drawn_from(text: &[u8], value: Span, cell: &Cell) -> Span {
     const PHRASE_BYTES_MAX: usize = 96;
     let start = value.start as usize;
     let rest = &text[start..(cell.span.end as usize).min(start + PHRASE_BYTES_MAX)];
-    let part = |b: &&u8| b.is_ascii_lowercase() || b.is_ascii_digit() || **b == b' ';
-    let len = rest.iter().take_while(part).count();
-    let len = rest[..len].trim_ascii_end().len();
+    let upto = |part: fn(&&u8) -> bool| {
+        let len = rest.iter().take_while(part).count();
+        rest[..len].trim_ascii_end().len()
+    };
+    let small = |b: &&u8| b.is_ascii_lowercase() || b.is_ascii_digit() || **b == b' ';
+    let len = upto(small);
     let drawn = |phrase: &[u8]| value::is_drawn(phrase) || value::is_listed(phrase, 4);
-    match len > value.len() && drawn(&rest[..len]) {
+    if len > value.len() && drawn(&rest[..len]) {
+        return Span::new(start, start + len);
+    }
+    let len = upto(|b| b.is_ascii_alphanumeric() || **b == b' ');
+    let end = rest[len..].trim_ascii_start();
+    let behind = &rest[len..];
+    let line = behind.is_empty()
+        || end.is_empty() && len < PHRASE_BYTES_MAX
+        || behind[0] == b'\n'
+        || behind[0] == b'\r'
+        || matches!(
+            behind,
+            [b'.' | b',' | b')' | b';'] | [b'.' | b',' | b')' | b';', b' ' | b'\n', ..]
+        );
+    match len > value.len() && line && value::is_passphrase(&rest[..len], false) {
         true => Span::new(start, start + len),
         false => value,
     }

@@ -127,7 +127,7 @@ impl Reader<'_> {
 
     /// `flag`: the name is one of a command line; `line`: it begins its line.
     fn separator(&mut self, flag: bool, line: bool) -> Option<Sep> {
-        self.at += self.whose_to_sign();
+        self.at += self.rest_of_heading(self.at).max(self.whose_to_sign());
         self.bounds();
         let mut closed = false;
         for _ in 0..4 {
@@ -464,6 +464,7 @@ impl Reader<'_> {
 
     /// The value on the next line: under its own key, as in Kubernetes, or by itself.
     fn value_line(&mut self) -> Option<Sep> {
+        let from = self.at;
         for _ in 0..4 {
             match (self.peek(0), self.peek(1)) {
                 (b'\\', b'n' | b'r' | b't') => self.at += 2,
@@ -472,7 +473,7 @@ impl Reader<'_> {
             }
         }
         self.blanks();
-        if self.alone_next() || self.alone_in_quotes() {
+        if self.alone_next() || self.alone_in_quotes() || self.block_below(from) {
             return Some(Sep::Blank);
         }
         // A line's number, or the sign of a diff or a quotation.
@@ -503,7 +504,7 @@ impl Reader<'_> {
 
     fn value(&mut self, sep: Sep, line: bool) -> Option<(Span, bool, Ends)> {
         self.blanks();
-        if matches!(sep, Sep::Colon | Sep::Loose) {
+        if matches!(sep, Sep::Colon | Sep::Loose | Sep::Xml) {
             self.fence();
         }
         if matches!(sep, Sep::Xml | Sep::Tag) {
