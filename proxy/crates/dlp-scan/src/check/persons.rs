@@ -12,6 +12,8 @@ pub(super) const CHECKS: Table = &[
     ("locator", locator),
     ("name-in-a-field", name_in_a_field),
     ("given-in-a-field", given_in_a_field),
+    ("unlisted-name", unlisted_name),
+    ("unlisted-name-of-no-firm", unlisted_name_of_no_firm),
     ("family-name", family_name),
     ("cjk-name", cjk_name),
     ("told-address", told_address),
@@ -584,6 +586,12 @@ const NO_NAMES: &[&str] = &[
     "window",
 ];
 
+/// Is it one of them?
+fn is_no_name(word: &str) -> bool {
+    static KNOWN: LazyLock<HashSet<&str>> = LazyLock::new(|| NO_NAMES.iter().copied().collect());
+    KNOWN.contains(word)
+}
+
 /// Endings of what is no name.
 const ENDINGS: [&str; 14] = [
     "tion", "tions", "ness", "ship", "keit", "heit", "schaft", "ware", "ción", "ção", "zione",
@@ -623,10 +631,7 @@ fn person_name(value: &[u8]) -> bool {
         if initial && word.starts_with(|c: char| c.is_ascii_uppercase()) {
             continue;
         }
-        if !is_named(word)
-            || NO_NAMES.contains(&low)
-            || ENDINGS.iter().any(|end| low.ends_with(end))
-        {
+        if !is_named(word) || is_no_name(low) || ENDINGS.iter().any(|end| low.ends_with(end)) {
             return false;
         }
         named += 1;
@@ -719,7 +724,7 @@ fn name_in_a_field(value: &[u8]) -> bool {
         let spelt = is_named(word) || capitals;
         if !spelt
             || LABELS.contains(&low)
-            || NO_NAMES.contains(&low)
+            || is_no_name(low)
             || ENDINGS.iter().any(|end| low.ends_with(end))
         {
             return false;
@@ -748,6 +753,284 @@ fn given_in_a_field(value: &[u8]) -> bool {
     // In Vietnam the second of three is one of few.
     let given = |word: &str| GIVEN.contains(word) || matches!(word, "thị" | "văn");
     name_in_a_field(value) && (foreign || words.any(given))
+}
+
+/// Words that stand for a name in examples, and labels of fields, in languages whose words no list of English has.
+const FILLERS: &[&str] = &[
+    "lorem",
+    "ipsum",
+    "dolor",
+    "foo",
+    "bar",
+    "baz",
+    "qux",
+    "asdf",
+    "xyz",
+    "abc",
+    "todo",
+    "tbd",
+    "kunden",
+    "gast",
+    "benutzer",
+    "empfänger",
+    "empfaenger",
+    "absender",
+    "inhaber",
+    "konto",
+    "adresse",
+    "mieter",
+    "schüler",
+    "mitarbeiter",
+    "angaben",
+    "titular",
+    "datos",
+    "personales",
+    "destinatario",
+    "beneficiario",
+    "beneficiary",
+    "pasajero",
+    "huésped",
+    "alumno",
+    "usuario",
+    "completo",
+    "completa",
+    "utilisateur",
+    "destinataire",
+    "bénéficiaire",
+    "titulaire",
+    "passager",
+    "invité",
+    "élève",
+    "locataire",
+    "adres",
+    "gebruiker",
+    "ontvanger",
+    "huurder",
+    "ospite",
+    "utente",
+    "destinatário",
+    "hóspede",
+    "aluno",
+    "användare",
+    "mottagare",
+    "bruger",
+    "bruker",
+    "modtager",
+    "mottaker",
+    "użytkownik",
+    "odbiorca",
+    "uczeń",
+    "klient",
+    "uživatel",
+    "příjemce",
+    "kullanıcı",
+    "alıcı",
+    "müşteri",
+    "stiftung",
+    "filiale",
+    "fondazione",
+    "fondation",
+    "fundación",
+    "enterprises",
+    "technologies",
+    "industries",
+    "motors",
+    "pharma",
+    "pharmaceuticals",
+    "logistics",
+    "logistik",
+    "versicherung",
+    "versicherungen",
+    "distribuidora",
+    "seguros",
+    "assicurazioni",
+    "assurances",
+    "banca",
+    "verzekeringen",
+    "forsikring",
+    "handels",
+    "brands",
+    "admin",
+    "checkout",
+    "sandbox",
+    "dashboard",
+    "webhook",
+    "database",
+    "workspace",
+    "backend",
+    "frontend",
+    "firewall",
+    "ingress",
+    "egress",
+    "passport",
+    "kubernetes",
+    "nginx",
+    "docker",
+    "grafana",
+    "debian",
+    "ubuntu",
+    "zalando",
+    "lufthansa",
+    "allianz",
+    "klarna",
+    "zendesk",
+    "okta",
+    "adyen",
+    "laravel",
+    "postgres",
+    "ime",
+    "prezime",
+    "pengguna",
+    "penerima",
+    "pelanggan",
+    "nama",
+    "имя",
+    "клиент",
+    "получатель",
+    "пользователь",
+    "пациент",
+    "гость",
+];
+
+/// First words of names of towns and lands.
+const PLACES: &[&str] = &[
+    "los",
+    "las",
+    "san",
+    "santa",
+    "santo",
+    "são",
+    "sao",
+    "buenos",
+    "rio",
+    "saint",
+    "sankt",
+    "bad",
+    "abu",
+    "tel",
+    "kuala",
+    "ho",
+    "addis",
+    "burkina",
+    "sri",
+    "costa",
+    "puerto",
+    "sierra",
+    "cabo",
+    "nordrhein",
+    "baden",
+    "schleswig",
+    "sachsen",
+    "mecklenburg",
+    "rheinland",
+    "uttar",
+    "andhra",
+    "tamil",
+    "himachal",
+    "madhya",
+    "arunachal",
+    "nova",
+    "novo",
+    "nizhny",
+    "nizhniy",
+    "sankt-peterburg",
+    "île",
+    "ile",
+];
+
+/// How names of families end that are words as well.
+const FAMILIES: &[&str] = &[
+    "son", "sen", "ez", "ov", "ova", "ski", "ska", "sky", "wicz", "berg", "stein", "mann", "worth",
+    "shaw", "oway", "ford", "quist", "gren", "ström", "vić", "ić", "escu", "oğlu", "ian", "yan",
+    "enko", "shvili", "opoulos", "ley", "ston", "brook", "cott",
+];
+
+/// Firms of everybody whose names are two words that no list has.
+const TWO_WORDS: &[&str] = &[
+    "goldman sachs",
+    "hewlett packard",
+    "albert heijn",
+    "merrill lynch",
+    "louis vuitton",
+    "deutsche telekom",
+    "ernst young",
+    "rolls royce",
+    "tata consultancy",
+    "tata motors",
+    "larsen toubro",
+    "mercedes benz",
+    "hapag lloyd",
+    "crédit agricole",
+    "société générale",
+    "banco santander",
+    "banco bradesco",
+    "intesa sanpaolo",
+    "bharti airtel",
+    "mahindra mahindra",
+    "aditya birla",
+    "bausch lomb",
+    "harley davidson",
+    "kuehne nagel",
+    "jpmorgan chase",
+    "thermo fisher",
+    "bristol myers",
+    "hindustan unilever",
+    "samsung electronics",
+    "visual studio",
+];
+
+/// The words of a name, without initials and the small words in it; of one that is written with the family's name first, too.
+fn main_words(lower: &str) -> impl Iterator<Item = &str> + Clone {
+    let words = lower.split([' ', ',', '^', '/']);
+    words.filter(|word| word.trim_end_matches('.').chars().count() > 1 && !PARTICLES.contains(word))
+}
+
+fn is_word_of_a_list(word: &str) -> bool {
+    // What firms and libraries call themselves.
+    const ENDINGS: [&str; 11] = [
+        "js", "db", "sql", "soft", "tech", "hub", "cloud", "corp", "bank", "bot", "api",
+    ];
+    crate::detect::is_english(word) || ENDINGS.iter().any(|end| word.ends_with(end))
+}
+
+/// Is it an example, a label, a firm or a place?
+fn is_of_a_thing(lower: &str) -> bool {
+    static FILLING: LazyLock<HashSet<&str>> = LazyLock::new(|| FILLERS.iter().copied().collect());
+    let first = main_words(lower).next().unwrap_or_default();
+    PLACES.contains(&first)
+        || main_words(lower).any(|word| FILLING.contains(word))
+        || TWO_WORDS.contains(&lower)
+}
+
+/// A name of two words and more as names are written, one of which is given to many, or of which the first is in no list of words or of
+/// places, under a name that only persons have: `Thandeka Holloway`.
+fn unlisted_name(value: &[u8]) -> bool {
+    is_unlisted(value, |_| true)
+}
+
+/// Such a name, where `others` holds of its other words or one of them is given to many.
+fn is_unlisted(value: &[u8], others: impl Fn(&str) -> bool) -> bool {
+    let Ok(text) = std::str::from_utf8(value) else {
+        return false;
+    };
+    let lower = text.to_lowercase();
+    let unlisted = || {
+        let mut words = main_words(&lower);
+        let first = words.next().unwrap_or_default();
+        (1..=3).contains(&words.clone().count())
+            && !is_word_of_a_list(first)
+            && words.all(&others)
+            && name_in_a_field(value)
+    };
+    !is_of_a_thing(&lower) && (given_in_a_field(value) || unlisted())
+}
+
+/// The same where firms stand as well: no other word is in the list, but one that families are called by.
+fn unlisted_name_of_no_firm(value: &[u8]) -> bool {
+    is_unlisted(value, |word| {
+        let ends = |end: &&str| word.len() > end.len() + 2 && word.ends_with(*end);
+        !is_word_of_a_list(word) || FAMILIES.iter().any(ends)
+    })
 }
 
 /// How a father's name ends in the languages that have one.
@@ -816,9 +1099,7 @@ fn family_name(value: &[u8]) -> bool {
     let words = || text.split([' ', '-']).filter(small);
     let known = |word: &str| {
         let low = word.to_lowercase();
-        NOBODY.contains(&low.as_str())
-            || NO_NAMES.contains(&low.as_str())
-            || LABELS.contains(&low.as_str())
+        NOBODY.contains(&low.as_str()) || is_no_name(&low) || LABELS.contains(&low.as_str())
     };
     (1..=3).contains(&words().count())
         && words().all(|word| is_named(word) && word.chars().count() > 2 && !known(word))
@@ -954,6 +1235,35 @@ mod tests {
             ("one-case", "mAK056232", false),
         ] {
             assert_eq!(check_passes(check, value), is, "{check} {value}");
+        }
+    }
+
+    #[test]
+    fn names_that_no_list_has() {
+        for (name, person, no_firm) in [
+            ("Thandeka Mokoena", true, true),
+            ("Zwentibold Grünspan", true, true),
+            ("Grünspan, Zwentibold", true, true),
+            ("Oyelaran Holloway", true, true),
+            ("Margaret Baker", true, true),
+            ("Zwentibold Waters", true, false),
+            ("Visual Studio", false, false),
+            ("Kubernetes Operator", false, false),
+            ("Contoso Retail", false, false),
+            ("Goldman Sachs", false, false),
+            ("Deutsche Telekom", false, false),
+            ("Lorem Ipsum", false, false),
+            ("Los Angeles", false, false),
+            ("Sri Lanka", false, false),
+            ("Datos Personales", false, false),
+            ("Spotify Technology", false, false),
+            ("Guest Name", false, false),
+            ("thandeka mokoena", false, false),
+            ("Thandeka", false, false),
+        ] {
+            assert_eq!(check_passes("unlisted-name", name), person, "{name}");
+            let firm = check_passes("unlisted-name-of-no-firm", name);
+            assert_eq!(firm, no_firm, "{name}");
         }
     }
 

@@ -477,6 +477,7 @@ fn act(
         Action::Detect(Detector::HomeCoordinates) => assign::Names::home(cell, sink),
         Action::Detect(Detector::SecretData) => assign::Names::secret_data(cell, sink),
         Action::Detect(Detector::FamilyName) => assign::Names::family(cell, sink),
+        Action::Detect(Detector::NameBeside) => names.beside(at, cell, sink),
         Action::Detect(Detector::PostalAddress) => names.postal(at, cell, sink),
         Action::Detect(Detector::Orders) => {
             strung::note(sink.text(), &cell.1, at, &mut scratch.strung);

@@ -209,6 +209,7 @@ pub(crate) enum Detector {
     PostalAddress,
     PrivateWebKey,
     FamilyName,
+    NameBeside,
     SecretData,
     HomeCoordinates,
     UnicodeTags,
@@ -444,6 +445,7 @@ impl RuleSet {
                     | Detector::PostalAddress
                     | Detector::PrivateWebKey
                     | Detector::FamilyName
+                    | Detector::NameBeside
                     | Detector::SecretData
                     | Detector::HomeCoordinates
             ),

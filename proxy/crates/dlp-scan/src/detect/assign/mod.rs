@@ -467,6 +467,21 @@ impl Names {
         persons::family(cell, sink);
     }
 
+    /// A key, or the head of a column, for what only a person has: the name beside it is somebody's.
+    pub fn beside(&mut self, at: u32, cell: (usize, Cell), sink: &mut Sink<'_>) {
+        if !is_value(&cell.1) {
+            return persons::beside(cell, sink);
+        }
+        let Some(rule) = sink.rules.detectors[Detector::NameBeside as usize] else {
+            return;
+        };
+        if let Some(head) = persons::head_beside(at, &cell.1, sink) {
+            self.rows(head, &cell.1, Asker::Rule(rule), sink, |value, sink| {
+                persons::take_name(value.span, sink);
+            });
+        }
+    }
+
     /// A key for the latitude of a place.
     pub fn home(cell: (usize, Cell), sink: &mut Sink<'_>) {
         persons::home(cell, sink);

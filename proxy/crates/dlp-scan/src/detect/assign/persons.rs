@@ -14,8 +14,10 @@ use super::listed::values_in;
 /// Members of an object that are looked at, before a key and behind it.
 const MEMBERS_CELLS_MAX: usize = 12;
 /// What the member is called that holds the name of the one an object is about.
-const NAMES: [&str; 5] = [
+const NAMES: [&str; 6] = [
     "name",
+    // ISO 20022.
+    "nm",
     "full_name",
     "fullname",
     "display_name",
@@ -76,6 +78,79 @@ pub(super) fn family(cell: (usize, Cell), sink: &mut Sink<'_>) {
     if known && passes("family-name", told) {
         sink.report_for(Detector::FamilyName, family.span, None);
     }
+}
+
+/// Reports a name that is a person's.
+pub(super) fn take_name(span: Span, sink: &mut Sink<'_>) {
+    let told = &sink.text()[span.range()];
+    if check::find("unlisted-name").is_some_and(|c| (c.run)(told)) {
+        sink.report_for(Detector::NameBeside, span, None);
+    }
+}
+
+/// The name in an object that has a member which only a person has: `{"name":"Ola Brandt","dob":"1980-02-11"}`.
+pub(super) fn beside(cell: (usize, Cell), sink: &mut Sink<'_>) {
+    const COST: u32 = 4;
+    let (index, own) = cell;
+    let node = sink.node;
+    let holds = |c: &Cell| is_value(c) && c.name == own.span && c.span.len() > 1;
+    if !node.cells.get(index + 1).is_some_and(holds) || !sink.limits.spend(COST) {
+        return;
+    }
+    let object = node.layout.object_of(index);
+    let from = index.saturating_sub(MEMBERS_CELLS_MAX);
+    let until = (index + MEMBERS_CELLS_MAX).min(node.cells.len());
+    let named = |nth: &usize| {
+        let c = &node.cells[*nth];
+        let called = &node.text[c.name.range()];
+        c.kind == LeafKind::String
+            && node.layout.object_of(*nth) == object
+            && (NAMES.iter()).any(|name| called.eq_ignore_ascii_case(name.as_bytes()))
+    };
+    if let Some(nth) = (from..until).find(named) {
+        take_name(node.cells[nth].span, sink);
+    }
+}
+
+/// The head of the column of names, where the one at `at` is another in the same line: `name,dob,mrn`.
+pub(super) fn head_beside(at: u32, cell: &Cell, sink: &mut Sink<'_>) -> Option<Span> {
+    const LINE_BYTES_MAX: usize = 512;
+    const COST: u32 = 2;
+    let text = sink.text();
+    let (at, floor, ceil) = (
+        at as usize,
+        cell.span.start as usize,
+        cell.span.end as usize,
+    );
+    let delimiter = |b: u8| matches!(b, b',' | b';' | b'\t' | b'|');
+    let part = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b' ' | b'"');
+    let behind = &text[at..ceil.min(at + LINE_BYTES_MAX)];
+    let behind = &behind[behind.iter().take_while(part).count()..];
+    let before = &text[floor.max(at.saturating_sub(LINE_BYTES_MAX))..at];
+    let before = &before[..before.len() - before.iter().rev().take_while(part).count()];
+    let ends = |b: Option<&u8>| b.is_none_or(|b| delimiter(*b) || matches!(b, b'\n' | b'\r'));
+    // A head among others, and not a word of a sentence.
+    if !ends(behind.first()) || !ends(before.last()) || !sink.limits.spend(COST) {
+        return None;
+    }
+    let start = memchr::memrchr(b'\n', &text[floor..at]).map_or(floor, |n| floor + n + 1);
+    let line = &text[start..ceil.min(start + LINE_BYTES_MAX)];
+    let line = &line[..memchr::memchr(b'\n', line)?];
+    let mut from = start;
+    for field in line.split(|b| delimiter(*b)) {
+        let inner = field.trim_ascii();
+        let inner = inner.strip_prefix(b"\"").unwrap_or(inner);
+        let inner = inner.strip_suffix(b"\"").unwrap_or(inner);
+        let named = NAMES
+            .iter()
+            .any(|name| inner.eq_ignore_ascii_case(name.as_bytes()));
+        if named {
+            let lead = field.iter().position(|b| inner.first() == Some(b))?;
+            return Some(Span::new(from + lead, from + lead + inner.len()));
+        }
+        from += field.len() + 1;
+    }
+    None
 }
 
 /// Keys that tell that an object is about a person, and keys of an address.
