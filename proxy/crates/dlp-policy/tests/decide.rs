@@ -197,6 +197,7 @@ fn everyday_personal_data_by_name() {
             "mac-address-dashed",
             "mac-address-plain",
             "ph-mobile",
+            "phone-behind-its-short-label",
             "phone-eight-digits",
             "phone-in-gecos",
             "phone-in-other-digits",
@@ -205,6 +206,7 @@ fn everyday_personal_data_by_name() {
             "phone-mobile-by-groups",
             "phone-mobile-by-its-form",
             "phone-national",
+            "phone-of-a-caller",
             "phone-of-a-person",
             "phone-of-a-person-in-a-row",
             "phone-of-a-person-in-singapore",
@@ -212,6 +214,7 @@ fn everyday_personal_data_by_name() {
             "phone-of-a-subscriber",
             "phone-over-two-lines",
             "phone-under-its-name",
+            "phone-with-area-in-brackets",
             "phone-with-extension",
             "tr-mobile",
         ];

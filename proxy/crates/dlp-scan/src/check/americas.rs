@@ -131,7 +131,7 @@ fn us_phone(v: &[u8]) -> bool {
 }
 
 /// ITU-T E.164: 7 to 15 digits, not one digit over and over, not counting up.
-fn phone_plausible(v: &[u8]) -> bool {
+pub(super) fn phone_plausible(v: &[u8]) -> bool {
     let counting = v.windows(2).filter(|w| w[1] == w[0] + 1).count() + 1 == v.len();
     // NANPA: 555-0100 to 555-0199 belong to nobody.
     let fiction = matches!(v.len(), 7 | 10 | 11) && v[v.len() - 7..].starts_with(b"55501");

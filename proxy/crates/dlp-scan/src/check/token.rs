@@ -73,7 +73,12 @@ pub(crate) const CHECKS: Table = &[
     ("password-like", |v| {
         crate::value::judge(v, crate::names::Promise::Password, false).is_some()
     }),
+    // What stands behind a flag for a password is a literal, whatever it looks like.
+    ("given-password", |v| {
+        crate::value::judge(v, crate::names::Promise::Password, true).is_some()
+    }),
     ("told-password", crate::value::is_told),
+    ("passphrase", |v| crate::value::is_passphrase(v, true)),
     ("told-or-made", |v| {
         let told = crate::value::judge(v, crate::names::Promise::Password, false).is_some();
         let chosen = crate::value::is_listed(v, 4) || crate::value::is_joined_by_sign(v);
@@ -101,6 +106,7 @@ pub(crate) const CHECKS: Table = &[
     ("generated", |v| {
         crate::value::judge(v, crate::names::Promise::Strong, false).is_some()
     }),
+    ("phone-trunk-or-abroad", trunk_or_abroad),
     ("day-of-life", super::dates::day_of_life),
     ("yyyymmdd", super::dates::compact_day_of_life),
     ("hex-only", |v| {
@@ -180,6 +186,24 @@ fn typed(value: &[u8]) -> bool {
         || judge(crate::names::Promise::Passphrase)
         || (3..=10).contains(&words().count())
             && words().all(|word| letters(word) && !word.is_empty() && !said(word))
+}
+
+/// A phone number as people write it, with signs, that leads to another area or abroad; and no day.
+fn trunk_or_abroad(value: &[u8]) -> bool {
+    const DIGITS: std::ops::RangeInclusive<usize> = 8..=14;
+    let digits: Vec<u8> = value.iter().copied().filter(u8::is_ascii_digit).collect();
+    let leads = match digits.get(..3) {
+        Some([b'0', b'0', third]) => *third != b'0' && digits.len() >= 10,
+        Some([b'0', ..]) => true,
+        _ => value.starts_with(b"+") && digits.len() >= 9,
+    };
+    let mut groups = value.split(|b| !b.is_ascii_digit());
+    let day = groups.next().is_some_and(|g| g.len() <= 2)
+        && groups.next().is_some_and(|g| g.len() <= 2)
+        && groups
+            .next()
+            .is_some_and(|g| g.len() == 4 && (g.starts_with(b"19") || g.starts_with(b"20")));
+    leads && !day && DIGITS.contains(&digits.len()) && super::americas::phone_plausible(&digits)
 }
 
 /// An address that no firm's name stands before, and none that licences and manuals are full of.
