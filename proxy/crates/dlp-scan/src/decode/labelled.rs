@@ -93,16 +93,16 @@ fn rows(
     let mut row: SmallVec<[Span; 16]> = SmallVec::new();
     let mut label = Label::new();
     for next in texts {
+        if next.len() > LABEL_MAX + PIECE_BYTES_MAX {
+            end(node, &row, &label, child, spawn);
+            row.clear();
+            continue;
+        }
         // Most neighbours begin with different letters.
         if let [last] = row[..]
             && !begin_alike(text(last), text(next))
         {
             row[0] = next;
-            continue;
-        }
-        if next.len() > LABEL_MAX + PIECE_BYTES_MAX {
-            end(node, &row, &label, child, spawn);
-            row.clear();
             continue;
         }
         let fits = match row.len() {
@@ -129,11 +129,14 @@ fn rows(
     end(node, &row, &label, child, spawn);
 }
 
+/// Lines of code begin with the same blanks, which are no label by themselves.
 fn begin_alike(one: &[u8], other: &[u8]) -> bool {
-    match (one.first(), other.first()) {
-        (Some(x), Some(y)) => x == y || x.is_ascii_digit() && y.is_ascii_digit(),
-        _ => false,
-    }
+    let pairs = one.iter().zip(other).take(LABEL_MAX);
+    let (x, y) = match pairs.clone().find(|(x, _)| **x != b' ') {
+        Some(pair) => pair,
+        None => return false,
+    };
+    x == y || x.is_ascii_digit() && y.is_ascii_digit()
 }
 
 /// What two texts begin with, up to a sign or a blank, if that may be a label.
