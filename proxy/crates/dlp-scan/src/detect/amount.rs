@@ -62,7 +62,7 @@ pub(super) fn names_goods(before: &[u8]) -> bool {
 /// Do the words before a number say that it is the number of a thing in a catalogue or of a post: `item_id`, `"sku":`, `story_fbid=`?
 pub(super) fn names_thing(before: &[u8]) -> bool {
     const REACH: usize = 24;
-    const THINGS: [&[u8]; 36] = [
+    const THINGS: [&[u8]; 39] = [
         b"sku",
         b"upc",
         b"gtin",
@@ -99,6 +99,9 @@ pub(super) fn names_thing(before: &[u8]) -> bool {
         b"order",
         b"asset",
         b"variant",
+        b"epoch",
+        b"rows",
+        b"fiscal",
     ];
     const NUMBER: [&[u8]; 6] = [b"no", b"number", b"num", b"nr", b"code", b"id"];
     let near = before[before.len().saturating_sub(REACH)..].to_ascii_lowercase();
@@ -109,6 +112,41 @@ pub(super) fn names_thing(before: &[u8]) -> bool {
         THINGS.contains(&bare) || THINGS.contains(&word)
     };
     words.take(1).any(thing)
+}
+
+/// Does the word before a number say that it is some id: `"osm_id":`, `userId=`? Those of callers are their numbers.
+pub(super) fn names_id(before: &[u8]) -> bool {
+    const REACH: usize = 32;
+    const CALLED: [&[u8]; 12] = [
+        b"caller",
+        b"callers",
+        b"phone",
+        b"tel",
+        b"mobile",
+        b"cell",
+        b"sms",
+        b"whatsapp",
+        b"viber",
+        b"signal",
+        b"line",
+        b"number",
+    ];
+    let near = before[before.len().saturating_sub(REACH)..].trim_ascii_end();
+    let words = near.rsplit(|b| !b.is_ascii_alphanumeric());
+    let mut words = words.filter(|w| !w.is_empty());
+    let Some(last) = words.next() else {
+        return false;
+    };
+    let humps = last.strip_suffix(b"Id").filter(|stem| !stem.is_empty());
+    let stem = match last {
+        b"id" | b"ID" | b"Id" => words.next().unwrap_or_default(),
+        _ => match humps {
+            Some(stem) => stem,
+            None => return false,
+        },
+    };
+    let stem = stem.to_ascii_lowercase();
+    !CALLED.iter().any(|called| stem.ends_with(called))
 }
 
 /// Does the name of a firm or an office stand beside a number: `VAT DE811907980 (SAP SE)`?
@@ -526,6 +564,17 @@ mod tests {
         assert!(!is_postcode_of_japan(b"tel ", b"555-1234", b""));
         assert!(is_reference(b"", b"CVE-2024-35235") && is_reference(b"Closes: #", b"1056581"));
         assert!(!is_reference(b"member #", b"1056581"));
+        for (before, expected) in [
+            (&b"osm_id"[..], true),
+            (b"x, userId: ", true),
+            (b"ID: ", true),
+            (b"caller id: ", false),
+            (b"phoneId", false),
+            (b"paid ", false),
+            (b"phone", false),
+        ] {
+            assert_eq!(names_id(before), expected, "{}", before.escape_ascii());
+        }
         assert!(is_code_point(Some(b'<'), b"U00EA", b">"));
         assert!(!is_code_point(Some(b'<'), b"W1A1AA", b">"));
         assert!(

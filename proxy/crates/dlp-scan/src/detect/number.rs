@@ -3,7 +3,7 @@
 use super::amount::{
     are_years, beside_firm, counts, describes, heads, is_by_chance, is_code_point, is_colour,
     is_of_arn, is_of_dump, is_postcode_of_japan, is_reference, is_stamp, names_amount, names_goods,
-    names_thing,
+    names_id, names_thing,
 };
 use super::{Scratch, Sink, context};
 use crate::blob;
@@ -553,6 +553,9 @@ fn candidate(
             || is_colour(value, after)
             || is_reference(before, value)
             || is_postcode_of_japan(before, value, after)
+            // A phone beside it, or none: `{"osm_id": 269931826, "phone": null}`.
+            || compiled.phones
+                && (labelled(names_goods) || labelled(names_thing) || labelled(names_id))
     };
     if !told && (!context::has(rule, span, cell, sink, scratch) || says_other()) {
         return;

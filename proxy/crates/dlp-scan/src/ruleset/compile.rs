@@ -202,6 +202,7 @@ impl Builder {
             placeholders_pass: true,
             lines: false,
             firms: false,
+            phones: false,
             own: true,
             weight: 1,
         });
@@ -289,6 +290,7 @@ impl Builder {
             placeholders_pass: raw.placeholders_pass || category != Category::Secret,
             lines: raw.lines,
             firms: raw.firms,
+            phones: raw.checks.iter().any(|c| c.starts_with("phone-")),
             own: self.own.is_some(),
             weight,
         });

@@ -131,6 +131,8 @@ pub(crate) struct Compiled {
     pub lines: bool,
     /// Firms have such numbers as well as persons: beside a firm's name it is the firm's.
     pub firms: bool,
+    /// For phones: told apart from ids of things by the words around them alone.
+    pub phones: bool,
     /// A tenant's own: neither covers a finding of another rule nor is covered by one.
     pub own: bool,
     /// What one try costs of the candidates' budget: 1 for built-in rules, by the size of its automaton for others.
