@@ -616,6 +616,7 @@ mod tests {
             ("told-password", "frame1280wide", false),
             ("told-password", "2024-05-03T10:11:12Z", false),
             ("told-password", "pbkdf2-sha256", false),
+            ("told-password", "req_8zqA0WxefVGbYA", false),
             ("password-like", "argon2id", false),
             ("password-like", "v3.2.1", false),
             ("password-like", "2.2.7.Final|lib", false),

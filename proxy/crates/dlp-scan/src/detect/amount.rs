@@ -62,7 +62,7 @@ pub(super) fn names_goods(before: &[u8]) -> bool {
 /// Do the words before a number say that it is the number of a thing in a catalogue or of a post: `item_id`, `"sku":`, `story_fbid=`?
 pub(super) fn names_thing(before: &[u8]) -> bool {
     const REACH: usize = 24;
-    const THINGS: [&[u8]; 39] = [
+    const THINGS: [&[u8]; 36] = [
         b"sku",
         b"upc",
         b"gtin",
@@ -99,9 +99,6 @@ pub(super) fn names_thing(before: &[u8]) -> bool {
         b"order",
         b"asset",
         b"variant",
-        b"epoch",
-        b"rows",
-        b"fiscal",
     ];
     const NUMBER: [&[u8]; 6] = [b"no", b"number", b"num", b"nr", b"code", b"id"];
     let near = before[before.len().saturating_sub(REACH)..].to_ascii_lowercase();
@@ -114,7 +111,8 @@ pub(super) fn names_thing(before: &[u8]) -> bool {
     words.take(1).any(thing)
 }
 
-/// Does the word before a number say that it is some id: `"osm_id":`, `userId=`? Those of callers are their numbers.
+/// Does the word before a number say that it is some id or a count: `"osm_id":`, `userId=`, `rows=`? Those of callers are their
+/// numbers.
 pub(super) fn names_id(before: &[u8]) -> bool {
     const REACH: usize = 32;
     const CALLED: [&[u8]; 12] = [
@@ -131,12 +129,16 @@ pub(super) fn names_id(before: &[u8]) -> bool {
         b"line",
         b"number",
     ];
+    const COUNTS: [&[u8]; 3] = [b"rows", b"epoch", b"fiscal"];
     let near = before[before.len().saturating_sub(REACH)..].trim_ascii_end();
     let words = near.rsplit(|b| !b.is_ascii_alphanumeric());
     let mut words = words.filter(|w| !w.is_empty());
     let Some(last) = words.next() else {
         return false;
     };
+    if COUNTS.contains(&last) {
+        return true;
+    }
     let humps = last.strip_suffix(b"Id").filter(|stem| !stem.is_empty());
     let stem = match last {
         b"id" | b"ID" | b"Id" => words.next().unwrap_or_default(),
@@ -567,6 +569,7 @@ mod tests {
         for (before, expected) in [
             (&b"osm_id"[..], true),
             (b"x, userId: ", true),
+            (b"rows=", true),
             (b"ID: ", true),
             (b"caller id: ", false),
             (b"phoneId", false),

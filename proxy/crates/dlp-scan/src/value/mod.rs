@@ -716,6 +716,20 @@ pub(crate) fn stands_alone(value: &[u8]) -> bool {
     generated(value, true) || sign && c.letters() > 0 && c.digit > 0 && value.len() >= 8
 }
 
+/// `req_8zqA0WxefVGbYA`: what stands for a record, as many APIs write it.
+fn is_record_id(value: &[u8]) -> bool {
+    const KIND: std::ops::RangeInclusive<usize> = 2..=5;
+    const BYTES_MIN: usize = 12;
+    let Some(sign) = value.iter().position(|b| *b == b'_') else {
+        return false;
+    };
+    let (kind, id) = (&value[..sign], &value[sign + 1..]);
+    KIND.contains(&kind.len())
+        && kind.iter().all(u8::is_ascii_lowercase)
+        && id.len() >= BYTES_MIN
+        && id.iter().all(u8::is_ascii_alphanumeric)
+}
+
 /// A password that a sentence tells of without a sign before it: nothing else that sentences have in them.
 pub(crate) fn is_told(value: &[u8]) -> bool {
     const BYTES: std::ops::RangeInclusive<usize> = 7..=64;
@@ -742,6 +756,7 @@ pub(crate) fn is_told(value: &[u8]) -> bool {
             || is_query(value)
             || is_numbered_notice(value)
             || is_certificate_type(value)
+            || is_record_id(value)
             || memchr::memmem::find(value, b"://").is_some()
     };
     if !BYTES.contains(&value.len()) || hex || mail || other() {
