@@ -25,7 +25,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// A sentence above this is an order; `train.py` says how many of what is none lie above it, as docs/detection.md does.
-const ORDERED: f32 = 2.2;
+const ORDERED: f32 = 2.0;
 /// The same of one that was written so that nobody reads it: honest text hardly ever is.
 const ORDERED_HIDDEN: f32 = 0.3;
 /// And of a short one behind base64, which programs write as well: long ones are files.
