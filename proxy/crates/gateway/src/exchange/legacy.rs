@@ -257,14 +257,16 @@ async fn refuse(
     id: Option<&Id>,
     extra: Extra,
 ) -> Result<After, Gone> {
+    let (refusal, after_s) = post::counted(context, refusal);
     let told = id.zip(own.channel.as_ref()).is_some_and(|(id, channel)| {
         let words = Cleared::of_ours(reply::error(Some(id), refusal.code, &refusal.words()));
         channel.answers().try_send(words).is_ok()
     });
-    if !told {
-        return post::refuse(context, session, refusal, id, extra).await;
-    }
     post::note_refused(context, session, &refusal).await;
+    if !told {
+        io::refuse_request(session, refusal, id, after_s, extra).await?;
+        return Ok(After::Keep);
+    }
     io::empty(session, 202, extra).await?;
     Ok(After::Keep)
 }

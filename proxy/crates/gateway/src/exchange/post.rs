@@ -321,8 +321,9 @@ pub(super) async fn refuse(
 
 /// What is no message costs its reading and a record as one does, so it counts as one that wants no answer. Over that rate it is
 /// told so; trouble of ours is nobody's.
-fn counted(context: &Context, refusal: Refusal) -> (Refusal, Option<u64>) {
-    if refusal.status >= 500 {
+pub(super) fn counted(context: &Context, refusal: Refusal) -> (Refusal, Option<u64>) {
+    // What a rate refused was counted, and who lost its session has to learn that.
+    if refusal.status >= 500 || matches!(refusal.status, 404 | 429) {
         return (refusal, None);
     }
     match prepare::word_may_pass(context) {

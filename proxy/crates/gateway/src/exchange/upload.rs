@@ -71,8 +71,9 @@ pub(super) async fn serve(
             return post::unread(&context, session, why, extra).await;
         }
         Err((refusal, Some(id))) => {
+            let (refusal, after_s) = post::counted(&context, refusal);
             post::note_refused(&context, session, &refusal).await;
-            io::refuse_request(session, refusal, Some(&id), None, extra).await?;
+            io::refuse_request(session, refusal, Some(&id), after_s, extra).await?;
             io::discard_body(session).await;
             return Ok(After::Keep);
         }

@@ -4,9 +4,9 @@
 //! finds follows from the rules, the budget and the bytes alone, so the same bytes are as clean the second time.
 //!
 //! Kept of a message is a hash by a key of this process (POLYVAL, RFC 8452, section 3): a polynomial over GF(2^128) at a secret
-//! point. Two messages of `n` blocks of 16 bytes have the same one for at most `n` of 2^128 points, whoever chose them, and neither
-//! the point nor a hash is ever shown. It covers everything that a
-//! scan depends on, and the tenant, who shall not learn by the clock what another one's servers say. Nothing is kept of a
+//! point, and of that a keyed BLAKE3. Two messages of `n` blocks of 16 bytes have the same for at most `n` of 2^128 points, whoever chose
+//! them. The second hash hides the first: where a print stands in the table may be told by the clock, and of a polynomial alone the
+//! point would follow from that. It covers everything that a scan depends on, and the tenant, who shall not learn by the clock what another one's servers say. Nothing is kept of a
 //! message that something was found in, or whose scan ran over its budget. Most messages never come again: a hash is made only of
 //! those that look like one before, by a few of their bytes. What was said before on the same stream is no part
 //! of it: [`Said`](super::Said) looks at the seam each time.
@@ -36,7 +36,8 @@ const HANDLE_DIGITS_MAX: usize = 4;
 /// Where a client puts them: the id, and the token that it wants progress to be reported under.
 const HANDLES: [&[&str]; 2] = [&["id"], &["params", "_meta", "progressToken"]];
 
-static KEY: OnceLock<[u8; polyval::KEY_SIZE]> = OnceLock::new();
+static POINT: OnceLock<[u8; polyval::KEY_SIZE]> = OnceLock::new();
+static KEY: OnceLock<[u8; 32]> = OnceLock::new();
 
 /// Bits of the filter for each print that there is room for, and marks after which it is wiped.
 const BITS: usize = 16;
@@ -171,7 +172,7 @@ impl Print {
         }
         numbers.extend(pieces.0.iter().map(|piece| piece.len() as u64));
         let bytes: SmallVec<[u8; 128]> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
-        let mut hash = Polyval::new(KEY.get_or_init(random_key).into());
+        let mut hash = Polyval::new(POINT.get_or_init(random_key).into());
         hash.update_padded(&bytes);
         hash.update_padded(judge.tenant.as_bytes());
         for header in headers {
@@ -181,7 +182,12 @@ impl Print {
         for piece in &pieces.0 {
             hash.update_padded(piece);
         }
-        let print = u128::from_le_bytes(hash.finalize().into());
+        let sum: [u8; 16] = hash.finalize().into();
+        let hidden = blake3::keyed_hash(KEY.get_or_init(random_key), &sum);
+        let print = hidden
+            .as_bytes()
+            .first_chunk()
+            .map_or(0, |half| u128::from_le_bytes(*half));
         // 0 is the mark of a free place.
         Self(print.max(1))
     }
