@@ -198,6 +198,7 @@ fn everyday_personal_data_by_name() {
             "mac-address-plain",
             "ph-mobile",
             "phone-behind-its-short-label",
+            "phone-behind-its-place",
             "phone-eight-digits",
             "phone-in-gecos",
             "phone-in-other-digits",

@@ -757,6 +757,20 @@ fn given_in_a_field(value: &[u8]) -> bool {
 
 /// Words that stand for a name in examples, and labels of fields, in languages whose words no list of English has.
 const FILLERS: &[&str] = &[
+    "vertrieb",
+    "innendienst",
+    "außendienst",
+    "buchhaltung",
+    "zentrale",
+    "einkauf",
+    "soporte",
+    "ventas",
+    "compras",
+    "équipe",
+    "equipe",
+    "commerciale",
+    "commercial",
+    "técnico",
     "lorem",
     "ipsum",
     "dolor",
@@ -987,8 +1001,21 @@ fn main_words(lower: &str) -> impl Iterator<Item = &str> + Clone {
 
 fn is_word_of_a_list(word: &str) -> bool {
     // What firms and libraries call themselves.
-    const ENDINGS: [&str; 11] = [
-        "js", "db", "sql", "soft", "tech", "hub", "cloud", "corp", "bank", "bot", "api",
+    const ENDINGS: [&str; 14] = [
+        "js",
+        "db",
+        "sql",
+        "soft",
+        "tech",
+        "hub",
+        "cloud",
+        "corp",
+        "bank",
+        "banken",
+        "sparkasse",
+        "banka",
+        "bot",
+        "api",
     ];
     crate::detect::is_english(word) || ENDINGS.iter().any(|end| word.ends_with(end))
 }

@@ -290,7 +290,7 @@ impl Builder {
             placeholders_pass: raw.placeholders_pass || category != Category::Secret,
             lines: raw.lines,
             firms: raw.firms,
-            phones: raw.checks.iter().any(|c| c.starts_with("phone-")),
+            phones: (raw.checks.iter()).any(|c| c.starts_with("phone-") || c.ends_with("-phone")),
             own: self.own.is_some(),
             weight,
         });

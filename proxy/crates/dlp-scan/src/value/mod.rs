@@ -30,6 +30,7 @@ use program::{
     is_numbered_notice, is_numbered_type, is_option, is_package, is_pattern, is_property, is_query,
     is_registry_path, is_renamed, is_variable,
 };
+use signs::is_record_id;
 pub(crate) use signs::{is_bracketed, is_mail};
 
 /// How sure, 0 to 100, or `None` when it is no secret.
@@ -714,20 +715,6 @@ pub(crate) fn stands_alone(value: &[u8]) -> bool {
     let c = Classes::of(value);
     let sign = value.iter().any(|b| b"!@#$^&*?~+=".contains(b));
     generated(value, true) || sign && c.letters() > 0 && c.digit > 0 && value.len() >= 8
-}
-
-/// `req_8zqA0WxefVGbYA`: what stands for a record, as many APIs write it.
-fn is_record_id(value: &[u8]) -> bool {
-    const KIND: std::ops::RangeInclusive<usize> = 2..=5;
-    const BYTES_MIN: usize = 12;
-    let Some(sign) = value.iter().position(|b| *b == b'_') else {
-        return false;
-    };
-    let (kind, id) = (&value[..sign], &value[sign + 1..]);
-    KIND.contains(&kind.len())
-        && kind.iter().all(u8::is_ascii_lowercase)
-        && id.len() >= BYTES_MIN
-        && id.iter().all(u8::is_ascii_alphanumeric)
 }
 
 /// A password that a sentence tells of without a sign before it: nothing else that sentences have in them.

@@ -61,7 +61,6 @@ const JOINING: &[&str] = &[
     "against",
     "who",
     "whose",
-    "was",
     "did",
     "does",
     "done",
@@ -77,7 +76,6 @@ const JOINING: &[&str] = &[
     "our",
     "out",
     "off",
-    "are",
     "let",
     "made",
     "phrase",
@@ -102,7 +100,8 @@ pub(crate) fn is_passphrase(value: &[u8], quoted: bool) -> bool {
             continue;
         }
         let low = word.to_ascii_lowercase();
-        let cased = word == low || word[1..] == low[1..];
+        let rest = word.bytes().zip(low.bytes()).skip(1);
+        let cased = word == low || rest.into_iter().all(|(a, b)| a == b);
         if !LETTERS.contains(&word.len())
             || !cased
             || !word.bytes().all(|b| b.is_ascii_alphabetic())
@@ -150,6 +149,9 @@ mod tests {
             ("generated during first boot", false, false),
             ("your passphrase goes here", true, false),
             ("enter a long sentence", true, false),
+            ("ÉCOLE maison livre table", true, false),
+            ("ÜBER alles in der Welt", false, false),
+            ("éCOLE\u{301} x 漢字 y", true, false),
             ("protects private keys stored locally", false, false),
             ("Ember quarry Dusty island", true, false),
             ("minimum length twelve characters", true, false),

@@ -202,6 +202,20 @@ pub(crate) fn is_mail(value: &[u8]) -> bool {
     !numbered || address || at == 0
 }
 
+/// `req_8zqA0WxefVGbYA`: what stands for a record, as many APIs write it.
+pub(super) fn is_record_id(value: &[u8]) -> bool {
+    const KIND: std::ops::RangeInclusive<usize> = 2..=5;
+    const BYTES_MIN: usize = 12;
+    let Some(sign) = value.iter().position(|b| *b == b'_') else {
+        return false;
+    };
+    let (kind, id) = (&value[..sign], &value[sign + 1..]);
+    KIND.contains(&kind.len())
+        && kind.iter().all(u8::is_ascii_lowercase)
+        && id.len() >= BYTES_MIN
+        && id.iter().all(u8::is_ascii_alphanumeric)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

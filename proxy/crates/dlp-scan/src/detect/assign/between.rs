@@ -179,6 +179,16 @@ impl Reader<'_> {
             true => ENDS.iter().any(|end| next.starts_with(end.as_bytes())),
             false => next.is_empty(),
         };
+        // A comment over a setting is no heading: `# Database password`, `DB_POOL_SIZE=10`.
+        let setting = line.iter().skip(1).any(|b| matches!(b, b'=' | b':'))
+            && line.first().is_some_and(u8::is_ascii_alphabetic)
+            && line
+                .iter()
+                .take_while(|b| !matches!(b, b'=' | b':'))
+                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'));
+        if setting && !fenced {
+            return false;
+        }
         let sure = crate::value::is_told(line) || drawn_key(line);
         let word = line.len() >= 6
             && line.iter().all(u8::is_ascii_graphic)

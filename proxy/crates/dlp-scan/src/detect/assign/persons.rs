@@ -115,7 +115,7 @@ pub(super) fn beside(cell: (usize, Cell), sink: &mut Sink<'_>) {
 /// The head of the column of names, where the one at `at` is another in the same line: `name,dob,mrn`.
 pub(super) fn head_beside(at: u32, cell: &Cell, sink: &mut Sink<'_>) -> Option<Span> {
     const LINE_BYTES_MAX: usize = 512;
-    const COST: u32 = 2;
+    const COST: u32 = 4;
     let text = sink.text();
     let (at, floor, ceil) = (
         at as usize,
@@ -133,7 +133,13 @@ pub(super) fn head_beside(at: u32, cell: &Cell, sink: &mut Sink<'_>) -> Option<S
     if !ends(behind.first()) || !ends(before.last()) || !sink.limits.spend(COST) {
         return None;
     }
-    let start = memchr::memrchr(b'\n', &text[floor..at]).map_or(floor, |n| floor + n + 1);
+    // No further back than a head is long, however long a line is.
+    let near = floor.max(at.saturating_sub(LINE_BYTES_MAX));
+    let start = match memchr::memrchr(b'\n', &text[near..at]) {
+        Some(end) => near + end + 1,
+        None if near == floor => floor,
+        None => return None,
+    };
     let line = &text[start..ceil.min(start + LINE_BYTES_MAX)];
     let line = &line[..memchr::memchr(b'\n', line)?];
     let mut from = start;
