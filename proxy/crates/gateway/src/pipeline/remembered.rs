@@ -6,10 +6,10 @@
 //! Kept of a message is a hash by a key of this process (POLYVAL, RFC 8452, section 3): a polynomial over GF(2^128) at a secret
 //! point, and of that a keyed BLAKE3. Two messages of `n` blocks of 16 bytes have the same for at most `n` of 2^128 points, whoever chose
 //! them. The second hash hides the first: where a print stands in the table may be told by the clock, and of a polynomial alone the
-//! point would follow from that. It covers everything that a scan depends on, and the tenant, who shall not learn by the clock what another one's servers say. Nothing is kept of a
-//! message that something was found in, or whose scan ran over its budget. Most messages never come again: a hash is made only of
-//! those that look like one before, by a few of their bytes. What was said before on the same stream is no part
-//! of it: [`Said`](super::Said) looks at the seam each time.
+//! point would follow from that. It covers everything that a scan depends on, and the tenant, who shall not learn by the clock what
+//! another one's servers say. Nothing is kept of a message that something was found in, or whose scan ran over its budget. Most
+//! messages never come again: a hash is made only of those that look like one before, by a few of their bytes. What was said before
+//! on the same stream is no part of it: [`Said`](super::Said) looks at the seam each time.
 //!
 //! An id or a progress token is another one each time. Those that are short numbers are left out of the hash, and so of the
 //! scan as well, in every message: what is found never depends on what came before. All others are scanned and hashed.
@@ -184,12 +184,10 @@ impl Print {
         }
         let sum: [u8; 16] = hash.finalize().into();
         let hidden = blake3::keyed_hash(KEY.get_or_init(random_key), &sum);
-        let print = hidden
-            .as_bytes()
-            .first_chunk()
-            .map_or(0, |half| u128::from_le_bytes(*half));
+        let mut print = [0; 16];
+        print.copy_from_slice(&hidden.as_bytes()[..16]);
         // 0 is the mark of a free place.
-        Self(print.max(1))
+        Self(u128::from_le_bytes(print).max(1))
     }
 }
 
