@@ -181,7 +181,10 @@ fn what_wants_no_answer_has_a_rate_too_and_leaves_calls_theirs() {
     let up = upstream.requests();
     let up = up.iter().filter(|r| !r.body.is_empty()).count();
     assert_eq!(up, 9, "what was refused did not go up");
-    assert_eq!(client.listen(None).head.status, 429, "GET");
+    let listening = client.listen(None);
+    assert_eq!(listening.head.status, 429, "GET");
+    let waits = |(name, _): &&(String, String)| name == "retry-after";
+    assert_eq!(listening.head.headers.iter().filter(waits).count(), 1);
     assert_eq!(client.delete(), 429, "DELETE");
     let answer = client.call("echo", json!({ "message": "hi" }));
     assert_eq!(answer.first_text(), "Echo: hi", "{}", answer.text());

@@ -255,7 +255,7 @@ async fn refuse(
     own: &Session,
     refusal: Refusal,
     id: Option<&Id>,
-    extra: Extra,
+    mut extra: Extra,
 ) -> Result<After, Gone> {
     let (refusal, after_s) = post::counted(context, refusal);
     let told = id.zip(own.channel.as_ref()).is_some_and(|(id, channel)| {
@@ -264,7 +264,8 @@ async fn refuse(
     });
     post::note_refused(context, session, &refusal).await;
     if !told {
-        io::refuse_request(session, refusal, id, after_s, extra).await?;
+        extra.extend(post::retry_after(after_s));
+        io::refuse(session, refusal, id, extra).await?;
         return Ok(After::Keep);
     }
     io::empty(session, 202, extra).await?;
