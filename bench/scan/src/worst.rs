@@ -25,6 +25,7 @@ pub const KNOWN: &[(&str, &str)] = &[
         "send forward append attach post share include mention ",
     ),
     ("names without values", "token secret= api_key: password "),
+    ("heads of columns in one line", "dob,ssn,mrn,"),
     ("percent signs", "%41%42"),
     (
         "base64",
