@@ -80,7 +80,7 @@ use around::{MARGIN_AFTER, MARGIN_BEFORE, child_around, margin_after, margin_bef
 pub(crate) use around::{begin_cell, copy, label_before, on_char};
 use around::{name_of, name_over, without_data_head};
 pub(crate) use columns::is_measured;
-pub(crate) use dressed::places as dressing;
+pub(crate) use dressed::{places as dressing, undressed};
 pub(crate) use fold::bare_letter;
 pub(crate) use spawner::{Spawner, is_reading};
 pub(crate) use turned::{LEET_WORDS_MIN, rot13};
@@ -88,6 +88,9 @@ pub(crate) use turned::{LEET_WORDS_MIN, rot13};
 /// Runs every decoder over the node. Each looks at the whole text first: most cells are short, and most texts hold
 /// nothing that is encoded.
 pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
+    if node.only_patterns {
+        return;
+    }
     let traces = &scratch.traces;
     // Most texts lack most of the signs that decoders begin with.
     let signs = traces.signs;
