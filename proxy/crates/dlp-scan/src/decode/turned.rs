@@ -1,5 +1,7 @@
 //! Text read backwards, as a whole and word by word, rotated by 13, or with digits for letters. The gate says where it is worth a try.
 
+use smallvec::SmallVec;
+
 use super::{Spawner, copy};
 use crate::detect::Scratch;
 use crate::ruleset::Action;
@@ -201,6 +203,19 @@ fn is_word(token: &[u8]) -> bool {
     let letters = token.iter().take_while(|b| b.is_ascii_alphabetic());
     let word: String = letters.map(|b| b.to_ascii_lowercase() as char).collect();
     crate::detect::is_english(&word)
+}
+
+/// Is it a word of three letters or more, in a language that is known, with letters for its digits? `1st` is none.
+pub(crate) fn spells_word(word: &[u8]) -> bool {
+    let mut letters: SmallVec<[u8; 16]> = word.iter().map(unleet).collect();
+    letters.make_ascii_lowercase();
+    let ordinal = [b"st", b"nd", b"rd", b"th"]
+        .iter()
+        .any(|end| word.ends_with(*end));
+    let digits = word.iter().take_while(|b| b.is_ascii_digit()).count();
+    let is_ordinal = ordinal && digits + 2 == word.len();
+    let word = std::str::from_utf8(&letters).unwrap_or_default();
+    word.len() >= 3 && !is_ordinal && crate::detect::is_known(word)
 }
 
 fn unleet(b: &u8) -> u8 {

@@ -7,7 +7,7 @@ use super::amount::{
 };
 use super::{Scratch, Sink, context};
 use crate::blob;
-use crate::decode::{listed, misread, series, strides};
+use crate::decode::{LEET_WORDS_MIN, listed, misread, series, spells_word, strides};
 use crate::rule::RuleId;
 use crate::ruleset::{Classes, Kind, Need, Outline};
 use crate::text::{Cell, Span};
@@ -75,13 +75,18 @@ const LEET_CELL_BYTES: u32 = 16 * 1024;
 /// In longer ones, how close together such words have to be, and how far around them is read.
 const LEET_NEAR: u32 = 256;
 
+/// So many of them are words, and no names of versions, types and sizes.
+const LEET_KNOWN_MIN: u32 = 2;
+
 /// Words such as `1gn0r3` in the cell at hand.
 struct Leet {
     index: u32,
     cell: Span,
     words: u32,
-    /// Where the last ones stand.
-    last: [u32; crate::decode::LEET_WORDS_MIN as usize - 1],
+    /// How many of them are words with letters for their digits.
+    known: u32,
+    /// Where the last ones stand, and whether they are words.
+    last: [(u32, bool); LEET_WORDS_MIN as usize - 1],
 }
 
 impl Default for Leet {
@@ -90,6 +95,7 @@ impl Default for Leet {
             index: u32::MAX,
             cell: Span::default(),
             words: 0,
+            known: 0,
             last: Default::default(),
         }
     }
@@ -117,8 +123,14 @@ static LEET: [u8; 256] = {
 impl Leet {
     fn enter(&mut self, index: u32, cell: &Cell) {
         if self.index != index {
-            (self.index, self.cell, self.words) = (index, cell.span, 0);
+            (self.index, self.cell) = (index, cell.span);
+            (self.words, self.known) = (0, 0);
         }
+    }
+
+    /// Is there enough of them for the whole cell to be read?
+    fn is_read(&self) -> bool {
+        self.words >= LEET_WORDS_MIN && self.known >= LEET_KNOWN_MIN
     }
 
     /// Counts a word if it has digits among letters of lower case.
@@ -135,8 +147,12 @@ impl Leet {
             return;
         }
         if self.cell.end - self.cell.start <= LEET_CELL_BYTES {
+            if self.is_read() {
+                return;
+            }
             self.words += 1;
-            if self.words == crate::decode::LEET_WORDS_MIN {
+            self.known += u32::from(spells_word(word));
+            if self.is_read() {
                 scratch.leet.push((self.index, self.cell));
             }
             return;
@@ -147,13 +163,14 @@ impl Leet {
             return;
         }
         let at = crate::text::to_u32(from);
+        let is_known = spells_word(word);
+        let last = self.last.iter().filter(|(_, known)| *known).count();
+        let known = crate::text::to_u32(last) + u32::from(is_known);
+        let (first, _) = self.last[0];
         self.words += 1;
-        if self.words >= crate::decode::LEET_WORDS_MIN && at - self.last[0] <= LEET_NEAR {
+        if self.words >= LEET_WORDS_MIN && known >= LEET_KNOWN_MIN && at - first <= LEET_NEAR {
             let around = Span {
-                start: on_char(
-                    text,
-                    self.last[0].saturating_sub(LEET_NEAR).max(self.cell.start),
-                ),
+                start: on_char(text, first.saturating_sub(LEET_NEAR).max(self.cell.start)),
                 end: on_char(text, (at + LEET_NEAR).min(self.cell.end)),
             };
             match scratch.leet.last_mut() {
@@ -164,7 +181,7 @@ impl Leet {
             }
         }
         self.last.rotate_left(1);
-        self.last[crate::decode::LEET_WORDS_MIN as usize - 2] = at;
+        self.last[LEET_WORDS_MIN as usize - 2] = (at, is_known);
     }
 }
 

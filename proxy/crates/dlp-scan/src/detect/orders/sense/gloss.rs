@@ -397,6 +397,11 @@ impl Translation {
     }
 }
 
+/// Has a language in Latin letters such a word?
+pub(super) fn is_latin(word: &str) -> bool {
+    LATIN.entries(word).iter().any(Option::is_some)
+}
+
 /// Words without blanks between them: the longest entry from each place on.
 fn spell(words: &Words, run: &str, out: &mut String) {
     let (mut rest, mut known) = (run, true);
