@@ -214,8 +214,15 @@ pub(crate) fn spells_word(word: &[u8]) -> bool {
         .any(|end| word.ends_with(*end));
     let digits = word.iter().take_while(|b| b.is_ascii_digit()).count();
     let is_ordinal = ordinal && digits + 2 == word.len();
+    // Names with a number behind them (`python3`) begin as many a word does.
+    let inner = |two: &[u8]| two[0].is_ascii_digit() && two[1].is_ascii_alphabetic();
+    let is_numbered = !word.windows(2).any(inner);
+    let known = match is_numbered {
+        true => crate::detect::is_english,
+        false => crate::detect::is_known,
+    };
     let word = std::str::from_utf8(&letters).unwrap_or_default();
-    word.len() >= 3 && !is_ordinal && crate::detect::is_known(word)
+    word.len() >= 3 && !is_ordinal && known(word)
 }
 
 fn unleet(b: &u8) -> u8 {
