@@ -1,7 +1,8 @@
 //! The patterns' automata, and the memory that running them takes.
 //!
 //! An automaton is built while it runs, state by state, and kept. A sender who knows the patterns could make every one
-//! of them grow; what a worker keeps is therefore counted over all patterns, and given back when it is too much.
+//! of them grow; what a worker keeps is therefore counted over all patterns, and half of it given back when it is too much: those
+//! that ran longest ago.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -13,8 +14,7 @@ use regex_automata::util::captures::Captures;
 use crate::ruleset::Pattern;
 use crate::text::Span;
 
-/// Most memory that one scanner keeps for automata, give or take one of them. The whole of the labelled corpus, which
-/// fires half of the patterns, takes 27 MB.
+/// Most memory that one scanner keeps for automata, give or take one of them.
 const BYTES_MAX: usize = 64 << 20;
 
 /// The automata that one scanner has run.
@@ -22,12 +22,16 @@ const BYTES_MAX: usize = 64 << 20;
 pub(crate) struct Automata {
     by_pattern: HashMap<u32, Box<Running>, BuildHasherDefault<Identity>>,
     bytes: usize,
+    /// How often one has run.
+    runs: u64,
 }
 
 struct Running {
     cache: Cache,
     captures: Captures,
     bytes: usize,
+    /// When it ran last.
+    last: u64,
 }
 
 impl Automata {
@@ -39,8 +43,11 @@ impl Automata {
                 cache: regex.create_cache(),
                 captures: regex.create_captures(),
                 bytes: 0,
+                last: 0,
             })
         });
+        self.runs += 1;
+        running.last = self.runs;
         let found = if regex.captures_len() == 1 {
             let m = regex.search_with(&mut running.cache, input);
             m.map(|m| Span::new(m.start(), m.end())).map(|s| (s, s))
@@ -57,10 +64,22 @@ impl Automata {
         self.bytes = self.bytes - running.bytes + bytes;
         running.bytes = bytes;
         if self.bytes > BYTES_MAX {
-            self.by_pattern.clear();
-            self.bytes = 0;
+            self.give_back();
         }
         found
+    }
+
+    fn give_back(&mut self) {
+        let running = self.by_pattern.iter();
+        let mut all: Vec<_> = running.map(|(id, r)| (r.last, *id, r.bytes)).collect();
+        all.sort_unstable();
+        for (_, id, bytes) in all {
+            if self.bytes <= BYTES_MAX / 2 {
+                break;
+            }
+            self.by_pattern.remove(&id);
+            self.bytes -= bytes;
+        }
     }
 }
 

@@ -71,7 +71,7 @@ pub(crate) fn regex(source: &str) -> Result<Regex, String> {
                 .auto_prefilter(false)
                 .nfa_size_limit(Some(1 << 20))
                 .onepass_size_limit(Some(1 << 16))
-                .hybrid_cache_capacity(1 << 20),
+                .hybrid_cache_capacity(2 << 20),
         )
         .build_many_from_hir(&[parse(source)?])
         .map_err(|e| {
