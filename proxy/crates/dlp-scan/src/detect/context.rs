@@ -512,8 +512,15 @@ pub(crate) fn head_over(text: &[u8], at: usize, cell: &Cell) -> Option<Span> {
 /// Before the first value of a row there is at least `INTO t(c)VALUES(`.
 const INSERT_BYTES_MIN: usize = 16 + crate::ruleset::SHAPE_BYTES_MIN;
 
-static UPPER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"INTO "));
-static LOWER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"into "));
+/// What such a statement holds, in either case.
+static INTO: [LazyLock<Finder<'static>>; 2] = [
+    LazyLock::new(|| Finder::new(b"INTO ")),
+    LazyLock::new(|| Finder::new(b"into ")),
+];
+static VALUES: [LazyLock<Finder<'static>>; 2] = [
+    LazyLock::new(|| Finder::new(b"VALUES")),
+    LazyLock::new(|| Finder::new(b"values")),
+];
 
 /// Does the cell hold statements that insert rows? Asked once for each cell.
 fn inserts(text: &[u8], cell: &Cell, near: &mut Near) -> bool {
@@ -522,8 +529,10 @@ fn inserts(text: &[u8], cell: &Cell, near: &mut Near) -> bool {
         Some((start, inserts)) if start == cell.span.start => inserts,
         _ => {
             let head = &text[floor..(cell.span.end as usize).min(floor + INSERT_BYTES_MAX)];
-            let stands = |word: &LazyLock<Finder<'static>>| word.find(head).is_some();
-            let inserts = head.len() >= INSERT_BYTES_MIN && (stands(&UPPER) || stands(&LOWER));
+            let stands = |words: &[LazyLock<Finder<'static>>; 2]| {
+                words.iter().any(|word| word.find(head).is_some())
+            };
+            let inserts = head.len() >= INSERT_BYTES_MIN && stands(&VALUES) && stands(&INTO);
             near.inserts = Some((cell.span.start, inserts));
             inserts
         }
@@ -537,25 +546,39 @@ fn row_column(text: &[u8], span: Span, cell: &Cell) -> Option<Span> {
         .saturating_sub(LINE_BYTES_MAX)
         .max(floor);
     let before = &text[reach..span.start as usize];
-    let word = memchr::memmem::rfind(before, b"VALUES")
-        .or_else(|| memchr::memmem::rfind(before, b"values"))?;
-    let columns = before[..word].trim_ascii_end().strip_suffix(b")")?;
-    let open = memchr::memrchr(b'(', columns)? + 1;
     // Rows begin with a bracket behind `VALUES`, or behind the comma after another row.
-    let rows = &before[word..];
-    let row = memchr::memrchr_iter(b'(', rows).find(|at| {
-        let lead = rows[..*at].trim_ascii_end();
-        lead.len() == 6
-            || lead.ends_with(b",") && lead[..lead.len() - 1].trim_ascii_end().ends_with(b")")
+    let (row, first) = memchr::memrchr_iter(b'(', before).find_map(|at| {
+        let lead = before[..at].trim_ascii_end();
+        let first = is_values(lead).then_some(lead.len());
+        let next = lead.strip_suffix(b",").map(<[u8]>::trim_ascii_end);
+        let is_next = next.is_some_and(|lead| lead.ends_with(b")"));
+        (first.is_some() || is_next).then_some((at, first))
     })?;
+    let behind = first.or_else(|| rows_behind(&before[..row]))?;
+    let columns = before[..behind - VALUES_BYTES].trim_ascii_end();
+    let columns = columns.strip_suffix(b")")?;
+    let open = memchr::memrchr(b'(', columns)? + 1;
     let (mut quoted, mut nth) = (false, 0);
-    for b in &rows[row + 1..] {
+    for b in &before[row + 1..] {
         quoted ^= *b == b'\'';
         nth += usize::from(*b == b',' && !quoted);
     }
     let over = columns[open..].split(|b| *b == b',').nth(nth)?;
     let start = over.as_ptr().addr() - text.as_ptr().addr();
     (over.len() <= COLUMN_BYTES_MAX).then(|| Span::new(start, start + over.len()))
+}
+
+const VALUES_BYTES: usize = 6;
+
+fn is_values(end: &[u8]) -> bool {
+    end.ends_with(b"VALUES") || end.ends_with(b"values")
+}
+
+/// Where the last word `VALUES` of a statement ends.
+fn rows_behind(statement: &[u8]) -> Option<usize> {
+    let upto = |last: &usize| is_values(&statement[..last + 1]);
+    let mut ends = memchr::memrchr2_iter(b'S', b's', statement);
+    ends.find(upto).map(|last| last + 1)
 }
 
 /// The first line of a cell, when it is cut into columns.
