@@ -21,6 +21,7 @@ use crate::detect::is_value;
 use crate::ruleset::Detector;
 use net::NET;
 use smallvec::SmallVec;
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -185,7 +186,11 @@ fn is_order(
         return false;
     }
     let mut pieces = |at: Range<usize>| apart.pieces(base, text, at);
-    let Some(own) = readable(sentence).and_then(|_| known(&pieces(here.clone()))) else {
+    if readable(sentence).is_none() {
+        return false;
+    }
+    let all = pieces(here.clone());
+    let Some(own) = known(&all) else {
         return false;
     };
     let weighed = NET.here(&own);
@@ -227,7 +232,7 @@ fn next(text: &str, end: usize, values: bool) -> Range<usize> {
 /// The pieces of a sentence that are known, if it is one in a language that is known. Strange words between those of an order do
 /// not hide it.
 fn read(sentence: &str) -> Option<Vec<u16>> {
-    known(&pieces_of(readable(sentence)?))
+    known(&pieces_of(readable(sentence)?)).map(Cow::into_owned)
 }
 
 /// What may be a sentence at first sight.
@@ -236,13 +241,16 @@ fn readable(sentence: &str) -> Option<&str> {
     (!is_none).then_some(sentence)
 }
 
-fn known(all: &[u16]) -> Option<Vec<u16>> {
-    let known = all
-        .iter()
-        .copied()
-        .filter(|piece| *piece != pieces::UNKNOWN);
-    let known: Vec<u16> = known.collect();
-    (known.len() >= PIECES_MIN && known.len() * 2 >= all.len()).then_some(known)
+fn known(all: &[u16]) -> Option<Cow<'_, [u16]>> {
+    let is_known = |piece: &u16| *piece != pieces::UNKNOWN;
+    let count = all.iter().filter(|piece| is_known(piece)).count();
+    if count < PIECES_MIN || count * 2 < all.len() {
+        return None;
+    }
+    Some(match count == all.len() {
+        true => Cow::Borrowed(all),
+        false => all.iter().copied().filter(is_known).collect(),
+    })
 }
 
 /// Text has a sign for so many letters, or fewer: more of them are counted as figures are.

@@ -44,6 +44,14 @@ pub(super) fn read(plain: &str) -> (Vec<u16>, Words) {
     let mut out = Vec::with_capacity(text.len() / 4);
     let (mut at, mut words) = (0, Words::default());
     while at < text.len() && out.len() < PIECES_MAX {
+        // Most words are short and of the vocabulary.
+        if let Some((piece, letters)) = short_word(&text[at..]) {
+            out.push(piece);
+            at += letters + 1;
+            words.all += 1;
+            words.known += 1;
+            continue;
+        }
         let letters = letters(&text[at..]);
         let rest = &text[at + letters..];
         let word = at..at + letters + memchr(b' ', rest).unwrap_or(rest.len());
@@ -92,6 +100,25 @@ pub(super) fn is_word(word: &str) -> bool {
 fn letters(text: &[u8]) -> usize {
     let other = text.iter().position(|b| !b.is_ascii_lowercase());
     other.unwrap_or(text.len())
+}
+
+/// The word of up to seven small letters that a text begins with, if a blank follows and it is one piece, and its length.
+#[inline]
+fn short_word(text: &[u8]) -> Option<(u16, usize)> {
+    const EACH: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGH: u64 = EACH << 7;
+    let eight = u64::from_le_bytes(*text.first_chunk()?);
+    // The high bit of each byte: from `a` on, and beyond `z`.
+    let low = eight & !HIGH;
+    let from_a = low + EACH * u64::from(0x80 - b'a');
+    let beyond_z = low + EACH * u64::from(0x7F - b'z');
+    let other = !(from_a & !beyond_z & !eight) & HIGH;
+    let letters = other.trailing_zeros() as usize / 8;
+    if letters == 0 || letters == 8 || text[letters] != b' ' {
+        return None;
+    }
+    let piece = VOCABULARY.first.numbered(eight & (u64::MAX >> (64 - 8 * letters)))?;
+    (piece != UNKNOWN).then_some((piece, letters))
 }
 
 /// Curly quotation marks as the vocabulary has them.
@@ -219,7 +246,12 @@ impl Pieces {
         if piece.len() > Self::SHORT_BYTES {
             return self.long.get(&text[piece]).copied();
         }
-        let at = self.place(Self::key(text, piece));
+        self.numbered(Self::key(text, piece))
+    }
+
+    #[inline]
+    fn numbered(&self, key: u64) -> Option<u16> {
+        let at = self.place(key);
         (self.short[at] != 0).then(|| self.numbers[at])
     }
 
