@@ -257,15 +257,24 @@ fn push_plain(c: char, out: &mut String) {
 
 /// Is it a piece of a program, or of data? Orders in comments are prose.
 pub(super) fn is_code(sentence: &str) -> bool {
-    let sign = |b: &u8| {
-        matches!(
-            b,
-            b'{' | b'}' | b'(' | b')' | b';' | b'=' | b'[' | b']' | b'|' | b'&' | b'\\'
-        )
-    };
-    let signs = sentence.bytes().filter(|b| sign(b)).count();
+    let signs = sentence
+        .bytes()
+        .map(|b| usize::from(OF_CODE[usize::from(b)]));
+    let signs: usize = signs.sum();
     signs > 4 && signs * 14 > sentence.len()
 }
+
+/// The signs that programs and data are full of.
+static OF_CODE: [bool; 256] = {
+    let mut signs = [false; 256];
+    let all = b"{}();=[]|&\\";
+    let mut nth = 0;
+    while nth < all.len() {
+        signs[all[nth] as usize] = true;
+        nth += 1;
+    }
+    signs
+};
 
 /// Is it of a script that leaves no blanks between words, or glues small words to them?
 pub(super) fn unspaced(c: char) -> bool {

@@ -182,7 +182,8 @@ fn is_order(
 ) -> bool {
     let sentence = &text[here.clone()];
     let words = plain::unglued(sentence);
-    if sentence.is_ascii() && words.split_ascii_whitespace().count() < WORDS_MIN {
+    let many = words.split_ascii_whitespace().nth(WORDS_MIN - 1).is_some();
+    if sentence.is_ascii() && !many {
         return false;
     }
     let mut pieces = |at: Range<usize>| apart.pieces(base, text, at);
@@ -267,24 +268,34 @@ fn is_language(sentence: &str) -> bool {
     let is_within = |c: char| {
         c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '~' | '-' | '\'' | '’' | '@')
     };
-    for token in sentence.split(|c: char| !is_within(c)) {
-        let bare = token.trim_matches(|c: char| !c.is_alphanumeric());
-        let is_word = |word: &str| {
-            word.bytes()
-                .all(|b| b.is_ascii_alphabetic() || matches!(b, b'-' | b'\''))
-        };
-        let glued = || bare.split('_').count() >= WORDS_MIN && bare.split('_').all(is_word);
-        if !bare.is_ascii() || is_word(bare) || glued() {
-            words += bare.len();
-        } else if bare.bytes().any(|b| b.is_ascii_digit()) && !token.contains('/') {
-            // A wallet or an account is one figure, however long.
-            figures += bare.len().min(FIGURE_BYTES_MAX);
+    let is_plain = |b: &u8| b.is_ascii_alphabetic() || matches!(b, b'-' | b'\'');
+    for run in sentence.split_ascii_whitespace() {
+        // Most words are letters and nothing else.
+        if run.bytes().all(|b| b.is_ascii_alphabetic()) {
+            words += run.len();
+            continue;
+        }
+        for token in run.split(|c: char| !is_within(c)) {
+            let bare = token.trim_matches(|c: char| !c.is_alphanumeric());
+            let is_word = |word: &str| word.as_bytes().iter().all(is_plain);
+            let glued = || bare.split('_').count() >= WORDS_MIN && bare.split('_').all(is_word);
+            if !bare.is_ascii() || is_word(bare) || glued() {
+                words += bare.len();
+            } else if bare.bytes().any(|b| b.is_ascii_digit()) && !token.contains('/') {
+                // A wallet or an account is one figure, however long.
+                figures += bare.len().min(FIGURE_BYTES_MAX);
+            }
         }
     }
     // A line of one sign is one.
     let is_sign = |b: &u8| b.is_ascii_punctuation() && !matches!(b, b'_' | b'*');
-    let runs = sentence.as_bytes().chunk_by(|a, b| a == b);
-    let signs = runs.filter(|run| is_sign(&run[0])).count();
+    let bytes = sentence.as_bytes();
+    let before = [0].iter().chain(bytes);
+    let signs = bytes
+        .iter()
+        .zip(before)
+        .filter(|(b, before)| b != before && is_sign(b));
+    let signs = signs.count();
     let figures = figures + signs.saturating_sub(words / SIGNS_SHARE);
     words * 100 >= (words + figures) * WORDS_SHARE && !is_jumbled(sentence)
 }

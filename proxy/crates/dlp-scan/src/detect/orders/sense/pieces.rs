@@ -117,7 +117,9 @@ fn short_word(text: &[u8]) -> Option<(u16, usize)> {
     if letters == 0 || letters == 8 || text[letters] != b' ' {
         return None;
     }
-    let piece = VOCABULARY.first.numbered(eight & (u64::MAX >> (64 - 8 * letters)))?;
+    let piece = VOCABULARY
+        .first
+        .numbered(eight & (u64::MAX >> (64 - 8 * letters)))?;
     (piece != UNKNOWN).then_some((piece, letters))
 }
 
