@@ -109,20 +109,26 @@ pub(super) fn has(
     if compiled.context.is_empty() {
         return false;
     }
-    if !any(span, cell, sink, scratch) {
-        return false;
-    }
-    // A rule may have hundreds of phrases; few stand near a place.
-    let own = |p: &u16| compiled.context.binary_search(p).is_ok();
-    scratch.near.noted.iter().any(own)
+    any_of(&compiled.context, span, cell, sink, scratch)
 }
 
-/// Does any rule's phrase stand there?
-pub(super) fn any(span: Span, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) -> bool {
+/// Does one of these phrases stand there? They are in order.
+pub(super) fn any_of(
+    phrases: &[u16],
+    span: Span,
+    cell: &Cell,
+    sink: &mut Sink<'_>,
+    scratch: &mut Scratch,
+) -> bool {
+    if phrases.is_empty() {
+        return false;
+    }
     if scratch.near.place != Some((span, cell.span.start)) {
         look(span, cell, sink, scratch);
     }
-    !scratch.near.noted.is_empty()
+    // A rule may have hundreds of phrases; few stand near a place.
+    let own = |p: &u16| phrases.binary_search(p).is_ok();
+    scratch.near.noted.iter().any(own)
 }
 
 /// Notes the phrases around the value.

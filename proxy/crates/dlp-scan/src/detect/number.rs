@@ -480,7 +480,7 @@ fn shaped(
         }
         let (rules, untold) = shape.rules();
         // Most numbers stand beside no word that explains them.
-        let upto = match context::any(span, cell, sink, scratch) {
+        let upto = match context::any_of(shape.phrases(), span, cell, sink, scratch) {
             true => rules.len(),
             false => untold,
         };

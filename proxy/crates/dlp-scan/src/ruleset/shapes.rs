@@ -1,6 +1,6 @@
 //! The shapes of numbers, found by the lengths of their runs of letters and digits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Compiled, Kind, Need, SHAPE_BYTES_MAX};
 use crate::rule::RuleId;
@@ -16,10 +16,17 @@ pub(crate) struct Shape {
     /// The rules that share it; those that words around the number have to explain are the last.
     rules: Vec<RuleId>,
     explained: usize,
+    /// What explains any of those, in order.
+    phrases: Box<[u16]>,
 }
 
 impl Shape {
-    fn new(shape: Box<[u8]>, lead: bool, rules: Vec<RuleId>, explained: usize) -> Self {
+    fn new(shape: Box<[u8]>, lead: bool, rules: Vec<RuleId>, all: &[Compiled]) -> Self {
+        let compiled = rules.iter().map(|rule| &all[rule.index()]);
+        let told: Vec<&Compiled> = compiled.filter(|c| is_told(c)).collect();
+        let phrases = told.iter().flat_map(|c| &c.context).copied();
+        let phrases = BTreeSet::from_iter(phrases).into_iter().collect();
+        let explained = told.len();
         let is_sign = |(_, b): &(u8, u8)| !matches!(b, b'9' | b'A' | b'X');
         Self {
             outline: Outline::of(&shape, lead),
@@ -28,6 +35,7 @@ impl Shape {
             shape,
             rules,
             explained,
+            phrases,
         }
     }
 
@@ -45,6 +53,22 @@ impl Shape {
     pub fn rules(&self) -> (&[RuleId], usize) {
         (&self.rules, self.rules.len() - self.explained)
     }
+
+    /// The words around a number that any of the last rules has to find there, in order.
+    pub fn phrases(&self) -> &[u16] {
+        &self.phrases
+    }
+}
+
+/// Does it take a word around a number to be of that rule?
+fn is_told(rule: &Compiled) -> bool {
+    let kind = rule.kind;
+    matches!(
+        kind,
+        Kind::Number {
+            need: Need::Context
+        }
+    )
 }
 
 /// Which bytes are digits and which are letters, a bit each, the first the lowest: of a shape those that have to be, of a
@@ -145,26 +169,16 @@ pub(crate) struct Shapes {
 impl Shapes {
     const BITS: u32 = 13;
 
-    pub(super) fn new(shapes: BTreeMap<Box<[u8]>, Vec<RuleId>>, rules: &[Compiled]) -> Self {
-        let told = |rule: &RuleId| {
-            let kind = rules[rule.index()].kind;
-            matches!(
-                kind,
-                Kind::Number {
-                    need: Need::Context
-                }
-            )
-        };
+    pub(super) fn new(shapes: BTreeMap<Box<[u8]>, Vec<RuleId>>, all_rules: &[Compiled]) -> Self {
         let mut all = Vec::new();
         for (shape, mut rules) in shapes {
-            rules.sort_by_key(told);
-            let explained = rules.iter().filter(|r| told(r)).count();
+            rules.sort_by_key(|rule| is_told(&all_rules[rule.index()]));
             let leads: &[bool] = match shape[0] {
                 b'X' => &[false, true],
                 b if b.is_ascii_digit() => &[false],
                 _ => &[true],
             };
-            let of_lead = |lead: &bool| Shape::new(shape.clone(), *lead, rules.clone(), explained);
+            let of_lead = |lead: &bool| Shape::new(shape.clone(), *lead, rules.clone(), all_rules);
             all.extend(leads.iter().map(of_lead));
         }
         all.sort_by_key(|s| s.outline.hash());
