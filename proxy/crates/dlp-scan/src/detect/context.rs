@@ -12,7 +12,7 @@ use super::{Scratch, Sink};
 use crate::gate::Hit;
 use crate::names;
 use crate::rule::RuleId;
-use crate::ruleset::{Action, RuleSet};
+use crate::ruleset::{Action, HEAD_BYTES, RuleSet};
 use crate::text::{Cell, Span, to_u32};
 use crate::traces::{BLOCK, Traces};
 use memchr::memmem::Finder;
@@ -187,8 +187,11 @@ fn look_short(part: Span, sink: &mut Sink<'_>, near: &mut Near) {
         if !rules.short.may_begin(first, second) {
             return;
         }
-        let plain = names::plain_byte;
-        for phrase in rules.short.of(plain(first), plain(second)) {
+        let mut head = [0; HEAD_BYTES];
+        for (plain, byte) in head.iter_mut().zip(&text[at..]) {
+            *plain = names::plain_byte(*byte);
+        }
+        for phrase in rules.short.of(head) {
             let words = &rules.phrases[usize::from(phrase)];
             if sink.limits.spend(1)
                 && standing(text, to_u32(at), 0, words).is_some_and(|there| there.end <= part.end)

@@ -31,6 +31,7 @@ pub(crate) use exact::{ExactSet, FREE_BYTES as EXACT_FREE_BYTES, Form};
 pub use facts::RuleFacts;
 use needs::Needs;
 pub use own::{AllowPattern, Own, VAULT_RULE, ValueList};
+pub(crate) use phrases::HEAD_BYTES;
 use phrases::ShortPhrases;
 pub(crate) use shapes::{Classes, Lettered, Outline, Shapes};
 
