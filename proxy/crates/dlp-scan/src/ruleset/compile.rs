@@ -61,8 +61,13 @@ pub(super) fn parse(source: &str) -> Result<Hir, String> {
     Ok(boundary::in_ascii(&hir))
 }
 
-/// A pattern's automaton. Bounded in size; linear in time by construction.
+/// A pattern's automaton.
 pub(crate) fn regex(source: &str) -> Result<Regex, String> {
+    regex_of(&parse(source)?)
+}
+
+/// The same of one that was read. Bounded in size; linear in time by construction.
+pub(super) fn regex_of(pattern: &Hir) -> Result<Regex, String> {
     Regex::builder()
         .configure(
             Regex::config()
@@ -73,7 +78,7 @@ pub(crate) fn regex(source: &str) -> Result<Regex, String> {
                 .onepass_size_limit(Some(1 << 16))
                 .hybrid_cache_capacity(2 << 20),
         )
-        .build_many_from_hir(&[parse(source)?])
+        .build_many_from_hir(&[pattern])
         .map_err(|e| {
             let cause = std::error::Error::source(&e).map(ToString::to_string);
             cause.unwrap_or_else(|| e.to_string())

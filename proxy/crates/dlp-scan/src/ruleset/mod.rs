@@ -15,9 +15,10 @@ mod shapes;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use regex_automata::meta::Regex;
+use regex_syntax::hir::Hir;
 use secret_prints::PrintSet;
 
 use crate::check::Check;
@@ -269,6 +270,8 @@ struct LazyPattern {
     /// One of these stands where it is looked for.
     keywords: Box<[Box<[u8]>]>,
     needs: OnceLock<Needs>,
+    /// What was read of it for its needs, until it is compiled: reading is half of either.
+    read: Mutex<Option<Hir>>,
 }
 
 impl Pattern {
@@ -284,6 +287,7 @@ impl Pattern {
             compiled: OnceLock::new(),
             keywords: keywords.collect(),
             needs: OnceLock::new(),
+            read: Mutex::default(),
         }))
     }
 
@@ -295,8 +299,16 @@ impl Pattern {
     pub fn regex(&self) -> Option<&Regex> {
         self.0
             .compiled
-            .get_or_init(|| compile::regex(&self.0.source).ok())
+            .get_or_init(|| {
+                let read = self.read().take();
+                let read = read.or_else(|| compile::parse(&self.0.source).ok());
+                compile::regex_of(&read?).ok()
+            })
             .as_ref()
+    }
+
+    fn read(&self) -> MutexGuard<'_, Option<Hir>> {
+        self.0.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// False for a text that surely holds no match. `folded` is in lower case, as far as it is ASCII.
@@ -327,8 +339,14 @@ impl Pattern {
             ..
         } = &*self.0;
         needs.get_or_init(|| {
-            let pattern = compile::parse(source);
-            pattern.map_or_else(|_| Needs::default(), |p| Needs::of(&p, keywords))
+            let Ok(pattern) = compile::parse(source) else {
+                return Needs::default();
+            };
+            let needs = Needs::of(&pattern, keywords);
+            if self.0.compiled.get().is_none() {
+                *self.read() = Some(pattern);
+            }
+            needs
         })
     }
 }
