@@ -107,8 +107,8 @@ fn around(text: &[u8], part: Span, cell: Span) -> Span {
     Span::new(start, end)
 }
 
-/// What is read around a place in a cell, without its marks, into `bare`. True where a mark stands within a word, so that words
-/// come about that nobody looked for in the text as it stands.
+/// What is read around a place in a cell, without its marks, into `bare`. True where a mark stands within a word or is a blank of
+/// another script, so that words come about that nobody looked for in the text as it stands.
 pub(crate) fn undressed(text: &[u8], part: Span, cell: Span, bare: &mut Vec<u8>) -> bool {
     bare.clear();
     let part = around(text, part, cell);
@@ -117,7 +117,10 @@ pub(crate) fn undressed(text: &[u8], part: Span, cell: Span, bare: &mut Vec<u8>)
     let mut parts_words = false;
     pieces(text, |piece, read| match read {
         None => bare.extend_from_slice(&text[piece]),
-        Some(Read::Blank) => bare.push(b' '),
+        Some(Read::Blank) => {
+            bare.push(b' ');
+            parts_words |= text[piece.start] >= 0x80;
+        }
         Some(Read::Nothing) => {
             let before = piece.start.checked_sub(1).and_then(|at| text.get(at));
             parts_words |= letter(before) && letter(text.get(piece.end));
