@@ -27,6 +27,17 @@ const ENGLISH: [i32; 26] = [
     106, 73, 101, 13, 95, -10,
 ];
 
+/// The same two times over: behind `z` comes `a`.
+static TWICE: [i32; 52] = {
+    let mut twice = [0; 52];
+    let mut at = 0;
+    while at < twice.len() {
+        twice[at] = ENGLISH[at % ENGLISH.len()];
+        at += 1;
+    }
+    twice
+};
+
 pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     if node.turned {
         return;
@@ -121,10 +132,16 @@ impl Moved {
             counts[usize::from((letter | 0x20) - b'a')] += 1;
             letters += 1;
         }
+        let sum = |(n, weight): (i32, &i32)| n * weight;
         let weigh = |moved: Self| -> i32 {
-            let each = (b'a'..=b'z').zip(counts);
-            each.map(|(c, n)| n * ENGLISH[usize::from(moved.back(c) - b'a')])
-                .sum()
+            match moved {
+                // What `a` stands for, and all behind it.
+                Self::By(n) => {
+                    let read = &TWICE[26 - usize::from(n)..];
+                    counts.into_iter().zip(read).map(sum).sum()
+                }
+                Self::Mirrored => counts.into_iter().zip(ENGLISH.iter().rev()).map(sum).sum(),
+            }
         };
         let ways = (1..26).map(Self::By).chain([Self::Mirrored]);
         let best = ways.max_by_key(|moved| weigh(*moved))?;
