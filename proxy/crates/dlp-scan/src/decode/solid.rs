@@ -19,9 +19,8 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
         let Some(bytes) = node.text.get(at..at + BYTES) else {
             continue;
         };
-        let blank = || memchr::memchr(b' ', bytes).is_some();
         let is_noise = || blob::touches(&scratch.blobs, Span::new(at, at + BYTES));
-        if at < done || is_noise() || blank() || !bytes.iter().all(u8::is_ascii_graphic) {
+        if at < done || !bytes.iter().all(u8::is_ascii_graphic) || is_noise() {
             continue;
         }
         let Some(cell) = node.cell_from(at, &mut index).filter(|c| c.leaf != NO_LEAF) else {
