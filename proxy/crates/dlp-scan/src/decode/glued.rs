@@ -20,6 +20,8 @@ const SMALL: [&[u8]; 28] = [
 const SMALL_MIN: usize = 2;
 /// Fewer lines of a word each, or words between stars, are a list.
 const ROW_MIN: usize = 6;
+/// A byte each, and what parts them.
+const ROW_BYTES_MIN: usize = 2 * ROW_MIN - 1;
 /// What is longer is read in parts.
 const ROW_MAX: usize = 400;
 /// Longest line of one word, with what it is indented by.
@@ -37,8 +39,10 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
         .filter(|c| c.leaf != NO_LEAF && c.kind != LeafKind::Key)
     {
         let text = &node.text[cell.span.range()];
-        names(text, cell, &scratch.blobs, &mut found);
-        if signs.any(Signs::LINE) {
+        if text.len() >= GLUED_BYTES_MIN {
+            names(text, cell, &scratch.blobs, &mut found);
+        }
+        if signs.any(Signs::LINE) && text.len() >= ROW_BYTES_MIN {
             rows(text, cell, Row::Lines, &mut found);
         }
         if signs.any(Signs::STAR) && text.len() > 4 * ROW_MIN {
@@ -71,17 +75,14 @@ impl Sentence {
 fn names(text: &[u8], cell: &Cell, blobs: &[Blob], found: &mut Vec<Sentence>) {
     let base = cell.span.start as usize;
     let mut done = 0;
-    for at in long_runs(text) {
-        if at < done {
-            continue;
-        }
+    while let Some(at) = next_long(text, done) {
         let before = text[done..at].iter().rposition(u8::is_ascii_whitespace);
         let start = before.map_or(done, |n| done + n + 1);
         let length = text[at..].iter().position(u8::is_ascii_whitespace);
         let stop = length.map_or(text.len(), |n| at + n);
-        done = stop;
+        done = stop.max(at + 1);
         let is_noise = || blob::touches(blobs, Span::new(base + start, base + stop));
-        if stop - start < GLUED_BYTES_MIN || is_noise() {
+        if stop - start < GLUED_BYTES_MIN || !may_be_glued(&text[start..stop]) || is_noise() {
             continue;
         }
         let Some(sentence) = std::str::from_utf8(&text[start..stop])
@@ -104,6 +105,39 @@ fn names(text: &[u8], cell: &Cell, blobs: &[Blob], found: &mut Vec<Sentence>) {
             found.push(sentence);
         }
     }
+}
+
+/// The first of the [`long_runs`] that begins no sooner than `from`. One of two eights that follow each other is an odd one, so only
+/// those are asked first.
+fn next_long(text: &[u8], from: usize) -> Option<usize> {
+    let (eights, _) = text.as_chunks::<8>();
+    let first = from.div_ceil(8).saturating_sub(1);
+    for odd in (first | 1..eights.len()).step_by(2) {
+        // Without a branch, so that a register holds all of them.
+        let has_blank = |eight: &[u8; 8]| eight.iter().fold(false, |any, b| any | (*b == b' '));
+        if has_blank(&eights[odd]) {
+            continue;
+        }
+        let start = first.max(odd - 1);
+        let around = &eights[start..eights.len().min(odd + 2)];
+        if let Some(at) = long_runs(around.as_flattened()).next() {
+            return Some(start * 8 + at);
+        }
+    }
+    None
+}
+
+/// May the end of a run be words that are joined? Most runs are paths, addresses and code. See [`glued`].
+fn may_be_glued(run: &[u8]) -> bool {
+    /// Signs between five words, and capitals of six but for the first.
+    const SIGNS_MIN: usize = 4;
+    const CAPITALS_MIN: usize = 5;
+    let apart = |b: &u8| matches!(b, b'/' | b'=' | b'"' | b'`' | b'(');
+    let name = &run[run.iter().rposition(apart).map_or(0, |at| at + 1)..];
+    let count = |is: fn(u8) -> bool| name.iter().filter(|b| is(**b)).count();
+    name.len() > 2 * SIGNS_MIN
+        && (count(|b| matches!(b, b'_' | b'-' | b'+' | b'.')) >= SIGNS_MIN
+            || count(|b| b.is_ascii_uppercase()) >= CAPITALS_MIN)
 }
 
 fn place(word: &str, text: &[u8], base: usize) -> Span {
@@ -142,8 +176,7 @@ fn rows(text: &[u8], cell: &Cell, row: Row, found: &mut Vec<Sentence>) {
             _ => part,
         };
         if bare.len() <= LINE_BYTES_MAX && is_word(bare) {
-            let blanks = part.len() - part.trim_ascii_start().len();
-            let start = base + begun + blanks;
+            let start = base + begun + (bare.as_ptr().addr() - part.as_ptr().addr());
             words.push(Span::new(start, start + bare.len()));
             if words.len() == ROW_MAX {
                 end(&mut words);
@@ -157,12 +190,9 @@ fn rows(text: &[u8], cell: &Cell, row: Row, found: &mut Vec<Sentence>) {
 
 /// One word, and what may stand around it in a sentence.
 fn is_word(bare: &[u8]) -> bool {
-    let word = bare.trim_ascii_end();
-    !word.is_empty()
-        && word.iter().any(u8::is_ascii_alphabetic)
-        && word
-            .iter()
-            .all(|b| b.is_ascii_graphic() && !matches!(b, b'{' | b'}' | b'=' | b'<' | b'>' | b'|'))
+    let fits =
+        |b: &u8| b.is_ascii_graphic() && !matches!(b, b'{' | b'}' | b'=' | b'<' | b'>' | b'|');
+    bare.iter().all(fits) && bare.iter().any(u8::is_ascii_alphabetic)
 }
 
 /// A cell for each, with blanks between the words.
