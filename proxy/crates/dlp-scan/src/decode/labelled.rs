@@ -9,8 +9,9 @@ use smallvec::SmallVec;
 
 use super::Spawner;
 use super::joined::names_part;
-use crate::detect::is_value;
+use crate::detect::{Scratch, is_value};
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
+use crate::traces::Signs;
 use crate::{Layer, LeafKind};
 
 /// Longest label and longest piece.
@@ -26,31 +27,34 @@ const TOKENS_MAX: usize = 24;
 /// A label has so many letters, or a number.
 const LETTERS_MIN: usize = 3;
 
-pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
+pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     if node.layer == Some(Layer::Joined) || node.only_sure || node.fragments {
         return;
     }
     let mut child = None;
-    for cell in node.cells.iter().filter(|c| is_value(c)) {
-        let text = &node.text[cell.span.range()];
-        if text.len() < TEXT_BYTES_MIN || memchr::memchr(b'\n', text).is_none() {
-            continue;
+    if scratch.traces.signs.any(Signs::LINE) {
+        for cell in node.cells.iter().filter(|c| is_value(c)) {
+            let text = &node.text[cell.span.range()];
+            if text.len() < TEXT_BYTES_MIN || memchr::memchr(b'\n', text).is_none() {
+                continue;
+            }
+            let base = cell.span.start as usize;
+            rows(node, lines(text, base), &mut child, spawn);
         }
-        rows(
-            node,
-            lines(text, cell.span.start as usize),
-            &mut child,
-            spawn,
-        );
     }
     let of_text = |c: &&Cell| is_value(c) && c.kind == LeafKind::String && c.leaf != NO_LEAF;
     let values = || node.cells.iter().filter(of_text);
     if values().nth(1).is_some() {
         rows(node, values().map(|c| c.span), &mut child, spawn);
         // Other values stand between the texts of content blocks.
-        let parts = values().filter(|c| names_part(&node.text[c.name.range()]));
-        let parts: SmallVec<[Span; 16]> = parts.map(|c| c.span).collect();
-        if parts.len() < values().count() {
+        let (mut parts, mut all) = (SmallVec::<[Span; 16]>::new(), 0);
+        for cell in values() {
+            all += 1;
+            if names_part(&node.text[cell.name.range()]) {
+                parts.push(cell.span);
+            }
+        }
+        if parts.len() < all {
             rows(node, parts.into_iter(), &mut child, spawn);
         }
     }
@@ -62,25 +66,14 @@ pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
 /// The lines of a text that begins at `base`, without what ends them.
 fn lines(text: &[u8], base: usize) -> impl Iterator<Item = Span> {
     let mut at = 0;
-    let ends = memchr::memchr_iter(b'\n', text).chain(std::iter::once(text.len()));
-    ends.map(move |end| {
-        let start = std::mem::replace(&mut at, end + 1);
-        let bare = match end > start && text[end - 1] == b'\r' {
-            true => end - 1,
-            false => end,
-        };
-        Span::new(base + start, base + bare)
+    std::iter::from_fn(move || {
+        let (start, rest) = (at, text.get(at..)?);
+        let len = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+        at += len + 1;
+        let bare = len - usize::from(len > 0 && rest[len - 1] == b'\r');
+        Some(Span::new(base + start, base + start + bare))
     })
 }
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sign {
-    Byte(u8),
-    Number,
-}
-
-/// What all pieces of a row stand behind.
-type Label = SmallVec<[Sign; 64]>;
 
 /// Follows rows of texts that begin alike.
 fn rows(
@@ -91,10 +84,11 @@ fn rows(
 ) {
     let text = |span: Span| &node.text[span.range()];
     let mut row: SmallVec<[Span; 16]> = SmallVec::new();
-    let mut label = Label::new();
+    // What all pieces of a row stand behind, with any number for any other.
+    let mut label: &[u8] = &[];
     for next in texts {
         if next.len() > LABEL_MAX + PIECE_BYTES_MAX {
-            end(node, &row, &label, child, spawn);
+            end(node, &row, label, child, spawn);
             row.clear();
             continue;
         }
@@ -108,25 +102,25 @@ fn rows(
         let fits = match row.len() {
             0 => true,
             // By chance the first two begin with the same letters as well: a third one shows it.
-            1 | 2 if row.len() == 1 || behind(&label, text(next)).is_none() => {
+            1 | 2 if row.len() == 1 || behind(label, text(next)).is_none() => {
                 let found = shared(text(row[0]), text(next));
                 let fits = found.is_some();
                 label = found.unwrap_or(label);
                 fits
             }
-            _ => behind(&label, text(next)).is_some(),
+            _ => behind(label, text(next)).is_some(),
         };
         if !fits {
-            end(node, &row, &label, child, spawn);
+            end(node, &row, label, child, spawn);
             row.clear();
         }
         row.push(next);
         if row.len() == PIECES_MAX {
-            end(node, &row, &label, child, spawn);
+            end(node, &row, label, child, spawn);
             row.drain(..PIECES_MAX - OVERLAP);
         }
     }
-    end(node, &row, &label, child, spawn);
+    end(node, &row, label, child, spawn);
 }
 
 /// Lines of code begin with the same blanks, which are no label by themselves.
@@ -139,54 +133,30 @@ fn begin_alike(one: &[u8], other: &[u8]) -> bool {
     x == y || x.is_ascii_digit() && y.is_ascii_digit()
 }
 
-/// What two texts begin with, up to a sign or a blank, if that may be a label.
-fn shared(one: &[u8], other: &[u8]) -> Option<Label> {
-    // Most of what neighbours share is none, so that it is kept only once it is known to be one.
-    let (mut signs, mut letters, mut cut) = (0, 0, None);
-    alike(one, other, |sign| {
-        signs += 1;
-        match sign {
-            Sign::Number => letters += LETTERS_MIN,
-            sign if is_of_word(sign) => letters += 1,
-            _ if letters >= LETTERS_MIN => cut = Some(signs),
-            _ => {}
-        }
-        signs < LABEL_MAX
-    });
-    let cut = cut?;
-    let mut label = Label::new();
-    alike(one, other, |sign| {
-        label.push(sign);
-        label.len() < cut
-    });
-    Some(label)
-}
-
-/// Hands over what two texts begin with, any number for any other, until nobody wants more.
-fn alike(one: &[u8], other: &[u8], mut take: impl FnMut(Sign) -> bool) {
-    let (mut a, mut b) = (0, 0);
-    while let (Some(x), Some(y)) = (one.get(a), other.get(b)) {
-        let sign = if x.is_ascii_digit() && y.is_ascii_digit() {
+/// What two texts begin with, any number for any other, up to a sign or a blank, if that may be a label: as it stands in the first.
+fn shared<'t>(one: &'t [u8], other: &[u8]) -> Option<&'t [u8]> {
+    let (mut a, mut b, mut letters, mut cut) = (0, 0, 0, None);
+    for _ in 0..LABEL_MAX {
+        let (Some(x), Some(y)) = (one.get(a), other.get(b)) else {
+            break;
+        };
+        if x.is_ascii_digit() && y.is_ascii_digit() {
             a += digits(&one[a..]);
             b += digits(&other[b..]);
-            Sign::Number
-        } else if x == y {
-            (a, b) = (a + 1, b + 1);
-            Sign::Byte(*x)
-        } else {
-            return;
-        };
-        if !take(sign) {
-            return;
+            letters += LETTERS_MIN;
+            continue;
+        }
+        if x != y {
+            break;
+        }
+        (a, b) = (a + 1, b + 1);
+        if x.is_ascii_alphabetic() || *x >= 0x80 {
+            letters += 1;
+        } else if letters >= LETTERS_MIN {
+            cut = Some(a);
         }
     }
-}
-
-fn is_of_word(sign: Sign) -> bool {
-    match sign {
-        Sign::Byte(byte) => byte.is_ascii_alphanumeric() || byte >= 0x80,
-        Sign::Number => true,
-    }
+    cut.map(|cut| &one[..cut])
 }
 
 fn digits(text: &[u8]) -> usize {
@@ -194,38 +164,31 @@ fn digits(text: &[u8]) -> usize {
 }
 
 /// Where a text goes on behind this label.
-fn behind(label: &Label, text: &[u8]) -> Option<usize> {
-    let mut at = 0;
-    for sign in label {
-        at += match sign {
-            Sign::Byte(byte) => usize::from(text.get(at) == Some(byte)),
-            Sign::Number => digits(&text[at..]),
+fn behind(label: &[u8], text: &[u8]) -> Option<usize> {
+    let (mut a, mut b) = (0, 0);
+    while let Some(x) = label.get(a) {
+        let y = text.get(b)?;
+        if x.is_ascii_digit() && y.is_ascii_digit() {
+            a += digits(&label[a..]);
+            b += digits(&text[b..]);
+        } else if x == y {
+            (a, b) = (a + 1, b + 1);
+        } else {
+            return None;
         }
-        .checked_sub(1)?
-            + 1;
     }
-    Some(at)
+    Some(b)
 }
 
 /// The first number of a text that has this label.
-fn count(label: &Label, text: &[u8]) -> Option<u64> {
-    let before: Label = label
-        .iter()
-        .copied()
-        .take_while(|s| *s != Sign::Number)
-        .collect();
-    let at = behind(&before, text)?;
+fn count(label: &[u8], text: &[u8]) -> Option<u64> {
+    let number = label.iter().position(u8::is_ascii_digit);
+    let at = behind(&label[..number.unwrap_or(label.len())], text)?;
     let number = &text[at..at + digits(&text[at..])];
     std::str::from_utf8(number).ok()?.parse().ok()
 }
 
-fn end(
-    node: &Node,
-    row: &[Span],
-    label: &Label,
-    child: &mut Option<Node>,
-    spawn: &mut Spawner<'_>,
-) {
+fn end(node: &Node, row: &[Span], label: &[u8], child: &mut Option<Node>, spawn: &mut Spawner<'_>) {
     if row.len() < 2 {
         return;
     }

@@ -174,7 +174,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     solid::decode(node, scratch, spawn);
     joined::decode(node, scratch, spawn);
     chopped::decode(node, spawn);
-    labelled::decode(node, spawn);
+    labelled::decode(node, scratch, spawn);
     shards::decode(node, spawn);
     recited::decode(node, spawn);
     sentences::decode(node, scratch, spawn);
