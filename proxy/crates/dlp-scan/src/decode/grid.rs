@@ -3,6 +3,10 @@
 //! all fields where the head is not the first line of its text; those with their head in the first line are read where
 //! they stand (`detect/context.rs`, `detect/assign/tables.rs`).
 
+use std::cell::LazyCell;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 use smallvec::SmallVec;
 
 use super::columns::{is_head, is_measured, may_head};
@@ -53,6 +57,11 @@ const FRAMES: [[u8; 3]; 4] = [
     *b"\xEF\xBD\x9C",
 ];
 
+/// What parts columns of [`Between::Blanks`], but for a tab.
+static BLANKS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"  "));
+/// The end of a value that is a line.
+static LINE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\n\x1F"));
+
 pub(super) fn decode(node: &Node, traces: &Traces, spawn: &mut Spawner<'_>) {
     let mut cuts = Cuts {
         text: &node.text,
@@ -76,7 +85,7 @@ pub(super) fn decode(node: &Node, traces: &Traces, spawn: &mut Spawner<'_>) {
             read(node, Lines::of(&node.text, cell), &mut cuts, spawn);
         }
     }
-    if memchr::memmem::find(&node.text, b"\n\x1F").is_some() {
+    if LINE.find(&node.text).is_some() {
         for cells in lines_in(node) {
             read(node, Lines::Cells(cells), &mut cuts, spawn);
         }
@@ -129,10 +138,10 @@ fn lines_in(node: &Node) -> impl Iterator<Item = &[Cell]> {
 
 /// May a piece of JSON within other text hold a table as a list of lines?
 pub(super) fn may_hold_lines(node: &Node) -> bool {
-    if memchr::memmem::find(&node.text, b"\n\x1F").is_none() {
+    if LINE.find(&node.text).is_none() {
         return false;
     }
-    let drawn = |c: &Cell| memchr::memmem::find(&node.text[c.span.range()], b"  ").is_some();
+    let drawn = |c: &Cell| BLANKS.find(&node.text[c.span.range()]).is_some();
     lines_in(node).any(|lines| drawn(&lines[0]))
 }
 
@@ -283,22 +292,27 @@ impl Table {
             let n = count(head, sign);
             n >= least && count(row, sign) == n
         };
+        let (bare, below_it) = (head.trim_ascii(), row.trim_ascii());
+        let wiki = |signs: &[u8]| bare.starts_with(signs) && below_it.starts_with(b"|");
         let between = if let Some([_, a, b]) = frame {
             Between::Frame([*a, *b])
-        } else if head.trim_ascii().starts_with(b"||") && row.trim_ascii().starts_with(b"|") {
+        } else if wiki(b"||") {
             Between::Wiki(b'|')
-        } else if head.trim_ascii().starts_with(b"!") && row.trim_ascii().starts_with(b"|") {
+        } else if wiki(b"!") {
             Between::Wiki(b'!')
-        } else if head.trim_ascii().starts_with(b"^") && row.trim_ascii().starts_with(b"|") {
+        } else if wiki(b"^") {
             Between::Wiki(b'^')
-        } else if same(b'|', 1) && !first {
+        } else if !first && same(b'|', 1) {
             Between::Sign(b'|')
-        } else if same(b'\t', 1) && !first {
+        } else if !first && same(b'\t', 1) {
             Between::Sign(b'\t')
-        } else if same(b';', 2) && !first {
+        } else if !first && same(b';', 2) {
             Between::Sign(b';')
-        } else if same(b',', 2) && !first {
+        } else if !first && same(b',', 2) {
             Between::Sign(b',')
+        } else if [below_it, bare].map(gap_in).contains(&None) {
+            // Most lines are no row of anything.
+            return None;
         } else {
             Between::Blanks
         };
@@ -356,9 +370,8 @@ impl Table {
             child.close_cell(start, Span::default(), LeafKind::String, 0);
             names.push(Span::new(start, child.text.len() - 1));
         }
-        let telling = self.heads.iter().any(promises);
-        let known = |head: &Span| is_head(&text[head.range()]);
-        let mut worth = telling || self.heads.iter().any(known);
+        let telling = LazyCell::new(|| self.heads.iter().any(promises));
+        let mut has_numbers = false;
         let over = |head: &Span| columns_of(text, self.head, *head);
         let over: Columns = self.heads.iter().map(over).collect();
         let (mut places, mut rest) = (Vec::new(), lines);
@@ -374,7 +387,7 @@ impl Table {
             let fields = fields(text, line, self.between, false);
             // What looked like heads was none if one comes that promises more.
             let head = |field: &Span| may_head(&text[field.range()]);
-            let anew = !telling && fields.iter().all(head) && fields.iter().any(promises);
+            let anew = fields.iter().all(head) && fields.iter().any(promises) && !*telling;
             if fields.len() < 2 || anew {
                 break;
             }
@@ -389,7 +402,7 @@ impl Table {
                 };
                 let start = child.text.len();
                 let value = &text[field.range()];
-                worth |= value.iter().any(|b| b.is_ascii_digit() || *b == b'@');
+                has_numbers |= value.iter().any(|b| b.is_ascii_digit() || *b == b'@');
                 copy(&mut child, node, field.start as usize, field.end as usize);
                 places.push(Field {
                     cell: to_u32(child.cells.len()),
@@ -400,7 +413,9 @@ impl Table {
                 child.close_cell(start, *name, LeafKind::String, 0);
             }
         }
-        if places.is_empty() || !worth {
+        let known = |head: &Span| is_head(&text[head.range()]);
+        let worth = || has_numbers || *telling || self.heads.iter().any(known);
+        if places.is_empty() || !worth() {
             spawn.drop(child);
         } else {
             child.layout.set_fields(places);
@@ -476,9 +491,7 @@ fn fields(text: &[u8], line: Span, between: Between, head: bool) -> Fields {
             let (mut at, mut n) = (0, 0);
             while at < trimmed.len() && n < COLUMNS_MAX {
                 n += 1;
-                let gap =
-                    memchr::memmem::find(&trimmed[at..], b"  ").map_or(trimmed.len(), |n| at + n);
-                let gap = memchr::memchr(b'\t', &trimmed[at..gap]).map_or(gap, |n| at + n);
+                let gap = gap_in(&trimmed[at..]).map_or(trimmed.len(), |n| at + n);
                 push(from + at, from + gap);
                 let blanks = trimmed[gap..]
                     .iter()
@@ -512,6 +525,13 @@ fn fields(text: &[u8], line: Span, between: Between, head: bool) -> Fields {
         Between::Wiki(_) => split(trimmed, from, b"|", true, &mut push),
     }
     out
+}
+
+/// Where two blanks or a tab stand first.
+fn gap_in(line: &[u8]) -> Option<usize> {
+    let blanks = BLANKS.find(line);
+    let tab = memchr::memchr(b'\t', &line[..blanks.unwrap_or(line.len())]);
+    tab.or(blanks)
 }
 
 /// The pieces between signs; a frame has one before the first and after the last.
