@@ -33,7 +33,8 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
 fn moved(node: &Node, traces: &Traces, spawn: &mut Spawner<'_>) {
     let (mut index, mut done) = (0, 0);
     for at in traces.signed(SIGNS_MIN) {
-        if at < done || !node.text.get(at..at + BYTES).is_some_and(is_moved) {
+        let bytes = node.text.get(at..).and_then(<[u8]>::first_chunk);
+        if at < done || !bytes.is_some_and(is_moved) {
             continue;
         }
         let Some(cell) = node.cell_from(at, &mut index) else {
@@ -71,9 +72,12 @@ fn of_small(b: &u8) -> bool {
     matches!(b, b'2'..=b'K')
 }
 
-fn is_moved(bytes: &[u8]) -> bool {
+/// Hardly any text has so many of those signs.
+fn is_moved(bytes: &[u8; BYTES]) -> bool {
     let shown = |b: &u8| matches!(b, b' '..=b'~');
-    bytes.iter().all(shown) && bytes.iter().filter(|b| of_small(b)).count() >= SMALL_MIN
+    // Counted in bytes, so that a register holds many.
+    let small: u8 = bytes.iter().map(|b| u8::from(of_small(b))).sum();
+    usize::from(small) >= SMALL_MIN && bytes.iter().all(shown)
 }
 
 /// How far words go on that were moved, with the blanks between them. Few letters of such a word are small ones as they stand.
