@@ -77,15 +77,27 @@ type Digit = fn(u8) -> Option<u8>;
 fn alphabet_of(digits: &[u8]) -> Option<Digit> {
     let head = &digits[..digits.len().min(HEAD_DIGITS)];
     let alphabets: [Digit; 3] = [rfc1924_digit, ascii85_digit, z85_digit];
-    alphabets
-        .into_iter()
-        .find(|digit| text_of(head, *digit).is_some())
+    // Few words begin with four bytes of text by chance.
+    let begins = |digit: Digit| head.get(..5).is_some_and(|five| is_text(five, digit));
+    let is_one = |digit: &Digit| begins(*digit) && text_of(head, *digit).is_some();
+    alphabets.into_iter().find(is_one)
+}
+
+/// Are these five digits text?
+fn is_text(five: &[u8], digit: Digit) -> bool {
+    let group = five.iter().try_fold(0_u32, |group, b| {
+        group.checked_mul(85)?.checked_add(digit(*b)?.into())
+    });
+    group.is_some_and(|group| group.to_be_bytes().iter().all(shown))
 }
 
 fn text_of(digits: &[u8], digit: Digit) -> Option<Vec<u8>> {
     let bytes = groups85(digits.iter().copied(), &digit)?;
-    let shown = |b: &u8| matches!(b, b' '..=b'~' | b'\n' | b'\t');
     bytes.iter().all(shown).then_some(bytes)
+}
+
+fn shown(b: &u8) -> bool {
+    matches!(b, b' '..=b'~' | b'\n' | b'\t')
 }
 
 #[cfg(test)]
