@@ -1,5 +1,7 @@
 //! Pieces that are given names and joined later: `a = "ghp_"; b = "Zq7k"; connect(a + b)`.
 
+use smallvec::SmallVec;
+
 use super::{Spawner, child_around, copy, label_before};
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
 use crate::{Layer, OverBudget};
@@ -136,7 +138,7 @@ fn of_name(b: u8) -> bool {
 }
 
 /// The names joined around the sign at `at`, and where the row ends.
-fn names_around(text: &[u8], at: usize, cell: &Cell) -> (Vec<Span>, usize) {
+fn names_around(text: &[u8], at: usize, cell: &Cell) -> (SmallVec<[Span; 4]>, usize) {
     let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
     let first_end = text[floor..at].trim_ascii_end().len() + floor;
     let len = text[floor..first_end]
@@ -144,7 +146,7 @@ fn names_around(text: &[u8], at: usize, cell: &Cell) -> (Vec<Span>, usize) {
         .rev()
         .take_while(|b| of_name(**b))
         .count();
-    let mut names = Vec::new();
+    let mut names = SmallVec::new();
     let mut next = (first_end - len, first_end);
     loop {
         let (from, to) = next;
