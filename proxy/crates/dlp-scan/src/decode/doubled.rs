@@ -1,6 +1,10 @@
 //! Quotation marks that are written twice within a quoted field: CSV (RFC 4180, section 2), SQL, YAML in single ones,
 //! Visual Basic and Pascal: `"login(""anna"", ""Xk8qZ"")"`, `'login(''anna'', ''Xk8qZ'')'`.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
 use super::{Spawner, child_around};
 use crate::Layer;
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
@@ -10,10 +14,14 @@ const GAP_MAX: usize = 256;
 /// So many marks in a row may be the field's own and one within it.
 const ROW_MAX: usize = 3;
 
+/// The shortest rows of each mark.
+static TWICE: LazyLock<[Finder<'static>; 2]> = LazyLock::new(|| [b"\"\"", b"''"].map(Finder::new));
+
 pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
-    for quote in [b'"', b'\''] {
+    for quotes in &*TWICE {
+        let quote = quotes.needle()[0];
         let (mut at, mut index) = (0, 0);
-        while let Some(row) = next(&node.text, quote, at, node.text.len()) {
+        while let Some(row) = next(&node.text, quotes, at, node.text.len()) {
             at = row.end as usize;
             if !opens(&node.text, row) {
                 continue;
@@ -24,7 +32,7 @@ pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
             else {
                 continue;
             };
-            let rows = cluster(node, cell, quote, row);
+            let rows = cluster(node, cell, quotes, row);
             let last = rows[rows.len() - 1];
             at = last.end as usize;
             // The quotation marks of a Python docstring are three, all of them.
@@ -47,18 +55,19 @@ pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
 }
 
 /// The next marks in a row, two or more.
-fn next(text: &[u8], quote: u8, from: usize, ceil: usize) -> Option<Span> {
-    let at = from + memchr::memmem::find(text.get(from..ceil)?, &[quote; 2])?;
+fn next(text: &[u8], quotes: &Finder<'_>, from: usize, ceil: usize) -> Option<Span> {
+    let at = from + quotes.find(text.get(from..ceil)?)?;
+    let quote = text[at];
     let len = text[at..ceil].iter().take_while(|b| **b == quote).count();
     Some(Span::new(at, at + len))
 }
 
 /// The rows of marks from `first` on, each near the one before.
-fn cluster(node: &Node, cell: &Cell, quote: u8, first: Span) -> Vec<Span> {
+fn cluster(node: &Node, cell: &Cell, quotes: &Finder<'_>, first: Span) -> Vec<Span> {
     let mut rows = vec![first];
     let ceil = cell.span.end as usize;
     let mut at = first.end as usize;
-    while let Some(row) = next(&node.text, quote, at, ceil.min(at + GAP_MAX)) {
+    while let Some(row) = next(&node.text, quotes, at, ceil.min(at + GAP_MAX)) {
         if row.len() > ROW_MAX {
             break;
         }

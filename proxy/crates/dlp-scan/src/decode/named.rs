@@ -1,6 +1,9 @@
 //! Values whose names say that they are parts of one: digits under names that begin alike, the sides of a mail address, the three
 //! parts of a signed token.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 use smallvec::SmallVec;
 
 use super::Spawner;
@@ -57,11 +60,14 @@ fn named_digits(node: &Node, spawn: &mut Spawner<'_>) {
     }
 }
 
+/// What names of the second side have in them; the first letter may be a capital.
+static SIDES: LazyLock<[Finder<'static>; 2]> =
+    LazyLock::new(|| [Finder::new(b"omain"), Finder::new(b"host")]);
+
 /// `"localpart": "w.staub", "domain": "mail.de"`: an address of mail on its two sides.
 fn mail_sides(node: &Node, spawn: &mut Spawner<'_>) {
     // Most texts have no word for either side.
-    let says = |word: &[u8]| memchr::memmem::find(&node.text, word).is_some();
-    if !says(b"omain") && !says(b"host") {
+    if SIDES.iter().all(|word| word.find(&node.text).is_none()) {
         return;
     }
     let values: Vec<&Cell> = node.cells.iter().filter(|c| is_value(c)).collect();
