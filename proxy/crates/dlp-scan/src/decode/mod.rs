@@ -121,7 +121,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     }
     parted::decode(node, spawn);
     breaks::decode(node, scratch, spawn);
-    singles::decode(node, spawn);
+    singles::decode(node, traces, spawn);
     glued::decode(node, scratch, spawn);
     if signs.any(Signs::LINE) {
         cut::decode(node, spawn);

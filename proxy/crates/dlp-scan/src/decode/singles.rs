@@ -6,6 +6,7 @@ use unicode_normalization::char::is_combining_mark;
 use super::{Spawner, child_around};
 use crate::Layer;
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
+use crate::traces::Traces;
 
 /// Fewer in a row are the days of a week.
 const SINGLES_MIN: usize = 8;
@@ -13,13 +14,14 @@ const SINGLES_MIN: usize = 8;
 const FOREIGN_MIN: usize = 2;
 const SEPARATORS: &[u8; 13] = b" .-_,|*/~\t+:;";
 
-pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
+pub(super) fn decode(node: &Node, traces: &Traces, spawn: &mut Spawner<'_>) {
     let text = &node.text;
     let (mut done, mut index, mut from) = (0, 0, 1);
-    while let Some(at) = next_foreign(text, from) {
+    while let Some(at) = traces.next_wide(from) {
         from = at + 1;
         let separator = text[at - 1];
-        if at < done || !SEPARATORS.contains(&separator) {
+        // Of a character only the first byte.
+        if at < done || text[at] < 0xC2 || !SEPARATORS.contains(&separator) {
             continue;
         }
         // Most single letters stand between words.
@@ -48,25 +50,6 @@ pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
                 child.push(&text[unit.range()], *unit, How::Copy);
             }
         });
-    }
-}
-
-/// Where the next character beyond ASCII begins. Most text has few.
-fn next_foreign(text: &[u8], from: usize) -> Option<usize> {
-    const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
-    let mut at = from;
-    loop {
-        while let Some(eight) = text.get(at..).and_then(<[u8]>::first_chunk) {
-            if u64::from_ne_bytes(*eight) & HIGH != 0 {
-                break;
-            }
-            at += eight.len();
-        }
-        let byte = *text.get(at)?;
-        if byte >= 0xC2 {
-            return Some(at);
-        }
-        at += 1;
     }
 }
 
