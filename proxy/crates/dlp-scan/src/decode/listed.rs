@@ -23,6 +23,7 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
 fn codes(node: &Node, behind_commas: &[u32], spawn: &mut Spawner<'_>) {
     let text = &node.text;
     let (mut done, mut index) = (0, 0);
+    let mut list = Vec::new();
     for behind in behind_commas {
         let before = *behind as usize - 1;
         let comma = if text[before] == b',' {
@@ -47,7 +48,7 @@ fn codes(node: &Node, behind_commas: &[u32], spawn: &mut Spawner<'_>) {
         let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
         let typed = text[floor..comma].ends_with(TYPE);
         let start = word_start(text, comma - usize::from(typed) * TYPE.len(), floor);
-        let (list, end) = read_codes(&text[..ceil], start);
+        let end = read_codes(&text[..ceil], start, &mut list);
         done = end.max(comma + 1);
         let before = text[floor..start].trim_ascii_end();
         let hex = text[start..].starts_with(b"0x") || text[start..].starts_with(b"0X");
@@ -133,6 +134,7 @@ fn said(text: &[u8], word: &[u8]) -> bool {
 /// Codes with the same few bytes between each two, in any of the usual bases.
 fn code_rows(node: &Node, starts: &[u32], spawn: &mut Spawner<'_>) {
     let (text, mut done, mut index) = (&node.text, 0, 0);
+    let mut words = Vec::new();
     for start in starts.iter().map(|at| *at as usize) {
         if start < done {
             continue;
@@ -144,7 +146,8 @@ fn code_rows(node: &Node, starts: &[u32], spawn: &mut Spawner<'_>) {
         let stop = start + code_len(text, start, ceil);
         let after = text[stop..ceil].iter().take(CODE_GAP_MAX + 1);
         let gap = &text[stop..][..after.take_while(|b| !b.is_ascii_digit()).count()];
-        let mut words = vec![Span::new(start, stop)];
+        words.clear();
+        words.push(Span::new(start, stop));
         let mut at = stop;
         while text[at..ceil].starts_with(gap) {
             let from = at + gap.len();
@@ -229,9 +232,9 @@ fn word_start(text: &[u8], end: usize, floor: usize) -> usize {
     end - word.take_while(|b| b.is_ascii_alphanumeric()).count()
 }
 
-/// The codes of printable characters from `at` on, and where their list ends.
-pub(super) fn read_codes(text: &[u8], mut at: usize) -> (Vec<Code>, usize) {
-    let mut list = Vec::new();
+/// Puts the codes of printable characters from `at` on in place of what is in `list`, and tells where they end.
+pub(super) fn read_codes(text: &[u8], mut at: usize, list: &mut Vec<Code>) -> usize {
+    list.clear();
     let mut end = at;
     loop {
         let len = text[at..]
@@ -258,7 +261,7 @@ pub(super) fn read_codes(text: &[u8], mut at: usize) -> (Vec<Code>, usize) {
             break;
         }
     }
-    (list, end)
+    end
 }
 
 pub(super) fn printable(b: u8) -> bool {
@@ -309,7 +312,8 @@ fn coded(row: &[Code]) -> bool {
 /// Reads the array of codes that begins at `at`, if it is one.
 /// Of one that is told to be a text fewer will do.
 pub(super) fn code_array(text: &[u8], at: usize, told: bool) -> Option<Vec<Code>> {
-    let (list, _) = read_codes(text, at);
+    let mut list = Vec::new();
+    read_codes(text, at, &mut list);
     (told && list.len() >= CODES_MIN
         || list.len() >= BARE_CODES_MIN && (telling(&list) || coded(&list)))
     .then_some(list)
