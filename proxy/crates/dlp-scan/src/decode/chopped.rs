@@ -4,6 +4,8 @@
 //! Lists hold words, too. What tells a text that was cut is where it was: pieces of one length with blanks in them, or a blank at
 //! the edge of one.
 
+use smallvec::SmallVec;
+
 use super::Spawner;
 use super::joined::names_part;
 use crate::detect::is_value;
@@ -28,7 +30,7 @@ pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
     rows(node, node.cells.iter().filter(of_text), &mut child, spawn);
     // Other values stand between the texts of content blocks.
     let values = node.cells.iter().filter(of_text).enumerate();
-    let parts: Vec<(usize, &Cell)> = values
+    let parts: SmallVec<[(usize, &Cell); 16]> = values
         .filter(|(_, c)| names_part(&node.text[c.name.range()]))
         .collect();
     if parts.windows(2).any(|two| two[0].0 + 1 < two[1].0) {
@@ -46,7 +48,7 @@ fn rows<'n>(
     child: &mut Option<Node>,
     spawn: &mut Spawner<'_>,
 ) {
-    let mut row: Vec<Span> = Vec::new();
+    let mut row: SmallVec<[Span; PIECES_MAX]> = SmallVec::new();
     for cell in values {
         let goes_on = row.last().is_some_and(|last| {
             let texts = [&node.text[last.range()], &node.text[cell.span.range()]];
