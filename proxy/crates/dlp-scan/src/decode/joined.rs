@@ -405,8 +405,9 @@ fn lettered((last, name): (&[u8], &[u8])) -> bool {
     let (Some((a, stem)), Some((b, same))) = (last.split_last(), name.split_last()) else {
         return false;
     };
-    let apart = stem.last().is_none_or(|b| matches!(b, b'_' | b'-'));
-    apart && stem == same && a.is_ascii_alphabetic() && b.is_ascii_alphabetic() && a + 1 == *b
+    let apart = || stem.last().is_none_or(|b| matches!(b, b'_' | b'-'));
+    // Few names end in letters that follow each other.
+    a.is_ascii_alphabetic() && a + 1 == *b && b.is_ascii_alphabetic() && apart() && stem == same
 }
 
 fn join_parts(node: &Node, row: &[Cell], spawn: &mut Spawner<'_>) {

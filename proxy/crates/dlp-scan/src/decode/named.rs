@@ -127,6 +127,9 @@ fn join_named(node: &Node, name: Span, parts: &[Span], sign: &[u8], spawn: &mut 
     spawn.end(child);
 }
 
+/// What the first part of a signed token begins with.
+static TOKEN: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"eyJ"));
+
 /// `{"header": "eyJ...", "payload": "eyJ...", "signature": "..."}`: the three parts of a signed token (RFC 7515, 7.2), each by itself.
 fn signed(node: &Node, spawn: &mut Spawner<'_>) {
     const NAMES: [&[&str]; 3] = [
@@ -134,6 +137,9 @@ fn signed(node: &Node, spawn: &mut Spawner<'_>) {
         &["p", "payload", "body", "claims", "jwt_payload"],
         &["s", "sig", "signature", "jwt_signature"],
     ];
+    if TOKEN.find(&node.text).is_none() {
+        return;
+    }
     let begins = |c: &Cell| node.text[c.span.range()].starts_with(b"eyJ") && is_value(c);
     for (at, first) in node.cells.iter().enumerate().filter(|(_, c)| begins(c)) {
         let rest = node.cells[at..].iter().filter(|c| is_value(c));

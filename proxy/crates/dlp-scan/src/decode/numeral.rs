@@ -41,7 +41,8 @@ fn push(child: &mut Node, node: &Node, cell: &Cell, negative: bool, digits: &[u8
 
 /// The digits of a number that is whole and not written so, and whether it is negative.
 fn whole(text: &[u8]) -> Option<(bool, Vec<u8>)> {
-    let at = memchr::memchr3(b'.', b'e', b'E', text)?;
+    // Most numbers are short.
+    let at = text.iter().position(|b| matches!(b, b'.' | b'e' | b'E'))?;
     let negative = text.starts_with(b"-");
     let unsigned = &text[usize::from(negative)..];
     let at = at.checked_sub(usize::from(negative))?;

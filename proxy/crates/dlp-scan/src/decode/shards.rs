@@ -58,8 +58,9 @@ fn counted_in(node: &Node, spawn: &mut Spawner<'_>) {
     const GROUP: std::ops::RangeInclusive<usize> = 2..=6;
     const DIGITS_MIN: usize = 12;
     let group = |c: &Cell| {
-        let text = &node.text[c.span.range()];
-        is_value(c) && GROUP.contains(&text.len()) && text.iter().all(u8::is_ascii_digit)
+        is_value(c)
+            && GROUP.contains(&c.span.len())
+            && node.text[c.span.range()].iter().all(u8::is_ascii_digit)
     };
     let number = |c: &Cell| counted(&node.text[c.name.range()]);
     let mut at = 0;
