@@ -60,7 +60,9 @@ fn row_at(
     (index, done): (&mut usize, &mut usize),
     spawn: &mut Spawner<'_>,
 ) {
-    if at < *done {
+    // Beside most signs stands no name.
+    let before = node.text[..at].trim_ascii_end();
+    if at < *done || !before.last().is_some_and(|b| of_name(*b)) {
         return;
     }
     let Some(cell) = node.cell_from(at, index).filter(|c| c.leaf != NO_LEAF) else {
@@ -75,6 +77,9 @@ fn row_at(
         &node.text[cell.span.range()][..names[0].start as usize - cell.span.start as usize];
     let floor = before.len().saturating_sub(REACH);
     let base = cell.span.start as usize + floor;
+    if memchr::memchr(b'=', &before[floor..]).is_none() {
+        return;
+    }
     let given = names.iter().map(|name| {
         let piece = given(&before[floor..], &node.text[name.range()])?;
         Some(Span::new(base + piece.start, base + piece.end))
