@@ -165,6 +165,10 @@ fn digits(text: &[u8]) -> usize {
 
 /// Where a text goes on behind this label.
 fn behind(label: &[u8], text: &[u8]) -> Option<usize> {
+    // It ends with a sign, so that no number goes on behind it.
+    if text.starts_with(label) {
+        return Some(label.len());
+    }
     let (mut a, mut b) = (0, 0);
     while let Some(x) = label.get(a) {
         let y = text.get(b)?;
@@ -183,8 +187,8 @@ fn behind(label: &[u8], text: &[u8]) -> Option<usize> {
 /// The first number of a text that has this label.
 fn count(label: &[u8], text: &[u8]) -> Option<u64> {
     let number = label.iter().position(u8::is_ascii_digit);
-    let at = behind(&label[..number.unwrap_or(label.len())], text)?;
-    let number = &text[at..at + digits(&text[at..])];
+    let rest = text.strip_prefix(&label[..number.unwrap_or(label.len())])?;
+    let number = &rest[..digits(rest)];
     std::str::from_utf8(number).ok()?.parse().ok()
 }
 
