@@ -112,17 +112,17 @@ fn names(text: &[u8], cell: &Cell, blobs: &[Blob], found: &mut Vec<Sentence>) {
 fn next_long(text: &[u8], from: usize) -> Option<usize> {
     let (eights, _) = text.as_chunks::<8>();
     let first = from.div_ceil(8).saturating_sub(1);
-    for odd in (first | 1..eights.len()).step_by(2) {
+    let mut odd = first | 1;
+    while let Some(eight) = eights.get(odd) {
         // Without a branch, so that a register holds all of them.
-        let has_blank = |eight: &[u8; 8]| eight.iter().fold(false, |any, b| any | (*b == b' '));
-        if has_blank(&eights[odd]) {
-            continue;
+        if !eight.iter().fold(false, |any, b| any | (*b == b' ')) {
+            let start = first.max(odd - 1);
+            let around = &eights[start..eights.len().min(odd + 2)];
+            if let Some(at) = long_runs(around.as_flattened()).next() {
+                return Some(start * 8 + at);
+            }
         }
-        let start = first.max(odd - 1);
-        let around = &eights[start..eights.len().min(odd + 2)];
-        if let Some(at) = long_runs(around.as_flattened()).next() {
-            return Some(start * 8 + at);
-        }
+        odd += 2;
     }
     None
 }
