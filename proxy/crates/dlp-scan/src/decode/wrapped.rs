@@ -164,7 +164,10 @@ impl Line {
     fn read(text: &[u8], start: usize, end: usize, before: Option<&Self>) -> Self {
         let line = text[start..end].trim_ascii_end();
         let told = [&b"\\"[..], b"<br>", b"<br/>", b"<br />"];
-        let told = told.into_iter().find_map(|sign| line.strip_suffix(sign));
+        let told = match line.last() {
+            Some(b'\\' | b'>') => told.into_iter().find_map(|sign| line.strip_suffix(sign)),
+            _ => None,
+        };
         // Behind other backslashes it may be one of an escape.
         let escape = |line: &&[u8]| {
             let word = line.iter().rev().take_while(|b| **b > b' ');
@@ -382,54 +385,36 @@ fn is_filled(text: &[u8], last: &Line, next: &Line) -> bool {
     if !word || !begun || !FILLED.contains(&last.len()) {
         return false;
     }
-    let count = |line: &Line, is: fn(&u8) -> bool| {
-        text[line.from..line.to]
-            .iter()
-            .map(|b| usize::from(is(b)))
+    let of = |line: &Line| text[line.from..line.to].iter();
+    let blanks = of(last).filter(|b| **b == b' ').count();
+    let signs = |line: &Line| {
+        of(line)
+            .map(|b| usize::from(OF_PROGRAM[usize::from(*b)]))
             .sum::<usize>()
-    };
-    let blanks = count(last, |b| *b == b' ');
-    // In a program a line that goes on is none of prose.
-    let sign = |b: &u8| {
-        matches!(
-            b,
-            b'{' | b'}'
-                | b'('
-                | b')'
-                | b'['
-                | b']'
-                | b';'
-                | b'='
-                | b'|'
-                | b'&'
-                | b'\\'
-                | b'<'
-                | b'>'
-        )
     };
     blanks >= WORDS_MIN
         && last.len() <= blanks * WORD_BYTES_MAX
-        && count(last, sign) + count(next, sign) <= SIGNS_MAX
+        && signs(last) + signs(next) <= SIGNS_MAX
 }
 
+const fn table(bytes: &[u8]) -> [bool; 256] {
+    let mut table = [false; 256];
+    let mut at = 0;
+    while at < bytes.len() {
+        table[bytes[at] as usize] = true;
+        at += 1;
+    }
+    table
+}
+
+/// In a program a line that goes on is none of prose.
+static OF_PROGRAM: [bool; 256] = table(b"{}()[];=|&\\<>");
+
+/// What stands around values.
+static AROUND: [bool; 256] = table(b"\"'`<>(){}[],;|");
+
 fn of_part(b: &u8) -> bool {
-    b.is_ascii_graphic()
-        && !matches!(
-            b,
-            b'"' | b'\''
-                | b'`'
-                | b'<'
-                | b'>'
-                | b'('
-                | b')'
-                | b'{'
-                | b'}'
-                | b'['
-                | b']'
-                | b','
-                | b';'
-                | b'|'
-        )
+    b.is_ascii_graphic() && !AROUND[usize::from(*b)]
 }
 
 fn part_before<'t>(text: &'t [u8], line: &Line) -> &'t [u8] {
