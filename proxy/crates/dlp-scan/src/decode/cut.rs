@@ -1,7 +1,7 @@
 //! Numbers that were cut where a line ended (`CPF: 019.379.` and `719-45` below it), and numbers in groups of four whatever
 //! their own groups are (`PESEL: 5602 2604 805`). Only under a sign that gives them a name: elsewhere they are tables.
 
-use super::{Spawner, child_around};
+use super::{Ends, Spawner, child_around};
 use crate::Layer;
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
 
@@ -14,9 +14,9 @@ const DIGITS_MIN: usize = 6;
 const GROUP_BYTES: usize = 4;
 const GROUPED_BYTES_MAX: usize = 44;
 
-pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
+pub(super) fn decode(node: &Node, ends: &Ends, spawn: &mut Spawner<'_>) {
     let (text, mut index, mut done) = (&node.text, 0, 0);
-    for at in memchr::memchr_iter(b'\n', text) {
+    for at in ends.0.iter().map(|end| *end as usize) {
         let near = |at: Option<usize>| {
             at.and_then(|at| text.get(at))
                 .is_some_and(|b| of_number(*b))

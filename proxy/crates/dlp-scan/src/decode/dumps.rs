@@ -7,7 +7,7 @@ use memchr::memmem;
 use smallvec::SmallVec;
 
 use super::listed::{BARE_CODES_MIN, CODES_MIN, Code, printable, telling};
-use super::{Spawner, child_around};
+use super::{Ends, Spawner, child_around};
 use crate::Layer;
 use crate::detect::Scratch;
 use crate::text::{Cell, How, Node, Span};
@@ -15,10 +15,10 @@ use crate::text::{Cell, How, Node, Span};
 /// Most bytes that a line of a dump shows.
 const LINE_BYTES_MAX: usize = 64;
 
-pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
+pub(super) fn decode(node: &Node, scratch: &Scratch, ends: &Ends, spawn: &mut Spawner<'_>) {
     let traces = &scratch.traces;
     if traces.zeros {
-        dumps(node, spawn);
+        dumps(node, ends, spawn);
     }
     columns(node, scratch, spawn);
 }
@@ -300,14 +300,14 @@ fn emit_words(node: &Node, cell: &Cell, form: Form, shown: &[Shown], spawn: &mut
 }
 
 /// `00000010: 6768 705f 5a71 376b  ghp_Zq7k`, line by line.
-fn dumps(node: &Node, spawn: &mut Spawner<'_>) {
+fn dumps(node: &Node, ends: &Ends, spawn: &mut Spawner<'_>) {
     let (mut index, mut at) = (0, 0);
     while let Some(n) = node.text.get(at..).and_then(|t| ZEROS.find(t)) {
         at += n;
         match node.cell_from(at, &mut index) {
             Some(cell) => {
                 if cell.span.len() >= 32 {
-                    dump(node, cell, spawn);
+                    dump(node, cell, ends.within(cell.span), spawn);
                 }
                 at = cell.span.end as usize;
             }
@@ -319,13 +319,16 @@ fn dumps(node: &Node, spawn: &mut Spawner<'_>) {
 /// Offsets begin with it.
 static ZEROS: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(b"0000"));
 
-fn dump(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
+fn dump(node: &Node, cell: &Cell, ends: &[u32], spawn: &mut Spawner<'_>) {
     let base = cell.span.start as usize;
     let text = &node.text[cell.span.range()];
     let mut rows: Vec<(Vec<u8>, Span)> = Vec::new();
     let mut expected = None;
     let mut at = 0;
-    for line in text.split_inclusive(|b| *b == b'\n').chain([&b""[..]]) {
+    let ends = ends.iter().map(|end| *end as usize - base + 1);
+    // Nothing goes on behind the last line.
+    for end in ends.chain([text.len(), text.len()]) {
+        let line = &text[at..end];
         let read = dump_line(line);
         let goes_on = matches!((&read, expected), (Some((offset, ..)), Some(e)) if *offset == e);
         if !goes_on && !rows.is_empty() {
@@ -335,10 +338,10 @@ fn dump(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
         expected = None;
         if let Some((offset, bytes, from)) = read {
             expected = offset.checked_add(bytes.len() as u64);
-            let end = at + line.trim_ascii_end().len();
-            rows.push((bytes, Span::new(base + at + from, base + end)));
+            let bare = at + line.trim_ascii_end().len();
+            rows.push((bytes, Span::new(base + at + from, base + bare)));
         }
-        at += line.len();
+        at = end;
     }
 }
 

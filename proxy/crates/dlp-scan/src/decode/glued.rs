@@ -4,7 +4,7 @@
 //!
 //! Names in programs and lists of words look the same, so only what has some of the small words of a sentence is read.
 
-use super::Spawner;
+use super::{Ends, Spawner};
 use crate::blob::{self, Blob};
 use crate::detect::{GLUED_BYTES_MIN, Scratch, glued, humps, long_runs};
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
@@ -27,7 +27,7 @@ const ROW_MAX: usize = 400;
 /// Longest line of one word, with what it is indented by.
 const LINE_BYTES_MAX: usize = 40;
 
-pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
+pub(super) fn decode(node: &Node, scratch: &Scratch, ends: &Ends, spawn: &mut Spawner<'_>) {
     let signs = scratch.traces.signs;
     if node.only_sure || node.turned || node.layer == Some(Layer::Wrapped) {
         return;
@@ -43,10 +43,12 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
             names(text, cell, &scratch.blobs, &mut found);
         }
         if signs.any(Signs::LINE) && text.len() >= ROW_BYTES_MIN {
-            rows(text, cell, Row::Lines, &mut found);
+            let ends = ends.within(cell.span).iter();
+            let ends = ends.map(|end| (*end - cell.span.start) as usize);
+            rows(text, cell, ends, &mut found);
         }
         if signs.any(Signs::STAR) && text.len() > 4 * ROW_MIN {
-            rows(text, cell, Row::Stars, &mut found);
+            rows(text, cell, memchr::memchr_iter(b'*', text), &mut found);
         }
     }
     if !found.is_empty() {
@@ -145,17 +147,9 @@ fn place(word: &str, text: &[u8], base: usize) -> Span {
     Span::new(start, start + word.len())
 }
 
-/// What parts the words of a row.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Row {
-    Lines,
-    Stars,
-}
-
-/// Rows of words that each stand in a line of their own, or between stars.
-fn rows(text: &[u8], cell: &Cell, row: Row, found: &mut Vec<Sentence>) {
+/// Rows of words that each stand in a line of their own, or between stars: `signs` are what parts them.
+fn rows(text: &[u8], cell: &Cell, signs: impl Iterator<Item = usize>, found: &mut Vec<Sentence>) {
     let base = cell.span.start as usize;
-    let sign = if row == Row::Lines { b'\n' } else { b'*' };
     let mut words: Vec<Span> = Vec::new();
     let mut end = |words: &mut Vec<Span>| {
         let sentence = Sentence {
@@ -167,7 +161,7 @@ fn rows(text: &[u8], cell: &Cell, row: Row, found: &mut Vec<Sentence>) {
         }
     };
     let mut from = 0;
-    for to in memchr::memchr_iter(sign, text).chain([text.len()]) {
+    for to in signs.chain([text.len()]) {
         let (part, begun) = (&text[from..to], from);
         from = to + 1;
         // Most lines are longer than a word.

@@ -7,11 +7,10 @@
 
 use smallvec::SmallVec;
 
-use super::Spawner;
 use super::joined::names_part;
-use crate::detect::{Scratch, is_value};
+use super::{Ends, Spawner};
+use crate::detect::is_value;
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
-use crate::traces::Signs;
 use crate::{Layer, LeafKind};
 
 /// Longest label and longest piece.
@@ -27,19 +26,20 @@ const TOKENS_MAX: usize = 24;
 /// A label has so many letters, or a number.
 const LETTERS_MIN: usize = 3;
 
-pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
+pub(super) fn decode(node: &Node, ends: &Ends, spawn: &mut Spawner<'_>) {
     if node.layer == Some(Layer::Joined) || node.only_sure || node.fragments {
         return;
     }
     let mut child = None;
-    if scratch.traces.signs.any(Signs::LINE) {
+    if !ends.0.is_empty() {
         for cell in node.cells.iter().filter(|c| is_value(c)) {
-            let text = &node.text[cell.span.range()];
-            if text.len() < TEXT_BYTES_MIN || memchr::memchr(b'\n', text).is_none() {
+            if cell.span.len() < TEXT_BYTES_MIN {
                 continue;
             }
-            let base = cell.span.start as usize;
-            rows(node, lines(text, base), &mut child, spawn);
+            let ends = ends.within(cell.span);
+            if !ends.is_empty() {
+                rows(node, lines(&node.text, cell, ends), &mut child, spawn);
+            }
         }
     }
     let of_text = |c: &&Cell| is_value(c) && c.kind == LeafKind::String && c.leaf != NO_LEAF;
@@ -63,15 +63,16 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     }
 }
 
-/// The lines of a text that begins at `base`, without what ends them.
-fn lines(text: &[u8], base: usize) -> impl Iterator<Item = Span> {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        let (start, rest) = (at, text.get(at..)?);
-        let len = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-        at += len + 1;
-        let bare = len - usize::from(len > 0 && rest[len - 1] == b'\r');
-        Some(Span::new(base + start, base + start + bare))
+/// The lines of a cell, without what ends them.
+fn lines(text: &[u8], cell: &Cell, ends: &[u32]) -> impl Iterator<Item = Span> {
+    let mut start = cell.span.start;
+    ends.iter().copied().chain([cell.span.end]).map(move |end| {
+        let begun = std::mem::replace(&mut start, end + 1);
+        let returned = end > begun && text[end as usize - 1] == b'\r';
+        Span {
+            start: begun,
+            end: end - u32::from(returned),
+        }
     })
 }
 

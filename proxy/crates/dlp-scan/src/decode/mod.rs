@@ -72,7 +72,7 @@ mod wrapped;
 mod written;
 
 use crate::detect::Scratch;
-use crate::text::{Cell, Node};
+use crate::text::{Cell, Node, Span, to_u32};
 use crate::traces::Signs;
 use crate::{Layer, OverBudget};
 
@@ -122,17 +122,18 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     parted::decode(node, spawn);
     breaks::decode(node, scratch, spawn);
     singles::decode(node, traces, spawn);
-    glued::decode(node, scratch, spawn);
+    let ends = Ends::of(&node.text, signs);
+    glued::decode(node, scratch, &ends, spawn);
     if signs.any(Signs::LINE) {
-        cut::decode(node, spawn);
-        wrapped::decode(node, spawn);
+        cut::decode(node, &ends, spawn);
+        wrapped::decode(node, &ends, spawn);
     }
     strides::decode(node, scratch, spawn);
     listed::decode(node, scratch, spawn);
     if signs.any(Signs::LINE) {
         grid::decode(node, traces, spawn);
     }
-    dumps::decode(node, scratch, spawn);
+    dumps::decode(node, scratch, &ends, spawn);
     if traces.zeros || signs.any(Signs::MARK.or(Signs::OF_MARKS)) {
         marked::decode(node, spawn);
     }
@@ -174,7 +175,7 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     solid::decode(node, scratch, spawn);
     joined::decode(node, scratch, spawn);
     chopped::decode(node, spawn);
-    labelled::decode(node, scratch, spawn);
+    labelled::decode(node, &ends, spawn);
     shards::decode(node, spawn);
     recited::decode(node, spawn);
     sentences::decode(node, scratch, spawn);
@@ -183,6 +184,29 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     strung::decode(node, scratch, spawn);
     numeral::decode(node, spawn);
     misread::decode(node, &scratch.misread, spawn);
+}
+
+/// Where the lines of a text end, for all decoders that go line by line.
+struct Ends(Vec<u32>);
+
+impl Ends {
+    fn of(text: &[u8], signs: Signs) -> Self {
+        if !signs.any(Signs::LINE) {
+            return Self(Vec::new());
+        }
+        // Counted first, which takes less than to grow.
+        let ends = memchr::memchr_iter(b'\n', text);
+        let mut places = Vec::with_capacity(ends.clone().count());
+        places.extend(ends.map(to_u32));
+        Self(places)
+    }
+
+    /// Those within a piece of the text.
+    fn within(&self, piece: Span) -> &[u32] {
+        let from = self.0.partition_point(|end| *end < piece.start);
+        let behind = &self.0[from..];
+        &behind[..behind.partition_point(|end| *end < piece.end)]
+    }
 }
 
 /// The longest rows of at least `least` cells of which each goes with the next.

@@ -4,9 +4,9 @@
 
 use std::cell::OnceCell;
 
-use super::{Spawner, begin_cell, name_of};
+use super::{Ends, Spawner, begin_cell, name_of};
 use crate::detect::is_dump_line;
-use crate::text::{Cell, How, NO_LEAF, Node, Span};
+use crate::text::{Cell, How, Node, Span};
 use crate::{Layer, OverBudget};
 
 /// Longest blanks before such a sign, longest number of a line, and what may stand around it.
@@ -26,23 +26,22 @@ const RULE: &[u8] = b"----";
 /// What comes along of a line that ends or begins with a part of a value and has nothing before it.
 const BESIDE_BYTES_MAX: usize = 64;
 
-pub(super) fn decode(node: &Node, spawn: &mut Spawner<'_>) {
+pub(super) fn decode(node: &Node, ends: &Ends, spawn: &mut Spawner<'_>) {
     // Lines of noise are none.
     if node.only_sure {
         return;
     }
-    let (mut index, mut at) = (0, 0);
-    while let Some(n) = memchr::memchr(b'\n', &node.text[at..]) {
-        let Some(cell) = node.cell_from(at + n, &mut index) else {
-            at += n + 1;
-            continue;
-        };
-        at = (cell.span.end as usize).max(at + n + 1);
-        if cell.leaf == NO_LEAF {
+    let (mut index, mut done) = (0, 0);
+    for end in ends.0.iter().map(|end| *end as usize) {
+        if end < done {
             continue;
         }
+        let Some(cell) = node.cell_from(end, &mut index) else {
+            continue;
+        };
+        done = cell.span.end as usize;
         let mut open = [Open::default(), Open::default()];
-        if !of_cell(node, cell, spawn, &mut open) {
+        if !of_cell(node, cell, ends.within(cell.span), spawn, &mut open) {
             return;
         }
         for open in open {
@@ -83,14 +82,22 @@ impl Open {
 
 /// Puts together what goes on over lines, lines behind a sign in one child, and what stands beside the ends of others in the second;
 /// `false` once the budget is used up.
-fn of_cell(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>, open: &mut [Open; 2]) -> bool {
+fn of_cell(
+    node: &Node,
+    cell: &Cell,
+    ends: &[u32],
+    spawn: &mut Spawner<'_>,
+    open: &mut [Open; 2],
+) -> bool {
     let (floor, ceil) = (cell.span.start as usize, cell.span.end as usize);
     let text = &node.text[..ceil];
     let mut before: Option<Line> = None;
     let block = OnceCell::new();
     let mut at = floor;
-    while at < ceil {
-        let end = memchr::memchr(b'\n', &text[at..]).map_or(ceil, |n| at + n);
+    for end in ends.iter().map(|end| *end as usize).chain([ceil]) {
+        if at == ceil {
+            break;
+        }
         let line = Line::read(text, at, end, before.as_ref());
         let whole = &text[at..end];
         at = end + 1;
