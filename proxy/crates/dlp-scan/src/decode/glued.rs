@@ -62,15 +62,14 @@ struct Sentence {
     kind: LeafKind,
 }
 
-impl Sentence {
-    fn is_one(&self, text: &[u8], base: usize) -> bool {
-        let word = |w: &Span| &text[w.start as usize - base..w.end as usize - base];
-        let small = |w: &&Span| {
-            let bare = word(w).trim_ascii();
-            SMALL.iter().any(|s| s.eq_ignore_ascii_case(bare))
-        };
-        self.words.iter().filter(small).count() >= SMALL_MIN
-    }
+/// Are these words of a text that begins at `base` a sentence?
+fn is_sentence(words: &[Span], text: &[u8], base: usize) -> bool {
+    let word = |w: &Span| &text[w.start as usize - base..w.end as usize - base];
+    let small = |w: &&Span| {
+        let bare = word(w).trim_ascii();
+        SMALL.iter().any(|s| s.eq_ignore_ascii_case(bare))
+    };
+    words.iter().filter(small).count() >= SMALL_MIN
 }
 
 /// Names of many words. A run without blanks that is long enough has two whole eights of bytes in it.
@@ -103,7 +102,7 @@ fn names(text: &[u8], cell: &Cell, blobs: &[Blob], found: &mut Vec<Sentence>) {
         else {
             continue;
         };
-        if sentence.is_one(text, base) {
+        if is_sentence(&sentence.words, text, base) {
             found.push(sentence);
         }
     }
@@ -152,13 +151,13 @@ fn rows(text: &[u8], cell: &Cell, signs: impl Iterator<Item = usize>, found: &mu
     let base = cell.span.start as usize;
     let mut words: Vec<Span> = Vec::new();
     let mut end = |words: &mut Vec<Span>| {
-        let sentence = Sentence {
-            words: std::mem::take(words),
-            kind: cell.kind,
-        };
-        if sentence.words.len() >= ROW_MIN && sentence.is_one(text, base) {
-            found.push(sentence);
+        if words.len() >= ROW_MIN && is_sentence(words, text, base) {
+            found.push(Sentence {
+                words: words.clone(),
+                kind: cell.kind,
+            });
         }
+        words.clear();
     };
     let mut from = 0;
     for to in signs.chain([text.len()]) {
