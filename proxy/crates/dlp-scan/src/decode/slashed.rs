@@ -1,6 +1,8 @@
 //! Lines of a text that was written as one, as JSON and most languages do (`a\nb\nc`), and a value with a backslash before each of its signs: `\0\8\0\7\9\8\1`, `\L\i\n\d\e\n`. A shell and a printer read over them; a
 //! number with three or four digits to a group would be octal.
 
+use smallvec::SmallVec;
+
 use super::{Spawner, child_around};
 use crate::Layer;
 use crate::text::{How, NO_LEAF, Node, Span};
@@ -148,8 +150,8 @@ fn signs(node: &Node, spawn: &mut Spawner<'_>) {
 }
 
 /// The signs of a row, each without its backslash.
-fn row(text: &[u8], mut at: usize) -> Vec<Span> {
-    let mut signs = Vec::new();
+fn row(text: &[u8], mut at: usize) -> SmallVec<[Span; 8]> {
+    let mut signs = SmallVec::new();
     while signs.len() < SIGNS_MAX && text.get(at) == Some(&b'\\') {
         let Some(first) = text.get(at + 1).filter(|b| **b >= b' ' && **b != b'\\') else {
             break;
