@@ -4,7 +4,7 @@
 use super::Spawner;
 use crate::Layer;
 use crate::detect::Scratch;
-use crate::text::{Cell, How, NO_LEAF, Node, Span};
+use crate::text::{Cell, How, NO_LEAF, Node, Span, Wide};
 use crate::traces::Traces;
 
 /// Bytes that are looked at to tell whether text was moved, and how many of them have to be small letters that were.
@@ -127,7 +127,8 @@ fn lines(node: &Node, cell: &Cell, spawn: &mut Spawner<'_>) {
     let mut child = None;
     let mut from = cell.span.start as usize;
     for line in text.split('\n') {
-        let flipped = line.chars().filter(|c| upright(*c).is_some());
+        // None of them is ASCII.
+        let flipped = Wide::new(line).filter(|(_, c)| upright(*c).is_some());
         if flipped.count() >= FLIPPED_MIN {
             if child.is_none() {
                 child = spawn.begin(Layer::Reversed);
