@@ -162,11 +162,14 @@ impl Decoded {
 
     /// Pieces that stand in the text, without what is between them.
     fn pieces(node: &Node, layer: Layer, (from, to): (usize, usize), parts: Vec<Span>) -> Self {
-        let bytes = parts.iter().flat_map(|p| &node.text[p.range()]).copied();
+        let mut bytes = Vec::new();
+        for part in &parts {
+            bytes.extend_from_slice(&node.text[part.range()]);
+        }
         Self {
             layer,
             span: Span::new(from, to),
-            bytes: bytes.collect(),
+            bytes,
             parts,
         }
     }
@@ -194,6 +197,11 @@ fn terminal(node: &Node, cell: &Cell, at: usize) -> Option<Decoded> {
                 let before = i.saturating_sub(usize::from(i > start));
                 parts.push(Span::new(start, before));
                 start = i + 1;
+                i += 1;
+                continue;
+            }
+            // What a sequence begins with.
+            if !matches!(node.text[i], 0x1B | b'\\' | b'^') {
                 i += 1;
                 continue;
             }
