@@ -413,8 +413,9 @@ impl Table {
                 child.close_cell(start, *name, LeafKind::String, 0);
             }
         }
-        let known = |head: &Span| is_head(&text[head.range()]);
-        let worth = || has_numbers || *telling || self.heads.iter().any(known);
+        // Longer ones are known by what they promise, too.
+        let known = |head: &Span| is_head(&text[head.range()]) || head.len() == 1 && promises(head);
+        let worth = || has_numbers || self.heads.iter().any(known);
         if places.is_empty() || !worth() {
             spawn.drop(child);
         } else {
