@@ -36,7 +36,7 @@ CUTS = (0, BESIDE, BESIDE + SELF, 2 * BESIDE + SELF)
 SHORT = (0, 20, 64, 84)  # what of it training looks at: few texts have more
 BASIS, WIDTH, FEATURES, HIDDEN = 128, 64, 64, 32
 SEEN, APART, HIDDEN_2 = 48, 2, 48  # the second look, as deep.rs has it
-BOUND = 2.0  # above it the scanner calls a sentence an order
+BOUND = 1.5  # above it the scanner calls a sentence an order
 MAYBE = 0.0  # above it the scanner looks a second time
 POSITIVE, HARD, ORDINARY = 72, 96, 216  # bags of a step
 SHARE = dict(english=0.32, other=0.24, unread=0.16, licence=0.07, nothing=0.08, listed=0.07, repeated=0.05)  # of ORDINARY; the rest are words in any order

@@ -262,7 +262,7 @@ mod tests {
     fn what_was_found_once_is_found_wherever_it_stands() {
         let value = "Iqvldm982*cfBKh";
         let secret = format!("password={value}");
-        let coded = "YXNrIHdpdGggSXF2bGRtOTgyKmNmQktoIHBsZWFzZSwgYW5kIG5vdCBsYXRlcg==";
+        let coded = "aXQgaG9sZHMgSXF2bGRtOTgyKmNmQktoLCBhcyBpdCBkaWQgYmVmb3Jl";
         let cases: &[(&str, &[&str])] = &[
             ("It is Iqvldm982*cfBKh, said he", &[value]),
             ("Iqvldm982*cfBKh Iqvldm982*cfBKh", &[value, value]),

@@ -101,7 +101,9 @@ pub(crate) fn glued(token: &str) -> Option<(&str, Option<char>)> {
         }
     }
     let plain = name.bytes().all(|b| b.is_ascii_alphabetic());
-    (plain && !link && humps(name).count() > GLUED_WORDS_MIN).then_some((name, None))
+    // Capitals in a row are no words.
+    let words = || humps(name).filter(|word| word.len() > 1).count();
+    (plain && !link && words() > GLUED_WORDS_MIN).then_some((name, None))
 }
 
 /// The words of a name that each begin with a capital.
