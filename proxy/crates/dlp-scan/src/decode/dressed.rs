@@ -1,14 +1,13 @@
 //! Sentences whose words are dressed up: `ignore **all** <b>previous</b> [rules](#r)`, with blanks that are none of ASCII's. A
 //! reader sees words; a pattern of words with blanks between them does not.
 //!
-//! Pages and documents are full of such marks. Only what matches without them is read so, or has marks within words.
+//! Only where a keyword of an order stood near such marks is anything undressed: pages and documents are full of them.
 
 use super::Spawner;
 use crate::detect::Scratch;
 use crate::text::{How, Node, Span};
 use crate::traces::{Signs, Traces};
 use crate::{Layer, LeafKind};
-use std::ops::Range;
 
 /// Longest tag, and longest target of a link.
 const TAG_BYTES_MAX: usize = 160;
@@ -71,8 +70,12 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
         return;
     }
     let around = |part: &Span| {
-        let cell = node.cells[node.cell_at(part.start)?].span;
-        Some((cell.end, around(&node.text, *part, cell)))
+        let cell = &node.cells[node.cell_at(part.start)?];
+        let start = part.start.saturating_sub(LEAD).max(cell.span.start);
+        let end = (part.end + TAIL).min(cell.span.end);
+        let start = super::on_char(&node.text, start as usize, end as usize);
+        let end = super::on_char(&node.text, end as usize, cell.span.end as usize);
+        Some((cell.span.end, Span::new(start, end)))
     };
     let mut parts: Vec<_> = scratch.dressed.iter().filter_map(around).collect();
     parts.sort_unstable_by_key(|(_, part)| part.start);
@@ -98,70 +101,34 @@ pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     spawn.end(child);
 }
 
-/// What is read around a place in a cell.
-fn around(text: &[u8], part: Span, cell: Span) -> Span {
-    let start = part.start.saturating_sub(LEAD).max(cell.start);
-    let end = (part.end + TAIL).min(cell.end);
-    let start = super::on_char(text, start as usize, end as usize);
-    let end = super::on_char(text, end as usize, cell.end as usize);
-    Span::new(start, end)
-}
-
-/// What is read around a place in a cell, without its marks, into `bare`. True where a mark stands within a word or is a blank of
-/// another script, so that words come about that nobody looked for in the text as it stands.
-pub(crate) fn undressed(text: &[u8], part: Span, cell: Span, bare: &mut Vec<u8>) -> bool {
-    bare.clear();
-    let part = around(text, part, cell);
-    let text = &text[part.range()];
-    let letter = |at: Option<&u8>| at.is_some_and(|b| b.is_ascii_alphabetic() || *b >= 0x80);
-    let mut parts_words = false;
-    pieces(text, |piece, read| match read {
-        None => bare.extend_from_slice(&text[piece]),
-        Some(Read::Blank) => {
-            bare.push(b' ');
-            parts_words |= text[piece.start] >= 0x80;
-        }
-        Some(Read::Nothing) => {
-            let before = piece.start.checked_sub(1).and_then(|at| text.get(at));
-            parts_words |= letter(before) && letter(text.get(piece.end));
-        }
-    });
-    parts_words
-}
-
 fn undress(node: &Node, part: Span, child: &mut Node) {
     let (text, base) = (&node.text[part.range()], part.start as usize);
     let start = child.text.len();
-    pieces(text, |piece, read| {
-        let from = Span::new(base + piece.start, base + piece.end);
-        match read {
-            None => child.push(&text[piece], from, How::Copy),
-            Some(Read::Blank) => child.push(b" ", from, How::Atom),
-            Some(Read::Nothing) => {}
-        }
-    });
-    child.close_cell(start, Span::default(), LeafKind::String, 0);
-}
-
-/// Calls `found` with each mark of a text, and what is read there, and each piece between two marks.
-fn pieces(text: &[u8], mut found: impl FnMut(Range<usize>, Option<Read>)) {
     let (mut from, mut at) = (0, 0);
+    let copy = |child: &mut Node, from: usize, to: usize| {
+        if from < to {
+            child.push(
+                &text[from..to],
+                Span::new(base + from, base + to),
+                How::Copy,
+            );
+        }
+    };
     while at < text.len() {
         let mark = BEGINS[usize::from(text[at])].then(|| mark_at(text, at));
         let Some((len, read)) = mark.flatten() else {
             at += 1;
             continue;
         };
-        if from < at {
-            found(from..at, None);
+        copy(child, from, at);
+        if read == Read::Blank {
+            child.push(b" ", Span::new(base + at, base + at + len), How::Atom);
         }
-        found(at..at + len, Some(read));
         at += len;
         from = at;
     }
-    if from < text.len() {
-        found(from..text.len(), None);
-    }
+    copy(child, from, text.len());
+    child.close_cell(start, Span::default(), LeafKind::String, 0);
 }
 
 /// The mark that begins at a place, if one does: its length and what is read there.

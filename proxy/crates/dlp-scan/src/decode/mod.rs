@@ -80,16 +80,16 @@ use around::{MARGIN_AFTER, MARGIN_BEFORE, child_around, margin_after, margin_bef
 pub(crate) use around::{begin_cell, copy, label_before, on_char};
 use around::{name_of, name_over, without_data_head};
 pub(crate) use columns::is_measured;
-pub(crate) use dressed::{places as dressing, undressed};
+pub(crate) use dressed::places as dressing;
 pub(crate) use fold::bare_letter;
 pub(crate) use spawner::{Spawner, is_reading};
-pub(crate) use turned::{LEET_WORDS_MIN, rot13, spells_word};
+pub(crate) use turned::{LEET_WORDS_MIN, goes_on_in_sign, rot13, spells_word};
 
 /// Runs every decoder over the node. Each looks at the whole text first: most cells are short, and most texts hold
 /// nothing that is encoded.
 pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     if node.only_patterns {
-        return;
+        return decode_words(node, scratch, spawn);
     }
     let traces = &scratch.traces;
     // Most texts lack most of the signs that decoders begin with.
@@ -184,6 +184,36 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     strung::decode(node, scratch, spawn);
     numeral::decode(node, spawn);
     misread::decode(node, &scratch.misread, spawn);
+}
+
+/// The same of words without what dressed them up: the sentences around it. Lists, tables, dumps and what goes on from value to value
+/// are those of the text that it was taken out of.
+fn decode_words(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
+    let traces = &scratch.traces;
+    let signs = traces.signs;
+    written::decode(node, traces, spawn);
+    base::decode(node, scratch, spawn);
+    if traces.strange || signs.any(Signs::STAR.or(Signs::CARET)) {
+        pieces::decode(node, traces.strange, signs.any(Signs::CARET), spawn);
+    }
+    breaks::decode(node, scratch, spawn);
+    singles::decode(node, traces, spawn);
+    let ends = Ends::of(&node.text, signs);
+    glued::decode(node, scratch, &ends, spawn);
+    if signs.any(Signs::LINE) {
+        wrapped::decode(node, &ends, spawn);
+    }
+    if signs.any(Signs::LESS.or(Signs::DOLLAR)) {
+        markup::decode(node, spawn);
+    }
+    fold::decode(node, traces, spawn);
+    controls::decode(node, traces, spawn);
+    turned::decode(node, scratch, spawn);
+    shifted::decode(node, scratch, spawn);
+    flipped::decode(node, scratch, spawn);
+    dressed::decode(node, scratch, spawn);
+    mended::decode(node, scratch, spawn);
+    strung::decode(node, scratch, spawn);
 }
 
 /// Where the lines of a text end, for all decoders that go line by line.

@@ -205,7 +205,13 @@ fn is_word(token: &[u8]) -> bool {
     crate::detect::is_english(&word)
 }
 
-/// Is it a word of three letters or more, in a language that is known, with letters for its digits? `1st` is none.
+/// Words of two letters that orders have.
+const SHORT_WORDS: [&[u8]; 16] = [
+    b"no", b"to", b"do", b"is", b"it", b"if", b"as", b"me", b"go", b"so", b"of", b"or", b"us",
+    b"be", b"in", b"on",
+];
+
+/// Is it a word, in a language that is known, with letters for its digits? `1st` is none.
 pub(crate) fn spells_word(word: &[u8]) -> bool {
     let mut letters: SmallVec<[u8; 16]> = word.iter().map(unleet).collect();
     letters.make_ascii_lowercase();
@@ -213,16 +219,45 @@ pub(crate) fn spells_word(word: &[u8]) -> bool {
         .iter()
         .any(|end| word.ends_with(*end));
     let digits = word.iter().take_while(|b| b.is_ascii_digit()).count();
-    let is_ordinal = ordinal && digits + 2 == word.len();
+    if ordinal && digits + 2 == word.len() {
+        return false;
+    }
+    if letters.len() == 2 {
+        return SHORT_WORDS.contains(&&*letters);
+    }
     // Names with a number behind them (`python3`) begin as many a word does.
     let inner = |two: &[u8]| two[0].is_ascii_digit() && two[1].is_ascii_alphabetic();
     let is_numbered = !word.windows(2).any(inner);
-    let known = match is_numbered {
-        true => crate::detect::is_english,
-        false => crate::detect::is_known,
+    let known = |letters: &[u8]| {
+        let word = std::str::from_utf8(letters).unwrap_or_default();
+        crate::detect::is_known(word, if is_numbered { 1 } else { usize::MAX })
     };
-    let word = std::str::from_utf8(&letters).unwrap_or_default();
-    word.len() >= 3 && !is_ordinal && known(word)
+    if known(&letters) {
+        return true;
+    }
+    // `1gn0rre`
+    let all = letters.len();
+    letters.dedup();
+    letters.len() < all && known(&letters)
+}
+
+/// Does such a word go on in a letter beyond ASCII or a sign that stands for one: `vš3chny`, `pl3@s3`? In an address it does not.
+pub(crate) fn goes_on_in_sign(text: &[u8], from: usize, stop: usize) -> bool {
+    const DOMAIN_BYTES_MAX: usize = 32;
+    let letter = |at: Option<usize>| {
+        at.and_then(|at| text.get(at))
+            .is_some_and(u8::is_ascii_alphanumeric)
+    };
+    let is_sign = |at: Option<usize>, beyond: Option<usize>| {
+        let sign = at.and_then(|at| text.get(at)).copied().unwrap_or(b' ');
+        sign >= 0x80 || matches!(sign, b'@' | b'!' | b'$') && letter(beyond)
+    };
+    let before = from.checked_sub(1);
+    let touched = is_sign(before, from.checked_sub(2)) || is_sign(Some(stop), Some(stop + 1));
+    touched && {
+        let rest = text[stop..].iter().take(DOMAIN_BYTES_MAX);
+        !rest.take_while(|b| **b > b' ').any(|b| *b == b'.')
+    }
 }
 
 fn unleet(b: &u8) -> u8 {

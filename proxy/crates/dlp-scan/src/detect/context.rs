@@ -555,39 +555,45 @@ fn row_column(text: &[u8], span: Span, cell: &Cell) -> Option<Span> {
         .saturating_sub(LINE_BYTES_MAX)
         .max(floor);
     let before = &text[reach..span.start as usize];
-    // Rows begin with a bracket behind `VALUES`, or behind the comma after another row.
-    let (row, first) = memchr::memrchr_iter(b'(', before).find_map(|at| {
-        let lead = before[..at].trim_ascii_end();
-        let first = is_values(lead).then_some(lead.len());
-        let next = lead.strip_suffix(b",").map(<[u8]>::trim_ascii_end);
-        let is_next = next.is_some_and(|lead| lead.ends_with(b")"));
-        (first.is_some() || is_next).then_some((at, first))
-    })?;
-    let behind = first.or_else(|| rows_behind(&before[..row]))?;
-    let columns = before[..behind - VALUES_BYTES].trim_ascii_end();
-    let columns = columns.strip_suffix(b")")?;
+    let (columns, rows) = rows_of(before)?;
+    let nth = place_in_row(rows)?;
     let open = memchr::memrchr(b'(', columns)? + 1;
-    let (mut quoted, mut nth) = (false, 0);
-    for b in &before[row + 1..] {
-        quoted ^= *b == b'\'';
-        nth += usize::from(*b == b',' && !quoted);
-    }
     let over = columns[open..].split(|b| *b == b',').nth(nth)?;
     let start = over.as_ptr().addr() - text.as_ptr().addr();
     (over.len() <= COLUMN_BYTES_MAX).then(|| Span::new(start, start + over.len()))
 }
 
-const VALUES_BYTES: usize = 6;
-
-fn is_values(end: &[u8]) -> bool {
-    end.ends_with(b"VALUES") || end.ends_with(b"values")
+/// What a statement has before `VALUES`, behind the last word of which a bracket was shut, and what it has behind it.
+fn rows_of(statement: &[u8]) -> Option<(&[u8], &[u8])> {
+    const VALUES: &[u8] = b"VALUES";
+    memchr::memrchr2_iter(b'S', b's', statement).find_map(|last| {
+        let (head, rows) = statement.split_at(last + 1);
+        let (head, word) = head.split_at(head.len().checked_sub(VALUES.len())?);
+        if !word.eq_ignore_ascii_case(VALUES) {
+            return None;
+        }
+        let columns = head.trim_ascii_end().strip_suffix(b")")?;
+        Some((columns, rows))
+    })
 }
 
-/// Where the last word `VALUES` of a statement ends.
-fn rows_behind(statement: &[u8]) -> Option<usize> {
-    let upto = |last: &usize| is_values(&statement[..last + 1]);
-    let mut ends = memchr::memrchr2_iter(b'S', b's', statement);
-    ends.find(upto).map(|last| last + 1)
+/// How many values stand before the end of what begins with rows, in the row that it ends in.
+fn place_in_row(rows: &[u8]) -> Option<usize> {
+    let (mut depth, mut quoted, mut nth) = (0_usize, false, 0);
+    for b in rows {
+        match b {
+            b'\'' => quoted = !quoted,
+            _ if quoted => {}
+            b'(' => {
+                depth += 1;
+                nth = if depth == 1 { 0 } else { nth };
+            }
+            b')' => depth = depth.saturating_sub(1),
+            b',' if depth == 1 => nth += 1,
+            _ => {}
+        }
+    }
+    (depth > 0).then_some(nth)
 }
 
 /// The first line of a cell, when it is cut into columns.

@@ -10,6 +10,7 @@ mod dump;
 mod exact;
 mod forbidden;
 mod hidden;
+mod leet;
 mod net;
 mod number;
 mod orders;

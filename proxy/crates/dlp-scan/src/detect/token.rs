@@ -3,7 +3,7 @@
 use regex_automata::{Anchored, Input};
 
 use super::{Scratch, Sink};
-use crate::decode::{dressing, undressed};
+use crate::decode::dressing;
 use crate::rule::RuleId;
 use crate::ruleset::Action;
 use crate::ruleset::load::Edge;
@@ -219,9 +219,7 @@ pub(super) fn search_windows(sink: &mut Sink<'_>, scratch: &mut Scratch) {
         if orders {
             let marks = marks.get_or_insert_with(|| dressing(sink.text(), &scratch.traces));
             let next = marks.partition_point(|at| *at < span.start);
-            if marks.get(next).is_some_and(|at| *at < span.end)
-                && is_dressed(*rule, *span, cell.span, sink, scratch)
-            {
+            if marks.get(next).is_some_and(|at| *at < span.end) {
                 scratch.dressed.push(*span);
             }
         }
@@ -350,30 +348,6 @@ fn may_match(rule: RuleId, span: Span, sink: &Sink<'_>, scratch: &Scratch) -> bo
             .iter()
             .any(|a| matches!(a, Action::Within(id) if within.contains(id)))
     })
-}
-
-/// Does an order stand in the window once its marks are left out? Where marks stand within words it may.
-fn is_dressed(
-    rule: RuleId,
-    span: Span,
-    cell: Span,
-    sink: &mut Sink<'_>,
-    scratch: &mut Scratch,
-) -> bool {
-    let compiled = sink.rules.compiled(rule);
-    let Some(pattern) = &compiled.pattern else {
-        return false;
-    };
-    let mut bare = std::mem::take(&mut scratch.compact);
-    let mut is_dressed = undressed(sink.text(), span, cell, &mut bare);
-    if !is_dressed {
-        let cost = 1 + crate::text::to_u32(bare.len()) / 4;
-        is_dressed = pattern.may_match(&bare.to_ascii_lowercase())
-            && sink.limits.spend(cost.saturating_mul(compiled.weight))
-            && scratch.automata.find(pattern, &Input::new(&bare)).is_some();
-    }
-    scratch.compact = bare;
-    is_dressed
 }
 
 /// False when the text lacks something that every match of the rule's pattern holds.

@@ -61,13 +61,8 @@ pub(super) fn parse(source: &str) -> Result<Hir, String> {
     Ok(boundary::in_ascii(&hir))
 }
 
-/// A pattern's automaton.
+/// A pattern's automaton. Bounded in size; linear in time by construction.
 pub(crate) fn regex(source: &str) -> Result<Regex, String> {
-    regex_of(&parse(source)?)
-}
-
-/// The same of one that was read. Bounded in size; linear in time by construction.
-pub(super) fn regex_of(pattern: &Hir) -> Result<Regex, String> {
     Regex::builder()
         .configure(
             Regex::config()
@@ -76,9 +71,9 @@ pub(super) fn regex_of(pattern: &Hir) -> Result<Regex, String> {
                 .auto_prefilter(false)
                 .nfa_size_limit(Some(1 << 20))
                 .onepass_size_limit(Some(1 << 16))
-                .hybrid_cache_capacity(2 << 20),
+                .hybrid_cache_capacity(1 << 20),
         )
-        .build_many_from_hir(&[pattern])
+        .build_many_from_hir(&[parse(source)?])
         .map_err(|e| {
             let cause = std::error::Error::source(&e).map(ToString::to_string);
             cause.unwrap_or_else(|| e.to_string())

@@ -15,10 +15,9 @@ mod shapes;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use regex_automata::meta::Regex;
-use regex_syntax::hir::Hir;
 use secret_prints::PrintSet;
 
 use crate::check::Check;
@@ -270,8 +269,6 @@ struct LazyPattern {
     /// One of these stands where it is looked for.
     keywords: Box<[Box<[u8]>]>,
     needs: OnceLock<Needs>,
-    /// What was read of it for its needs, until it is compiled: reading is half of either.
-    read: Mutex<Option<Hir>>,
 }
 
 impl Pattern {
@@ -287,7 +284,6 @@ impl Pattern {
             compiled: OnceLock::new(),
             keywords: keywords.collect(),
             needs: OnceLock::new(),
-            read: Mutex::default(),
         }))
     }
 
@@ -299,16 +295,8 @@ impl Pattern {
     pub fn regex(&self) -> Option<&Regex> {
         self.0
             .compiled
-            .get_or_init(|| {
-                let read = self.read().take();
-                let read = read.or_else(|| compile::parse(&self.0.source).ok());
-                compile::regex_of(&read?).ok()
-            })
+            .get_or_init(|| compile::regex(&self.0.source).ok())
             .as_ref()
-    }
-
-    fn read(&self) -> MutexGuard<'_, Option<Hir>> {
-        self.0.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// False for a text that surely holds no match. `folded` is in lower case, as far as it is ASCII.
@@ -339,14 +327,9 @@ impl Pattern {
             ..
         } = &*self.0;
         needs.get_or_init(|| {
-            let Ok(pattern) = compile::parse(source) else {
-                return Needs::default();
-            };
-            let needs = Needs::of(&pattern, keywords);
-            if self.0.compiled.get().is_none() {
-                *self.read() = Some(pattern);
-            }
-            needs
+            // What was read is not kept for when it is compiled: that would be megabytes of patterns that never are.
+            let pattern = compile::parse(source);
+            pattern.map_or_else(|_| Needs::default(), |p| Needs::of(&p, keywords))
         })
     }
 }

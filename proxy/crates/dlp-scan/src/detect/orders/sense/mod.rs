@@ -153,9 +153,10 @@ pub(crate) fn is_english(word: &str) -> bool {
     pieces::is_word(word)
 }
 
-/// Is it one of English or of a language that has a table? In lower case, of ASCII.
-pub(crate) fn is_known(word: &str) -> bool {
-    pieces::is_word(word) || gloss::is_latin(word)
+/// Is it one of English, or of a language that has a table, or the beginning of one there with so many letters more? In lower case, of
+/// ASCII.
+pub(crate) fn is_known(word: &str, more: usize) -> bool {
+    pieces::is_word(word) || gloss::is_latin(word, more)
 }
 
 /// What is read of the sentence around `at`: what was not read before, in the parts that the network was trained on, and once
