@@ -1,7 +1,5 @@
 //! Text read backwards, as a whole and word by word, rotated by 13, or with digits for letters. The gate says where it is worth a try.
 
-use smallvec::SmallVec;
-
 use super::{Spawner, copy};
 use crate::detect::Scratch;
 use crate::ruleset::Action;
@@ -211,34 +209,29 @@ const SHORT_WORDS: [&[u8]; 16] = [
     b"be", b"in", b"on",
 ];
 
-/// Is it a word, in a language that is known, with letters for its digits? `1st` is none.
+/// What stands behind a number that is measured in it.
+const UNITS: [&[u8]; 16] = [
+    b"kb", b"mb", b"gb", b"tb", b"ms", b"ns", b"us", b"hz", b"px", b"em", b"pt", b"mm", b"cm",
+    b"km", b"kg", b"min",
+];
+
+/// May it be a word with digits for letters, and no name of a type, a version or a hash with a number behind it (`python3`), no number
+/// with what it is of behind it (`1st`, `10ms`)? Without a look at any words: most texts have names with digits, and few are read so.
 pub(crate) fn spells_word(word: &[u8]) -> bool {
-    let mut letters: SmallVec<[u8; 16]> = word.iter().map(unleet).collect();
-    letters.make_ascii_lowercase();
-    let ordinal = [b"st", b"nd", b"rd", b"th"]
-        .iter()
-        .any(|end| word.ends_with(*end));
-    let digits = word.iter().take_while(|b| b.is_ascii_digit()).count();
-    if ordinal && digits + 2 == word.len() {
-        return false;
+    let letters = |bytes: &[u8]| bytes.iter().all(u8::is_ascii_alphabetic);
+    if word.len() == 2 {
+        let plain: [u8; 2] = std::array::from_fn(|at| unleet(&word[at]).to_ascii_lowercase());
+        return SHORT_WORDS.contains(&&plain[..]);
     }
-    if letters.len() == 2 {
-        return SHORT_WORDS.contains(&&*letters);
-    }
-    // Names with a number behind them (`python3`) begin as many a word does.
-    let inner = |two: &[u8]| two[0].is_ascii_digit() && two[1].is_ascii_alphabetic();
-    let is_numbered = !word.windows(2).any(inner);
-    let known = |letters: &[u8]| {
-        let word = std::str::from_utf8(letters).unwrap_or_default();
-        crate::detect::is_known(word, if is_numbered { 1 } else { usize::MAX })
+    let within =
+        |three: &[u8]| letters(&three[..1]) && three[1].is_ascii_digit() && letters(&three[2..]);
+    let begins = || {
+        let (digit, rest) = word.split_at(1);
+        let is_ordinal = matches!(rest, b"st" | b"nd" | b"rd" | b"th");
+        digit[0].is_ascii_digit() && letters(&rest[..1]) && !is_ordinal && !UNITS.contains(&rest)
     };
-    if known(&letters) {
-        return true;
-    }
-    // `1gn0rre`
-    let all = letters.len();
-    letters.dedup();
-    letters.len() < all && known(&letters)
+    let ends = || word.len() > 4 && word.strip_suffix(b"0").is_some_and(letters);
+    word.windows(3).any(within) || begins() || ends()
 }
 
 /// Does such a word go on in a letter beyond ASCII or a sign that stands for one: `vš3chny`, `pl3@s3`? In an address it does not.

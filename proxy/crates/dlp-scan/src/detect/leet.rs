@@ -17,7 +17,7 @@ pub(super) struct Leet {
     index: u32,
     cell: Span,
     words: u32,
-    /// How many of them are words with letters for their digits.
+    /// How many of them may be words with letters for their digits.
     known: u32,
     /// Where the last ones stand, and whether they are words.
     last: [(u32, bool); LEET_WORDS_MIN as usize - 1],

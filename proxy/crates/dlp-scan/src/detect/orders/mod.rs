@@ -11,7 +11,7 @@ mod split;
 use std::ops::Range;
 
 pub(crate) use self::plain::{GLUED_BYTES_MIN, glued, humps, long_runs};
-pub(crate) use self::sense::{Apart, is_english, is_known};
+pub(crate) use self::sense::{Apart, is_english};
 pub(crate) use self::spelling::mended_parts;
 
 use self::judge::{Classes, ORDERS};

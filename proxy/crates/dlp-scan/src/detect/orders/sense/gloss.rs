@@ -397,16 +397,6 @@ impl Translation {
     }
 }
 
-/// Has a language in Latin letters such a word, or a beginning of words with so many letters more at the most?
-pub(super) fn is_latin(word: &str, more: usize) -> bool {
-    let mut found = false;
-    LATIN.beginnings(word, |entry| {
-        let rest = word.len() - entry.form.len();
-        found |= rest == 0 || !entry.whole && rest <= more;
-    });
-    found
-}
-
 /// Words without blanks between them: the longest entry from each place on.
 fn spell(words: &Words, run: &str, out: &mut String) {
     let (mut rest, mut known) = (run, true);

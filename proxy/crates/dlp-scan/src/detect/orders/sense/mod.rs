@@ -153,12 +153,6 @@ pub(crate) fn is_english(word: &str) -> bool {
     pieces::is_word(word)
 }
 
-/// Is it one of English, or of a language that has a table, or the beginning of one there with so many letters more? In lower case, of
-/// ASCII.
-pub(crate) fn is_known(word: &str, more: usize) -> bool {
-    pieces::is_word(word) || gloss::is_latin(word, more)
-}
-
 /// What is read of the sentence around `at`: what was not read before, in the parts that the network was trained on, and once
 /// more from nearer on where it began long ago, so that what follows `at` belongs to it. With each the bound that it has to be above.
 fn parts(text: &str, at: usize, unread: usize, values: bool) -> [Option<(Range<usize>, f32)>; 2] {
