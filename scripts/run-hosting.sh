@@ -56,6 +56,7 @@ start_runner() {
   say "root file systems for Python and Node (the first time takes a minute or two each)"
   "$program" --state "$WEIR_CACHE" rootfs build
   say "starting: weir-runner serve"
+  : > "$runner_log"
   "$program" --state "$RUNNER_STATE" --run "$RUNNER_RUN" serve 2> "$runner_log" & runner=$!
   for _ in $(seq 300); do
     ! grep -q 'weir-runner is ready' "$runner_log" || return 0

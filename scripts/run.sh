@@ -43,6 +43,7 @@ EVERYTHING=(node "$WEIR_KIT/everything/node_modules/@modelcontextprotocol/server
 
 # start WORDS...: runs weir in the background and waits until it listens.
 start() {
+  : > "$log" # it is read at once, and the program may come to it later
   "$TARGET/release/weir" "$@" 2> "$log" & weir=$!
   for _ in $(seq 200); do
     URL=$(sed -n 's/^weir: listening on //p' "$log")
