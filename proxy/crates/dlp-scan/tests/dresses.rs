@@ -136,6 +136,11 @@ fn a_value_of_an_insert_is_what_its_column_says() {
             "insert into people (note, dob) values ('see (1, 2', '12.03.1985');",
             1,
         ),
+        // How a mark within a text is written is the database's own; one that is misread parts only its row in wrong places.
+        (
+            "INSERT INTO people (dob, note) VALUES ('12.03.1985', 'a note of many words that Sean O\\'Brien left at the desk of the library on a Monday'),\n  ('13.03.1985', 'x');",
+            2,
+        ),
         (
             "INSERT INTO people (note, dob) Values (now(), '12.03.1985'),\n  (lower('A, B'), '13.03.1985');",
             2,

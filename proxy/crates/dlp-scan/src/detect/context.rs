@@ -105,11 +105,13 @@ pub(super) fn has(
     sink: &mut Sink<'_>,
     scratch: &mut Scratch,
 ) -> bool {
-    let compiled = sink.rules.compiled(rule);
-    if compiled.context.is_empty() {
-        return false;
-    }
-    any_of(&compiled.context, span, cell, sink, scratch)
+    any_of(
+        &sink.rules.compiled(rule).context,
+        span,
+        cell,
+        sink,
+        scratch,
+    )
 }
 
 /// Does one of these phrases stand there? They are in order.
@@ -565,11 +567,11 @@ fn row_column(text: &[u8], span: Span, cell: &Cell) -> Option<Span> {
 
 /// What a statement has before `VALUES`, behind the last word of which a bracket was shut, and what it has behind it.
 fn rows_of(statement: &[u8]) -> Option<(&[u8], &[u8])> {
-    const VALUES: &[u8] = b"VALUES";
+    const WORD: &[u8] = b"VALUES";
     memchr::memrchr2_iter(b'S', b's', statement).find_map(|last| {
         let (head, rows) = statement.split_at(last + 1);
-        let (head, word) = head.split_at(head.len().checked_sub(VALUES.len())?);
-        if !word.eq_ignore_ascii_case(VALUES) {
+        let (head, word) = head.split_at(head.len().checked_sub(WORD.len())?);
+        if !word.eq_ignore_ascii_case(WORD) {
             return None;
         }
         let columns = head.trim_ascii_end().strip_suffix(b")")?;
@@ -577,17 +579,26 @@ fn rows_of(statement: &[u8]) -> Option<(&[u8], &[u8])> {
     })
 }
 
-/// How many values stand before the end of what begins with rows, in the row that it ends in.
+/// So many brackets are asked whether a row begins with them.
+const BRACKETS_MAX: usize = 64;
+
+/// How many values stand before the end of what begins with rows, in the row that it ends in: the last that begins behind nothing or behind
+/// the comma after another one. What was quoted before that row is not looked at: how marks are written within a text depends on the
+/// database, and one that is misread would part all that follows in wrong places.
 fn place_in_row(rows: &[u8]) -> Option<usize> {
-    let (mut depth, mut quoted, mut nth) = (0_usize, false, 0);
-    for b in rows {
+    let begins = |at: &usize| {
+        let lead = rows[..*at].trim_ascii_end();
+        let next = lead.strip_suffix(b",").map(<[u8]>::trim_ascii_end);
+        lead.is_empty() || next.is_some_and(|lead| lead.ends_with(b")"))
+    };
+    let mut brackets = memchr::memrchr_iter(b'(', rows).take(BRACKETS_MAX);
+    let row = &rows[brackets.find(begins)? + 1..];
+    let (mut depth, mut quoted, mut nth) = (1_usize, false, 0);
+    for b in row {
         match b {
             b'\'' => quoted = !quoted,
             _ if quoted => {}
-            b'(' => {
-                depth += 1;
-                nth = if depth == 1 { 0 } else { nth };
-            }
+            b'(' => depth += 1,
             b')' => depth = depth.saturating_sub(1),
             b',' if depth == 1 => nth += 1,
             _ => {}
