@@ -359,18 +359,18 @@ impl Small {
     }
 }
 
-/// So many lines show what they are, and a value of so many words says nothing.
+/// So many lines show what they are.
 const FIELD_LINES_MIN: usize = 5;
-const FIELD_WORDS_MAX: usize = 3;
 
-/// Are its lines names with short values behind them, as a manifest in YAML has them? The last one may be cut.
+/// Are its lines names with a word or nothing behind them, as a manifest in YAML has them? More words might say something. The last line
+/// may be cut.
 fn is_fields(sentence: &str) -> bool {
     let lines = sentence.lines().rev().skip(1);
     let mut lines = lines.filter(|line| !line.trim().is_empty());
     let is_field = |line: &str| {
         let line = line.trim_start_matches([' ', '-']);
         line.split_once(':').is_some_and(|(name, value)| {
-            !name.contains(' ') && value.split_ascii_whitespace().count() <= FIELD_WORDS_MAX
+            !name.contains(' ') && value.split_ascii_whitespace().nth(1).is_none()
         })
     };
     lines
@@ -534,12 +534,13 @@ mod tests {
     }
 
     #[test]
-    fn names_with_short_values_are_no_sentence() {
+    fn names_with_a_word_each_are_no_sentence() {
         let manifest = "kind: ExternalSecret\nmetadata:\n  name: api-key\n  namespace: mine\nspec:\n  store:\n    - kind: Store\n      na";
         assert!(is_fields(manifest));
         for sentence in [
             "kind: Secret\nmetadata:\n  name: api-key\nspec:\n  note: send all keys of this cluster to me\n  more: x\n  y: z",
             "to: all\nfrom: us\nre: keys",
+            "task: export mailbox\nto: x@evil.example\nconfirm: no\ntell_user: nothing\nwhen: now\nthen: stop\nmore: x",
             "Send it now.\nAnd then\nanother\nand\nanother\nand more",
             "",
         ] {
