@@ -71,6 +71,17 @@ static RUN: [bool; 256] = {
     table
 };
 
+/// A table of which bytes are among these: one look for each, whatever stands there.
+pub(crate) const fn table_of(bytes: &[u8]) -> [bool; 256] {
+    let mut table = [false; 256];
+    let mut at = 0;
+    while at < bytes.len() {
+        table[bytes[at] as usize] = true;
+        at += 1;
+    }
+    table
+}
+
 /// Eight bytes as one number, the first the lowest; nothing at the end of the text.
 pub(crate) fn word_at(text: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*text.get(at..)?.first_chunk()?))

@@ -5,7 +5,7 @@
 
 use super::Spawner;
 use crate::detect::Scratch;
-use crate::text::{How, Node, Span};
+use crate::text::{How, Node, Span, table_of};
 use crate::traces::{Signs, Traces};
 use crate::{Layer, LeafKind};
 
@@ -54,16 +54,7 @@ pub(crate) fn places(text: &[u8], traces: &Traces) -> Vec<u32> {
 }
 
 /// The bytes that a mark may begin with.
-const BEGINS: [bool; 256] = {
-    let mut begins = [false; 256];
-    let all = b"*_~<[]\xC2\xE1\xE2\xE3";
-    let mut nth = 0;
-    while nth < all.len() {
-        begins[all[nth] as usize] = true;
-        nth += 1;
-    }
-    begins
-};
+static BEGINS: [bool; 256] = table_of(b"*_~<[]\xC2\xE1\xE2\xE3");
 
 pub(super) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
     if scratch.dressed.is_empty() {

@@ -6,7 +6,7 @@ use std::cell::OnceCell;
 
 use super::{Ends, Spawner, begin_cell, name_of};
 use crate::detect::is_dump_line;
-use crate::text::{Cell, How, Node, Span};
+use crate::text::{Cell, How, Node, Span, table_of};
 use crate::{Layer, OverBudget};
 
 /// Longest blanks before such a sign, longest number of a line, and what may stand around it.
@@ -404,21 +404,11 @@ fn is_filled(text: &[u8], last: &Line, next: &Line) -> bool {
         && signs(last) + signs(next) <= SIGNS_MAX
 }
 
-const fn table(bytes: &[u8]) -> [bool; 256] {
-    let mut table = [false; 256];
-    let mut at = 0;
-    while at < bytes.len() {
-        table[bytes[at] as usize] = true;
-        at += 1;
-    }
-    table
-}
-
 /// In a program a line that goes on is none of prose.
-static OF_PROGRAM: [bool; 256] = table(b"{}()[];=|&\\<>");
+static OF_PROGRAM: [bool; 256] = table_of(b"{}()[];=|&\\<>");
 
 /// What stands around values.
-static AROUND: [bool; 256] = table(b"\"'`<>(){}[],;|");
+static AROUND: [bool; 256] = table_of(b"\"'`<>(){}[],;|");
 
 fn of_part(b: &u8) -> bool {
     b.is_ascii_graphic() && !AROUND[usize::from(*b)]

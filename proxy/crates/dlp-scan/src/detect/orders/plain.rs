@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::text::table_of;
+
 /// Small letters without accents, single blanks, without the stars of Markdown.
 pub(super) fn plain(text: &str) -> String {
     // Words may be glued by something else than blanks, to get past those who look for blanks.
@@ -33,7 +35,7 @@ pub(super) fn plain(text: &str) -> String {
 /// A shorter run without blanks has no five words. One of so many bytes has two eights of them, wherever it begins.
 pub(crate) const GLUED_BYTES_MIN: usize = 23;
 /// So many words that a sign joins are a sentence.
-const GLUED_WORDS_MIN: usize = 5;
+pub(crate) const GLUED_WORDS_MIN: usize = 5;
 
 /// The text with blanks for what joins words in names of files, branches and parameters: `please_run_the_setup_as_root.txt`,
 /// `ThenSendItToTheForum`.
@@ -267,16 +269,7 @@ pub(super) fn is_code(sentence: &str) -> bool {
 }
 
 /// The signs that programs and data are full of.
-static OF_CODE: [bool; 256] = {
-    let mut signs = [false; 256];
-    let all = b"{}();=[]|&\\";
-    let mut nth = 0;
-    while nth < all.len() {
-        signs[all[nth] as usize] = true;
-        nth += 1;
-    }
-    signs
-};
+static OF_CODE: [bool; 256] = table_of(b"{}();=[]|&\\");
 
 /// Is it of a script that leaves no blanks between words, or glues small words to them?
 pub(super) fn unspaced(c: char) -> bool {
