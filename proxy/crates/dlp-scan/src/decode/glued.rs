@@ -6,7 +6,7 @@
 
 use super::{Ends, Spawner};
 use crate::blob::{self, Blob};
-use crate::detect::{GLUED_BYTES_MIN, Scratch, glued, humps, long_runs};
+use crate::detect::{GLUED_BYTES_MIN, GLUED_WORDS_MIN, Scratch, glued, humps, long_runs};
 use crate::text::{Cell, How, NO_LEAF, Node, Span};
 use crate::traces::Signs;
 use crate::{Layer, LeafKind};
@@ -130,9 +130,9 @@ fn next_long(text: &[u8], from: usize) -> Option<usize> {
 
 /// May the end of a run be words that are joined? Most runs are paths, addresses and code. See [`glued`].
 fn may_be_glued(run: &[u8]) -> bool {
-    /// Signs between five words, and capitals of six but for the first.
-    const SIGNS_MIN: usize = 4;
-    const CAPITALS_MIN: usize = 5;
+    const SIGNS_MIN: usize = GLUED_WORDS_MIN - 1;
+    // More words than that, of which the first may have none.
+    const CAPITALS_MIN: usize = GLUED_WORDS_MIN;
     let apart = |b: &u8| matches!(b, b'/' | b'=' | b'"' | b'`' | b'(');
     let name = &run[run.iter().rposition(apart).map_or(0, |at| at + 1)..];
     let count = |is: fn(u8) -> bool| name.iter().filter(|b| is(**b)).count();

@@ -27,7 +27,9 @@ pub(crate) use assign::{may_name_test, told_of_test};
 pub(crate) use context::head_over;
 pub(crate) use dump::{is_line as is_dump_line, shows as shows_bytes};
 pub(crate) use hidden::unseen;
-pub(crate) use orders::{GLUED_BYTES_MIN, glued, humps, is_english, long_runs, mended_parts};
+pub(crate) use orders::{
+    GLUED_BYTES_MIN, GLUED_WORDS_MIN, glued, humps, is_english, long_runs, mended_parts,
+};
 pub(crate) use phrase::in_list as is_listed_word;
 
 use smallvec::SmallVec;

@@ -10,7 +10,7 @@ mod split;
 
 use std::ops::Range;
 
-pub(crate) use self::plain::{GLUED_BYTES_MIN, glued, humps, long_runs};
+pub(crate) use self::plain::{GLUED_BYTES_MIN, GLUED_WORDS_MIN, glued, humps, long_runs};
 pub(crate) use self::sense::{Apart, is_english};
 pub(crate) use self::spelling::mended_parts;
 
