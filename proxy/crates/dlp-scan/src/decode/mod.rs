@@ -83,7 +83,7 @@ pub(crate) use columns::is_measured;
 pub(crate) use dressed::places as dressing;
 pub(crate) use fold::bare_letter;
 pub(crate) use spawner::{Spawner, is_reading};
-pub(crate) use turned::{LEET_WORDS_MIN, goes_on_in_sign, rot13, spells_word};
+pub(crate) use turned::{LEET_WORDS_MIN, goes_on_in_sign, rot13, may_spell_word};
 
 /// Runs every decoder over the node. Each looks at the whole text first: most cells are short, and most texts hold
 /// nothing that is encoded.

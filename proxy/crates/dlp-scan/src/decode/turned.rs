@@ -217,7 +217,7 @@ const UNITS: [&[u8]; 16] = [
 
 /// May it be a word with digits for letters, and no name of a type, a version or a hash with a number behind it (`python3`), no number
 /// with what it is of behind it (`1st`, `10ms`)? Without a look at any words: most texts have names with digits, and few are read so.
-pub(crate) fn spells_word(word: &[u8]) -> bool {
+pub(crate) fn may_spell_word(word: &[u8]) -> bool {
     let letters = |bytes: &[u8]| bytes.iter().all(u8::is_ascii_alphabetic);
     if word.len() == 2 {
         let plain: [u8; 2] = std::array::from_fn(|at| unleet(&word[at]).to_ascii_lowercase());
@@ -226,9 +226,14 @@ pub(crate) fn spells_word(word: &[u8]) -> bool {
     let within =
         |three: &[u8]| letters(&three[..1]) && three[1].is_ascii_digit() && letters(&three[2..]);
     let begins = || {
-        let (digit, rest) = word.split_at(1);
+        let [digit, rest @ ..] = word else {
+            return false;
+        };
         let is_ordinal = matches!(rest, b"st" | b"nd" | b"rd" | b"th");
-        digit[0].is_ascii_digit() && letters(&rest[..1]) && !is_ordinal && !UNITS.contains(&rest)
+        digit.is_ascii_digit()
+            && rest.first().is_some_and(u8::is_ascii_alphabetic)
+            && !is_ordinal
+            && !UNITS.contains(&rest)
     };
     let ends = || word.len() > 4 && word.strip_suffix(b"0").is_some_and(letters);
     word.windows(3).any(within) || begins() || ends()

@@ -1,7 +1,7 @@
 //! Where words stand that have digits for letters (`1gn0r3`), so that a text is read with letters in their place.
 
 use super::Scratch;
-use crate::decode::{LEET_WORDS_MIN, goes_on_in_sign, spells_word};
+use crate::decode::{LEET_WORDS_MIN, goes_on_in_sign, may_spell_word};
 use crate::text::{Cell, Span};
 
 /// Cells up to this length are read as a whole where they hold such words.
@@ -9,7 +9,7 @@ const LEET_CELL_BYTES: u32 = 16 * 1024;
 /// In longer ones, how close together such words have to be, and how far around them is read.
 const LEET_NEAR: u32 = 256;
 
-/// So many of them are words, and no names of versions, types and sizes.
+/// So many of them may be words, and are no names of versions, types and sizes.
 const LEET_KNOWN_MIN: u32 = 2;
 
 /// Words such as `1gn0r3` in the cell at hand.
@@ -19,7 +19,7 @@ pub(super) struct Leet {
     words: u32,
     /// How many of them may be words with letters for their digits.
     known: u32,
-    /// Where the last ones stand, and whether they are words.
+    /// Where the last ones stand, and whether they may be words.
     last: [(u32, bool); LEET_WORDS_MIN as usize - 1],
 }
 
@@ -80,7 +80,7 @@ impl Leet {
         if hex || rest & UPPER | (first | rest) & REMAINS != 0 {
             return;
         }
-        let is_known = || spells_word(word) || goes_on_in_sign(text, from, stop);
+        let is_known = || may_spell_word(word) || goes_on_in_sign(text, from, stop);
         if self.cell.end - self.cell.start <= LEET_CELL_BYTES {
             if self.is_read() {
                 return;
