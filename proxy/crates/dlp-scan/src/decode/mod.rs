@@ -83,18 +83,18 @@ pub(crate) use columns::is_measured;
 pub(crate) use dressed::places as dressing;
 pub(crate) use fold::bare_letter;
 pub(crate) use spawner::{Spawner, is_reading};
-pub(crate) use turned::{LEET_WORDS_MIN, goes_on_in_sign, rot13, may_spell_word};
+pub(crate) use turned::{LEET_WORDS_MIN, goes_on_in_sign, may_spell_word, rot13};
 
 /// Runs every decoder over the node. Each looks at the whole text first: most cells are short, and most texts hold
 /// nothing that is encoded.
 pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
-    if node.only_patterns {
-        return decode_words(node, scratch, spawn);
-    }
     let traces = &scratch.traces;
     // Most texts lack most of the signs that decoders begin with.
     let signs = traces.signs;
-    if signs.any(Signs::OPENING) {
+    // Of words without what dressed them up, only what reads words is of use: lists, tables, dumps and what goes on from value to value are
+    // those of the text that they were taken out of.
+    let whole = !node.only_patterns;
+    if whole && signs.any(Signs::OPENING) {
         nested_json(node, spawn);
     }
     // No code is left where figures were read as letters.
@@ -103,117 +103,108 @@ pub(crate) fn decode(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
         written::decode(node, traces, spawn);
         base::decode(node, scratch, spawn);
     }
-    if codes && signs.any(Signs::EQUALS.or(Signs::SEMICOLON)) {
-        padded::decode(node, spawn);
-    }
-    if signs.any(Signs::EQUALS) {
-        form::decode(node, scratch, spawn);
-    }
-    if signs.any(Signs::BACKSLASH) {
-        slashed::decode(node, spawn);
-    }
-    doubled::decode(node, spawn);
-    if traces.strange {
-        backwards::decode_overridden(node, spawn);
+    if whole {
+        if codes && signs.any(Signs::EQUALS.or(Signs::SEMICOLON)) {
+            padded::decode(node, spawn);
+        }
+        if signs.any(Signs::EQUALS) {
+            form::decode(node, scratch, spawn);
+        }
+        if signs.any(Signs::BACKSLASH) {
+            slashed::decode(node, spawn);
+        }
+        doubled::decode(node, spawn);
+        if traces.strange {
+            backwards::decode_overridden(node, spawn);
+        }
     }
     if traces.strange || signs.any(Signs::STAR.or(Signs::CARET)) {
         pieces::decode(node, traces.strange, signs.any(Signs::CARET), spawn);
     }
-    parted::decode(node, spawn);
+    if whole {
+        parted::decode(node, spawn);
+    }
     breaks::decode(node, scratch, spawn);
     singles::decode(node, traces, spawn);
     let ends = Ends::of(&node.text, signs);
     glued::decode(node, scratch, &ends, spawn);
     if signs.any(Signs::LINE) {
-        cut::decode(node, &ends, spawn);
+        if whole {
+            cut::decode(node, &ends, spawn);
+        }
         wrapped::decode(node, &ends, spawn);
     }
-    strides::decode(node, scratch, spawn);
-    listed::decode(node, scratch, spawn);
-    if signs.any(Signs::LINE) {
-        grid::decode(node, traces, spawn);
-    }
-    dumps::decode(node, scratch, &ends, spawn);
-    if traces.zeros || signs.any(Signs::MARK.or(Signs::OF_MARKS)) {
-        marked::decode(node, spawn);
+    if whole {
+        strides::decode(node, scratch, spawn);
+        listed::decode(node, scratch, spawn);
+        if signs.any(Signs::LINE) {
+            grid::decode(node, traces, spawn);
+        }
+        dumps::decode(node, scratch, &ends, spawn);
+        if traces.zeros || signs.any(Signs::MARK.or(Signs::OF_MARKS)) {
+            marked::decode(node, spawn);
+        }
     }
     if signs.any(Signs::LESS.or(Signs::DOLLAR)) {
         markup::decode(node, spawn);
     }
+    if whole {
+        told(node, scratch, spawn);
+    }
+    fold::decode(node, traces, spawn);
+    controls::decode(node, traces, spawn);
+    turned::decode(node, scratch, spawn);
+    shifted::decode(node, scratch, spawn);
+    flipped::decode(node, scratch, spawn);
+    if whole {
+        solid::decode(node, scratch, spawn);
+        joined::decode(node, scratch, spawn);
+        chopped::decode(node, spawn);
+        labelled::decode(node, &ends, spawn);
+        shards::decode(node, spawn);
+        recited::decode(node, spawn);
+        sentences::decode(node, scratch, spawn);
+    }
+    dressed::decode(node, scratch, spawn);
+    mended::decode(node, scratch, spawn);
+    strung::decode(node, scratch, spawn);
+    if whole {
+        numeral::decode(node, spawn);
+        misread::decode(node, &scratch.misread, spawn);
+    }
+}
+
+/// What elements and words of the text say how to read, and values in pieces.
+fn told(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
+    let (traces, marks) = (&scratch.traces, &scratch.marks);
+    let signs = traces.signs;
     if signs.any(Signs::LESS) {
         office::decode(node, spawn);
     }
     if signs.any(Signs::STAR.or(Signs::BRACKET)) {
         markup::decode_stars(node, spawn);
     }
-    if !scratch.marks.is_empty() {
-        gathered::decode(node, &scratch.marks, spawn);
-        spoken::decode(node, &scratch.marks, spawn);
-        figures::decode(node, &scratch.marks, spawn);
-        backwards::decode(node, &scratch.marks, spawn);
-        halves::decode(node, &scratch.marks, spawn);
-        declared::decode(node, &scratch.marks, spawn);
-        called::decode(node, &scratch.marks, spawn);
-        ordered::decode(node, &scratch.marks, spawn);
-        signwise::decode(node, &scratch.marks, spawn);
-        resumed::decode(node, &scratch.marks, spawn);
+    if !marks.is_empty() {
+        gathered::decode(node, marks, spawn);
+        spoken::decode(node, marks, spawn);
+        figures::decode(node, marks, spawn);
+        backwards::decode(node, marks, spawn);
+        halves::decode(node, marks, spawn);
+        declared::decode(node, marks, spawn);
+        called::decode(node, marks, spawn);
+        ordered::decode(node, marks, spawn);
+        signwise::decode(node, marks, spawn);
+        resumed::decode(node, marks, spawn);
         beside::end_all(node, spawn);
     }
-    if signs.any(Signs::BRACKET) || !scratch.marks.is_empty() {
-        defanged::decode(node, &scratch.marks, signs.any(Signs::BRACKET), spawn);
+    if signs.any(Signs::BRACKET) || !marks.is_empty() {
+        defanged::decode(node, marks, signs.any(Signs::BRACKET), spawn);
     }
     let joining = Signs::BRACE.or(Signs::DOLLAR).or(Signs::BACKSLASH);
     if !traces.joints.is_empty() || signs.any(joining) {
         variables::decode(node, &traces.joints, spawn);
     }
     series::decode(node, &scratch.counted, spawn);
-    fold::decode(node, traces, spawn);
-    controls::decode(node, traces, spawn);
-    turned::decode(node, scratch, spawn);
-    shifted::decode(node, scratch, spawn);
-    flipped::decode(node, scratch, spawn);
-    solid::decode(node, scratch, spawn);
-    joined::decode(node, scratch, spawn);
-    chopped::decode(node, spawn);
-    labelled::decode(node, &ends, spawn);
-    shards::decode(node, spawn);
-    recited::decode(node, spawn);
-    sentences::decode(node, scratch, spawn);
-    dressed::decode(node, scratch, spawn);
-    mended::decode(node, scratch, spawn);
-    strung::decode(node, scratch, spawn);
-    numeral::decode(node, spawn);
-    misread::decode(node, &scratch.misread, spawn);
-}
-
-/// The same of words without what dressed them up: the sentences around it. Lists, tables, dumps and what goes on from value to value
-/// are those of the text that it was taken out of.
-fn decode_words(node: &Node, scratch: &Scratch, spawn: &mut Spawner<'_>) {
-    let traces = &scratch.traces;
-    let signs = traces.signs;
-    written::decode(node, traces, spawn);
-    base::decode(node, scratch, spawn);
-    if traces.strange || signs.any(Signs::STAR.or(Signs::CARET)) {
-        pieces::decode(node, traces.strange, signs.any(Signs::CARET), spawn);
-    }
-    breaks::decode(node, scratch, spawn);
-    singles::decode(node, traces, spawn);
-    let ends = Ends::of(&node.text, signs);
-    glued::decode(node, scratch, &ends, spawn);
-    if signs.any(Signs::LINE) {
-        wrapped::decode(node, &ends, spawn);
-    }
-    if signs.any(Signs::LESS.or(Signs::DOLLAR)) {
-        markup::decode(node, spawn);
-    }
-    fold::decode(node, traces, spawn);
-    controls::decode(node, traces, spawn);
-    turned::decode(node, scratch, spawn);
-    shifted::decode(node, scratch, spawn);
-    flipped::decode(node, scratch, spawn);
-    dressed::decode(node, scratch, spawn);
-    mended::decode(node, scratch, spawn);
-    strung::decode(node, scratch, spawn);
 }
 
 /// Where the lines of a text end, for all decoders that go line by line.
