@@ -49,6 +49,8 @@ pub fn configure(
     plugins: bool,
 ) -> anyhow::Result<SetUp> {
     let (key, password) = (random()?, random()?);
+    // It refuses a key of few different characters, which digits that were drawn may be.
+    let key = format!("{key}GHJKMNPQRSTUVWXYZghjkmnpqrstuvwxyz");
     // Its rules want all kinds of characters.
     let password = format!("W{password}!9");
     let database = format!("sqlite:///{}", folder.join("gateway.db").display());
