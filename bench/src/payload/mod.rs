@@ -73,7 +73,7 @@ impl Pool {
 fn one(random: &mut Random, size: usize, content: Content, nth: usize) -> Payload {
     let text = text(random, size);
     let payload = match snippet(content, nth) {
-        Some(planted) => plant(&text, planted),
+        Some(planted) => plant(&text, label(content), planted),
         None => Payload::new(text),
     };
     let payload = Payload { content, ..payload };
@@ -156,9 +156,17 @@ fn snippet(content: Content, nth: usize) -> Option<String> {
     }
 }
 
-/// Puts a value with a space on either side in the place of as much text.
-fn plant(text: &str, planted: String) -> Payload {
-    let spaced = format!(" {planted} ");
+/// What stands before it: nine digits in the middle of code are a subtraction.
+fn label(content: Content) -> &'static str {
+    match content {
+        Content::Redacted => "SSN ",
+        _ => "",
+    }
+}
+
+/// Puts a value with its label and a space on either side in the place of as much text.
+fn plant(text: &str, label: &str, planted: String) -> Payload {
+    let spaced = format!(" {label}{planted} ");
     let boundary = |from: usize| (from..=text.len()).find(|&at| text.is_char_boundary(at));
     let from = boundary(text.len().saturating_sub(spaced.len()) / 2).unwrap_or(text.len());
     let to = boundary((from + spaced.len()).min(text.len())).unwrap_or(text.len());
