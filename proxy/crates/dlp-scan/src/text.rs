@@ -82,6 +82,25 @@ pub(crate) const fn table_of(bytes: &[u8]) -> [bool; 256] {
     table
 }
 
+/// Is `word` one of `list`: words in the order of their bytes, with one blank or line end between them? Nothing is built for it.
+pub(crate) fn has_word(list: &str, word: &str) -> bool {
+    let bytes = list.as_bytes();
+    let (mut from, mut to) = (0, bytes.len());
+    while from < to {
+        let middle = from + (to - from) / 2;
+        let before = bytes[from..middle].iter().rposition(u8::is_ascii_whitespace);
+        let start = before.map_or(from, |at| from + at + 1);
+        let rest = bytes[middle..to].iter().position(u8::is_ascii_whitespace);
+        let end = rest.map_or(to, |n| middle + n);
+        match bytes[start..end].cmp(word.as_bytes()) {
+            std::cmp::Ordering::Less => from = end + 1,
+            std::cmp::Ordering::Greater => to = start,
+            std::cmp::Ordering::Equal => return !word.is_empty(),
+        }
+    }
+    false
+}
+
 /// Eight bytes as one number, the first the lowest; nothing at the end of the text.
 pub(crate) fn word_at(text: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*text.get(at..)?.first_chunk()?))
@@ -559,6 +578,21 @@ mod tests {
         Node {
             layer: Some(layer),
             ..Node::default()
+        }
+    }
+
+    #[test]
+    fn each_word_of_a_list_is_found_and_nothing_else() {
+        for list in ["", "a", "a b", "ab abc\nabd\nb\n", "aa\nab ac ad\nþóra\nʻ ünal"] {
+            let mut words: Vec<&str> = list.split_ascii_whitespace().collect();
+            words.sort_unstable();
+            let sorted = words.join("\n") + "\n";
+            for word in &words {
+                assert!(has_word(&sorted, word), "{word} in {sorted:?}");
+            }
+            for other in ["", " ", "\n", "A", "abb", "a b", "zz", "ac\nad", "\u{10ffff}"] {
+                assert!(words.contains(&other) || !has_word(&sorted, other), "{other:?} in {sorted:?}");
+            }
         }
     }
 

@@ -17,6 +17,7 @@ mod vat;
 mod world;
 
 pub(crate) use money::{iban as is_iban, iban_len};
+pub(crate) use persons::name_within;
 pub(crate) use token::{base64_digit, base64_value};
 
 /// Checks by name.

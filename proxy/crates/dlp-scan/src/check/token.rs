@@ -162,6 +162,14 @@ pub(crate) const CHECKS: Table = &[
     }),
     ("has-letter", |v| v.iter().any(u8::is_ascii_alphabetic)),
     ("has-digit", |v| v.iter().any(u8::is_ascii_digit)),
+    // `Ctrl+Alt+F2` is pressed, not typed.
+    ("not-keys", |v| {
+        const KEYS: [&[u8]; 9] = [
+            b"ctrl", b"alt", b"shift", b"cmd", b"win", b"meta", b"super", b"option", b"fn",
+        ];
+        let first = v.split(|b| matches!(b, b'+' | b'-')).next().unwrap_or_default();
+        first.len() == v.len() || !KEYS.iter().any(|key| first.eq_ignore_ascii_case(key))
+    }),
     ("no-words", |v| crate::entropy::wordiness(v) < 0.75),
     ("not-hex", |v| !v.iter().all(u8::is_ascii_hexdigit)),
 ];
@@ -656,6 +664,8 @@ mod tests {
             ("told-password", "worker-12Pool", false),
             ("told-password", "my_Module-12", false),
             ("mixed", "abcdef123", false),
+            ("not-keys", "Ctrl+Alt+F2", false),
+            ("not-keys", "Alt3r+ation9", true),
         ];
         for (check, value, want) in cases {
             assert_eq!(passes(check, value), *want, "{check} {value}");

@@ -11,6 +11,7 @@ mod exact;
 mod forbidden;
 mod hidden;
 mod leet;
+mod named;
 mod net;
 mod number;
 mod orders;
@@ -332,6 +333,7 @@ pub(crate) fn detect(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     scratch.strides.clear();
     scratch.code_rows.clear();
     scratch.counted.clear();
+    let found = sink.raw.len();
     keyword_hits(sink, scratch);
     if sink.node.layer.is_some() {
         orders::scan_hidden(sink);
@@ -344,6 +346,7 @@ pub(crate) fn detect(sink: &mut Sink<'_>, scratch: &mut Scratch) {
         postal::scan(sink, &scratch.traces);
         phrase::scan(sink, scratch);
         prints::scan(sink, scratch);
+        named::scan(sink, found);
     }
     if scratch.traces.strange {
         hidden::scan(sink);
@@ -397,6 +400,10 @@ fn keyword_hits(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     sink.rules
         .gates
         .hits(&node.text, &scratch.traces, ends, &mut hits);
+    let foreign = !node.only_patterns && orders::note_foreign(node, &mut hits);
+    if foreign {
+        hits.sort_unstable();
+    }
     scratch
         .near
         .begin(sink.rules.phrases.len(), &scratch.traces);
@@ -422,7 +429,8 @@ fn keyword_hits(sink: &mut Sink<'_>, scratch: &mut Scratch) {
             else {
                 continue;
             };
-            for action in &sink.rules.actions[usize::from(hit.keyword)] {
+            let actions = sink.rules.actions.get(usize::from(hit.keyword));
+            for action in actions.map_or(orders::FOREIGN, Vec::as_slice) {
                 if sink.node.only_injection && !sink.rules.finds_injection(*action)
                     || sink.node.only_patterns && matches!(action, Action::Detect(_))
                 {
@@ -438,6 +446,9 @@ fn keyword_hits(sink: &mut Sink<'_>, scratch: &mut Scratch) {
                 );
             }
         }
+    }
+    if foreign {
+        orders::forget_foreign(&mut hits);
     }
     scratch.hits = hits;
     token::search_windows(sink, scratch);
@@ -494,6 +505,7 @@ fn act(
             orders::scan_sensed(at, &cell.1, sink, scratch);
         }
         Action::Detect(Detector::BareCommand) => command::scan(&cell.1, sink),
+        Action::Foreign => orders::scan_foreign(at, &cell.1, sink, scratch),
         Action::Mark(mark) => scratch.marks.push((at, mark)),
         Action::Context { .. } | Action::Detect(_) | Action::Within(_) => {}
         Action::Reversed | Action::Rot13 => {

@@ -55,7 +55,7 @@ pub(super) fn anchored(
         return;
     }
     let end = cell.span.end.min(at.saturating_add(edges.ahead));
-    let found = search(rule, &begins(text, at, end), sink, scratch);
+    let found = search(rule, &begins(text, at, end, cell), sink, scratch);
     // Where keywords stand close together and their matches reach far, each would be walked and judged anew. What did
     // not match may have been walked to its end, too.
     let walked = match found {
@@ -86,9 +86,18 @@ pub(super) fn anchored(
     }
 }
 
+/// The text for a search that ends at `end`: no further than its cell, where that is what ends there. `$` is the end of a value, and
+/// never that of a window.
+fn upto<'t>(text: &'t [u8], end: u32, cell: &Cell) -> &'t [u8] {
+    match end == cell.span.end {
+        true => &text[..end as usize],
+        false => text,
+    }
+}
+
 /// The pattern at the beginning of a range.
-fn begins(text: &[u8], at: u32, end: u32) -> Input<'_> {
-    Input::new(text)
+fn begins<'t>(text: &'t [u8], at: u32, end: u32, cell: &Cell) -> Input<'t> {
+    Input::new(upto(text, end, cell))
         .range(at as usize..end as usize)
         .anchored(Anchored::Yes)
 }
@@ -128,7 +137,7 @@ fn longer(
             break;
         }
         end = next;
-        found = search(rule, &begins(text, at, end), sink, scratch);
+        found = search(rule, &begins(text, at, end, cell), sink, scratch);
     }
     found
 }
@@ -272,7 +281,8 @@ pub(super) fn search_windows(sink: &mut Sink<'_>, scratch: &mut Scratch) {
         };
         let mut start = span.start;
         while start < span.end {
-            let input = Input::new(sink.text()).range(start as usize..span.end as usize);
+            let input = Input::new(upto(sink.text(), span.end, &cell))
+                .range(start as usize..span.end as usize);
             let Some(mut found) = search(*rule, &input, sink, scratch) else {
                 break;
             };

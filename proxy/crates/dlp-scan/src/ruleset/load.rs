@@ -103,6 +103,8 @@ pub(crate) struct RawRule {
     pub lines: bool,
     #[serde(default)]
     pub firms: bool,
+    #[serde(default)]
+    pub persons: bool,
     pub detector: Option<Detector>,
     pub confidence: Option<u8>,
     #[serde(default)]

@@ -132,6 +132,8 @@ pub(crate) struct Compiled {
     pub lines: bool,
     /// Firms have such numbers as well as persons: beside a firm's name it is the firm's.
     pub firms: bool,
+    /// Only a person has it, or writes from it: a name beside it is reported as well.
+    pub persons: bool,
     /// For phones: told apart from ids of things by the words around them alone.
     pub phones: bool,
     /// A tenant's own: neither covers a finding of another rule nor is covered by one.
@@ -254,6 +256,8 @@ pub(crate) enum Action {
     Mark(Mark),
     /// The head of one of the values in [`RuleSet::exact`].
     Exact,
+    /// A letter beyond ASCII.
+    Foreign,
 }
 
 /// A pattern, compiled when it is first needed: most rules never fire in most processes. Shared by all sets that have it.
@@ -454,7 +458,11 @@ impl RuleSet {
                     | Detector::HomeCoordinates
             ),
             Action::SecretName | Action::Context { .. } | Action::Within(_) => false,
-            Action::Exact | Action::Reversed | Action::Rot13 | Action::Mark(_) => true,
+            Action::Exact
+            | Action::Foreign
+            | Action::Reversed
+            | Action::Rot13
+            | Action::Mark(_) => true,
         }
     }
 

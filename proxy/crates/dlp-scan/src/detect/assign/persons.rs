@@ -77,6 +77,7 @@ pub(super) fn family(cell: (usize, Cell), sink: &mut Sink<'_>) {
     };
     if known && passes("family-name", told) {
         sink.report_for(Detector::FamilyName, family.span, None);
+        sink.report_for(Detector::FamilyName, given, None);
     }
 }
 

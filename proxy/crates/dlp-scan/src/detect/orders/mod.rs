@@ -18,9 +18,10 @@ use self::judge::{Classes, ORDERS};
 use super::{Scratch, Sink, told};
 use crate::Layer;
 use crate::decode::json;
+use crate::gate::Hit;
 use crate::rule::RuleId;
-use crate::ruleset::Detector;
-use crate::text::{Cell, Node, Span};
+use crate::ruleset::{Action, Detector};
+use crate::text::{Cell, Node, Span, Wide, to_u32};
 
 /// Reads the sentence around `at`, and those beside it if it takes them to say what it is.
 pub(super) fn scan(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) {
@@ -39,6 +40,52 @@ pub(super) fn scan_misspelt(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: 
         sink,
         scratch,
     );
+}
+
+/// What a letter beyond ASCII leads to.
+pub(super) const FOREIGN: &[Action] = &[Action::Foreign];
+/// The number of no keyword.
+const NO_KEYWORD: u16 = u16::MAX;
+
+/// Notes where letters beyond ASCII stand, the first of those that touch. In other languages than English nobody can list the words that orders are made of, so each
+/// sentence that shows to be in one is weighed. True if there are some.
+pub(super) fn note_foreign(node: &Node, hits: &mut Vec<Hit>) -> bool {
+    // Elsewhere bytes make letters by chance, and text that was hidden is weighed without them.
+    let written = matches!(
+        node.layer,
+        None | Some(
+            Layer::Json | Layer::Escapes | Layer::Percent | Layer::Html | Layer::QuotedPrintable
+        )
+    );
+    let text = std::str::from_utf8(&node.text).ok();
+    let Some(text) = text.filter(|text| written && !text.is_ascii()) else {
+        return false;
+    };
+    let noted = hits.len();
+    let mut touching = usize::MAX;
+    for (at, c) in Wide::new(text) {
+        if c < '\u{C0}' || !c.is_alphabetic() {
+            continue;
+        }
+        if at != touching {
+            hits.push(Hit {
+                at: to_u32(at),
+                keyword: NO_KEYWORD,
+            });
+        }
+        touching = at + c.len_utf8();
+    }
+    hits.len() > noted
+}
+
+/// Leaves the keywords alone.
+pub(super) fn forget_foreign(hits: &mut Vec<Hit>) {
+    hits.retain(|hit| hit.keyword != NO_KEYWORD);
+}
+
+/// Weighs the sentence around a letter beyond ASCII, if it is in another language than English.
+pub(super) fn scan_foreign(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) {
+    sense::scan_foreign(at, cell, sink, scratch);
 }
 
 /// Weighs the sentence around `at` by the sense of its words.

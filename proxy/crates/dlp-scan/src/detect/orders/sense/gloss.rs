@@ -33,6 +33,30 @@ pub(super) fn pieces(plain: &str) -> Vec<u16> {
     }
 }
 
+/// Is it in a language, by half of its words? Bytes that are none have letters of all alphabets.
+pub(super) fn is_of_a_language(plain: &str) -> bool {
+    let counted = Counted::of(plain);
+    counted.english * 2 >= counted.words || is_foreign(plain)
+}
+
+/// Is it in another language than English, by at least half of its words?
+pub(super) fn is_foreign(plain: &str) -> bool {
+    let scripts = Scripts::of(plain);
+    if scripts.most != Script::Latin {
+        return true;
+    }
+    let table = scripts.most.words();
+    let Some(language) = table.language(plain, Counted::of(plain)) else {
+        return false;
+    };
+    let (mut all, mut own) = (0, 0);
+    for word in words(plain) {
+        all += 1;
+        own += usize::from(table.entries(word)[language].is_some());
+    }
+    own * 2 >= all
+}
+
 /// The text in English, if it is in another language or has words of some.
 fn english(plain: &str, counted: Counted) -> Option<String> {
     let scripts = Scripts::of(plain);

@@ -48,6 +48,22 @@ const WORDS_MIN: usize = 4;
 
 /// Weighs the sentence around `at`, whichever word of it was looked for.
 pub(super) fn scan(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) {
+    scan_if(|_| true, at, cell, sink, scratch);
+}
+
+/// The same of a letter beyond ASCII, if the sentence around it is in another language than English.
+pub(super) fn scan_foreign(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) {
+    let is_foreign = |sentence: &str| gloss::is_foreign(&plain::plain(sentence));
+    scan_if(is_foreign, at, cell, sink, scratch);
+}
+
+fn scan_if(
+    worth: impl Fn(&str) -> bool,
+    at: u32,
+    cell: &Cell,
+    sink: &mut Sink<'_>,
+    scratch: &mut Scratch,
+) {
     let Some(rule) = sink.rule_for(Detector::SensedOrders) else {
         return;
     };
@@ -62,10 +78,14 @@ pub(super) fn scan(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scra
         .into_iter()
         .flatten()
     {
-        scratch.done.set(rule, crate::text::to_u32(base + here.end));
         if !sink.limits.spend(4 + crate::text::to_u32(here.len()) / 16) {
             return;
         }
+        // What is not worth it may hold a keyword yet.
+        if !worth(&text[here.clone()]) {
+            continue;
+        }
+        scratch.done.set(rule, crate::text::to_u32(base + here.end));
         if is_order((base, text), (&here, bound), values, &mut scratch.apart) {
             return report(rule, cell, (base, text), here, sink);
         }
@@ -111,7 +131,8 @@ fn scan_made(sink: &mut Sink<'_>, worth: fn(&str) -> bool, (bytes_max, bound): (
                 return;
             }
             let sentence = Some(&text[here.clone()]);
-            let sentence = sentence.filter(|sentence| worth(sentence) && !is_data(sentence));
+            let told = |s: &str| s.is_ascii() || gloss::is_of_a_language(&plain::plain(s));
+            let sentence = sentence.filter(|s| worth(s) && !is_data(s) && told(s));
             let found = sentence.and_then(read).is_some_and(|pieces| {
                 let (before, next) = (
                     split::before(text, here.start, false),
