@@ -38,9 +38,11 @@ const PARTS: [&str; 4] = ["name", "_nm", "person", "holder"];
 /// Reports the names beside what was found since there were `from` findings.
 pub(super) fn scan(sink: &mut Sink<'_>, from: usize) {
     let rules = sink.rules;
-    if rules.detectors[Detector::NameBeside as usize].is_none() {
+    let known = [Detector::NameBeside, Detector::ContactName];
+    if known.iter().all(|d| rules.detectors[*d as usize].is_none()) {
         return;
     }
+    let phone = rules.detectors[Detector::Phone as usize];
     let mail = rules.detectors[Detector::Email as usize];
     let until = sink.raw.len();
     for nth in from..until {
@@ -63,8 +65,11 @@ pub(super) fn scan(sink: &mut Sink<'_>, from: usize) {
         let is_mail = mail == Some(rule);
         let beside = before(sink.text(), &cell, span.start as usize, is_mail)
             .or_else(|| in_object(sink, index, is_mail));
+        // Tools are full of addresses of mail and of phones, and of names beside them.
+        let everyday = is_mail || phone == Some(rule) || rules.compiled(rule).phones;
+        let detector = known[usize::from(everyday)];
         if let Some(name) = beside {
-            sink.report_for(Detector::NameBeside, name, None);
+            sink.report_for(detector, name, None);
         }
     }
 }

@@ -215,6 +215,7 @@ pub(crate) enum Detector {
     PrivateWebKey,
     FamilyName,
     NameBeside,
+    ContactName,
     SecretData,
     HomeCoordinates,
     UnicodeTags,
@@ -454,6 +455,7 @@ impl RuleSet {
                     | Detector::PrivateWebKey
                     | Detector::FamilyName
                     | Detector::NameBeside
+                    | Detector::ContactName
                     | Detector::SecretData
                     | Detector::HomeCoordinates
             ),
