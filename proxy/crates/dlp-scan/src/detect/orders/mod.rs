@@ -57,8 +57,10 @@ pub(super) fn note_foreign(node: &Node, hits: &mut Vec<Hit>) -> bool {
             Layer::Json | Layer::Escapes | Layer::Percent | Layer::Html | Layer::QuotedPrintable
         )
     );
-    let text = std::str::from_utf8(&node.text).ok();
-    let Some(text) = text.filter(|text| written && !text.is_ascii()) else {
+    if !written || node.text.is_ascii() {
+        return false;
+    }
+    let Ok(text) = std::str::from_utf8(&node.text) else {
         return false;
     };
     let noted = hits.len();
