@@ -88,7 +88,9 @@ pub(crate) fn has_word(list: &str, word: &str) -> bool {
     let (mut from, mut to) = (0, bytes.len());
     while from < to {
         let middle = from + (to - from) / 2;
-        let before = bytes[from..middle].iter().rposition(u8::is_ascii_whitespace);
+        let before = bytes[from..middle]
+            .iter()
+            .rposition(u8::is_ascii_whitespace);
         let start = before.map_or(from, |at| from + at + 1);
         let rest = bytes[middle..to].iter().position(u8::is_ascii_whitespace);
         let end = rest.map_or(to, |n| middle + n);
@@ -583,15 +585,34 @@ mod tests {
 
     #[test]
     fn each_word_of_a_list_is_found_and_nothing_else() {
-        for list in ["", "a", "a b", "ab abc\nabd\nb\n", "aa\nab ac ad\nþóra\nʻ ünal"] {
+        for list in [
+            "",
+            "a",
+            "a b",
+            "ab abc\nabd\nb\n",
+            "aa\nab ac ad\nþóra\nʻ ünal",
+        ] {
             let mut words: Vec<&str> = list.split_ascii_whitespace().collect();
             words.sort_unstable();
             let sorted = words.join("\n") + "\n";
             for word in &words {
                 assert!(has_word(&sorted, word), "{word} in {sorted:?}");
             }
-            for other in ["", " ", "\n", "A", "abb", "a b", "zz", "ac\nad", "\u{10ffff}"] {
-                assert!(words.contains(&other) || !has_word(&sorted, other), "{other:?} in {sorted:?}");
+            for other in [
+                "",
+                " ",
+                "\n",
+                "A",
+                "abb",
+                "a b",
+                "zz",
+                "ac\nad",
+                "\u{10ffff}",
+            ] {
+                assert!(
+                    words.contains(&other) || !has_word(&sorted, other),
+                    "{other:?} in {sorted:?}"
+                );
             }
         }
     }

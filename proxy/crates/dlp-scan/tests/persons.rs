@@ -29,23 +29,57 @@ fn a_name_beside_a_number_that_only_a_person_has_is_found() {
     for (text, name) in [
         // In a sentence, a row and a form.
         ("Jörg Brandt (SSN 512-44-9165) called", "Jörg Brandt"),
-        ("Csaba Halmos, born March 3, 1979 in Tallahassee", "Csaba Halmos"),
+        (
+            "Csaba Halmos, born March 3, 1979 in Tallahassee",
+            "Csaba Halmos",
+        ),
         ("| Veikko Rytkönen | 560-14-0905 |", "Veikko Rytkönen"),
-        ("id;who;ssn\n4;Dong-hyun Park;512-44-9165\n", "Dong-hyun Park"),
-        ("Cliente Adaeze Maria da Silva, passport number 563892071", "Adaeze Maria da Silva"),
-        ("Name: Małgorzata Wrona\nBorn: 1954-01-05\n", "Małgorzata Wrona"),
-        ("Nom : Aurélien Chabrol\nNotes : none\nSSN: 512-44-9165\n", "Aurélien Chabrol"),
+        (
+            "id;who;ssn\n4;Dong-hyun Park;512-44-9165\n",
+            "Dong-hyun Park",
+        ),
+        (
+            "Cliente Adaeze Maria da Silva, passport number 563892071",
+            "Adaeze Maria da Silva",
+        ),
+        (
+            "Name: Małgorzata Wrona\nBorn: 1954-01-05\n",
+            "Małgorzata Wrona",
+        ),
+        (
+            "Nom : Aurélien Chabrol\nNotes : none\nSSN: 512-44-9165\n",
+            "Aurélien Chabrol",
+        ),
         ("the SSN of Nguyễn Thị Hoa is 512-44-9165", "Nguyễn Thị Hoa"),
         // An address of mail.
-        ("Author: Yuki Holloway <yuki.h@mailbox.org>", "Yuki Holloway"),
+        (
+            "Author: Yuki Holloway <yuki.h@mailbox.org>",
+            "Yuki Holloway",
+        ),
         ("To: \"Zsolt Brandt\" <zb@mailbox.org>", "Zsolt Brandt"),
         // In the same object, whatever its members are called.
-        (r#"{"citizen_no":"512-44-9165","fullName":"Tariq Holloway"}"#, "Tariq Holloway"),
-        (r#"{"cust_nm":"Haruto Brandt","ssn":"512-44-9165"}"#, "Haruto Brandt"),
-        (r#"{"ssn":"512-44-9165","Naam":"Joost de Graaf"}"#, "Joost de Graaf"),
-        (r#"[{"n":0,"person":"Ximena Brandt","mail":"xb@mailbox.org"}]"#, "Ximena Brandt"),
+        (
+            r#"{"citizen_no":"512-44-9165","fullName":"Tariq Holloway"}"#,
+            "Tariq Holloway",
+        ),
+        (
+            r#"{"cust_nm":"Haruto Brandt","ssn":"512-44-9165"}"#,
+            "Haruto Brandt",
+        ),
+        (
+            r#"{"ssn":"512-44-9165","Naam":"Joost de Graaf"}"#,
+            "Joost de Graaf",
+        ),
+        (
+            r#"[{"n":0,"person":"Ximena Brandt","mail":"xb@mailbox.org"}]"#,
+            "Ximena Brandt",
+        ),
     ] {
-        assert!(names(text).contains(&name.to_owned()), "{text}: {:?}", names(text));
+        assert!(
+            names(text).contains(&name.to_owned()),
+            "{text}: {:?}",
+            names(text)
+        );
     }
 }
 

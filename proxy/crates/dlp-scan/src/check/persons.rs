@@ -647,9 +647,7 @@ fn given_name(value: &[u8]) -> bool {
     };
     let lower = text.to_lowercase();
     let mut words = lower.split(' ');
-    let given = |word: &str| {
-        is_given(word) || word.split('-').next().is_some_and(is_given)
-    };
+    let given = |word: &str| is_given(word) || word.split('-').next().is_some_and(is_given);
     person_name(value) && words.any(given)
 }
 
@@ -703,25 +701,28 @@ pub(crate) fn name_within(run: &str) -> Option<std::ops::Range<usize>> {
     };
     // A sentence ends there.
     let ends = |nth: usize| bare(nth).len() < words[nth].1.len();
-    (0..words.len()).rev().filter(|nth| given(*nth)).find_map(|nth| {
-        let (mut start, mut end) = (nth, nth + 1);
-        while end - nth <= BEHIND_MAX && !ends(end - 1) {
-            let next = (end..words.len()).find(|n| !PARTICLES.contains(&words[*n].1));
-            match next.filter(|next| named(*next)) {
-                Some(next) => end = next + 1,
-                None => break,
+    (0..words.len())
+        .rev()
+        .filter(|nth| given(*nth))
+        .find_map(|nth| {
+            let (mut start, mut end) = (nth, nth + 1);
+            while end - nth <= BEHIND_MAX && !ends(end - 1) {
+                let next = (end..words.len()).find(|n| !PARTICLES.contains(&words[*n].1));
+                match next.filter(|next| named(*next)) {
+                    Some(next) => end = next + 1,
+                    None => break,
+                }
             }
-        }
-        let goes_before = |at: usize| given(at) || FIRST.contains(&low(at).as_str());
-        while start > 0 && !ends(start - 1) && goes_before(start - 1) {
-            start -= 1;
-        }
-        if end - start < 2 && start > 0 && !ends(start - 1) && named(start - 1) {
-            start -= 1;
-        }
-        let span = words[start].0..words[end - 1].0 + bare(end - 1).len();
-        name_in_a_field(run[span.clone()].as_bytes()).then_some(span)
-    })
+            let goes_before = |at: usize| given(at) || FIRST.contains(&low(at).as_str());
+            while start > 0 && !ends(start - 1) && goes_before(start - 1) {
+                start -= 1;
+            }
+            if end - start < 2 && start > 0 && !ends(start - 1) && named(start - 1) {
+                start -= 1;
+            }
+            let span = words[start].0..words[end - 1].0 + bare(end - 1).len();
+            name_in_a_field(run[span.clone()].as_bytes()).then_some(span)
+        })
 }
 
 /// Words for names: a catalogue of messages has the label of a field where a form has somebody.

@@ -167,7 +167,10 @@ pub(crate) const CHECKS: Table = &[
         const KEYS: [&[u8]; 9] = [
             b"ctrl", b"alt", b"shift", b"cmd", b"win", b"meta", b"super", b"option", b"fn",
         ];
-        let first = v.split(|b| matches!(b, b'+' | b'-')).next().unwrap_or_default();
+        let first = v
+            .split(|b| matches!(b, b'+' | b'-'))
+            .next()
+            .unwrap_or_default();
         first.len() == v.len() || !KEYS.iter().any(|key| first.eq_ignore_ascii_case(key))
     }),
     ("no-words", |v| crate::entropy::wordiness(v) < 0.75),

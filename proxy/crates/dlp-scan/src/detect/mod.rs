@@ -86,6 +86,8 @@ impl Limits {
 /// Memory that detectors reuse from node to node.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
+    /// As far as sentences with letters beyond ASCII were asked for their language.
+    pub foreign: u32,
     pub hits: Vec<Hit>,
     /// What the text shows at first sight.
     pub traces: Traces,
@@ -319,6 +321,7 @@ impl<'a> Sink<'a> {
 /// Runs every detector over the node.
 pub(crate) fn detect(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     scratch.turned.clear();
+    scratch.foreign = 0;
     scratch.json = None;
     scratch.apart.begin();
     scratch.marks.clear();
@@ -402,7 +405,7 @@ fn keyword_hits(sink: &mut Sink<'_>, scratch: &mut Scratch) {
         .hits(&node.text, &scratch.traces, ends, &mut hits);
     let foreign = !node.only_patterns && orders::note_foreign(node, &mut hits);
     if foreign {
-        hits.sort_unstable();
+        hits.sort();
     }
     scratch
         .near

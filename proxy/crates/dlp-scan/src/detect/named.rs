@@ -27,10 +27,50 @@ const COST: u32 = 4;
 
 /// What the member is called that holds a name, without signs, in small letters.
 const NAMES: [&str; 44] = [
-    "name", "fullname", "displayname", "nm", "person", "personname", "fn", "who", "holder", "owner", "customer", "client", "employee",
-    "patient", "user", "contact", "author", "nom", "nomcomplet", "nome", "nomecompleto", "nombre", "nombrecompleto", "naam",
-    "volledigenaam", "vollständigername", "inhaber", "kunde", "cliente", "navn", "namn", "nimi", "imię", "imie", "imięinazwisko", "jméno",
-    "név", "nume", "ime", "имя", "фио", "氏名", "姓名", "성명",
+    "name",
+    "fullname",
+    "displayname",
+    "nm",
+    "person",
+    "personname",
+    "fn",
+    "who",
+    "holder",
+    "owner",
+    "customer",
+    "client",
+    "employee",
+    "patient",
+    "user",
+    "contact",
+    "author",
+    "nom",
+    "nomcomplet",
+    "nome",
+    "nomecompleto",
+    "nombre",
+    "nombrecompleto",
+    "naam",
+    "volledigenaam",
+    "vollständigername",
+    "inhaber",
+    "kunde",
+    "cliente",
+    "navn",
+    "namn",
+    "nimi",
+    "imię",
+    "imie",
+    "imięinazwisko",
+    "jméno",
+    "név",
+    "nume",
+    "ime",
+    "имя",
+    "фио",
+    "氏名",
+    "姓名",
+    "성명",
 ];
 /// What the name of such a member may begin or end with: `cust_nm`, `insuredPerson`.
 const PARTS: [&str; 4] = ["name", "_nm", "person", "holder"];
@@ -136,7 +176,11 @@ fn in_line(line: &str, is_mail: bool) -> Option<std::ops::Range<usize>> {
             let behind = rest[run_start + name.end..run_end].split(' ');
             let behind = behind.filter(|w| !w.is_empty()).count();
             let links = links + behind;
-            let near = if is_mail { links == 0 } else { links <= LINK_WORDS_MAX };
+            let near = if is_mail {
+                links == 0
+            } else {
+                links <= LINK_WORDS_MAX
+            };
             return near.then_some(run_start + name.start..run_start + name.end);
         }
         links += words;
@@ -190,8 +234,8 @@ fn in_object(sink: &Sink<'_>, index: usize, is_mail: bool) -> Option<Span> {
         let called = std::str::from_utf8(&node.text[c.name.range()]).ok()?;
         let called = called.to_lowercase();
         let plain: String = called.chars().filter(|c| c.is_alphabetic()).collect();
-        let is_name = NAMES.contains(&plain.as_str())
-            || PARTS.iter().any(|part| called.ends_with(part));
+        let is_name =
+            NAMES.contains(&plain.as_str()) || PARTS.iter().any(|part| called.ends_with(part));
         let told = &node.text[c.span.range()];
         let passes = || check::find(check).is_some_and(|c| (c.run)(told));
         (is_name && passes()).then_some(c.span)

@@ -140,7 +140,7 @@ impl Gates {
             }
         }
         if out.len() > first {
-            out.sort_unstable();
+            out.sort();
         }
     }
 
@@ -148,7 +148,7 @@ impl Gates {
     pub fn all_hits(&self, text: &[u8], out: &mut Vec<Hit>) {
         self.everywhere.hits(text, out);
         self.runs.hits(text, out);
-        out.sort_unstable();
+        out.sort();
     }
 }
 

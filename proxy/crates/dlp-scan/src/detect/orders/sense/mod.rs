@@ -51,45 +51,53 @@ pub(super) fn scan(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scra
     scan_if(|_| true, at, cell, sink, scratch);
 }
 
-/// The same of a letter beyond ASCII, if the sentence around it is in another language than English.
+/// The same of a letter beyond ASCII, if the sentence around it is in another language than English. Each is asked for that once.
 pub(super) fn scan_foreign(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) {
+    if at < scratch.foreign {
+        return;
+    }
     let is_foreign = |sentence: &str| gloss::is_foreign(&plain::plain(sentence));
-    scan_if(is_foreign, at, cell, sink, scratch);
+    scratch.foreign = scan_if(is_foreign, at, cell, sink, scratch);
 }
 
+/// How far it was read.
 fn scan_if(
     worth: impl Fn(&str) -> bool,
     at: u32,
     cell: &Cell,
     sink: &mut Sink<'_>,
     scratch: &mut Scratch,
-) {
+) -> u32 {
     let Some(rule) = sink.rule_for(Detector::SensedOrders) else {
-        return;
+        return cell.span.end;
     };
     let done = scratch.done.end(rule);
     if at < done || sink.node.fragments {
-        return;
+        return done;
     }
     let (base, text) = vicinity(sink.text(), at as usize, cell.span);
     let unread = (done as usize).saturating_sub(base);
     let values = super::is_json(cell, sink, scratch);
+    let mut read = at;
     for (here, bound) in parts(text, at as usize - base, unread, values)
         .into_iter()
         .flatten()
     {
         if !sink.limits.spend(4 + crate::text::to_u32(here.len()) / 16) {
-            return;
+            return cell.span.end;
         }
+        read = crate::text::to_u32(base + here.end);
         // What is not worth it may hold a keyword yet.
         if !worth(&text[here.clone()]) {
             continue;
         }
-        scratch.done.set(rule, crate::text::to_u32(base + here.end));
+        scratch.done.set(rule, read);
         if is_order((base, text), (&here, bound), values, &mut scratch.apart) {
-            return report(rule, cell, (base, text), here, sink);
+            report(rule, cell, (base, text), here, sink);
+            return read;
         }
     }
+    read
 }
 
 /// Weighs each sentence of what a decoder made, whatever its words, if it is `worth` that.
