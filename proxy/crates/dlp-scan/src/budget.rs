@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// The bytes of a message for which one finding more may be reported.
-const FINDING_BYTES: usize = 16;
+const FINDING_BYTES: usize = 10;
 
 /// Upper bounds on the work done for one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct Budget {
     pub decoded_bytes_max: u32,
     /// How many layers may lie on top of each other (`base64>gzip>json` is three).
     pub depth_max: u8,
-    /// Findings reported, and one more for each 16 bytes of the message: a list of addresses is one to the line. The rest
+    /// Findings reported, and one more for each 10 bytes of the message: a list of names and addresses is two to the line. The rest
     /// of the message is not searched for more.
     pub findings_max: u32,
     /// Candidate checks (prefilter hits that were looked at closely), counted over all layers; for a message of `n`

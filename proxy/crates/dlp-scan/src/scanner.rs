@@ -778,7 +778,7 @@ mod tests {
                     findings_max: 0,
                     ..Budget::default()
                 },
-                "ann@firma.de ".repeat(9),
+                "a@fi.de ".repeat(9),
                 OverBudget::Findings,
             ),
             (

@@ -57,6 +57,10 @@ fn a_name_beside_a_number_that_only_a_person_has_is_found() {
             "Yuki Holloway",
         ),
         ("To: \"Zsolt Brandt\" <zb@mailbox.org>", "Zsolt Brandt"),
+        ("Zsolt Brandt <mailto:zb@mailbox.org>", "Zsolt Brandt"),
+        // Nothing of what stands beside the name.
+        ("Yours Anna Brandt, SSN 512-44-9165", "Anna Brandt"),
+        ("Martin Holloway's SSN 512-44-9165", "Martin Holloway"),
         // In the same object, whatever its members are called.
         (
             r#"{"citizen_no":"512-44-9165","fullName":"Tariq Holloway"}"#,
@@ -91,6 +95,8 @@ fn what_stands_beside_such_a_number_and_is_no_name_is_left_alone() {
         "Visual Studio Code, SSN 512-44-9165",
         "Acme Holdings Ltd <office@acme.com>",
         "Support Team <support@mailbox.org>",
+        "SSN of Santa Clara County is 512-44-9165",
+        "Call Anna Now SSN 512-44-9165",
         r#"{"name":"Visual Studio","ssn":"512-44-9165"}"#,
         r#"{"name":"Patient Record","ssn":"512-44-9165"}"#,
         r#"{"owner":"Platform Team","ssn":"512-44-9165"}"#,

@@ -111,7 +111,7 @@ fn a_row_above_hides_nothing_that_is_cut_over_the_next() {
     let plain = json!({"values": [["a1", "tt", "zq"], ["rm", "-rf", "/home"]]});
     let named = json!({"values": [["first_name", "last_name", "note"], ["rm", "-rf", "/home"]]});
     for text in [plain, named] {
-        assert!(has(&text.to_string(), "dangerous-command"), "{text}");
+        assert!(has(&text.to_string(), "bare-command"), "{text}");
     }
 }
 

@@ -654,6 +654,40 @@ fn given_name(value: &[u8]) -> bool {
 /// The name that comes last among words with one blank between them: a word given to many, what stands behind it as names do, or
 /// before it as families do where nothing stands behind. In bytes of `run`.
 pub(crate) fn name_within(run: &str) -> Option<std::ops::Range<usize>> {
+    /// What stands beside a name with a capital, and is none.
+    const BESIDE_NAMES: [&str; 31] = [
+        "santa",
+        "san",
+        "saint",
+        "yours",
+        "dear",
+        "hello",
+        "hi",
+        "hey",
+        "call",
+        "meet",
+        "ask",
+        "tell",
+        "thanks",
+        "regards",
+        "sincerely",
+        "now",
+        "today",
+        "tomorrow",
+        "yesterday",
+        "please",
+        "the",
+        "and",
+        "from",
+        "with",
+        "for",
+        "by",
+        "is",
+        "was",
+        "has",
+        "your",
+        "our",
+    ];
     /// Names of a family behind the one that was given.
     const BEHIND_MAX: usize = 3;
     /// Families that stand first, of a country where few have another.
@@ -677,11 +711,17 @@ pub(crate) fn name_within(run: &str) -> Option<std::ops::Range<usize>> {
         })
         .collect();
     let bare = |nth: usize| match words[nth].1 {
-        word if word.chars().count() > 2 => word.trim_end_matches('.'),
+        word if word.chars().count() > 2 => {
+            let word = word.trim_end_matches('.');
+            word.strip_suffix("'s")
+                .or(word.strip_suffix("’s"))
+                .unwrap_or(word)
+        }
         word => word,
     };
     let low = |nth: usize| bare(nth).to_lowercase();
-    let is_some_name = |low: &str| !is_no_name(low) && !LABELS.contains(&low);
+    let is_some_name =
+        |low: &str| !is_no_name(low) && !LABELS.contains(&low) && !BESIDE_NAMES.contains(&low);
     let named = |nth: usize| {
         let initial = bare(nth).ends_with('.');
         initial || is_named(bare(nth)) && is_some_name(&low(nth))

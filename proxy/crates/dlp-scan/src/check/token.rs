@@ -162,6 +162,8 @@ pub(crate) const CHECKS: Table = &[
     }),
     ("has-letter", |v| v.iter().any(u8::is_ascii_alphabetic)),
     ("has-digit", |v| v.iter().any(u8::is_ascii_digit)),
+    // "Hello!" and what follows it, in nearly every manual.
+    ("not-an-example-seed", |v| !v.starts_with(b"JBSWY3DP")),
     // `Ctrl+Alt+F2` is pressed, not typed.
     ("not-keys", |v| {
         const KEYS: [&[u8]; 9] = [

@@ -14,13 +14,15 @@ use super::{Sink, is_value};
 /// Bytes before the number that are read.
 const BEFORE_BYTES_MAX: usize = 120;
 /// Words between the name and the number: `, born on`, `with the social security number`.
-const LINK_WORDS_MAX: usize = 7;
+const LINK_WORDS_MAX: usize = 5;
 /// Bytes between a name and an address of mail: `" <mailto:`
 const MAIL_BYTES_MAX: usize = 12;
 /// Lines of a form above the number's own.
 const LINES_MAX: usize = 4;
 const LABEL_BYTES_MAX: usize = 32;
 const VALUE_BYTES: std::ops::RangeInclusive<usize> = 5..=60;
+/// Longer keys name nobody.
+const KEY_BYTES_MAX: usize = 40;
 /// Members of an object that are looked at, before the number and behind it.
 const MEMBERS_CELLS_MAX: usize = 16;
 const COST: u32 = 4;
@@ -85,6 +87,8 @@ pub(super) fn scan(sink: &mut Sink<'_>, from: usize) {
     let phone = rules.detectors[Detector::Phone as usize];
     let mail = rules.detectors[Detector::Email as usize];
     let until = sink.raw.len();
+    // All that is found in a value is of the same object.
+    let mut last = None;
     for nth in from..until {
         let found = &sink.raw[nth];
         let (rule, span) = (found.rule, found.span);
@@ -103,8 +107,15 @@ pub(super) fn scan(sink: &mut Sink<'_>, from: usize) {
             continue;
         }
         let is_mail = mail == Some(rule);
-        let beside = before(sink.text(), &cell, span.start as usize, is_mail)
-            .or_else(|| in_object(sink, index, is_mail));
+        let mut object = || match last {
+            Some((of, name)) if of == (index, is_mail) => name,
+            _ => {
+                let name = in_object(sink, index, is_mail);
+                last = Some(((index, is_mail), name));
+                name
+            }
+        };
+        let beside = before(sink.text(), &cell, span.start as usize, is_mail).or_else(&mut object);
         // Tools are full of addresses of mail and of phones, and of names beside them.
         let everyday = is_mail || phone == Some(rule) || rules.compiled(rule).phones;
         let detector = known[usize::from(everyday)];
@@ -183,8 +194,9 @@ fn in_line(line: &str, is_mail: bool) -> Option<std::ops::Range<usize>> {
             };
             return near.then_some(run_start + name.start..run_start + name.end);
         }
-        links += words;
-        // `mailto` stands between a name and its address.
+        // `"Ola Brandt" <mailto:ola@...>`
+        let is_scheme = is_mail && rest[run_start..run_end].eq_ignore_ascii_case("mailto");
+        links += if is_scheme { 0 } else { words };
         if links > LINK_WORDS_MAX {
             return None;
         }
@@ -226,7 +238,8 @@ fn in_object(sink: &Sink<'_>, index: usize, is_mail: bool) -> Option<Span> {
         let c = &node.cells[nth];
         if nth == index
             || c.kind != LeafKind::String
-            || c.name.is_empty()
+            || !(1..=KEY_BYTES_MAX).contains(&c.name.len())
+            || !VALUE_BYTES.contains(&c.span.len())
             || node.layout.object_of(nth) != Some(object)
         {
             return None;

@@ -55,7 +55,7 @@ pub(super) fn anchored(
         return;
     }
     let end = cell.span.end.min(at.saturating_add(edges.ahead));
-    let found = search(rule, &begins(text, at, end, cell), sink, scratch);
+    let found = search(rule, &begins(text, at, end), sink, scratch);
     // Where keywords stand close together and their matches reach far, each would be walked and judged anew. What did
     // not match may have been walked to its end, too.
     let walked = match found {
@@ -86,18 +86,9 @@ pub(super) fn anchored(
     }
 }
 
-/// The text for a search that ends at `end`: no further than its cell, where that is what ends there. `$` is the end of a value, and
-/// never that of a window.
-fn upto<'t>(text: &'t [u8], end: u32, cell: &Cell) -> &'t [u8] {
-    match end == cell.span.end {
-        true => &text[..end as usize],
-        false => text,
-    }
-}
-
 /// The pattern at the beginning of a range.
-fn begins<'t>(text: &'t [u8], at: u32, end: u32, cell: &Cell) -> Input<'t> {
-    Input::new(upto(text, end, cell))
+fn begins(text: &[u8], at: u32, end: u32) -> Input<'_> {
+    Input::new(text)
         .range(at as usize..end as usize)
         .anchored(Anchored::Yes)
 }
@@ -137,7 +128,7 @@ fn longer(
             break;
         }
         end = next;
-        found = search(rule, &begins(text, at, end, cell), sink, scratch);
+        found = search(rule, &begins(text, at, end), sink, scratch);
     }
     found
 }
@@ -279,15 +270,20 @@ pub(super) fn search_windows(sink: &mut Sink<'_>, scratch: &mut Scratch) {
             true => span.end - span.start,
             false => reach,
         };
+        let category = sink.rules.rule(*rule).category;
+        let secret = category == Category::Secret;
         let mut start = span.start;
         while start < span.end {
-            let input = Input::new(upto(sink.text(), span.end, &cell))
-                .range(start as usize..span.end as usize);
+            // `$` is the end of a value, and never that of a window. What is said of a command may end with it.
+            let text = match span.end == cell.span.end && category != Category::Injection {
+                true => &sink.text()[..span.end as usize],
+                false => sink.text(),
+            };
+            let input = Input::new(text).range(start as usize..span.end as usize);
             let Some(mut found) = search(*rule, &input, sink, scratch) else {
                 break;
             };
             // A value that ends with its window may go on behind it.
-            let secret = sink.rules.rule(*rule).category == Category::Secret;
             let cut = secret && found.0.end == span.end && found.1.end == span.end;
             if cut && span.end < cell.span.end && of_token(&sink.text()[span.end as usize]) {
                 let at = (found.0.start, span.end);

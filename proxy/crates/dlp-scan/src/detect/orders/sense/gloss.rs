@@ -33,10 +33,11 @@ pub(super) fn pieces(plain: &str) -> Vec<u16> {
     }
 }
 
-/// Is it in a language, by half of its words? Bytes that are none have letters of all alphabets.
+/// Is it in a language, by some of its words? Bytes that are none have letters of all alphabets, and words by chance.
 pub(super) fn is_of_a_language(plain: &str) -> bool {
+    const WORDS_MIN: usize = 4;
     let counted = Counted::of(plain);
-    counted.english * 2 >= counted.words || is_foreign(plain)
+    counted.english >= WORDS_MIN && counted.english * 3 >= counted.words || is_foreign(plain)
 }
 
 /// Is it in another language than English, by at least half of its words?

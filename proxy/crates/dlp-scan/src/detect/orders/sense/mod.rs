@@ -17,6 +17,7 @@ mod pieces;
 mod wide;
 
 use super::{Cell, Scratch, Sink, plain, report, split, vicinity};
+use crate::Layer;
 use crate::detect::is_value;
 use crate::ruleset::Detector;
 use net::NET;
@@ -48,56 +49,64 @@ const WORDS_MIN: usize = 4;
 
 /// Weighs the sentence around `at`, whichever word of it was looked for.
 pub(super) fn scan(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) {
-    scan_if(|_| true, at, cell, sink, scratch);
-}
-
-/// The same of a letter beyond ASCII, if the sentence around it is in another language than English. Each is asked for that once.
-pub(super) fn scan_foreign(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) {
-    if at < scratch.foreign {
-        return;
-    }
-    let is_foreign = |sentence: &str| gloss::is_foreign(&plain::plain(sentence));
-    scratch.foreign = scan_if(is_foreign, at, cell, sink, scratch);
-}
-
-/// How far it was read.
-fn scan_if(
-    worth: impl Fn(&str) -> bool,
-    at: u32,
-    cell: &Cell,
-    sink: &mut Sink<'_>,
-    scratch: &mut Scratch,
-) -> u32 {
     let Some(rule) = sink.rule_for(Detector::SensedOrders) else {
-        return cell.span.end;
+        return;
     };
     let done = scratch.done.end(rule);
+    let took = |read: u32, _whole: bool, scratch: &mut Scratch| scratch.done.set(rule, read);
+    weigh((at, done), cell, |_| true, took, sink, scratch);
+}
+
+/// The same of a letter beyond ASCII, if the sentence around it is in another language than English. Each is asked for that once. What
+/// was no whole sentence is read again where a keyword stands in it: from nearer on.
+pub(super) fn scan_foreign(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) {
+    let Some(rule) = sink.rule_for(Detector::SensedOrders) else {
+        return;
+    };
+    let done = scratch.done.end(rule).max(scratch.foreign);
+    let is_foreign = |sentence: &str| gloss::is_foreign(&plain::plain(sentence));
+    let took = |read: u32, whole: bool, scratch: &mut Scratch| {
+        scratch.foreign = read;
+        if whole {
+            scratch.done.set(rule, read);
+        }
+    };
+    weigh((at, done), cell, is_foreign, took, sink, scratch);
+}
+
+/// What was read before ends at `done`; `took` is told how far each part was read, and whether it was a whole sentence that was worth
+/// it.
+fn weigh(
+    (at, done): (u32, u32),
+    cell: &Cell,
+    worth: impl Fn(&str) -> bool,
+    mut took: impl FnMut(u32, bool, &mut Scratch),
+    sink: &mut Sink<'_>,
+    scratch: &mut Scratch,
+) {
+    let Some(rule) = sink.rule_for(Detector::SensedOrders) else {
+        return;
+    };
     if at < done || sink.node.fragments {
-        return done;
+        return;
     }
     let (base, text) = vicinity(sink.text(), at as usize, cell.span);
     let unread = (done as usize).saturating_sub(base);
     let values = super::is_json(cell, sink, scratch);
-    let mut read = at;
     for (here, bound) in parts(text, at as usize - base, unread, values)
         .into_iter()
         .flatten()
     {
         if !sink.limits.spend(4 + crate::text::to_u32(here.len()) / 16) {
-            return cell.span.end;
+            return;
         }
-        read = crate::text::to_u32(base + here.end);
-        // What is not worth it may hold a keyword yet.
-        if !worth(&text[here.clone()]) {
-            continue;
-        }
-        scratch.done.set(rule, read);
-        if is_order((base, text), (&here, bound), values, &mut scratch.apart) {
-            report(rule, cell, (base, text), here, sink);
-            return read;
+        let worth = worth(&text[here.clone()]);
+        let whole = worth && bound == ORDERED;
+        took(crate::text::to_u32(base + here.end), whole, scratch);
+        if worth && is_order((base, text), (&here, bound), values, &mut scratch.apart) {
+            return report(rule, cell, (base, text), here, sink);
         }
     }
-    read
 }
 
 /// Weighs each sentence of what a decoder made, whatever its words, if it is `worth` that.
@@ -118,6 +127,11 @@ fn scan_made(sink: &mut Sink<'_>, worth: fn(&str) -> bool, (bytes_max, bound): (
     if node.fragments {
         return;
     }
+    // Any bytes are letters there, and some of them beyond ASCII.
+    let noisy = matches!(
+        node.layer,
+        Some(Layer::Base32 | Layer::Base85 | Layer::Uuencode)
+    );
     for cell in node.cells.iter().filter(|c| is_value(c)) {
         let made = node.fresh.within(cell.span);
         if made.len() > bytes_max as usize {
@@ -139,7 +153,8 @@ fn scan_made(sink: &mut Sink<'_>, worth: fn(&str) -> bool, (bytes_max, bound): (
                 return;
             }
             let sentence = Some(&text[here.clone()]);
-            let told = |s: &str| s.is_ascii() || gloss::is_of_a_language(&plain::plain(s));
+            let told =
+                |s: &str| !noisy || s.is_ascii() || gloss::is_of_a_language(&plain::plain(s));
             let sentence = sentence.filter(|s| worth(s) && !is_data(s) && told(s));
             let found = sentence.and_then(read).is_some_and(|pieces| {
                 let (before, next) = (
