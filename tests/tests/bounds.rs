@@ -200,15 +200,22 @@ fn what_wants_no_answer_has_a_rate_too_and_leaves_calls_theirs() {
 fn what_is_no_message_has_the_rate_of_what_wants_no_answer() {
     let upstream = Upstream::mcp(|_| None);
     let rate = json!({ "rate": { "per_second": 0.001, "burst": 2 } });
-    let config = Config::new(&upstream.url()).set(&format!("tenants.{TENANT}.limits"), rate);
+    let config = Config::new(&upstream.url())
+        .set(&format!("tenants.{TENANT}.limits"), rate)
+        .set("limits", json!({ "message_bytes_max": 65_536 }));
     let weir = Weir::serve(&config);
     let client = Client::new(&weir, Era::Handshake, &[]);
     let mut other = Client::connect(&weir, Era::Handshake);
+    let long = format!(
+        r#"{{"jsonrpc": "2.0", "method": "{}"}}"#,
+        "a".repeat(70_000)
+    );
     let bodies = [
         "{",
         "[1]",
         r#"{"jsonrpc": "1.0"}"#,
         r#"{"jsonrpc": "2.0", "id": 1, "id": 2}"#,
+        &long,
     ];
     let headers = [
         ("Content-Type", "application/json"),
@@ -224,7 +231,7 @@ fn what_is_no_message_has_the_rate_of_what_wants_no_answer() {
     };
     let statuses: Vec<u16> = (0..20).map(status).collect();
     // Four times the burst; `notifications/initialized` of the other client was one of them.
-    assert!(statuses[..7].iter().all(|s| *s == 400), "{statuses:?}");
+    assert_eq!(statuses[..7], [400, 400, 400, 400, 413, 400, 400]);
     assert!(statuses[7..].iter().all(|s| *s == 429), "{statuses:?}");
     // Calls have theirs.
     let answer = other.call("echo", json!({ "message": "hi" }));

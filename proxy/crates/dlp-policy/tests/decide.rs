@@ -186,6 +186,7 @@ fn everyday_personal_data_by_name() {
             .collect();
         let expected = [
             "email",
+            "email-name",
             "email-told-in-words",
             "email-with-a-chinese-sign",
             "email-with-blanks",

@@ -261,6 +261,14 @@ pub(super) async fn unread(
         Unread::Long(refusal, begun) => (refusal, Some(begun)),
     };
     let is_long = begun.is_some() || refusal.status == 413;
+    // What is too long is no message either; what broke off or found no room was not read.
+    let (refusal, after_s) = match refusal.status {
+        413 => counted(context, refusal),
+        _ => {
+            let after_s = after_s(&refusal);
+            (refusal, after_s)
+        }
+    };
     let headers = &session.req_header().headers;
     let is_lost = head::is_lost_by(headers, refusal.status) && is_of_session(context, headers);
     let whose = match begun.filter(|_| is_lost) {
@@ -268,7 +276,6 @@ pub(super) async fn unread(
         None => Whose::Unknown,
     };
     note_refused(context, session, &refusal).await;
-    let after_s = after_s(&refusal);
     match whose {
         Whose::Call(id) => {
             io::refuse_request(session, refusal, Some(&id), after_s, extra).await?;

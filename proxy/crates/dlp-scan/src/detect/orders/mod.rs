@@ -128,13 +128,35 @@ pub(super) fn scan_hidden(sink: &mut Sink<'_>) {
 
 /// Has a sentence two of the words that English is full of?
 fn has_small_words(sentence: &str) -> bool {
+    small_words(sentence).0 >= 2
+}
+
+/// Is it English, by such words alone? The tables of other languages stay where they are for it. A few words have one that is none of
+/// another language.
+fn is_plainly_english(sentence: &str) -> bool {
+    const SHARE: usize = 10;
+    const OWN: [&str; 8] = ["the", "and", "you", "your", "this", "that", "with", "from"];
+    let (small, all) = small_words(sentence);
+    let own = || {
+        let mut words = sentence.split(|c: char| !c.is_alphabetic());
+        words.any(|word| OWN.iter().any(|own| own.eq_ignore_ascii_case(word)))
+    };
+    small * SHARE >= all && (small >= 2 || own())
+}
+
+/// How many of such words there are, and how many words.
+fn small_words(sentence: &str) -> (usize, usize) {
     const SMALL: [&str; 20] = [
         "the", "and", "you", "your", "all", "this", "that", "with", "from", "not", "for", "are",
         "what", "them", "then", "into", "out", "any", "without", "before",
     ];
     let words = sentence.split(|c: char| !c.is_alphabetic());
-    let small = |w: &&str| SMALL.iter().any(|s| s.eq_ignore_ascii_case(w));
-    words.filter(small).count() >= 2
+    let (mut small, mut all) = (0, 0);
+    for word in words.filter(|word| !word.is_empty()) {
+        all += 1;
+        small += usize::from(SMALL.iter().any(|s| s.eq_ignore_ascii_case(word)));
+    }
+    (small, all)
 }
 
 /// True if nothing is left to read: an order was found, or the budget is used up.

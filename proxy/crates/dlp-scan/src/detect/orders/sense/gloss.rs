@@ -5,7 +5,6 @@
 
 use super::pieces;
 use crate::text::to_u32;
-use std::ops::Range;
 use std::sync::LazyLock;
 
 /// What stands for a word that has no entry, and no piece begins with.
@@ -226,74 +225,142 @@ impl Scripts {
     }
 }
 
-/// The words of the languages of a script, and a tree of their bytes to find them by.
+/// The words of the languages of a script, and a tree of their bytes to find them by. Most texts have letters that lead here, so they
+/// are kept small: an entry is a place in its table.
 struct Words {
+    tables: Vec<&'static str>,
     languages: usize,
     /// Sorted by form, those that words begin with before the whole ones.
     entries: Vec<Entry>,
+    /// Level by level: what follows a node ends where what follows the next one begins. The last one is none.
     nodes: Vec<Node>,
     /// The byte that leads to each node.
     bytes: Vec<u8>,
 }
 
+/// `form`, a star if words begin with it, a tab and `english`, at a place in the table of its language.
+#[derive(Clone, Copy)]
 struct Entry {
-    form: &'static str,
+    at: u32,
+    form: u8,
+    english: u8,
     /// A whole word, and not what words begin with.
     whole: bool,
     /// Its place among the languages of the script.
     language: u8,
-    english: &'static str,
 }
 
+#[derive(Clone, Copy)]
 struct Node {
-    /// The entries that end here; where no node follows, those of a single form that may go on.
-    entries: Range<u32>,
-    next: Range<u32>,
+    /// The first of the entries that end here; where no node follows, of those of a single form that may go on.
+    entries: u32,
+    next: u32,
+    own: u32,
 }
 
 impl Words {
     fn read(tables: &[&'static str]) -> Self {
-        let mut entries = Vec::new();
+        let lines = tables.iter().map(|table| table.lines().count()).sum();
+        let mut entries = Vec::with_capacity(lines);
         for (language, table) in (0..).zip(tables) {
             entries.extend(table.lines().map(|line| {
                 let (form, english) = line.split_once('\t').expect("the program's own table");
                 let stem = form.strip_suffix('*');
+                let short = |text: &str| u8::try_from(text.len()).expect("a word");
                 Entry {
-                    form: stem.unwrap_or(form),
+                    at: to_u32(line.as_ptr() as usize - table.as_ptr() as usize),
+                    form: short(stem.unwrap_or(form)),
+                    english: short(english),
                     whole: stem.is_none(),
                     language,
-                    english,
                 }
             }));
         }
-        entries.sort_unstable_by_key(|e| (e.form, e.whole, e.language));
-        let (nodes, bytes) = tree(&entries);
-        Self {
+        let mut words = Self {
+            tables: tables.to_vec(),
             languages: tables.len(),
+            entries: Vec::new(),
+            nodes: Vec::new(),
+            bytes: Vec::new(),
+        };
+        entries.sort_unstable_by_key(|e| (words.form(*e), e.whole, e.language));
+        words.entries = entries;
+        words.grow();
+        words
+    }
+
+    fn form(&self, entry: Entry) -> &'static str {
+        let from = entry.at as usize;
+        &self.tables[usize::from(entry.language)][from..from + usize::from(entry.form)]
+    }
+
+    fn english(&self, entry: Entry) -> &'static str {
+        // Behind a tab, and a star.
+        let from = entry.at as usize + usize::from(entry.form) + 1 + usize::from(!entry.whole);
+        &self.tables[usize::from(entry.language)][from..from + usize::from(entry.english)]
+    }
+
+    /// Makes the nodes of the sorted entries, level by level. Until one is looked at, all of its entries are its own.
+    fn grow(&mut self) {
+        let all = to_u32(self.entries.len());
+        let whole = |entries, own| Node {
             entries,
-            nodes,
-            bytes,
+            own,
+            next: 0,
+        };
+        // The entries of a node are alike in so many bytes.
+        let (mut nodes, mut bytes, mut read, mut level) = (vec![whole(0, all)], vec![0], 0, 0..1);
+        while !level.is_empty() {
+            for at in level.clone() {
+                let Node { entries, own, .. } = nodes[at];
+                let of_node = &self.entries[entries as usize..(entries + own) as usize];
+                let form = |e: Option<&Entry>| e.map(|e| self.form(*e));
+                let own = match form(of_node.first()) == form(of_node.last()) {
+                    true => of_node.len(),
+                    false => of_node.partition_point(|e| usize::from(e.form) == read),
+                };
+                nodes[at].own = to_u32(own);
+                nodes[at].next = to_u32(nodes.len());
+                let byte = |e: &Entry| self.form(*e).as_bytes()[read];
+                let mut start = entries + to_u32(own);
+                for group in of_node[own..].chunk_by(|a, b| byte(a) == byte(b)) {
+                    nodes.push(whole(start, to_u32(group.len())));
+                    bytes.push(byte(&group[0]));
+                    start += to_u32(group.len());
+                }
+            }
+            read += 1;
+            level = level.end..nodes.len();
         }
+        let end = to_u32(nodes.len());
+        nodes.push(Node {
+            next: end,
+            ..whole(all, 0)
+        });
+        nodes.shrink_to_fit();
+        bytes.shrink_to_fit();
+        (self.nodes, self.bytes) = (nodes, bytes);
     }
 
     /// Calls `found` with each entry that `word` begins with, shorter ones first.
-    fn beginnings(&self, word: &str, mut found: impl FnMut(&Entry)) {
+    fn beginnings(&self, word: &str, mut found: impl FnMut(Entry)) {
         let word = word.as_bytes();
-        let mut node = &self.nodes[0];
+        let mut at = 0;
         for read in 0..=word.len() {
-            let own = &self.entries[range(&node.entries)];
-            let rest = |e: &Entry| word[read..].starts_with(&e.form.as_bytes()[read..]);
+            let node = self.nodes[at];
+            let own = &self.entries[node.entries as usize..(node.entries + node.own) as usize];
+            let rest = |e: &Entry| word[read..].starts_with(&self.form(*e).as_bytes()[read..]);
             if own.first().is_some_and(rest) {
-                own.iter().for_each(&mut found);
+                own.iter().copied().for_each(&mut found);
             }
             let Some(byte) = word.get(read) else {
                 return;
             };
-            let next = range(&node.next);
-            let Some(at) = self.bytes[next.clone()].iter().position(|b| b == byte) else {
+            let next = node.next as usize..self.nodes[at + 1].next as usize;
+            let Some(nth) = self.bytes[next.clone()].iter().position(|b| b == byte) else {
                 return;
             };
-            node = &self.nodes[next.start + at];
+            at = next.start + nth;
         }
     }
 
@@ -301,8 +368,8 @@ impl Words {
     fn entries(&self, word: &str) -> [Option<&'static str>; LANGUAGES_MAX] {
         let mut out = [None; LANGUAGES_MAX];
         self.beginnings(word, |entry| {
-            if !entry.whole || entry.form.len() == word.len() {
-                out[entry.language as usize] = Some(entry.english);
+            if !entry.whole || usize::from(entry.form) == word.len() {
+                out[entry.language as usize] = Some(self.english(entry));
             }
         });
         out
@@ -328,40 +395,6 @@ impl Words {
         let most = (0..self.languages).max_by_key(|l| (counts[*l], LANGUAGES_MAX - l))?;
         (counts[most] > counted.english).then_some(most)
     }
-}
-
-/// The nodes of sorted entries and the byte before each, level by level.
-fn tree(entries: &[Entry]) -> (Vec<Node>, Vec<u8>) {
-    let (mut nodes, mut bytes) = (Vec::new(), vec![0]);
-    // The entries of a node, which are alike in so many bytes.
-    let mut spans = vec![(0..entries.len(), 0)];
-    let mut done = 0;
-    while let Some((span, read)) = spans.get(done).cloned() {
-        done += 1;
-        let of_node = &entries[span.clone()];
-        let one_form = of_node.first().map(|e| e.form) == of_node.last().map(|e| e.form);
-        let own = match one_form {
-            true => of_node.len(),
-            false => of_node.partition_point(|e| e.form.len() == read),
-        };
-        let first_of_next = spans.len();
-        let byte = |e: &Entry| e.form.as_bytes()[read];
-        let mut start = span.start + own;
-        for group in of_node[own..].chunk_by(|a, b| byte(a) == byte(b)) {
-            spans.push((start..start + group.len(), read + 1));
-            bytes.push(byte(&group[0]));
-            start += group.len();
-        }
-        nodes.push(Node {
-            entries: to_u32(span.start)..to_u32(span.start + own),
-            next: to_u32(first_of_next)..to_u32(spans.len()),
-        });
-    }
-    (nodes, bytes)
-}
-
-fn range(of: &Range<u32>) -> Range<usize> {
-    of.start as usize..of.end as usize
 }
 
 struct Translation {
@@ -428,7 +461,7 @@ fn spell(words: &Words, run: &str, out: &mut String) {
     while let Some(letter) = rest.chars().next() {
         let mut longest = None;
         words.beginnings(rest, |entry| {
-            longest = Some((entry.form.len(), entry.english));
+            longest = Some((usize::from(entry.form), words.english(entry)));
         });
         // What is not known is told once.
         if longest.is_some() || known {
@@ -546,26 +579,21 @@ mod tests {
             let words = script.words();
             assert!(words.languages <= LANGUAGES_MAX && words.entries.len() > 1000);
             for entry in &words.entries {
-                assert!(entry.english.is_ascii() && !entry.english.is_empty());
-                assert_eq!(super::super::plain::plain(entry.form), entry.form);
-                assert_eq!(
-                    runs(entry.form).next(),
-                    Some(entry.form),
-                    "one run of letters"
-                );
-            }
-            for entry in &words.entries {
+                let (form, english) = (words.form(*entry), words.english(*entry));
+                assert!(english.is_ascii() && !english.is_empty() && !english.contains('\t'));
+                assert_eq!(super::super::plain::plain(form), form);
+                assert_eq!(runs(form).next(), Some(form), "one run of letters");
                 // No form goes on with a digit.
-                let word = [entry.form, if entry.whole { "" } else { "7" }].concat();
+                let word = [form, if entry.whole { "" } else { "7" }].concat();
                 let found = words.entries(&word)[entry.language as usize];
-                assert_eq!(found, Some(entry.english), "{word}");
+                assert_eq!(found, Some(english), "{word}");
             }
-            let key = |e: &Entry| (e.form, e.whole, e.language);
+            let key = |e: &Entry| (words.form(*e), e.whole, e.language);
             let twice = words
                 .entries
                 .windows(2)
                 .find(|two| key(&two[0]) == key(&two[1]));
-            assert!(twice.is_none_or(|two| panic!("twice: {}", two[0].form)));
+            assert!(twice.is_none_or(|two| panic!("twice: {}", words.form(two[0]))));
         }
     }
 }

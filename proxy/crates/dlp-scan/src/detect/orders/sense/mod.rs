@@ -64,7 +64,9 @@ pub(super) fn scan_foreign(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &
         return;
     };
     let done = scratch.done.end(rule).max(scratch.foreign);
-    let is_foreign = |sentence: &str| gloss::is_foreign(&plain::plain(sentence));
+    let is_foreign = |sentence: &str| {
+        !super::is_plainly_english(sentence) && gloss::is_foreign(&plain::plain(sentence))
+    };
     let took = |read: u32, whole: bool, scratch: &mut Scratch| {
         scratch.foreign = read;
         if whole {
