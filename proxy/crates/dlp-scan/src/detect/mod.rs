@@ -86,8 +86,6 @@ impl Limits {
 /// Memory that detectors reuse from node to node.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
-    /// As far as sentences with letters beyond ASCII were asked for their language.
-    pub foreign: u32,
     pub hits: Vec<Hit>,
     /// What the text shows at first sight.
     pub traces: Traces,
@@ -321,7 +319,6 @@ impl<'a> Sink<'a> {
 /// Runs every detector over the node.
 pub(crate) fn detect(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     scratch.turned.clear();
-    scratch.foreign = 0;
     scratch.json = None;
     scratch.apart.begin();
     scratch.marks.clear();
@@ -403,10 +400,6 @@ fn keyword_hits(sink: &mut Sink<'_>, scratch: &mut Scratch) {
     sink.rules
         .gates
         .hits(&node.text, &scratch.traces, ends, &mut hits);
-    let foreign = !node.only_patterns && orders::note_foreign(node, &mut hits);
-    if foreign {
-        hits.sort();
-    }
     scratch
         .near
         .begin(sink.rules.phrases.len(), &scratch.traces);
@@ -432,8 +425,7 @@ fn keyword_hits(sink: &mut Sink<'_>, scratch: &mut Scratch) {
             else {
                 continue;
             };
-            let actions = sink.rules.actions.get(usize::from(hit.keyword));
-            for action in actions.map_or(orders::FOREIGN, Vec::as_slice) {
+            for action in &sink.rules.actions[usize::from(hit.keyword)] {
                 if sink.node.only_injection && !sink.rules.finds_injection(*action)
                     || sink.node.only_patterns && matches!(action, Action::Detect(_))
                 {
@@ -449,9 +441,6 @@ fn keyword_hits(sink: &mut Sink<'_>, scratch: &mut Scratch) {
                 );
             }
         }
-    }
-    if foreign {
-        orders::forget_foreign(&mut hits);
     }
     scratch.hits = hits;
     token::search_windows(sink, scratch);
@@ -508,7 +497,6 @@ fn act(
             orders::scan_sensed(at, &cell.1, sink, scratch);
         }
         Action::Detect(Detector::BareCommand) => command::scan(&cell.1, sink),
-        Action::Foreign => orders::scan_foreign(at, &cell.1, sink, scratch),
         Action::Mark(mark) => scratch.marks.push((at, mark)),
         Action::Context { .. } | Action::Detect(_) | Action::Within(_) => {}
         Action::Reversed | Action::Rot13 => {

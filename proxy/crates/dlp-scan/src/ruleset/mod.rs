@@ -257,8 +257,6 @@ pub(crate) enum Action {
     Mark(Mark),
     /// The head of one of the values in [`RuleSet::exact`].
     Exact,
-    /// A letter beyond ASCII.
-    Foreign,
 }
 
 /// A pattern, compiled when it is first needed: most rules never fire in most processes. Shared by all sets that have it.
@@ -460,11 +458,7 @@ impl RuleSet {
                     | Detector::HomeCoordinates
             ),
             Action::SecretName | Action::Context { .. } | Action::Within(_) => false,
-            Action::Exact
-            | Action::Foreign
-            | Action::Reversed
-            | Action::Rot13
-            | Action::Mark(_) => true,
+            Action::Exact | Action::Reversed | Action::Rot13 | Action::Mark(_) => true,
         }
     }
 

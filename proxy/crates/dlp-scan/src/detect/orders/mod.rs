@@ -18,10 +18,9 @@ use self::judge::{Classes, ORDERS};
 use super::{Scratch, Sink, told};
 use crate::Layer;
 use crate::decode::json;
-use crate::gate::Hit;
 use crate::rule::RuleId;
-use crate::ruleset::{Action, Detector};
-use crate::text::{Cell, Node, Span, Wide, to_u32};
+use crate::ruleset::Detector;
+use crate::text::{Cell, Node, Span};
 
 /// Reads the sentence around `at`, and those beside it if it takes them to say what it is.
 pub(super) fn scan(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) {
@@ -40,54 +39,6 @@ pub(super) fn scan_misspelt(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: 
         sink,
         scratch,
     );
-}
-
-/// What a letter beyond ASCII leads to.
-pub(super) const FOREIGN: &[Action] = &[Action::Foreign];
-/// The number of no keyword.
-const NO_KEYWORD: u16 = u16::MAX;
-
-/// Notes where letters beyond ASCII stand, the first of those that touch. In other languages than English nobody can list the words that orders are made of, so each
-/// sentence that shows to be in one is weighed. True if there are some.
-pub(super) fn note_foreign(node: &Node, hits: &mut Vec<Hit>) -> bool {
-    // Elsewhere bytes make letters by chance, and text that was hidden is weighed without them.
-    let written = matches!(
-        node.layer,
-        None | Some(
-            Layer::Json | Layer::Escapes | Layer::Percent | Layer::Html | Layer::QuotedPrintable
-        )
-    );
-    if !written || node.text.is_ascii() {
-        return false;
-    }
-    let Ok(text) = std::str::from_utf8(&node.text) else {
-        return false;
-    };
-    let noted = hits.len();
-    let mut touching = usize::MAX;
-    for (at, c) in Wide::new(text) {
-        if c < '\u{C0}' || !c.is_alphabetic() {
-            continue;
-        }
-        if at != touching {
-            hits.push(Hit {
-                at: to_u32(at),
-                keyword: NO_KEYWORD,
-            });
-        }
-        touching = at + c.len_utf8();
-    }
-    hits.len() > noted
-}
-
-/// Leaves the keywords alone.
-pub(super) fn forget_foreign(hits: &mut Vec<Hit>) {
-    hits.retain(|hit| hit.keyword != NO_KEYWORD);
-}
-
-/// Weighs the sentence around a letter beyond ASCII, if it is in another language than English.
-pub(super) fn scan_foreign(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) {
-    sense::scan_foreign(at, cell, sink, scratch);
 }
 
 /// Weighs the sentence around `at` by the sense of its words.
@@ -128,35 +79,18 @@ pub(super) fn scan_hidden(sink: &mut Sink<'_>) {
 
 /// Has a sentence two of the words that English is full of?
 fn has_small_words(sentence: &str) -> bool {
-    small_words(sentence).0 >= 2
+    small_words(sentence) >= 2
 }
 
-/// Is it English, by such words alone? The tables of other languages stay where they are for it. A few words have one that is none of
-/// another language.
-fn is_plainly_english(sentence: &str) -> bool {
-    const SHARE: usize = 10;
-    const OWN: [&str; 8] = ["the", "and", "you", "your", "this", "that", "with", "from"];
-    let (small, all) = small_words(sentence);
-    let own = || {
-        let mut words = sentence.split(|c: char| !c.is_alphabetic());
-        words.any(|word| OWN.iter().any(|own| own.eq_ignore_ascii_case(word)))
-    };
-    small * SHARE >= all && (small >= 2 || own())
-}
-
-/// How many of such words there are, and how many words.
-fn small_words(sentence: &str) -> (usize, usize) {
+/// How many of such words there are.
+fn small_words(sentence: &str) -> usize {
     const SMALL: [&str; 20] = [
         "the", "and", "you", "your", "all", "this", "that", "with", "from", "not", "for", "are",
         "what", "them", "then", "into", "out", "any", "without", "before",
     ];
     let words = sentence.split(|c: char| !c.is_alphabetic());
-    let (mut small, mut all) = (0, 0);
-    for word in words.filter(|word| !word.is_empty()) {
-        all += 1;
-        small += usize::from(SMALL.iter().any(|s| s.eq_ignore_ascii_case(word)));
-    }
-    (small, all)
+    let small = |w: &&str| SMALL.iter().any(|s| s.eq_ignore_ascii_case(w));
+    words.filter(small).count()
 }
 
 /// True if nothing is left to read: an order was found, or the budget is used up.

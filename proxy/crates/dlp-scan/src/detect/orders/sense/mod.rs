@@ -53,42 +53,6 @@ pub(super) fn scan(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scra
         return;
     };
     let done = scratch.done.end(rule);
-    let took = |read: u32, _whole: bool, scratch: &mut Scratch| scratch.done.set(rule, read);
-    weigh((at, done), cell, |_| true, took, sink, scratch);
-}
-
-/// The same of a letter beyond ASCII, if the sentence around it is in another language than English. Each is asked for that once. What
-/// was no whole sentence is read again where a keyword stands in it: from nearer on.
-pub(super) fn scan_foreign(at: u32, cell: &Cell, sink: &mut Sink<'_>, scratch: &mut Scratch) {
-    let Some(rule) = sink.rule_for(Detector::SensedOrders) else {
-        return;
-    };
-    let done = scratch.done.end(rule).max(scratch.foreign);
-    let is_foreign = |sentence: &str| {
-        !super::is_plainly_english(sentence) && gloss::is_foreign(&plain::plain(sentence))
-    };
-    let took = |read: u32, whole: bool, scratch: &mut Scratch| {
-        scratch.foreign = read;
-        if whole {
-            scratch.done.set(rule, read);
-        }
-    };
-    weigh((at, done), cell, is_foreign, took, sink, scratch);
-}
-
-/// What was read before ends at `done`; `took` is told how far each part was read, and whether it was a whole sentence that was worth
-/// it.
-fn weigh(
-    (at, done): (u32, u32),
-    cell: &Cell,
-    worth: impl Fn(&str) -> bool,
-    mut took: impl FnMut(u32, bool, &mut Scratch),
-    sink: &mut Sink<'_>,
-    scratch: &mut Scratch,
-) {
-    let Some(rule) = sink.rule_for(Detector::SensedOrders) else {
-        return;
-    };
     if at < done || sink.node.fragments {
         return;
     }
@@ -99,13 +63,11 @@ fn weigh(
         .into_iter()
         .flatten()
     {
+        scratch.done.set(rule, crate::text::to_u32(base + here.end));
         if !sink.limits.spend(4 + crate::text::to_u32(here.len()) / 16) {
             return;
         }
-        let worth = worth(&text[here.clone()]);
-        let whole = worth && bound == ORDERED;
-        took(crate::text::to_u32(base + here.end), whole, scratch);
-        if worth && is_order((base, text), (&here, bound), values, &mut scratch.apart) {
+        if is_order((base, text), (&here, bound), values, &mut scratch.apart) {
             return report(rule, cell, (base, text), here, sink);
         }
     }
