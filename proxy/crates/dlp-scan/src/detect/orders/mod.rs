@@ -79,18 +79,13 @@ pub(super) fn scan_hidden(sink: &mut Sink<'_>) {
 
 /// Has a sentence two of the words that English is full of?
 fn has_small_words(sentence: &str) -> bool {
-    small_words(sentence) >= 2
-}
-
-/// How many of such words there are.
-fn small_words(sentence: &str) -> usize {
     const SMALL: [&str; 20] = [
         "the", "and", "you", "your", "all", "this", "that", "with", "from", "not", "for", "are",
         "what", "them", "then", "into", "out", "any", "without", "before",
     ];
     let words = sentence.split(|c: char| !c.is_alphabetic());
     let small = |w: &&str| SMALL.iter().any(|s| s.eq_ignore_ascii_case(w));
-    words.filter(small).count()
+    words.filter(small).count() >= 2
 }
 
 /// True if nothing is left to read: an order was found, or the budget is used up.

@@ -225,8 +225,8 @@ impl Scripts {
     }
 }
 
-/// The words of the languages of a script, and a tree of their bytes to find them by. Most texts have letters that lead here, so they
-/// are kept small: an entry is a place in its table.
+/// The words of the languages of a script, and a tree of their bytes to find them by. They stay in memory from the first text that
+/// needs them on, so they are kept small: an entry is a place in its table.
 struct Words {
     tables: Vec<&'static str>,
     languages: usize,
