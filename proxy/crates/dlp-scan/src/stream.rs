@@ -679,6 +679,24 @@ mod tests {
         }
     }
 
+    /// A seed of one-time codes ends with its text, or before a blank; no digit follows it that is none of its own.
+    #[test]
+    fn the_end_of_a_piece_is_not_the_end_of_a_value() {
+        let mut scanner = Scanner::new(key());
+        for (last, found) in [("KQ4GZ2M7XWPLT3VD", 1), ("KQ4GZ2M7XWPLT3VD9QX", 0)] {
+            let text = format!("{}2FA setup key: {last}", "It was warm. ".repeat(200));
+            let expected = whole(&text);
+            assert_eq!(expected.len(), found, "{last}");
+            for cut in text.len() - 40..text.len() {
+                let (a, b) = text.split_at(cut);
+                let pieces = in_pieces(&mut scanner, [a, b].into_iter());
+                assert_eq!(pieces, expected, "{cut}");
+            }
+            let chars = text.char_indices().map(|(i, c)| &text[i..i + c.len_utf8()]);
+            assert_eq!(in_pieces(&mut scanner, chars), expected, "{last}");
+        }
+    }
+
     #[test]
     fn no_cut_changes_what_is_found() {
         let mut scanner = Scanner::new(key());
