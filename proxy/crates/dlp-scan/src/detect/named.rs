@@ -225,7 +225,7 @@ fn in_form(line: &str) -> Option<std::ops::Range<usize>> {
 /// The value of a member that is called as names are, in the object that the number stands in.
 ///
 /// Firms write from addresses of mail as well.
-fn in_object(sink: &Sink<'_>, index: usize, is_mail: bool) -> Option<Span> {
+pub(super) fn in_object(sink: &Sink<'_>, index: usize, is_mail: bool) -> Option<Span> {
     let check = match is_mail {
         true => "unlisted-name-of-no-firm",
         false => "unlisted-name",

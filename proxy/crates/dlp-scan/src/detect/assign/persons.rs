@@ -8,7 +8,7 @@ use crate::check;
 use crate::ruleset::Detector;
 use crate::text::{Cell, Span};
 
-use super::super::{Sink, is_value};
+use super::super::{Sink, is_value, named};
 use super::listed::values_in;
 
 /// Members of an object that are looked at, before a key and behind it.
@@ -98,18 +98,8 @@ pub(super) fn beside(cell: (usize, Cell), sink: &mut Sink<'_>) {
     if !node.cells.get(index + 1).is_some_and(holds) || !sink.limits.spend(COST) {
         return;
     }
-    let object = node.layout.object_of(index);
-    let from = index.saturating_sub(MEMBERS_CELLS_MAX);
-    let until = (index + MEMBERS_CELLS_MAX).min(node.cells.len());
-    let named = |nth: &usize| {
-        let c = &node.cells[*nth];
-        let called = &node.text[c.name.range()];
-        c.kind == LeafKind::String
-            && node.layout.object_of(*nth) == object
-            && (NAMES.iter()).any(|name| called.eq_ignore_ascii_case(name.as_bytes()))
-    };
-    if let Some(nth) = (from..until).find(named) {
-        take_name(node.cells[nth].span, sink);
+    if let Some(name) = named::in_object(sink, index, false) {
+        sink.report_for(Detector::NameBeside, name, None);
     }
 }
 
