@@ -1,25 +1,13 @@
 //! A value under its name, in the dresses that code, tables and people give the two, and text that only looks hidden.
 
-use dlp_scan::{Budget, Category, FingerprintKey, LeafInput, LeafKind, RuleSet, Scanner};
+#[path = "common/found.rs"]
+mod found;
+
+use dlp_scan::Category;
 
 /// What is found of a category, as it is written.
 fn found(text: &str, category: Category) -> Vec<String> {
-    let leaf = LeafInput {
-        text,
-        kind: LeafKind::String,
-        name: None,
-    };
-    let rules = RuleSet::builtin();
-    let outcome = Scanner::new(FingerprintKey::new([8; 32])).scan(
-        rules,
-        [leaf].into_iter(),
-        &Budget::default(),
-    );
-    let of_it = |f: &&dlp_scan::Finding| f.category == category;
-    let places = outcome.findings.iter().filter(of_it);
-    places
-        .map(|f| text[f.start as usize..f.end as usize].to_owned())
-        .collect()
+    found::found(text, |f| f.category == category)
 }
 
 #[test]

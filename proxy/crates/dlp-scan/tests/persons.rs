@@ -1,27 +1,16 @@
 //! Names of people beside what says whose they are, and what only looks like one.
 
-use dlp_scan::{Budget, Category, FingerprintKey, LeafInput, LeafKind, RuleSet, Scanner};
+#[path = "common/found.rs"]
+mod found;
+
+use dlp_scan::{Category, RuleSet};
 
 /// The names that are found beside a number, as they are written.
 fn names(text: &str) -> Vec<String> {
-    let leaf = LeafInput {
-        text,
-        kind: LeafKind::String,
-        name: None,
-    };
     let rules = RuleSet::builtin();
-    let outcome = Scanner::new(FingerprintKey::new([8; 32])).scan(
-        rules,
-        [leaf].into_iter(),
-        &Budget::default(),
-    );
-    let of_a_person = |f: &&dlp_scan::Finding| {
+    found::found(text, |f| {
         f.category == Category::Pii && rules.rule(f.rule).id.contains("name")
-    };
-    let found = outcome.findings.iter().filter(of_a_person);
-    found
-        .map(|f| text[f.start as usize..f.end as usize].to_owned())
-        .collect()
+    })
 }
 
 #[test]
